@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import re
-import warnings
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from random import Random
 
 import pytest
 
@@ -17,14 +15,12 @@ from stages.models.spec import options
 from stages.options.quantization import QuantizeOptions
 from tests.fuzz import campaign, disasters, mutate_model, mutate_recipe
 from tests.fuzz.model_seeds import OPERATORS
-from tests.fuzz.mutate_bytes import MUTATIONS, damage
 from tests.fuzz.mutate_command import command_mutant
 from tests.fuzz.mutate_model import model_mutant
 from tests.fuzz.mutate_recipe import recipe_mutant
-from tests.fuzz.outcome import FAULTS, Outcome, message_class, message_faults
+from tests.fuzz.outcome import FAULTS, Outcome, message_faults
 from tests.fuzz.run_model import Bench, judged
 from tests.fuzz.table import failures, summary, table
-from tests.support import processes
 
 ONNX = [import_module("tests.fuzz.mutate_onnx")] if find_spec("onnx") else []  # of an optional group
 PLACE = re.compile(r"operator \d+")
@@ -60,12 +56,6 @@ def test_every_operator_and_every_option_of_quantize_can_be_mutated() -> None:
     assert given | {"rounding"} == QuantizeOptions.model_fields.keys()
 
 
-def test_every_damage_changes_the_file() -> None:
-    data = Random(1).randbytes(5000)
-    found = {name for name, changed in (damage(Random(seed), data) for seed in range(200)) if changed != data}
-    assert found == {mutation.__name__ for mutation in MUTATIONS}
-
-
 def test_what_ends_hangs_or_eats_a_worker_is_counted_and_the_others_go_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -82,16 +72,6 @@ def test_what_ends_hangs_or_eats_a_worker_is_counted_and_the_others_go_on(
     assert found[disasters.PRINT].faults == ("stray output",) and "on purpose" in found[disasters.PRINT].message
     assert found[disasters.FINE] == Outcome("done")
     assert not list(tmp_path.iterdir())
-
-
-def test_usage_counts_children(tmp_path: Path) -> None:
-    worker = campaign._Worker(tmp_path / "worker")
-    try:
-        assert processes.usage(worker.process.pid).pids == (worker.process.pid,)
-        assert processes.usage(worker.process.pid).bytes > 1 << 20
-    finally:
-        worker.end()
-    assert processes.usage(worker.process.pid).pids == ()
 
 
 @pytest.mark.parametrize(
@@ -116,15 +96,6 @@ def test_faults_of_messages(message: str, fault: str) -> None:
 
 def test_a_good_message_has_no_fault() -> None:
     assert message_faults("operator 3 (ADD) of 'größe', unexpected end\n2\n3\n4\n\tfive\n", PLACE) == ()
-
-
-def test_messages_are_of_one_class_whatever_they_name() -> None:
-    what = "is a corrupt or truncated TFLite file"
-    one = f"import: m12.tflite {what} (3104 bytes): operator 3 (ADD) reads t8/x, written later"
-    other = f"import: a.tflite {what} (12 bytes): operator 0 (CONV_2D) reads y, written later"
-    assert message_class(one) == message_class(other)
-    assert message_class("x.yaml:3:4: name: is 'a b'") == message_class("y.yaml:13:4: name: is 'c'")
-    assert message_class("nothing like it") != message_class(one)
 
 
 def test_what_a_run_leaves_is_found_and_cleared(tmp_path: Path) -> None:
@@ -161,16 +132,6 @@ def test_outputs_that_differ_are_no_refusal(
 
     monkeypatch.setattr("tests.fuzz.run_model.run_recipe", run)
     assert judged(Bench(tmp_path), {}, "", PLACE).faults == faults
-
-
-def test_a_warning_of_python_is_a_fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def run(*_: object, **__: object) -> None:
-        warnings.warn("overflow encountered", RuntimeWarning, stacklevel=1)
-        raise StageFailed("import", StageError("operator 3 is refused"))
-
-    monkeypatch.setattr("tests.fuzz.run_model.run_recipe", run)
-    outcome = judged(Bench(tmp_path), {}, "", PLACE)
-    assert outcome.faults == ("Python warning",) and "overflow encountered" in outcome.message
 
 
 def test_the_table_counts_and_says_how_to_repeat() -> None:

@@ -83,7 +83,7 @@ ROOMS = (
     _family("rvp", "tests/unit/kernels/test_rvp_packing.py"),
     _family("riscv"),
     _family("arm_dsp", "tests/unit/kernels/arm_dsp"),
-    _family("mve", *(f"tests/unit/kernels/test_mve_{part}.py" for part in ("rounding", "lines", "lanes"))),
+    _family("mve", *(f"tests/unit/kernels/test_mve_{part}.py" for part in ("rounding", "lanes"))),
     _family("neon"),
     _family("neon_dotprod"),
     _family("include"),

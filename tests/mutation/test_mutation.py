@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 from pathlib import Path
 
 import pytest
@@ -111,19 +110,6 @@ def test_a_kernel_s_file_is_held_by_the_cases_of_the_kernels_that_use_it() -> No
     first = (f"{cases}meanings[{wide}]", f"{cases}meanings[{narrow}]")
     taken = "tests/conformance/test_coverage.py::test_a_kernel_takes_some_cases_on_every_target[rv64-rvp]"
     assert arguments([Path("stages/kernels/rvp/add.py")]) == (taken, *first, *native)
-
-
-def test_changed_python_is_python() -> None:
-    for path in ROOMS[0].paths():
-        text = (ROOT / path).read_text()
-        for change in changes(path, text)[::7]:
-            ast.parse(change.apply(text))
-
-
-def test_as_many_of_each_room_and_the_same_for_a_seed() -> None:
-    first = run.chosen(ROOMS[:3], 6, 1)
-    assert [mutant.room.name for mutant in first] == [room.name for room in ROOMS[:3] for _ in range(2)]
-    assert run.chosen(ROOMS[:3], 6, 1) == first != run.chosen(ROOMS[:3], 6, 2)
 
 
 def test_a_change_that_no_test_notices_is_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

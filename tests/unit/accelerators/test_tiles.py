@@ -6,9 +6,9 @@ import itertools
 
 import pytest
 
-from stages.accelerators.tiles import Part, Span, Tile, reads, tiles, why_not_tiled
+from stages.accelerators.tiles import Part, Span, Tile, reads, why_not_tiled
 from stages.arithmetic.sliding import extent
-from stages.graph import Add, DepthwiseConv2D, FullyConnected, Graph, Layer, LayerView, Pool2D, Tensor
+from stages.graph import Add, DepthwiseConv2D, Graph, Layer, LayerView, Pool2D, Tensor
 
 ACT = {"output_zero_point": 0, "act_min": -128, "act_max": 127}
 
@@ -52,24 +52,7 @@ def test_a_depthwise_tile_reads_its_channels_and_a_sum_of_two_both() -> None:
     assert why_not_tiled(wider) == "tensor x0 has another shape than the output"
 
 
-def test_rows_of_a_flattened_image() -> None:
-    op = FullyConnected(batch=3, depth=40, units=6, input_zero_point=0, **ACT)
-    flattened = view(op, (3, 2, 5, 4), (3, 6))
-    assert why_not_tiled(flattened) == ""
-    assert reads(flattened, Tile(Span(1, 3), Span(0, 6)))[0] == Part(Span(2, 6), Span(0, 4))
-    cut = view(op.model_copy(update={"batch": 4, "depth": 30}), (3, 2, 5, 4), (4, 6))
-    assert why_not_tiled(cut) == "rows of 30 are no whole rows of tensor x0"
-
-
 def test_images_with_windows_are_not_taken_apart() -> None:
     op = Pool2D(op="max_pool2d", kernel=(1, 1), stride=(1, 1), padding=(0, 0, 0, 0), **ACT)
     assert why_not_tiled(view(op, (2, 4, 2, 8), (2, 4, 2, 8))) == "a batch of 2 with windows"
     assert why_not_tiled(view(op, (1, 4, 2, 8), (1, 4, 2, 8))) == ""
-
-
-def test_the_rest_is_a_tile_of_its_own() -> None:
-    op = FullyConnected(batch=5, depth=4, units=7, input_zero_point=0, **ACT)
-    made = tiles(view(op, (5, 4), (5, 7)), 2, 4)
-    assert [(tile.rows.first, tile.rows.end, tile.channels.first, tile.channels.end) for tile in made] == [
-        (0, 2, 0, 4), (2, 4, 0, 4), (4, 5, 0, 4), (0, 2, 4, 7), (2, 4, 4, 7), (4, 5, 4, 7)
-    ]  # fmt: skip

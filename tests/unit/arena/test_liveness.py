@@ -1,7 +1,7 @@
 """Lifetimes: inputs from the start, outputs to the end, aliases as one buffer, in-place layers only where safe."""
 
-from stages.arena import liveness, plan
-from stages.graph import Activation, Graph, Layer, Move, Tensor
+from stages.arena import liveness
+from stages.graph import Activation, Graph, Layer, Tensor
 
 
 def tensor(name: str, size: int = 64, **more: object) -> Tensor:
@@ -43,13 +43,6 @@ def test_aliases_share_one_buffer_with_the_union_of_their_lives() -> None:
     assert spans(graph) == {"x": (0, 0), "a": (0, 2), "y": (2, 2)}
 
 
-def test_constants_take_no_arena() -> None:
-    graph = network(("x k", "y"), outputs=["y"])
-    graph.tensors["k"] = graph.tensors["k"].model_copy(update={"constant": True})
-    assert set(spans(graph)) == {"x", "y"}
-    assert "k" not in liveness(graph).home
-
-
 def test_scratch_lives_for_its_layer() -> None:
     graph = network(("x", "a"), ("a", "y"), outputs=["y"])
     found = liveness(graph, {1: {"rows": 100}})
@@ -63,13 +56,6 @@ def test_an_in_place_layer_takes_over_a_dying_input() -> None:
     assert found.in_place == {1: 0}
     assert found.home["b"] == "a"
     assert {b.name: (b.first, b.last) for b in found.buffers} == {"x": (0, 0), "a": (0, 2), "y": (2, 2)}
-
-
-def test_a_chain_of_in_place_layers_is_one_buffer() -> None:
-    graph = network(("x", "a"), ("a", "b"), ("b", "y"), outputs=["y"])
-    found = liveness(graph, may_overlay=frozenset({0, 1, 2}))
-    assert len(found.buffers) == 1
-    assert plan(found.buffers).total == 64
 
 
 def test_in_place_is_refused_while_the_input_is_still_needed() -> None:
@@ -87,21 +73,6 @@ def test_in_place_needs_equal_sizes() -> None:
     graph = network(("x", "a"), ("a", "y"), outputs=["y"])
     graph.tensors["y"] = tensor("y", 128)
     assert liveness(graph, may_overlay=frozenset({1})).in_place == {}
-
-
-def test_in_place_needs_equal_layouts() -> None:
-    graph = network(("x", "a"), ("a", "y"), outputs=["y"])
-    for name, layout, in_place in (("a", "NCHW", {}), ("y", "NCHW", {1: 0})):
-        image = Tensor(name=name, shape=(1, 4, 4, 4), dtype="int8", layout=layout)  # type: ignore[arg-type]
-        graph.tensors[name] = image
-        graph.tensors.setdefault("y", image)
-        assert liveness(graph, may_overlay=frozenset({1})).in_place == in_place
-
-
-def test_a_reshape_chain_resolves_to_its_root() -> None:
-    graph = network(("x", "a"), ("a", "b"), ("b", "y"), outputs=["y"], aliases={"b": "a", "y": "b"})
-    graph.layers[1] = graph.layers[1].model_copy(update={"op": Move(kind="reshape")})
-    assert liveness(graph).home == {"x": "x", "a": "a", "b": "a", "y": "a"}
 
 
 def test_a_part_of_a_larger_tensor_stays_where_it_is() -> None:

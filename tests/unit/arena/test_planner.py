@@ -80,10 +80,6 @@ def test_mlperf_tiny_networks_reach_the_lower_bound(drawn: list[Buffer]) -> None
     assert result.total == result.lower_bound
 
 
-def test_ds_cnn_needs_two_feature_maps_and_no_more() -> None:
-    assert plan(chain(DS_CNN)).total == 2 * 8000
-
-
 def test_the_search_closes_what_the_ready_made_orders_leave() -> None:
     drawn = [
         Buffer("a", 64, 5, 5),
@@ -139,23 +135,6 @@ def test_the_search_goes_through_plans_that_are_as_large_as_the_best() -> None:
 def test_a_buffer_of_no_size_or_time_is_refused(size: int, first: int, last: int) -> None:
     with pytest.raises(ValueError, match="buffer x"):
         Buffer("x", size, first, last)
-
-
-def test_an_empty_buffer_takes_no_room() -> None:
-    assert plan([Buffer("x", 0, 2, 2), Buffer("y", 16, 2, 2)]).total == 16
-
-
-def test_same_buffers_give_the_same_plan() -> None:
-    drawn = chain([300, 20, 170, 90, 260, 40, 30], {1: 4, 2: 5}, {3: 55})
-    assert plan(drawn).offsets == plan(list(drawn)).offsets
-
-
-def test_rows_list_every_buffer_by_offset() -> None:
-    rows = plan([Buffer("x", 20, 0, 1), Buffer("y", 8, 1, 1, "scratch")]).rows()
-    assert rows == [
-        {"name": "x", "kind": "tensor", "offset": 0, "bytes": 20, "first": 0, "last": 1},
-        {"name": "y", "kind": "scratch", "offset": 32, "bytes": 8, "first": 1, "last": 1},
-    ]
 
 
 @pytest.mark.parametrize("bad", [0, 3, -16])

@@ -111,26 +111,6 @@ def test_a_single_room_that_is_large_enough_has_the_plan_of_one_arena() -> None:
     assert divide(drawn, [Room("fast", 10_000), Room("slow", 10_000)], {}) == {"fast": plan(drawn)}
 
 
-def test_buffers_that_only_fit_apart() -> None:
-    """Neither memory holds both; and the small one must not be taken by what fits elsewhere as well."""
-    drawn = [Buffer("hot", 48, 0, 1), Buffer("large", 96, 0, 1), Buffer("small", 64, 0, 1)]
-    rooms = [Room("fast", 64), Room("slow", 144)]
-    plans = divide(drawn, rooms, {"hot": 1000, "large": 1, "small": 1})
-    assert {region: {b.name for b in one.buffers} for region, one in plans.items()} == {
-        "fast": {"small"},
-        "slow": {"hot", "large"},
-    }
-
-
-def test_a_buffer_that_finds_no_room_goes_first() -> None:
-    """No order of the planner's leads to a division here."""
-    sizes = {"a": (32, 1, 4), "b": (80, 0, 3), "c": (64, 1, 4), "d": (80, 1, 2), "e": (32, 2, 4)}
-    traffic = {"a": 3, "b": 46, "c": 23, "d": 29, "e": 31}
-    drawn = [Buffer(name, *size) for name, size in sizes.items()]
-    plans = divide(drawn, [Room("fast", 128), Room("slow", 160)], traffic)
-    assert {b.name for made in plans.values() for b in made.buffers} == set(sizes)
-
-
 def test_a_region_keeps_the_offsets_found_where_planning_it_alone_takes_more(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("stages.arena.planner.SEARCH_STEPS", 0)
     sizes = {"a": (64, 5, 5), "b": (48, 2, 5), "c": (32, 4, 4), "d": (48, 2, 4), "e": (48, 4, 5)}

@@ -4,7 +4,6 @@ from fractions import Fraction
 from math import ceil, floor
 
 import numpy as np
-import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -56,17 +55,6 @@ def test_double_rounding_rounds_twice() -> None:
     x, multiplier, shift = 1, 2**31 - 1, -1
     assert multiply_by_quantized_multiplier(x, multiplier, shift, "double") == 1
     assert multiply_by_quantized_multiplier(x, multiplier, shift, "single") == 0
-
-
-def test_multipliers_broadcast_over_channels() -> None:
-    x = np.array([[100, 100], [-100, 7]])
-    found = multiply_by_quantized_multiplier(x, np.array([2**30, 2**30]), np.array([1, 0]), "double")
-    assert found.tolist() == [[100, 50], [-100, 4]]
-
-
-def test_unknown_rounding_is_refused() -> None:
-    with pytest.raises(ValueError, match="triple"):
-        multiply_by_quantized_multiplier(1, 2**30, 0, "triple")
 
 
 @given(st.floats(-1e6, 1e6, width=32))

@@ -14,7 +14,6 @@ from stages.base import StageError
 from stages.bench.peers import PEERS
 from stages.bench.peers.count import PeerCount, count_peer, program
 from stages.bench.side_by_side import Network
-from stages.compile.defined import Symbols
 from stages.layout.rules import LayoutConfig
 from stages.models.spec import OpModel
 from stages.tensorize import TensorizeConfig
@@ -73,12 +72,6 @@ def test_calls_of_other_functions(model: dict[str, Any]) -> None:
     assert len(blob) >= one.expected[0].size // 8
 
 
-def test_softmax_gets_the_reference_parameters() -> None:
-    (made,) = PEER.calls(network("s", op="softmax", shape=(10,), input={"scale": 0.05, "zero_point": 0}))
-    # 0.05 * 2^26 = 0.8 * 2^22; 31 * 2^26 / 2^22 = 496
-    assert made.counted.startswith("arm_softmax_s8(x0, 1, 10, 1717986944, 22, -496, output)")
-
-
 def test_what_a_function_refuses_is_left_out_and_the_others_counted() -> None:
     grouped = network("grouped", op="conv2d", shape=(5, 5, 8), out_channels=4, groups=2)
     large = network("large", op="conv2d", shape=(2, 2, 65), out_channels=4)
@@ -109,15 +102,6 @@ def counted(checkout: Path) -> tuple[dict[str, PeerCount], list[str]]:
     return {one.network.name: one for one in count_peer(PEER, checkout, networks, M4, tell=told.append)}, told
 
 
-def test_a_file_that_does_not_compile_is_told_and_left_out(checkout: Path) -> None:
-    (checkout / "Source/Standin/other.c").write_text("int arm_softmax_s8(void) { return nothing; }\n")
-    found, told = counted(checkout)
-    assert [*found] == ["pool", "gate"]
-    (line,) = told
-    assert line.startswith("other.c does not compile and is left out: ")
-    assert "'nothing' undeclared" in line
-
-
 def test_where_no_file_compiles_it_is_said_where_headers_are_searched(checkout: Path) -> None:
     (checkout / "Include/arm_nnfunctions.h").write_text('#include "cmsis_compiler.h"\n')
     with pytest.raises(StageError, match=r"no file of the peer compiles: (?s:.*)cmsis_compiler\.h") as raised:
@@ -137,15 +121,6 @@ def test_functions_that_need_what_is_not_there_are_not_called(checkout: Path) ->
     assert told == ["it has no function for 1 of 2 layers"]
 
 
-def test_a_function_that_crashes_costs_its_own_layer_only(checkout: Path) -> None:
-    source = checkout / "Source/Standin/standin.c"
-    head, name, tail = source.read_text().partition("int arm_max_pool_s8(")
-    source.write_text(head + name + tail.replace("{", "{ __builtin_trap();", 1))
-    found, _ = counted(checkout)
-    assert found["pool"].refused.startswith("does not come to its end: ")
-    assert found["gate"].instructions > 0
-
-
 def test_a_fully_connected_layer_is_called_as_the_version_has_it() -> None:
     """From version 6 on with a scale for each channel; before that with one, and not where channels differ."""
     one = network("layer", op="fully_connected", shape=(16,), out_channels=3)
@@ -158,23 +133,6 @@ def test_a_fully_connected_layer_is_called_as_the_version_has_it() -> None:
     (only,) = PEER.calls(one)
     assert any(line.endswith("(int32_t *)shift, 1};") for line in only.before)
     assert "arm_fully_connected_wrapper_s8" in only.functions("arm_")
-
-
-def test_headers_that_older_versions_need_are_found_beside_the_checkout(tmp_path: Path) -> None:
-    checkout, core = tmp_path / "NN", tmp_path / "Core/Include"
-    assert PEER.include_folders(checkout) == [checkout / "Include"]
-    core.mkdir(parents=True)
-    assert PEER.include_folders(checkout) == [checkout / "Include", core]
-
-
-def test_the_smaller_count_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
-    one = network("gate", op="mul", shape=(4, 4, 4))
-    counts = iter([500, 400])
-    monkeypatch.setattr("stages.bench.peers.count._run", lambda *_: [PeerCount(one, next(counts), 64)])
-    monkeypatch.setattr("stages.bench.peers.count.compile_sources", lambda *_, **__: [Path("peer.o")])
-    symbols = Symbols(frozenset({"arm_elementwise_mul_s8"}), frozenset())
-    monkeypatch.setattr("stages.bench.peers.count.Symbols.of", lambda _: symbols)
-    assert [count.instructions for count in count_peer(PEER, STANDIN, [one], M4)] == [400]
 
 
 OPTIONS: dict[str, Any] = {

@@ -15,7 +15,7 @@ from stages.count.call import Memory
 from stages.count.counter import Counter
 from stages.layout.rules import LayoutConfig
 from stages.models.spec import OpModel
-from stages.tensorize import TensorizeConfig, TensorizeRule
+from stages.tensorize import TensorizeConfig
 from tests.support.emitted import target_named
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -54,12 +54,6 @@ def test_figures_are_those_of_a_recipe_of_its_own(name: str, counted: dict[str, 
     assert report is not None
     alone = report["instructions"]["total"]
     assert alone == pytest.approx(counted[name].instructions, abs=60)  # its model_run copies inputs and outputs
-
-
-def test_options_of_the_recipe_hold() -> None:
-    rule = TensorizeRule(kernel="generic.depthwise_conv2d")
-    (one,) = count([network("depthwise", TensorizeConfig(rules=(rule,)))], RV32, COUNTER)
-    assert one.kernels == ("generic.depthwise_conv2d",)
 
 
 def test_wrong_outputs_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -35,27 +34,6 @@ def test_stage_writes_the_artifact_of_the_contract(tmp_path):
     compiler = STAGE.tools(CompileConfig(), target)[0]
     assert (compiler.command, compiler.minimum) == ("riscv64-unknown-elf-gcc", "12")
     assert compiler.install == "apt-get install gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf"
-
-
-def test_code_and_constants_share_a_flash_that_is_seen_at_two_addresses(tmp_path):
-    """Each fits what the linker knows, its own half of the addresses; together they must fit the flash."""
-    board = load_target("esp32-c3")
-    assert board.memory is not None
-    whole = {one["name"]: one for one in build(tmp_path / "whole", board)["regions"]}
-    assert whole["drom"]["same_as"] == "irom" and whole["irom"]["used"] > 0 < whole["drom"]["used"]
-    needed = whole["irom"]["used"] + whole["drom"]["used"]
-    for room, fits in ((-(-needed // 16) * 16, True), (needed // 16 * 16 - 16, False)):
-        length = {name: getattr(board.memory, name).model_copy(update={"length": room}) for name in ("irom", "drom")}
-        target = board.model_copy(update={"memory": board.memory.model_copy(update=length)})
-        folder = tmp_path / str(room)
-        if fits:
-            build(folder, target)
-            continue
-        with pytest.raises(StageError) as caught:
-            build(folder, target)
-        told = f"which are one memory, need {needed:,} bytes and have {room:,}"
-        assert "does not fit target esp32-c3: irom" in caught.value.message and told in caught.value.message
-        assert caught.value.hint == "take a smaller model or another board"
 
 
 @pytest.mark.parametrize(
@@ -104,24 +82,6 @@ def test_same_sources_give_the_same_bytes_wherever_they_lie(tmp_path, name):
         first, second = (tmp_path / place / "out" / file for place in ("a", "somewhere/else"))
         assert first.read_bytes() == second.read_bytes(), file
         assert str(tmp_path).encode() not in first.read_bytes()
-
-
-def test_flags_reach_every_file_and_a_file_of_its_own_last(tmp_path):
-    """model.c would not compile without the stage's flag, weights.c not without its own."""
-    config = CompileConfig(flags=("-DEVERYWHERE=1",))
-    fault = '_Static_assert(EVERYWHERE == 1, "flag");'
-    build(tmp_path, load_target("rv64-scalar"), config, fault=fault, weights_flags=("-UEVERYWHERE", "-DONLY_HERE"))
-    logged: list[str] = []
-    model = write_tiny_model(tmp_path / "src", weights_flags=("-DONLY_HERE",))
-    compile_firmware(tmp_path / "src", model, load_target("rv64-scalar"), tmp_path / "out", log=logged.append)
-    commands = {word: line for line in logged for word in line.split() if word.endswith(".c")}
-    weights, code = (
-        next(line for word, line in commands.items() if word.endswith(n)) for n in ("weights.c", "model.c")
-    )
-    assert "-DONLY_HERE" in weights.split()
-    assert "-DONLY_HERE" not in code.split()
-    assert "-std=c11" in code.split()
-    assert "-Werror" in code.split()
 
 
 def test_model_too_large_for_ram_and_rom_is_told_with_the_sizes(tmp_path):
@@ -191,27 +151,6 @@ def test_error_of_compiler_or_linker_is_shown_briefly(tmp_path, fault, told):
     assert len(message.splitlines()) <= 5
 
 
-def test_model_compiles_alone_without_hook_and_harness(tmp_path):
-    """What a user does with the emitted folder: no MODEL_HOOK, no host files."""
-    write_tiny_model(tmp_path)
-    gcc = shutil.which("riscv64-unknown-elf-gcc")
-    command = [
-        gcc,
-        "-std=c11",
-        "-Wall",
-        "-Wextra",
-        "-Werror",
-        "-c",
-        "model.c",
-        "-o",
-        "model.o",
-        "--specs=picolibc.specs",
-    ]
-    subprocess.run(command, cwd=tmp_path, check=True)
-    symbols = subprocess.run(["nm", "model.o"], cwd=tmp_path, capture_output=True, text=True, check=True).stdout
-    assert "model_layer_done" not in symbols
-
-
 @pytest.mark.parametrize(
     ("target", "printed", "package"),
     [
@@ -232,10 +171,3 @@ def test_missing_c_library_is_named_with_its_package(tmp_path, monkeypatch, targ
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     with pytest.raises(StageError, match=f"the C library is missing: apt-get install {package}"):
         build(tmp_path, load_target(target))
-
-
-def test_missing_compiler_is_named(tmp_path):
-    target = load_target("rv64-rvp")
-    absent = target.compiler.model_copy(update={"command": "no-such-gcc"})
-    with pytest.raises(StageError, match="no-such-gcc is not installed"):
-        build(tmp_path, target.model_copy(update={"compiler": absent}))

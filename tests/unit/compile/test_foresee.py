@@ -77,31 +77,10 @@ def with_regions(*arena: int, weights: tuple[int, ...] = (1 << 20,)) -> Target:
     return load_target("rv64-rvp").model_copy(update={"memory": memory})
 
 
-def test_several_regions_have_their_sum_but_a_tensor_needs_one(imported: dict[str, Path]) -> None:
-    """ds_cnn's first layer reads 490 bytes and writes 8,000."""
-    foresee(with_regions(9_000, 490), imported)
-    foresee(with_regions(1_490, 8_000), imported)
-    with pytest.raises(StageError) as caught:
-        foresee(with_regions(9_000, 489), imported)
-    lines = str(caught.value).splitlines()
-    assert lines[0].endswith("rv64-rvp: dtcm and sram need 9,490 bytes or more and have 9,489")
-    assert lines[1].startswith("dtcm and sram: operator ") and lines[1].endswith("stack 1,000")
-    with pytest.raises(StageError) as caught:
-        foresee(with_regions(8_999, 7_999), imported)
-    lines = str(caught.value).splitlines()
-    assert lines[0].endswith("rv64-rvp: a tensor needs 8,000 bytes and dtcm, which has most, 7,999")
-    assert lines[1].startswith("dtcm: operator ") and lines[1].endswith("output int8[1, 25, 5, 64] 8,000 bytes")
-
-
 def test_weights_are_divided_among_regions(imported: dict[str, Path]) -> None:
     foresee(with_regions(1 << 20, weights=(22_000, 16)), imported)
     with pytest.raises(StageError, match="flash and qspi need 22,016 bytes or more and have 22,015"):
         foresee(with_regions(1 << 20, weights=(22_000, 15)), imported)
-
-
-def test_nothing_is_said_without_an_imported_model_or_without_a_memory(imported: dict[str, Path]) -> None:
-    foresee(with_memory(10, 10), {})
-    foresee(load_target("host"), imported)
 
 
 def test_an_arena_above_its_limit_in_any_case(imported: dict[str, Path]) -> None:
@@ -112,12 +91,6 @@ def test_an_arena_above_its_limit_in_any_case(imported: dict[str, Path]) -> None
     with pytest.raises(StageError, match=told) as caught:
         EMIT.foresee(EmitConfig(arena_limit=8_489), MODEL, target, Path(), imported)
     assert caught.value.at == ("stages", "emit", "arena_limit")
-
-
-def test_a_stack_that_takes_all_is_what_to_lower(imported: dict[str, Path]) -> None:
-    with pytest.raises(StageError) as caught:
-        foresee(with_memory(1 << 20, 10_000, stack=9_990), imported)
-    assert str(caught.value).splitlines()[-1].startswith("lower memory.stack, take a smaller model, or raise")
 
 
 def test_weights_that_are_copied_find_no_room_where_they_are_copied_to(imported: dict[str, Path]) -> None:

@@ -69,31 +69,6 @@ def test_it_compiles_alone_from_any_folder_without_a_warning(tmp_path: Path, gcc
         assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("weights", ["incbin", "c"])
-def test_cmake_builds_a_library_with_a_toolchain_file(tmp_path: Path, weights: str) -> None:
-    if shutil.which("cmake") is None or shutil.which("riscv64-unknown-elf-gcc") is None:
-        pytest.skip("cmake or riscv64-unknown-elf-gcc is not installed")
-    emit_mini(tmp_path, weights=weights)
-    (tmp_path / "riscv.cmake").write_text(
-        "set(CMAKE_SYSTEM_NAME Generic)\nset(CMAKE_SYSTEM_PROCESSOR riscv64)\n"
-        "set(CMAKE_C_COMPILER riscv64-unknown-elf-gcc)\nset(CMAKE_ASM_COMPILER riscv64-unknown-elf-gcc)\n"
-        "set(CMAKE_C_FLAGS_INIT --specs=picolibc.specs)\nset(CMAKE_TRY_COMPILE_TARGET_TYPE STATIC_LIBRARY)\n"
-    )
-    build = tmp_path / "build"
-    configure = ["cmake", "-S", str(tmp_path / "emitted/src"), "-B", str(build)]
-    for command in (
-        [*configure, f"-DCMAKE_TOOLCHAIN_FILE={tmp_path / 'riscv.cmake'}"],
-        ["cmake", "--build", str(build)],
-    ):
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stdout + done.stderr
-    symbols = subprocess.run(
-        ["riscv64-unknown-elf-nm", str(build / "libmodel.a")], capture_output=True, text=True, check=True
-    ).stdout
-    assert re.search(r" T model_run$", symbols, re.MULTILINE)
-    assert re.search(r" R model_weights$", symbols, re.MULTILINE)
-
-
 @pytest.mark.parametrize("plain", [False, True])
 def test_no_array_on_the_stack_no_heap_no_stdio_and_nothing_of_tvm(tmp_path: Path, plain: bool) -> None:
     emit_mini(tmp_path, kernels=PLAIN if plain else KERNELS)
@@ -102,15 +77,6 @@ def test_no_array_on_the_stack_no_heap_no_stdio_and_nothing_of_tvm(tmp_path: Pat
         assert not re.search(r"tvm|malloc|alloca|stdio|printf", text, re.IGNORECASE), path.name
         # An indented declaration with an extent is a local array; the arena and the weights are not indented.
         assert not re.search(r"^\s+(?:const )?\w+ \w+\[\w*\]", text, re.MULTILINE), path.name
-
-
-def test_emitting_twice_gives_the_same_bytes(tmp_path: Path) -> None:
-    for run in ("a", "b"):
-        emit_mini(tmp_path / run)
-    files = sorted(p.relative_to(tmp_path / "a/emitted") for p in (tmp_path / "a/emitted").rglob("*") if p.is_file())
-    assert Path("src/model.c") in files
-    for file in files:
-        assert (tmp_path / "a/emitted" / file).read_bytes() == (tmp_path / "b/emitted" / file).read_bytes(), file
 
 
 COPIES = """

@@ -41,17 +41,6 @@ def test_only_what_is_used_is_copied_with_what_it_includes(tmp_path: Path) -> No
     assert not (tmp_path / "out/rvp/other.c").exists()
 
 
-def test_a_missing_file_is_named(tmp_path: Path) -> None:
-    with pytest.raises(StageError, match=r"rvp/none\.c is not there"):
-        copy_kernels(["rvp/none.c"], tmp_path / "out", declared(tmp_path))
-
-
-def test_an_include_that_is_nowhere_is_named(tmp_path: Path) -> None:
-    write(tmp_path, {"rvp/gemm.c": '#include "none.h"\n'})
-    with pytest.raises(StageError, match=r"rvp/gemm\.c includes none\.h"):
-        copy_kernels(["rvp/gemm.c"], tmp_path / "out", declared(tmp_path))
-
-
 @pytest.mark.parametrize(("gone", "told"), [("rvp/gemm.c", "`sources`"), ("rvp/lost.h", "`include` of its FOLDER")])
 def test_a_file_that_a_plug_in_lacks_is_for_its_author(tmp_path: Path, gone: str, told: str) -> None:
     """No command about Firmline's own files mends it."""

@@ -79,23 +79,6 @@ def test_what_is_reserved_is_taken_before_a_model_is_refused(tmp_path: Path) -> 
     assert blocks_of(described) == {"arena dtcm": 240, "weights flash": 104, "weights qspi": 52}
 
 
-def test_a_region_for_both_is_not_given_away_twice(tmp_path: Path) -> None:
-    """Arena and weights in one memory, with a fast one beside it for the arena and a slow one for weights."""
-    everything = ["code", "constants", "weights", "data", "stack", "arena"]
-    regions = {
-        "l1": {"origin": 0, "length": 64, "holds": ["arena"]},
-        "l2": {"origin": 1 << 20, "length": 512, "speed": 1, "holds": everything},
-        "l3": {"origin": 2 << 20, "length": 4096, "speed": 2, "holds": ["weights"]},
-        "stack": 256,
-        "reserve": {"code": 0, "data": 0},
-    }
-    target = target_named("host").model_copy(update={"memory": Memory.model_validate(regions)})
-    sizes = blocks_of(emit_mini(tmp_path, target=target))
-    assert set(sizes) == {"arena l1", "arena l2", "weights l2", "weights l3"}
-    assert sizes["arena l1"] <= 64 and sizes["arena l2"] + sizes["weights l2"] <= 256
-    assert_exact(tmp_path / "emitted")
-
-
 HANDED_IN = """
 #include <stdio.h>
 #include <string.h>
@@ -188,17 +171,6 @@ def test_rule_that_asks_for_more_than_a_region_has(tmp_path: Path) -> None:
     assert caught.value.at == ("memory", "rules", 1, "region")
 
 
-def test_too_large_for_all_regions(tmp_path: Path) -> None:
-    with pytest.raises(StageError) as caught:
-        emit_mini(tmp_path, target=target_with(dtcm=-192, sram=80))
-    first, rooms, largest = str(caught.value).splitlines()
-    assert first == (
-        "the model does not fit the target's memory: at one layer 240 bytes of the arena are in use, weights are 164"
-    )
-    assert rooms == "bytes that may be taken, weights: flash 1,152, qspi 4,096; arena: dtcm 64, sram 80"
-    assert largest.startswith("the largest: x 96, scratch:0:copy 96, dense_0 48; weights of layer 0 dense_0 ")
-
-
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
@@ -216,14 +188,6 @@ def test_rule_that_no_region_can_obey(wrong: MemoryRule, message: str) -> None:
         STAGE.foresee(config, FileModel(file="net.tflite"), target_with(), Path(), {})
     assert str(caught.value) == message
     assert caught.value.at == ("memory", "rules", 1, "region")
-
-
-def test_rule_for_a_target_without_regions() -> None:
-    with pytest.raises(
-        StageError, match="memory rule 1: host has no regions: its operating system provides the memory"
-    ):
-        config = EmitConfig(memory_rules=(rule("ram"),))
-        STAGE.foresee(config, FileModel(file="net.tflite"), target_named("host"), Path(), {})
 
 
 def copying(*, dtcm: int = 64, flash: int = 4096) -> Target:
@@ -281,15 +245,3 @@ def test_weights_that_a_region_has_no_room_for(tmp_path: Path, dtcm: int, flash:
         emit_mini(tmp_path, target=target, memory_rules=(rule("dtcm", "weights"),))
     assert told in str(caught.value)
     assert caught.value.at == ("memory", "rules", 0, "region")
-
-
-def test_a_copy_brings_no_room_to_what_does_not_fit(tmp_path: Path) -> None:
-    """Weights too large for the read-only regions do not go to RAM, which they would be copied to from there."""
-    target = copying(dtcm=4096, flash=-960)
-    memory = target.memory
-    assert memory is not None
-    fields = memory.model_dump() | {"reserve": {"code": 0, "data": 0}}
-    del fields["qspi"]
-    target = target.model_copy(update={"memory": Memory.model_validate(fields)})
-    with pytest.raises(StageError, match="the model does not fit the target's memory"):
-        emit_mini(tmp_path, target=target)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from stages.arena.regions import NoRoomError, Room
-from stages.emit.weights import Weights, divide_constants, lay_out, rows
+from stages.emit.weights import Weights, divide_constants, lay_out
 
 
 def test_constants_are_aligned_and_found_again() -> None:
@@ -20,14 +20,6 @@ def test_equal_bytes_are_kept_once() -> None:
     section = lay_out({"a": np.zeros(64, np.int8), "b": np.zeros(16, np.int32), "c": np.ones(64, np.int8)}, 16)
     assert section.offsets["a"] == section.offsets["b"] != section.offsets["c"]
     assert len(section.data) == 128
-
-
-def test_big_endian_arrays_are_turned() -> None:
-    assert lay_out({"a": np.array([1], ">i4")}, 4).data == b"\x01\x00\x00\x00"
-
-
-def test_rows_of_an_initializer() -> None:
-    assert rows(bytes(range(5)), 2) == ["0, 1", "2, 3", "4"]
 
 
 def bytes_of(*sizes: int) -> dict[str, np.ndarray]:

@@ -5,9 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from stages.graph import Graph, Tensor
+from stages.graph import Graph
 from stages.models.builder import ModelBuilder
-from stages.reference.integer import run_graph, to_logical, to_physical
+from stages.reference.integer import run_graph
 from tests.support.integer import integer_graph
 
 
@@ -66,23 +66,3 @@ def test_macs_and_kinds(graph: Graph) -> None:
         ("reshape", 0),
         ("softmax", 0),
     ]
-
-
-def test_a_float_operator_has_its_macs() -> None:
-    builder = ModelBuilder()
-    x = builder.input("x", (1, 5, 5, 2), "float32")
-    y = builder.conv2d(x, np.ones((3, 2, 2, 2), np.float32), np.ones(3, np.float32), padding="valid")
-    y = builder.depthwise_conv2d(y, np.ones((1, 3, 3, 3), np.float32), np.ones(3, np.float32))
-    builder.output(builder.fully_connected(y, np.ones((7, 48), np.float32), np.ones(7, np.float32)))
-    graph = integer_graph(builder.build())
-    assert [graph.macs(layer) for layer in graph.layers] == [16 * 3 * 8, 16 * 3 * 9, 48 * 7]
-
-
-def test_planar_tensors_lie_channel_by_channel() -> None:
-    tensor = Tensor(name="t", shape=(2, 3, 4, 5), dtype="int8", layout="NCHW")
-    logical = np.arange(120, dtype=np.int8).reshape(2, 3, 4, 5)
-    physical = to_physical(logical, tensor)
-    assert physical.shape == tensor.physical_shape == (2, 5, 3, 4)
-    assert physical[1, 4, 2, 3] == logical[1, 2, 3, 4]
-    assert physical[0, 1, 0, 2] == logical[0, 0, 2, 1]
-    assert np.array_equal(to_logical(physical.reshape(-1), tensor), logical)

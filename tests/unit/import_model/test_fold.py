@@ -14,7 +14,6 @@ from stages.import_model.normalize import normalized
 from stages.models.builder import ModelBuilder, Tensor
 from stages.reference import Reference, random_inputs
 from tests.support.edited_models import edited
-from tests.support.integer import compare
 from tests.support.stages_run import run_tflite
 
 Add = Callable[[ModelBuilder, Tensor], Tensor]
@@ -131,13 +130,6 @@ def test_a_value_that_is_computed_fills_a_shape_that_is_known(tmp_path: Path) ->
     np.testing.assert_array_equal(found.outputs[0], inputs[0] + inputs[1])
 
 
-def test_a_flatten_is_the_same_memory() -> None:
-    found = normalized(model(flatten, (1, 3, 4, 2), "int8"), "net")
-    result = compare(found.data)
-    assert (result.checked, result.wrong) == (2, {})
-    assert [layer.op.kind for layer in result.graph.layers] == ["reshape"]
-
-
 def test_a_shape_that_follows_from_one_that_is_left_out() -> None:
     """The pooled image's shape is LiteRT's to infer; what SHAPE gives of it is known then, and the flatten."""
 
@@ -162,14 +154,3 @@ def test_the_shape_of_a_dynamic_tensor_says_what_to_do() -> None:
     with pytest.raises(StageError, match="SHAPE") as caught:
         build_module(found.data, found.info)
     assert "Export the model with fixed shapes" in f"{caught.value}{caught.value.hint}"
-
-
-def test_a_model_of_results_that_are_known_is_refused() -> None:
-    b = ModelBuilder()
-    x = b.input("x", (2, 3), "float32")
-    shape = b.tensor("shape", (2,), "int32")
-    b.operator("SHAPE", [x], [shape], "ShapeOptions", {"outType": 2})
-    b.output(shape)
-    found = normalized(b.build(), "net")
-    with pytest.raises(StageError, match="all outputs of the model are constants: there is nothing to run"):
-        build_module(found.data, found.info)

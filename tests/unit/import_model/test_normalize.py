@@ -10,7 +10,6 @@ import pytest
 from stages.base import StageError
 from stages.import_model.build import build_module
 from stages.import_model.normalize import Normalized, normalized
-from stages.import_model.normalize.graph import one_graph
 from stages.import_model.normalize.versions import VERSIONS
 from stages.models.builder import ModelBuilder
 from stages.models.graphs import UnknownSignature
@@ -93,21 +92,6 @@ def test_the_newest_versions_are_those_that_litert_lists() -> None:
         assert VERSIONS.get(name, (listed[0], listed[0])) == tuple(listed), name
 
 
-def test_a_version_that_only_the_usual_kernels_list_is_lowered() -> None:
-    b = ModelBuilder()
-    x = b.input("x", (1, 2, 2, 8), "int8", 0.1, 0)
-    y = b.tensor("y", (1, 4, 4, 2), "int8", 0.1, 0)
-    b.operator("DEPTH_TO_SPACE", [x], [y], "DepthToSpaceOptions", {"blockSize": 2}, version=2)
-    b.output(y)
-    with pytest.raises(RunError, match="version 2 of DEPTH_TO_SPACE"):
-        Reference(b.build())
-    found = normalized(b.build(), "net")
-    assert found.notes == (
-        "operator versions (DEPTH_TO_SPACE 2) are lowered to those that LiteRT's reference kernels list",
-    )
-    outcome(found)
-
-
 @pytest.mark.parametrize("shape", [np.array([[2, 6]], np.int32), np.array([4, 3], np.int64), np.array(12, np.int32)])
 def test_reshape_takes_its_options_unless_the_shape_is_a_list_of_int32(shape: np.ndarray[Any, Any]) -> None:
     b = ModelBuilder()
@@ -170,14 +154,6 @@ def test_one_scale_has_no_axis_whatever_the_file_says(axis: int) -> None:
     np.testing.assert_array_equal(outcome(found)[0], Reference(layers()).run(random_inputs(found.info, 5))[0])
 
 
-def test_an_axis_that_exists_is_kept_for_one_scale_and_for_many() -> None:
-    def choose(model: Any, schema: Any) -> None:
-        tensor_named(model, "conv").quantization.quantizedDimension = 3
-
-    data = edited(layers(), choose)
-    assert normalized(data, "net").data is data
-
-
 def test_scales_that_fit_no_axis_of_the_weights_are_refused() -> None:
     def misplace(model: Any, schema: Any) -> None:
         tensor_named(model, "conv/weights").quantization.quantizedDimension = 4
@@ -226,16 +202,6 @@ def test_an_unknown_batch_that_the_file_gives_as_1_is_no_change() -> None:
     found = normalized(data, "net")
     assert found.data is data
     assert found.notes == ()
-
-
-def test_an_axis_is_mended_before_litert_infers_shapes() -> None:
-    def both(model: Any, schema: Any) -> None:
-        tensor_named(model, "conv/bias").quantization.quantizedDimension = 3
-        tensor_named(model, "conv").shape = None
-
-    found = normalized(edited(layers(), both), "net")
-    assert len(found.notes) == 2
-    outcome(found)
 
 
 def test_shapes_that_litert_cannot_infer_are_refused_with_its_reason() -> None:
@@ -375,21 +341,6 @@ def test_composites_without_end_are_refused(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr("stages.import_model.normalize.graph._MOST_OPERATORS", 3)
     with pytest.raises(StageError, match="net has composites of 3 operators and more"):
         normalized(with_composite(square_and_add()), "net")
-
-
-def test_a_graph_can_be_packed_again() -> None:
-    graph = one_graph(layers(), "net", 0)
-    assert graph.pack() == graph.pack()
-
-
-def test_a_composite_that_hands_on_its_input() -> None:
-    def hand_on(model: Any, schema: Any) -> None:
-        model.subgraphs[1].outputs = model.subgraphs[1].inputs
-
-    found = normalized(edited(with_composite(square_and_add()), hand_on), "net")
-    assert [operator.op for operator in found.info.operators][-1] == "RELU6"
-    x = random_inputs(found.info, 5)[0]
-    np.testing.assert_allclose(Reference(found.data).run([x])[1], np.tanh(x), rtol=1e-5)
 
 
 def test_composites_of_composites() -> None:

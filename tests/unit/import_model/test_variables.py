@@ -70,21 +70,6 @@ def test_a_value_that_was_written_is_read_again() -> None:
         assert same(reference.run(inputs), expected)
 
 
-def test_two_variables_that_exchange_their_values() -> None:
-    b = Streaming()
-    x = b.input("x", (2,), "float32")
-    one, other = (b.resource(name, np.array([1, 2], np.float32) * n) for n, name in ((1, "one"), (10, "other")))
-    first, second = (b.read(handle, (2,), "float32") for handle in (one, other))
-    b.assign(one, second)
-    b.assign(other, first)
-    b.output(b.add(b.add(first, x, name="a"), second, name="b"), b.sub(first, second, name="c"))
-    data = b.build()
-    reference = reference_of(normalized(data, "m").data)
-    given = [[np.zeros(2, np.float32)]] * 3
-    for inputs, expected in zip(given, litert(data, given), strict=True):
-        assert same(reference.run(inputs), expected)
-
-
 def test_what_is_never_written_is_a_constant() -> None:
     b = Streaming()
     x = b.input("x", (4,), "float32")
@@ -100,11 +85,6 @@ def test_what_is_never_read_is_not_kept() -> None:
     b.assign(b.resource("seen", None), y)
     b.output(y)
     assert [operator.op for operator in normalized(b.build(), "m").info.operators] == ["RELU"]
-
-
-def test_the_note_names_them() -> None:
-    (note,) = normalized(frames("int8"), "m").notes
-    assert note == "2 x resource variable ('frames', 'count'): kept by the model from one run to the next"
 
 
 def test_a_variable_without_a_first_value_is_refused() -> None:

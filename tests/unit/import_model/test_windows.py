@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 
-from stages.base import StageError
 from stages.import_model.build import build_module
-from stages.import_model.windows import sliding_taps, sliding_window, without_excess
-from stages.models.builder import ModelBuilder
+from stages.import_model.windows import sliding_taps, sliding_window
 from stages.models.tflite_reader import read
 from stages.reference.interpreter import random_inputs, run
 from tests.support.malformed import altered, constant, conv, option, pool
@@ -78,43 +74,3 @@ def test_a_dilation_much_larger_than_the_image_is_computed(taps: int) -> None:
     inputs = random_inputs(read(data))
     (got,), (wanted,) = run_relax(build_module(data, read(data)), inputs), run(data, inputs)
     np.testing.assert_allclose(got, wanted, rtol=1e-5, atol=1e-4)
-
-
-def test_a_file_that_needs_nothing_is_left_as_it_is() -> None:
-    data = conv()
-    assert without_excess(data, read(data)) is data
-
-
-class Shared:
-    """Options that are written once, whoever has them."""
-
-    def __init__(self, options: Any) -> None:
-        self.options, self.place = options, 0
-
-    def Pack(self, builder: Any) -> int:
-        self.place = self.place or self.options.Pack(builder)
-        return self.place
-
-
-@pytest.mark.parametrize(("window", "alike"), [(2, True), (1000, False)])
-def test_a_table_that_two_pools_share_is_refused_only_where_they_need_different_ones(window: int, alike: bool) -> None:
-    """No exporter writes that, but a file can hold it. The images are 8x8 and 4x4."""
-    b = ModelBuilder()
-    x = b.input("x", (1, 8, 8, 1), "float32")
-    y, z = b.tensor("y", (1, 4, 4, 1), "float32"), b.tensor("z", (1, 2, 2, 1), "float32")
-    fields = {"filterHeight": window, "filterWidth": window, "strideH": 2, "strideW": 2}
-    b.operator("MAX_POOL_2D", [x], [y], "Pool2DOptions", fields)
-    b.operator("MAX_POOL_2D", [y], [z], "Pool2DOptions", fields)
-    b.output(z)
-
-    def share(model: Any, graph: Any) -> None:
-        shared = Shared(graph.operators[0].builtinOptions)
-        for operator in graph.operators:
-            operator.builtinOptions = shared
-
-    data = altered(b.build(), share)
-    if alike:
-        assert without_excess(data, read(data)) is data
-        return
-    with pytest.raises(StageError, match=r"operator 1 \(MAX_POOL_2D\) shares its options with another operator"):
-        without_excess(data, read(data))

@@ -9,8 +9,7 @@ import pytest
 
 from stages.graph import LayerView
 from stages.kernels import registry
-from stages.kernels.mve.lanes import GROUP, MOST_LINES, Lanes, Part, lanes_of, packed
-from stages.kernels.mve.walk import walks
+from stages.kernels.mve.lanes import GROUP, Lanes, Part, lanes_of
 from tests.conformance.draw import Draw
 from tests.conformance.operators.depthwise_conv2d import depthwise
 from tests.conformance.operators.windows import Window
@@ -52,57 +51,6 @@ def test_vectors_read_nothing_outside(channels: int, dtype: str) -> None:
             assert first >= 0 and behind <= room, (window, part)
         seen.add(lanes.in_place)
     assert seen == ({True, False} if dtype == "int8" else {False})
-
-
-@pytest.mark.parametrize(("rows", "expected"), [(2, False), (3, True)])
-def test_few_channels_are_read_in_place_where_a_pixel_follows(rows: int, expected: bool) -> None:
-    """Vectors of four read a byte of the pixel behind; of the last row of three none is the last of a window."""
-    lanes = lanes_of(layer(Window((rows, 3), (2, 1), (2, 2)), 3), "exact")
-    assert lanes.in_place is expected
-    behind = max(reads(lanes, part)[1] for part in lanes.parts)
-    assert behind <= (rows * 9 if expected else lanes.scratch)
-
-
-def test_a_column_and_pixels_are_rows() -> None:
-    (column, *_) = walks(layer(Window((9, 1), (3, 1), padding=(1, 0, 1, 0)), 16))
-    assert (column.size, column.out, column.kernel, column.before) == ((1, 9), (1, 9), (1, 3), (0, 1))
-    pixels = lanes_of(layer(Window((5, 5)), 36), "exact")
-    assert pixels.in_place and pixels.walk.size == (1, 25)
-    below = lanes_of(layer(Window((6, 4), (3, 1), padding=(1, 0, 1, 0), dilation=(1, 1)), 32), "exact").walk
-    assert (below.size, below.out, below.kernel, below.dilation, below.before) == (
-        *((1, 24), (1, 24)),
-        *((1, 3), (1, 4), (0, 4)),
-    )
-
-
-@pytest.mark.parametrize(
-    ("channels", "columns", "repeat"), [(8, 6, 2), (8, 7, 7), (8, 17, 1), (3, 100, 10), (16, 6, 1)]
-)
-def test_outputs_of_few_channels_fill_vectors(channels: int, columns: int, repeat: int) -> None:
-    """As many as divide a row, have at most 128 channels, and leave few lanes empty."""
-    lanes = lanes_of(layer(Window((4, columns + 1), (2, 2)), channels), "exact")
-    assert lanes.walk.repeat == repeat
-
-
-@pytest.mark.parametrize(("columns", "expected"), [(MOST_LINES // 64 - 1, False), (MOST_LINES // 64, True)])
-def test_long_lines_are_loaded_by_group(columns: int, expected: bool) -> None:
-    """Two lines of a column more than outputs, 32 channels each."""
-    window = Window((9, columns), (2, 2), padding=(0, 1, 0, 0))
-    lanes = lanes_of(layer(window, 32), "exact")
-    assert lanes.by_group is (columns * 64 + 64 > MOST_LINES) is expected
-    assert lanes.scratch <= MOST_LINES + 16
-
-
-def test_numbers_of_a_group_are_where_narrowing_puts_them() -> None:
-    params = np.arange(60).reshape(3, 20)
-    weights = np.arange(40).reshape(20, 2)
-    made = packed(params, weights, Part(0, 20, 16), 20)
-    assert made[1, :8].tolist() == [4, 8, 12, 16, 5, 9, 13, 17]
-    assert made[1, 48:].view(np.int8).tolist() == [*range(8, 40, 2), *range(9, 41, 2)]
-    quads = packed(params, weights, Part(16, 4, 4), 20)
-    assert quads[0, :12].tolist() == [16, 17, 18, 19, 36, 37, 38, 39, 56, 57, 58, 59]
-    some = packed(params[:, :3], weights[:3], Part(0, 3, 16), 3)
-    assert some[0, :16].tolist() == [0, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0]
 
 
 @pytest.mark.parametrize(

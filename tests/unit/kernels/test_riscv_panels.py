@@ -42,20 +42,3 @@ def test_groups_are_counted_once_where_all_their_sums_fit_halves_of_words(depth:
 def test_any_two_products_fit_half_of_a_word() -> None:
     ends = [-128 * -128 * 2, -128 * 127 * 2, 127 * 127 * 2]
     assert all(0 <= end + MOST < 1 << 16 for end in ends)
-
-
-def test_all_weights_are_there_once_and_others_are_0() -> None:
-    weights = np.arange(1, 16, dtype=np.int8).reshape(3, 5)
-    words = Rows(5, 32)
-    packed = panels(weights, words).reshape(2, -1)[:, words.header :].reshape(2, words.depth, 2)
-    columns = packed.transpose(0, 2, 1).reshape(4, words.depth)
-    assert (columns[:3, :5] == weights).all()
-    assert not columns[3].any()
-    assert not columns[:, 5:].any()
-
-
-def test_panels_of_64_bits_have_eight_columns_and_no_header() -> None:
-    weights = np.arange(18, dtype=np.int8).reshape(9, 2)
-    packed = panels(weights, Rows(2, 64))
-    assert packed[:16].tolist() == [0, 2, 4, 6, 8, 10, 12, 14, 1, 3, 5, 7, 9, 11, 13, 15]
-    assert packed[16:].tolist() == [16, *[0] * 7, 17, *[0] * 7]

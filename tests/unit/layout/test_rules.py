@@ -7,7 +7,6 @@ from pydantic import ValidationError
 
 from stages.base import StageError
 from stages.layout.rules import LayoutConfig, Operator, choose, unused, warnings
-from stages.operators.table import kind_of
 
 
 def operator(op: str, name: str = "net/x", shape: tuple[int, ...] = (1, 8, 8, 4), groups: int = 1) -> Operator:
@@ -20,12 +19,6 @@ def config(*rules: dict, default: str = "NHWC") -> LayoutConfig:
 
 CONV = operator("CONV_2D", "block_1/Conv_1/Relu6")
 DEPTHWISE = operator("DEPTHWISE_CONV_2D", groups=4)
-
-
-def test_without_rules_everything_stays_as_it_was_imported() -> None:
-    assert choose(CONV, config()) == choose(CONV, config(default="NHWC"))
-    assert choose(CONV, config()).data == choose(DEPTHWISE, config()).data == "NHWC"
-    assert choose(CONV, config()).why == "default"
 
 
 def test_a_planar_default_is_for_all() -> None:
@@ -118,12 +111,6 @@ def test_rules_that_decide_nothing_are_reported() -> None:
     assert unused([CONV, DEPTHWISE], rules) == [2, 3]
 
 
-def test_names_of_operators() -> None:
-    assert [kind_of(op) for op in ("AVERAGE_POOL_2D", "MAX_POOL_2D", "HARD_SWISH")] == [
-        "avg_pool2d", "max_pool2d", "hard_swish",
-    ]  # fmt: skip
-
-
 def test_a_rule_that_matches_nothing_is_told_unless_it_is_for_a_kind_the_network_has_not() -> None:
     rules = LayoutConfig.model_validate(
         {
@@ -141,14 +128,3 @@ def test_a_rule_that_matches_nothing_is_told_unless_it_is_for_a_kind_the_network
         f"{shadowed} decides nothing: an earlier rule matches all of its operators",
         "layout rule 4 ({op: add, name: nothing*}) matches no operator",
     ]
-
-
-def test_many_rules_of_one_fate_are_one_warning() -> None:
-    def idle(count: int) -> list[str]:
-        rules = [{"match": {"op": "conv2d", "name": f"layer{i}"}, "data": "NHWC"} for i in range(count)]
-        return warnings([CONV], LayoutConfig.model_validate({"rules": rules}))
-
-    assert idle(2) == ["layout rules 1 ({op: conv2d, name: layer0}), 2 ({op: conv2d, name: layer1}) match no operator"]
-    (many,) = idle(119)
-    assert many.startswith("119 layout rules (1 ({op: conv2d, name: layer0}), 2 (")
-    assert many.endswith(" and 116 more) match no operator")

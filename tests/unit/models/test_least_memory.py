@@ -73,27 +73,6 @@ def test_taps_that_never_touch_the_image_do_not_count() -> None:
     assert bounds(b, conv(b, x, weights(5, 3, 5, 4))).weights == 5 * 1 * 3 * 4
 
 
-def test_equal_weights_count_as_where_least_of_them_is_used() -> None:
-    b = ModelBuilder()
-    x, w = b.input("x", (1, 8, 8, 4), "int8", 0.1, 0), weights(4, 3, 3, 4)
-    on_one_pixel = conv(b, b.avg_pool2d(x, (8, 8)), w, "a")
-    assert bounds(b, on_one_pixel, conv(b, x, w, "b")).weights == 16
-
-
-def test_what_a_pad_before_a_convolution_reads_is_what_counts() -> None:
-    b = ModelBuilder()
-    x = b.input("x", (1, 8, 8, 4), "int8", 0.1, 0)
-    padded = b.pad(x, [(0, 0), (40, 40), (40, 40), (0, 0)])
-    assert bounds(b, conv(b, padded, weights(1, 81, 81, 4), padding="valid")).activations == 256 + 64
-
-
-def test_operators_that_no_output_needs_do_not_count() -> None:
-    b = ModelBuilder()
-    x = b.input("x", (1, 8, 8, 4), "int8", 0.1, 0)
-    conv(b, x, weights(64, 3, 3, 4), "unused")
-    assert bounds(b, conv(b, x, weights(2, 3, 3, 4), "used")).weights == 72
-
-
 @pytest.mark.parametrize(("name", "dtype"), [("ds_cnn", "int8"), ("resnet_8", "uint8"), ("autoencoder", "float32")])
 def test_networks_need_more_but_not_by_much(name: str, dtype: str, tmp_path: Any) -> None:
     import json

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import re
 from pathlib import Path
@@ -150,21 +149,3 @@ def test_a_constant_with_external_data_is_part_of_the_key(tmp_path: Path, monkey
     Path("k.bin").rename("nets/k.bin")
     files = STAGE.files(ImportConfig(), FileModel(file="nets/net.onnx"), tmp_path)
     assert [path.name for path in files.values()] == ["net.onnx", "k.bin"]
-
-
-@pytest.mark.parametrize("data", [b"", b"hello", b"\x3a\xff\xff\xff\xff\x0f", bytes(range(256))])
-def test_what_is_no_onnx_file_has_none(tmp_path: Path, data: bytes) -> None:
-    (tmp_path / "net.onnx").write_bytes(data)
-    assert external_files(tmp_path / "net.onnx") == {}
-
-
-def test_a_damaged_file_has_none_or_is_refused(tmp_path: Path) -> None:
-    """Whatever bit is another one: import tells what is wrong with the file."""
-    path = written(tmp_path)
-    data = path.read_bytes()
-    for bit in range(8 * len(data)):
-        damaged = bytearray(data)
-        damaged[bit // 8] ^= 1 << bit % 8
-        path.write_bytes(damaged)
-        with contextlib.suppress(StageError):
-            external_files(path)

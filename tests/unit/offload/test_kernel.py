@@ -6,11 +6,9 @@ from typing import Any
 
 import pytest
 
-from stages.accelerators.tiles import Granule
-from stages.graph import Graph, LayerView, Layout
+from stages.graph import LayerView, Layout
 from stages.kernels import registry
 from stages.messages.stage_error import StageError
-from stages.offload.tiling import whole_blocks
 from stages.options.layer_rules import LayerMatch
 from stages.tensorize import TensorizeConfig, TensorizeRule
 from stages.tensorize.setting import Setting
@@ -68,15 +66,6 @@ def test_memory_that_no_tile_fits_is_told_with_sizes(layer: LayerView) -> None:
         setting(256, "toy").choose(layer, None)
 
 
-def test_a_constant_that_is_data_is_refused(layer: LayerView) -> None:
-    tensors = dict(layer.tensors)
-    tensors["x"] = tensors["x"].model_copy(update={"constant": True})
-    kernel = setting(64 << 10).offload
-    assert kernel is not None
-    view = Graph(tensors, [layer.layer], constants=dict(layer.arrays)).view(layer.layer)
-    assert kernel.why_not(view, with_toy(64 << 10)) == "tensor x is a constant, which is read as data"
-
-
 def windowed(layer: LayerView, layout: str = "", **changed: Any) -> LayerView:
     op = layer.op.model_copy(update=changed)
     tensors = {name: one.model_copy(update={"layout": Layout(layout)}) for name, one in layer.tensors.items()}
@@ -109,15 +98,3 @@ def test_a_reason_that_no_layout_mends_is_the_one_that_is_told(layer: LayerView)
     assert kernel.why_not(windowed(layer, "NCHW4c"), target) == "tensor x is NCHW4c; this kernel is for NHWC"
     told = kernel.why_not(windowed(layer, "NCHW4c", groups=2), target)
     assert told == "it has no groups and no multipliers of channels"
-
-
-@pytest.mark.parametrize(
-    ("layout", "own", "groups", "expected"),
-    [("NHWC", 6, 1, 6), ("NCHW", 6, 8, 6), ("NCHW4c", 6, 1, 12), ("NCHW4c", 8, 1, 8), ("NCHW4c", 1, 8, 8)],
-)
-def test_tiles_have_whole_blocks_of_channels(
-    layer: LayerView, layout: str, own: int, groups: int, expected: int
-) -> None:
-    """8 to 16 channels; in 8 groups two outputs read one input, so a block of four inputs is eight outputs."""
-    view = windowed(layer, layout, groups=groups)
-    assert whole_blocks(view, Granule(3, own)) == Granule(3, expected)

@@ -85,13 +85,6 @@ def test_state_that_is_no_variable() -> None:
         integer_graph(lstm({18: "kept"}))
 
 
-def test_the_graph_keeps_both_states() -> None:
-    graph = integer_graph(lstm())
-    (layer,) = graph.layers
-    assert (layer.inputs, layer.state) == (("x",), ("hidden", "cell"))
-    assert (graph.tensors["hidden"].initial, graph.tensors["cell"].initial) == (3, 0)
-
-
 def wide(data: float = 1e-3, weights: float = 0.01, recurrent: float = 0.01, hidden: float = 2.0**-15) -> bytes:
     """An LSTM of int16 with scales."""
     b = ModelBuilder()

@@ -69,10 +69,3 @@ def test_a_variable_is_no_output_of_the_model() -> None:
     b.output(y, kept)
     with pytest.raises(StageError, match="output 'mine' of the model is a variable tensor"):
         integer_graph(b.build())
-
-
-def test_the_graph_tells_state_apart() -> None:
-    graph = integer_graph(svdf())
-    (layer,) = graph.layers
-    assert graph.inputs == ["x"] and layer.inputs == ("x",) and layer.state == ("state",)
-    assert graph.tensors["state"].state and not graph.tensors["x"].state

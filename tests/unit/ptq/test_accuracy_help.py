@@ -12,9 +12,7 @@ import pytest
 from stages.import_model.normalize.graph import one_graph
 from stages.models.builder import ModelBuilder
 from stages.models.tflite_reader import read
-from stages.ptq.clipping import BINS, by_error, by_percentile
-from stages.ptq.equalization import equalized, pairs
-from stages.ptq.observe import Range
+from stages.ptq.equalization import pairs
 from stages.ptq.weights import Weights
 from stages.reference import Reference
 from tests.support.float_networks import images, run_ptq
@@ -28,34 +26,6 @@ def snr(folder: Path, model: bytes, **config: Any) -> float:
     np.save(folder / "test.npy", images(8, 9))
     given = {"data": {"files": ["images.npy"]}, "evaluate": {"files": ["test.npy"]}, **config}
     return float(json.loads((run_ptq(folder, model, given) / "ptq.json").read_text())["snr"])
-
-
-def counted(values: Any) -> tuple[Range, Any]:
-    seen = Range(float(values.min()), float(values.max()))
-    return seen, np.histogram(values[values != 0], BINS, (seen.low, seen.high))[0]
-
-
-def test_percentile_cuts_half_of_the_rest_at_each_end() -> None:
-    values = np.random.default_rng(0).uniform(-1, 3, 200_000)
-    found = by_percentile(98.0)(*counted(values))
-    assert (found.low, found.high) == (pytest.approx(-0.96, abs=0.01), pytest.approx(2.96, abs=0.01))
-    # Nothing is cut where 0 is: integers hold it in any case.
-    found = by_percentile(98.0)(*counted(np.abs(values)))
-    assert found.low == counted(np.abs(values))[0].low and found.high < 2.98
-
-
-def test_least_error_is_the_least_of_all_ends() -> None:
-    """Against rounding all values, over a grid of ends."""
-    values = np.random.default_rng(1).laplace(0, 1, 400_000).astype(np.float32)
-    found = by_error(8)(*counted(values))
-
-    def error(low: float, high: float) -> float:
-        step = (high - low) / 255
-        return float(np.square(np.clip(np.rint(values / step) * step, low, high) - values).mean())
-
-    seen = counted(values)[0]
-    best = min(error(seen.low * a, seen.high * b) for a in np.linspace(0.3, 1, 15) for b in np.linspace(0.3, 1, 15))
-    assert error(found.low, found.high) < 1.02 * best < 0.8 * error(seen.low, seen.high)
 
 
 def bounded() -> bytes:
@@ -114,23 +84,6 @@ def test_equalization_helps_channels_that_share_a_scale(tmp_path: Path) -> None:
     np.save(tmp_path / "images.npy", images(20))
     plain = snr(tmp_path, unbalanced(), per_channel=False)
     assert snr(tmp_path, unbalanced(), per_channel=False, equalize=True) > plain + 10
-
-
-def test_equalization_changes_no_result_and_makes_ranges_equal() -> None:
-    model = unbalanced()
-    made, count = equalized(model, read(model))
-    assert count == 2
-    before, after = Reference(model), Reference(made)
-    for image in images(4):
-        np.testing.assert_allclose(before.run([image[None]])[0], after.run([image[None]])[0], rtol=2e-4, atol=2e-4)
-    info = read(made)
-    weights = Weights(made, info)
-    for pair in pairs(info, weights):
-        one, other = (
-            np.abs(part).reshape(len(part), -1).max(axis=1)
-            for part in (weights.by_output(pair.first), weights.by_input(pair.second))
-        )
-        np.testing.assert_allclose(one, other, rtol=0.02)
 
 
 def test_no_pair_where_scaling_would_change_the_result() -> None:

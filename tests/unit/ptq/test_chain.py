@@ -65,11 +65,6 @@ def test_mistakes_are_shown_at_their_line(tmp_path: Path, quantize: str, said: s
     assert f"small.yaml:{said}" in str(caught.value)
 
 
-def test_it_has_no_entry_of_its_own(tmp_path: Path) -> None:
-    with pytest.raises(RecipeError, match="stage 'ptq' has its options among those of quantize"):
-        chain(recipe(tmp_path, CALIBRATE, "  ptq: {samples: 3}\n"))
-
-
 @needs("ai_edge_quantizer", "ptq")
 def test_keys_follow_the_data_and_only_its_own(tmp_path: Path) -> None:
     def ingredients(quantize: str) -> dict[str, Any]:

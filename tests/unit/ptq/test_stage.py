@@ -15,10 +15,8 @@ from stages.import_model.normalize.graph import one_graph
 from stages.models.builder import ModelBuilder
 from stages.models.tflite_reader import ModelInfo, read
 from stages.operators.table import OPERATORS
-from stages.options.quantization import QuantizeOptions
 from stages.ptq import precision
 from stages.ptq.compare import MOST_DB
-from stages.ptq.data import calibration
 from stages.reference import Reference
 from tests.support.float_networks import images, run_ptq, small_network
 from tests.support.optional import needs
@@ -184,17 +182,6 @@ def test_each_file_is_a_sequence_to_a_network_with_state(tmp_path: Path) -> None
     assert (sums["seen"], sums["dtype"], sums["snr"]) == ([-1024, 762], "float32", MOST_DB)
 
 
-def test_of_each_sequence_the_beginning_is_taken(tmp_path: Path) -> None:
-    np.save(tmp_path / "a.npy", np.full((3, 2), 10, np.float32))
-    np.save(tmp_path / "b.npy", np.full((6, 2), -1, np.float32))
-    files = {name: tmp_path / name.removeprefix("data: ") for name in ("data: a.npy", "data: b.npy")}
-    options = QuantizeOptions.model_validate({"mode": "calibrate", "data": {"files": ["a.npy", "b.npy"]}, "samples": 4})
-    chosen = calibration(options, files, read(with_state()))
-    assert [(one.name, one.first) for one in chosen] == [
-        *(("a.npy[0]", True), ("b.npy[0]", True), ("b.npy[1]", False), ("b.npy[2]", False))
-    ]
-
-
 def test_random_data_need_no_file(tmp_path: Path) -> None:
     drawn = {"random": {"low": 0.0, "high": 2.0, "seed": 7}}
     out = run_ptq(tmp_path, small_network(), {"data": drawn, "samples": 4})
@@ -268,15 +255,6 @@ def test_constants_among_the_inputs_of_a_file_stay_constants(data: Path) -> None
     assert types(info) == types(plain)
     weights = [found.tensors[found.operators[0].inputs[1]] for found in (info, plain)]
     assert np.array_equal(weights[0].scale, weights[1].scale) and not weights[0].zero_point.any()
-
-
-def test_operators_with_codes_in_the_old_field_alone(data: Path) -> None:
-    """As converters before 2020 write them."""
-    graph = one_graph(small_network(), "net", 0)
-    for code in graph.codes:
-        code.builtinCode = 0
-    info, _ = quantized(data, graph.pack())
-    assert types(info) == types(quantized(data)[0])
 
 
 def half_quantized() -> bytes:

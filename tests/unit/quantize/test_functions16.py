@@ -80,13 +80,6 @@ def test_sums_on_powers_of_two(scales: tuple[float, float], op: str, activation:
     assert result.wrong == {} and [layer.kind for layer in result.graph.layers] == [op]
 
 
-def test_a_difference_on_powers_of_two_broadcasts() -> None:
-    def join(b: ModelBuilder, x: Tensor, y: Tensor) -> Tensor:
-        return b.sub(x, y, out=(2**-12, 0))
-
-    assert compare(pair(join, (2**-12, 2**-13), ((2, 8, 64), (1, 1, 64)))).wrong == {}
-
-
 def test_powers_of_two_that_are_not_to_be_taken_so() -> None:
     """pot_scale_int16 of the options is off in files of converters since 2020."""
 

@@ -53,20 +53,6 @@ def test_steps_are_exact_for_every_sum(real: float, low: int, high: int) -> None
     assert (by_steps(sums, steps) == np.clip(round_half_away(sums * np.float64(real)), low, high)).all()
 
 
-def test_units_of_one_multiplier_share_their_steps() -> None:
-    made = stepped([0.5, 7 / 640, 0.5], -128, 127)
-    assert made["step_rows"].tolist() == [0, 1, 0]
-    assert made["steps"].shape == (2, 256)
-
-
-def test_units_of_one_multiplier_keep_one() -> None:
-    fixed = [quantize_multiplier(real) for real in (0.5, 0.5, 0.0123)]
-    made = settled(fixed, [0.5, 0.5, 0.0123], np.array([[-9, 0, -9], [9, 7, 9]]), -128, 127)
-    assert made is not None
-    assert made[0] == made[1] != fixed[0]
-    assert made[2] == fixed[2]
-
-
 @pytest.mark.parametrize("dtype", ["int8", "uint8"])
 def test_halves_of_layers_are_litert_s(dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
     low, high = LIMITS[dtype]
@@ -90,19 +76,6 @@ def test_halves_of_layers_are_litert_s(dtype: str, monkeypatch: pytest.MonkeyPat
             patch.setattr(convolution, "settled", lambda fixed, *_: fixed)
             others += len(compare(data, inputs).wrong)
     assert others > 0
-
-
-def test_a_product_just_below_a_half_is_no_half() -> None:
-    # 31 bits make it 1/2, and the multiplier below that has another shift.
-    real = float(np.nextafter(0.5, 0))
-    assert Product(real, 0, 1, -8, 8).settled(quantize_multiplier(real)) is None
-
-
-def test_one_unit_without_a_multiplier_is_told() -> None:
-    reals = [0.0123, 7 / 640]
-    fixed = [quantize_multiplier(real) for real in reals]
-    assert settled(fixed, reals, np.array([[-9, -9], [9, 9]]), -128, 127) is not None
-    assert settled(fixed, reals, np.array([[-9, -40_000], [9, 40_000]]), -128, 127) is None
 
 
 def test_sums_that_wrap_may_be_any() -> None:

@@ -14,7 +14,6 @@ import onnx
 
 from stages.reference.onnx_products import unsigned_weights
 from stages.reference.onnx_session import session
-from stages.reference.refusal import RunError
 
 DEPTH = 36
 X = np.full((3, DEPTH), 255, np.uint8)
@@ -100,35 +99,3 @@ def test_weights_of_uint8_are_unsigned(case: str) -> None:
     """Where the processor has VNNI nothing saturates, so the test above fails on others only."""
     made, _, _ = CASES[case]
     assert unsigned_weights(made).graph.node[-1].input != made.graph.node[-1].input
-
-
-def test_weights_of_int8_stay() -> None:
-    made = model(
-        "MatMulInteger", X.astype(np.int8), WHOLE | {"xz": np.int8(7)}, ["x", "w", "xz", "wz"], onnx.TensorProto.INT32
-    )
-    assert unsigned_weights(made) is made
-
-
-def test_the_zero_point_tells_the_dtype_of_weights_that_are_computed() -> None:
-    """Of what an operator of another domain makes nothing is inferred."""
-    changed = onnx.ModelProto()
-    changed.CopyFrom(CASES["QGemm"][0])
-    changed.opset_import.append(onnx.helper.make_opsetid("", 17))
-    changed.graph.node[0].input[3] = "made"
-    real = W.astype(np.float32) - np.float32(W_ZERO)
-    changed.graph.initializer.append(onnx.numpy_helper.from_array(real, "real"))
-    made = onnx.helper.make_node("QuantizeLinear", ["real", "ws", "wz"], ["made"], domain="com.microsoft")
-    changed.graph.node.insert(0, made)
-    assert unsigned_weights(changed).graph.node[-1].input[3] != "made"
-    np.testing.assert_array_equal(session(changed, "net").run(None, {"x": X})[0], SCALED)
-
-
-def test_an_operator_of_another_domain_is_another_one() -> None:
-    made = model("MatMulInteger", X, WHOLE, ["x", "w", "xz", "wz"], onnx.TensorProto.INT32, "acme")
-    assert unsigned_weights(made) is made
-
-
-def test_a_model_that_is_none_is_refused() -> None:
-    made = model("MatMulInteger", X, WHOLE, ["x"], onnx.TensorProto.INT32)
-    with pytest.raises(RunError, match="ONNX Runtime refuses the model net"):
-        session(made, "net")

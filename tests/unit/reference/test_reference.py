@@ -1,18 +1,13 @@
 """The oracle computes what LiteRT's reference kernels are documented to, and bad models or inputs are messages."""
 
-from typing import Any
-
 import numpy as np
 import pytest
-from ai_edge_litert import schema_py_generated as schema
 
 from stages.models.builder import ModelBuilder
 from stages.models.tflite_reader import read
-from stages.reference import Reference, RunError, random_inputs, run
+from stages.reference import Reference, RunError, random_inputs
 from stages.reference.probe import check_loads, operator_that_ends
 from stages.reference.refusal import refusal
-from tests.support.malformed import altered
-from tests.support.shared_models import shared_models
 
 
 def two_layers() -> bytes:
@@ -34,33 +29,6 @@ def test_runs_and_keeps_every_intermediate_tensor() -> None:
     assert np.abs(oracle.tensor(conv) - (sums + 5)).max() <= 0.5
     assert np.array_equal(output, np.clip(2 * np.maximum(oracle.tensor(conv) - 5.0, 0) - 128, -128, 127))
     assert list(oracle.computed()) == [conv, relu]
-
-
-def test_convolution_rounds_twice_and_fully_connected_once() -> None:
-    # TFLite's two roundings: the doubling high multiply rounds the low 31 bits away, then the shift rounds again, so
-    # 0.49999999 may end at 1. Here the accumulator 1 meets the multiplier 0.49999997.
-    b = ModelBuilder()
-    scale = float(np.float32(0.49999997))
-    x = b.input("x", (1, 1, 1, 1), "int8", 1.0, 0)
-    conv = b.conv2d(x, np.ones((1, 1, 1, 1), np.int8), weight_scale=[scale / 64], out=(1.0, 0))
-    dense = b.fully_connected(x, np.ones((1, 1), np.int8), weight_scale=scale / 64, out=(1.0, 0))
-    b.output(conv, dense)
-    data = b.build()
-    conv_result, dense_result = (array.item() for array in run(data, [np.full((1, 1, 1, 1), 64, np.int8)]))
-    assert (conv_result, dense_result) == (1, 0)
-
-
-def test_inputs_are_checked() -> None:
-    oracle = Reference(two_layers(), name="two.tflite")
-    with pytest.raises(RunError, match=r"input x of two\.tflite is int8\[1, 2, 2, 2\], got float32"):
-        oracle.run([np.zeros((1, 2, 2, 2), np.float32)])
-    with pytest.raises(RunError, match=r"got int8\[1, 2, 2, 3\]"):
-        oracle.run([np.zeros((1, 2, 2, 3), np.int8)])
-    with pytest.raises(RunError, match="1 inputs"):
-        oracle.run([])
-    with pytest.raises(RunError, match=r"inputs of two\.tflite are x"):
-        oracle.run({"y": np.zeros((1, 2, 2, 2), np.int8)})
-    assert oracle.run({"x": np.zeros((2, 2, 2), np.int8)})[0].shape == (1, 2, 2, 2)
 
 
 def test_without_preserve_all_intermediates_are_refused_not_wrong() -> None:
@@ -124,17 +92,6 @@ def test_a_version_that_litert_does_not_know_is_told() -> None:
     assert str(caught.value).startswith(told)
 
 
-def test_what_the_file_lists_and_nothing_uses_is_told_too() -> None:
-    def code(model: Any, graph: Any) -> None:
-        model.operatorCodes.append(schema.OperatorCodeT(builtinCode=200, deprecatedBuiltinCode=127, version=7))
-
-    data = altered(two_layers(), code)
-    with pytest.raises(
-        RunError, match=r"the file lists version 7 of [A-Z_]+, which LiteRT does not know; no operator uses it"
-    ):
-        check_loads(data, read(data))
-
-
 def test_a_file_that_only_litert_finds_corrupt_is_called_so() -> None:
     """A text that ends beyond the file, in a file that changed since it was read."""
     data = two_layers()
@@ -170,11 +127,6 @@ def test_the_operator_that_ends_litert_on_certain_inputs_is_found() -> None:
     assert operator_that_ends(data, info) is None
 
 
-def test_a_good_model_loads() -> None:
-    data = two_layers()
-    check_loads(data, read(data))
-
-
 def test_random_inputs_repeat_and_cover_the_range() -> None:
     b = ModelBuilder()
     x8, xf = b.input("x8", (1, 4000), "int8", 0.5), b.input("xf", (1, 4000), "float32")
@@ -185,15 +137,3 @@ def test_random_inputs_repeat_and_cover_the_range() -> None:
     assert not np.array_equal(first[0], other[0])
     assert set(np.unique(first[0])) == set(range(-128, 128))
     assert -1 <= first[1].min() < -0.99 and 0.99 < first[1].max() < 1 and abs(first[1].mean()) < 0.05
-
-
-def test_real_networks_know_their_images() -> None:
-    folder = shared_models("inputs/resnet/output_labels.csv")[0].parent
-    (model,) = shared_models("mlperf_tiny/pretrainedResnet_quant.tflite")
-    oracle = Reference(model.read_bytes(), preserve_all=False)
-    rows = (folder / "output_labels.csv").read_text().split()[1:11]
-    truth = [int(row.split(",")[1]) for row in rows]
-    pixels = [np.fromfile(folder / "input" / f"{i}.bin", dtype=np.uint8) for i in range(10)]
-    # The files hold pixels from 0 to 255; the network's input has scale 1 and zero point -128.
-    images = [(image.astype(np.int16) - 128).astype(np.int8).reshape(1, 32, 32, 3) for image in pixels]
-    assert [oracle.run([image])[0].argmax() for image in images] == truth

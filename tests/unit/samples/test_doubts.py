@@ -7,9 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from stages.options.encoding import Encoding
 from stages.samples.doubts import at_chance, outside
-from stages.samples.encoding import fed, stored_as
 from stages.samples.files import read_inferences
 
 # Holds -0.64 to 0.635.
@@ -42,14 +40,3 @@ def test_numbers_that_the_input_cannot_hold_are_counted(tmp_path: Path) -> None:
     assert [(one.reals, one.outside) for one in found] == [(4, 0), (4, 3)]
     assert "37.5 % of the numbers in x.npy" in outside(found)
     assert outside(found[:1]) == ""
-
-
-def test_numbers_of_an_encoding_are_counted_as_what_they_stand_for(tmp_path: Path) -> None:
-    np.save(tmp_path / "x.npy", np.array([[0, 255, 128, 1]], np.uint8))
-    for scale, wrong in ((1 / 255, 1), (1.0, 3)):
-        encoding = Encoding(dtype="uint8", scale=scale, zero_point=0)
-        (one,) = read_inferences("x.npy", tmp_path / "x.npy", [stored_as(PORT, encoding)])
-        assert one.reals == 0  # bytes of a file hold what they hold
-        made = fed(one, [PORT], encoding)
-        assert (made.reals, made.outside) == (4, wrong)
-        assert bool(outside([made])) == (wrong > 0)

@@ -9,13 +9,11 @@ from hypothesis import strategies as st
 
 from stages.graph import Graph
 from stages.models.builder import ModelBuilder
-from stages.reference.integer import run_graph
 from stages.simplify.bundles import families
 from stages.simplify.narrow import Narrowing
 from stages.simplify.reach import reaches
-from stages.simplify.repeats import alike
 from tests.support.constant_channels import QUANT, Drawn, narrowest
-from tests.support.integer import LAYOUTS, compare, integer_graph
+from tests.support.integer import LAYOUTS, compare
 
 
 @settings(max_examples=25)
@@ -35,20 +33,6 @@ def test_what_is_left_is_litert_s(seed: int, dtype: str, layout: str, data: st.D
     model = Drawn(seed, dtype, repeated=True).build()
     for change in (fewer, narrowest):
         assert compare(model, seed=seed, layout=layout, change=change).wrong == {}
-
-
-def test_channels_with_one_label_are_equal_and_most_repeat_something() -> None:
-    repeated = 0
-    for seed in range(12):
-        graph = integer_graph(Drawn(seed, repeated=True).build())
-        shape = graph.tensors["x"].shape
-        values = run_graph(graph, [np.random.default_rng(seed).integers(-128, 128, shape).astype(np.int8)])
-        for name, labels in alike(graph).items():
-            rows = values[name].reshape(-1, values[name].shape[-1]).T
-            first = [labels.tolist().index(label) for label in labels]
-            assert np.array_equal(rows, rows[first]), (seed, name)
-            repeated += int((np.arange(len(labels)) != first).sum())
-    assert repeated > 300
 
 
 def chain(first: list[int], second: list[int], *, padding: str = "same", bias: tuple[int, ...] = (5, 5, 5)) -> bytes:
@@ -91,28 +75,3 @@ def test_which_go(
     assert [found.graph.tensors[name].channels for name in ("first", "tanh")] == [left, left]
     last = found.graph.view(found.graph.layers[-1])
     assert last.constant("weights").reshape(-1, last.op.in_channels)[0].tolist() == weights
-
-
-def test_pixels_of_a_flat_image_are_told_apart() -> None:
-    """Behind a reshape the channels of one pixel repeat each other; those of two pixels do not."""
-    b = ModelBuilder()
-    x = b.input("x", (1, 2, 2, 3), "int8", *QUANT)
-    values = np.array([[1, 2, 3], [1, 2, 3], [4, 5, 6]], np.int8).reshape(3, 1, 1, 3)
-    y = b.conv2d(x, values, np.zeros(3, np.int32), weight_scale=0.02, out=QUANT, name="c")
-    flat = b.reshape(y, (1, 12), name="flat")
-    rows = np.arange(24).reshape(2, 12).astype(np.int8)
-    b.output(b.fully_connected(flat, rows, np.zeros(2, np.int32), weight_scale=0.01, out=QUANT, name="y"))
-    data = b.build()
-    labels = alike(integer_graph(data))
-    assert labels["c"].tolist() == [0, 0, 1]
-    assert labels["flat"].tolist() == [0, 0, 1, 2, 2, 3, 4, 4, 5, 6, 6, 7]
-    found = compare(data, change=narrowest)
-    assert found.wrong == {}
-    assert found.graph.tensors["flat"].channels == (1, 2, 4, 5, 7, 8, 10, 11)
-
-
-def test_joined_tensors_are_told_apart() -> None:
-    b = ModelBuilder()
-    x, y = (b.input(name, (1, 2, 2, 2), "int8", *QUANT) for name in "xy")
-    b.output(b.concatenation([x, y, x], 3, name="c"))
-    assert alike(integer_graph(b.build()))["c"].tolist() == [0, 1, 2, 3, 0, 1]

@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 
 from stages.models.builder import ModelBuilder, Tensor
-from stages.quantize.real_products import stepped
 from stages.simplify.simplify import simplified
-from tests.support.constant_channels import Drawn, narrowest
+from tests.support.constant_channels import Drawn
 from tests.support.drawn_networks import network
-from tests.support.integer import LAYOUTS, compare, integer_graph
+from tests.support.integer import LAYOUTS, compare
 
 QUANT = (0.05, 3)
 SHAPE = (1, 4, 6, 8)
@@ -195,40 +194,3 @@ def test_networks_stay_litert_s(layout: str) -> None:
             assert found.wrong == {} and found.graph.outputs == before.outputs, seed
             gone += len(before.layers) - len(found.graph.layers)
     assert gone > 40
-
-
-def test_constants_of_layers_that_were_numbered_anew_are_not_taken_for_others() -> None:
-    """A layer goes, so that the last convolution has the number that names the constants of the one before it."""
-
-    def fewer(graph):  # type: ignore[no-untyped-def]
-        return narrowest(simplified(graph)[0])
-
-    b = ModelBuilder()
-    x = b.slice(b.input("x", SHAPE, "int8", *QUANT), (0, 0, 0, 0), SHAPE)
-    values = np.random.default_rng(4).integers(-127, 128, (8, 1, 1, 8)).astype(np.int8)
-    values[3:] = 0
-    y = conv(b, b.tanh(conv(b, x, "a"), name="t"), "b")
-    z = b.conv2d(y, values, np.zeros(8, np.int32), weight_scale=0.01, out=QUANT, name="c")
-    b.output(conv(b, b.tanh(z, name="u"), "d"))
-    made = compare(b.build(), seed=3, change=fewer)
-    assert made.wrong == {}
-    assert made.graph.tensors["c"].shape[-1] == 3
-
-
-def test_layers_without_a_clamp_of_their_own_keep_the_function_behind_them() -> None:
-    """MEAN saturates only, and what is looked up in steps was clamped when these were made."""
-    b = ModelBuilder()
-    x = b.input("x", (1, 8), "int8", 0.05, 0)
-    values = np.random.default_rng(3).integers(-127, 128, (4, 8)).astype(np.int8)
-    zero = np.zeros(4, np.int32)
-    y = b.fully_connected(x, values, zero, weight_scale=0.01, out=(0.02, 0), name="steps")
-    b.output(b.relu(y, name="r"), b.relu(b.mean(b.input("z", SHAPE, "int8", *QUANT), (1, 2), out=QUANT), name="s"))
-    graph = integer_graph(b.build())
-    assert [rewrite.rule for rewrite in simplified(graph)[1]] == ["clamp"]  # the fully connected layer's
-    graph.layers[0] = graph.layers[0].model_copy(
-        update={"op": graph.layers[0].op.model_copy(update={"rounding": "steps"})}
-    )
-    graph.constants |= {name: stepped([0.025] * 4, -128, 127)[name] for name in ("steps", "step_rows")}
-    constants = graph.layers[0].constants | {"steps": "steps", "step_rows": "step_rows"}
-    graph.layers[0] = graph.layers[0].model_copy(update={"constants": constants})
-    assert simplified(graph) == (graph, [])

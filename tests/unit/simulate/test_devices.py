@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from stages.models.spec import OpModel
-from stages.simulate.devices import device_times, entries, timeline, warnings
+from stages.simulate.devices import device_times, entries
 from stages.simulate.firmware import FirmwareRun, run_firmware
 from tests.firmware.test_offload import with_toy
 from tests.support.stages_run import run_stages
@@ -37,28 +37,6 @@ def test_busy_cycles_of_units_in_layers_and_inferences() -> None:
         "waiting": {"total": 11, "layers": [11, 0]},
     }
     assert second["ne16"] == {"total": 5, "layers": [5, 0]}
-
-
-def test_what_devices_counted_is_a_sentence_for_each_layer() -> None:
-    log = LOG + "warn-ne16 1 160 160 3 sums wrapped\nwarn-ne16 1 161 161 1004 sums wrapped\nwarn-dma -1 0 0 1 odd\n"
-    layers = [{"op": "add", "name": "a"}, {"op": "conv2d", "name": "b"}]
-    assert warnings(entries(log), layers) == ["ne16, layer 1 (conv2d) 'b': sums wrapped: 1,007", "dma: odd: 1"]
-    assert device_times(entries(log), 2) == device_times(entries(LOG), 2)
-    assert timeline(entries(log)) == timeline(entries(LOG))
-
-
-def test_the_timeline_is_that_of_the_first_inference() -> None:
-    assert timeline(entries(LOG)) == [
-        ["dma", 0, -10, 30, 64, "transfer 0"],
-        ["core", 0, 0, 0, 0, "layer"],
-        ["wait-dma", 0, 20, 31, 0, "wait"],
-        ["dma", 1, 40, 80, 64, "transfer 1"],
-        ["core", 1, 50, 50, 0, "layer"],
-        ["ne16", 1, 51, 91, 900, "job 0"],
-        ["ne16", 0, 92, 105, 10, "job 1"],
-        ["core", 0, 100, 100, 0, "layer"],
-    ]
-    assert timeline([]) == []
 
 
 @pytest.mark.skipif(shutil.which("riscv64-unknown-elf-gcc") is None, reason="no RISC-V compiler")

@@ -13,7 +13,7 @@ from stages.models.builder import ModelBuilder
 from stages.models.spec import FileModel, ModelSource, ZooModel
 from stages.simulate import STAGE, InputsConfig, SimulateConfig
 from stages.targets.load import load_target
-from tests.support.edited_models import edited, tensor_named, together
+from tests.support.edited_models import together
 
 FILE = FileModel(file="net.tflite")
 
@@ -108,13 +108,6 @@ def test_the_inputs_are_those_of_the_chosen_signature(root: Path) -> None:
         foresee(root, "right.bin")
 
 
-def test_what_import_refuses_is_left_to_it(root: Path) -> None:
-    (root / "net.tflite").write_bytes(network(8)[:300])
-    foresee(root, "short.bin")
-    (root / "net.tflite").unlink()
-    foresee(root, "short.bin")
-
-
 def test_labels_are_counted_over_all_files(root: Path) -> None:
     foresee(root, "right.npy", "right.bin", labels="many.npy")
 
@@ -126,19 +119,6 @@ def test_an_array_that_is_no_whole_number_of_inferences_is_refused(root: Path) -
     np.save(root / "seven.npy", np.zeros(7, np.float32))
     with pytest.raises(StageError, match=r"has shape \[7\], the network's input x is \[20\]"):
         foresee(root, "seven.npy")
-
-
-def test_what_the_file_leaves_open_is_left_to_later(root: Path) -> None:
-    def of_another_type(model: Any, schema: Any) -> None:
-        tensor_named(model, "x").type = schema.TensorType.FLOAT64
-
-    def of_any_size(model: Any, schema: Any) -> None:
-        tensor_named(model, "relu").shapeSignature = np.array([1, -1], np.int32)
-
-    (root / "net.tflite").write_bytes(edited(network(8), of_another_type))
-    foresee(root, "short.bin")
-    (root / "net.tflite").write_bytes(edited(network(8), of_any_size))
-    foresee(root, "right.npy", labels="high.npy")
 
 
 def test_no_input_at_all_is_refused(root: Path) -> None:

@@ -80,14 +80,6 @@ def test_inputs_of_a_network_with_two_lie_one_after_the_other():
     assert len(one.data) == 100
 
 
-def test_npy_holds_one_inference_for_each_step_of_its_first_axis(tmp_path):
-    stored = np.arange(60, dtype=np.int8).reshape(3, 4, 5)
-    np.save(tmp_path / "x.npy", stored)
-    files = {"x.npy": tmp_path / "x.npy"}
-    read = arrays(InputsConfig(random=0, extremes=False, files=("x.npy",)), INT8, files)
-    assert np.array_equal(np.stack(read)[:, 0], stored)
-
-
 def test_labels_go_to_the_inferences_from_files(tmp_path):
     np.save(tmp_path / "x.npy", np.zeros((2, 1, 4, 5), np.int8))
     np.save(tmp_path / "y.npy", np.array([7, 3]))
@@ -129,14 +121,6 @@ def test_npy_that_does_not_fit_the_input_is_refused(tmp_path, array, told):
         make_inputs(InputsConfig(files=("x.npy",)), [INT8], save(tmp_path, array))
 
 
-def test_an_input_that_is_no_number_is_refused(tmp_path):
-    array = np.zeros((3, 4, 5), np.float32)
-    array[2, 3, 1:3] = np.nan, np.inf
-    told = r"x\.npy\[2\]: element \[0, 3, 1\] of the input x is nan; .* \(2 of 20 are not\)"
-    with pytest.raises(StageError, match=told):
-        make_inputs(InputsConfig(files=("x.npy",)), [FLOAT], save(tmp_path, array))
-
-
 def test_an_index_outside_is_refused_before_anything_is_built(tmp_path):
     given = np.zeros((2, 4, 5), np.int64)
     np.save(tmp_path / "ids.npy", given)
@@ -146,11 +130,6 @@ def test_an_index_outside_is_refused_before_anything_is_built(tmp_path):
     expected = r"ids.npy\[1\]: element \[0, 3, 2\] of the input ids is 20; the network looks up places by it: -20 to 19"
     with pytest.raises(StageError, match=expected):
         check_files(InputsConfig(), {"ids.npy": tmp_path / "ids.npy"}, [IDS], None)
-
-
-def test_npy_for_a_network_with_two_inputs_is_refused(tmp_path):
-    with pytest.raises(StageError, match="the network has 2 inputs"):
-        make_inputs(InputsConfig(files=("x.npy",)), [INT8, INT8], save(tmp_path, np.zeros((1, 4, 5), np.int8)))
 
 
 def npy(shape: str, dtype: str = "'|i1'") -> bytes:
@@ -220,11 +199,6 @@ def test_labels_that_are_no_classes_are_refused(tmp_path, labels, told):
 def test_the_number_of_random_inputs_is_bounded():
     with pytest.raises(ValidationError, match="less than or equal to 10000"):
         InputsConfig(random=100_000_000)
-
-
-def test_nothing_to_run_is_refused():
-    with pytest.raises(StageError, match="there is no input"):
-        make_inputs(InputsConfig(random=0, extremes=False), [INT8], {})
 
 
 def test_floats_for_a_quantized_input_become_its_integers(tmp_path):

@@ -102,29 +102,12 @@ def test_cycles_are_estimated_for_each_layer_where_there_is_a_timing_model(tmp_p
     assert cycles["total"]["least"] <= cycles["total"]["estimate"] <= cycles["total"]["most"]
 
 
-def test_estimates_change_no_count(tmp_path):
-    firmware(tmp_path, "cortex-m4")
-    without = json.loads((simulate(tmp_path, "cortex-m4", cycles=False) / "counts.json").read_text())
-    (tmp_path / "simulate").rename(tmp_path / "without")
-    counts = json.loads((simulate(tmp_path, "cortex-m4") / "counts.json").read_text())
-    assert counts.pop("cycles") and counts == without
-
-
 def test_an_instruction_that_no_class_has_is_named_with_its_place(tmp_path):
     firmware(tmp_path, "cortex-m4", fault='__asm__ volatile("dsb");')
     with pytest.raises(StageError, match=r"timing model cortex-m4 has no class for: dsb sy\nin \w+, model.c:\d+"):
         simulate(tmp_path, "cortex-m4")
     (tmp_path / "simulate").rmdir()
     simulate(tmp_path, "cortex-m4", cycles=False)
-
-
-def test_host_counts_nothing(tmp_path):
-    firmware(tmp_path, "host")
-    counts = json.loads((simulate(tmp_path, "host", trace=False) / "counts.json").read_text())
-    assert counts["counter"] == "none"
-    assert counts["stack_bytes"] is None
-    assert counts["inferences"][0] == {"total": 0, "layers": [0, 0]}
-    assert (tmp_path / "simulate" / "trace.bin").read_bytes() == b""
 
 
 @pytest.mark.parametrize("target", ["rv64-rvp", "rv32-rvp", "cortex-m4", "cortex-m55", "aarch64"])
@@ -226,27 +209,3 @@ def test_inputs_of_the_wrong_size_are_told_by_the_firmware(tmp_path):
     elf, _ = firmware(tmp_path, "rv64-rvp")
     with pytest.raises(StageError, match=r"inputs\.bin ends before the last inference"):
         run_firmware(elf, load_target("rv64-rvp"), [b"short"], layers=2, output_bytes=SIZE)
-
-
-def test_progress_is_reported_while_the_simulator_runs(tmp_path):
-    elf, _ = firmware(tmp_path, "rv64-scalar", fault="for (volatile int i = 0; i < 50000000; i++) { }")
-    seen: list[tuple[str, float]] = []
-    run_firmware(
-        elf,
-        load_target("rv64-scalar"),
-        [bytes(SIZE)] * 2,
-        layers=2,
-        output_bytes=SIZE,
-        progress=lambda message, fraction: seen.append((message, fraction)),
-    )
-    assert seen
-    assert all(message.endswith("of 2 inferences") and 0 <= fraction <= 1 for message, fraction in seen)
-
-
-def test_tools_are_those_of_the_simulator():
-    names = {target: [tool.name for tool in STAGE.tools(SimulateConfig(), load_target(target))] for target in TARGETS}
-    assert names["host"] == []
-    assert names["rv64-scalar"] == ["spike", "dtc"]
-    assert names["rv64-rvp"] == ["spike", "dtc", "g++"]
-    assert names["cortex-m4"] == ["qemu-system-arm", "gcc", "objdump"]
-    assert names["aarch64"] == ["qemu-aarch64", "gcc"]

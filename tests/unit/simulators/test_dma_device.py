@@ -4,20 +4,14 @@ from __future__ import annotations
 
 import re
 import shutil
-from typing import Any
 
 import pytest
 
 from stages.base import StageError
-from tests.support.ne16_target import DMA_MODEL, LogLine, log_lines, ne16_target, run_c
+from tests.support.ne16_target import log_lines, ne16_target, run_c
 
 pytestmark = pytest.mark.skipif(shutil.which("riscv64-unknown-elf-gcc") is None, reason="no RISC-V compiler")
 FILL = "for (int i = 0; i < 64; i++) REG(0x90100000 + 4 * i) = 0x01010101u * (unsigned)i;\n"
-
-
-def transfers(body: str, **dma: Any) -> list[LogLine]:
-    left = run_c(ne16_target(**dma), FILL + body, outputs=["devices.log"]).files["devices.log"]
-    return [line for line in log_lines(left) if line.unit == "dma"]
 
 
 def test_runs_with_strides_land_when_the_transfer_is_done() -> None:
@@ -59,18 +53,6 @@ def test_transfers_follow_each_other_and_take_their_cycles() -> None:
     assert [line.layer for line in lines if line.unit == "core"] == [4, 5]
 
 
-def test_the_engines_parameters() -> None:
-    body = "move(0x90100000, 0x10000000, 100, 3, 100, 100); settle();"
-    for more, cycles in (
-        ({"bytes_per_cycle": 1}, 100 + 3 + 300),
-        ({"bytes_per_cycle": 7}, 100 + 3 + 43),
-        ({"fixed_cycles": 0, "run_cycles": 20}, 60 + 38),
-    ):
-        (line,) = transfers(body, **more)
-        assert line.until - line.since == cycles
-        assert cycles == ne16_target(**more).accelerator.dma.cycles(3, 300)  # type: ignore[union-attr]
-
-
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
@@ -106,15 +88,6 @@ def misused(body: str, told: str) -> None:
     assert re.search(r"\(layer 9\)\nin \w+, main.c:\d+", str(caught.value))
 
 
-def test_bytes_beside_those_in_use_are_free() -> None:
-    body = """
-      move(0x90100000, 0x10000008, 8, 2, 8, 24);
-      REG(0x10000004) = 1; REG(0x10000010) = 2; (void)REG(0x90100000); settle();
-      printf("%x", (unsigned)REG(0x1000000c));
-    """
-    assert run_c(ne16_target(), FILL + body).stdout == "1010101"
-
-
 def test_a_dma_without_bandwidth_is_refused_by_the_device_too() -> None:
     target = ne16_target()
     assert target.accelerator is not None and target.accelerator.dma is not None
@@ -126,11 +99,3 @@ def test_a_dma_without_bandwidth_is_refused_by_the_device_too() -> None:
         beside = target.accelerator.model_copy(update={"dma": dma})
         with pytest.raises(StageError, match=told):
             run_c(target.model_copy(update={"accelerator": beside}), "")
-
-
-def test_numbers_are_the_same_in_every_run() -> None:
-    body = (
-        "move(0x90100000, 0x10000000, 100, 2, 100, 100); settle(); move(0x90100000, 0x10000000, 8, 1, 0, 0); settle();"
-    )
-    assert DMA_MODEL["queue"] == 2
-    assert transfers(body) == transfers(body)

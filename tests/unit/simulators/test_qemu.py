@@ -16,7 +16,7 @@ from stages.simulators.qemu import build
 from stages.simulators.qemu.fault import fault_message
 from stages.simulators.qemu.machine import without_memory
 from stages.simulators.qemu.profile import profile
-from stages.simulators.qemu.run import plugin_option, qemu_command, qemu_tools
+from stages.simulators.qemu.run import plugin_option, qemu_tools
 from stages.simulators.qemu.selftest import self_test
 from stages.targets.load import load_target
 from stages.targets.runtime import runtime_for
@@ -24,26 +24,6 @@ from stages.targets.runtime import runtime_for
 needs_qemu = pytest.mark.skipif(
     not all(map(shutil.which, build.EMULATORS)), reason="qemu-system-arm and qemu-aarch64 are not installed"
 )
-
-
-@needs_qemu
-def test_command_of_a_machine_and_of_user_mode():
-    machine = qemu_command(Path("/x/firmware.elf"), load_target("cortex-m7"))
-    assert machine[0] == "qemu-system-arm"
-    assert machine[machine.index("-M") + 1] == "mps2-an500"
-    assert machine[machine.index("-plugin") + 1] == str(build.plugin_path("qemu-system-arm"))
-    assert machine[-2:] == ["-kernel", "/x/firmware.elf"]
-    user = qemu_command(Path("/x/firmware.elf"), load_target("aarch64"), profile=Path("/y/blocks"))
-    assert user[:3] == ["qemu-aarch64", "-cpu", "cortex-a72"]
-    assert user[-2] == f"{build.plugin_path('qemu-aarch64')},profile=/y/blocks"
-    assert user[-1] == "/x/firmware.elf"
-
-
-def test_target_without_an_emulator_is_refused():
-    target = load_target("cortex-m4")
-    target = target.model_copy(update={"simulator": target.simulator.model_copy(update={"command": ""})})
-    with pytest.raises(StageError, match="needs `command:`"):
-        qemu_command(Path("firmware.elf"), target)
 
 
 @pytest.mark.parametrize(
@@ -79,13 +59,6 @@ def test_plugin_that_miscounts_fails_its_self_test(tmp_path, emulator, right, wr
         self_test(library, emulator)
 
 
-@needs_qemu
-@pytest.mark.parametrize("emulator", build.EMULATORS)
-def test_missing_plugin_fails_its_self_test(tmp_path, emulator):
-    with pytest.raises(StageError, match="fails its self-test"):
-        self_test(tmp_path / "libcounter.so", emulator)
-
-
 def test_missing_emulator_is_named(tmp_path, monkeypatch):
     monkeypatch.setattr(build, "CACHE", tmp_path)
     with pytest.raises(StageError, match="needs qemu-system-none"):
@@ -98,20 +71,6 @@ def test_missing_compiler_is_named_with_its_package(tmp_path, monkeypatch):
     with pytest.raises(StageError, match="needs gcc") as raised:
         build.plugin_path("qemu-system-arm")
     assert "apt-get install gcc" in str(raised.value)
-
-
-@needs_qemu
-def test_change_of_the_plugins_code_or_of_the_emulator_asks_for_a_new_build(tmp_path, monkeypatch):
-    monkeypatch.setattr(build, "CACHE", tmp_path / "cache")
-    monkeypatch.setattr(build, "_build", lambda sources, library, emulator: library.write_bytes(b"made"))
-    before = build.plugin_path("qemu-system-arm")
-    assert build.plugin_path("qemu-aarch64") != before
-    shutil.copytree(build.SOURCES, tmp_path / "plugin")
-    monkeypatch.setattr(build, "SOURCES", tmp_path / "plugin")
-    assert build.plugin_path("qemu-system-arm") == before
-    with (tmp_path / "plugin" / "qemu_api.h").open("a") as handle:
-        handle.write("\n")
-    assert build.plugin_path("qemu-system-arm") != before
 
 
 def test_commas_in_the_path_of_the_clone_are_no_options() -> None:
@@ -153,12 +112,6 @@ def test_abort_of_qemu_is_told_with_its_last_words():
     assert message == "QEMU was ended by SIGABRT:\nqemu-system-arm: something is wrong"
 
 
-def test_end_without_a_fault_has_no_message():
-    assert (
-        fault_message(Finished(3, "LIMIT reached by the user's own words"), Path("x"), load_target("cortex-m4")) == ""
-    )
-
-
 @needs_qemu
 def test_memory_map_that_the_machine_does_not_have_is_told_instead_of_a_lockup():
     """The firmware of an STM32 on a machine without memory at its flash."""
@@ -187,15 +140,3 @@ def test_memory_that_is_a_mirror_of_other_memory_is_no_room():
     rom = target.memory.rom.model_copy(update={"length": 8 << 20})
     wide = target.model_copy(update={"memory": target.memory.model_copy(update={"rom": rom})})
     assert "has no memory where cortex-m4 declares rom" in without_memory(wide)
-
-
-@needs_qemu
-def test_machine_that_qemu_does_not_know_is_named():
-    target = load_target("nucleo-f446re")
-    target = target.model_copy(update={"simulator": target.simulator.model_copy(update={"machine": "netduino9"})})
-    with pytest.raises(StageError) as raised:
-        compile_and_run_c(target, [], "int main(void) { return 0; }")
-    assert str(raised.value).splitlines() == [
-        "qemu-system-arm has no machine called netduino9, which nucleo-f446re names",
-        "`qemu-system-arm -machine help` lists those that it has",
-    ]

@@ -13,7 +13,6 @@ import pytest
 from stages.base import StageError
 from stages.simulators.bench import compile_and_run_c
 from stages.simulators.spike import build
-from stages.simulators.spike.run import spike_command
 from stages.simulators.spike.selftest import self_test
 from stages.simulators.spike.wheel import wheel_data
 from stages.targets.load import load_target
@@ -28,24 +27,6 @@ struct hollow : extension_t {
 };
 REGISTER_EXTENSION(rvp, []() -> extension_t* { return new hollow; })
 """
-
-
-def test_command_has_the_targets_memory_isa_and_plugin():
-    target = load_target("rv32-rvp")
-    ram = target.memory.ram.model_copy(update={"origin": 0x20000000, "length": 0x10000})
-    rom = target.memory.rom.model_copy(update={"length": 0x4000000})
-    memory = target.memory.model_copy(update={"rom": rom, "ram": ram})
-    command = spike_command(Path("/x/firmware.elf"), target.model_copy(update={"memory": memory}))
-    assert command[1:3] == ["--isa=rv32imac_xrvp", "-m0x80000000:0x4000000,0x20000000:0x10000"]
-    assert command[3] == f"--extlib={build.plugin_path()}"
-    assert command[4] == "/x/firmware.elf"
-
-
-def test_unknown_plugin_is_refused():
-    target = load_target("rv64-rvp")
-    simulator = target.simulator.model_copy(update={"plugins": ("rvq",)})
-    with pytest.raises(StageError, match="no Spike plug-in 'rvq'"):
-        spike_command(Path("a.elf"), target.model_copy(update={"simulator": simulator}))
 
 
 @pytest.mark.parametrize("word", ["0xc8c58577", "0x4485b577"])
@@ -70,11 +51,6 @@ def test_plugin_without_the_instructions_fails_its_self_test(tmp_path):
     subprocess.run(["g++", *flags, tmp_path / "hollow.cc", "-o", library], check=True)
     with pytest.raises(StageError, match="fails its self-test"):
         self_test(library)
-
-
-def test_missing_plugin_fails_its_self_test(tmp_path):
-    with pytest.raises(StageError, match="fails its self-test"):
-        self_test(tmp_path / "librvp.so")
 
 
 def test_plugin_is_built_once_by_two_who_want_it_at_the_same_time(tmp_path, monkeypatch):
@@ -115,24 +91,6 @@ def test_change_of_the_plugins_code_asks_for_a_new_build(tmp_path, monkeypatch):
     with (tmp_path / "plugin" / "lanes.h").open("a") as handle:
         handle.write("\n")
     assert build.plugin_path() != before
-
-
-def test_what_is_compiled_is_what_the_key_was_made_of(tmp_path, monkeypatch):
-    """The sources change while it is built: this build, and its name, are of those before."""
-    shutil.copytree(build.SOURCES, tmp_path / "plugin")
-    monkeypatch.setattr(build, "CACHE", tmp_path / "cache")
-    monkeypatch.setattr(build, "SOURCES", tmp_path / "plugin")
-    compiled = []
-
-    def build_while_edited(sources: Path, library: Path, test: object) -> None:
-        (tmp_path / "plugin/rvp.cc").write_text("// other\n")
-        compiled.append((sources / "rvp.cc").read_text())
-        library.write_bytes(b"made")
-
-    monkeypatch.setattr(build, "_build", build_while_edited)
-    first = build.plugin_path()
-    assert build.plugin_path() != first
-    assert [text == "// other\n" for text in compiled] == [False, True]
 
 
 def test_missing_compiler_is_named_with_its_package(tmp_path, monkeypatch):

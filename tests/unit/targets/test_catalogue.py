@@ -80,14 +80,6 @@ def test_regions_move_only_where_the_machine_has_none() -> None:
     assert (there.rom.origin, there.rom.length) == (CATALOGUE.cores["rv32-rvp"].memory.rom.origin, 256 << 10)
 
 
-def test_several_regions_move_one_after_the_other() -> None:
-    core, board = CATALOGUE.cores["cortex-m7"], BOARDS["stm32h747i-disco"]
-    there = board.simulated
-    assert (there.rom.origin, there.rom.length) == (core.memory.rom.origin, 2 << 20)
-    assert (there.dtcm.origin, there.dtcm.end) == (core.memory.ram.origin, there.axi_sram.origin)
-    assert there.axi_sram.length == 512 << 10
-
-
 def test_machine_of_the_board_takes_the_place_of_the_cores() -> None:
     board = BOARDS["nucleo-f446re"]
     assert board.simulator.machine == "netduinoplus2"
@@ -162,13 +154,3 @@ def test_regions_larger_than_the_machine_share_it() -> None:
         assert those[1].end <= room.end
         assert those[0].length == memory.regions[names[0]].length
         assert those[1].length >= room.length - those[0].length - 4096
-
-
-def test_two_regions_larger_than_the_machine_get_half_of_it_each() -> None:
-    core = CATALOGUE.cores["cortex-m4"]
-    large = {name: region(at, 64 << 20, "weights") for name, at in (("one", 0x6000_0000), ("two", 0x9000_0000))}
-    rom, ram = region(0x0800_0000, 64 << 10, "code", "constants"), region(0x2000_0000, 64 << 10, *VARIABLE)
-    there = moved(Memory(rom=rom, ram=ram, stack=4096, **large), core)
-    assert there is not None and core.memory is not None
-    lengths = [there.regions[name].length for name in large]
-    assert max(lengths) - min(lengths) <= 4096 and min(lengths) > core.memory.region_of("code").length // 3

@@ -78,20 +78,10 @@ def test_memory_that_cannot_be_the_same(there: dict[str, object], says: str) -> 
     assert f"{'.'.join(detail['ctx']['at'])}: {detail['msg']}" == says
 
 
-def test_an_address_is_no_size() -> None:
-    for field, what in (("origin", "an address is a number, such as 0x80000000"), ("length", "a size is a number of")):
-        with pytest.raises(ValidationError, match=what):
-            Memory.model_validate({"rom": ROM, "ram": {**RAM, field: "here"}})
-
-
 def test_part_that_does_not_exist() -> None:
     with pytest.raises(ValidationError) as raised:
         Memory.model_validate({"rom": ROM, "ram": {**RAM, "holds": ["data", "heap"]}})
     assert raised.value.errors()[0]["loc"] == ("ram", "holds", 1)
-
-
-def test_regions_that_touch_are_apart() -> None:
-    Memory.model_validate({"rom": ROM, "ram": {"origin": "0x100000", "length": "64K"}})
 
 
 def test_a_part_lies_in_the_fastest_region_that_may_hold_it() -> None:
@@ -113,15 +103,6 @@ def test_a_part_lies_in_the_fastest_region_that_may_hold_it() -> None:
     assert own_section("weights", "flash", memory) == ""
     others = "OTHER(0,READ_AND_RUN)OTHER(1,READ_AND_WRITE)OTHER(2,READ_AND_WRITE)"
     assert start_flags(memory) == (f"-DOTHER_REGIONS={others}", "-DOTHER_ROM=0")
-
-
-def test_one_rom_and_one_ram_need_no_sections_of_their_own() -> None:
-    target = load_target("cortex-m4")
-    memory = target.memory
-    assert memory is not None
-    assert own_section("arena", "ram", memory) == own_section("weights", "rom", memory) == ""
-    assert target.rooms == {}
-    assert start_flags(memory) == ()
 
 
 def test_rooms_leave_the_stack_and_what_others_need() -> None:
@@ -171,12 +152,6 @@ def test_weights_in_a_region_that_is_written_are_loaded_elsewhere() -> None:
     flash = {"origin": "0x90000000", "length": "8M", "speed": 1, "holds": ["weights"]}
     assert Memory.model_validate({"rom": small, "ram": ram, "qspi": flash}).loaded_from("ram") == "qspi"
     assert Memory.model_validate({"rom": small, "ram": ram}).loaded_from("ram") == "rom"
-
-
-def test_nothing_is_copied_where_all_is_in_one_memory() -> None:
-    """A debugger, or a boot loader, has put it there."""
-    everything = ["code", "constants", "weights", "data", "stack", "arena"]
-    assert Memory.model_validate({"ram": {**RAM, "holds": everything}}).loaded_from("ram") == ""
 
 
 def test_copied_weights_have_no_room_below_the_stack() -> None:

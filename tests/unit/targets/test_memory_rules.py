@@ -18,12 +18,6 @@ def test_stack_in_another_region_and_of_another_size() -> None:
     assert room == {"dtcm": 128 << 10, "axi_sram": (512 << 10) - 8192}
 
 
-def test_only_the_size() -> None:
-    memory = with_stack(load_target("stm32h747i-disco"), StackRule(bytes=2048)).memory
-    assert memory is not None
-    assert (memory.home("stack"), memory.stack) == ("dtcm", 2048)
-
-
 def test_a_region_for_the_stack_alone_is_left_out_when_it_lies_elsewhere() -> None:
     target = load_target("cortex-m7")
     assert target.memory is not None

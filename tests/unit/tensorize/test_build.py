@@ -76,15 +76,6 @@ def test_a_constant_that_does_not_fit_its_buffer_is_an_error_of_the_kernel() -> 
         made(kernels=[Wrong()])
 
 
-def test_a_constant_that_is_not_packed_is_an_error_of_the_kernel() -> None:
-    class Wrong(MiniGemm):
-        def pack(self, view: Any, params: Any) -> dict[str, np.ndarray]:
-            return {"weights": super().pack(view, params)["weights"]}
-
-    with pytest.raises(RuntimeError, match=r"pack\(\) gives no constant bias"):
-        made(kernels=[Wrong()])
-
-
 def test_rules_that_decide_for_no_layer_are_told() -> None:
     rules = [
         {"match": {"op": "fully_connected"}, "kernel": "mini.gemm"},
@@ -98,16 +89,6 @@ def test_rules_that_decide_for_no_layer_are_told() -> None:
         "tensorize rule 3 ({op: conv2d, name: nothing*} -> mini.gemm) matches no layer",
     )
     assert made().plan.warnings == ()
-
-
-def test_many_rules_of_one_fate_are_one_warning() -> None:
-    rules = [{"match": {"op": "fully_connected"}, "kernel": "mini.gemm"}]
-    rules += [{"match": {"name": f"dense_{i}"}, "kernel": "mini.plain"} for i in (0, 0, 7, 7, 7, 7, 7)]
-    shadowed, idle = ([f"{i} ({{name: dense_{n}}} -> mini.plain)" for i in at] for n, at in ((0, "23"), (7, "456")))
-    assert made(rules=rules).plan.warnings == (
-        f"tensorize rules {', '.join(shadowed)} decide nothing: an earlier rule matches all of their layers",
-        f"5 tensorize rules ({', '.join(idle)} and 2 more) match no layer",
-    )
 
 
 def test_options_of_earlier_versions_are_reported_as_ignored() -> None:

@@ -14,7 +14,6 @@ from stages.models.spec import FileModel
 from stages.reference.interpreter import Reference, random_inputs
 from stages.tensorize import TensorizeConfig
 from stages.tensorize.channels import without_channels
-from stages.tensorize.costs import Costs
 from stages.tensorize.setting import Setting
 from tests.support.constant_channels import Drawn
 from tests.support.emitted import run_emitted, target_named
@@ -60,42 +59,6 @@ def test_all_stay_where_little_is_promised(saved: float, goes: bool, monkeypatch
     given = integer_graph(two_convolutions(30, 5))
     graph, rewrites = without_channels(given, Setting.of(target_named("host"), TensorizeConfig(), ()))
     assert (graph is not given, bool(rewrites)) == (goes, goes)
-
-
-def test_each_family_has_to_be_worth_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One that saves half does not take another along that saves nothing to speak of."""
-    rng, b = np.random.default_rng(1), ModelBuilder()
-    y = b.input("x", (1, 4, 4, 8), "int8", 0.05, 0)
-    for name, alive, units in (("first", 8, 32), ("second", 31, 32), ("last", 3, 3)):
-        values = rng.integers(1, 128, (units, 1, 1, 8 if name == "first" else 32)).astype(np.int8)
-        values[alive:] = 0
-        y = b.conv2d(y, values, np.zeros(units, np.int32), weight_scale=0.01, out=(0.05, 0), name=name)
-    b.output(y)
-
-    def cost(_self: Setting, view: LayerView) -> float:
-        first, second = (view.tensors[name].shape[-1] for name in ("first", "second"))
-        return 500.0 * (1 + (first == 32)) - 10.0 * (second < 32)
-
-    monkeypatch.setattr(Setting, "cost", cost)
-    graph, rewrites = without_channels(
-        integer_graph(b.build()), Setting.of(target_named("host"), TensorizeConfig(), ())
-    )
-    assert [graph.tensors[name].shape[-1] for name in ("first", "second")] == [8, 32]
-    assert [rewrite.layers for rewrite in rewrites] == [("first",)]
-
-
-def test_counts_of_the_chosen_graph_do_not_tell_against_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: list[Costs] = []
-
-    def cost(self: Setting, view: LayerView) -> float:
-        seen.append(self.costs)
-        return float(view.tensors["first"].shape[-1])
-
-    monkeypatch.setattr(Setting, "cost", cost)
-    costs = Costs({"conv2d": {"generic.conv2d": 10_000}}, lower_bounds=True)
-    setting = Setting.of(target_named("host"), TensorizeConfig(), (), costs)
-    without_channels(integer_graph(two_convolutions(30, 5)), setting)
-    assert seen and all(one == Costs() for one in seen)
 
 
 @pytest.mark.parametrize("repeated", [False, True])

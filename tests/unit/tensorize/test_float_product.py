@@ -60,27 +60,3 @@ def test_a_convolution_is_a_product_of_pixels_and_channels() -> None:
     block = block_of(build, (1, 8, 8, 4), (6, 3, 3, 4))
     found = find_product(block)
     assert found is not None and (found.row, found.column, found.axis) == (2, 3, 0)
-
-
-def test_a_planar_convolution_has_its_pixels_after_its_channels() -> None:
-    from tvm import relax
-
-    found = find_product(block_of(relax.op.nn.conv2d, (1, 4, 8, 8), (6, 4, 3, 3)))
-    assert found is not None and (found.row, found.column, found.axis) == (3, 1, 0)
-
-
-def test_a_matrix_product_is_one() -> None:
-    from tvm import relax
-
-    found = find_product(block_of(relax.op.matmul, (1, 12), (12, 10)))
-    assert found is not None and (found.column, found.axis) == (1, 1)
-
-
-def test_a_depthwise_convolution_and_a_pooling_share_nothing() -> None:
-    from tvm import relax
-
-    def depthwise(x: Any, w: Any) -> Any:
-        return relax.op.nn.conv2d(x, w, groups=4, data_layout="NHWC", kernel_layout="HWOI")
-
-    assert find_product(block_of(depthwise, (1, 8, 8, 4), (3, 3, 4, 1))) is None
-    assert find_product(block_of(lambda x: relax.op.nn.max_pool2d(x, (2, 2), layout="NHWC"), (1, 8, 8, 4))) is None

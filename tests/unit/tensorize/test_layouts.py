@@ -167,11 +167,6 @@ def test_a_sum_that_repeats_one_of_its_inputs_does_not_take_blocks() -> None:
     assert {str(one.layout) for one in chosen.graph.view(total).inputs} <= {"NHWC", "NCHW", ""}
 
 
-def test_with_a_limit_on_the_arena_layouts_stay() -> None:
-    graph = chain((20, 32, 32))
-    assert with_cheapest_layouts(graph, setting(arena_limit=1 << 20)) is graph
-
-
 def wanting(graph: Graph, layout: str, number: int = 0) -> Graph:
     graph.layers[number] = graph.layers[number].model_copy(update={"wanted": Wanted(layout=Layout(layout), rule=2)})
     return graph
@@ -236,34 +231,3 @@ def test_an_engine_is_reckoned_with_in_the_types_that_it_wants(
     rules = (TensorizeRule(match=LayerMatch(op="conv2d"), kernel="blocked.conv2d"),)
     ruled = Setting.of(target, TensorizeConfig(rules=rules), kernels)
     assert with_cheapest_layouts(graph, ruled) is not graph
-
-
-def fan(readers: int) -> Graph:
-    """A convolution that so many others read, and their sum."""
-    rng, b = np.random.default_rng(7), ModelBuilder()
-
-    def conv(y: Any, name: str) -> Any:
-        weights = rng.integers(-127, 128, (32, 1, 1, 32)).astype(np.int8)
-        return b.conv2d(y, weights, np.zeros(32, np.int32), weight_scale=0.004, out=QUANT, name=name)
-
-    first = conv(b.input("x", (1, 5, 5, 32), "int8", *QUANT), "first")
-    total = conv(first, "0")
-    for number in range(1, readers):
-        total = b.add(total, conv(first, str(number)), out=QUANT, name=f"sum{number}")
-    b.output(total)
-    return integer_graph(b.build())
-
-
-def test_an_image_may_have_any_number_of_readers(tmp_path: Path) -> None:
-    """Layouts of six readers and of the image are 3^7 combinations."""
-    chosen = decided(fan(6))
-    assert kernels(chosen).count("blocked.conv2d") == 7
-    assert [layer.index for layer in chosen.graph.layers if layer.kind == "layout"] == [0, len(chosen.graph.layers) - 1]
-    check(chosen, tmp_path)
-
-
-@pytest.mark.parametrize("graph", [residual(pooled, 32), residual(summed, 20), fan(2), wanting(fan(2), "NHWC", 1)])
-def test_copies_as_choices_of_their_own_find_the_same(monkeypatch: pytest.MonkeyPatch, graph: Graph) -> None:
-    usual = with_cheapest_layouts(graph, setting())
-    monkeypatch.setattr(layouts, "_TABLE", 0)
-    assert with_cheapest_layouts(graph, setting()) == usual

@@ -32,19 +32,6 @@ def bound(limit: int) -> ArenaBound:
     return ArenaBound(mini_graph(), limit, Lowerings(HOST))
 
 
-def test_scratch_is_what_lowering_leaves() -> None:
-    lowerings = Lowerings(HOST)
-    lowered = lowerings.of_kernel(view(), MiniGemm(), MiniParams())
-    assert [sum(needed.values()) for needed in lowerings.scratch([lowered])] == [SCRATCH]
-    assert lowerings.of_kernel(view(), MiniGemm(), MiniParams()) is lowered
-
-
-def test_tensors_and_scratch_together_count() -> None:
-    assert bound(TENSORS + SCRATCH).why_not(view(), MiniGemm(), MiniParams()) == ""
-    reason = bound(TENSORS + SCRATCH - 1).why_not(view(), MiniGemm(), MiniParams())
-    assert reason == "96 bytes of scratch and 144 of tensors exceed the arena's limit of 239"
-
-
 class Large(ArenaBound):
     """Finds that one kernel needs too much."""
 

@@ -135,13 +135,6 @@ def test_a_price_has_the_bytes_that_are_packed(limit: int | None) -> None:
     assert widened == {None: 0, 1500: 1, 4000: 2}[limit]
 
 
-def test_weights_of_whole_bytes_stay_as_they_are(tmp_path: Path) -> None:
-    tflite = network(8)
-    kept, wide = (made(tmp_path / str(narrow), "host", tflite, narrow=narrow) for narrow in (True, False))
-    for file in ("model.c", "layers.c", "weights.bin"):
-        assert (kept / "src" / file).read_bytes() == (wide / "src" / file).read_bytes()
-
-
 @pytest.mark.parametrize(
     ("values", "dtype", "bits"),
     [([-8, 7], "int8", 4), ([-9], "int8", 0), ([8], "int8", 0), ([-2, 1], "int8", 2), ([-1, 0], "int8", 1),

@@ -97,20 +97,3 @@ def test_channels_and_other_values_stay() -> None:
         params = {**op.params, "value": value}  # type: ignore[union-attr]
         graph.layers[0] = graph.layers[0].model_copy(update={"op": op.model_copy(update={"params": params})})
         assert [layer.kind for layer in with_other_forms(graph).layers] == kinds
-
-
-def test_a_dilated_window_takes_more() -> None:
-    _, kinds = padded(((4, 4), (4, 4)), lambda b, y, _: [conv(b, y, dilation=(2, 2))])
-    assert kinds == ["conv2d"]
-
-
-def test_uint8() -> None:
-    rng, b = np.random.default_rng(6), ModelBuilder()
-    x = b.input("x", SHAPE, "uint8", 0.05, 130)
-    values, bias = rng.integers(0, 256, (5, 3, 3, 6)).astype(np.uint8), rng.integers(-900, 900, 5).astype(np.int32)
-    y = b.pad(x, [(0, 0), (1, 1), (1, 1), (0, 0)])
-    more = {"weight_scale": 0.01, "weight_zero_point": 101, "out": (0.3, 120), "padding": "valid"}
-    b.output(b.conv2d(y, values, bias, **more))  # type: ignore[arg-type]
-    found = compare(b.build(), seed=5, change=with_other_forms)
-    assert found.wrong == {}
-    assert [layer.kind for layer in found.graph.layers] == ["conv2d"]

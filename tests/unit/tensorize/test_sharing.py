@@ -49,22 +49,6 @@ def test_tensors_are_written_where_they_are_joined() -> None:
     assert not renames_only(found, found.layers[0])
 
 
-def test_a_chain_of_joins_is_one_buffer() -> None:
-    """A dense block: each step is computed from what was joined so far, within the memory of the last."""
-    shapes = {"x": (1, 2, 8), "a": (1, 2, 8), "b": (1, 2, 8), "ab": (1, 4, 8), "c": (1, 4, 8), "abc": (1, 8, 8)}
-    steps: list[Step] = [
-        (RELU, "x", "a"),
-        (RELU, "a", "b"),
-        (ROWS, "a b", "ab"),
-        (RELU, "ab", "c"),
-        (ROWS, "ab c", "abc"),
-    ]
-    found = shared(graph(steps, shapes, "x", "abc"))
-    assert placed(found) == {"a": ("ab", 0), "b": ("ab", 16), "ab": ("abc", 0), "c": ("abc", 32)}
-    assert [renames_only(found, layer) for layer in found.layers] == [False, False, True, False, True]
-    assert liveness(found).offset["b"] == 16
-
-
 def test_slices_are_read_where_they_lie() -> None:
     shapes = {"x": (1, 6, 8), "a": (1, 4, 8), "b": (1, 2, 8), "y": (1, 2, 8)}
     steps: list[Step] = [(cut(0, 4), "x", "a"), (cut(4, 2, "split"), "x", "b"), (RELU, "b", "y")]
@@ -172,9 +156,3 @@ def test_a_tensor_is_not_overlaid_by_a_layer_that_reads_a_part_of_it() -> None:
     found = shared(graph(steps, shapes, "x", "z"))
     assert placed(found) == {"a": ("r", 0)}
     assert liveness(found, may_overlay=frozenset({2})).in_place == {}
-
-
-def test_slices_of_constants_are_copied() -> None:
-    made = graph([(cut(0, 4), "k", "a"), (RELU, "a", "y")], {"k": (1, 6, 8), "a": (1, 4, 8), "y": (1, 4, 8)}, "", "y")
-    made.tensors["k"] = made.tensors["k"].model_copy(update={"constant": True})
-    assert placed(shared(made)) == {}

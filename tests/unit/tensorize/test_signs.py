@@ -87,11 +87,6 @@ def test_networks_are_flipped_where_they_must_be(network: str, expected: list[st
     assert flips(graph, changed) == expected
 
 
-def test_networks_of_uint8_are_as_they_were() -> None:
-    graph = integer_graph(resolve(ZooModel(zoo="ds_cnn", dtype="uint8")))
-    assert with_cheapest_signs(graph, price(target_named("rv32-rvp"))) is graph
-
-
 def test_real_networks_are_flipped_at_their_entry() -> None:
     counts = {}
     for path in shared_models("mlperf_tiny/*.tflite"):

@@ -12,8 +12,7 @@ from stages.graph import Graph
 from stages.kernels import registry
 from stages.models.resolve import resolve
 from stages.models.spec import OpModel
-from stages.options.layer_rules import LayerMatch
-from stages.tensorize import TensorizeConfig, TensorizeRule
+from stages.tensorize import TensorizeConfig
 from stages.tensorize.choices import choose_kernels
 from stages.tensorize.costs import Costs
 from stages.tensorize.setting import Setting
@@ -70,11 +69,6 @@ def test_what_makes_a_layer_slow_is_named_with_what_helps(
     assert cost >= 2 * usual > 0
 
 
-def test_what_a_rule_decides_is_the_recipes_wish() -> None:
-    rule = TensorizeRule(match=LayerMatch(), kernel="generic.stepped_fully_connected")
-    assert not told(changed(DENSE, rounding="steps"), "rv64-rvp", rules=(rule,))
-
-
 @pytest.mark.parametrize("target", ["rv64-rvp", "cortex-m4", "cortex-m55", "host"])
 @pytest.mark.parametrize(
     "model",
@@ -83,12 +77,3 @@ def test_what_a_rule_decides_is_the_recipes_wish() -> None:
 )
 def test_usual_layers_are_not(target: str, model: dict[str, Any]) -> None:
     assert told(integer_graph(resolve(OpModel.model_validate(model))), target) == []
-
-
-@pytest.mark.parametrize("model", [CONV, DEPTHWISE], ids=["conv", "depthwise"])
-def test_rounding_once_is_not_slow_on_cores_with_the_dsp_extension(model: dict[str, Any]) -> None:
-    assert told(changed(model, rounding="single"), "cortex-m4") == []
-
-
-def test_a_target_without_fast_kernels_has_none_to_miss() -> None:
-    assert told(changed(CONV, rounding="single"), "host") == []

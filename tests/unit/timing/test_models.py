@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
-from stages.targets.timing import Timing, parse_cycles
+from stages.targets.timing import Timing
 from stages.timing.table import timed
 from tests.support.timed import cycles, lines, model, straight
 
@@ -65,13 +65,6 @@ def test_cortex_m0plus(texts, expected):
     assert straight("cortex-m0plus", *texts) == expected
 
 
-def test_cortex_m3_differs_in_its_multiplier():
-    (long,) = cycles("cortex-m3", "umull r0, r1, r2, r3")
-    (added,) = cycles("cortex-m3", "mla r0, r1, r2, r3")
-    (simd,) = cycles("cortex-m3", "smlad r0, r1, r2, r3")
-    assert (long.follows, added.follows, simd.kind) == ((3, 5, 5), (2, 2, 2), "")
-
-
 @pytest.mark.parametrize(
     ("name", "texts", "expected"),
     [
@@ -126,18 +119,8 @@ def test_a_long_instruction_at_no_multiple_of_four_is_fetched_in_two():
     assert load.entered == (2, 2, 2)
 
 
-def test_instructions_of_an_it_block_keep_their_class_and_may_be_skipped():
-    _, load, other, after = cycles("cortex-m4", "ite eq", "ldreq r0, [r1]", "ldrne r2, [r3]", "ldr r4, [r5]")
-    assert [one.kind for one in (load, other, after)] == ["load"] * 3
-    assert (load.entered, after.entered) == ((1, 2, 2), (2, 2, 2))
-
-
 def test_an_instruction_that_no_class_has_is_told():
     assert [one.kind for one in cycles("cortex-m4", "vrintz.f32 s0, s1", "nop")] == ["", "alu"]
-
-
-def test_cycles_as_written():
-    assert [parse_cycles(value) for value in (3, [2, 12], [1, 2, 3])] == [(3, 3, 3), (2, 12, 12), (1, 2, 3)]
 
 
 @pytest.mark.parametrize(

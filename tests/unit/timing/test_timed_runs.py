@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import shutil
-from itertools import pairwise
 
 import pytest
 
 from stages.simulators.qemu import build
 from stages.targets.load import load_target
-from stages.timing.disassembly import disassemble
 from tests.support.timed import run_timed, target_with
 
 needs_qemu = pytest.mark.skipif(
@@ -137,37 +135,3 @@ def test_wait_states_of_flash_on_riscv(tmp_path, flash, turn):
     text = RISCV.replace("balign 4", "balign 16").replace("%s", NOPS)
     *_, once, often = run_timed(target, text, tmp_path)[::2]
     assert often.cycles[1] - once.cycles[1] == 200 * turn
-
-
-TWICE = """
-#include "board.h"
-void twice(void);
-__attribute__((noinline, naked, aligned(4))) void twice(void)
-{
-    __asm__ volatile(".balign 4; bl board_instructions; bl board_instructions; movs r0, #0; bl board_exit");
-}
-int main(void)
-{
-    twice();
-}
-"""
-
-
-@needs_qemu
-def test_reading_the_counter_costs_a_return_and_a_call(tmp_path):
-    """BX with its refill of two, and BL with one; what is between the markers of a reading is not in it."""
-    (between,) = run_timed(load_target("cortex-m4"), TWICE, tmp_path)
-    assert (between.instructions, between.cycles[1]) == (2, 3 + 2)
-
-
-@needs_qemu
-def test_what_is_not_counted_waits_for_nothing(tmp_path):
-    """The marker, its PUSH and BL are fetched by the reading, before BX and the second BL are."""
-    (between,) = run_timed(target_with("cortex-m4", "cortex-m4", wait_states=5, line=16), TWICE, tmp_path)
-    begin = {
-        line.function: line.address
-        for line in reversed(list(disassemble(tmp_path / "timed.elf", load_target("cortex-m4"))))
-    }
-    reading, call = begin["board_instructions"], begin["twice"] + 4
-    fetched = [address // 16 for address in (reading + 9, reading + 16, call)]
-    assert between.cycles[1] == 5 + 5 * sum(before != after for before, after in pairwise(fetched))

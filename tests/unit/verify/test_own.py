@@ -13,7 +13,7 @@ from stages.graph import Graph
 from stages.models.builder import ModelBuilder
 from stages.reference.interpreter import Reference, random_inputs
 from stages.tensorize.signs import with_cheapest_signs
-from stages.verify.own import Distance, GraphReference, check_bounds
+from stages.verify.own import GraphReference, check_bounds
 from tests.support.integer import integer_graph
 
 
@@ -54,13 +54,6 @@ def test_float_layers_have_no_reference(tmp_path: Path) -> None:
     with pytest.raises(StageError, match="layer 'relu' is computed in float32") as caught:
         GraphReference(tmp_path)
     assert "stages.tensorize.requantize: core" in caught.value.hint
-
-
-def test_distances_are_counted_over_all_inferences() -> None:
-    distance = Distance()
-    distance.add(np.array([[1, -128, 5]], np.int8), np.array([1, 127, 5], np.int8))
-    distance.add(np.array([[0, 0, 1]], np.int8), np.array([[0, 1, 1]], np.int8))
-    assert distance.as_dict() == {"values": 6, "differing": 2, "share": pytest.approx(1 / 3), "largest": 255}
 
 
 @pytest.mark.parametrize(

@@ -203,15 +203,6 @@ def test_the_rest_of_misuse() -> None:
         program("start(words); (void)*(volatile uint8_t *)0x201004;")
 
 
-def test_a_shift_that_no_requantizer_has() -> None:
-    one = laid_out(4, "conv1x1", h_out=1, w_out=1, ki=16, ko=4, tflite=True, residual=False)
-    assert one.job.shifts is not None
-    l1 = bytearray(one.l1)
-    l1[one.job.shifts - 0x1000_0000 + 2] = 0x80
-    with pytest.raises(StageError, match="ne16 scale_shift_ptr: channel 2 shifts by -128"):
-        run_batch(ne16_target("tflite"), [(bytes(l1), [words(one.job)])])
-
-
 @pytest.mark.parametrize("work", [0, 40])
 def test_work_between_two_waits_is_none(work: int) -> None:
     """What the core does when a job has ended, and another is there still, is not waiting for that."""
@@ -229,32 +220,9 @@ def test_work_between_two_waits_is_none(work: int) -> None:
     assert CYCLES - took - 20 < waited <= CYCLES - took
 
 
-def test_time_that_is_held_does_not_pass_for_the_engine() -> None:
-    """The harness copies traces while it holds: the job is as far as before."""
-    body = """
-      start(words);
-      now(); MONITOR(1) = 1;
-      for (int i = 0; i < 10000; i++) now();
-      printf("%u ", (unsigned)NE16(STATUS)); now();
-      MONITOR(1) = 0;
-      wait();
-    """
-    load = '  board_read(board_open_read("l1.bin"), (void *)0x10000000, 131072);\n'
-    left = run_c(ne16_target(), load + body, table(), files={"l1.bin": SMALL.l1}, outputs=["devices.log"])
-    assert left.stdout == "1 "
-    (job,) = [line for line in log_lines(left.files["devices.log"]) if line.unit == "ne16"]
-    assert job.until - job.since == CYCLES and job.amount == SMALL.job.macs and job.name == "job 0"
-
-
 def test_a_queued_job_begins_one_cycle_after_the_one_before_it() -> None:
     load = '  board_read(board_open_read("l1.bin"), (void *)0x10000000, 131072);\n'
     body = load + "start(words); start(words); wait();"
     left = run_c(ne16_target(), body, table(), files={"l1.bin": SMALL.l1}, outputs=["devices.log"])
     first, second = [line for line in log_lines(left.files["devices.log"]) if line.unit == "ne16"]
     assert (second.since, second.until) == (first.until + 1, first.until + 1 + CYCLES)
-
-
-def test_unshifted_values_of_32_bits_wrap() -> None:
-    """Without a bias the product has 48 bits; where nothing shifts it, its low 32 are written."""
-    common: dict[str, Any] = {"scale_bits": 32, "scale_width": 32, "output_bits": 32, "signed": True, "bias": False}
-    check([laid_out(seed, "conv1x1", per_channel=False, shift=shift, **common) for seed in (1, 2) for shift in (0, 7)])

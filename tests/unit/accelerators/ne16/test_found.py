@@ -7,7 +7,6 @@ import numpy as np
 from stages.accelerators.ne16.descriptor import Ne16, Ne16Parameters
 from stages.accelerators.tiles import Span, Tile
 from stages.graph import LayerView
-from stages.tensorize.signs import in_types
 from tests.conformance.draw import Draw, bounds, with_constants, with_op
 from tests.conformance.operators import add
 from tests.conformance.operators.conv2d import conv2d
@@ -19,26 +18,6 @@ CORE = Ne16(Ne16Parameters(), "core", frozenset({"rvp 0.9.11"}))
 
 def layer(seed: int, units: int = 20) -> LayerView:
     return unclamped(conv2d(Draw(seed, "uint8"), Window((5, 6), (3, 3)), 6, units, weight_type=("int8", 0)))
-
-
-def renamed(view: LayerView) -> LayerView:
-    names = {name: f"{name}'" for name in view.tensors}
-    tensors = {names[name]: tensor.model_copy(update={"name": names[name]}) for name, tensor in view.tensors.items()}
-    inputs, outputs = (tuple(names[name] for name in those) for those in (view.layer.inputs, view.layer.outputs))
-    fields = {"index": 7, "name": "other", "inputs": inputs, "outputs": outputs}
-    return LayerView(view.layer.model_copy(update=fields), tensors, view.arrays)
-
-
-def test_layers_of_other_numbers_are_cut_alike() -> None:
-    """Zero points, multipliers, types and names change no tile; bits of weights do."""
-    first, second = layer(1), renamed(layer(2))
-    assert ENGINE.tiling_key(first) == ENGINE.tiling_key(second) == (8, False)
-    signed = in_types(first, ["int8"], "int8")
-    assert signed is not None and ENGINE.tiling_key(signed) == ENGINE.tiling_key(first)
-    narrow = with_constants(first, weights=first.constant("weights") // 32)
-    assert ENGINE.tiling_key(narrow) == (3, False)
-    tile = Tile(Span(0, 2), Span(0, 20))
-    assert ENGINE.cycles(narrow, tile) < ENGINE.cycles(first, tile) == ENGINE.cycles(second, tile)
 
 
 def test_rounders_follow_from_more_than_multipliers() -> None:

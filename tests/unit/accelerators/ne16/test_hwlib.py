@@ -119,34 +119,6 @@ def test_stride_two_in_blocks() -> None:
     )
 
 
-def test_a_wait_for_jobs_long_ago() -> None:
-    """The engine numbers jobs modulo 256; the library does not lose count when blocks are many."""
-    drawn = laid_out(2, "conv1x1", stride=2, h_out=40, w_out=40, ki=1, ko=2, scale_bits=0, stream_in=False, gap=0)
-    bases = {"input": drawn.job.input, "output": drawn.job.output, "constants": drawn.job.weights, "residual": 0}
-    raw, numbers = blocks(drawn.job)
-    pointers = ", ".join(f"(void *){bases[name]:#x}u" for name in ("input", "output", "constants"))
-    main = f"""
-#include "bench.h"
-#include "ne16.h"
-static const uint32_t w[] = {relative(raw, bases)}, b[] = {{{", ".join(f"{number}u" for number in numbers)}}};
-int main(void) {{
-  board_read(board_open_read("l1.bin"), (void *){L1:#x}, {L1_BYTES});
-  ne16_init({ENGINE:#x});
-  const int first = ne16_start_blocks(w, b, {pointers});
-  const int second = ne16_start_blocks(w, b, {pointers});
-  ne16_wait(first);
-  ne16_wait(second);
-  ne16_wait(first);
-  printf("%d %d %u", first, second, (unsigned)*(volatile uint32_t *){ENGINE + 0x0C:#x});
-  return 0;
-}}"""
-    left = compile_and_run_c(
-        ne16_target(), [HWLIB / "ne16.c"], main, include=(HWLIB, INSTALLATION / "stages/kernels/include"),
-        files={"l1.bin": drawn.l1},
-    )  # fmt: skip
-    assert left.stdout.split() == ["400", "800", "0"]
-
-
 def test_a_wait_ends_with_its_job_and_not_with_the_next() -> None:
     """Of two jobs the first is waited for: one is there then, none after the second."""
     drawn = laid_out(2, "conv1x1", stride=1, h_out=6, w_out=6, ki=16, ko=32, scale_bits=0, stream_in=False, gap=0)
@@ -196,18 +168,6 @@ int main(void) {
     each = (counts["large"] - counts["small"]) / 80
     assert counts["job"] <= 100 and counts["residual"] <= 100 and max(counts["wait"], counts["last"]) <= 25
     assert each <= 25
-
-
-def test_the_driver_is_two_files(tmp_path: Path) -> None:
-    """Alone in a folder, on a core whose counter it does not read; the core's part needs the headers that it names."""
-    for file in ("ne16.c", "ne16.h"):
-        shutil.copy(HWLIB / file, tmp_path)
-    drawn = laid_out(3, "conv3x3", stride=1, padding=(1, 1, 1, 1))
-    done = run_calls([drawn], sources=tmp_path, flags=("-O2", "-DNE16_ALONE"), include=())
-    l1 = bytearray(drawn.l1)
-    for part in split(drawn.job):
-        run(words(part), l1)
-    assert done.files["after.bin"] == bytes(l1)
 
 
 def test_the_whole_library_is_plain_c_with_the_headers_it_names(tmp_path: Path) -> None:

@@ -106,31 +106,6 @@ def test_sums_of_two_tensors(name: str) -> None:
     assert count >= 8
 
 
-WINDOWS = {
-    "7x7 stride 2": (Window((15, 13), (7, 7), (2, 2), (3, 3, 3, 3)), 3),
-    "10x4 stride 2": (Window((49, 10), (10, 4), (2, 2), (4, 1, 5, 1)), 1),
-    "5x5": (Window((9, 8), (5, 5), (1, 1), (2, 2, 2, 2)), 4),
-    "3x3 stride 3 and 1": (Window((10, 9), (3, 3), (3, 1), (0, 1, 0, 1)), 8),
-    "2x2 stride 3, columns between": (Window((8, 11), (2, 2), (3, 3)), 5),
-    "1x1 with padding": (Window((4, 4), (1, 1), (1, 1), (0, 0, 0, 0)), 20),
-    "3x3 stride 2, two rows of padding": (Window((8, 8), (3, 3), (2, 2), (2, 0, 1, 1)), 6),
-    "3x3 stride 2, three channels": (Window((24, 24), (3, 3), (2, 2), (0, 0, 1, 1)), 3),
-    "3x3 stride 2, 48 channels": (Window((9, 7), (3, 3), (2, 2), (1, 1, 1, 1)), 48),
-    "3x3 over one row": (Window((1, 12), (3, 3), (1, 1), (1, 1, 1, 1)), 17),
-}
-
-
-@every_engine
-@pytest.mark.parametrize("window", WINDOWS)
-def test_windows_that_networks_have(name: str, window: str) -> None:
-    engine, (where, depth) = ENGINES[name], WINDOWS[window]
-    for seed, units in enumerate((8, 33, 64)):
-        draw = Draw(seed, "uint8")
-        view = typed(engine, unclamped(conv2d.conv2d(draw, where, depth, units, weight_type=("int8", 0))), draw)
-        assert view is not None
-        check(engine, view, seed)
-
-
 @every_engine
 @pytest.mark.parametrize("bits", range(1, 9))
 def test_weights_take_as_few_bits_as_hold_them(name: str, bits: int) -> None:
@@ -190,14 +165,6 @@ def test_int8_is_for_the_extension_alone() -> None:
     assert {name: engine.reads(layer) for name, engine in ENGINES.items()} == {
         "core": ("uint8",), "core rvp": ("uint8",), "engine": ("uint8",), "tflite": ("int8", "uint8"),
     }  # fmt: skip
-
-
-def test_an_engine_requantizes_as_it_can() -> None:
-    extended = Ne16Parameters(extension="tflite")
-    assert [Ne16(given).requantize for given in (Ne16Parameters(), extended)] == ["core", "engine"]
-    assert Ne16(extended, "core").reads(conv2d.conv2d(Draw(1), Window((4, 4)), 4, 4)) == ("uint8",)
-    with pytest.raises(ValueError, match="ne16 requantizes as core or engine, not as host"):
-        Ne16(Ne16Parameters(), "host")
 
 
 @pytest.mark.parametrize(("weights", "bits"), [("int8", 8), ("int4", 4), ({"bits": 5}, 5), ({"bits": 2}, 2)])

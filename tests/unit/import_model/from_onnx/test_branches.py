@@ -127,11 +127,6 @@ def test_a_shape_that_the_recipe_gives_decides() -> None:
         np.testing.assert_allclose(Reference(found.data).run([x])[0], wanted, rtol=1e-6)
 
 
-def test_a_file_without_branches_is_its_own_oracle() -> None:
-    data = model([node("Relu", ["x"], ["y"])], {"x": (1, 4)}, ["y"]).SerializeToString()
-    assert convert(data, "net.onnx", {}, "nchw").original == data
-
-
 def loop() -> onnx.NodeProto:
     """Two steps, each of which reads `x` from around the loop: its own inputs are constants."""
     ends = [helper.make_tensor_value_info("i", 7, ()), helper.make_tensor_value_info("go", 9, ())]
@@ -163,16 +158,3 @@ def test_what_is_not_known_is_refused(nodes: list[onnx.NodeProto], op: int, hint
     ) as refused:
         convert(made.SerializeToString(), "net.onnx", {}, "nchw")
     assert hint in refused.value.hint
-
-
-def test_a_mask_of_infinities_is_told_in_the_words_of_the_file() -> None:
-    nodes = [
-        node("Greater", ["x", "zero"], ["c"]),
-        node("Where", ["c", "x", "ninf"], ["w"]),
-        node("Softmax", ["w"], ["y"]),
-    ]
-    made = model(nodes, {"x": (1, 4)}, ["y"], {"zero": np.float32(0), "ninf": np.float32(-np.inf)})
-    told = r"operator 1 \(Where\) 'w_node' reads -inf at \[\] of the constant 'ninf'; it must hold finite numbers"
-    with pytest.raises(StageError, match=told) as refused:
-        convert(made.SerializeToString(), "net.onnx", {}, "nchw")
-    assert refused.value.hint.startswith("A mask is -1e9 as well as -inf.")

@@ -15,8 +15,6 @@ import onnx
 
 from stages.import_model.onnx import convert
 from stages.models.tflite_reader import read
-from stages.reference import onnx_session
-from stages.reference.refusal import RunError
 from tests.support.onnx_graphs import drawn, model, node
 from tests.support.onnx_integers import Net, qdq
 from tests.unit.import_model.from_onnx.holding import held
@@ -259,15 +257,6 @@ OLD = {
     "tanh, then relu": qdq("uint8", "Tanh", after="Relu", opset=10),
     "sigmoid, then clip": qdq("uint8", "Sigmoid", after="Clip", opset=10, bounds={"min": 0.0, "max": 6.0}),
 }
-
-
-def test_a_table_that_onnx_runtime_does_not_compute_names_its_operator(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_: Any) -> Any:
-        raise RunError("no such operator")
-
-    monkeypatch.setattr(onnx_session, "session", refuse)
-    told = refused(qdq("int8", "Tanh"))
-    assert "operator 2 (Tanh) 'v_node' is not computed by ONNX Runtime on int8: no such operator" in told
 
 
 @pytest.mark.parametrize("case", OLD)

@@ -168,17 +168,6 @@ def test_every_number_is_onnx_runtimes(case: str, tmp_path: Path) -> None:
         assert not layers.ties
 
 
-def test_near_ties_are_known_behind_the_copies_of_a_transposed_convolution(tmp_path: Path) -> None:
-    """A sum in every 40 is a half: ONNX Runtime gives the other number there, and nowhere else."""
-    net = Net("int8")
-    x = net.dequantize(net.quantize("x", "q"))
-    w = net.real_weights("w", (6, 4, 3, 3), "int8", 1, channels=False)
-    net.constants["w_s"] = np.float32(0.01)
-    net.quantize(net.op("ConvTranspose", [x, w], "v", strides=[2, 2], pads=[1] * 4), "y", 0.004, 3)
-    (ties,) = held(net.model(), tmp_path).ties.values()
-    assert ties.near > ties.values / 60 > 0 < ties.differing
-
-
 @pytest.mark.parametrize("how", ["half_pixel", "asymmetric"])
 def test_linear_resize_is_exact_where_float32_is(how: str, tmp_path: Path) -> None:
     """Many sums are halves: with a scale that is a power of two ONNX Runtime's float32 has them, and takes the even."""
@@ -187,11 +176,6 @@ def test_linear_resize_is_exact_where_float32_is(how: str, tmp_path: Path) -> No
     assert ties.near > ties.values / 40 and not ties.differing
     (ties,) = held(resize("int8", (1, 2), how), tmp_path / "near").ties.values()
     assert ties.differing <= ties.near / 2
-
-
-def test_linear_resize_between_other_places_stays_in_float32(tmp_path: Path) -> None:
-    layers = held(resize("int8", (3, 2), "half_pixel"), tmp_path)
-    assert [layer.kind for layer in layers.graph.layers if layer.op.op == "float"] == ["resize_bilinear"]
 
 
 def _behind_floats(folder: Path) -> tuple[OnnxLayers, int]:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -16,7 +15,6 @@ pytest.importorskip("onnx")
 pytest.importorskip("onnxruntime")
 
 from stages.base import StageError
-from stages.import_model.onnx.operators.weights import Weights
 from stages.verify.onnx_layers import OnnxLayers
 from tests.support.onnx_graphs import drawn
 from tests.support.onnx_integers import (
@@ -45,16 +43,6 @@ from tests.support.onnx_integers import (
     whole,
 )
 from tests.unit.import_model.from_onnx.holding import graph_of, held
-
-
-@pytest.mark.parametrize(("least", "most", "count"), [(-128, 127, 1), (-255, 127, 2), (-255, 254, 2), (-255, 255, 3)])
-def test_into_how_many_products_a_matrix_goes(least: int, most: int, count: int) -> None:
-    """docs/onnx.md says so: each takes as many products as the first, and rows that are copied."""
-    wide = np.arange(least, most + 1).astype(np.int16)
-    parts = Weights(wide.astype(np.int8) if count == 1 else wide).parts
-    assert [part.dtype for part in parts] == [np.int8] * count
-    np.testing.assert_array_equal(np.sum(parts, axis=0, dtype=np.int64), wide)
-
 
 CASES = {
     "qdq conv, a zero point for each channel": moved_channels(-120, 121),
@@ -170,23 +158,6 @@ def test_sums_that_are_scaled_beyond_int32_are_refused() -> None:
     net.op("QLinearConv", [q, "q_s", "q_z", *w, *net.quant("y", 1e-8, 5)], "y")
     with pytest.raises(StageError, match=r"would scale its sums to \S+, beyond int32: its scales make no sense"):
         graph_of(net.model())
-
-
-@pytest.mark.parametrize(("shape", "kernel"), [((1, 6, 4, 20), [1, 2]), ((1, 6, 20), [2])])
-def test_near_ties_are_known_in_windows_over_one_axis_too(shape: Any, kernel: Any, tmp_path: Path) -> None:
-    """Half the sum of two numbers on one scale: ties, which are those of the pool, not of the reshape behind it."""
-    layers = held(qdq("int8", "AveragePool", shape, kernel_shape=kernel, scale=SCALE), tmp_path)
-    (ties,) = layers.ties.values()
-    assert ties.near > ties.values / 3 > 0 < ties.differing
-
-
-def test_two_roundings_differ_more_often_and_in_near_ties_alone(tmp_path: Path) -> None:
-    once, twice = (
-        held(CASES["qdq conv"], folder, twice=twice)
-        for folder, twice in ((tmp_path / "once", False), (tmp_path / "twice", True))
-    )
-    assert once.ties["y"].differing == 0 < twice.ties["y"].differing < twice.ties["y"].near
-    assert once.ties["y"].near < twice.ties["y"].near
 
 
 def test_a_multiplier_that_is_off_is_found(tmp_path: Path) -> None:

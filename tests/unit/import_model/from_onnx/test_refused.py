@@ -17,9 +17,7 @@ from pipeline.plugins.registry import default_registry
 from pipeline.recipes.loader import load_recipes
 from stages.base import StageError
 from stages.import_model.onnx import convert
-from stages.import_model.onnx.operators import MOVES, TRANSLATORS
 from stages.import_model.stage import STAGE, ImportConfig
-from stages.messages import escape
 from stages.models.spec import FileModel
 from stages.reference.onnx_runtime import OnnxReference
 from stages.system.installation import INSTALLATION
@@ -140,16 +138,6 @@ def test_the_line_that_fixes_dynamic_axes_does_so_as_it_is_printed(called: str, 
         assert f"net.onnx: input 'x' has dynamic axes: 0{' (' if isinstance(sizes[0], str) else ''}" in text
 
 
-def test_outputs_without_a_shape_get_the_one_that_follows() -> None:
-    given = conv()
-    given.graph.output[0].type.tensor_type.ClearField("shape")
-    assert convert(given.SerializeToString(), "net.onnx", {}, "nchw").data
-    given.graph.node[0].op_type, given.graph.node[0].domain = "Mystery", "nobody.knows"
-    given.opset_import.add(domain="nobody.knows", version=1)
-    text = refused(given)
-    assert "output 'y' of net.onnx has no shape" in text and "infer_shapes" in text
-
-
 def test_constants_whose_integers_are_too_narrow_or_have_scales_for_blocks() -> None:
     narrow = onnx.helper.make_tensor("w", onnx.TensorProto.INT4, [4, 4], [1] * 16)
     nodes = [node("DequantizeLinear", ["w", "s"], ["wf"]), node("MatMul", ["x", "wf"], ["y"])]
@@ -160,12 +148,6 @@ def test_constants_whose_integers_are_too_narrow_or_have_scales_for_blocks() -> 
     blocks = {"w": np.ones((4, 4), np.int8), "s": np.full((2, 4), 0.1, np.float32)}
     given = model(nodes, {"x": (1, 4)}, ["y"], blocks, opset=21)
     assert "has a scale for each block of 2; one for all, or for each channel, is supported" in refused(given)
-
-
-def test_where_those_that_are_known_are_named() -> None:
-    text = refused(model([node("Hardmax", ["x"], ["y"])], {"x": (1, 4)}, ["y"], {}))
-    assert text.endswith(f"docs/onnx.md lists the {len({*TRANSLATORS, *MOVES})} operators that are.")
-    assert escape.message(text) == text
 
 
 def test_what_to_do_about_scales_that_are_found_at_run_time_and_shares_beyond_float32() -> None:
@@ -244,13 +226,6 @@ def test_an_unknown_opset() -> None:
     assert f"has opset {newest + 1}; known are 7 to {newest}" in refused(conv(opset=newest + 1))
 
 
-def test_constants_in_another_file(tmp_path: Path) -> None:
-    path = tmp_path / "net.onnx"
-    onnx.save(conv(), path, save_as_external_data=True, location="net.weights", size_threshold=0)
-    text = refused(path.read_bytes())
-    assert "has 1 of its constants in another file: 'net.weights'" in text
-
-
 @pytest.mark.parametrize(
     ("op", "domain", "hint"),
     [
@@ -269,18 +244,6 @@ def test_control_flow_and_operators_of_others(op: str, domain: str, hint: str, m
     with pytest.raises(StageError, match="is not supported") as refused:
         convert(onnx.helper.make_model(graph).SerializeToString(), "net.onnx", {}, "nchw")
     assert hint in (refused.value.hint or "")
-
-
-def test_unknown_operators_are_all_named() -> None:
-    nodes = [
-        node("Hardmax", ["x"], ["a"]),
-        node("NonZero", ["a"], ["b"]),
-        node("NonZero", ["b"], ["y"]),
-    ]
-    text = refused(model(nodes, {"x": (3, 4)}, ["y"], types={"y": 7}))
-    assert "3 operators cannot be computed" in text
-    assert "2 x NonZero (operators 1 'b_node', 2 'y_node'): not supported" in text
-    assert "Hardmax (operator 0 'a_node')" in text
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,6 @@ from onnx import TensorProto, helper, numpy_helper
 
 from stages.base import StageError
 from stages.import_model.onnx import convert
-from stages.models.tflite_reader import read
-from stages.reference.onnx_runtime import OnnxReference
 from tests.support.onnx_graphs import drawn, model, node
 from tests.unit.import_model.from_onnx.holding import graph_of
 
@@ -132,24 +130,3 @@ def test_a_float16_constant_of_another_size_is_refused() -> None:
     proto.graph.initializer[0].raw_data = b"\0\0\0"
     with pytest.raises(StageError, match=r"net.onnx is corrupt: the constant 'c' \[4\] has more or fewer bytes"):
         convert(proto.SerializeToString(), "net.onnx", {}, "nchw")
-
-
-def test_the_judge_of_a_float16_file_has_its_layers() -> None:
-    proto = model([node("Relu", ["x"], ["r"]), node("Neg", ["r"], ["y"])], {"x": (4,)}, ["y"])
-    for value in (*proto.graph.input, *proto.graph.output, *proto.graph.value_info):
-        value.type.tensor_type.elem_type = TensorProto.FLOAT16
-    made = convert(proto.SerializeToString(), "net.onnx", {}, "nchw")
-    theirs = OnnxReference(made.data, made.original, made.names)
-    theirs.run([np.float32([-1, 0, 1, 2])])
-    assert [array.tolist() for array in theirs.computed().values()] == [[0, 0, 1, 2], [0, 0, -1, -2]]
-
-
-def test_what_no_output_needs_is_left_out() -> None:
-    """Whatever it is: here NonZero, which is not supported, behind a branch that shares the input."""
-    nodes = [
-        node("Relu", ["x"], ["y"]),
-        node("Sigmoid", ["x"], ["tap"]),
-        node("NonZero", ["tap"], ["places"]),
-    ]
-    made = convert(model(nodes, {"x": [1, 4]}, ["y"]).SerializeToString(), "net.onnx", {}, "nchw")
-    assert [operator.op for operator in read(made.data).operators] == ["RELU"]

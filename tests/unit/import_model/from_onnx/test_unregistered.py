@@ -7,7 +7,6 @@ import pytest
 
 pytest.importorskip("onnx")
 
-import onnx
 
 from tests.support.onnx_graphs import model, node
 from tests.unit.import_model.from_onnx.test_refused import refused
@@ -34,11 +33,3 @@ def test_an_operator_of_a_domain_that_is_not_imported() -> None:
     del made.graph.output[0].type.tensor_type.shape.dim[:]
     made.graph.output[0].type.tensor_type.ClearField("shape")
     assert refused(made) == text
-
-
-def test_operators_of_an_inner_graph_that_the_opset_does_not_have() -> None:
-    value = onnx.helper.make_tensor_value_info
-    inner = onnx.helper.make_graph([node("FooBar", ["x"], ["b"])], "inner", [], [value("b", 1, (1, 3))])
-    nodes = [node("If", ["c"], ["y"], then_branch=inner, else_branch=inner)]
-    text = refused(model(nodes, {"x": (1, 3)}, ["y"], {"c": np.array(True)}))
-    assert "2 x FooBar (operators 0 'b_node', 0 'b_node'): in no opset of ONNX" in text

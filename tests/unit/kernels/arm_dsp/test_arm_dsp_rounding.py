@@ -131,20 +131,3 @@ def test_ab_is_taken_only_where_it_is_exact(weight, zero_point, size, form):
     """256 * -128 - 1 leaves int16, 256 * 2^23 int32."""
     made = arithmetic(np.array([[-1], [weight]]), zero_point, size)
     assert packing.form(made, packing.channel_pairs(2)) == form
-
-
-def test_words_multiply_as_the_kernel_takes_them_apart():
-    """The dot product of a row with every channel, from packed words, by what SMLAD and SXTB16 do."""
-    rng = np.random.default_rng(0)
-    depth, channels, run = 22, 5, 11
-    weights, x = rng.integers(-127, 128, (channels, depth)), rng.integers(-128, 128, depth)
-    steps, pairs = packing.depth_steps(depth, run), packing.channel_pairs(channels)
-    panel = np.where(steps < 0, 99, x[steps])  # what stands behind a run's end must not count
-    for form in ("ab", "bytes"):
-        words = packing.weight_words(weights, steps, pairs, form)
-        halves = words.view(np.int16).reshape(*words.shape, 2).astype(np.int64)
-        low = words.view(np.int8).reshape(*words.shape, 4)[..., ::2].astype(np.int64)
-        high = words.view(np.int8).reshape(*words.shape, 4)[..., 1::2].astype(np.int64)
-        a = (low * panel).sum((1, 2))
-        b = ((halves * panel).sum((1, 2)) - a) >> 8 if form == "ab" else (high * panel).sum((1, 2))
-        np.testing.assert_array_equal(np.stack([a, b], 1), (weights @ x)[pairs])
