@@ -1,20 +1,23 @@
 """`doit completion SHELL`: a script with which a shell completes recipes, targets, stages and options.
 
 The script asks `doit completion words …` for what may follow; what is offered is what the commands themselves go by.
+doit's `tabcompletion` is not used: it knows no `name=value` and no fish, and its bash script runs what names hold
+(`compgen -W` expands `$(…)`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from doit.cmd_base import NamespaceTaskLoader
 from doit.plugin import PluginDict
 
 from pipeline.commands.command import Command
-from pipeline.commands.pyproject import in_pyproject
+from pipeline.commands.dispatch import command_classes
 from pipeline.commands.reported import reported
 from pipeline.errors import PipelineError
+from pipeline.project import here
 from stages.messages import escape
 from stages.messages.wording import did_you_mean
 from stages.options.names import RECIPE_PATTERN, why_not
@@ -95,70 +98,61 @@ def _print(lines: Iterable[str]) -> int:
 def offered(words: Sequence[str]) -> list[str]:
     """What the last of the words behind `doit` may become, sorted; words that end with `=` or `:` go on."""
     *before, current = words or [""]
-    commands = list(in_pyproject("tool", "doit", "plugins", "command"))
+    commands = command_classes()
     command = before[0] if before and before[0] in commands else "run"
     found: Iterable[str]
     if not before and "=" not in current and ":" not in current:
-        found = [*commands, "help", *_recipes()]
+        found = [*commands, "help", *_names("recipe")]
     elif before[:1] == ["help"]:
         found = commands
     elif current.startswith("-"):
-        found = _options(command)
+        made = commands.get_plugin(command)(task_loader=NamespaceTaskLoader(), config={}, cmds=PluginDict())
+        found = [f"--{option.long}" for option in made.get_options() if option.long]
     elif "=" in current:
         variable, _, value = current.partition("=")
         head = value.rpartition(",")[0]
-        values = _VALUES.get(variable, list)()
-        found = [f"{variable}={head}{',' if head else ''}{one}" for one in values]
+        found = [f"{variable}={head}{',' if head else ''}{name}" for name in _names(variable)]
     elif ":" in current:
         recipe = current.rpartition(":")[0]
         found = [f"{recipe}:{part}" for part in _parts(recipe)]
     else:
-        found = _WORDS.get(command, list)()
-        found = [*found, *(f"{name}=" for name in _variables(command))]
-    return sorted({escape.line(one) for one in found if one.startswith(current)})
+        made = commands.get_plugin(command)
+        kind = _KINDS.get(command, "")
+        found = [*(_names(kind) if isinstance(kind, str) else kind)]
+        found += [f"{name}=" for name in (*made.variables, *made.own)]
+    return sorted({escape.line(word) for word in found if word.startswith(current)})
 
 
-def _recipes() -> list[str]:
-    from pipeline.project import here
+def _names(kind: str) -> list[str]:
+    """Names of a kind of thing, which most often is what a `name=` takes; none for a kind that has no names."""
+    from pipeline.plugins.discovery import outside
+    from pipeline.plugins.importing import declare_operators
     from pipeline.recipes.recipe_files import recipe_names
-
-    return [name for name in recipe_names(here(), nested=True) if not why_not(name, RECIPE_PATTERN)]
-
-
-def _bases() -> list[str]:
-    from pipeline.project import here
-    from pipeline.recipes.recipe_files import recipe_names
-
-    return [name for name in recipe_names(here(), abstract=True, nested=True) if not why_not(name, RECIPE_PATTERN)]
-
-
-def _targets() -> list[str]:
-    from pipeline.project import here
     from pipeline.recipes.targets import load_targets
-
-    return list(load_targets(here()))
-
-
-def _models() -> list[str]:
-    from pipeline.plugins.discovery import outside
-    from pipeline.project import here
+    from stages.export.registry import names as forms
     from stages.models.zoo.names import NAMES
+    from stages.operators.table import kinds
 
-    return [f"zoo:{name}" for name in (*NAMES, *outside(here())["models"])]
-
-
-def _forms() -> list[str]:
-    from pipeline.plugins.discovery import outside
-    from pipeline.project import here
-    from stages.export.registry import names
-
-    return [*names(), *outside(here())["exports"]]
+    project = here()
+    if kind in ("recipe", "recipes", "extends"):
+        known = recipe_names(project, abstract=kind == "extends", nested=True)
+        return [name for name in known if not why_not(name, RECIPE_PATTERN)]
+    if kind in ("target", "board"):
+        targets = load_targets(project)
+        return [name for name, target in targets.items() if kind == "target" or target.board is not None]
+    if kind == "model":
+        return [f"zoo:{name}" for name in (*NAMES, *outside(project)["models"])]
+    if kind == "as":
+        return [*forms(), *outside(project)["exports"]]
+    if kind == "operator":
+        declare_operators(project)
+        return kinds()
+    return []
 
 
 def _parts(recipe: str) -> list[str]:
     """The stages of a recipe, and the sub-recipes of a matrix."""
     from pipeline.plugins.registry import registry_of
-    from pipeline.project import here
     from pipeline.recipes.loader import load_recipes
 
     members = load_recipes(recipe, root=here(), registry=registry_of(here()))
@@ -167,54 +161,13 @@ def _parts(recipe: str) -> list[str]:
     return [member.variant for member in members]
 
 
-def _operators() -> list[str]:
-    from pipeline.plugins.importing import declare_operators
-    from pipeline.project import here
-    from stages.operators.table import kinds
-
-    declare_operators(here())
-    return kinds()
-
-
-def _boards() -> list[str]:
-    from pipeline.project import here
-    from pipeline.recipes.targets import load_targets
-
-    return [name for name, target in load_targets(here()).items() if target.board is not None]
-
-
-Offer = Callable[[], Iterable[str]]
-_VALUES: dict[str, Offer] = {
-    "recipe": _recipes,
-    "recipes": _recipes,
-    "target": _targets,
-    "model": _models,
-    "extends": _bases,
-    "as": _forms,
+# What the words of a command name: a kind of thing, or one of these.
+_KINDS: dict[str, str | tuple[str, ...]] = {
+    **dict.fromkeys(("run", "list", "explain", "compare", "search", "export", "matrix-json"), "recipe"),
+    **dict.fromkeys(("targets", "doctor"), "target"),
+    "boards": "board",
+    **dict.fromkeys(("kernels", "operators"), "operator"),
+    "new": ("recipe",),
+    "store": ("size", "list", "verify"),
+    "completion": tuple(_SCRIPTS),
 }
-_WORDS: dict[str, Offer] = {
-    **dict.fromkeys(("run", "list", "explain", "compare", "tune", "search", "export"), _recipes),
-    **dict.fromkeys(("targets", "doctor"), _targets),
-    "boards": _boards,
-    **dict.fromkeys(("kernels", "operators"), _operators),
-    "new": lambda: ("recipe",),
-    "store": lambda: ("size", "list", "verify"),
-    "completion": lambda: _SCRIPTS,
-}
-
-
-def _class(command: str) -> Any:
-    from pipeline.commands import declared
-
-    place = in_pyproject("tool", "doit", "plugins", "command")[command]
-    return getattr(declared, place.rpartition(":")[2])
-
-
-def _variables(command: str) -> list[str]:
-    made = _class(command)
-    return [*made.variables, *made.own]
-
-
-def _options(command: str) -> list[str]:
-    made = _class(command)(task_loader=NamespaceTaskLoader(), config={}, bin_name="doit", cmds=PluginDict())
-    return [f"--{option.long}" for option in made.get_options() if option.long]

@@ -1,7 +1,8 @@
 """The command line of this project: which command the words mean, and what becomes of its errors.
 
-The commands are those that pyproject.toml names, and `help`. doit's other commands are about the state it keeps, which
-there is none of here: they are refused, each with what does here what they are for.
+The commands are those that pyproject.toml names, and `help`. doit's other commands are about the state it keeps: here
+it keeps none. doit's `DoitMain` would read the settings of whatever folder it is called in, offer those commands, and
+end with the exit code 3 for a mistake, which here is for work that is pending.
 """
 
 from __future__ import annotations
@@ -19,7 +20,6 @@ from doit.plugin import PluginDict, PluginEntry
 from doit.version import VERSION as DOIT_VERSION
 
 from pipeline.commands.exit_codes import FAILED
-from pipeline.commands.overview import overview
 from pipeline.commands.pyproject import in_pyproject
 from pipeline.errors import PipelineError, first_line, list_known
 from pipeline.project import here
@@ -27,19 +27,6 @@ from stages.base import StageError
 from stages.messages import escape
 from stages.messages.wording import did_you_mean
 from stages.system.system_limits import system_limit
-
-# doit's commands that are none here, and doit's of other versions.
-_ELSEWHERE = {
-    "auto": "runs nothing by itself; `doit run NAME` runs what changed",
-    "clean": "deletes nothing; build/ may be deleted by hand, `doit gc` trims the artifact store",
-    "dumpdb": "has no state of doit to show; `doit explain NAME` says what is cached",
-    "forget": "has nothing to forget; `doit run -a NAME` runs everything anew, `doit gc` trims the artifact store",
-    "ignore": "ignores no task; a recipe's stages need each other",
-    "info": "knows less than `doit explain NAME`, which says what is cached, or why it will run",
-    "reset-dep": "has no dependencies to reset; `doit explain NAME` says what is cached",
-    "strace": "traces nothing; what a stage reads is in the manifest.json of its artifact",
-    "tabcompletion": "is doit's own; `doit completion bash` writes a script for a shell",
-}
 
 
 class ProjectTasks(NamespaceTaskLoader):  # type: ignore[misc]  # doit has no types
@@ -71,7 +58,7 @@ def run(words: Sequence[str]) -> int:
 
 
 def _run(words: list[str]) -> int:
-    commands = _commands()
+    commands = command_classes()
     first = words[0] if words else "run"
     if first == "--version":
         _alone(words)
@@ -87,7 +74,8 @@ def _run(words: list[str]) -> int:
     return int(_made(name, commands).parse_execute(rest) or 0)
 
 
-def _commands() -> PluginDict:
+def command_classes() -> PluginDict:
+    """The class of each command by its name, loaded when it is asked for."""
     named = in_pyproject("tool", "doit", "plugins", "command")
     return PluginDict({name: PluginEntry("COMMAND", name, place) for name, place in named.items()})
 
@@ -101,8 +89,6 @@ def _command(words: list[str], known: Sequence[str]) -> tuple[str, list[str]]:
     first = words[0] if words else "run"
     if first in known:
         return first, words[1:]
-    if first in _ELSEWHERE:
-        raise PipelineError(f"`doit {first}` {_ELSEWHERE[first]}", hint=list_known("commands", [*known, "help"]))
     if first.startswith("-") or "=" in first:
         later = next((word for word in words if word in known), "")
         if later:
@@ -113,23 +99,31 @@ def _command(words: list[str], known: Sequence[str]) -> tuple[str, list[str]]:
 
     if first and recipes_named(separated([first]), here(), registry_of(here())):
         return "run", words
-    guess = did_you_mean(first, [*known, "help"])
-    message = f"'{escape.name(first)}' is no command{guess}"
-    raise PipelineError(message, hint=list_known("commands", [*known, "help"]))
+    raise _unknown(first, known)
+
+
+def _unknown(word: str, known: Sequence[str]) -> PipelineError:
+    names = [*known, "help"]
+    message = f"'{escape.name(word)}' is no command{did_you_mean(word, names)}"
+    if word in (command.get_name() for command in doit_cmd.DoitMain.DOIT_CMDS):
+        message = f"'{word}' is a command of doit that has no use here: the artifact store says what is up to date"
+    return PipelineError(message, hint=list_known("commands", names))
 
 
 def _help(words: list[str], commands: PluginDict) -> int:
-    if not words:
-        print(overview({name: commands.get_plugin(name) for name in commands}))
-        return 0
     _alone(words)
-    if words[0] == "help":
-        return _help([], commands)
-    if words[0] in commands:
+    if words and words[0] in commands:
         print(_made(words[0], commands).help())
-        return 0
-    _command(words, list(commands))
-    raise PipelineError(f"'{escape.name(words[0])}' is no command", hint="`doit list` says what each recipe is for")
+    elif words and words[0] != "help":
+        raise _unknown(words[0], list(commands))
+    else:
+        width = max(map(len, commands))
+        print("commands:")
+        for name in commands:
+            print(f"  doit {name:{width}}  {commands.get_plugin(name).doc_purpose}")
+        print("\n`doit help COMMAND` says what a command takes; docs/commands.md has examples.")
+        print("`doit NAME` is `doit run NAME`.")
+    return 0
 
 
 def _alone(words: list[str]) -> None:

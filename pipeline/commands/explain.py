@@ -9,10 +9,10 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from pipeline.artifacts.store import Artifact
-from pipeline.commands.command import JSON, Command, words
+from pipeline.commands.command import JSON, Command, variables
 from pipeline.commands.exit_codes import FAILED, PENDING
 from pipeline.commands.reported import reported
-from pipeline.commands.tasks import given_variables, recipes_given
+from pipeline.commands.tasks import recipes_given
 from pipeline.documents.overrides import RECIPE_VARIABLES
 from pipeline.errors import PipelineError, RecipeError, list_known
 from pipeline.keys.explain import Explanation, compared_with, explain, folders_of
@@ -103,7 +103,7 @@ def explanations(named: Sequence[str]) -> Iterator[tuple[Explained, bool]]:
 
     Raises RecipeError, and what hinders planning a recipe that is alone.
     """
-    given = given_variables(words())
+    given = variables()
     check_words(named, [], here())
     found = dict.fromkeys((name, "") for name in recipes_given(given))
     parts = (*registry_of(here()).kinds, PUBLISH)

@@ -7,11 +7,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from doit import doit_cmd
-
 from pipeline.api import run_recipe
 from pipeline.commands.catalogue.listing import in_columns
-from pipeline.commands.command import JSON, Command
+from pipeline.commands.command import JSON, Command, the_recipe, variables
 from pipeline.commands.pyproject import in_pyproject
 from pipeline.commands.reported import reported
 from pipeline.documents.overrides import RECIPE_VARIABLES
@@ -53,26 +51,21 @@ class Export(Command):
 
     def execute(self, opt_values: dict[str, Any], pos_args: list[str]) -> int:
         """Export, or list the forms. Returns the exit code."""
-        given = {**self.given, **(doit_cmd._CMDLINE_VARS or {})}
+        given = {**self.given, **variables()}
         return reported(lambda: self._run(given, pos_args, as_json=opt_values["json"]))
 
     def _run(self, given: dict[str, str], named: Sequence[str], *, as_json: bool) -> int:
         project = here()
         form = given.pop(_AS, "").strip()
         to = given.pop(_TO, "").strip()
-        names = [name.strip() for name in (*named, *given.pop("recipe", "").split(",")) if name.strip()]
         if not form:
-            if names or to:
+            if named or to or "recipe" in given:
                 raise PipelineError("as what? as=FORM", hint=f"forms: {', '.join(_forms(project))}")
             return _list(project, as_json)
-        if not names:
-            raise PipelineError("which recipe? `doit export NAME as=FORM`")
-        if len(names) > 1:
-            hint = f"such as {escape.name(names[0])}"
-            raise PipelineError("several recipes are named; one export is of one", hint=hint)
+        recipe = the_recipe("export", given, named)
         display = ProgressDisplay()
         try:
-            made = export(names[0], form, to, given, project=project, display=display)
+            made = export(recipe, form, to, given, project=project, display=display)
         except StageError as error:
             raise PipelineError(error.message, hint=error.hint) from None
         finally:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from typing import Any
 
-from pipeline.commands.command import Command, words
+from pipeline.commands.command import Command, variables
 from pipeline.commands.reported import reported
-from pipeline.commands.tasks import given_variables, recipes_given
+from pipeline.commands.tasks import recipes_given
 from pipeline.documents.overrides import RECIPE_VARIABLES
 from pipeline.errors import RecipeError
 from pipeline.project import here
@@ -24,18 +25,19 @@ class MatrixJson(Command):
     """`doit matrix-json`: recipes x targets for a continuous integration service."""
 
     name = "matrix-json"
+    names = "recipes"
     variables = RECIPE_VARIABLES
     doc_purpose = "print recipes and their targets as JSON: the `include` of a GitHub Actions matrix"
-    doc_usage = "[recipe=a,b] [target=… model=… set=…]"
+    doc_usage = "[NAME...] [recipe=a,b] [target=… model=… set=…]"
     doc_description = "All recipes if none is named. `doit run recipe=RECIPE target=TARGET` runs an entry."
 
     def execute(self, opt_values: dict[str, Any], pos_args: list[str]) -> int:
         """Print one line of JSON. Returns the exit code."""
-        return reported(self._print)
+        return reported(lambda: self._print(pos_args))
 
-    def _print(self) -> int:
-        given = given_variables(words())
-        names = recipes_given(given) or recipe_names(here(), built_in=False)
+    def _print(self, named: Sequence[str]) -> int:
+        given = variables()
+        names = [*named, *recipes_given(given)] or recipe_names(here(), built_in=False)
         given.pop("recipe", None)
         with Workspace() as workspace:
             # By the name that was given: of `tiny_matrix:kws-*` a job runs no more than that.

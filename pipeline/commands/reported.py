@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
-from itertools import pairwise
 
 from pipeline.commands.exit_codes import FAILED
 from pipeline.errors import PipelineError
@@ -24,11 +23,5 @@ def reported(work: Callable[[], int]) -> int:
 
 
 def wants_traceback() -> bool:
-    """Whether the user asked for tracebacks: `-v 2`, or FIRMLINE_TRACEBACK=1."""
-    words = sys.argv[1:]
-    asked = (
-        "-v2" in words
-        or "--verbosity=2" in words
-        or any(pair in (("-v", "2"), ("--verbosity", "2")) for pair in pairwise(words))
-    )
-    return asked or os.environ.get("FIRMLINE_TRACEBACK", "") not in ("", "0")
+    """Whether the user asked for tracebacks: FIRMLINE_TRACEBACK=1, or `-v 2`, which sets it."""
+    return os.environ.get("FIRMLINE_TRACEBACK", "") not in ("", "0")

@@ -16,10 +16,8 @@ from contextlib import closing
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from doit import doit_cmd
-
 from pipeline.api import RunResult, run_recipe
-from pipeline.commands.command import JSON, Command, the_recipe
+from pipeline.commands.command import JSON, Command, the_recipe, variables
 from pipeline.commands.exit_codes import PENDING
 from pipeline.commands.reported import reported
 from pipeline.documents.overrides import RECIPE_VARIABLES, check_assignments
@@ -54,7 +52,7 @@ class Search(Command):
 
     def execute(self, opt_values: dict[str, Any], pos_args: list[str]) -> int:
         """Search, and print the table. Returns the exit code, 3 when nothing is within the budget."""
-        return reported(lambda: _run(dict(doit_cmd._CMDLINE_VARS or {}), pos_args, as_json=opt_values["json"]))
+        return reported(lambda: _run(variables(), pos_args, as_json=opt_values["json"]))
 
 
 @dataclass(frozen=True)

@@ -18,12 +18,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from doit import doit_cmd
 from doit.exceptions import InvalidCommand, TaskFailed
 
+from pipeline.commands.command import variables
 from pipeline.commands.executing import chosen
 from pipeline.commands.reported import wants_traceback
-from pipeline.documents.overrides import check_assignments
 from pipeline.errors import PipelineError, RecipeError, first_line, list_known
 from pipeline.keys.groups import install
 from pipeline.keys.planner import Action
@@ -44,19 +43,6 @@ _ASK = "_which_recipe"
 Task = dict[str, Any]
 
 
-def given_variables(words: Sequence[str]) -> dict[str, str]:
-    """The `name=value` arguments of the command line, whose words are `words`.
-
-    Raises RecipeError for one that means nothing, is empty, or is given twice.
-    """
-    given: dict[str, str] = dict(doit_cmd._CMDLINE_VARS or {})
-    typed = [word.partition("=")[::2] for word in words if "=" in word and not word.startswith("-")]
-    # doit keeps the last of each.
-    known = [name for name, _ in typed]
-    check_assignments([*typed, *((name, value) for name, value in given.items() if name not in known)])
-    return given
-
-
 def recipes_given(given: dict[str, str]) -> list[str]:
     """The recipes of `recipe=a,b`, each once, in order."""
     return list(dict.fromkeys(name.strip() for name in given.get("recipe", "").split(",") if name.strip()))
@@ -65,7 +51,7 @@ def recipes_given(given: dict[str, str]) -> list[str]:
 def check_named(words: Sequence[str]) -> list[str]:
     """The names of the tasks that `words` (without options) mean. Raises doit's InvalidCommand."""
     try:
-        check_words(words, recipes_given(dict(doit_cmd._CMDLINE_VARS or {})), here())
+        check_words(words, recipes_given(variables()), here())
         return called(words, here())
     except PipelineError as error:
         raise InvalidCommand(str(error)) from None
@@ -86,7 +72,7 @@ def doit_config(
         # A recipe that fails stops its own stages, not those of the others.
         "continue": True,
     }
-    if "recipe" not in (doit_cmd._CMDLINE_VARS or {}) and not recipes_named(
+    if "recipe" not in variables() and not recipes_named(
         words, root or here(), registry or registry_of(project_of(root or here()))
     ):
         config["default_tasks"] = [_ASK]
@@ -102,7 +88,7 @@ def recipe_tasks(
     """
     try:
         project = project_of(root or here())
-        given = given_variables(words)
+        given = variables()
         names = recipes_given(given) or recipes_named(words, project, registry or registry_of(project))
         given.pop("recipe", None)
         words = called(words, project)

@@ -20,8 +20,8 @@ from doit.cmd_base import NamespaceTaskLoader
 from doit.cmdparse import CmdParseError
 from doit.plugin import PluginDict
 
-from pipeline.commands import declared
 from pipeline.commands.command import options_first
+from pipeline.commands.dispatch import command_classes
 from pipeline.commands.pyproject import in_pyproject
 from pipeline.documents.document import parse_value
 from pipeline.plugins.registry import default_registry
@@ -87,7 +87,7 @@ def mistake(typed: str, recipes: bool = True) -> str:
     if name not in COMMANDS:
         known = name == "help" or not recipes or recipes_named([name], Project(ROOT), default_registry())
         return "" if known else f"no command {name}"
-    made: Any = getattr(declared, COMMANDS[name].rpartition(":")[2])
+    made: Any = command_classes().get_plugin(name)
     command = made(task_loader=NamespaceTaskLoader(), config={}, bin_name="doit", cmds=PluginDict())
     try:
         given = options_first(rest, command.cmdparser)

@@ -16,9 +16,8 @@ from stages.system.installation import INSTALLATION as ROOT
 # stdin has a JSON list of command lines; stdout gets a JSON list of [exit code, stdout, stderr].
 _SERVER = r"""
 import json, os, signal, sys, tempfile
-from pipeline.commands import declared, dispatch, entry
-for name in declared.MODULES:
-    getattr(declared, name)
+from pipeline.commands import dispatch, entry
+dispatch.command_classes().to_dict()
 from pipeline.plugins.registry import default_registry
 default_registry()
 results = []

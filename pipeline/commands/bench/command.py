@@ -9,10 +9,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from doit import doit_cmd
-
 from pipeline.commands.bench.files import writing
-from pipeline.commands.command import Command
+from pipeline.commands.command import Command, variables
 from pipeline.commands.drawing import Draw
 from pipeline.commands.executing import EXECUTOR, chosen, executing
 from pipeline.commands.exit_codes import FAILED
@@ -91,7 +89,7 @@ class Bench(Command):
             if pos_args:
                 raise PipelineError(f"doit bench takes no argument '{pos_args[0]}'; rows are chosen with --only")
             with executing(self.given):
-                given = dict(doit_cmd._CMDLINE_VARS or {})
+                given = variables()
                 return bench(opt_values, suite_name=given.get("suite", NETWORKS), drawing=given)
 
         return reported(work)

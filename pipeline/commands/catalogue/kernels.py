@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from pipeline.commands.catalogue.listing import Listing, Record
-from pipeline.commands.command import words
-from pipeline.commands.tasks import given_variables
+from pipeline.commands.command import variables
 from stages.messages.wording import as_yaml
 
 if TYPE_CHECKING:
@@ -51,7 +50,7 @@ def _targets() -> Sequence[Target]:
     from pipeline.project import here
     from pipeline.recipes.targets import load_targets, unknown_target
 
-    known, name = load_targets(here()), given_variables(words()).get("target")
+    known, name = load_targets(here()), variables().get("target")
     if name is not None and name not in known:
         raise unknown_target(name, known)
     return list(known.values()) if name is None else [known[name]]

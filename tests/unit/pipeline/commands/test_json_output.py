@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from pipeline.commands import declared
-from pipeline.commands.pyproject import in_pyproject
+from pipeline.commands.command import JSON
+from pipeline.commands.dispatch import command_classes
 from stages.system.installation import INSTALLATION as ROOT
 
 # What prints a format of its own.
@@ -21,12 +21,9 @@ _WITHOUT = {"matrix-json", "schema", "completion"}
 
 
 def test_which_commands_have_it() -> None:
-    without = set()
-    for name, place in in_pyproject("tool", "doit", "plugins", "command").items():
-        command = getattr(declared, place.rpartition(":")[2])
-        if not any(option["name"] == "json" for option in command.cmd_options):
-            without.add(name)
-    assert without == _WITHOUT
+    commands = command_classes().to_dict()
+    assert {name for name, made in commands.items() if made.name != name} == set()
+    assert {name for name, made in commands.items() if JSON not in made.cmd_options} == _WITHOUT | {"bench"}
 
 
 @pytest.fixture

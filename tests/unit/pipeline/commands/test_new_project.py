@@ -191,7 +191,7 @@ def test_the_command_line(tmp_path: Path) -> None:
         (("init",), "ERROR: which folder? `doit init my_project`\n"),
         (("init", "a", "b"), "ERROR: which folder? `doit init my_project`\n"),
         (("init", "my_net"), "ERROR: my_net/pipeline.yaml is already there\nnothing was written\n"),
-        (("init", "a", "recipe=b"), "ERROR: unknown argument 'recipe='"),
+        (("init", "a", "recipe=b"), "ERROR: doit init takes no 'recipe='"),
         (("bench", "--check"), "ERROR: --check is about Firmline's own figures: run it in a clone of Firmline\n"),
     ):
         folder = tmp_path / "my_net" if "bench" in words else tmp_path

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import sys
-
 import pytest
 
-from pipeline.commands.reported import wants_traceback
 from pipeline.recipes.naming import recipes_named
 from tests.unit.pipeline.conftest import RECIPE, Doit, FakeProject
 
@@ -79,21 +76,6 @@ def test_crash_is_short_and_points_to_the_log(
     assert "Traceback (most recent call last)" in err
 
 
-@pytest.mark.parametrize(
-    ("arguments", "wanted"),
-    [
-        (["run", "-v", "2"], True),
-        (["-v2", "recipe=a"], True),
-        (["--verbosity=2"], True),
-        (["run", "-v", "1"], False),
-        (["model=a-v2.tflite"], False),
-    ],
-)
-def test_traceback_is_asked_for(monkeypatch: pytest.MonkeyPatch, arguments: list[str], wanted: bool) -> None:
-    monkeypatch.setattr(sys, "argv", ["doit", *arguments])
-    assert wants_traceback() is wanted
-
-
 def test_mistake_in_the_recipe_is_short(project: FakeProject, doit: Doit) -> None:
     project.edit("recipes/demo.yaml", "unroll: 4", "unrol: 4")
     code, out, err = doit("recipe=demo")
@@ -101,12 +83,6 @@ def test_mistake_in_the_recipe_is_short(project: FakeProject, doit: Doit) -> Non
     assert out == ""
     assert err.startswith("ERROR: recipes/demo.yaml:6:10: unknown key 'unrol'; did you mean 'unroll'?\n")
     assert len(err.splitlines()) <= 5
-
-
-def test_unknown_argument(doit: Doit) -> None:
-    code, _, err = doit("run", "recip=demo")
-    assert code >= 1
-    assert err.startswith("ERROR: unknown argument 'recip='; did you mean 'recipe'?\nknown arguments: recipe, target")
 
 
 def test_no_recipe_lists_them(doit: Doit) -> None:
@@ -169,24 +145,6 @@ def test_a_recipe_that_fails_stops_itself_only(project: FakeProject, doit: Doit)
     code, out, err = doit("run", "recipe=other,demo")
     assert (code, err) == (1, "ERROR: other: import: model.txt is corrupt\nget another\n")
     assert "build/demo/rv64-rvp/" in out
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["recipe=demo", "recipe=other"], "recipe= is given twice; recipe=demo,other means all of them"),
-        (["recipe=demo", "set=a.b=1", "set=a.c=2"], "set= is given twice; set=a.b=1,a.c=2 means all of them"),
-        (
-            ["recipe=demo", "target=host", "target=rv32-rvp"],
-            "target= is given twice; in a recipe with a matrix target=host,rv32-rvp means all of them",
-        ),
-    ],
-)
-def test_an_argument_given_twice(project: FakeProject, doit: Doit, arguments: list[str], message: str) -> None:
-    code, _, err = doit("run", *arguments)
-    assert code >= 1
-    assert err == f"ERROR: {message}\n"
-    assert project.ran() == []
 
 
 def test_the_same_argument_twice_is_once(project: FakeProject, doit: Doit) -> None:

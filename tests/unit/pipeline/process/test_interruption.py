@@ -28,7 +28,7 @@ from pathlib import Path
 from doit.doit_cmd import DoitMain
 from tests.unit.pipeline.conftest import FakeProject, _Loader
 words = tuple(sys.argv[2:])
-commands = {name: f"pipeline.commands.declared:{name.title()}" for name in ("run", "list")}
+commands = {"run": "pipeline.commands.run:Run", "list": "pipeline.commands.list_recipes:List"}
 main = DoitMain(_Loader(FakeProject(Path(sys.argv[1])), words), (), {"COMMAND": commands})
 sys.exit(main.run(list(words)))
 """
