@@ -8,7 +8,7 @@ import pytest
 from stages.arithmetic.fixed_point import multiply_by_quantized_multiplier
 from stages.kernels.eight_bit import Range
 from stages.kernels.rvp import rounding
-from stages.simulators.spike.rvp_model import compute
+from tests.support.rvp import compute
 
 LOW, HIGH = -128, 127
 

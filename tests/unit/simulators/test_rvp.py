@@ -10,9 +10,9 @@ import pytest
 
 from stages.compile.toolchain import Source
 from stages.simulators.bench import compile_and_run_c
-from stages.simulators.spike.rvp_encodings import ENCODINGS, Encoding, encoding
-from stages.simulators.spike.rvp_model import compute
 from stages.targets.load import load_target
+from tests.support.rvp import compute
+from tests.support.rvp.encodings import ENCODINGS, Encoding, encoding
 
 # Each field width's corners, repeated over a register, and their mixtures.
 CORNERS = (0, 1, 0x7F, 0x80, 0x81, 0xFF, 0x7FFF, 0x8000, 0x8001, 0x7FFFFFFF, 0x80000000, 0x80008000, 0x80808080)

@@ -86,7 +86,7 @@ def test_a_module_that_the_key_does_not_name_is_refused(tmp_path: Path, monkeypa
     from importlib import import_module
     from sys import modules
 
-    name = "stages.simulators.spike.rvp_encodings"
+    name = "stages.simulators.spike.wheel"
     before = modules.pop(name, None)
 
     def run(stage: Any, job: Job[Any]) -> None:
@@ -106,7 +106,7 @@ def test_a_module_that_the_key_does_not_name_is_refused(tmp_path: Path, monkeypa
             session.close()
     if before is not None:
         modules[name] = before
-    assert (ROOT / "stages/simulators/spike/rvp_encodings.py").is_file()
+    assert (ROOT / "stages/simulators/spike/wheel.py").is_file()
 
 
 def test_what_was_read_is_kept_when_a_session_ends(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stages.simulators.spike.rvp_model.fields import Machine, Semantics, Sources, join, part
+from tests.support.rvp.fields import Machine, Semantics, Sources, join, part
 
 
 def pack(bits: int, top: int, bottom: int) -> Semantics:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from stages.simulators.spike.rvp_model.fields import Operation, Semantics, rounded, signed
-from stages.simulators.spike.rvp_model.simd import left_or_right
+from tests.support.rvp.fields import Operation, Semantics, rounded, signed
+from tests.support.rvp.simd import left_or_right
 
 
 def low(bits: int, is_signed: bool, operation: Operation) -> Semantics:

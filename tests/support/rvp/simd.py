@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from stages.simulators.spike.rvp_model.fields import Machine, Operation, Semantics, Sources, join, part, rounded, signed
+from tests.support.rvp.fields import Machine, Operation, Semantics, Sources, join, part, rounded, signed
 
 
 def elementwise(bits: int, is_signed: bool, operation: Operation) -> Semantics:

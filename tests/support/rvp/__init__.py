@@ -1,17 +1,17 @@
 """What each instruction of RISC-V P, draft 0.9.11, computes: a model in Python integers.
 
 Written from "RISC-V P Extension Proposal", version 0.9.11-draft-20211209. The tests hold the Spike plug-in against it
-for every instruction of rvp_encodings.py, and the design of a kernel can be tried out on it.
+for every instruction of encodings.py, and the design of a kernel can be tried out on it.
 """
 
 from __future__ import annotations
 
-from stages.simulators.spike.rvp_encodings import encoding
-from stages.simulators.spike.rvp_model.fields import Machine, Semantics, Sources
-from stages.simulators.spike.rvp_model.move import moves
-from stages.simulators.spike.rvp_model.multiply import multiplications
-from stages.simulators.spike.rvp_model.scalar import scalars
-from stages.simulators.spike.rvp_model.simd import shifts, simd
+from tests.support.rvp.encodings import encoding
+from tests.support.rvp.fields import Machine, Semantics, Sources
+from tests.support.rvp.move import moves
+from tests.support.rvp.multiply import multiplications
+from tests.support.rvp.scalar import scalars
+from tests.support.rvp.simd import shifts, simd
 
 SEMANTICS: dict[str, Semantics] = multiplications() | moves() | scalars()
 for _bits in (8, 16, 32):

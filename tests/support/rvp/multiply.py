@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from stages.simulators.spike.rvp_model.fields import (
+from tests.support.rvp.fields import (
     Machine,
     Semantics,
     Sources,
