@@ -18,7 +18,6 @@ from stages.kernels.rvp.matmul import RvpMatmul
 from stages.kernels.rvp.mean import Mean
 from stages.kernels.rvp.movement import Concatenation, Move
 from stages.kernels.rvp.mul import Mul
-from stages.kernels.rvp.one_pixel import OnePixel
 from stages.kernels.rvp.pointwise import Pointwise
 from stages.kernels.rvp.pool_lines import MaxPoolLines
 from stages.kernels.rvp.pooling import Pool2d
@@ -52,7 +51,6 @@ FOLDER = KernelFolder(
         Mean,
         Move,
         Mul,
-        OnePixel,
         Pointwise,
         Pool2d,
         Prelu,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from stages.kernels.eight_bit import why_not_nhwc, why_not_sums, why_not_types
 from stages.kernels.kernel import Kernel
 from stages.kernels.rvp.base import arithmetic, clip_word
-from stages.kernels.rvp.gathered_rows import Rows, row_cost
+from stages.kernels.rvp.gathered_rows import LAYER, row_cost, rows_cost
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -41,10 +41,17 @@ class FullyConnectedRows(Kernel):
 
         from stages.kernels.rvp import packing
 
-        made, bits = arithmetic(view, signed_activations=False), target.word_bits
-        layer = {"layer": rows_of(view).layer(bits // 8, 0, clip_word(view), made.weight_zero_point)}
+        op, made, bits = view.op, arithmetic(view, signed_activations=False), target.word_bits
+        layer = {
+            "rows": op.batch,
+            "bytes": op.depth,
+            "units": op.units,
+            "steps": -(-op.depth // (bits // 8)),
+            "clip": clip_word(view),
+            "weight_zero_point": made.weight_zero_point,
+        }
         return {
-            **(layer if view.op.batch > 1 else {}),
+            **({"layer": LAYER.of(layer)} if op.batch > 1 else {}),
             "weights": packing.rows_weights(made.weights.astype(np.int8), made.weight_zero_point, bits),
             "params": packing.rows_params(made.bias, made.multiplier, made.rounders, bits),
         }
@@ -57,14 +64,8 @@ class FullyConnectedRows(Kernel):
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
         op, register = view.op, target.word_bits // 8
         if op.batch > 1:
-            return rows_of(view).cost(register, op.weight_zero_point) + _CALLED
+            return rows_cost(op.batch, op.depth, op.units, register, op.weight_zero_point) + _CALLED
         return row_cost(op.depth, op.units, register, op.weight_zero_point)
 
 
 _CALLED = 50  # instructions of a call for all rows
-
-
-def rows_of(view: LayerView) -> Rows:
-    """The layer's rows, which share their weights."""
-    op = view.op
-    return Rows(op.batch, 1, 1, op.depth, 1, op.depth, op.depth, op.depth, op.units, is_shared=True)
