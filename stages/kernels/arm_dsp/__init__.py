@@ -4,7 +4,6 @@ from stages.kernels.arm_dsp.add import Add
 from stages.kernels.arm_dsp.convolution import Conv2d
 from stages.kernels.arm_dsp.depthwise import (
     DepthwiseConv2d,
-    DepthwiseConv2dAny,
     DepthwiseConv2dChannels,
     DepthwiseConv2dRows,
 )
@@ -16,7 +15,7 @@ from stages.kernels.arm_dsp.matmul import ArmMatmul
 from stages.kernels.arm_dsp.mean import Mean
 from stages.kernels.arm_dsp.movement import Concatenation, Move
 from stages.kernels.arm_dsp.mul import Mul
-from stages.kernels.arm_dsp.pool import AveragePool, Pool2d
+from stages.kernels.arm_dsp.pool import Pool2d
 from stages.kernels.arm_dsp.pool_rows import ArmPoolRows
 from stages.kernels.arm_dsp.prelu import Prelu
 from stages.kernels.arm_dsp.products16 import ArmProducts16
@@ -36,11 +35,9 @@ FOLDER = KernelFolder(
         ArmProducts16,
         ArmResize,
         ArmSvdf,
-        AveragePool,
         Concatenation,
         Conv2d,
         DepthwiseConv2d,
-        DepthwiseConv2dAny,
         DepthwiseConv2dChannels,
         DepthwiseConv2dRows,
         FewChannels,

@@ -1,4 +1,4 @@
-"""DEPTHWISE_CONV_2D: 3x3 and any other window, by planes and by channels."""
+"""DEPTHWISE_CONV_2D: by planes of 3x3 and of rows of five and seven taps, and any window by channels."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from stages.kernels.arm_dsp import channels
 from stages.kernels.arm_dsp.base import arithmetic, clamps
 from stages.kernels.arm_dsp.planes import (
-    ANY_FIELDS,
     FIELDS,
+    ROW_FIELDS,
     WIDEN,
-    any_plane,
     centred_taps,
     channel_steps,
     clamped,
     is_wide,
     plane_cost,
     plane_of,
+    row_plane,
     tap_pairs,
     widen_fields,
 )
@@ -91,48 +91,6 @@ class DepthwiseConv2d(_Planes):
         return float(channels * plane_cost(view, plane) + plane.elements * 2.0)
 
 
-class DepthwiseConv2dAny(_Planes):
-    """Any window, stride and multiplier, and weights with any zero point; not dilated along the rows.
-
-    Two outputs at a time, pairs of taps by SMLAD.
-    """
-
-    name = "arm_dsp.depthwise_s8"
-    estimate_error = 1.25
-    sources = ("depthwise_any.c", "depthwise.c", "widen.S")
-    headers: ClassVar[tuple[str, ...]] = ("depthwise.h", "depthwise_any.h")
-
-    def why_not_shape(self, view: LayerView) -> str:
-        op = view.op
-        return "" if op.dilation[1] == 1 or op.kernel[1] == 1 else f"a dilation of {op.dilation[1]} along the rows"
-
-    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
-        import numpy as np
-
-        made, taps = arithmetic(view, long=True), centred_taps(view)
-        padded = np.zeros((*taps.shape[:2], 2 * tap_pairs(view)), np.int16)
-        padded[:, :, : taps.shape[2]] = taps
-        words = padded.view(np.int32).reshape(len(taps), -1)
-        plane = any_plane(view)
-        return {
-            "channels": np.concatenate([words, result_words(made)], 1),
-            "fields": ANY_FIELDS.of(any_fields(view)),
-            "widen": WIDEN.of(widen_fields(view, plane)),
-        }
-
-    def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
-        from stages.kernels.arm_dsp.depthwise_any_tir import depthwise
-
-        return depthwise(view)
-
-    def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """As measured: 2.5 instructions for a pair of taps, 2 for a row of them, 19 an output, 2.5 an element."""
-        op, out, plane = view.op, view.outputs[0], any_plane(view)
-        return float(
-            out.elements * (op.kernel[0] * (2.5 * tap_pairs(view) + 2) + 19) + out.shape[3] * plane.elements * 2.5
-        )
-
-
 class DepthwiseConv2dRows(_Planes):
     """Five or seven columns and up to seven rows, any stride of the rows and dilation along the columns.
 
@@ -163,8 +121,8 @@ class DepthwiseConv2dRows(_Planes):
         words = half_words(pairs).reshape(channels, -1)
         return {
             "channels": np.concatenate([words, result_words(made)], 1),
-            "fields": ANY_FIELDS.of(any_fields(view)),
-            "widen": WIDEN.of(widen_fields(view, any_plane(view))),
+            "fields": ROW_FIELDS.of(row_fields(view)),
+            "widen": WIDEN.of(widen_fields(view, row_plane(view))),
         }
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
@@ -174,7 +132,7 @@ class DepthwiseConv2dRows(_Planes):
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
         """As measured: 9 or 12 for a row of taps of two outputs, 31 for these; 2.6 an element, 25 a row."""
-        op, out, plane = view.op, view.outputs[0], any_plane(view)
+        op, out, plane = view.op, view.outputs[0], row_plane(view)
         long = 9 if arithmetic(view, long=True).scale.long else 0
         pair = op.kernel[0] * (9 if op.kernel[1] == 5 else 12) + 31 + long
         rows = plane.out_rows * (-(-plane.out_columns // 2) * pair + 25)
@@ -275,9 +233,9 @@ def fields(view: LayerView) -> dict[str, int]:
     }
 
 
-def any_fields(view: LayerView) -> dict[str, int]:
+def row_fields(view: LayerView) -> dict[str, int]:
     """The fields of the C structure arm_dsp_depthwise."""
-    op, plane = view.op, any_plane(view)
+    op, plane = view.op, row_plane(view)
     row, column = channel_steps(view.outputs[0], False)
     return {
         "rows": plane.out_rows,

@@ -4,6 +4,15 @@
 
 #include <stdint.h>
 
+/* Steps in the plane are elements: from an output row and column to the next, from a row of taps to the next. Steps in y are
+ * bytes. zero_point, floor and low as in gemm.S. */
+struct arm_dsp_depthwise {
+    int32_t rows, columns, kernel_y, pairs;
+    int32_t row_step, column_step, tap_step;
+    int32_t y_row, y_column;
+    int32_t zero_point, floor, low;
+};
+
 /* The functions of depthwise_rows.S, which describes them. */
 typedef void arm_dsp_depthwise_rows(const int16_t *plane, const int32_t *channel, void *out, const int32_t *fields);
 

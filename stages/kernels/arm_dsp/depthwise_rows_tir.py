@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from stages.kernels.arm_dsp.base import arithmetic
 from stages.kernels.arm_dsp.depthwise_tir import channel_shape, over_planes, pixel
-from stages.kernels.arm_dsp.planes import ANY_FIELDS, any_plane, result_word_count
+from stages.kernels.arm_dsp.planes import ROW_FIELDS, result_word_count, row_plane
 from stages.kernels.arm_dsp.requantize_tir import requantize
 from stages.kernels.tir.block import Block, Operand, accumulator, loop, store
 from stages.kernels.tir.fixed_point import output, widen
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def depthwise(view: LayerView) -> Lowering:
-    op, y, plane = view.op, view.outputs[0], any_plane(view)
+    op, y, plane = view.op, view.outputs[0], row_plane(view)
     columns = op.kernel[1]
     row_words = columns - 1  # pairs that begin with an even tap, then those that begin with an odd one
     taps = op.kernel[0] * row_words
@@ -36,7 +36,7 @@ def depthwise(view: LayerView) -> Lowering:
             scaled = requantize(b.acc[0], [b.channel[at] for at in range(taps + 1, words)], op.rounding)
             store(b.y, output(view, scaled), *pixel(y, row, column))
 
-    fields = Operand("fields", ANY_FIELDS.shape, "int32")
+    fields = Operand("fields", ROW_FIELDS.shape, "int32")
     operands = (
         Operand("plane", (plane.elements,), "int16"),
         Operand("channel", (words,), "int32"),

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 FIELDS = Structure("arm_dsp_depthwise3x3_fields", ("rows", "pairs", "odd", "jump", "column", "row", *CLAMP))
 WIDEN = Structure("arm_dsp_widen", ("rows", "columns", "row_step", "column_step", "first", "pitch"))
-ANY_FIELDS = Structure(
+ROW_FIELDS = Structure(
     "arm_dsp_depthwise",
     (
         *("rows", "columns", "kernel_y", "pairs", "row_step", "column_step", "tap_step"),
@@ -141,8 +141,8 @@ def tap_pairs(view: LayerView) -> int:
     return -(-int(view.op.kernel[1]) // 2)
 
 
-def any_plane(view: LayerView) -> Plane:
-    """The plane for windows of any kind. Rows are even, and one pair of outputs longer than the outputs need."""
+def row_plane(view: LayerView) -> Plane:
+    """The plane for five or seven columns. Rows are even, and one pair of outputs longer than the outputs need."""
     op, x, y = view.op, view.inputs[0], view.outputs[0]
     rows = (y.shape[1] - 1) * op.stride[0] + (op.kernel[0] - 1) * op.dilation[0] + 1
     columns = (y.shape[2] + y.shape[2] % 2 - 1) * op.stride[1] + 2 * tap_pairs(view)
