@@ -1,14 +1,14 @@
 """Kernels for Cortex-M cores with Helium, the vectors of Armv8.1-M (MVE, integer)."""
 
 from stages.kernels.folder import KernelFolder
-from stages.kernels.mve.depthwise import Depthwise, Depthwise3x3, DepthwiseWide
+from stages.kernels.mve.depthwise import Depthwise, Depthwise3x3
 from stages.kernels.mve.depthwise16 import MveDepthwise16
 from stages.kernels.mve.elementwise import Add, Mul
 from stages.kernels.mve.gemm import Conv2d, FullyConnected
 from stages.kernels.mve.lstm import MveLstm
 from stages.kernels.mve.matmul import MveMatmul
 from stages.kernels.mve.mean import Mean
-from stages.kernels.mve.movement import Concatenation, Move
+from stages.kernels.mve.movement import Move
 from stages.kernels.mve.pool_rows import MvePoolRows
 from stages.kernels.mve.pooling import Pool2d
 from stages.kernels.mve.prelu import MvePrelu
@@ -25,13 +25,11 @@ FOLDER = KernelFolder(
     kernels=(
         MveMatmul,
         Add,
-        Concatenation,
         Conv2d,
         Depthwise,
         Depthwise3x3,
         DepthwiseTaps,
         DepthwiseWhole,
-        DepthwiseWide,
         FullyConnected,
         MveLstm,
         Mean,

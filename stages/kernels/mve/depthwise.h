@@ -19,12 +19,10 @@ mve_row3x3 mve_row3x3_exact_s1, mve_row3x3_exact_s2, mve_row3x3_lowered_s1, mve_
 mve_row3x3 mve_row3x3_exact_s1_clipped, mve_row3x3_exact_s2_clipped;
 mve_row3x3 mve_row3x3_lowered_s1_clipped, mve_row3x3_lowered_s2_clipped;
 
-/* All outputs of `channels` (1 to 16) channels. mve_depthwise_wide: depthwise.c; the others are for one row function each. */
+/* All outputs of `channels` (1 to 16) channels, for one row function each. */
 typedef void mve_depthwise(const void *x, const int32_t *constants, void *y, int32_t channels, int8_t *lines,
                            const int32_t *fields);
 
-/* Weights of mve_depthwise_wide, [ky][kx][2][16], are each the sum of two: for uint8 weights far from their zero point. */
-mve_depthwise mve_depthwise_wide;
 mve_depthwise mve_depthwise3x3_exact_s1, mve_depthwise3x3_exact_s2, mve_depthwise3x3_lowered_s1, mve_depthwise3x3_lowered_s2;
 mve_depthwise mve_depthwise3x3_exact_s1_clipped, mve_depthwise3x3_exact_s2_clipped;
 mve_depthwise mve_depthwise3x3_lowered_s1_clipped, mve_depthwise3x3_lowered_s2_clipped;

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from math import prod
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from stages.kernels.eight_bit import centred_weights, why_not_centred_types, why_not_sums
 from stages.kernels.mve.base import MveKernel, arithmetic
 from stages.kernels.mve.lanes import constants_of, lanes_of
-from stages.kernels.mve.lines import FIELDS, GROUP, WIDEST, fields, group_count, is_plain, parts_of
+from stages.kernels.mve.lines import FIELDS, GROUP, fields, group_count, is_plain, parts_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -28,7 +27,6 @@ class DepthwiseKernel(MveKernel):
 
     ops: ClassVar[frozenset[str]] = frozenset({"depthwise_conv2d"})
     headers: ClassVar[tuple[str, ...]] = ("depthwise.h",)
-    prefers_lowered: ClassVar[bool] = False
 
     def why_not_operator(self, view: LayerView) -> str:
         op = view.op
@@ -38,15 +36,9 @@ class DepthwiseKernel(MveKernel):
             return f"a depth multiplier of {op.depth_multiplier}"
         if op.rounding != "double":
             return "rounds once"
-        return (
-            self.why_not_weights(view)
-            or why_not_sums(prod(op.kernel), lambda: self.arithmetic(view))
-            or self.why_not_window(view)
-        )
-
-    def why_not_weights(self, view: LayerView) -> str:
-        """The reason the kernel cannot multiply by the layer's weights, '' when it can."""
-        return "weights minus their zero point do not fit int8" if parts_of(view) > 1 else ""
+        if parts_of(view) > 1:
+            return "weights minus their zero point do not fit int8"
+        return why_not_sums(prod(op.kernel), lambda: self.arithmetic(view)) or self.why_not_window(view)
 
     def why_not_window(self, view: LayerView) -> str:
         """The reason the kernel cannot do the layer's window, '' when it can."""
@@ -54,56 +46,14 @@ class DepthwiseKernel(MveKernel):
 
     def arithmetic(self, view: LayerView) -> Arithmetic:
         """The layer's constants with weights as [channels, (ky, kx)]."""
-        return arithmetic(view, lowered=self.prefers_lowered, shifted=False)
+        return arithmetic(view, lowered=False, shifted=False)
 
 
-class DepthwiseInTurns(DepthwiseKernel):
-    """Row by row, whose lines are used in turn: as many as a window spans rows are all the scratch there is."""
+class Depthwise3x3(DepthwiseKernel):
+    """Strides of 1 and 2 columns, in assembly.
 
-    parts: ClassVar[int] = 1
-
-    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
-        import numpy as np
-
-        made, channels = self.arithmetic(view), view.op.out_channels
-        groups = group_count(view)
-        behind = ((0, 0), (0, groups * GROUP - channels))
-        centred = centred_weights(view)
-        low = np.clip(centred, -128, 127)
-        parts = np.stack([low, centred - low][: self.parts], 2)  # [channels, taps, parts]
-        by_tap = parts.reshape(channels, -1).T.astype(np.int8)
-        weights = np.pad(by_tap, behind).reshape(-1, groups, GROUP).transpose(1, 0, 2)
-        numbers = np.pad(made.params, behind).reshape(3, groups, 4, 4).transpose(1, 0, 3, 2)
-        words = np.ascontiguousarray(weights).view(np.int32).reshape(groups, -1)
-        return {
-            "constants": np.concatenate([words, numbers.reshape(groups, -1).astype(np.int32)], 1),
-            "fields": FIELDS.of(fields(view)),
-        }
-
-    def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
-        from stages.kernels.mve.depthwise_tir import depthwise
-
-        return depthwise(view, self.function(view), self.arithmetic(view).mode, self.parts)
-
-    @abstractmethod
-    def function(self, view: LayerView) -> str:
-        """The C function of a group of channels."""
-
-    @abstractmethod
-    def per_output(self, view: LayerView) -> float:
-        """Instructions for an output of a group, as counted."""
-
-    def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """Outputs, 4 or 6 for a pixel that is copied, 140 for a row."""
-        batch, height, width, channels = view.outputs[0].shape
-        _, in_height, in_width, _ = view.inputs[0].shape
-        pixel = 4 if channels >= GROUP and view.inputs[0].dtype == "int8" else 6
-        rows = height * (width * self.per_output(view) + 90) + in_height * (in_width * pixel + 50)
-        return float(batch * group_count(view) * (rows + 60))
-
-
-class Depthwise3x3(DepthwiseInTurns):
-    """Strides of 1 and 2 columns, in assembly."""
+    Row by row, whose lines are used in turn: as many as a window spans rows are all the scratch there is.
+    """
 
     name = "mve.depthwise3x3_s8"
     estimate_error = 1.25
@@ -115,32 +65,34 @@ class Depthwise3x3(DepthwiseInTurns):
             return "only 3x3 windows without dilation, of stride 1 or 2"
         return why_not_pairs(centred_weights(view)[:, :8])
 
-    def function(self, view: LayerView) -> str:
-        clipped = "" if is_plain(view) else "_clipped"
-        return f"mve_depthwise3x3_{self.arithmetic(view).mode}_s{view.op.stride[1]}{clipped}"
+    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
+        import numpy as np
 
-    def per_output(self, view: LayerView) -> float:
-        return 116 + 8 * (self.arithmetic(view).mode == "lowered") + 6 * (not is_plain(view))
+        made, channels = self.arithmetic(view), view.op.out_channels
+        groups = group_count(view)
+        behind = ((0, 0), (0, groups * GROUP - channels))
+        weights = np.pad(centred_weights(view).T.astype(np.int8), behind).reshape(-1, groups, GROUP).transpose(1, 0, 2)
+        numbers = np.pad(made.params, behind).reshape(3, groups, 4, 4).transpose(1, 0, 3, 2)
+        words = np.ascontiguousarray(weights).view(np.int32).reshape(groups, -1)
+        return {
+            "constants": np.concatenate([words, numbers.reshape(groups, -1).astype(np.int32)], 1),
+            "fields": FIELDS.of(fields(view)),
+        }
 
+    def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
+        from stages.kernels.mve.depthwise_tir import depthwise
 
-class DepthwiseWide(DepthwiseInTurns):
-    """Any window; weights are each the sum of two int8 numbers: those that fit none, and pairs that fit no int16."""
+        mode, clipped = self.arithmetic(view).mode, "" if is_plain(view) else "_clipped"
+        return depthwise(view, f"mve_depthwise3x3_{mode}_s{view.op.stride[1]}{clipped}", mode)
 
-    name = "mve.depthwise_wide_s8"
-    estimate_error = 1.25
-    sources = ("depthwise.c",)
-    prefers_lowered = True
-    parts = 2
-
-    def why_not_weights(self, view: LayerView) -> str:
-        largest = centred_weights(view).max()
-        return f"a weight minus its zero point is above {WIDEST}" if largest > WIDEST else ""
-
-    def function(self, view: LayerView) -> str:
-        return "mve_depthwise_wide"
-
-    def per_output(self, view: LayerView) -> float:
-        return float(prod(view.op.kernel) * 23 + view.op.kernel[0] * 12 + 75)
+    def cost(self, view: LayerView, params: Any, target: Target) -> float:
+        """As counted: outputs, 4 or 6 for a pixel that is copied, 140 for a row."""
+        batch, height, width, channels = view.outputs[0].shape
+        _, in_height, in_width, _ = view.inputs[0].shape
+        output = 116 + 8 * (self.arithmetic(view).mode == "lowered") + 6 * (not is_plain(view))
+        pixel = 4 if channels >= GROUP and view.inputs[0].dtype == "int8" else 6
+        rows = height * (width * output + 90) + in_height * (in_width * pixel + 50)
+        return float(batch * group_count(view) * (rows + 60))
 
 
 class Depthwise(DepthwiseKernel):

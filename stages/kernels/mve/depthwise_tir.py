@@ -20,18 +20,18 @@ if TYPE_CHECKING:
     from stages.kernels.mve.rounding import Mode
 
 
-def _words(view: LayerView, parts: int) -> int:
+def _words(view: LayerView) -> int:
     """Words of a group's constants."""
-    return int(view.op.kernel[0] * view.op.kernel[1]) * parts * (GROUP // 4) + 3 * GROUP
+    return int(view.op.kernel[0] * view.op.kernel[1]) * (GROUP // 4) + 3 * GROUP
 
 
-def _group(view: LayerView, function: str, mode: Mode, parts: int, name: str, channels: int) -> Block:
+def _group(view: LayerView, function: str, mode: Mode, name: str, channels: int) -> Block:
     """All outputs of `channels` channels."""
     op, x, y = view.op, view.inputs[0], view.outputs[0]
     _, height, width, _ = x.shape
     _, out_height, out_width, _ = y.shape
     offset = INT8_OFFSET[x.dtype]
-    words = _words(view, parts)
+    words = _words(view)
     behind = words - 3 * GROUP
     span, pitch = lines(view)
 
@@ -49,10 +49,8 @@ def _group(view: LayerView, function: str, mode: Mode, parts: int, name: str, ch
                     lambda iy, ix: widen(b.x[iy, ix, lane]) - offset,
                     op.input_zero_point - offset,
                 )
-                first = (ky * op.kernel[1] + kx) * parts * (GROUP // 4) + T.truncdiv(lane, 4)
-                weight: Any = 0
-                for part in range(parts):
-                    weight = weight + byte(b.constants[first + part * (GROUP // 4)], T.truncmod(lane, 4))
+                first = (ky * op.kernel[1] + kx) * (GROUP // 4) + T.truncdiv(lane, 4)
+                weight = byte(b.constants[first], T.truncmod(lane, 4))
                 store(b.acc, b.acc[0] + value * weight, 0)
             scaled = requantize(b.acc[0], b.constants[at + GROUP], b.constants[at + 2 * GROUP], mode)
             store(b.y, output(view, scaled), oy, ox, lane)
@@ -69,14 +67,14 @@ def _group(view: LayerView, function: str, mode: Mode, parts: int, name: str, ch
     return Block(name, operands, meaning, function, arguments)
 
 
-def depthwise(view: LayerView, function: str, mode: Mode, parts: int) -> Lowering:
-    """The loop over groups; a weight is the sum of `parts` numbers."""
+def depthwise(view: LayerView, function: str, mode: Mode) -> Lowering:
+    """The loop over groups."""
     x, y = view.inputs[0], view.outputs[0]
     whole, left = divmod(view.op.out_channels, GROUP)
     span, pitch = lines(view)
     with Function("depthwise_conv2d") as f:
         image = f.input(0, x.shape, x.dtype)
-        constants = f.constant("constants", (group_count(view), _words(view, parts)), "int32")
+        constants = f.constant("constants", (group_count(view), _words(view)), "int32")
         fields = f.constant("fields", FIELDS.shape, "int32")
         out = f.output(0, y.shape, y.dtype)
         acc = f.scratch("acc", (1,), "int32")
@@ -89,9 +87,9 @@ def depthwise(view: LayerView, function: str, mode: Mode, parts: int) -> Lowerin
 
         with f.loop(("n", y.shape[0])) as (n,):
             if whole:
-                block = _group(view, function, mode, parts, "group", GROUP)
+                block = _group(view, function, mode, "group", GROUP)
                 with f.loop(("g", whole)) as (g,):
                     place(block, n, g)
             if left:
-                place(_group(view, function, mode, parts, "group_rest", left), n, whole)
+                place(_group(view, function, mode, "group_rest", left), n, whole)
     return f.lowering()

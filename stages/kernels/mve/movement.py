@@ -13,7 +13,6 @@ from stages.kernels.generic.copies import (
     Copy,
     copy_of,
     is_permuted,
-    parts,
     relayouts,
     why_not_relayouts,
 )
@@ -108,18 +107,3 @@ class Move(_Rows):
 
     def copies(self, view: LayerView) -> list[Copy]:
         return relayouts(view.inputs[0], view.outputs[0]) if view.op.kind == "layout" else [copy_of(view)]
-
-
-class Concatenation(_Rows):
-    """One copy for each input."""
-
-    name = "mve.concatenation"
-    estimate_error = 1.25
-    ops: ClassVar[frozenset[str]] = frozenset({"concatenation"})
-
-    def why_not_copies(self, view: LayerView) -> str:
-        types = sorted({tensor.dtype for tensor in (*view.inputs, *view.outputs)})
-        return "" if len(types) == 1 else f"{' and '.join(types)} in one concatenation"
-
-    def copies(self, view: LayerView) -> list[Copy]:
-        return parts(view)

@@ -74,4 +74,3 @@ def test_two_weights_that_meet_are_not_both_lowest(
     target = target_named("cortex-m55")
     kernels = registry.kernels(target.kernels)
     assert kernels["mve.depthwise_s8"].why_not(view, target).startswith("two weights of -128 meet") is reason
-    assert kernels["mve.depthwise_wide_s8"].why_not(view, target) == ""
