@@ -18,7 +18,6 @@ from stages.kernels.places import folder_names
 from stages.messages.wording import did_you_mean
 
 if TYPE_CHECKING:
-    from stages.graph import LayerView
     from stages.kernels.folder import KernelFolder
     from stages.kernels.kernel import Kernel
     from stages.targets.spec import Target
@@ -75,18 +74,3 @@ def kernels_of(target: Target) -> dict[str, Kernel]:
 
 def _by_name(declared: Iterable[KernelFolder]) -> dict[str, Kernel]:
     return {cls.name: cls() for one in declared for cls in one.kernels}
-
-
-def candidates(view: LayerView, target: Target) -> tuple[list[Kernel], dict[str, str]]:
-    """Kernels of the target that can compute the layer, and for the others of the operator the reason why not."""
-    able: list[Kernel] = []
-    reasons: dict[str, str] = {}
-    for name, kernel in kernels_of(target).items():
-        if not kernel.is_for(view.op):
-            continue
-        reason = kernel.why_not(view, target)
-        if reason:
-            reasons[name] = reason
-        else:
-            able.append(kernel)
-    return able, reasons

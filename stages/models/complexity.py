@@ -20,10 +20,3 @@ def operator_macs(info: ModelInfo, operator: OperatorInfo) -> int:
 def macs(info: ModelInfo) -> int:
     """Multiply-accumulates of the whole model."""
     return sum(operator_macs(info, operator) for operator in info.operators)
-
-
-def parameters(info: ModelInfo) -> int:
-    """Trained values: elements of all weights and biases; a tensor used twice counts once."""
-    weighted = {name for name, operator in OPERATORS.items() if operator.macs is not None}
-    used = {index for op in info.operators if op.op in weighted for index in op.inputs[1:] if index >= 0}
-    return sum(math.prod(info.tensors[index].shape) for index in used if info.tensors[index].data is not None)

@@ -8,11 +8,11 @@ import numpy as np
 
 from stages.accelerators.accelerator import Call, Pointer, Strides, Table
 from stages.accelerators.ne16.descriptor import Ne16
-from stages.accelerators.ne16.model import run
 from stages.accelerators.ne16.words import NAMES
 from stages.accelerators.tiles import Part, Span, Tile, extent, reads, tiles
 from stages.arithmetic.fixed_point import multiply_by_quantized_multiplier
 from stages.graph import LayerView
+from tests.support.ne16_model import run
 
 BASE = 0x1000_0000
 _OF_CONSTANTS = [NAMES.index(n) for n in NAMES[:6] if n not in ("infeat_ptr", "outfeat_ptr")] + [14]

@@ -26,15 +26,10 @@ takes two products of 8 bits and one of 32. The block is read once for a job.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import astuple, dataclass
 from math import ceil
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
-
-from stages.arithmetic.fixed_point import multiply_by_quantized_multiplier
 
 LEFT_SHIFT = 20
 BLOCK_CYCLES = 12
@@ -81,30 +76,3 @@ class Parameters:
 
 BLOCK_BYTES = 4 * 3
 RESIDUAL_BLOCK_BYTES = 4 * 13
-
-
-def parameters(values: Sequence[int]) -> Parameters:
-    """The block by its 3 or 13 numbers."""
-    zero_point, minimum, maximum, *rest = values
-    return Parameters(zero_point, minimum, maximum, Residual(*rest) if rest else None)
-
-
-Array = npt.NDArray[Any]
-
-
-def requantize(sums: Array, multiplier: Array, shift: Array, rounds_once: bool, given: Parameters) -> Array:
-    """int32 sums (bias added), channels last, as 8-bit values."""
-    scaled = multiply_by_quantized_multiplier(sums, multiplier, shift, "single" if rounds_once else "double")
-    return np.clip(scaled + given.zero_point, given.minimum, given.maximum)
-
-
-def add(values: Array, other: Array, given: Parameters) -> Array:
-    """TFLite's ADD of requantized values and residual ones."""
-    by = given.residual
-    assert by is not None
-    own = (values - given.zero_point) << LEFT_SHIFT
-    theirs = (other.astype(np.int64) - by.zero_point) << LEFT_SHIFT
-    total = multiply_by_quantized_multiplier(own, by.own_multiplier, by.own_shift, "double")
-    total = total + multiply_by_quantized_multiplier(theirs, by.multiplier, by.shift, "double")
-    scaled = multiply_by_quantized_multiplier(total, by.total_multiplier, by.total_shift, "double")
-    return np.clip(scaled + by.output_zero_point, by.minimum, by.maximum)

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from stages.base import StageError
 from stages.kernels.places import folder_names
-from stages.kernels.registry import candidates, kernels
-from tests.conformance.draw import Draw
-from tests.conformance.operators import fully_connected
-from tests.support.emitted import target_named
+from stages.kernels.registry import kernels
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -47,15 +43,3 @@ def test_finding_kernels_imports_neither_tvm_nor_numpy() -> None:
     code = f"import sys; {found}; print(*{{'tvm', 'numpy'}} & {{*sys.modules}})"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == ""
-
-
-def test_candidates_and_the_reasons_of_the_others() -> None:
-    target = target_named("rv64-scalar")
-    view = fully_connected.drawn(Draw(0))
-    able, reasons = candidates(view, target)
-    assert [kernel.name for kernel in able] == ["generic.fully_connected"]
-    assert reasons == {}
-    wide = view.inputs[0].model_copy(update={"dtype": "int16"})
-    able, reasons = candidates(replace(view, tensors={**view.tensors, "x": wide}), target)
-    assert able == []
-    assert "int16" in reasons["generic.fully_connected"]

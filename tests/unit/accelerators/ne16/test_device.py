@@ -10,10 +10,10 @@ import pytest
 
 from stages.accelerators.ne16.cycles import cycles_of
 from stages.accelerators.ne16.job import Mode, split
-from stages.accelerators.ne16.model import run
 from stages.accelerators.ne16.words import NAMES, words
 from stages.base import StageError
 from tests.support.ne16_jobs import LaidOut, laid_out
+from tests.support.ne16_model import run
 from tests.support.ne16_target import log_lines, ne16_target, run_batch, run_c
 
 pytestmark = pytest.mark.skipif(shutil.which("riscv64-unknown-elf-gcc") is None, reason="no RISC-V compiler")

@@ -12,11 +12,11 @@ import pytest
 
 from stages.accelerators.ne16.cycles import cycles
 from stages.accelerators.ne16.job import Mode, split
-from stages.accelerators.ne16.model import run
 from stages.accelerators.ne16.words import NAMES, blocks, words
 from stages.simulators.bench import BenchRun, compile_and_run_c
 from stages.system.installation import INSTALLATION
 from tests.support.ne16_jobs import L1, L1_BYTES, LaidOut, laid_out
+from tests.support.ne16_model import run
 from tests.support.ne16_target import ENGINE, log_lines, ne16_target
 
 pytestmark = pytest.mark.skipif(shutil.which("riscv64-unknown-elf-gcc") is None, reason="no RISC-V compiler")

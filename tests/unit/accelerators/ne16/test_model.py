@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from stages.accelerators.ne16.job import Job, Mode, Padding, Refused, split
-from stages.accelerators.ne16.model import run
 from stages.accelerators.ne16.packing import pack, packed_bytes
 from stages.accelerators.ne16.words import words
 from stages.arithmetic.fixed_point import multiply_by_quantized_multiplier
 from tests.support.ne16_jobs import LaidOut, laid_out
+from tests.support.ne16_model import run
 
 MODES: tuple[Mode, ...] = ("conv3x3", "depthwise3x3", "conv1x1")
 

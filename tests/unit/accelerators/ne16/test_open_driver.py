@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from stages.accelerators.ne16.job import Mode, split
-from stages.accelerators.ne16.model import run
 from stages.accelerators.ne16.words import words
 from stages.compile.toolchain import Source
 from stages.simulators.bench import compile_and_run_c
 from tests.support.ne16_jobs import L1, L1_BYTES, LaidOut, laid_out
+from tests.support.ne16_model import run
 from tests.support.ne16_target import log_lines, ne16_target
 
 pytestmark = pytest.mark.skipif(shutil.which("riscv64-unknown-elf-gcc") is None, reason="no RISC-V compiler")

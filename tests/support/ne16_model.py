@@ -12,7 +12,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from stages.accelerators.ne16 import extension
+from stages.accelerators.ne16.extension import (
+    BLOCK_BYTES,
+    LEFT_SHIFT,
+    RESIDUAL_BLOCK_BYTES,
+    Parameters,
+    Residual,
+)
 from stages.accelerators.ne16.job import ADDRESS_SPACE, SUBTILE_KI, SUBTILE_PIXELS
 from stages.accelerators.ne16.words import (
     BIAS,
@@ -30,7 +36,7 @@ from stages.accelerators.ne16.words import (
     Task,
     task,
 )
-from stages.arithmetic.fixed_point import wrap
+from stages.arithmetic.fixed_point import multiply_by_quantized_multiplier, wrap
 
 L1 = 0x1000_0000
 Array = npt.NDArray[Any]
@@ -184,9 +190,7 @@ def _normalized(job: Task, l1: L1Memory, sums: Array) -> Array:
     bias = l1.load(job.word("scale_bias_ptr") + channel * 4, "i4") if job.flag(BIAS) else None
     if tflite:
         given = _parameters(job, l1)
-        return extension.requantize(
-            wrap(sums + (0 if bias is None else bias)), scale, shift, job.flag(ROUNDS_ONCE), given
-        )
+        return _requantize(wrap(sums + (0 if bias is None else bias)), scale, shift, job.flag(ROUNDS_ONCE), given)
     product = _low_bits(sums, scale, 32 if bias is not None else 48)
     if bias is not None:
         product = wrap(product + bias)
@@ -210,12 +214,36 @@ def _saturated(job: Task, values: Array, shifted: bool) -> Array:
     return np.clip(values, low, high)
 
 
-def _parameters(job: Task, l1: L1Memory) -> extension.Parameters:
-    size = extension.RESIDUAL_BLOCK_BYTES if job.flag(RESIDUAL) else extension.BLOCK_BYTES
+def _parameters(job: Task, l1: L1Memory) -> Parameters:
+    size = RESIDUAL_BLOCK_BYTES if job.flag(RESIDUAL) else BLOCK_BYTES
     block = l1.load(job.word("parameters_ptr") + np.arange(0, size, 4), "i4")
-    return extension.parameters(block.tolist())
+    return _block(block.tolist())
 
 
 def _with_residual(job: Task, l1: L1Memory, values: Array, addresses: Array) -> Array:
     other = l1.load(addresses, "i1" if job.flag(SIGNED) else "u1")
-    return extension.add(values, other, _parameters(job, l1))
+    return _add(values, other, _parameters(job, l1))
+
+
+def _block(values: Sequence[int]) -> Parameters:
+    """The block by its 3 or 13 numbers."""
+    zero_point, minimum, maximum, *rest = values
+    return Parameters(zero_point, minimum, maximum, Residual(*rest) if rest else None)
+
+
+def _requantize(sums: Array, multiplier: Array, shift: Array, rounds_once: bool, given: Parameters) -> Array:
+    """int32 sums (bias added), channels last, as 8-bit values."""
+    scaled = multiply_by_quantized_multiplier(sums, multiplier, shift, "single" if rounds_once else "double")
+    return np.clip(scaled + given.zero_point, given.minimum, given.maximum)
+
+
+def _add(values: Array, other: Array, given: Parameters) -> Array:
+    """TFLite's ADD of requantized values and residual ones."""
+    by = given.residual
+    assert by is not None
+    own = (values - given.zero_point) << LEFT_SHIFT
+    theirs = (other.astype(np.int64) - by.zero_point) << LEFT_SHIFT
+    total = multiply_by_quantized_multiplier(own, by.own_multiplier, by.own_shift, "double")
+    total = total + multiply_by_quantized_multiplier(theirs, by.multiplier, by.shift, "double")
+    scaled = multiply_by_quantized_multiplier(total, by.total_multiplier, by.total_shift, "double")
+    return np.clip(scaled + by.output_zero_point, by.minimum, by.maximum)
