@@ -21,6 +21,8 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cached_property
+from itertools import product
+from math import prod
 from pathlib import PurePath
 from typing import Annotated, Any, Protocol
 
@@ -30,13 +32,13 @@ from pydantic_core import PydanticCustomError
 from pipeline.documents.document import YamlPath
 from pipeline.documents.overrides import Override, model_entry, yaml_path
 from pipeline.errors import RecipeError, list_known
-from pipeline.matrices.grid import Grid, Uncountable
 from stages.messages import escape
 from stages.messages.wording import did_you_mean
 from stages.options.names import as_name, why_not
 from stages.options.strict_model import mistake
 
 MOST_COMBINATIONS = 5_000
+_MOST_BEFORE_EXCLUDE = 200_000
 MOST_AXES = 50
 # How often an entry of `include` may be held against a combination.
 _MOST_COMPARED = 5_000_000
@@ -138,8 +140,8 @@ def expand(
     included = [
         entry for entry in included if all(p.value in allowed[key] for key, p in entry.items() if key in allowed)
     ]
-    grid = _grid(axes, excluded)
-    _check_number(grid, included, error)
+    grid = _grid(axes, excluded, error)
+    _check_number(len(grid), included, error)
     found = list(_combinations(axes, grid, included))
     if not found:
         raise error("no combination remains", ("matrix",), key=True)
@@ -169,41 +171,45 @@ def select(
     return expand(matrix, given, fields, error)
 
 
-def _grid(axes: Mapping[str, tuple[Point, ...]], excluded: Sequence[Mapping[str, Any]]) -> Grid:
-    """The combinations of the axes; with none, there is nothing but what `include` adds."""
-    numbers = {key: number for number, key in enumerate(axes)}
+def _grid(
+    axes: Mapping[str, tuple[Point, ...]], excluded: Sequence[Mapping[str, Any]], error: Locator
+) -> list[dict[str, Point]]:
+    """The combinations of the axes without the excluded ones; with no axis, `include` alone adds some."""
+    number = prod(map(len, axes.values()))
+    if number > (_MOST_BEFORE_EXCLUDE if excluded else MOST_COMBINATIONS):
+        before = ", before what `exclude` leaves out" if excluded else ""
+        raise _too_many(number, before, error)
+    # Labels are looked up instead of globs: a combination is compared with every entry.
     meant = [
-        {
-            numbers[key]: frozenset(n for n, point in enumerate(axes[key]) if _is(value, point))
-            for key, value in entry.items()
-        }
+        {key: {point.label for point in axes[key] if _is(value, point)} for key, value in entry.items()}
         for entry in excluded
     ]
-    return Grid([len(points) for points in axes.values()] or [0], meant)
+    made = (dict(zip(axes, points, strict=True)) for points in product(*axes.values()) if axes)
+    return [points for points in made if not any(all(points[k].label in labels[k] for k in labels) for labels in meant)]
 
 
-def _check_number(grid: Grid, included: Sequence[Mapping[str, Point]], error: Locator) -> None:
-    """Refuse a matrix of too many combinations before one is made."""
-    before, most = "", f"{MOST_COMBINATIONS:,} at most"
-    try:
-        number = grid.count()
-    except Uncountable:
-        number, before = grid.product, ", before what `exclude` leaves out"
+def _too_many(number: int, before: str, error: Locator) -> RecipeError:
+    most = _MOST_BEFORE_EXCLUDE if before else MOST_COMBINATIONS
+    return error(f"the matrix has {number:,} combinations{before}; {most:,} at most", ("matrix",), key=True)
+
+
+def _check_number(number: int, included: Sequence[Mapping[str, Point]], error: Locator) -> None:
+    """Refuse a matrix of too many combinations before a recipe is made of one."""
     if number > MOST_COMBINATIONS:
-        raise error(f"the matrix has {number:,} combinations{before}; {most}", ("matrix",), key=True)
+        raise _too_many(number, "", error)
     if len(included) > MOST_COMBINATIONS:
-        raise error(f"`include` has {len(included):,} entries; {most}", ("matrix", "include"), key=True)
+        message = f"`include` has {len(included):,} entries; {MOST_COMBINATIONS:,} at most"
+        raise error(message, ("matrix", "include"), key=True)
     if number * len(included) > _MOST_COMPARED:
         message = f"{number:,} combinations and {len(included):,} entries of `include` are too many to be held together"
         raise error(message, ("matrix", "include"), key=True)
 
 
 def _combinations(
-    axes: Mapping[str, tuple[Point, ...]], grid: Grid, included: Sequence[Mapping[str, Point]]
+    axes: Mapping[str, tuple[Point, ...]],
+    original: Sequence[Mapping[str, Point]],
+    included: Sequence[Mapping[str, Point]],
 ) -> Iterator[Combination]:
-    original = [
-        {key: points[n] for (key, points), n in zip(axes.items(), numbers, strict=True)} for numbers in grid if axes
-    ]
     made, alone = [dict(points) for points in original], []
     for entry in included:
         fits = [n for n, points in enumerate(original) if _agrees(entry, points)]

@@ -4,7 +4,7 @@ Keys follow from digests that are taken when a run is planned; the bytes are rea
 Python's imports. In between anybody may edit a file, and put it back.
 
     planned    digest in the key
-    begins     external files (model, inputs, labels, cost tables) are copied and the copies' digests compared: the
+    begins     external files (model, inputs, labels) are copied and the copies' digests compared: the
                stage reads the copies, so what happens to the files does not matter any more
                code, C, templates: the digest is compared, the file's identity (times, size, inode) noted. Nobody can
                set the time of the last change, so a file that was changed and put back has another identity

@@ -318,6 +318,9 @@ def test_what_exclude_leaves_counts(grid: FakeProject) -> None:
     left_out = "  exclude: [{model: kws}, {target: host, stages.emit.unroll: '*_?*'}]\n"
     grid.recipe(text.replace("stages:\n", f"{left_out}stages:\n"), "grid")
     assert len(load(grid)) == 4000
+    many = "  stages.emit.y: [" + ", ".join(map(str, range(100))) + "]\n"
+    grid.recipe(text.replace("stages:\n", f"{many}{left_out}stages:\n"), "grid")
+    assert "has 1,600,000 combinations, before what `exclude` leaves out; 200,000 at most" in refused(grid)[0]
     grid.recipe(MATRIX.replace("stages:\n", "  exclude: [{}]\nstages:\n"), "grid")
     assert "an entry that names no axis would exclude everything" in refused(grid)[0]
 
