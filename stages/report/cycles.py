@@ -11,8 +11,6 @@ PICTURE = "timeline.svg"
 UNITS = ("total", "engine", "dma", "core", "waiting")
 _FAR = 2  # a prediction that is off by more than this factor is a warning
 _GAP = 64  # cycles between operations of a unit for a layer that are shown as one
-_COLUMNS = 96
-_SHADES = " .:-=+*#"
 
 
 def cycles(counts: dict[str, Any], plan: dict[str, Any], target: dict[str, Any]) -> dict[str, Any] | None:
@@ -119,41 +117,3 @@ def _merged(timeline: Iterable[Sequence[Any]], kind: str) -> list[dict[str, Any]
         found.append({"unit": name, "layer": layer, "begin": begin, "end": end})
         last[name, layer] = found[-1]
     return found
-
-
-def drawn(report: dict[str, Any]) -> list[str]:
-    """The timeline in lines of text: how busy each unit is in each of some columns, and which layer the core is in."""
-    total, stretches = report["total"], report["timeline"]
-    if not total or not stretches:
-        return []
-    width = total / _COLUMNS
-    busy = {unit: _shares([s for s in stretches if s["unit"] == unit], width) for unit in ("engine", "dma", "waiting")}
-    busy["core"] = [1 - share for share in busy["waiting"]]
-    lines = [f"{'layer':8}{_layers(stretches, width)}"]
-    for unit in ("core", "engine", "dma"):
-        shades = (_SHADES[min(int(share * len(_SHADES)), len(_SHADES) - 1)] for share in busy[unit])
-        lines.append(f"{unit:8}{''.join(shades)}".rstrip())
-    return [*lines, f"{'':8}{'^ 0':<{_COLUMNS - 12}}{total:>12,} cycles"]
-
-
-def _shares(stretches: Iterable[dict[str, Any]], width: float) -> list[float]:
-    found = [0.0] * _COLUMNS
-    for one in stretches:
-        for column in range(max(int(one["begin"] / width), 0), min(int(one["end"] / width) + 1, _COLUMNS)):
-            inside = min(one["end"], (column + 1) * width) - max(one["begin"], column * width)
-            found[column] += max(inside, 0) / width
-    return [min(share, 1.0) for share in found]
-
-
-def _layers(stretches: Iterable[dict[str, Any]], width: float) -> str:
-    """Where layers begin: their numbers, where there is room."""
-    text = [" "] * _COLUMNS
-    free = 0
-    for one in stretches:
-        column = int(one["begin"] / width)
-        number = f"{one['layer']}"
-        if one["unit"] != "core" or column < free or column + len(number) > _COLUMNS:
-            continue
-        text[column : column + len(number)] = number
-        free = column + len(number) + 1
-    return "".join(text).rstrip()

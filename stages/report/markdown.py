@@ -6,7 +6,7 @@ from typing import Any
 
 from stages.messages.escape import markdown as escaped
 from stages.messages.escape import markdown_row, shortened
-from stages.report.cycles import PICTURE, UNITS, drawn
+from stages.report.cycles import PICTURE, UNITS
 from stages.report.quantization import section
 from stages.report.rows import columns, layer_rows, summary
 
@@ -56,9 +56,8 @@ def _cycles(found: dict[str, Any], layers: list[dict[str, Any]]) -> list[str]:
         cells = [str(row["index"]), *(f"{row[unit]:,}" for unit in UNITS), *predicted, instead.get(row["index"], "")]
         lines.append(markdown_row(cells))
     lines += ["", *(f"- {escaped(sentence)}" for sentence in found["assumptions"])]
-    lines_of_text = drawn(found)
-    picture = ["", f"![Who works when, in cycles]({PICTURE})"] if lines_of_text else []
-    return [*lines, *picture, "", "```", *lines_of_text, "```"]
+    picture = ["", f"![Who works when, in cycles]({PICTURE})"] if found["total"] and found["timeline"] else []
+    return [*lines, *picture]
 
 
 def _instead(layer: dict[str, Any]) -> str:

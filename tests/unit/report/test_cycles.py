@@ -1,4 +1,4 @@
-"""Cycles of the units in the report, measured beside predicted, and the drawn timeline."""
+"""Cycles of the units in the report, measured beside predicted."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from stages.report.cycles import cycles, drawn, far_off, searched
+from stages.report.cycles import cycles, far_off, searched
 
 SEARCH: dict[str, Any] = {
     "status": "optimum", "taken": "solver", "cycles": 2000, "bound": 2000, "gap": 0.001, "nodes": 1,
@@ -95,15 +95,3 @@ def test_how_the_plan_was_found_is_told(more: dict[str, Any], told: str) -> None
 def test_without_an_accelerator_there_are_none() -> None:
     assert cycles(COUNTS, PLAN, {"accelerator": None}) is None
     assert cycles({"inferences": []}, PLAN, TARGET) is None
-
-
-def test_the_timeline_shows_who_works_when() -> None:
-    found = cycles(COUNTS, PLAN, TARGET)
-    assert found is not None
-    layers, core, engine, dma, scale = drawn(found)
-    # 96 columns of 200/96 cycles.
-    assert layers.split() == ["layer", "0", "2"] and layers.index("2") == 8 + 100 * 96 // 200
-    assert core[8] == "#" and core[8 + 60 * 96 // 200] == " " and core[8 + 150 * 96 // 200] == "#"
-    assert engine[8] == " " and engine[8 + 40 * 96 // 200] == "#" and engine[8 + 90 * 96 // 200] == " "
-    assert dma[8 + 5 * 96 // 200] == "#" and len(dma) <= 8 + 8
-    assert scale.endswith("200 cycles")
