@@ -24,60 +24,6 @@ DSP_INLINE uint32_t clipped(uint32_t bytes, const struct arm_dsp_pool *p, int is
     return smaller(larger(bytes, low, is_unsigned), high, is_unsigned);
 }
 
-/* Four words of neighbouring channels; with `words` 1 the first alone. `words` and `is_unsigned` are constants. */
-struct maxima {
-    uint32_t a, b, c, d;
-};
-
-DSP_INLINE void compare(struct maxima *most, const uint8_t *x, int words, int is_unsigned)
-{
-    most->a = larger(most->a, dsp_load(x), is_unsigned);
-    if (words == 4) {
-        most->b = larger(most->b, dsp_load(x + 4), is_unsigned);
-        most->c = larger(most->c, dsp_load(x + 8), is_unsigned);
-        most->d = larger(most->d, dsp_load(x + 12), is_unsigned);
-    }
-}
-
-DSP_INLINE void max_words(const struct window *w, int32_t c, uint8_t *y, const struct arm_dsp_pool *p, int words, int is_unsigned)
-{
-    const uint32_t least = is_unsigned ? 0 : 0x80808080u;
-    const int32_t channels = p->channels, row_step = p->width * channels, columns = w->columns;
-    struct maxima most = {least, least, least, least};
-    const uint8_t *row = w->from + c;
-    for (int32_t rows = w->rows; rows > 0; rows--) {
-        const uint8_t *x = row;
-        for (int32_t left = columns; left > 0; left--) {
-            compare(&most, x, words, is_unsigned);
-            x += channels;
-        }
-        row += row_step;
-    }
-    dsp_store(y + c, clipped(most.a, p, is_unsigned));
-    if (words == 4) {
-        dsp_store(y + c + 4, clipped(most.b, p, is_unsigned));
-        dsp_store(y + c + 8, clipped(most.c, p, is_unsigned));
-        dsp_store(y + c + 12, clipped(most.d, p, is_unsigned));
-    }
-}
-
-/* One channel of fewer than four. */
-DSP_INLINE void max_byte(const struct window *w, int32_t c, uint8_t *y, const struct arm_dsp_pool *p, int is_unsigned)
-{
-    const uint8_t *row = w->from + c;
-    int32_t most = p->low;
-    for (int32_t rows = w->rows; rows > 0; rows--) {
-        const uint8_t *x = row;
-        for (int32_t left = w->columns; left > 0; left--) {
-            const int32_t value = sums_element(x, is_unsigned);
-            most = value > most ? value : most;
-            x += p->channels;
-        }
-        row += p->width * p->channels;
-    }
-    y[c] = (uint8_t)(most > p->high ? p->high : most);
-}
-
 /* sum / count to the nearest, halves away from zero. */
 DSP_INLINE int32_t average(int32_t sum, int32_t count, int32_t half, int is_unsigned)
 {
@@ -95,6 +41,7 @@ DSP_INLINE void store_averages(uint8_t *y, struct sums4 sum, int32_t count, cons
     dsp_store(y, clipped(sums_bytes(a, b, c, d), p, is_unsigned));
 }
 
+/* Channels in blocks of 16 and 4; the last block of 4 may meet the one before it again. */
 DSP_INLINE void average_window(const struct window *w, uint8_t *y, const struct arm_dsp_pool *p, int is_unsigned)
 {
     const int32_t channels = p->channels, count = w->rows * w->columns;
@@ -117,54 +64,24 @@ DSP_INLINE void average_window(const struct window *w, uint8_t *y, const struct 
     }
 }
 
-/* Channels in blocks of 16 and 4; the last block of 4 may meet the one before it again. */
-DSP_INLINE void max_window(const struct window *w, uint8_t *y, const struct arm_dsp_pool *p, int is_unsigned)
-{
-    const int32_t channels = p->channels;
-    int32_t c = 0;
-    for (; c + 16 <= channels; c += 16) {
-        max_words(w, c, y, p, 4, is_unsigned);
-    }
-    for (; c < channels && channels >= 4; c += 4) {
-        max_words(w, c + 4 <= channels ? c : channels - 4, y, p, 1, is_unsigned);
-    }
-    for (; c < channels; c++) {
-        max_byte(w, c, y, p, is_unsigned);
-    }
-}
-
-DSP_INLINE void pool(const uint8_t *x, uint8_t *y, const int32_t *fields, int is_max, int is_unsigned)
+DSP_INLINE void pool(const uint8_t *x, uint8_t *y, const int32_t *fields, int is_unsigned)
 {
     const struct arm_dsp_pool p = *(const struct arm_dsp_pool *)fields; /* a copy: y may point anywhere */
     for (int32_t oy = 0; oy < p.out_height; oy++) {
         for (int32_t ox = 0; ox < p.out_width; ox++) {
             const struct window w = window_at(x, oy, ox, &p);
-            if (is_max) {
-                max_window(&w, y, &p, is_unsigned);
-            } else {
-                average_window(&w, y, &p, is_unsigned);
-            }
+            average_window(&w, y, &p, is_unsigned);
             y += p.channels;
         }
     }
 }
 
-void arm_dsp_max_pool_s8(const void *x, void *y, const int32_t *fields)
-{
-    pool(x, y, fields, 1, 0);
-}
-
-void arm_dsp_max_pool_u8(const void *x, void *y, const int32_t *fields)
-{
-    pool(x, y, fields, 1, 1);
-}
-
 void arm_dsp_avg_pool_s8(const void *x, void *y, const int32_t *fields)
 {
-    pool(x, y, fields, 0, 0);
+    pool(x, y, fields, 0);
 }
 
 void arm_dsp_avg_pool_u8(const void *x, void *y, const int32_t *fields)
 {
-    pool(x, y, fields, 0, 1);
+    pool(x, y, fields, 1);
 }

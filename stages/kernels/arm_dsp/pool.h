@@ -1,4 +1,4 @@
-/* Pooling of 8-bit images by windows, and means over pixels. */
+/* Averages of 8-bit images by windows. */
 #ifndef FIRMLINE_ARM_DSP_POOL_H
 #define FIRMLINE_ARM_DSP_POOL_H
 
@@ -10,8 +10,6 @@ struct arm_dsp_pool {
     int32_t kernel_y, kernel_x, stride_y, stride_x, top, left, low, high;
 };
 
-void arm_dsp_max_pool_s8(const void *x, void *y, const int32_t *fields);
-void arm_dsp_max_pool_u8(const void *x, void *y, const int32_t *fields);
 /* At most 255 columns of a window. */
 void arm_dsp_avg_pool_s8(const void *x, void *y, const int32_t *fields);
 void arm_dsp_avg_pool_u8(const void *x, void *y, const int32_t *fields);

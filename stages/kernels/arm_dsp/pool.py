@@ -1,4 +1,4 @@
-"""AVERAGE_POOL_2D and MAX_POOL_2D on NHWC images."""
+"""AVERAGE_POOL_2D on NHWC images."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ MAX_COLUMNS = 255  # of a window whose elements are added in 16 bits
 
 
 class Pool2d(Kernel):
-    """Any window: the largest bytes of 16 or 4 channels at a time, or their sums in halves of words."""
+    """Any window: sums of 16 or 4 channels at a time, in halves of words."""
 
     name = "arm_dsp.pool2d"
     estimate_error = 1.5
-    ops: ClassVar[frozenset[str]] = frozenset({"avg_pool2d", "max_pool2d"})
+    ops: ClassVar[frozenset[str]] = frozenset({"avg_pool2d"})
     sources = ("pool.c",)
     headers: ClassVar[tuple[str, ...]] = ("pool.h",)
 
     def why_not_layer(self, view: LayerView, target: Target) -> str:
         columns = view.op.kernel[1]
-        if view.op.op == "avg_pool2d" and columns > MAX_COLUMNS:
+        if columns > MAX_COLUMNS:
             return f"averages over {columns} columns; sums of 16 bits hold {MAX_COLUMNS}"
         return not_eight_bit(view) or why_not_nhwc(view)
 
@@ -43,18 +43,17 @@ class Pool2d(Kernel):
         from stages.kernels.tir.block import Operand
         from stages.kernels.tir.pooling import pool2d
 
-        function = f"arm_dsp_{view.op.op[:3]}_pool_{SUFFIX[view.inputs[0].dtype]}"
+        function = f"arm_dsp_avg_pool_{SUFFIX[view.inputs[0].dtype]}"
         return pool2d(view, function, Operand("fields", POOL.shape, "int32"))
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
         """As measured: for a pixel of a window, a result and a window, of 16 channels, 4 or fewer."""
-        average = view.op.op == "avg_pool2d"
         batch, height, width, channels = view.outputs[0].shape
         blocks, rest = divmod(channels, 16)
         fours = -(-rest // 4) if channels >= 4 else 0
         singles = 0 if channels >= 4 else channels
         elements, rows = prod(view.op.kernel), view.op.kernel[0]
-        window = blocks * (15 * elements + 8 * rows + (210 if average else 50))
-        window += fours * (6 * elements + 7 * rows + (75 if average else 28))
+        window = blocks * (15 * elements + 8 * rows + 210)
+        window += fours * (6 * elements + 7 * rows + 75)
         window += singles * (6 * elements + 6 * rows + 25)
         return float(batch * height * width * (window + 45))

@@ -221,60 +221,7 @@ RVP_INLINE void average(const int8_t *x, int8_t *y, const struct window *v, stru
     }
 }
 
-RVP_INLINE rvp_word larger_bytes(rvp_word a, rvp_word b, int is_unsigned)
-{
-    return is_unsigned ? rvp_umax8(a, b) : rvp_smax8(a, b);
-}
-
-/* A register of maxima of a window of 3x3. */
-RVP_INLINE void largest_3x3(int8_t *y, const int8_t *x, const struct window *v, struct bounds b, int is_unsigned, int is_lane)
-{
-    const int step = v->pixel_step, row_step = v->row_step;
-    rvp_word found = b.lowest;
-#pragma GCC unroll 3
-    for (int ky = 0; ky < 3; ky++) {
-        found = larger_bytes(found, read_bytes(x, is_lane), is_unsigned);
-        found = larger_bytes(found, read_bytes(x + step, is_lane), is_unsigned);
-        found = larger_bytes(found, read_bytes(x + 2 * step, is_lane), is_unsigned);
-        x += row_step;
-    }
-    write_bytes(y, is_unsigned ? rvp_umin8(found, b.highest) : rvp_smin8(found, b.highest), is_lane);
-}
-
-/* A register of maxima of any other. */
-RVP_INLINE void largest(int8_t *y, const int8_t *x, const struct window *v, struct bounds b, int is_unsigned, int is_lane)
-{
-    const int step = v->pixel_step, row_step = v->row_step;
-    rvp_word found = b.lowest;
-    for (int ky = v->rows; ky > 0; ky--) {
-        const int8_t *from = x;
-        for (int kx = v->columns; kx > 0; kx--) {
-            found = larger_bytes(found, read_bytes(from, is_lane), is_unsigned);
-            from += step;
-        }
-        x += row_step;
-    }
-    write_bytes(y, is_unsigned ? rvp_umin8(found, b.highest) : rvp_smin8(found, b.highest), is_lane);
-}
-
-/* One output. */
-RVP_INLINE void maximum(const int8_t *x, int8_t *y, const struct window *v, struct bounds b, int channels,
-                        int is_unsigned, int is_lane)
-{
-    const int8_t *const end = x + channels;
-    const int size = bytes_of(is_lane);
-    if (v->rows == 3 && v->columns == 3) {
-        for (; x < end; x += size, y += size) {
-            largest_3x3(y, x, v, b, is_unsigned, is_lane);
-        }
-        return;
-    }
-    for (; x < end; x += size, y += size) {
-        largest(y, x, v, b, is_unsigned, is_lane);
-    }
-}
-
-/* An image; `sums_of_strip` is 0 for maxima. */
+/* An image. */
 RVP_INLINE void pool(const int8_t *x, int8_t *y, const struct rvp_pool *p, strip *sums_of_strip, int is_unsigned, int is_lane)
 {
     const int channels = p->channels;
@@ -290,14 +237,10 @@ RVP_INLINE void pool(const int8_t *x, int8_t *y, const struct rvp_pool *p, strip
             const int first_column = clip(x0, 0, p->width);
             v.columns = clip(x0 + p->kernel_x, 0, p->width) - first_column;
             const int8_t *const from = x + (first_row * p->width + first_column) * channels;
-            if (sums_of_strip != 0) {
-                if (v.rows * v.columns != d.count) {
-                    d = divider_of(v.rows * v.columns, is_unsigned);
-                }
-                average(from, y, &v, d, b, p, sums_of_strip, is_unsigned, is_lane);
-            } else {
-                maximum(from, y, &v, b, channels, is_unsigned, is_lane);
+            if (v.rows * v.columns != d.count) {
+                d = divider_of(v.rows * v.columns, is_unsigned);
             }
+            average(from, y, &v, d, b, p, sums_of_strip, is_unsigned, is_lane);
             y += channels;
         }
     }
@@ -311,11 +254,7 @@ RVP_INLINE void pool(const int8_t *x, int8_t *y, const struct rvp_pool *p, strip
 
 ENTRY(rvp_avg_pool_s8, strip_s8, 0, 0)
 ENTRY(rvp_avg_pool_u8, strip_u8, 1, 0)
-ENTRY(rvp_max_pool_s8, 0, 0, 0)
-ENTRY(rvp_max_pool_u8, 0, 1, 0)
 #if __riscv_xlen == 64
 ENTRY(rvp_avg_pool_lanes_s8, strip_lanes_s8, 0, 1)
 ENTRY(rvp_avg_pool_lanes_u8, strip_lanes_u8, 1, 1)
-ENTRY(rvp_max_pool_lanes_s8, 0, 0, 1)
-ENTRY(rvp_max_pool_lanes_u8, 0, 1, 1)
 #endif

@@ -1,4 +1,4 @@
-/* AVERAGE_POOL_2D and MAX_POOL_2D on NHWC images. */
+/* AVERAGE_POOL_2D on NHWC images. */
 #ifndef FIRMLINE_RVP_POOL_H
 #define FIRMLINE_RVP_POOL_H
 
@@ -12,12 +12,10 @@ struct rvp_pool {
     int32_t lowest, highest;
 };
 
-/* One image each. Channels are whole registers, or whole lanes (RV64); a window of an average has at most 255 elements, so that sums fit 16
- * bits.
- */
+/* One image each. Channels are whole registers, or whole lanes (RV64); a window has at most 255 elements, so that sums fit
+ * 16 bits. */
 typedef void rvp_pool2d(const void *x, void *y, const int32_t *parameters);
 
-rvp_pool2d rvp_avg_pool_s8, rvp_avg_pool_u8, rvp_max_pool_s8, rvp_max_pool_u8;
-rvp_pool2d rvp_avg_pool_lanes_s8, rvp_avg_pool_lanes_u8, rvp_max_pool_lanes_s8, rvp_max_pool_lanes_u8;
+rvp_pool2d rvp_avg_pool_s8, rvp_avg_pool_u8, rvp_avg_pool_lanes_s8, rvp_avg_pool_lanes_u8;
 
 #endif

@@ -1,4 +1,4 @@
-"""AVERAGE_POOL_2D and MAX_POOL_2D."""
+"""AVERAGE_POOL_2D of any window."""
 
 from __future__ import annotations
 
@@ -25,13 +25,11 @@ MAX_WINDOW = 255  # elements of an average: 16-bit sums hold 255 times -128 or 2
 
 
 class Pool2d(Kernel):
-    """A register of channels at a time: averages in 16-bit lanes, maxima in bytes. On RV64 pixels that are no whole
-    registers go by lower lanes.
-    """
+    """A register of channels in 16-bit lanes. On RV64 pixels that are no whole registers go by lower lanes."""
 
     name = "rvp.pool2d"
     estimate_error = 1.25
-    ops: ClassVar[frozenset[str]] = frozenset({"avg_pool2d", "max_pool2d"})
+    ops: ClassVar[frozenset[str]] = frozenset({"avg_pool2d"})
     sources = ("pool.c",)
     headers: ClassVar[tuple[str, ...]] = ("pool.h",)
 
@@ -41,7 +39,7 @@ class Pool2d(Kernel):
             return "the kernel reads and writes NHWC"
         if x.shape[3] % LANE:
             return f"{x.shape[3]} channels are no multiple of {LANE}"
-        if op.op == "avg_pool2d" and prod(op.kernel) > MAX_WINDOW:
+        if prod(op.kernel) > MAX_WINDOW:
             return f"a window has {prod(op.kernel)} elements; 16-bit sums hold {MAX_WINDOW}"
         return not_eight_bit(view)
 
@@ -58,28 +56,26 @@ class Pool2d(Kernel):
         from stages.kernels.tir.pooling import pool2d
 
         lanes = "" if view.inputs[0].shape[3] % (target.word_bits // 8) == 0 else "lanes_"
-        function = f"rvp_{view.op.op[:3]}_pool_{lanes}{SUFFIX[view.inputs[0].dtype]}"
+        function = f"rvp_avg_pool_{lanes}{SUFFIX[view.inputs[0].dtype]}"
         return pool2d(view, function, Operand("pool", (FIELDS,), "int32"))
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """As counted, of a register of a window: 7 instructions (maximum: 5) for an element that lies in the image, 16
-        (6) for a row of these, 35 (7) around. Whole windows of 3x3 have code of their own, 69 (30). The place of a
-        window takes 84 (60). Averages over whole rows take 4.6 for an element and 50 around.
+        """As counted, of a register of a window: 7 instructions for an element that lies in the image, 16 for a row of
+        these, 35 around. Whole windows of 3x3 have code of their own, 69. The place of a window takes 84. Averages over
+        whole rows take 4.6 for an element and 50 around.
         """
         kernel, out = view.op.kernel, view.outputs[0]
-        average = view.op.op == "avg_pool2d"
         register = target.word_bits // 8 if out.shape[3] % (target.word_bits // 8) == 0 else LANE
-        element, row, around, three, place, call = (7, 16, 35, 69, 84, 180) if average else (5, 6, 7, 30, 60, 0)
-        is_strip = average and out.shape[3] >= 4 * register
+        is_strip = out.shape[3] >= 4 * register
 
         def window(rows: int, columns: int) -> float:
             if rows == columns == 3 and kernel == (3, 3):
-                return three
+                return 69
             if is_strip and columns == view.inputs[0].shape[2]:
                 return 50 + 4.6 * rows * columns
-            return around + rows * (row + element * columns)
+            return 35 + rows * (16 + 7 * columns)
 
         rows, columns = (Counter(taps_inside(view, axis)) for axis in range(2))
         registers = out.shape[3] // register
         windows = ((window(r, c), rows[r] * columns[c]) for r in rows for c in columns)
-        return out.shape[0] * (call + sum(times * (place + registers * each) for each, times in windows))
+        return out.shape[0] * (180 + sum(times * (84 + registers * each) for each, times in windows))
