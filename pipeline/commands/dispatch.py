@@ -62,7 +62,7 @@ def _run(words: list[str]) -> int:
     first = words[0] if words else "run"
     if first == "--version":
         _alone(words)
-        print(f"firmline {_version()}, doit {'.'.join(map(str, DOIT_VERSION))}")
+        print(f"firmline {in_pyproject('project')['version']}, doit {'.'.join(map(str, DOIT_VERSION))}")
         return 0
     if first in ("help", "--help", "-h"):
         return _help(words[1:], commands)
@@ -129,7 +129,3 @@ def _help(words: list[str], commands: PluginDict) -> int:
 def _alone(words: list[str]) -> None:
     if len(words) > 1:
         raise PipelineError(f"'{escape.name(words[1])}' is not expected after {escape.name(words[0])}")
-
-
-def _version() -> str:
-    return str(in_pyproject("project")["version"])

@@ -9,7 +9,7 @@ from typing import Any
 from doit.cmd_list import List as DoitList
 from doit.cmdparse import CmdParseError
 
-from pipeline.commands.command import JSON, Common, words
+from pipeline.commands.command import JSON, Common, variables
 from pipeline.documents.overrides import RECIPE_VARIABLES
 from stages.messages import escape
 
@@ -34,7 +34,7 @@ class List(Common, DoitList):  # type: ignore[misc]
         from pipeline.recipes.naming import recipes_named
 
         pos_args = check_named(pos_args)
-        given = [word.partition("=")[0] for word in words() if "=" in word]
+        given = list(variables())
         if given and not pos_args and "recipe" not in given:
             raise CmdParseError(f"doit list: {given[0]}= is about recipes: name them")
         named = [

@@ -10,7 +10,7 @@ from typing import Any
 
 import yaml
 
-from pipeline.commands.command import JSON, Command, words
+from pipeline.commands.command import JSON, Command, variables
 from pipeline.commands.new_project import base_recipe
 from pipeline.commands.reported import reported
 from pipeline.documents.document import DICTIONARY, parse_value
@@ -66,8 +66,7 @@ class New(Command):
         if len(named) != 2:
             missing = "a recipe of which name?" if named == [_RECIPE] else "one recipe at a time" if named else "what?"
             raise PipelineError(missing, hint=usage)
-        given = dict(word.split("=", 1) for word in words() if "=" in word)
-        path = new_recipe(named[1], here(), **given, **self.given)
+        path = new_recipe(named[1], here(), **variables(), **self.given)
         print(json.dumps({"recipe": named[1], "file": path}) if as_json else f"{path}\nnext: doit run {named[1]}")
         return 0
 

@@ -6,14 +6,14 @@ import json
 import math
 import re
 import shlex
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from pipeline.commands.command import JSON, Command, words
+from pipeline.commands.command import JSON, Command, variables
+from pipeline.commands.pyproject import in_pyproject
 from pipeline.commands.reported import reported
 from pipeline.documents.overrides import check_assignments, parse_overrides
 from pipeline.errors import PipelineError, RecipeError
@@ -63,8 +63,7 @@ class Init(Command):
     def _make(self, named: list[str], *, as_json: bool) -> int:
         if len(named) != 1:
             raise PipelineError("which folder? `doit init my_project`")
-        given = dict(word.split("=", 1) for word in words() if "=" in word)
-        written = new_project(Path(named[0]), **given)
+        written = new_project(Path(named[0]), **variables())
         if as_json:
             print(json.dumps({"folder": named[0], "files": written}))
             return 0
@@ -94,7 +93,7 @@ def new_project(folder: Path, *, model: str = "zoo:ds_cnn", target: str = "rv64-
     name = _recipe_name(root)
     values = _recipe_values(name, targets[target], entry) | {
         "packages": " ".join(sorted({*_PACKAGES, *(one for each in targets.values() for one in _packages(each))})),
-        "wheel": f"firmline-{_version()}-py3-none-any.whl",
+        "wheel": f"firmline-{in_pyproject('project')['version']}-py3-none-any.whl",
     }
     texts = {
         PROJECT_FILE: _filled("pipeline.yaml", values),
@@ -182,11 +181,6 @@ def _filled(name: str, values: Mapping[str, str]) -> str:
     """A file of files/, where `@name@` is a value: dollar signs and braces have other meanings in what is written."""
     text = (_FILES / name).read_text(encoding="utf-8")
     return re.sub("@([a-z]+)@", lambda found: values[found[1]], text)
-
-
-def _version() -> str:
-    declared = tomllib.loads((INSTALLATION / "pyproject.toml").read_text(encoding="utf-8"))
-    return str(declared["project"]["version"])
 
 
 def _write(root: Path, content: Mapping[str, bytes], shown: str) -> None:
