@@ -41,7 +41,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
     parser.addoption("--all", action="store_true", help="all that is tested, as once a week: several hours")
     parser.addoption(
-        "--fuzz", type=int, default=None, metavar="N", help="so many mutants of models, recipes and command lines"
+        "--fuzz", type=int, default=None, metavar="N", help="so many mutants of models and recipes"
     )
     parser.addoption("--fuzz-seed", type=int, default=1, metavar="S", help="which mutants; 1 where it is not given")
     parser.addoption("--fuzz-only", default="", metavar="KIND:INDEX", help="one mutant again, such as models:421")
@@ -145,7 +145,7 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
 
 @pytest.fixture
 def every(request: pytest.FixtureRequest) -> int:
-    """One case in so many of each class, one drawn network, file or command line in so many; 1 for all."""
+    """One case in so many of each class, one drawn network or file in so many; 1 for all."""
     named = request.config.getoption("--conformance-kernels")
     return 1 if named or request.config.getoption("--all") else SHARE
 

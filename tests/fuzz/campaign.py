@@ -19,7 +19,7 @@ from tests.fuzz.outcome import Outcome, message_class
 from tests.support import processes
 from tests.support.emitted import ROOT
 
-KINDS = ("models", "onnx", "recipes", "commands")
+KINDS = ("models", "onnx", "recipes")
 SECONDS = 60.0  # of CPU for one mutant with everything it starts, compilers too; a bound and no measure
 STILL = 300.0  # of wall time; who waits for ever uses no CPU
 BYTES = 3 << 30

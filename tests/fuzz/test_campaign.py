@@ -15,7 +15,6 @@ from stages.models.spec import options
 from stages.options.quantization import QuantizeOptions
 from tests.fuzz import campaign, disasters, mutate_model, mutate_recipe
 from tests.fuzz.model_seeds import OPERATORS
-from tests.fuzz.mutate_command import command_mutant
 from tests.fuzz.mutate_model import model_mutant
 from tests.fuzz.mutate_recipe import recipe_mutant
 from tests.fuzz.outcome import FAULTS, Outcome, message_faults
@@ -26,7 +25,7 @@ ONNX = [import_module("tests.fuzz.mutate_onnx")] if find_spec("onnx") else []  #
 PLACE = re.compile(r"operator \d+")
 
 
-@pytest.mark.parametrize("make", [model_mutant, recipe_mutant, command_mutant, *(one.onnx_mutant for one in ONNX)])
+@pytest.mark.parametrize("make", [model_mutant, recipe_mutant, *(one.onnx_mutant for one in ONNX)])
 def test_the_same_numbers_make_the_same_mutant(make) -> None:
     made = [make(1, index) for index in range(20)]
     assert made == [make(1, index) for index in range(20)]

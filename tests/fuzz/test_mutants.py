@@ -1,4 +1,4 @@
-"""Mutants of TFLite and ONNX files, recipes and command lines.
+"""Mutants of TFLite and ONNX files, and of recipes.
 
 Each runs exactly as LiteRT or ONNX Runtime says, or is refused in one to five lines.
 
@@ -17,14 +17,13 @@ from pathlib import Path
 import pytest
 
 from tests.fuzz import campaign
-from tests.fuzz.mutate_command import command_mutant
 from tests.fuzz.mutate_model import model_mutant
 from tests.fuzz.mutate_recipe import recipe_mutant
 from tests.fuzz.table import failures, summary
 
 _FEW, _ALL = 60, 300  # mutants of a run that asks for no number: without --all, and with it
 # Of a hundred mutants.
-_SHARES = {"models": 50, "onnx": 10, "recipes": 30, "commands": 10}
+_SHARES = {"models": 50, "onnx": 10, "recipes": 40}
 
 
 def _workers() -> int:
@@ -61,8 +60,6 @@ def test_mutants_run_exactly_or_are_refused(kind: str, request: pytest.FixtureRe
 
 def _kept(job: campaign.Job, folder: Path) -> str:
     """What the mutant is; a file is kept in `folder`."""
-    if job.kind == "commands":
-        return command_mutant(job.seed, job.index).made
     if job.kind in ("models", "onnx"):
         from tests.fuzz.mutate_onnx import onnx_mutant
 

@@ -21,10 +21,6 @@ from tests.fuzz.run_model import Bench, as_json, captured, run_model, run_onnx
 
 @cache
 def _runner(kind: str, folder: Path) -> Callable[[int, int], Outcome]:
-    if kind == "commands":
-        from tests.fuzz.run_command import CommandBench, run_command
-
-        return partial(run_command, CommandBench(folder / "commands"))
     if kind == "disasters":
         from tests.fuzz.disasters import cause
 

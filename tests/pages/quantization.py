@@ -1,24 +1,56 @@
-"""The figures of docs/quantization.md: the search of `digits_ptq`, the recipes in recipes/float, tests.float_models.
+"""The figures of docs/quantization.md: the search of `digits_ptq`, the recipes in recipes/float, published int8 files.
 
-The latter two say where their networks are; where these are not, their tables stay.
+The latter two need the networks of FIRMLINE_MODELS, or of ../shared/models; without them their tables stay.
 """
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from pipeline.api import run_recipe
 from pipeline.commands.search import Measured, search
+from pipeline.plugins.registry import default_registry
+from pipeline.recipes.loader import load_recipe
+from stages.models.spec import FileModel
+from stages.models.tflite_reader import read
+from stages.options.quantization import EvaluationData, QuantizeOptions
+from stages.ptq.compare import Comparison, compare
+from stages.ptq.constants import narrow_constants, with_float_constants
+from stages.ptq.data import evaluation, external_files
+from stages.ptq.quantizer import Quantized
+from stages.reference import Reference
 from stages.system.installation import INSTALLATION as ROOT
 from stages.system.pathname import located
-from tests.float_models import NETWORKS
-from tests.float_models import row as compared
 from tests.pages.tables import Row, rewritten
 
 PAGE = ROOT / "docs" / "quantization.md"
 SEARCHED, TARGET = "digits_ptq", "rv64-rvp"
+
+
+@dataclass(frozen=True)
+class Network:
+    """The name before `_ptq` of a recipe in recipes/float, and the published int8 file of the same network."""
+
+    name: str
+    published: str
+
+    @property
+    def recipe(self) -> str:
+        return f"float/{self.name}_ptq"
+
+    @property
+    def integers(self) -> str:
+        return f"${{FIRMLINE_MODELS:-../shared/models}}/mlperf_tiny/{self.published}.tflite"
+
+
+NETWORKS = (
+    Network("kws", "kws_ref_model"),
+    Network("vww", "vww_96_int8"),
+    Network("ic", "pretrainedResnet_quant"),
+    Network("ad", "ad01_int8"),
+)
 
 
 def of_search(found: Sequence[Measured]) -> Callable[[Row], Row]:
@@ -46,10 +78,44 @@ def of_recipe(row: Row) -> Row:
 
 
 def of_network(row: Row) -> Row:
-    """A row of tests.float_models, without its target."""
+    """The float file through calibration to firmware on TARGET, beside the int8 file that others published."""
     network = next(one for one in NETWORKS if one.name == row[0])
-    name, _, *figures = compared(network, TARGET, ROOT / "build")
-    return name, *(re.sub(r"(\d)%$", r"\1 %", cell) or "no classes" for cell in figures)
+    ours = run_recipe(network.recipe, {"target": TARGET}, build=ROOT / "build").report
+    file = {"file": network.integers}
+    recipe = {"schema": 1, "name": f"{network.name}_published", "extends": f"float/{network.name}_float", "model": file}
+    theirs = run_recipe(recipe, {"target": TARGET}, build=ROOT / "build").report
+    assert ours is not None and theirs is not None
+    found, other = ours["quantization"], published(network)
+    return (
+        *(network.name, f"{ours['verify']['mismatches']} of {ours['verify']['outputs_checked']:,}"),
+        *(f"{ours['instructions']['total']:,}", f"{theirs['instructions']['total']:,}"),
+        *_classes(network, found["accuracy"]["agree"], other.agree / other.samples),
+        *(f"{found['snr']:.1f} dB", f"{other.outputs.snr:.1f} dB"),
+    )
+
+
+def _classes(network: Network, *shares: float) -> list[str]:
+    """How often the class is that of the float network; an autoencoder has none."""
+    return ["no classes" if network.name == "ad" else f"{100 * share:.0f} %" for share in shares]
+
+
+def published(network: Network) -> Comparison:
+    """How far the published int8 file is from the float one on the recipe's inputs."""
+    recipe = load_recipe(network.recipe, root=ROOT, registry=default_registry()).recipe
+    assert isinstance(recipe.model, FileModel)
+    data = located(recipe.model.file, ROOT).read_bytes()
+    info = read(data)
+    if narrow_constants(info):
+        data = with_float_constants(data, info)
+    reference = Reference(data)
+    options = recipe.config("quantize")
+    assert isinstance(options, QuantizeOptions) and options.data is not None
+    judged = EvaluationData(files=options.data.files, encoding=options.data.encoding)
+    options = options.model_copy(update={"evaluate": judged})
+    samples = evaluation(options, external_files(options, ROOT), reference.info)
+    assert samples is not None
+    integers = located(network.integers, ROOT).read_bytes()
+    return compare(reference, Quantized(integers, read(integers), {}), samples, lambda number: None)
 
 
 def there() -> bool:

@@ -4,7 +4,6 @@ from collections.abc import Iterable
 from itertools import islice
 
 import pytest
-import yaml
 
 from stages.bench.drawn import described, drawn
 from stages.bench.judge import TOLERANCE, judge
@@ -21,18 +20,6 @@ from tests.support.emitted import target_named
 from tests.support.integer import integer_graph
 
 RV64 = target_named("rv64-rvp")
-
-
-def test_the_same_seed_draws_the_same_layers() -> None:
-    first = [*drawn(3, 300)]
-    assert [*drawn(3, 300)] == first != [*drawn(4, 300)]
-    kinds = {spec.op for spec in first}
-    assert {"conv2d", "depthwise_conv2d", "fully_connected", "max_pool2d", "mul", "mean", "transpose"} <= kinds
-    assert {"prelu", "batch_matmul", "lstm"} <= kinds
-    assert {spec.op for spec in first if spec.dtype == "int16"} >= {"conv2d", "depthwise_conv2d", "fully_connected"}
-    assert any(spec.groups > 1 for spec in first) and any(spec.depth_multiplier > 1 for spec in first)
-    assert any(spec.dilation != (1, 1) for spec in first) and any(spec.out_channels == 1 for spec in first)
-    assert any(spec.kernel == spec.shape[:2] != (1, 1) for spec in first if spec.op == "depthwise_conv2d")
 
 
 def networks(specs: Iterable[OpModel], target: Target) -> list[tuple[str, Graph, Setting]]:
@@ -55,8 +42,3 @@ def test_a_wrong_choice_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     (one,) = judge(networks([OpModel(op="conv2d", shape=(8, 8, 32), out_channels=32)], RV64), Counter(RV64, None, {}))
     assert one.behind > 1 and one.calls[0].startswith("generic.conv2d") and one.best_calls[0].startswith("rvp.")
     assert one.name == "op: conv2d, shape: [8, 8, 32], out_channels: 32"
-
-
-def test_a_drawn_layer_is_printed_as_a_recipe_takes_it() -> None:
-    for spec in drawn(7, 100):
-        assert OpModel.model_validate(yaml.safe_load(f"{{{described(spec)}}}")) == spec

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from stages.base import StageError
 from stages.compile.objects import ObjectCache
 
 FLAGS = ("gcc", "-O2")
@@ -92,17 +91,3 @@ def test_a_source_that_depends_on_the_model_is_not_shared(tmp_path: Path, line: 
     kernel = write_sources(src)
     kernel.write_text(f"{line}\n{kernel.read_text()}")
     assert [compiled(src, kernel, tmp_path / "build") for _ in range(2)] == [1, 1]
-
-
-def test_a_source_that_changes_while_it_is_compiled_is_not_kept(tmp_path: Path) -> None:
-    src = tmp_path / "src"
-    kernel = write_sources(src)
-    objects = ObjectCache(Folders(tmp_path / "store"), {}, (src / "kernels",), ((src, "src"),))
-
-    def compile_and_edit(file: Path) -> None:
-        file.write_bytes(b"old")
-        kernel.write_text("int gemm;\n")
-
-    with pytest.raises(StageError, match=r"gemm\.c has changed"):
-        objects.bring(kernel, FLAGS, (src,), tmp_path / "a.o", compile_and_edit)
-    assert not list((tmp_path / "store").glob("*"))

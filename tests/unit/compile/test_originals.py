@@ -47,9 +47,3 @@ def test_folders_of_others_are_named_in_full_and_firmlines_by_room(tmp_path: Pat
     assert with_originals(said, target) == f"{tmp_path}/acme_firmline/f.c:3:1: x"
     said = f"{tmp_path}/src/kernels/generic/add.c:3:1: x"
     assert with_originals(said, target).startswith("stages/kernels/generic/add.c:")
-
-
-def test_what_is_no_copy_stays(tmp_path: Path) -> None:
-    target = with_folder(tmp_path)
-    for said in ("/a/src/layers.c:3:1: x", "/a/kernels/acme/f.c:3:1: x", "/a/kernels/acme/gone.c: x"):
-        assert with_originals(said, target) == said

@@ -20,8 +20,6 @@ from tests.support.emitted import run_emitted, target_named
 from tests.support.kernels.mini import mini_graph, mini_reference
 from tests.support.mini_emit import emit_mini
 
-STRICT = ("-std=c11", "-Wall", "-Wextra", "-Werror", "-Wpedantic", "-fsanitize=address,undefined", "-g")
-
 
 def target_with(*, dtcm: int = 64, sram: int = 4096, flash: int = 128, qspi: int = 4096) -> Target:
     """The host with a memory map: the arena in dtcm and sram, weights in flash and qspi, in bytes beside the others."""
@@ -79,40 +77,6 @@ def test_what_is_reserved_is_taken_before_a_model_is_refused(tmp_path: Path) -> 
     assert blocks_of(described) == {"arena dtcm": 240, "weights flash": 104, "weights qspi": 52}
 
 
-HANDED_IN = """
-#include <stdio.h>
-#include <string.h>
-#include "model.h"
-static _Alignas(64) unsigned char fast[MODEL_ARENA_DTCM_BYTES], slow[MODEL_ARENA_SRAM_BYTES];
-int main(void)
-{
-    _Static_assert(MODEL_ARENA_BYTES == sizeof fast + sizeof slow, "the sum");
-    printf("%d %d %d %d\\n", model_init(NULL, sizeof fast, slow, sizeof slow), model_init(fast, sizeof fast, NULL, 0),
-           model_init(fast, sizeof fast - 1, slow, sizeof slow), model_init(fast, sizeof fast, slow, sizeof slow - 1));
-    memset(fast, 0x55, sizeof fast);
-    if (model_init(fast, sizeof fast, slow, sizeof slow) != 0)
-        return 1;
-    memset(model_input(0), 5, MODEL_INPUT0_BYTES);
-    model_run(NULL, NULL);
-    fwrite(model_output(0), 1, MODEL_OUTPUT0_BYTES, stdout);
-    return 0;
-}
-"""
-
-
-def test_each_arena_is_handed_in(tmp_path: Path) -> None:
-    described = emit_mini(tmp_path, target=target_with(), weights="c", arena="caller")
-    src = tmp_path / "emitted/src"
-    (tmp_path / "main.c").write_text(HANDED_IN)
-    files = [str(src / (file if isinstance(file, str) else file["path"])) for file in described["sources"]["c"]]
-    command = ["gcc", *STRICT, f"-I{src}", "main.c", *files, "-o", "program"]
-    built = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert built.returncode == 0, built.stderr
-    codes, _, data = subprocess.run([tmp_path / "program"], capture_output=True, check=True).stdout.partition(b"\n")
-    assert codes == b"-1 -1 -1 -1"
-    assert data == mini_reference(mini_graph(), np.full((8, 12), 5, np.int8))[-1].tobytes()
-
-
 @pytest.mark.parametrize("weights", ["c", "incbin"])
 def test_each_block_has_a_section_of_the_users(tmp_path: Path, weights: str) -> None:
     described = emit_mini(tmp_path, target=target_with(), weights=weights)
@@ -157,18 +121,6 @@ def test_rules_come_before_the_planner(tmp_path: Path) -> None:
         "memory rule 5 ({name: dense_7} -> dtcm) matches no layer",
     ]
     assert_exact(tmp_path / "emitted")
-
-
-def test_rule_that_asks_for_more_than_a_region_has(tmp_path: Path) -> None:
-    rules = (rule("sram", name="dense_1"), rule("dtcm", "tensors"))
-    with pytest.raises(StageError) as caught:
-        emit_mini(tmp_path, target=target_with(dtcm=-192), memory_rules=rules)
-    assert str(caught.value) == (
-        "memory rule 2: dtcm has 64 bytes for arena and weights, "
-        "rules put there 144 of the arena that are needed at once\n"
-        "the largest: x 96, dense_0 48"
-    )
-    assert caught.value.at == ("memory", "rules", 1, "region")
 
 
 @pytest.mark.parametrize(

@@ -59,9 +59,3 @@ def test_a_structure_is_that_of_a_header(found: Structure) -> None:
     assert tuple(SHORT.get(name, name) for name in found.fields) == tuple(
         SHORT.get(name, name) for name in flat(found.name)
     )
-
-
-def test_structures_within_are_taken_apart() -> None:
-    layer = import_module("stages.kernels.arm_dsp.windows")
-    fields = (*layer.LAYER.fields, *layer.WINDOWS.fields, *layer.WINDOWS.fields)
-    assert flat("arm_dsp_few") == tuple(SHORT.get(field, field) for field in fields)

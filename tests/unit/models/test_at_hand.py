@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from pathlib import Path
 
 import pytest
@@ -10,8 +9,7 @@ import pytest
 from stages.base import StageError
 from stages.models import zoo
 from stages.models.at_hand import model_at_hand, sound_model
-from stages.models.resolve import file_at_hand
-from stages.models.spec import FileModel, UrlModel, ZooModel
+from stages.models.spec import FileModel, ZooModel
 
 
 def test_a_file_that_is_not_sound(tmp_path: Path) -> None:
@@ -29,19 +27,6 @@ def test_a_file_that_is_not_sound(tmp_path: Path) -> None:
 def test_what_is_not_at_hand(tmp_path: Path) -> None:
     assert sound_model(FileModel(file="none.tflite"), tmp_path) is None
     assert sound_model(ZooModel(zoo="resnet_8"), tmp_path) is None
-
-
-def test_a_download_that_was_altered_comes_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("FIRMLINE_CACHE", str(tmp_path / "cache"))
-    data = zoo.build("resnet_8")
-    model = UrlModel(url="https://host.test/net.tflite", sha256=hashlib.sha256(data).hexdigest())
-    kept = file_at_hand(model, tmp_path)
-    assert kept is not None
-    kept.parent.mkdir(parents=True)
-    kept.write_bytes(data[:3000])
-    assert sound_model(model, tmp_path) is None
-    kept.write_bytes(data)
-    assert sound_model(model, tmp_path) is not None
 
 
 @pytest.mark.parametrize("data", [b"", b"<html>not found</html>", b"version https://git-lfs.github.com/spec/v1"])

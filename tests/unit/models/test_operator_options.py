@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from ai_edge_litert import schema_py_generated as schema
 
-from stages.base import StageError
 from stages.models.builder import ModelBuilder
 from stages.models.operator_options import tables
 from stages.models.tflite_reader import read
@@ -58,24 +57,3 @@ def test_fields_that_are_left_out_have_the_values_of_the_schema(table: str) -> N
         expected = getattr(plain, schema_name(name))
         assert value == (() if expected is None else expected), name
     assert set(tables()[table].defaults) == set(operator.options.fields)
-
-
-def test_without_a_table_there_are_no_options_and_another_table_keeps_its_name() -> None:
-    b = ModelBuilder()
-    x = b.input("x", (1, 4), "float32")
-    y = b.tensor("y", (1, 4), "float32")
-    b.operator("TANH", [x], [y])
-    z = b.tensor("z", (1, 4), "float32")
-    b.operator("RELU", [y], [z], "LSTMOptions")
-    b.output(z)
-    tanh, relu = read(b.build()).operators
-    assert tanh.options is None
-    assert relu.options is not None and relu.options.table == "LSTMOptions" and not relu.options.fields
-
-
-def test_a_list_that_ends_beyond_the_file_is_refused() -> None:
-    data = one_operator("ReshapeOptions", {"newShape": np.array([7777, 2], np.int32)})
-    at = data.index(np.array([2, 7777], "<i4").tobytes())
-    damaged = data[:at] + np.array([1 << 30], "<u4").tobytes() + data[at + 4 :]
-    with pytest.raises(StageError, match=r"a list in the options of operator 0 \(RELU\) ends beyond the file"):
-        read(damaged)

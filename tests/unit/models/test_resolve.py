@@ -8,13 +8,10 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import pytest
-from pydantic import ValidationError
 
 from stages.base import StageError
 from stages.models.resolve import LARGEST_FILE, check_size, external_file, resolve
-from stages.models.spec import FileModel, OpModel, UrlModel, ZooModel
-from stages.models.tflite_reader import read
-from stages.system.installation import default_cache
+from stages.models.spec import FileModel, UrlModel, ZooModel
 
 CONTENT = b"a model"
 DIGEST = hashlib.sha256(CONTENT).hexdigest()
@@ -104,27 +101,6 @@ def test_no_network_and_server_errors(tmp_path: Path) -> None:
         resolve(UrlModel(url=url, sha256=DIGEST), cache_dir=tmp_path)
     with pytest.raises(StageError, match="only http"):
         resolve(UrlModel(url="ftp://host/x", sha256=DIGEST), cache_dir=tmp_path)
-
-
-def test_unwritable_cache_does_not_matter(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    with server() as (url, _):
-        assert resolve(UrlModel(url=url, sha256=DIGEST), cache_dir=tmp_path / "file") == CONTENT
-
-
-def test_zoo_and_operator() -> None:
-    assert read(resolve(ZooModel(zoo="autoencoder", dtype="uint8"))).operators[0].op == "FULLY_CONNECTED"
-    assert read(resolve(OpModel(op="tanh", shape=(4,)))).operators[0].op == "TANH"
-    with pytest.raises(ValidationError, match="unknown zoo model"):
-        ZooModel(zoo="lenet")
-
-
-def test_cache_folder_follows_the_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("FIRMLINE_CACHE", str(tmp_path / "mine"))
-    assert default_cache() == tmp_path / "mine"
-    monkeypatch.delenv("FIRMLINE_CACHE")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert default_cache() == tmp_path / "firmline"
 
 
 def test_file_that_is_larger_than_any_model_is_refused_unread(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 from stages.accelerators.tiles import Span, Tile
 from stages.graph import Conv2D, Graph, Layer, LayerView, Tensor
 from stages.offload.program import Transfer
-from stages.offload.windows import gather, padding_block, ways_to_gather, window_bytes
+from stages.offload.windows import padding_block, ways_to_gather, window_bytes
 from tests.support.offloading import Memory, apart
 
 ACT = {"output_zero_point": 3, "act_min": -128, "act_max": 127}
@@ -75,17 +75,3 @@ def gathered(view: LayerView, image: np.ndarray, way: tuple[Transfer, ...], size
         memory.bytes["windows"][to] = memory.bytes[one.source.role][source]
         written[to] += 1
     return memory.bytes["windows"], written
-
-
-def test_the_cheapest_way_is_taken() -> None:
-    """With a fixed cost of transfers few of them; where bytes alone count none is written twice."""
-    view = convolution((32, 32), 3, (3, 3), 1, 1)
-    tile = Tile(Span(0, 32), Span(0, 4))
-    few = gather(view, tile, "windows", lambda one: 1000 + one.runs * one.bytes)
-    assert sum(one.times for one in few) < 20
-    small = gather(view, tile, "windows", lambda one: one.runs * one.bytes)
-    assert (
-        sum(one.times * one.runs * one.bytes for one in small)
-        == 32 * 32 * 27
-        < sum(one.times * one.runs * one.bytes for one in few)
-    )

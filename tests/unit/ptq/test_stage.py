@@ -141,17 +141,6 @@ def test_names_that_repeat_or_look_like_patterns(data: Path) -> None:
     assert info.tensors[info.inputs[0]].name == "x;.*"
 
 
-def test_encoded_data_are_the_numbers_that_they_stand_for(data: Path) -> None:
-    stored = np.random.default_rng(2).integers(-128, 128, (5, 8, 8, 3), dtype=np.int8)
-    np.save(data / "coded.npy", stored)
-    np.save(data / "images.npy", ((stored.astype(np.float64) + 100) * 0.02).astype(np.float32))
-    encoding = {"dtype": "int8", "scale": 0.02, "zero_point": -100}
-    coded = run_ptq(data, small_network(), {"data": {"files": ["coded.npy"], "encoding": encoding}})
-    first = (coded / "model.tflite").read_bytes()
-    plain = run_ptq(data, small_network(), {"data": {"files": ["images.npy"]}})
-    assert (plain / "model.tflite").read_bytes() == first
-
-
 def test_samples_are_spread_over_all_files(data: Path) -> None:
     """The third of six images is the only bright one."""
     bright = images()
@@ -307,14 +296,6 @@ def test_data_that_do_not_fit(data: Path, config: dict[str, Any], said: str, at:
     assert str(caught.value).startswith(said)
     assert caught.value.at == ("stages", "quantize", *at)
     assert len(str(caught.value).splitlines()) <= 5
-
-
-def test_labels_are_named_as_the_recipe_has_them(data: Path) -> None:
-    (data / "all").mkdir()
-    np.save(data / "all/labels.npy", np.zeros(3, np.int32))
-    with pytest.raises(StageError, match=r"^all/labels\.npy: ") as caught:
-        quantized(data, evaluate={"files": ["images.npy"], "labels": "all/labels.npy"})
-    assert caught.value.at == ("stages", "quantize", "evaluate", "labels")
 
 
 def test_a_file_that_is_quantized_in_part_is_refused(data: Path) -> None:

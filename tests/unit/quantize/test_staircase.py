@@ -10,6 +10,11 @@ from stages.quantize.arithmetic import quantize_multiplier
 from stages.quantize.staircase import exact, scaled
 
 
+def test_results_are_products_in_float32_with_halves_to_even() -> None:
+    sums = np.array([1, 3, 5, -1, -3, 2**24 + 1])
+    assert scaled(sums, np.float32(0.5)).tolist() == [0, 2, 2, 0, -2, 2**23]
+
+
 def results(sums: np.ndarray, multipliers: np.ndarray, shift: int, rounding: str) -> np.ndarray:
     """What each multiplier makes of each sum, [multipliers, sums]."""
     return np.array([multiply_by_quantized_multiplier(sums, int(each), shift, rounding) for each in multipliers])
@@ -65,6 +70,19 @@ def test_shifts_to_the_right_by_up_to_22(scale: float, shift: int, most: int, ex
         sums = np.unique(np.linspace(-most, most, 20_001).astype(np.int64))
         ours = multiply_by_quantized_multiplier(sums, multiplier, shift, rounding)
         assert np.array_equal(ours, scaled(sums, np.float32(scale)))
+
+
+def test_most_scales_of_networks_have_an_exact_multiplier() -> None:
+    random = np.random.default_rng(0)
+    scales = random.uniform(2.0**-11, 2.0**-6, 32).astype(np.float32)
+    fixed = [quantize_multiplier(float(scale)) for scale in scales]
+    ends = np.array([[-60_000], [60_000]])
+    found = [exact(scales[at : at + 1], ends, fixed[at : at + 1], -128, 127) for at in range(32)]
+    assert sum(each is not None for each in found) >= 28
+    # Of several channels each gets its own, all with one rounding.
+    same = [at for at, each in enumerate(found) if each is not None and each[0] == "double"]
+    together = exact(scales[same], np.repeat(ends, len(same), 1), [fixed[at] for at in same], -128, 127)
+    assert together == ("double", [found[at][1][0] for at in same])
 
 
 def test_there_is_none_for_halves_that_go_to_even() -> None:

@@ -10,8 +10,6 @@ from pipeline.errors import RecipeError
 from pipeline.plugins.discovery import outside
 from pipeline.project import Project
 from pipeline.recipes.targets import load_targets
-from stages.accelerators.registry import accelerator_class
-from stages.base import StageError
 from stages.targets.attached import Dma
 from stages.targets.places import accelerator_code, device_code
 from tests.support.plugged import write
@@ -49,10 +47,6 @@ def test_a_target_has_the_accelerator_of_its_board(tmp_path: Path) -> None:
     assert engine.dma == Dma(base=0x204000, bytes_per_cycle=8, fixed_cycles=10, run_cycles=2, queue=4)
     assert target.modules["accelerators/toy"].endswith(".accelerators.toy")
     assert [room.region for room in target.rooms["arena"]] == ["l1", "ram"]
-
-
-def test_what_a_transfer_takes() -> None:
-    assert Dma(base=0, bytes_per_cycle=8, fixed_cycles=10, run_cycles=2).cycles(3, 17) == 10 + 3 * 2 + 3
 
 
 @pytest.mark.parametrize(
@@ -121,10 +115,3 @@ def test_a_plug_ins_device_is_code_of_the_simulator_alone(tmp_path: Path) -> Non
     target = load_targets(Project(folder))["with-toy"]
     assert sorted(accelerator_code(target)) == ["accelerators/toy/__init__.py", "accelerators/toy/toy.c"]
     assert sorted(device_code(target)) == ["accelerators/toy/toy.cc"]
-
-
-def test_an_accelerator_that_nobody_has() -> None:
-    with pytest.raises(StageError) as caught:
-        accelerator_class("acm", {"accelerators/acme": "acme", "kernels/acmx": "acmx"})
-    assert "did you mean 'acme'?" in str(caught.value) and "acmx" not in str(caught.value.hint)
-    assert "Known: acme, ne16" in str(caught.value.hint)

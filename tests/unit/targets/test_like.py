@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -10,7 +9,6 @@ import pytest
 from pipeline.errors import RecipeError
 from pipeline.project import Project
 from pipeline.recipes.targets import load_targets
-from stages.targets.like import MOST_LIKE
 
 TARGETS = """\
 schema: 1
@@ -77,15 +75,3 @@ def test_mistakes_are_shown_where_they_are(tmp_path: Path, old: str, new: str, t
     with pytest.raises(RecipeError) as caught:
         load_targets(Project(tmp_path))
     assert told in str(caught.value)
-
-
-def test_the_chain_is_bounded(tmp_path: Path) -> None:
-    """A project of 1,500 cores in a chain is refused at once, and one of as many as are allowed works."""
-    for count in (MOST_LIKE, 1500):
-        names = ["cortex-m4", *(f"c{number}" for number in range(count))]
-        cores = "".join(f"  {name}: {{like: {other}}}\n" for other, name in pairwise(names))
-        (tmp_path / "pipeline.yaml").write_text(f"schema: 1\ncores:\n{cores}")
-        if count == MOST_LIKE:
-            assert load_targets(Project(tmp_path))[names[-1]].family == "cortex_m"
-    with pytest.raises(RecipeError, match=r"cores\.c16\.like: more than 16 cores are like one another"):
-        load_targets(Project(tmp_path))

@@ -76,14 +76,6 @@ def test_convolution_with_bias_and_relu(tmp_path: Path, size: int, channels: int
     assert code.count("float *restrict") - code.count("const float *restrict") == 2
 
 
-def test_softmax(tmp_path: Path) -> None:
-    from tvm import relax
-
-    x = RNG.normal(size=(1, 10)).astype(np.float32)
-    (y,) = run(tmp_path, relax_module((1, 10), lambda emit_, v: emit_(relax.op.nn.softmax(v))), x, ((1, 10), "float32"))
-    np.testing.assert_allclose(y, np.exp(x) / np.exp(x).sum(), rtol=1e-6)
-
-
 def test_an_operator_that_becomes_several_functions(tmp_path: Path) -> None:
     from tvm import relax
 

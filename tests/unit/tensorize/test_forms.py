@@ -142,11 +142,6 @@ def test_the_cheaper_form_is_taken(pad: int, conv: int, folded: bool) -> None:
     assert kinds == (["conv2d"] if folded else ["pad", "conv2d"])
 
 
-def test_a_form_that_nothing_can_compute_is_not_taken() -> None:
-    graph = integer_graph(padded_convolution())
-    assert cheapest_forms(graph, lambda _graph, _layer: float("inf"), lambda _graph, _layer: False) is graph
-
-
 @pytest.mark.parametrize(("options", "kinds"), [({}, ["conv2d"]), ({"op": "pad"}, ["pad", "conv2d"])])
 def test_what_a_rule_of_the_recipe_names_stays(tmp_path: Path, options: dict[str, str], kinds: list[str]) -> None:
     (tmp_path / "m.tflite").write_bytes(padded_convolution())

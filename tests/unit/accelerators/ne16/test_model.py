@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from stages.accelerators.ne16.job import Job, Mode, Padding, Refused, split
-from stages.accelerators.ne16.packing import pack, packed_bytes
+from stages.accelerators.ne16.packing import pack
 from stages.accelerators.ne16.words import words
 from stages.arithmetic.fixed_point import multiply_by_quantized_multiplier
 from tests.support.ne16_jobs import LaidOut, laid_out
@@ -94,17 +94,6 @@ def test_the_extension_rounds_and_adds_as_tflite(mode: Mode, seed: int) -> None:
         values = np.clip(values + add.output_zero_point, add.minimum, add.maximum)
     assert values.size < 64 or len(np.unique(values)) > 8, "the draw saturates"
     assert np.array_equal(computed(drawn), values)
-
-
-def test_weights_are_planes_of_sixteen_channels() -> None:
-    weights = np.zeros((2, 3, 3, 20), int)
-    weights[1, 0, 2, 17] = 5  # second output, tap 2, channel 1 of the second 16; bits 0 and 2
-    packed = pack(weights, "conv3x3", 3, 0)
-    assert len(packed) == packed_bytes("conv3x3", 20, 2, 3) == 2 * 2 * 3 * 18
-    plane = (1 * 2 + 1) * 3 * 18
-    assert {i: b for i, b in enumerate(packed) if b} == {plane + 2 * 2: 2, plane + 2 * 18 + 2 * 2: 2}
-    assert len(pack(np.ones((3, 3, 17), int), "depthwise3x3", 2, -2)) == packed_bytes("depthwise3x3", 17, 17, 2)
-    assert len(pack(np.ones((5, 1, 1, 17), int), "conv1x1", 8, -128)) == packed_bytes("conv1x1", 17, 5, 8)
 
 
 @pytest.mark.parametrize(

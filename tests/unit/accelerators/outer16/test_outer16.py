@@ -203,21 +203,6 @@ def test_drawn_layers_in_tiles_are_exact_and_take_what_the_closed_form_says() ->
         assert np.array_equal(np.frombuffer(after, np.uint8)[run.untouched], before[run.untouched])
 
 
-def test_the_closed_form() -> None:
-    """100 pixels are 7 strips; 36 channels out 3 blocks, 20 in 2: 18 products of 16 cycles for each of a strip."""
-    view, _ = drawn(0)
-    fields = {"kernel": (3, 3), "padding": (1, 1, 1, 1), "stride": (1, 1), "dilation": (1, 1)}
-    op = view.op.model_copy(update={**fields, "in_channels": 20, "out_channels": 36})
-    tensors = {
-        "x": view.tensors["x"].model_copy(update={"shape": (1, 10, 10, 20)}),
-        "y": view.tensors["y"].model_copy(update={"shape": (1, 10, 10, 36)}),
-    }
-    layer = LayerView(view.layer.model_copy(update={"op": op}), tensors, view.arrays)
-    (tile,) = tiles(layer, 10, 36)
-    assert ENGINE.cycles(layer, tile) == 20 + 3 * (12 + 7 * (18 * 16 + 16))
-    assert ENGINE.constant_bytes(layer, tile.channels) == 3 * (192 + 18 * 256)
-
-
 def one() -> Run:
     view, x = drawn(0)
     return laid_out(view, x, tiles(view, 2, 16)[0])

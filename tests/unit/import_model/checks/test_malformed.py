@@ -53,6 +53,23 @@ def strided(**fields: int) -> bytes:
     return indexed("STRIDED_SLICE", shape, ([0] * 4, [4] * 4, [1] * 4), "StridedSliceOptions", fields)
 
 
+ADD = binary("ADD", "AddOptions")
+TANH = unary("TANH")
+LEAKY_RELU = unary("LEAKY_RELU", "LeakyReluOptions")
+SOFTMAX = unary("SOFTMAX", "SoftmaxOptions")
+SQUEEZE = indexed("SQUEEZE", (4, 4, 4), (), "SqueezeOptions")
+MEAN = indexed("MEAN", (1, 4), ([1, 2],), "ReducerOptions")
+TRANSPOSE = indexed("TRANSPOSE", (1, 4, 4, 4), ([0, 2, 1, 3],))
+RESHAPE = indexed("RESHAPE", (4, 16), ([4, 16],))
+PAD = indexed("PAD", (1, 4, 4, 4), ([[0, 0]] * 4,))
+SLICE = indexed("SLICE", (1, 2, 4, 4), ([0] * 4, [1, 2, 4, 4]))
+SPLIT = indexed("SPLIT", (1, 4, 4, 4), (3,), "SplitOptions", {"numSplits": 1})
+SPLIT_V = indexed("SPLIT_V", (1, 4, 4, 4), ([4], 3), "SplitVOptions", {"numSplits": 1})
+SPACE_TO_DEPTH = indexed("SPACE_TO_DEPTH", (1, 2, 2, 16), (), "SpaceToDepthOptions", {"blockSize": 2})
+RELU = unary("RELU")
+DEQUANTIZED = dequantized()
+TANH_OF_INT8 = unary("TANH", dtype="int8")
+
 COUNTS: list[tuple[bytes, Alteration, str]] = [
     (conv(), indices("inputs", []), "operator 0 (CONV_2D) has 0 inputs; it takes 3\n  nothing -> 'y'"),
     (conv(), indices("inputs", [0]), "operator 0 (CONV_2D) has 1 input; it takes 3\n  'x' -> 'y'"),
@@ -62,8 +79,8 @@ COUNTS: list[tuple[bytes, Alteration, str]] = [
     (dense(), indices("inputs", [0]), "(FULLY_CONNECTED) has 1 input; it takes 2 to 3"),
     (dense(), indices("inputs", [0, 1, 2, 2]), "has 4 inputs; it takes 2 to 3"),
     (conv(), indices("outputs", []), "nothing computes the output tensor 3 'y'"),
-    (binary("ADD", "AddOptions"), indices("inputs", [0, 1, 0]), "(ADD) has 3 inputs; it takes 2"),
-    (unary("TANH"), indices("inputs", [0, 0]), "(TANH) has 2 inputs; it takes 1"),
+    (ADD, indices("inputs", [0, 1, 0]), "(ADD) has 3 inputs; it takes 2"),
+    (TANH, indices("inputs", [0, 0]), "(TANH) has 2 inputs; it takes 1"),
     (pool(), indices("inputs", []), "(AVERAGE_POOL_2D) has 0 inputs; it takes 1"),
     (joined(), indices("inputs", []), "(CONCATENATION) has 0 inputs; it takes 1 or more"),
     (strided(), indices("inputs", [0, 1, 2]), "(STRIDED_SLICE) has 3 inputs; it takes 4"),
@@ -72,21 +89,17 @@ OPTIONS: list[tuple[bytes, Alteration, str]] = [
     (conv(), no_options, "operator 0 (CONV_2D) has no options; it needs Conv2DOptions"),
     (conv(), other_options("Pool2DOptions"), "has Pool2DOptions as its options, where Conv2DOptions belong"),
     (pool(), other_options("Conv2DOptions"), "has Conv2DOptions as its options, where Pool2DOptions belong"),
-    (binary("ADD", "AddOptions"), other_options("MulOptions"), "has MulOptions as its options, where AddOptions"),
-    (binary("ADD", "AddOptions"), option("fusedActivationFunction", 77), "has the fused activation 77, which is none"),
-    (binary("ADD", "AddOptions"), option("fusedActivationFunction", -1), "has the fused activation -1, which is none"),
+    (ADD, other_options("MulOptions"), "has MulOptions as its options, where AddOptions"),
+    (ADD, option("fusedActivationFunction", 77), "has the fused activation 77, which is none"),
+    (ADD, option("fusedActivationFunction", -1), "has the fused activation -1, which is none"),
     (conv(), option("fusedActivationFunction", 4), "has the fused activation TANH"),
     (joined(), option("fusedActivationFunction", 1), "(CONCATENATION) has the fused activation RELU"),
     (conv(), option("padding", 2), "has the padding 2; known are 0 (SAME) and 1 (VALID)"),
-    (unary("LEAKY_RELU", "LeakyReluOptions"), option("alpha", INFINITE), "has alpha inf; it must be a finite number"),
-    (unary("LEAKY_RELU", "LeakyReluOptions"), option("alpha", NAN), "has alpha nan; it must be a finite number"),
-    (unary("SOFTMAX", "SoftmaxOptions"), option("beta", -INFINITE), "has beta -inf; it must be a finite number"),
-    (unary("SOFTMAX", "SoftmaxOptions"), option("beta", -1.0), "has beta -1; it must not be negative"),
-    (
-        indexed("SQUEEZE", (4, 4, 4), (), "SqueezeOptions"),
-        option("squeezeDims", [0] * 9),
-        "has 9 numbers in squeeze_dims; 8 are the most",
-    ),
+    (LEAKY_RELU, option("alpha", INFINITE), "has alpha inf; it must be a finite number"),
+    (LEAKY_RELU, option("alpha", NAN), "has alpha nan; it must be a finite number"),
+    (SOFTMAX, option("beta", -INFINITE), "has beta -inf; it must be a finite number"),
+    (SOFTMAX, option("beta", -1.0), "has beta -1; it must not be negative"),
+    (SQUEEZE, option("squeezeDims", [0] * 9), "has 9 numbers in squeeze_dims; 8 are the most"),
     (dense(), option("weightsFormat", 1), "has its weights 'w' in the shuffled format 1"),
 ]
 WINDOWS: list[tuple[bytes, Alteration, str]] = [
@@ -118,125 +131,45 @@ WINDOWS: list[tuple[bytes, Alteration, str]] = [
     (dense(), tensor("y", shape=(5, 2)), "gives int8[2, 5], but the file declares int8[5, 2] in 'y'"),
 ]
 SHAPES: list[tuple[bytes, Alteration, str]] = [
-    (binary("ADD", "AddOptions"), tensor("z", shape=(2,)), "cannot broadcast 'x' [1, 4, 4, 3] and 'z' [2]"),
+    (ADD, tensor("z", shape=(2,)), "cannot broadcast 'x' [1, 4, 4, 3] and 'z' [2]"),
     (
         binary("MUL", "MulOptions"),
         tensor("y", shape=(4, 4, 3)),
         "gives int8[1, 4, 4, 3], but the file declares int8[4, 4, 3]",
     ),
-    (
-        unary("TANH"),
-        tensor("y", shape=(1, 4, 4, 4)),
-        "gives float32[1, 4, 4, 3], but the file declares float32[1, 4, 4, 4]",
-    ),
-    (
-        indexed("MEAN", (1, 4), ([1, 2],), "ReducerOptions"),
-        constant("n0", [1, 7]),
-        "has the axis 7, where the input is [1, 4, 4, 4]",
-    ),
-    (
-        indexed("MEAN", (1, 4), ([1, 2],), "ReducerOptions"),
-        constant("n0", [1, -3]),
-        "has the axes [1, -3]: one of them twice",
-    ),
-    (
-        indexed("MEAN", (1, 4), ([1, 2],), "ReducerOptions"),
-        computed("n0"),
-        "takes the axes from 'n0', a computed tensor",
-    ),
-    (
-        indexed("MEAN", (1, 4), ([1, 2],), "ReducerOptions"),
-        tensor("n0", type="FLOAT32"),
-        "takes the axes from 'n0', which is float32 and not int32 or int64",
-    ),
-    (
-        indexed("TRANSPOSE", (1, 4, 4, 4), ([0, 2, 1, 3],)),
-        constant("n0", [0, 1, 1, 3]),
-        "has the axes [0, 1, 1, 3]: one of them twice",
-    ),
-    (
-        indexed("TRANSPOSE", (1, 4, 4, 4), ([0, 2, 1, 3],)),
-        constant("n0", [0, 1, 2]),
-        "has the order of the axes [0, 1, 2]: 3 numbers where 4 are needed",
-    ),
-    (
-        indexed("RESHAPE", (4, 16), ([4, 16],)),
-        constant("n0", [4, 17]),
-        "cannot give 'x' [1, 4, 4, 4], 64 elements, the shape [4, 17]",
-    ),
-    (indexed("RESHAPE", (4, 16), ([4, 16],)), constant("n0", [-1, -1]), "has the shape [-1, -1]; one size may be -1"),
-    (
-        indexed("RESHAPE", (4, 16), ([4, 16],)),
-        constant("n0", [2, 32]),
-        "gives float32[2, 32], but the file declares float32[4, 16] in 'y'",
-    ),
-    (unary("SOFTMAX", "SoftmaxOptions"), option("beta", -1.0), "has beta -1; it must not be negative"),
-    (
-        indexed("SQUEEZE", (4, 4, 4), (), "SqueezeOptions"),
-        option("squeezeDims", [1]),
-        "takes away axis 1 of 'x' [1, 4, 4, 4], whose size is not 1",
-    ),
+    (TANH, tensor("y", shape=(1, 4, 4, 4)), "gives float32[1, 4, 4, 3], but the file declares float32[1, 4, 4, 4]"),
+    (MEAN, constant("n0", [1, 7]), "has the axis 7, where the input is [1, 4, 4, 4]"),
+    (MEAN, constant("n0", [1, -3]), "has the axes [1, -3]: one of them twice"),
+    (MEAN, computed("n0"), "takes the axes from 'n0', a computed tensor"),
+    (MEAN, tensor("n0", type="FLOAT32"), "takes the axes from 'n0', which is float32 and not int32 or int64"),
+    (TRANSPOSE, constant("n0", [0, 1, 1, 3]), "has the axes [0, 1, 1, 3]: one of them twice"),
+    (TRANSPOSE, constant("n0", [0, 1, 2]), "has the order of the axes [0, 1, 2]: 3 numbers where 4 are needed"),
+    (RESHAPE, constant("n0", [4, 17]), "cannot give 'x' [1, 4, 4, 4], 64 elements, the shape [4, 17]"),
+    (RESHAPE, constant("n0", [-1, -1]), "has the shape [-1, -1]; one size may be -1"),
+    (RESHAPE, constant("n0", [2, 32]), "gives float32[2, 32], but the file declares float32[4, 16] in 'y'"),
+    (SOFTMAX, option("beta", -1.0), "has beta -1; it must not be negative"),
+    (SQUEEZE, option("squeezeDims", [1]), "takes away axis 1 of 'x' [1, 4, 4, 4], whose size is not 1"),
     (
         indexed("EXPAND_DIMS", (1, 1, 4, 4, 4), (0,)),
         constant("n0", 9),
         "has the axis 9, where the input is [1, 4, 4, 4]",
     ),
-    (
-        indexed("PAD", (1, 4, 4, 4), ([[0, 0]] * 4,)),
-        constant("n0", [[0, 0]] * 3),
-        "has padding of shape [3, 2], where 'x' has 4 axes",
-    ),
-    (
-        indexed("PAD", (1, 4, 4, 4), ([[0, 0]] * 4,)),
-        constant("n0", [[0, 0], [-1, 0], [0, 0], [0, 0]]),
-        "pads axis 1 of 'x' by -1 and 0",
-    ),
-    (
-        indexed("SLICE", (1, 2, 4, 4), ([0] * 4, [1, 2, 4, 4])),
-        constant("n0", [0, 3, 0, 0]),
-        "takes 2 from 3 on along axis 1 of 'x' [1, 4, 4, 4]",
-    ),
-    (
-        indexed("SLICE", (1, 2, 4, 4), ([0] * 4, [1, 2, 4, 4])),
-        constant("n1", [1, BIG, 4, 4]),
-        f"takes {BIG} from 0 on along axis 1",
-    ),
+    (PAD, constant("n0", [[0, 0]] * 3), "has padding of shape [3, 2], where 'x' has 4 axes"),
+    (PAD, constant("n0", [[0, 0], [-1, 0], [0, 0], [0, 0]]), "pads axis 1 of 'x' by -1 and 0"),
+    (SLICE, constant("n0", [0, 3, 0, 0]), "takes 2 from 3 on along axis 1 of 'x' [1, 4, 4, 4]"),
+    (SLICE, constant("n1", [1, BIG, 4, 4]), f"takes {BIG} from 0 on along axis 1"),
     (strided(), constant("n2", [1, 1, 0, 1]), "has the stride 0 along axis 2"),
     (strided(), constant("n0", [0, 4, 0, 0]), "takes nothing from 4 to 4 along axis 1"),
     (strided(shrinkAxisMask=2), constant("n0", [0, 4, 0, 0]), "takes element 4 along axis 1 of 'x' [1, 4, 4, 4]"),
     (strided(), option("ellipsisMask", 1), "has an ellipsis or a new axis in its masks"),
-    (
-        indexed("SPLIT", (1, 4, 4, 4), (3,), "SplitOptions", {"numSplits": 1}),
-        option("numSplits", -1),
-        "has 1 outputs, but is to cut into -1",
-    ),
-    (
-        indexed("SPLIT", (1, 4, 4, 4), (3,), "SplitOptions", {"numSplits": 1}),
-        constant("n0", 4),
-        "has the axis 4, where the input is [1, 4, 4, 4]",
-    ),
-    (
-        indexed("SPLIT_V", (1, 4, 4, 4), ([4], 3), "SplitVOptions", {"numSplits": 1}),
-        option("numSplits", 2),
-        "has 1 outputs, but is to cut into 2",
-    ),
-    (
-        indexed("SPLIT_V", (1, 4, 4, 4), ([4], 3), "SplitVOptions", {"numSplits": 1}),
-        constant("n0", [5]),
-        "cannot cut axis 3 of 'x' [1, 4, 4, 4] into [5]",
-    ),
+    (SPLIT, option("numSplits", -1), "has 1 outputs, but is to cut into -1"),
+    (SPLIT, constant("n0", 4), "has the axis 4, where the input is [1, 4, 4, 4]"),
+    (SPLIT_V, option("numSplits", 2), "has 1 outputs, but is to cut into 2"),
+    (SPLIT_V, constant("n0", [5]), "cannot cut axis 3 of 'x' [1, 4, 4, 4] into [5]"),
     (joined(), option("axis", 1), "cannot join 'x' [1, 4, 3] and 'z' [1, 4, 2] along axis 1"),
     (joined(), option("axis", BIG), f"has the axis {BIG}, where the input is [1, 4, 3]"),
-    (
-        indexed("SPACE_TO_DEPTH", (1, 2, 2, 16), (), "SpaceToDepthOptions", {"blockSize": 2}),
-        option("blockSize", 3),
-        "has blocks of 3x3 in an image of 4x4",
-    ),
-    (
-        indexed("SPACE_TO_DEPTH", (1, 2, 2, 16), (), "SpaceToDepthOptions", {"blockSize": 2}),
-        option("blockSize", 0),
-        "has blocks of 0x0",
-    ),
+    (SPACE_TO_DEPTH, option("blockSize", 3), "has blocks of 3x3 in an image of 4x4"),
+    (SPACE_TO_DEPTH, option("blockSize", 0), "has blocks of 0x0"),
     (
         indexed("DEPTH_TO_SPACE", (1, 8, 8, 1), (), "DepthToSpaceOptions", {"blockSize": 2}),
         option("blockSize", BIG),
@@ -252,11 +185,11 @@ SHAPES: list[tuple[bytes, Alteration, str]] = [
         option("halfPixelCenters", True),
         "has both align_corners and half_pixel_centers",
     ),
-    (unary("RELU"), tensor("x", shape=(1,) * 9), "has 9 axes in 'x'; 8 are the most"),
-    (unary("RELU"), tensor("x", shape=(1, 0, 4)), "has the dynamic shape [1, 0, 4] in 'x'"),
+    (RELU, tensor("x", shape=(1,) * 9), "has 9 axes in 'x'; 8 are the most"),
+    (RELU, tensor("x", shape=(1, 0, 4)), "has the dynamic shape [1, 0, 4] in 'x'"),
     (conv(), tensor("w", shape=(0, 3, 3, 4), type="STRING"), "has the shape [0, 3, 3, 4] in 'w', a constant without"),
     (conv(), tensor("w", shape=(4, 3, 3, 0), type="STRING"), "has the shape [4, 3, 3, 0] in 'w', a constant without"),
-    (unary("RELU"), tensor("x", shape=(BIG, BIG, BIG, 4)), "2 GB or more"),
+    (RELU, tensor("x", shape=(BIG, BIG, BIG, 4)), "2 GB or more"),
 ]
 CONSTANTS: list[tuple[bytes, Alteration, str]] = [
     (
@@ -278,27 +211,27 @@ TYPES: list[tuple[bytes, Alteration, str]] = [
         "has the type int16 in 'x'; known are int8, uint8, float32\n  'x' -> 'y'\nExport with int8",
     ),
     (unary("SIN"), tensor("x", type="FLOAT16"), "has the type float16 in 'x'; known are float32"),
-    (binary("ADD", "AddOptions"), tensor("z", type="UINT8"), "mixes int8 in 'x' and uint8 in 'z'"),
-    (unary("RELU"), tensor("y", type="INT8"), "mixes float32 in 'x' and int8 in 'y'"),
+    (ADD, tensor("z", type="UINT8"), "mixes int8 in 'x' and uint8 in 'z'"),
+    (RELU, tensor("y", type="INT8"), "mixes float32 in 'x' and int8 in 'y'"),
     (conv(), tensor("w", type="INT4"), "tensor 1 (w) of int4[8, 3, 3, 4] needs 144 bytes and has 288"),
-    (unary("RELU"), tensor("x", type="INT4"), "has the type int4 in 'x'; known are int8, uint8, float32"),
-    (dequantized(), tensor("x", type="INT2"), "reads int2 in 'x', which is computed; only constants may be int2"),
+    (RELU, tensor("x", type="INT4"), "has the type int4 in 'x'; known are int8, uint8, float32"),
+    (DEQUANTIZED, tensor("x", type="INT2"), "reads int2 in 'x', which is computed; only constants may be int2"),
     (conv(), tensor("w", type="UINT8"), "has int8 data and uint8 weights in 'w'"),
     (conv(), tensor("b", type="FLOAT32"), "has a bias of float32 in 'b'; with int8 data it is int32"),
     (conv(), computed("w"), "has weights 'w' that are computed; they must be a constant"),
     (conv(), computed("b"), "has a bias 'b' that is computed; it must be a constant"),
     (conv(), sparse("w"), "reads 'w', a sparse tensor: not supported"),
-    (dequantized(), tensor("x", type="INT16", quantization=None), "tensor 0 'x' is int16 but has no quantization"),
-    (dequantized(), tensor("y", type="INT8"), "makes int8 in 'y' of int8 in 'x'"),
-    (dequantized(), tensor("x", type="FLOAT16"), "reads float16 in 'x', which is computed"),
-    (unary("RELU"), tensor("x", isVariable=True), "takes 'x', a variable tensor, where it keeps nothing"),
+    (DEQUANTIZED, tensor("x", type="INT16", quantization=None), "tensor 0 'x' is int16 but has no quantization"),
+    (DEQUANTIZED, tensor("y", type="INT8"), "makes int8 in 'y' of int8 in 'x'"),
+    (DEQUANTIZED, tensor("x", type="FLOAT16"), "reads float16 in 'x', which is computed"),
+    (RELU, tensor("x", isVariable=True), "takes 'x', a variable tensor, where it keeps nothing"),
 ]
 QUANTIZATION: list[tuple[bytes, Alteration, str]] = [
-    (unary("TANH", dtype="int8"), tensor("x", scale=[NAN]), "tensor 0 (x) has the scale nan"),
-    (unary("TANH", dtype="int8"), tensor("x", scale=[INFINITE]), "tensor 0 (x) has the scale inf"),
-    (unary("TANH", dtype="int8"), tensor("x", scale=[-1.0]), "tensor 0 (x) has the scale -1"),
-    (unary("TANH", dtype="int8"), tensor("x", scale=[0.0]), "tensor 0 'x' is int8 but has a scale of 0"),
-    (unary("TANH", dtype="int8"), tensor("x", zeroPoint=[1, 2]), "tensor 0 (x) has 1 scales and 2 zero points"),
+    (TANH_OF_INT8, tensor("x", scale=[NAN]), "tensor 0 (x) has the scale nan"),
+    (TANH_OF_INT8, tensor("x", scale=[INFINITE]), "tensor 0 (x) has the scale inf"),
+    (TANH_OF_INT8, tensor("x", scale=[-1.0]), "tensor 0 (x) has the scale -1"),
+    (TANH_OF_INT8, tensor("x", scale=[0.0]), "tensor 0 'x' is int8 but has a scale of 0"),
+    (TANH_OF_INT8, tensor("x", zeroPoint=[1, 2]), "tensor 0 (x) has 1 scales and 2 zero points"),
     (
         conv(),
         tensor("w", scale=[3e38]),
@@ -310,11 +243,7 @@ QUANTIZATION: list[tuple[bytes, Alteration, str]] = [
     (conv(), tensor("b", quantization=None), "has a bias 'b' without a scale"),
     (conv(), tensor("w", scale=[0.1] * 3, axis=1), "has weights 'w' with scales along axis 1; it takes them along 0"),
     (conv(), tensor("x", scale=[0.1] * 4, axis=3), "has 4 scales in 'x'; it takes one for the whole tensor"),
-    (
-        binary("ADD", "AddOptions"),
-        tensor("z", scale=[0.1] * 3, axis=0),
-        "has 3 scales in 'z'; it takes one for the whole tensor",
-    ),
+    (ADD, tensor("z", scale=[0.1] * 3, axis=0), "has 3 scales in 'z'; it takes one for the whole tensor"),
     (
         pool(),
         tensor("y", scale=[0.75]),
