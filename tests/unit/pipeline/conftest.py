@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -92,15 +93,18 @@ class FakeProject:
         program.chmod(0o755)
 
 
+@cache
+def pipeline_yaml() -> str:
+    """A few of the real targets, since error messages list them all."""
+    real = yaml.safe_load((ROOT / "pipeline.yaml").read_text())
+    cores = {name: real["cores"][name] for name in TARGETS}
+    return yaml.safe_dump({"schema": 1, "cores": cores, "timings": real["timings"]}, sort_keys=False)
+
+
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeProject:
     made = FakeProject(tmp_path)
-    # A few of the real targets: error messages list them all.
-    real = yaml.safe_load((ROOT / "pipeline.yaml").read_text())
-    cores = {name: real["cores"][name] for name in TARGETS}
-    made.write(
-        "pipeline.yaml", yaml.safe_dump({"schema": 1, "cores": cores, "timings": real["timings"]}, sort_keys=False)
-    )
+    made.write("pipeline.yaml", pipeline_yaml())
     made.recipe(RECIPE)
     made.write("model.txt", "weights\n")
     for kind in made.registry.kinds:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib.util import spec_from_file_location
 from pathlib import Path
 from typing import Any
 
@@ -51,26 +50,3 @@ def test_other_rules_of_yaml_parse_again(parsed: Callable[[str, Any], bool], mon
     assert parsed("a: 0777", {"a": 777})
     monkeypatch.setattr(module, "_rules", lambda: "others")
     assert parsed("a: 0777", {"a": 511})
-
-
-def test_another_version_of_the_parser_is_another_rule(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def rules(version: str) -> str:
-        parser = tmp_path / version / "yaml" / "__init__.py"
-        parser.parent.mkdir(parents=True)
-        parser.write_text(f"__version__ = {version!r}")
-        monkeypatch.setattr(module, "find_spec", lambda name: spec_from_file_location(name, parser))
-        module._rules.cache_clear()
-        return module._rules()
-
-    try:
-        assert rules("6.0") != rules("6.0.1")
-    finally:
-        module._rules.cache_clear()
-
-
-def test_the_oldest_go(parsed: Callable[[str, Any], bool], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_MOST", 10)
-    for number in range(30):
-        parsed(str(number), number)
-    assert len(list((tmp_path / "documents").iterdir())) <= 12
-    assert not parsed("29", 29)

@@ -67,8 +67,3 @@ def test_in_a_matrix(project: FakeProject, axis: str, place: str) -> None:
     with project.workspace() as workspace:
         title = workspace.load("grid")[-1].title
     assert failed(project, title)[0] == f"recipes/grid.yaml:{place}: emit: 13 times is unlucky"
-
-
-def test_what_the_recipe_does_not_say_has_no_place(project: FakeProject) -> None:
-    project.write("model.txt", "broken\n")
-    assert failed(project) == ["import: model.txt is corrupt", "get another"]

@@ -35,29 +35,16 @@ def refused(tmp_path: Path, content: str | bytes) -> list[str]:
     [
         ("a: 1\na: 2", "r.yaml:2:1: key 'a' is given twice"),
         ("a:\n  null: 2", "r.yaml:2:3: the key null is read as null; write 'null' for text"),
-        ("~: 2", "r.yaml:1:1: the key ~ is read as null; write '~' for text"),
         ("true: 2", "r.yaml:1:1: the key true is read as true or false; write 'true' for text"),
-        ("on: 2", "r.yaml:1:1: the key on is read as true or false; write 'on' for text"),
         ("7: 2", "r.yaml:1:1: the key 7 is read as a number; write '7' for text"),
         ("a: {1.5: 2}", "r.yaml:1:5: the key 1.5 is read as a number; write '1.5' for text"),
         ("?\n: 2", "r.yaml:1:2: a key is missing before the colon"),
         ("? [a]\n: 2", "r.yaml:1:3: a key is text, not a list or a mapping"),
         ("a: " + "9" * 5000, f"r.yaml:1:4: the number {'9' * 53}...{'9' * 20} has more than 64 bits"),
         ("a: 9223372036854775808", "r.yaml:1:4: the number 9223372036854775808 has more than 64 bits"),
-        ("a: -0x8000000000000001", "r.yaml:1:4: the number -0x8000000000000001 has more than 64 bits"),
-        ("a: 0b" + "1" * 64, f"r.yaml:1:4: the number 0b{'1' * 64} has more than 64 bits"),
         ("a: 010", "r.yaml:1:4: a number that begins with 0 is ambiguous: write 10 or 8"),
-        ("a: -09", "r.yaml:1:4: a number that begins with 0 is ambiguous: write 9"),
-        ("a: 0" + "7" * 5000, f"r.yaml:1:4: a number that begins with 0 is ambiguous: write {'7' * 53}...{'7' * 20}"),
         ("a: !!python/name:os.system x", "r.yaml:1:4: the tag !!python/name:os.system means nothing in a recipe"),
-        ("a: !mine x", "r.yaml:1:4: the tag !mine means nothing in a recipe"),
-        ("a: !!set {x}", "r.yaml:1:4: the tag !!set means nothing in a recipe"),
-        ("a: !!binary aGk=", "r.yaml:1:4: the tag !!binary means nothing in a recipe"),
         ("a: !!int four", "r.yaml:1:4: 'four' is not a whole number, as !!int says: leave !!int out"),
-        ("a: !!bool 7", "r.yaml:1:4: '7' is not true or false, as !!bool says: leave !!bool out"),
-        ("a: !!float x", "r.yaml:1:4: 'x' is not a number, as !!float says: leave !!float out"),
-        ("a: !!float", "r.yaml:1:4: '' is not a number, as !!float says: leave !!float out"),
-        ("a: !!int 1:30", "r.yaml:1:4: '1:30' is not a whole number, as !!int says: leave !!int out"),
         ("a: !!float [1]", "r.yaml:1:4: !!float stands before a number, not before a list"),
         ("a: !!seq 7", "r.yaml:1:4: !!seq stands before a list, not before a single value"),
         ("a: [<<]", "r.yaml:1:5: << is a key that merges a mapping; as a text it stands in quotes"),
@@ -65,23 +52,15 @@ def refused(tmp_path: Path, content: str | bytes) -> list[str]:
         ("a: &x [*x]", "r.yaml:1:4: an anchor holds itself"),
         (_LAUGHS, "r.yaml:5:5: this is 111,111 values, with its aliases written out; 100,000 at most"),
         ("a: " + "[" * 100_000, f"r.yaml:1:{MOST_LEVELS + 3}: values are nested more than {MOST_LEVELS} deep"),
-        ("- " * 100_000 + "1", f"r.yaml:1:{2 * MOST_LEVELS + 1}: values are nested more than {MOST_LEVELS} deep"),
-        ("? " * 100_000, f"r.yaml:1:{2 * MOST_LEVELS + 1}: values are nested more than {MOST_LEVELS} deep"),
-        ("a: [", "r.yaml:1:1: YAML syntax: a value is missing"),
-        ("a: b\n\tc: 1", "r.yaml:2:1: YAML syntax: a tab does not indent"),
         ("a: 1\n---\nb: 1", "r.yaml:2:1: YAML syntax: a second document begins here; one is read"),
-        ("a: *nope", "r.yaml:1:4: YAML syntax: no anchor with this name stands before it"),
         (f"a: 1\n{'k' * 1100}: 2", "r.yaml:2:1101: YAML syntax: a key has more than 1,024 characters"),
-        ("a: {" + "k" * 1100 + ": 2}", "r.yaml:1:1105: YAML syntax: a key has more than 1,024 characters"),
         ("a: 1\nb\nc: 2", "r.yaml:2:1: YAML syntax: a key needs ': ' behind it"),
-        ("a: [1,\n", "r.yaml:1:1: YAML syntax: a value is missing"),
         ("a: [1\nb: 2", "r.yaml:2:2: YAML syntax: a comma or ] is missing here, in the list that begins at 1:4"),
         ("a: 'b\n", "r.yaml:1:4: YAML syntax: the text in quotes does not end"),
         ("%YAML 9.9\n---\na: 1", "r.yaml:1:1: YAML syntax: this version of YAML is unknown; 1.1 and 1.2 are known"),
         ("a: 1\nb: x\x1b[31m", "r.yaml:2:5: YAML syntax: control characters are not allowed"),
         (b"a: 1\nb: caf\xe9\n", "r.yaml:2:7: is not UTF-8 text: byte 0xe9; save the file as UTF-8"),
         ("a: 1".encode("utf-16"), "r.yaml: is UTF-16 text; save it as UTF-8"),
-        ("\ufeffa: 1".encode("utf-16-be"), "r.yaml: is UTF-16 text; save it as UTF-8"),
         (b"#" * (5 << 20), "r.yaml: has more than 4 MiB, which no recipe needs"),
     ],
 )
@@ -93,21 +72,13 @@ def test_refused_at_its_place(tmp_path: Path, text: str | bytes, first: str) -> 
     ("text", "place", "hint"),
     [
         ("a:\n\tb: 1", "2:1", "indent with spaces, not with a tab"),
-        ("\ta: 1", "1:1", "indent with spaces, not with a tab"),
         ("a: {b: */first/*}", "1:9", "a text that begins with * stands in quotes"),
-        ("a: *nope", "1:4", "a text that begins with * stands in quotes"),
         ("a: &x/y", "1:6", "a text that begins with & stands in quotes"),
-        ("a: @x", "1:4", "a text that begins with @ stands in quotes"),
-        ("a: [`x`]", "1:5", "a text that begins with ` stands in quotes"),
         ("a: %x", "1:4", "a text that begins with % stands in quotes"),
-        ("%x: 1", "1:3", "leave the line out; a text that begins with % stands in quotes"),
         ("%YAML 9.9\n---\na: 1", "1:1", "leave the line out; a text that begins with % stands in quotes"),
         ("a: !x", "1:4", "a text that begins with ! stands in quotes"),
-        ("a: {b}x", "1:7", "a text with brackets or braces stands in quotes"),
         ("a: {b: ${X}/c}", "1:9", "a text with brackets or braces stands in quotes"),
         ("a: [b", "1:4", "      |    ^"),
-        ("a: !!int x", "1:4", "      |    ^"),
-        ("a: &x [*x]", "1:4", "      |    ^"),
     ],
 )
 def test_what_helps(tmp_path: Path, text: str, place: str, hint: str) -> None:
@@ -126,20 +97,13 @@ def test_merges_that_multiply(tmp_path: Path) -> None:
     ("text", "value"),
     [
         ("2026-11-22", "2026-11-22"),
-        ("2001-13-45", "2001-13-45"),
         ("1:30", "1:30"),
-        ("1:30.5", "1:30.5"),
         ("1e-3", 0.001),
         ("1_000", 1000),
         ("0x1F", 31),
         ("-0x8000000000000000", -(1 << 63)),
-        ("0b11", 3),
-        ("0", 0),
         ("0.5", 0.5),
-        (".5", 0.5),
-        ("-1.", -1.0),
         ("yes", True),
-        ("=", "="),
         ("~", None),
         ("", None),
         ("'010'", "010"),
@@ -150,21 +114,6 @@ def test_merges_that_multiply(tmp_path: Path) -> None:
 def test_values(text: str, value: object) -> None:
     found = load(text)
     assert found == value and type(found) is type(value)
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("9" * 5000, "more than 64 bits"),
-        ("{null: 1}", "the key null"),
-        ("[" * 5000, "nested more than"),
-        ("!!python/name:os.system", "means nothing"),
-        ("010", "ambiguous"),
-    ],
-)
-def test_command_line_values_are_held_to_the_same(text: str, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        parse_value(text)
 
 
 def test_byte_order_mark_is_no_part_of_the_text(tmp_path: Path) -> None:

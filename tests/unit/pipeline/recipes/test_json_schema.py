@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from pipeline.plugins.registry import default_registry
@@ -48,17 +47,14 @@ def test_a_stage_may_be_left_out_or_be_another() -> None:
 
 def test_only_what_draft_7_knows() -> None:
     assert SCHEMA["$schema"] == DRAFT
-    words = set(_keywords(SCHEMA))
+    words = {key for key, _ in _pairs(SCHEMA)}
     assert not words & {"prefixItems", "$defs", "unevaluatedProperties", "dependentRequired", "minContains"}
+    references = [value for key, value in _pairs(SCHEMA) if key == "$ref"]
+    assert {one.removeprefix("#/definitions/") for one in references} <= {*SCHEMA["definitions"]}
     window = SCHEMA["definitions"]["EmitStage"]["properties"]["window"]
     assert window["items"] == [{"type": "integer"}, {"type": "integer"}]
     assert window["additionalItems"] is False
     assert (window["minItems"], window["maxItems"]) == (2, 2)
-
-
-def test_references_lead_somewhere() -> None:
-    for reference in (value for key, value in _pairs(SCHEMA) if key == "$ref"):
-        assert reference.removeprefix("#/definitions/") in SCHEMA["definitions"]
 
 
 def test_a_recipe_that_extends_may_be_partial() -> None:
@@ -79,16 +75,7 @@ def test_known_keys() -> None:
     assert known_keys(SCHEMA, ("nothing", "here")) == []
 
 
-def test_text_is_stable() -> None:
-    assert json.loads(schema_text(fake_registry())) == SCHEMA
-    assert schema_text(fake_registry()) == schema_text(fake_registry())
-
-
 def _pairs(node: Any) -> list[tuple[str, Any]]:
     if isinstance(node, dict):
         return [(key, value) for key, value in node.items()] + [p for child in node.values() for p in _pairs(child)]
     return [pair for child in node for pair in _pairs(child)] if isinstance(node, list) else []
-
-
-def _keywords(node: Any) -> list[str]:
-    return [key for key, _ in _pairs(node)]

@@ -38,11 +38,6 @@ def test_good_recipe(project: FakeProject) -> None:
     assert loaded.recipe.config("report") is None
 
 
-def test_recipe_is_frozen(project: FakeProject) -> None:
-    with pytest.raises(ValueError, match="frozen"):
-        load(project).recipe.name = "other"
-
-
 @pytest.mark.parametrize(("old", "name"), [("rv64-rvp", "target"), ("{file: model.txt}", "model")])
 def test_several_need_a_matrix(project: FakeProject, old: str, name: str) -> None:
     project.edit("recipes/demo.yaml", old, "[a, b]")
@@ -66,192 +61,102 @@ def test_a_key_that_is_one_elsewhere(project: FakeProject, old: str, new: str, g
     assert refused(project).splitlines()[0].endswith(f": unknown {guess}")
 
 
+TARGETS = "known targets: rv64-rvp, rv32-rvp, rv64-scalar, rv32-scalar, cortex-m4, host"
+
+
 @pytest.mark.parametrize(
-    ("old", "new", "message"),
+    ("old", "new", "message", "hint"),
     [
-        pytest.param(
+        (
             "target: rv64-rvp",
             "targit: rv64-rvp",
-            """\
-recipes/demo.yaml:3:1: unknown key 'targit'; did you mean 'target'?
-    3 | targit: rv64-rvp
-      | ^
-known keys: schema, name, extends, abstract, target, model, stages, memory, matrix""",
-            id="unknown key at the top",
+            "3:1: unknown key 'targit'; did you mean 'target'?",
+            "known keys: schema, name, extends, abstract, target, model, stages, memory, matrix",
         ),
-        pytest.param(
+        (
             "unroll: 4",
             "unrol: 4",
-            """\
-recipes/demo.yaml:6:10: unknown key 'unrol'; did you mean 'unroll'?
-    6 |   emit: {unrol: 4}
-      |          ^
-known keys: unroll, rules, window, after, use""",
-            id="unknown key in a stage",
+            "6:10: unknown key 'unrol'; did you mean 'unroll'?",
+            "known keys: unroll, rules, window, after, use",
         ),
-        pytest.param(
+        (
             "unroll: 4",
             "rules: [{name: a, layuot: NHWC}]",
-            """\
-recipes/demo.yaml:6:28: unknown key 'layuot'; did you mean 'layout'?
-    6 |   emit: {rules: [{name: a, layuot: NHWC}]}
-      |                            ^
-known keys: name, layout""",
-            id="unknown key in a list",
+            "6:28: unknown key 'layuot'; did you mean 'layout'?",
+            "known keys: name, layout",
         ),
-        pytest.param(
+        (
             "unroll: 4",
             "rules: [{name: a, layout: NHWX}]",
-            """\
-recipes/demo.yaml:6:36: stages.emit.rules.0.layout: should be 'NHWC' or 'NCHW', is 'NHWX'; did you mean 'NHWC'?
-    6 |   emit: {rules: [{name: a, layout: NHWX}]}
-      |                                    ^""",
-            id="unknown word",
+            "6:36: stages.emit.rules.0.layout: should be 'NHWC' or 'NCHW', is 'NHWX'; did you mean 'NHWC'?",
+            "",
         ),
-        pytest.param(
-            "unroll: 4",
-            "unroll: four",
-            """\
-recipes/demo.yaml:6:18: stages.emit.unroll: should be a valid integer, is 'four'
-    6 |   emit: {unroll: four}
-      |                  ^""",
-            id="wrong type",
-        ),
-        pytest.param(
-            "opt: O2",
-            "opt: yes",
-            """\
-recipes/demo.yaml:8:10: stages.compile.opt: should be a valid string, is true
-    8 |     opt: yes
-      |          ^""",
-            id="a YAML boolean is no string",
-        ),
-        pytest.param(
+        ("unroll: 4", "unroll: four", "6:18: stages.emit.unroll: should be a valid integer, is 'four'", ""),
+        ("opt: O2", "opt: yes", "8:10: stages.compile.opt: should be a valid string, is true", ""),
+        (
             "  compile:",
             "  complie:",
-            """\
-recipes/demo.yaml:7:3: unknown stage 'complie'; did you mean 'compile'?
-    7 |   complie:
-      |   ^
-known stages: import, emit, compile, report""",
-            id="unknown stage",
+            "7:3: unknown stage 'complie'; did you mean 'compile'?",
+            "known stages: import, emit, compile, report",
         ),
-        pytest.param(
-            "emit: {unroll: 4}",
-            "emit: 4",
-            """\
-recipes/demo.yaml:6:9: stages.emit: should be a mapping, is 4
-    6 |   emit: 4
-      |         ^""",
-            id="stage is no mapping",
-        ),
-        pytest.param(
-            "rv64-rvp",
-            "rv64-rpv",
-            """\
-recipes/demo.yaml:3:9: unknown target 'rv64-rpv'; did you mean 'rv64-rvp'?
-    3 | target: rv64-rpv
-      |         ^
-known targets: rv64-rvp, rv32-rvp, rv64-scalar, rv32-scalar, cortex-m4, host""",
-            id="unknown target",
-        ),
-        pytest.param(
-            "target: rv64-rvp\n",
-            "",
-            """\
-recipes/demo.yaml:1:1: missing key 'target'
-    1 | schema: 1
-      | ^
-known targets: rv64-rvp, rv32-rvp, rv64-scalar, rv32-scalar, cortex-m4, host""",
-            id="missing key",
-        ),
-        pytest.param(
+        ("emit: {unroll: 4}", "emit: 4", "6:9: stages.emit: should be a mapping, is 4", ""),
+        ("rv64-rvp", "rv64-rpv", "3:9: unknown target 'rv64-rpv'; did you mean 'rv64-rvp'?", TARGETS),
+        ("target: rv64-rvp\n", "", "1:1: missing key 'target'", TARGETS),
+        (
             "file: model.txt",
             "file: model.txt, zoo: ds_cnn",
-            """\
-recipes/demo.yaml:4:8: model: give exactly one of file, url, zoo, op; here is file and zoo
-    4 | model: {file: model.txt, zoo: ds_cnn}
-      |        ^""",
-            id="two models",
+            "4:8: model: give exactly one of file, url, zoo, op; here is file and zoo",
+            "",
         ),
-        pytest.param(
+        (
             "file: model.txt",
             "dtype: int8",
-            """\
-recipes/demo.yaml:4:8: model: give exactly one of file, url, zoo, op; here is 'dtype' instead
-    4 | model: {dtype: int8}
-      |        ^""",
-            id="no model",
+            "4:8: model: give exactly one of file, url, zoo, op; here is 'dtype' instead",
+            "",
         ),
-        pytest.param(
-            "file: model.txt",
-            "url: http://x/y, sha256: 12",
-            """\
-recipes/demo.yaml:4:34: model.sha256: should be a valid string, is 12
-    4 | model: {url: http://x/y, sha256: 12}
-      |                                  ^""",
-            id="wrong type in a model",
-        ),
-        pytest.param(
-            "schema: 1",
-            "schema: 2",
-            """\
-recipes/demo.yaml:1:9: schema: should be 1, is 2
-    1 | schema: 2
-      |         ^""",
-            id="version",
-        ),
-        pytest.param(
-            "schema: 1",
-            'schema: "1"',
-            """\
-recipes/demo.yaml:1:9: schema: should be the number 1, is the text '1'
-    1 | schema: "1"
-      |         ^""",
-            id="version as text",
-        ),
-        pytest.param(
+        ("file: model.txt", "url: http://x/y, sha256: 12", "4:34: model.sha256: should be a valid string, is 12", ""),
+        ("schema: 1", "schema: 2", "1:9: schema: should be 1, is 2", ""),
+        ("schema: 1", 'schema: "1"', "1:9: schema: should be the number 1, is the text '1'", ""),
+        (
             "name: demo",
             "name: ../demo",
-            """\
-recipes/demo.yaml:2:7: name: should be 'demo', as the file is called, or be left out, is '../demo'
-    2 | name: ../demo
-      |       ^""",
-            id="name that is no folder's name",
+            "2:7: name: should be 'demo', as the file is called, or be left out, is '../demo'",
+            "",
         ),
-        pytest.param(
+        (
             "  emit: {unroll: 4}\n",
             "  emit: {unroll: 4\n",
-            """\
-recipes/demo.yaml:7:10: YAML syntax: a comma or } is missing here, in the mapping that begins at 6:9
-    7 |   compile:
-      |          ^""",
-            id="syntax",
+            "7:10: YAML syntax: a comma or } is missing here, in the mapping that begins at 6:9",
+            "",
         ),
-        pytest.param(
-            "    opt: O2\n",
-            "    opt: O2\n    opt: O3\n",
-            """\
-recipes/demo.yaml:9:5: key 'opt' is given twice
-    9 |     opt: O3
-      |     ^""",
-            id="key given twice",
-        ),
-        pytest.param(
+        ("    opt: O2\n", "    opt: O2\n    opt: O3\n", "9:5: key 'opt' is given twice", ""),
+        (
             "    opt: O2\n",
             "\topt: O2\n",
-            """\
-recipes/demo.yaml:8:1: YAML syntax: a tab does not indent
-    8 | \topt: O2
-      | ^
-indent with spaces, not with a tab""",
-            id="tab",
+            "8:1: YAML syntax: a tab does not indent",
+            "indent with spaces, not with a tab",
+        ),
+        (
+            "emit: {unroll: 4}",
+            "emit: {window: 3}",
+            "6:18: stages.emit.window: should be a list such as [3, 3], is 3",
+            "",
+        ),
+        ("flags: [-g]", "flags: -g", "9:12: stages.compile.flags: should be a list, is '-g'", ""),
+        (
+            "{file: model.txt}",
+            "{url: 'https://example.org/m.tflite', sha256: abc}",
+            "4:54: model.sha256: should be 64 hexadecimal digits (0-9, a-f), is 'abc'",
+            "",
         ),
     ],
 )
-def test_mistake_shows_the_line(project: FakeProject, old: str, new: str, message: str) -> None:
+def test_mistake_shows_the_line(project: FakeProject, old: str, new: str, message: str, hint: str) -> None:
     project.edit("recipes/demo.yaml", old, new)
-    assert refused(project) == message
+    line, column = map(int, message.split(":")[:2])
+    text = (project.root / "recipes/demo.yaml").read_text().splitlines()[line - 1]
+    place = f"{line:5} | {text}\n      | {' ' * (column - 1)}^"
+    assert refused(project) == f"recipes/demo.yaml:{message}\n{place}" + (f"\n{hint}" if hint else "")
 
 
 def test_further_mistakes_are_counted_and_the_first_of_them_located(project: FakeProject) -> None:
@@ -267,13 +172,6 @@ def test_further_mistakes_are_counted_and_the_first_of_them_located(project: Fak
 def test_unknown_stage_on_the_command_line(project: FakeProject, value: str) -> None:
     message = refused(project, set=f"stages.nope={value}")
     assert message.startswith(f"set=stages.nope={value}: unknown stage 'nope'\nknown stages: import, ")
-
-
-def test_error_knows_its_position(project: FakeProject) -> None:
-    project.edit("recipes/demo.yaml", "unroll: 4", "unroll: four")
-    with pytest.raises(RecipeError) as caught:
-        load(project)
-    assert (caught.value.file, caught.value.line, caught.value.column) == ("recipes/demo.yaml", 6, 18)
 
 
 def test_unknown_recipe(project: FakeProject) -> None:
@@ -307,7 +205,6 @@ def test_dictionary(project: FakeProject) -> None:
 
 def test_dictionary_with_python_values(project: FakeProject) -> None:
     data = {"schema": 1, "target": "host", "model": {"zoo": "ds_cnn"}, "stages": {"emit": {"window": (2, 3)}}}
-    assert load(project, data).recipe.name == "recipe"
     assert "YAML's types only" in refused(project, {**data, "model": {"file": project.root}})
 
 
@@ -320,17 +217,6 @@ def test_empty_stage_has_defaults(project: FakeProject) -> None:
 def test_yaml_1_2_floats(project: FakeProject) -> None:
     loaded = load(project, set="model={op: conv2d, shape: [4, 4, 1], out_channels: 2, input: {scale: 1e-3}}")
     assert loaded.recipe.model.model_dump()["input"]["scale"] == 0.001
-
-
-def test_mistake_in_pipeline_yaml(project: FakeProject) -> None:
-    project.edit("pipeline.yaml", "    counter: none", "    conter: none")
-    with pytest.raises(RecipeError) as caught:
-        load_targets(project.root)
-    lines = str(caught.value).splitlines()
-    assert lines[0].startswith("pipeline.yaml:")
-    assert lines[0].endswith("unknown key 'conter'; did you mean 'counter'?")
-    assert lines[1].endswith("|     conter: none")
-    assert lines[2].endswith("|     ^")
 
 
 BOARD = """
@@ -358,6 +244,7 @@ def test_board_is_a_target(project: FakeProject) -> None:
             "unknown core 'cortex-m5'; did you mean 'cortex-m4'?",
             "core: cortex-m5",
         ),
+        ("title: a board", "titel: a board", "unknown key 'titel'; did you mean 'title'?", "titel: a board"),
         ("  my-board:", "  cortex-m4:", "board 'cortex-m4' has the name of a core", "cortex-m4:"),
         ("core: cortex-m4", "core: host", "core 'host' runs under an operating system, it has no boards", "core: host"),
         ("core: cortex-m4\n", "\n", "missing key 'core' in boards.my-board", "title: a board"),
@@ -372,23 +259,6 @@ def test_mistake_in_a_board(project: FakeProject, old: str, new: str, message: s
     assert lines[0].startswith("pipeline.yaml:")
     assert message in lines[0]
     assert lines[1].rpartition("|")[2].strip() == shown
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "message"),
-    [
-        ("emit: {unroll: 4}", "emit: {window: 3}", "stages.emit.window: should be a list such as [3, 3], is 3"),
-        ("flags: [-g]", "flags: -g", "stages.compile.flags: should be a list, is '-g'"),
-        (
-            "{file: model.txt}",
-            "{url: 'https://example.org/m.tflite', sha256: abc}",
-            "model.sha256: should be 64 hexadecimal digits (0-9, a-f), is 'abc'",
-        ),
-    ],
-)
-def test_plain_words(project: FakeProject, old: str, new: str, message: str) -> None:
-    project.edit("recipes/demo.yaml", old, new)
-    assert refused(project).splitlines()[0].partition(": ")[2] == message
 
 
 @pytest.mark.parametrize(

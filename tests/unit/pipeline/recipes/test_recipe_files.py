@@ -11,7 +11,7 @@ from pipeline.commands.bench.suite import load_suite
 from pipeline.errors import RecipeError
 from pipeline.plugins.registry import default_registry
 from pipeline.recipes.loader import load_recipes
-from pipeline.recipes.recipe_files import first_sentence, recipe_names
+from pipeline.recipes.recipe_files import recipe_names
 from stages.system.installation import INSTALLATION as ROOT
 from tests.unit.pipeline.conftest import RECIPE, Doit, FakeProject
 
@@ -40,15 +40,6 @@ def test_abstract_recipe_is_extended_or_given_a_model(project: FakeProject, doit
     # A pattern means recipes that run.
     assert doit("run", "*")[0] == 0
     assert not (project.root / "build/base").exists()
-
-
-def test_name_is_the_files(project: FakeProject) -> None:
-    project.recipe(RECIPE, "copy")
-    assert refused(project, "copy") == (
-        "recipes/copy.yaml:2:7: name: should be 'copy', as the file is called, or be left out, is 'demo'\n"
-        "    2 | name: demo\n"
-        "      |       ^"
-    )
 
 
 def test_recipe_in_a_folder_is_listed_and_run_by_name_but_not_by_star(project: FakeProject, doit: Doit) -> None:
@@ -98,20 +89,6 @@ def test_list_shows_what_no_run_would_take(project: FakeProject, doit: Doit) -> 
     listed = [line.split(maxsplit=1) for line in doit("list")[1].splitlines()]
     assert [name for name, _ in listed] == ["demo", "wrong"]
     assert listed[1][1] == "cannot be read: recipes/wrong.yaml:10:1: unknown key 'nonsense'"
-
-
-@pytest.mark.parametrize(
-    ("text", "sentence"),
-    [
-        (
-            "# yaml-language-server: $schema=x\n# MobileNet v1 1.0/224, on\n# RISC-V. More.\nschema: 1\n# no",
-            "MobileNet v1 1.0/224, on RISC-V.",
-        ),
-        ("schema: 1\n# later\n", ""),
-    ],
-)
-def test_first_sentence(text: str, sentence: str) -> None:
-    assert first_sentence(text) == sentence
 
 
 def test_no_layout_is_written_for_one_target_only() -> None:
