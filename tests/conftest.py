@@ -14,8 +14,9 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.support.changed import affected, changed_files
 from tests.support.optional import why_skipped
-from tests.support.selection import is_rare, left_out
+from tests.support.selection import TESTS, is_rare, left_out
 from tests.support.tools import install_missing
 
 # A store that others share is none of a test's.
@@ -23,6 +24,7 @@ for _name in [name for name in os.environ if name.startswith("FIRMLINE_REMOTE")]
     del os.environ[_name]
 
 _OBJECTS = "TEST_OBJECTS"  # names the folder that the processes of a run share
+_AFFECTED = "TEST_AFFECTED"  # the test files of --changed, one a line
 GOLDEN = Path(__file__).parent / "golden"
 SHARE = 40  # without --all one case in so many runs
 
@@ -41,8 +43,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
     parser.addoption("--all", action="store_true", help="all that is tested, as once a week: several hours")
     parser.addoption(
-        "--fuzz", type=int, default=None, metavar="N", help="so many mutants of models and recipes"
+        "--changed", action="store_true", help="only test files that uncommitted changes and those since main affect"
     )
+    parser.addoption("--fuzz", type=int, default=None, metavar="N", help="so many mutants of models and recipes")
     parser.addoption("--fuzz-seed", type=int, default=1, metavar="S", help="which mutants; 1 where it is not given")
     parser.addoption("--fuzz-only", default="", metavar="KIND:INDEX", help="one mutant again, such as models:421")
     parser.addoption(
@@ -73,6 +76,22 @@ def pytest_configure(config: pytest.Config) -> None:
     if not hasattr(config, "workerinput"):
         os.environ[_OBJECTS] = tempfile.mkdtemp(prefix="firmline-objects-")
         install_missing()
+        if config.getoption("--changed"):
+            os.environ[_AFFECTED] = "\n".join(sorted(affected(changed_files())))
+
+
+def pytest_report_header(config: pytest.Config) -> list[str]:
+    """How many test files --changed runs."""
+    if not config.getoption("--changed"):
+        return []
+    return [f"--changed: {len(os.environ[_AFFECTED].split())} test files are affected by a change since main"]
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    """Ends well where --changed finds nothing to run."""
+    if exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED and session.config.getoption("--changed"):
+        session.exitstatus = pytest.ExitCode.OK
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
@@ -91,7 +110,11 @@ def _named(config: pytest.Config) -> list[Path]:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Leaves out files of rare tests alone, unless --all is given or the command line names them."""
+    """Leaves out files of rare tests alone, unless --all is given or the command line names them; and see --changed."""
+    if config.getoption("--changed") and collection_path.name.startswith("test_") and collection_path.is_file():
+        place = collection_path.relative_to(TESTS.parent).as_posix()
+        if place not in os.environ[_AFFECTED].split("\n"):
+            return True
     if config.getoption("--all") or not is_rare(collection_path):
         return None
     return True if not any(path.is_relative_to(collection_path) for path in _named(config)) else None

@@ -95,16 +95,6 @@ def test_files_that_are_gone_are_forgotten(tmp_path: Path) -> None:
     assert str(other) in text and str(path) not in text
 
 
-def test_files_that_cannot_be_looked_at_are_forgotten(tmp_path: Path) -> None:
-    """As those of a project that was moved out of a closed folder. Root may look anywhere, but not at this name."""
-    hidden = f"/{'x' * 300}"
-    (tmp_path / "cache.json").write_text(f'{{"{hidden}": [0, 0, 0, 0, "0"]}}')
-    cache = DigestCache(tmp_path / "cache.json")
-    cache.digest(old(tmp_path / "f", "x"))
-    cache.save()
-    assert hidden not in (tmp_path / "cache.json").read_text()
-
-
 def test_settling_waits_before_it_reads_what_is_young(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A second change in the same tick of the clock keeps all times: after the wait there is none any more."""
     waits: list[float] = []

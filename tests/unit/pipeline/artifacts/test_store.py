@@ -63,15 +63,10 @@ def test_files_are_read_only_and_keep_the_executable_bit(store: Store) -> None:
     assert (artifact.files / "run.sh").stat().st_mode & 0o777 == 0o555
 
 
-def test_found_again_by_another_store_object(store: Store) -> None:
-    artifact = make(store)
-    again = Store(store.folder).find(artifact.key)
-    assert again is not None and again.folder == artifact.folder
-    assert store.find("0" * 64) is None
-
-
 def test_made_once_unless_forced(store: Store) -> None:
     artifact = make(store)
+    again = Store(store.folder).find(artifact.key)
+    assert again is not None and again.folder == artifact.folder and store.find("0" * 64) is None
     made, cached = store.make(ingredients(n=0), write, recipe="demo")
     assert cached and made.folder == artifact.folder
     inode = (artifact.files / "sub/a.c").stat().st_ino
@@ -197,20 +192,10 @@ def test_trim_by_age(store: Store) -> None:
     assert store.trim(days=7) == (1, size)
     assert store.find(old.key) is None
     assert store.find(young.key) is not None
-
-
-def test_days_have_24_hours(store: Store) -> None:
-    week = 7 * 86400
-    aged = [(make(store, 1), week + 60), (make(store, 2), week - 60)]
-    for artifact, age in aged:
-        os.utime(artifact.folder, (time.time() - age,) * 2)
-    store.trim(days=7)
-    assert [store.find(artifact.key) is None for artifact, _ in aged] == [True, False]
-
-
-def test_trim_leaves_nothing_behind(store: Store) -> None:
-    make(store)
-    assert store.trim(days=0)[0] == 1
+    for age, gone in ((7 * 86400 - 60, False), (7 * 86400 + 60, True)):
+        os.utime(young.folder, (time.time() - age,) * 2)
+        store.trim(days=7)
+        assert (store.find(young.key) is None) == gone
     assert list((store.folder / "building").iterdir()) == []
 
 
@@ -239,33 +224,6 @@ def test_trim_waits_for_no_run(store: Store) -> None:
     assert store.trim(days=0) == (0, 0)
 
 
-def test_last_run(store: Store) -> None:
-    store.runs.note("demo", "host", {"import": "a"})
-    store.runs.note("demo", "host", {"emit": "b"}, ["model=x"])
-    # A target that never ran is compared with the one that did.
-    for target in ("host", "rv64-rvp"):
-        last = store.runs.find("demo", target)
-        assert last is not None
-        assert (last.target, last.changes, last.keys) == ("host", ("model=x",), {"import": "a", "emit": "b"})
-    assert store.runs.find("other", "host") is None
-
-
-def test_last_run_is_noted_though_a_folder_has_its_name(store: Store) -> None:
-    (store.folder / "runs" / "demo@host.json").mkdir()
-    store.runs.note("demo", "host", {"import": "a"})
-    last = store.runs.find("demo", "host")
-    assert last is not None and last.keys == {"import": "a"}
-
-
-def test_last_run_of_a_target_that_never_ran_is_the_most_recent_one(store: Store) -> None:
-    for age, target in enumerate(("host", "rv64-rvp", "cortex-m4")):
-        store.runs.note("demo", target, {"import": target})
-        when = time.time() - 100 * (1 if age == 1 else 2 + age)
-        os.utime(store.folder / "runs" / f"demo@{target}.json", (when, when))
-    last = store.runs.find("demo", "rv32-rvp")
-    assert last is not None and last.target == "rv64-rvp"
-
-
 def _in(manifest: dict[str, Any], name: str, value: Any) -> str:
     return json.dumps({**manifest, name: value})
 
@@ -279,23 +237,16 @@ DEEP = "[" * 100_000 + "]" * 100_000
 DAMAGED: dict[str, Callable[[dict[str, Any]], str | bytes]] = {
     "seconds of 400 digits": lambda one: _in(one, "seconds", 10**400),
     "seconds of 5,000 digits": lambda one: _in(one, "seconds", "X").replace('"X"', "1" * 5000),
-    "infinite seconds": lambda one: _in(one, "seconds", "X").replace('"X"', "1e999"),
     "Infinity": lambda one: _in(one, "seconds", float("inf")),
-    "NaN": lambda one: _in(one, "seconds", float("nan")),
     "negative seconds": lambda one: _in(one, "seconds", -1),
     "true for seconds": lambda one: _in(one, "seconds", True),
-    "true for the format": lambda one: _in(one, "format", True),
-    "null for seconds": lambda one: _in(one, "seconds", None),
     "a negative size": lambda one: _sized(one, -1),
     "a size of 2^80": lambda one: _sized(one, 2**80),
-    "true for a size": lambda one: _sized(one, True),
     "a size that is no integer": lambda one: _sized(one, 7.0),
     "a digest that is none": lambda one: _in(one, "files", {"a": {"sha256": "x" * 64, "size": 1}}),
     "a file elsewhere": lambda one: _in(one, "files", {"../a": {"sha256": "a" * 64, "size": 1}}),
     "half a character": lambda one: _in(one, "recipe", "\ud800"),
-    "a long name": lambda one: _in(one, "created", "2" * 1_000_000),
     "deep ingredients": lambda one: _in(one, "ingredients", "X").replace('"X"', '{"a":' + DEEP + "}"),
-    "a deep field": lambda one: _in(one, "other", "X").replace('"X"', DEEP),
     "other ingredients": lambda one: _in(one, "ingredients", {"stage": "emit", "parameters": {}}),
     "a list": lambda one: json.dumps([one]),
     "no UTF-8": lambda one: b"\xff" + json.dumps(one).encode(),

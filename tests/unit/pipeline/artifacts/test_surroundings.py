@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from pipeline.errors import StageError, StageFailed, surroundings
+from pipeline.errors import StageFailed
 from stages.base import Job
 from stages.system.installation import INSTALLATION as ROOT
 from tests.unit.pipeline.conftest import FakeProject
@@ -118,17 +118,3 @@ def test_what_a_stage_cannot_help_is_no_crash(
         project.run()
     assert str(caught.value) == message
     assert list((project.store / "building").iterdir()) == []
-
-
-def test_file_of_the_project_that_is_missing(project: FakeProject, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = project.root / "code/templates/model.c.j2"
-    raises(monkeypatch, FileNotFoundError(errno.ENOENT, "No such file or directory", str(path)))
-    with pytest.raises(StageFailed, match=r"^emit: code/templates/model\.c\.j2 is missing\nis the project whole"):
-        project.run()
-
-
-def test_bugs_stay_bugs() -> None:
-    assert surroundings(KeyError("x"), ROOT) is None
-    assert surroundings(ModuleNotFoundError("No module named 'nmpy'", name="nmpy"), ROOT) is None
-    assert surroundings(FileNotFoundError(errno.ENOENT, "No such file", "/elsewhere"), ROOT) is None
-    assert isinstance(surroundings(PermissionError(errno.EACCES, "no", str(ROOT / "a")), ROOT), StageError)

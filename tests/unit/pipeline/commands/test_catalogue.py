@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -32,18 +31,6 @@ def test_targets_are_those_that_a_recipe_may_name(capsys: pytest.CaptureFixture[
     assert [one["name"] for one in listed(Targets, capsys=capsys)] == list(load_targets(here()))
 
 
-def test_boards_have_their_vendors_memory_and_clock(capsys: pytest.CaptureFixture[str]) -> None:
-    (board,) = listed(Boards, "nucleo-f446re", capsys=capsys)
-    assert (board["core"], board["clock"], board["rom"], board["ram"]) == (
-        "cortex-m4",
-        180_000_000,
-        512 << 10,
-        128 << 10,
-    )
-    names = [one["name"] for one in listed(Boards, capsys=capsys)]
-    assert "cortex-m4" not in names and "esp32-c3" in names
-
-
 def test_a_timing_model_is_named_with_its_source(capsys: pytest.CaptureFixture[str]) -> None:
     bare, board = listed(Targets, "cortex-m33", "nucleo-f446re", capsys=capsys)
     assert board["timing"] == "cortex-m4" and board["timing_source"].startswith("Arm Cortex-M4 Technical Reference")
@@ -58,11 +45,6 @@ def test_kernels_of_an_operator_on_a_target(
     names = {one["name"] for one in listed(Kernels, "conv2d", capsys=capsys)}
     assert "generic.conv2d" in names
     assert not {name for name in names if not name.startswith("generic.")}
-
-
-def test_kernels_of_all_targets_name_their_cores(capsys: pytest.CaptureFixture[str]) -> None:
-    found = {one["name"]: one["cores"] for one in listed(Kernels, "rvp.*", capsys=capsys)}
-    assert found["rvp.gemm_s8"] == ["rv64-rvp", "rv32-rvp"]
 
 
 def test_operators_by_either_name(capsys: pytest.CaptureFixture[str]) -> None:
@@ -86,19 +68,6 @@ def test_what_there_is_not(command: type[Listing], word: str, message: str, caps
     assert message in capsys.readouterr().err
 
 
-def test_unknown_target_of_kernels(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr(doit_cmd, "_CMDLINE_VARS", {"target": "rv65"})
-    assert Kernels().execute({"json": False}, []) == 1
-    assert "unknown target 'rv65'" in capsys.readouterr().err
-
-
-def test_one_that_is_named_is_shown_in_full(capsys: pytest.CaptureFixture[str]) -> None:
-    assert Targets().execute({"json": False}, ["nrf52840-dk"]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert ["core", "cortex-m4"] in [line.split() for line in lines]
-    assert any("ram: 262,144 bytes at 0x20000000" in line for line in lines)
-
-
 def test_columns_line_up_and_numbers_stand_right() -> None:
     records = [{"name": "a", "bytes": 5, "of": ["x", "y"]}, {"name": "long", "bytes": 12345, "of": None}]
     assert in_columns(records, ("name", "bytes", "of")) == ["name   bytes  of", "a          5  x, y", "long  12,345"]
@@ -107,16 +76,6 @@ def test_columns_line_up_and_numbers_stand_right() -> None:
 def test_names_from_outside_cannot_steer_a_terminal() -> None:
     (_, line) = in_columns([{"name": "a\x1b[2J\nb"}], ("name",))
     assert "\x1b" not in line and "\n" not in line
-
-
-def test_a_projects_own_board_is_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
-    (tmp_path / "recipes").mkdir()
-    (tmp_path / "pipeline.yaml").write_text(
-        "schema: 1\nboards:\n  mine: {core: cortex-m4, title: Mine, memory: {rom: {origin: 0, length: 64K}, "
-        "ram: {origin: 0x20000000, length: 32K}, stack: 4K}}\n"
-    )
-    monkeypatch.chdir(tmp_path)
-    assert [one["ram"] for one in listed(Boards, "mine", capsys=capsys)] == [32 << 10]
 
 
 def test_the_options_of_a_layer_are_listed(capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -21,7 +18,6 @@ from pipeline.commands.exit_codes import PENDING
 from pipeline.commands.explain import Explain
 from pipeline.commands.schema import Schema
 from pipeline.project import Project
-from stages.system.installation import INSTALLATION as ROOT
 from tests.unit.pipeline.conftest import RECIPE, FakeProject
 
 
@@ -97,15 +93,6 @@ def test_explain_as_json(project: FakeProject, given: Callable[..., None], capsy
     assert stages["import"]["cached"] and stages["report"]["unless"] == ["compile"]
 
 
-def test_explain_as_far_as_a_stage(
-    project: FakeProject, given: Callable[..., None], capsys: pytest.CaptureFixture[str]
-) -> None:
-    given()
-    assert explain("demo:emit") == 0
-    lines = shown(capsys.readouterr().out)
-    assert [line.split()[0] for line in lines if "will run" in line] == ["import", "emit"]
-
-
 def test_explain_refuses(project: FakeProject, given: Callable[..., None], capsys: pytest.CaptureFixture[str]) -> None:
     given()
     assert explain() == 1
@@ -119,7 +106,6 @@ def test_explain_refuses(project: FakeProject, given: Callable[..., None], capsy
     ("options", "code", "said"),
     [
         ({"days": "0", "size": ""}, 0, "deleted 4 artifacts"),
-        ({"days": "7", "size": "1G"}, 0, "deleted 0 artifacts"),
         ({"days": "", "size": ""}, 1, "ERROR: give --days N, or --size SIZE such as 2G, or both"),
         ({"days": "", "size": "much"}, 1, "ERROR: doit gc: --size much: a size is a number of bytes"),
         ({"days": "soon", "size": ""}, 1, "ERROR: doit gc: --days soon: should be a number of days, such as 7"),
@@ -147,17 +133,6 @@ def test_schema(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.
     assert capsys.readouterr().out == "recipe.schema.json\n"
 
 
-def test_schema_that_cannot_be_written(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(schema, "here", lambda: Project(tmp_path))
-    # In the way, also for root.
-    (tmp_path / "recipe.schema.json").mkdir()
-    assert Schema().execute({}, []) == 1
-    assert capsys.readouterr().err == "ERROR: recipe.schema.json cannot be written: Is a directory\n"
-    assert [path.name for path in tmp_path.iterdir()] == ["recipe.schema.json"]
-
-
 @pytest.mark.parametrize("refused", ["open", "rename"])
 def test_gc_of_a_store_that_cannot_be_written(
     project: FakeProject,
@@ -180,23 +155,3 @@ def test_gc_of_a_store_that_cannot_be_written(
         f"ERROR: the artifact store {project.store} cannot be used: Permission denied\n"
         "set FIRMLINE_STORE to a folder that can be written\n"
     )
-
-
-def test_doit_finds_them_and_the_task_file(tmp_path: Path) -> None:
-    """The real doit with the real pyproject.toml and pipeline/commands/dodo.py."""
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "FIRMLINE_STORE": str(tmp_path)}
-
-    def doit(*arguments: str) -> str:
-        done = subprocess.run(
-            [sys.executable, "-m", "doit", *arguments],
-            cwd=ROOT,
-            env=environment,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        return done.stdout + done.stderr
-
-    commands_ = [words[1] for words in map(str.split, doit("help").splitlines()) if len(words) > 1]
-    assert {"explain", "gc", "schema"} <= set(commands_)
-    assert "mobilenet_rvp" in doit("list")

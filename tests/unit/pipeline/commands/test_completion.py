@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from pipeline.commands.completion import Completion, offered
-from stages.system.installation import INSTALLATION
 
 
 @pytest.mark.parametrize(
@@ -19,18 +18,14 @@ from stages.system.installation import INSTALLATION
         (["run", "recipe=digits_r"], ["recipe=digits_rvp"]),
         (["run", "recipe=kws_rvp,digits_r"], ["recipe=kws_rvp,digits_rvp"]),
         (["run", "digits_rvp", "target=nucleo-f4"], ["target=nucleo-f446re"]),
-        (["run", "digits_rvp", "targ"], ["target="]),
         (["run", "digits_rvp", "dry"], ["dry_run="]),
         (["run", "digits_rvp:em"], ["digits_rvp:emit"]),
         (["run", "tiny_matrix:kws-cortex-m4"], ["tiny_matrix:kws-cortex-m4"]),
         (["explain", "digits_rvp", "--ch"], ["--check"]),
         (["kernels", "depthwise"], ["depthwise_conv2d"]),
-        (["doctor", "esp"], ["esp32-c3"]),
         (["store", ""], ["list", "size", "verify"]),
-        (["completion", "z"], ["zsh"]),
         (["help", "expl"], ["explain"]),
         (["run", "colour=r"], []),
-        (["gc", "x"], []),
     ],
 )
 def test_what_may_follow(words: list[str], expected: list[str]) -> None:
@@ -54,29 +49,6 @@ def test_options_of_every_command_are_those_that_it_takes() -> None:
 def test_a_shell_that_is_none(capsys: pytest.CaptureFixture[str]) -> None:
     assert Completion().execute({}, ["bas"]) == 1
     assert capsys.readouterr().err.endswith("got 'bas'; did you mean 'bash'?\n")
-
-
-@pytest.mark.parametrize(
-    ("line", "expected"),
-    [
-        ("doit run digits_rvp:em", "emit"),
-        ("doit run digits_rvp target=nucleo-f4", "nucleo-f446re"),
-        ("doit digits_r", "digits_rvp"),
-    ],
-)
-def test_bash_gets_the_rest_of_its_word(line: str, expected: str, tmp_path: Path) -> None:
-    if not (INSTALLATION / ".venv/bin/doit").exists():
-        pytest.skip("no clone with an environment of its own")
-    script = f"""
-        PATH={INSTALLATION}/.venv/bin:$PATH
-        source <(doit completion bash)
-        COMP_LINE={line!r}
-        COMP_POINT=${{#COMP_LINE}}
-        _firmline 2>/dev/null
-        printf '%s' "${{COMPREPLY[*]}}"
-    """
-    done = subprocess.run(["bash", "-c", script], cwd=INSTALLATION, capture_output=True, text=True, check=False)
-    assert done.stdout == expected, done.stderr
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

@@ -9,7 +9,6 @@ import pytest
 
 from pipeline.commands.doctor import Doctor
 from pipeline.commands.exit_codes import PENDING
-from stages.base import StageError
 from stages.system.installation import INSTALLATION as ROOT
 
 
@@ -53,19 +52,3 @@ def test_a_simulator_that_counts_wrong(monkeypatch: pytest.MonkeyPatch, capsys: 
     monkeypatch.setattr(bench, "compile_and_run_c", counts)
     assert look("cortex-m4") == PENDING
     assert "it counts 3,005 and 6,006" in capsys.readouterr().out
-
-
-def test_a_program_that_fails(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    from stages.simulators import bench
-
-    def fails(*_: object, **__: object) -> bench.BenchRun:
-        raise StageError("the program ended with status 3")
-
-    monkeypatch.setattr(bench, "compile_and_run_c", fails)
-    assert Doctor().execute({"json": False, "install": False}, ["cortex-m4"]) == PENDING
-    assert "cortex-m4  qemu-system-arm  the program ended with status 3" in capsys.readouterr().out
-
-
-def test_unknown_target(capsys: pytest.CaptureFixture[str]) -> None:
-    assert look("cortex-m5") == 1
-    assert "unknown target 'cortex-m5'; did you mean 'cortex-m55'?" in capsys.readouterr().err

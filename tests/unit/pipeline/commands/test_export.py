@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from pipeline.commands.dispatch import run
@@ -39,21 +38,11 @@ def said(words: str, capsys: pytest.CaptureFixture[str]) -> str:
     return told
 
 
-def test_listed(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["export"]) == 0
-    assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == [
-        *("name", "arduino", "cmake", "cmsis-pack", "esp-idf", "mlperf-tiny", "platformio", "zephyr")
-    ]
-
-
 def test_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """None of these runs a stage, or leaves anything."""
     assert "as what? as=FORM\nforms: arduino, cmake" in said("recipe=small", capsys)
     assert "as what? as=FORM" in said("small", capsys)
     assert "which recipe? `doit export NAME`" in said("as=cmake", capsys)
-    for both in ("small two as=cmake", "as=cmake small recipe=two"):
-        assert "one recipe is needed, got 2" in said(both, capsys)
-    assert "that is 2 recipes; one export is of one\nsuch as two:host" in said("as=cmake two", capsys)
     assert "did you mean 'cmake'" in said("recipe=small as=cmak", capsys)
     assert "one recipe is needed, got 2" in said("recipe=small,two as=cmake", capsys)
     assert "that is 2 recipes; one export is of one\nsuch as two:host" in said("recipe=two as=cmake", capsys)
@@ -105,17 +94,6 @@ def test_what_is_given_otherwise_is_told_and_makes_another_export(folder: Path) 
     for overrides in ({}, {"set": "stages.simulate.inputs.seed=8"}):
         with pytest.raises(StageError, match=r"another export: small for host as platformio, with set=stages\.sim"):
             export("small", "platformio", "", overrides, project=Project(folder), store=exports._store())
-
-
-@pytest.mark.parametrize("name", ["random_walk.npy", "all ones.npy"])
-def test_the_test_is_of_the_first_file_whatever_it_is_called(folder: Path, name: str) -> None:
-    np.save(folder / name, np.full((1, 6, 6, 4), 7, np.int8))
-    recipe = SMALL.replace("extremes: false", f"extremes: true, files: [{name}]")
-    (folder / "recipes/filed.yaml").write_text(f"schema: 1\n{recipe}")
-    made = export("filed", "platformio", project=Project(folder), store=exports._store())
-    data = (folder / made["folder"] / "examples/test/src/test_data.h").read_text()
-    assert f"A test of filed: {name}, and what" in data
-    assert f"{'7, ' * 15}7," in data
 
 
 def test_the_form_of_the_page(folder: Path) -> None:

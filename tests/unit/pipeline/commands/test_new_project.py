@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import ast
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -19,6 +16,7 @@ from pipeline.recipes.loader import load_recipe, load_recipes
 from pipeline.recipes.recipe_files import recipe_names
 from pipeline.recipes.targets import load_targets
 from stages.system.installation import INSTALLATION as ROOT
+from tests.support.command_lines import run_all
 
 WRITTEN = ("pipeline.yaml", "recipes/net.yaml", "dodo.py", ".gitignore", ".github/workflows/firmware.yml")
 MODEL = ROOT / "recipes/digits/digits_int8.tflite"
@@ -35,9 +33,7 @@ def refused(folder: Path, **given: str) -> str:
 @pytest.mark.parametrize(
     ("target", "base"),
     [
-        ("rv32-rvp", "rvp_base"),
         ("rv32-ne16", "ne16_base"),
-        ("rv32-ne16x", "ne16_base"),
         ("rv32-outer16", "outer16_base"),
     ],
 )
@@ -66,12 +62,6 @@ def test_a_model_in_a_folder_that_a_variable_names_stays_there(tmp_path: Path, m
     assert f"model: {{file: '{model}'}}\n" in (tmp_path / "net/recipes/net.yaml").read_text()
     loaded = load_recipe("net", root=Project(tmp_path / "net"), registry=default_registry())
     assert loaded.recipe.model.model_dump()["file"] == model
-
-
-def doit(folder: Path, *words: str, store: Path | None = None) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, **({"FIRMLINE_STORE": str(store)} if store else {})}
-    command = [sys.executable, "-P", "-m", "pipeline", *words]
-    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
 
 
 @pytest.mark.parametrize("target", load_targets(ROOT))
@@ -133,7 +123,12 @@ def test_a_model_is_copied_unless_it_is_there_already(tmp_path: Path, monkeypatc
 
 @pytest.mark.parametrize(
     ("folder", "name"),
-    [("my net", "my_net"), (".hidden", "hidden"), ("kws_rvp", "my_kws_rvp"), ("é", "network"), ("v1.2", "v1.2")],
+    [
+        ("my net", "my_net"),
+        (".hidden", "hidden"),
+        ("kws_rvp", "my_kws_rvp"),
+        ("é", "network"),
+    ],
 )
 def test_name_of_the_recipe(tmp_path: Path, folder: str, name: str) -> None:
     assert f"recipes/{name}.yaml" in new_project(tmp_path / folder)
@@ -144,11 +139,9 @@ def test_name_of_the_recipe(tmp_path: Path, folder: str, name: str) -> None:
     ("given", "message"),
     [
         ({"target": "cortex-m5"}, "unknown target 'cortex-m5'; did you mean 'cortex-m55'?\nknown targets: rv64-rvp,"),
-        ({"target": ""}, "target= is empty\n"),
         ({"model": "no.tflite"}, "model=no.tflite: cannot be read: No such file or directory"),
-        ({"model": "/"}, "model=/: is no regular file"),
-        ({"model": "x" * 5000}, "model=xxx"),
         ({"model": "zoo:ds_cn"}, "unknown zoo model 'ds_cn'; did you mean "),
+        ({"model": str(ROOT / "bootstrap")}, "model="),
         ({"model": "https://x/y"}, "model=https://x/y: a download needs its sha256\n"),
     ],
 )
@@ -172,45 +165,39 @@ def test_nothing_is_overwritten_and_nothing_is_left(tmp_path: Path) -> None:
 
 
 def test_the_command_line(tmp_path: Path) -> None:
-    done = doit(tmp_path, "init", "my_net", f"model={MODEL}", "target=host")
-    assert (done.returncode, done.stderr) == (0, "")
+    errors = {
+        "init": "ERROR: which folder? `doit init my_project`\n",
+        "init a b": "ERROR: which folder? `doit init my_project`\n",
+        "init my_net": "ERROR: my_net/pipeline.yaml is already there\nnothing was written\n",
+        "init a recipe=b": "ERROR: doit init takes no 'recipe='",
+    }
+    first = ["init", "my_net", f"model={MODEL}", "target=host"]
+    done, *wrong = run_all([first, *(line.split() for line in errors)], tmp_path, at=tmp_path)
+    assert (done.code, done.stderr) == (0, "")
     assert done.stdout.splitlines()[-1] == "next: cd my_net && doit run recipe=my_net"
-    listed = doit(tmp_path / "my_net" / "recipes", "list").stdout.splitlines()
-    assert ["my_net", "digits_int8.tflite", "host"] in [line.split()[:3] for line in listed]
-    assert any(line.split()[0] == "kws_rvp" and "built-in. MLPerf Tiny" in line for line in listed)
-    found = doit(tmp_path / "my_net", "explain", "my_net", store=tmp_path / "store")
-    assert found.stdout.splitlines()[0].startswith("my_net on host")
-    # What a path names is what a name does.
-    by_path = doit(tmp_path / "my_net", "explain", "recipes/my_net.yaml", store=tmp_path / "store")
-    assert (by_path.returncode, by_path.stdout) == (0, found.stdout)
-    (listed_by_path,) = doit(tmp_path / "my_net", "list", "recipes/my_net.yaml").stdout.splitlines()
-    assert listed_by_path.startswith("my_net")
-    assert doit(tmp_path / "my_net", "matrix-json").stdout == '[{"recipe": "my_net", "target": "host"}]\n'
-    assert doit(tmp_path / "my_net", "schema").stdout == "recipe.schema.json\n"
-    for words, message in (
-        (("init",), "ERROR: which folder? `doit init my_project`\n"),
-        (("init", "a", "b"), "ERROR: which folder? `doit init my_project`\n"),
-        (("init", "my_net"), "ERROR: my_net/pipeline.yaml is already there\nnothing was written\n"),
-        (("init", "a", "recipe=b"), "ERROR: doit init takes no 'recipe='"),
-        (("bench", "--check"), "ERROR: --check is about Firmline's own figures: run it in a clone of Firmline\n"),
-    ):
-        folder = tmp_path / "my_net" if "bench" in words else tmp_path
-        done = doit(folder, *words)
-        assert done.returncode
-        assert done.stderr.startswith(message)
-        assert not (tmp_path / "a").exists()
-    # A built-in name in a project is noted.
-    own = tmp_path / "my_net/recipes/kws_rvp.yaml"
+    for ended, message in zip(wrong, errors.values(), strict=True):
+        assert ended.code and ended.stderr.startswith(message)
+    assert not (tmp_path / "a").exists()
+
+    project = tmp_path / "my_net"
+    lines = ("explain my_net", "explain recipes/my_net.yaml", "list recipes/my_net.yaml", "matrix-json", "schema")
+    by_name, by_path, listed, jobs, schema, bench = run_all(
+        [line.split() for line in (*lines, "bench --check")], tmp_path, at=project
+    )
+    assert by_name.stdout.splitlines()[0].startswith("my_net on host")
+    assert (by_path.code, by_path.stdout) == (0, by_name.stdout), "what a path names is what a name does"
+    assert listed.stdout.startswith("my_net") and len(listed.stdout.splitlines()) == 1
+    assert jobs.stdout == '[{"recipe": "my_net", "target": "host"}]\n' and schema.stdout == "recipe.schema.json\n"
+    assert bench.stderr == "ERROR: --check is about Firmline's own figures: run it in a clone of Firmline\n"
+
+    # A built-in name in a project is noted; here from a folder below.
+    own = project / "recipes/kws_rvp.yaml"
     own.write_text("schema: 1\nextends: kws_rvp\ntarget: host\n")
-    noted = doit(tmp_path / "my_net", "list", "kws_rvp", store=tmp_path / "store")
-    assert (noted.returncode, noted.stderr) == (0, "note: recipes/kws_rvp.yaml hides the built-in recipe kws_rvp\n")
+    everything, noted = run_all([["list"], ["list", "kws_rvp"]], tmp_path, at=project / "recipes")
+    rows = [line.split() for line in everything.stdout.splitlines()]
+    assert ["my_net", "digits_int8.tflite", "host"] in [row[:3] for row in rows]
+    assert any(row[0] == "kws_cortex_m4" and "built-in." in row for row in rows)
+    assert (noted.code, noted.stderr) == (0, "note: recipes/kws_rvp.yaml hides the built-in recipe kws_rvp\n")
     own.write_text("schema: 1\nextends: kws_rvp\ntarget: nope\n")
-    wrong = doit(tmp_path / "my_net", "run", "kws_rvp")
-    assert wrong.stderr.startswith("ERROR: recipes/kws_rvp.yaml:3:9: unknown target 'nope'")
-
-
-def test_a_model_that_is_none_makes_no_project(tmp_path: Path) -> None:
-    (tmp_path / "bad.tflite").write_text("hello")
-    with pytest.raises(PipelineError, match=r"bad\.tflite is not a TFLite file"):
-        new_project(tmp_path / "net", model=str(tmp_path / "bad.tflite"))
-    assert not (tmp_path / "net").exists()
+    (wrong_target,) = run_all([["run", "kws_rvp"]], tmp_path, at=project)
+    assert wrong_target.stderr.startswith("ERROR: recipes/kws_rvp.yaml:3:9: unknown target 'nope'")

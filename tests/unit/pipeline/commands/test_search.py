@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from pipeline.api import run_recipe
-from pipeline.commands.search import Budget, Candidate, Measured, _run, best, candidates, front, search, table
+from pipeline.commands.search import Budget, Candidate, Measured, best, candidates, front, search, table
 from pipeline.errors import PipelineError
 from tests.support.optional import needs
 
@@ -68,19 +68,6 @@ def test_best_is_within_the_budget_with_least_loss_then_fewest_instructions() ->
     verdicts = [row[-1] for row in table(found, Budget(loss=1, ram=60)).rows]
     assert verdicts == ["", "best", "on the front; beyond the budget: loss", "does not fit"]
     assert table(found, Budget(loss=1)).good == (True, True, False, False)
-
-
-def test_all_that_was_tried_is_printed_for_programs(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    found = [measured("a", 1, 50, 900, 50, 10), measured("b", 0, 45, 800, 60, 10), measured("c", error="does not fit")]
-    for budget, code in ((Budget(ram=55), 0), (Budget(ram=9), 3)):
-        monkeypatch.setattr("pipeline.commands.search.search", lambda *_, budget=budget, **__: (found, budget))
-        assert _run({}, ["net"], as_json=True) == code
-        told = json.loads(capsys.readouterr().out)
-        assert told["recipe"] == "net" and told["budget"]["ram"] == budget.ram
-        assert [one["best"] for one in told["tried"]] == [code == 0, False, False]
-        assert told["tried"][1]["beyond"] == "RAM" and told["tried"][2]["error"] == "does not fit"
 
 
 def test_a_recipe_that_quantizes_nothing_is_refused(tmp_path: Path) -> None:

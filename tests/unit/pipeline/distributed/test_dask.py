@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import copy
-import json
 import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -28,11 +26,9 @@ from pipeline.commands.executing import executing
 from pipeline.distributed.choice import executor_of
 from pipeline.distributed.request import differences, told
 from pipeline.errors import PipelineError
-from pipeline.remote.entry import read_entry
 from pipeline.remote.health import MOST_FAILURES
 from pipeline.remote.transport import RemoteError
 from pipeline.runs.executor import Work
-from pipeline.runs.session import Session
 from stages.system.installation import INSTALLATION
 from tests.support.optional import needs
 from tests.support.servers import free_port
@@ -198,14 +194,6 @@ def test_errors_arrive_as_from_here(cluster: Cluster) -> None:
     assert "recipes/demo.yaml:6:18: emit: 13 times is unlucky" in str(there.value)
 
 
-def test_a_crash_has_its_traceback_in_the_log(cluster: Cluster) -> None:
-    cluster.worker("a", mood="crash")
-    with pytest.raises(PipelineError, match="emit: unexpected KeyError: 'bug in emit'\nthe traceback is in"):
-        cluster.run()
-    log = (cluster.project.root / "build/demo/rv64-rvp/log.txt").read_text()
-    assert "Traceback" in log and "fake_stages.py" in log
-
-
 @pytest.mark.parametrize(
     ("edit", "told_as"),
     [
@@ -236,17 +224,6 @@ def _wait_for(cluster: Cluster, name: str) -> None:
     while not ran.exists() or "emit" not in ran.read_text().split():
         assert time.monotonic() < deadline
         time.sleep(0.05)
-
-
-def test_a_worker_that_dies_loses_nothing(cluster: Cluster) -> None:
-    """It is killed while a stage runs; another takes that stage, and nothing that was finished runs again."""
-    cluster.worker("slow", mood="hang")
-    with ThreadPoolExecutor(1) as pool:
-        running = pool.submit(cluster.run)
-        _replace_at_work(cluster, "slow", by="quick")
-        done = running.result(timeout=60)
-    assert [one.cached for one in done.stages] == [False] * 4
-    assert cluster.ran() == {"slow": ["import", "emit"], "quick": ["emit", "compile", "report"]}
 
 
 def test_a_matrix_whose_worker_is_killed_is_that_of_one_machine(
@@ -280,44 +257,6 @@ def test_a_matrix_whose_worker_is_killed_is_that_of_one_machine(
             assert found is not None and own is not None and found.content == own.content
 
 
-def test_what_the_remote_store_loses_meanwhile_fails_no_run(
-    cluster: Cluster, doit: Doit, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Between stages, and before the build folder is made; two recipes have the lost stages in common."""
-    project = cluster.project
-    matrix = "matrix: {stages.compile.opt: [O2, O3]}\n"
-    project.recipe(f"schema: 1\nname: grid\ntarget: rv64-rvp\nmodel: {{file: model.txt}}\n{matrix}", "grid")
-    cluster.worker("a")
-    cas = cluster.folder / "shared/cas"
-    lost: list[str] = []
-    from pipeline.distributed.dask_executor import DaskExecutor
-
-    performed, published = DaskExecutor._performed, Session.publish
-
-    def forgetting(executor: DaskExecutor, request: Any, work: Work) -> Any:
-        if work.action.kind == "compile" and not lost:
-            _forget(cas, "model.c", lost)
-            shutil.rmtree(cluster.clones["a"].store / "artifacts")
-        return performed(executor, request, work)
-
-    def forgotten(session: Session) -> None:
-        _forget(cas, "firmware.elf", lost)
-        published(session)
-
-    monkeypatch.setattr(DaskExecutor, "_performed", forgetting)
-    monkeypatch.setattr(Session, "publish", forgotten)
-    with executing({"executor": cluster.address.replace("tcp:", "dask:")}):
-        code, _, err = doit("run", "-n", "1", "recipe=grid")
-    assert (code, err) == (0, "") and len(lost) == 3
-    assert project.ran() == ["emit", "compile", "compile"], "here, what was lost"
-    assert sorted(cluster.ran()["a"]) == ["compile"] * 2 + ["emit", "import"] + ["report"] * 2
-    built = sorted(path.read_text() for path in (project.root / "build/grid").rglob("firmware.elf"))
-    assert built == ["O2 1 weights\n", "O3 1 weights\n"]
-    logs = "".join(path.read_text() for path in (project.root / "build/grid").rglob("log.txt"))
-    assert "compile   | worker a cannot get what it reads (emit): the remote store file://" in logs
-    assert "emit      | made again here, after worker a had made it: the remote store file://" in logs
-
-
 def test_a_run_goes_on_alone_when_the_remote_store_is_given_up(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -347,16 +286,6 @@ def test_a_run_goes_on_alone_when_the_remote_store_is_given_up(
     )
 
 
-def _forget(cas: Path, name: str, lost: list[str]) -> None:
-    """Take a file of an artifact, the first time it is there, from the remote store."""
-    for entry in sorted((cas.parent / "ac").iterdir()):
-        for path, blob in read_entry(entry.read_bytes()).items():
-            place = cas / blob.sha256
-            if path.endswith(name) and blob.sha256 not in lost and place.exists():
-                place.unlink()
-                lost.append(blob.sha256)
-
-
 def _files(folder: Path) -> dict[str, bytes]:
     """What a run leaves, but for its log and pages, which say when and where."""
     names = ("firmware.elf", "model.c", "model.h")
@@ -375,20 +304,6 @@ def test_what_is_no_scheduler_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pipeline.distributed.dask_executor._CONNECT", 0.5)
     with pytest.raises(PipelineError, match="no Dask scheduler answers there"):
         executor_of(f"dask://127.0.0.1:{free_port()}")
-
-
-def test_measurements_run_there(cluster: Cluster) -> None:
-    cluster.worker("a")
-    executor = executor_of(cluster.address.replace("tcp:", "dask:"))
-    try:
-        begin = executor.beginning({})
-        assert begin is not None
-        waiting = [begin("json:dumps", ([number],)) for number in range(5)]
-        assert [json.loads(wait()) for wait in waiting] == [[number] for number in range(5)]
-        with pytest.raises(PipelineError, match="measuring: unexpected TypeError"):
-            begin("json:dumps", (object,))()
-    finally:
-        executor.close()
 
 
 def test_a_stage_of_this_process_runs_here_and_others_there(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,10 +23,7 @@ from stages.system.scratch import clear_abandoned
 
 pytest.importorskip("distributed", reason="needs the group dask: ./bootstrap --with dask")
 
-import psutil
 from distributed.security import Security
-
-from pipeline.distributed.local_cluster import LocalCluster
 
 # The second measurement starts a program that outlives all of this, unless it is killed.
 _COMMAND = """
@@ -109,19 +106,6 @@ def test_a_local_cluster_listens_on_loopback_and_ends_when_its_command_is_killed
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     clear_abandoned()
     assert [*tmp_path.glob("firmline-*")] == []
-
-
-def test_workers_end_with_their_scheduler() -> None:
-    """As when memory is short and the system kills that process."""
-    cluster = LocalCluster(1)
-    try:
-        scheduler = psutil.Process(cluster.process)
-        _wait(lambda: len(scheduler.children()) == 1)
-        (worker,) = scheduler.children()
-        scheduler.kill()
-        _wait(lambda: not worker.is_running() or worker.status() == psutil.STATUS_ZOMBIE)
-    finally:
-        cluster.close()
 
 
 @pytest.fixture

@@ -93,17 +93,6 @@ def test_kernels_of_plug_ins_are_compared(project: FakeProject, there: FakeProje
     )
 
 
-def test_kernels_that_change_meanwhile_are_no_measurement(
-    project: FakeProject, there: FakeProject, begin: Begin, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def edits(_: list[Target]) -> None:
-        (there.root / "plugins/kernels/acme/add.c").write_text("int other;\n")
-
-    monkeypatch.setitem(globals(), "places", edits)
-    with pytest.raises(PipelineError, match=r"plug-in kernels/acme/add\.c: "):
-        begin(PLACES, ([with_acme(project.root)],))()
-
-
 def test_a_worker_that_loaded_its_code_before_it_changed_measures_nothing(
     begin: Begin, monkeypatch: pytest.MonkeyPatch
 ) -> None:

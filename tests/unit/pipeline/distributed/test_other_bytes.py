@@ -6,15 +6,12 @@ import shutil
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from pipeline.runs.session import Session
 from pipeline.runs.workspace import Workspace
-from stages.base import StageConfig
-from stages.models.spec import ModelSource
 from tests.unit.pipeline.conftest import FakeProject
 from tests.unit.pipeline.fake_stages import FakeEmit, FakeReport
 from tests.unit.pipeline.remote.conftest import ALL, clone
@@ -154,21 +151,6 @@ def test_what_is_made_again_when_its_consumer_was_given_away(
         check_result(session, project, memory)
 
 
-def test_a_chain_that_is_made_again_has_keys_of_its_own(
-    project: FakeProject, memory: Memory, there: OneWorker, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(FakeReport, "foresee", lambda *given: None)
-    with session_of(project, memory, there) as session:
-        kinds_run(session, "import", "emit")
-        lose_own(memory)
-        there.forget()
-        assert (session.folders["emit"] / "src/model.c").read_text() == "4 weights\n"
-        kinds_run(session, "compile", "report")
-        assert project.ran() == ["import", "emit"]
-        assert there.clone.ran() == ["import", "emit", "compile", "report"]
-        check_result(session, project, memory)
-
-
 def test_what_is_made_again_for_the_build_folder_has_the_key_that_is_told(
     project: FakeProject, memory: Memory, there: OneWorker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -183,27 +165,3 @@ def test_what_is_made_again_for_the_build_folder_has_the_key_that_is_told(
         found = session.workspace.store.find(key)
         assert found is not None and (found.files / "firmware.elf").read_text() == "O2 4 weights\n"
         assert key != before and project.ran() == ["import", "emit", "compile"]
-
-
-def test_a_file_may_be_called_as_what_a_stage_consumes(
-    project: FakeProject, memory: Memory, there: OneWorker, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A plug-in's stage names its files and what it consumes apart from each other."""
-    found: list[tuple[str, str]] = []
-    run = FakeEmit.run
-
-    def files(self: FakeEmit, config: StageConfig, model: ModelSource, root: Path) -> dict[str, Path]:
-        return {"import": root / "module.json"}
-
-    def reading(self: FakeEmit, job: Any) -> None:
-        found.append(((job.inputs["import"] / "module.json").read_text(), job.files["import"].read_text()))
-        run(self, job)
-
-    monkeypatch.setattr(FakeEmit, "files", files)
-    monkeypatch.setattr(FakeEmit, "run", reading)
-    for one in (project, there.clone):
-        one.write("module.json", "of the recipe\n")
-    with session_of(project, memory, there) as session:
-        kinds_run(session, "import", "emit")
-    assert found == [("its own weights\n", "of the recipe\n")]
-    assert (project.ran(), there.clone.ran()) == ([], ["import", "emit"])

@@ -6,7 +6,6 @@ import contextlib
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -42,32 +41,6 @@ def test_a_disk_that_shows_it_late_is_waited_for(project: FakeProject, monkeypat
         with pytest.raises(worker._Lost, match=lost) as raised:
             worker._there(workspace, {"0" * 64: "emit", made.key: "model", "1" * 64: "import"})
         assert (raised.value.missing, raised.value.remote) == (["0" * 64, "1" * 64], "")
-
-
-def test_an_input_of_two_stages_is_there_before_either_is_given_away(
-    project: FakeProject, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    executor = _executor()
-    memory = Memory()
-    with project.workspace() as workspace:
-        vars(workspace)["remote"] = memory.remote(workspace.store)
-        made, _ = workspace.store.make({"stage": "emit"}, lambda out, _: None, recipe="")
-        share = workspace.share
-
-        def slowly(artifact: Artifact) -> None:
-            time.sleep(0.2)
-            share(artifact)
-
-        monkeypatch.setattr(workspace, "share", slowly)
-
-        def give_away(workspace: Workspace) -> bool:
-            executor._share(made, workspace)
-            workspace.flush(keys={made.key})
-            return f"ac/{made.key}" in memory.objects
-
-        with ThreadPoolExecutor(4) as pool:
-            assert list(pool.map(give_away, [workspace] * 4)) == [True] * 4
-        assert workspace.remote is not None and workspace.remote.tally.sent == 1
 
 
 @pytest.mark.parametrize("gone", [False, True])
@@ -172,30 +145,6 @@ def test_what_a_worker_left_is_made_here_when_the_remote_store_has_it_no_more(
             vars(workspace)["remote"] = memory.remote(workspace.store)
             found = workspace.find(second.key)
             assert found is not None and found.content == second.content
-
-
-def test_other_bytes_of_the_same_key_fail_no_run_and_are_told(
-    project: FakeProject, capsys: pytest.CaptureFixture[str]
-) -> None:
-    memory = Memory()
-    with project.workspace() as workspace:
-        vars(workspace)["remote"] = memory.remote(workspace.store)
-        work = _work(workspace, workspace.plan("demo")["import"])
-        other = Store(project.root / "other")
-        made, _ = other.make(work.ingredients, lambda out, _: (out / "module.json").write_text("its own"), recipe="")  # type: ignore[arg-type,func-returns-value]
-        memory.remote(other).send(made).result()
-        left = left_by("a", work, _executor()._make_here, cached=False)
-        assert left is not None
-        del memory.objects[f"cas/{made.manifest['files']['module.json']['sha256']}"]
-        assert (left.files / "module.json").read_text() == "weights\n"
-        assert "it has other bytes than those that worker a had left" in capsys.readouterr().out
-
-
-def test_what_is_seen_nowhere_is_nothing(project: FakeProject, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(worker, "_SEEN", 0)
-    with project.workspace() as workspace:
-        vars(workspace)["remote"] = Memory().remote(workspace.store)
-        assert left_by("a", _work(workspace, workspace.plan("demo")["import"]), Local().make, cached=False) is None
 
 
 def _executor() -> DaskExecutor:

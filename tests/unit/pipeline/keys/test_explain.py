@@ -55,12 +55,6 @@ def test_changed_code_tool_target_and_model(project: FakeProject) -> None:
     assert "model zoo: nothing -> ds_cnn" in found["import"]
 
 
-def test_compares_with_the_last_run_not_the_first(project: FakeProject) -> None:
-    project.run()
-    project.run(set="stages.emit.unroll=8")
-    assert reasons(project, set="stages.emit.unroll=16")["emit"] == ("parameter unroll: 8 -> 16",)
-
-
 def test_damaged_and_deleted(project: FakeProject) -> None:
     result = project.run()
     (result.artifacts["emit"] / "src" / "model.h").unlink()
@@ -70,32 +64,3 @@ def test_damaged_and_deleted(project: FakeProject) -> None:
     assert found["compile"] == ("no artifact of an earlier run is left",)
     # What compile will leave is not known, so neither is what report will find.
     assert found["report"] == ("input compile is gone",)
-
-
-def test_what_a_stage_that_leaves_the_same_bytes_spares(project: FakeProject) -> None:
-    project.run()
-    project.edit("code/emit.py", "code", "better code")
-    assert reasons(project) == {
-        "import": None,
-        "emit": ("code code/emit.py changed",),
-        "compile": ("if emit",),
-        "report": ("if emit",),
-    }
-    project.ran()
-    project.run()
-    assert project.ran() == ["emit"]
-    assert set(reasons(project).values()) == {None}
-
-
-def test_many_files_of_a_folder_are_one_line(project: FakeProject) -> None:
-    project.run()
-    for number in range(4):
-        project.write(f"code/emit_{number}.py", "")
-    names = [f"code code/emit_{number}.py is used now" for number in range(4)]
-    assert reasons(project)["emit"] == tuple(names)
-    project.write("code/emit_4.py", "")
-    project.edit("code/emit.py", "code", "better code")
-    assert reasons(project)["emit"] == ("code code/emit.py changed", "code 5 files of code are used now")
-    project.run()
-    (project.root / "code/emit_0.py").unlink()
-    assert reasons(project)["emit"] == ("code code/emit_0.py is used no longer",)

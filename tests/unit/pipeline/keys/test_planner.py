@@ -25,10 +25,6 @@ def keys(project: FakeProject, recipe: str = "demo", **variables: str) -> dict[s
     return {action.kind: action.identity for action in plan(project, recipe, **variables)}
 
 
-def test_same_recipe_same_keys(project: FakeProject) -> None:
-    assert keys(project) == keys(project)
-
-
 def test_name_of_the_recipe_is_in_no_key(project: FakeProject) -> None:
     project.recipe(RECIPE.replace("demo", "other"), "other")
     assert keys(project) == keys(project, "other")
@@ -62,13 +58,6 @@ def test_keys_do_not_depend_on_where_the_project_lies(project: FakeProject, tmp_
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PATH", f"{moved / 'bin'}:/usr/bin:/bin")
         assert keys(project) == before
-
-
-def test_what_was_typed_once_is_a_change_once(project: FakeProject) -> None:
-    """`run_on=` sets an option of simulate and one of compile."""
-    with Workspace(store=project.store) as workspace:
-        planned = workspace.plan("digits_rvp", {"run_on": "gdb://localhost:1"}, until="import")
-    assert planned.changes == ("run_on=gdb://localhost:1",)
 
 
 def test_missing_file_is_told_by_the_stage_that_reads_it(project: FakeProject) -> None:
@@ -131,22 +120,6 @@ def test_files_that_go_with_a_target_are_in_the_keys_of_that_target_alone(projec
     assert (measured["import"], measured["emit"] == without["emit"]) == (without["import"], False)
     (project.root / "host.costs").write_text("2")
     assert keys(project, "tuned")["emit"] not in (without["emit"], measured["emit"])
-
-
-def test_a_field_of_the_target_is_in_the_key_where_an_option_makes_the_stage_read_it(project: FakeProject) -> None:
-    class EmitTimed(FakeEmit):
-        def option_fields(self, config: EmitConfig) -> tuple[str, ...]:
-            return ("fpu",) if config.unroll > 4 else ()
-
-    project.registry = Registry([FakeImport(), EmitTimed()])
-    project.recipe("schema: 1\ntarget: rv64-rvp\nmodel: {file: model.txt}\n", "timed")
-    with project.workspace() as workspace:
-        targets = [
-            workspace.plan("timed", {"set": f"stages.emit.unroll={unroll}"})["emit"].ingredients["target"]
-            for unroll in (4, 8)
-        ]
-    assert targets[0] == {"word_bits": 64}
-    assert targets[1].keys() == {"word_bits", "fpu"}
 
 
 def test_memory_limits_reach_the_stages_that_have_them(project: FakeProject) -> None:

@@ -9,7 +9,6 @@ import ssl
 import struct
 import subprocess
 import threading
-import time
 import tracemalloc
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -72,32 +71,23 @@ ANSWERS: dict[str, tuple[Answer, str]] = {
     "silence": (answering(60.0), LATE),
     "one byte of a header now and then": (endless(OK + b"X: ", b"x", 0.05), LATE),
     "headers": (endless(OK, b"X: y\r\n"), f"{LARGE}|{BROKEN}"),
-    "a header": (endless(OK + b"X: ", b"y"), f"{LARGE}|{BROKEN}"),
     "100 Continue": (endless(b"", b"HTTP/1.1 100 Continue\r\n\r\n"), LARGE),
-    "100 Continue now and then": (endless(b"", b"HTTP/1.1 100 Continue\r\n\r\n", 0.05), LATE),
     "a dripping 404": (endless(b"HTTP/1.1 404 Not Found\r\n\r\n", b"x", 0.05), LATE),
     "a 404": (endless(b"HTTP/1.1 404 Not Found\r\n\r\n", b"x"), LARGE),
     "a 500": (endless(b"HTTP/1.1 500 Oh\r\n\r\n", b"x"), "500"),
     "a dripping 302": (endless(b"HTTP/1.1 302 Found\r\nLocation: /a\r\n\r\n", b"x", 0.05), LATE),
-    "a 302": (endless(b"HTTP/1.1 302 Found\r\nLocation: /a\r\n\r\n", b"x"), LARGE),
     "redirections": (redirecting, "too many redirects"),
     "a redirection to a file": (
         answering(b"HTTP/1.1 302 Found\r\nLocation: file:///etc/passwd\r\nContent-Length: 0\r\n\r\n"),
         "scheme|host",
     ),
-    "a dripping 200": (endless(UNSIZED, b"x", 0.05), LATE),
     "a 200": (endless(UNSIZED, b"x"), "TooLarge"),
     "a 200 of 2^60 bytes": (endless(OK + b"Content-Length: 1152921504606846976\r\n\r\n", b"x"), "TooLarge"),
     "a 200 that stops": (answering(OK + b"Content-Length: 1000\r\n\r\n", bytes(900), 60.0), LATE),
     "a 200 that breaks off": (answering(OK + b"Content-Length: 1000\r\n\r\n", bytes(900)), BROKEN),
     "chunks": (endless(CHUNKED, b"1\r\nx\r\n"), f"TooLarge|{LARGE}"),
     "an extension of a chunk": (endless(CHUNKED + b"1;", b"x"), f"{LARGE}|{BROKEN}"),
-    "extensions of chunks": (endless(CHUNKED, b"1;" + b"e" * 60_000 + b"\r\nx\r\n"), f"TooLarge|{LARGE}"),
     "a trailer": (endless(CHUNKED + b"1\r\nx\r\n0\r\nX: ", b"x"), f"{LARGE}|{BROKEN}"),
-    "trailers": (endless(CHUNKED + b"1\r\nx\r\n0\r\n", b"X: y\r\n"), f"{LARGE}|{BROKEN}"),
-    "trailers now and then": (endless(CHUNKED + b"1\r\nx\r\n0\r\n", b"X: y\r\n", 0.05), LATE),
-    "a chunk that stops": (answering(CHUNKED + b"fffffff\r\nxxx", 60.0), LATE),
-    "no HTTP": (endless(b"", b"x"), f"{LARGE}|{BROKEN}"),
     "another protocol": (answering(b"HTTP/1.1 101 Switching\r\n\r\n", 60.0), "101"),
 }
 
@@ -208,9 +198,7 @@ def test_every_answer_has_an_end(name: str, quick: None) -> None:
         assert server.sent < MOST_SENT
 
 
-@pytest.mark.parametrize(
-    "name", ["silence", "headers", "100 Continue", "a 404", "a dripping 302", "a 200", "a trailer"]
-)
+@pytest.mark.parametrize("name", ["silence", "100 Continue", "a dripping 302", "a 200", "a trailer"])
 @pytest.mark.parametrize("method", ["HEAD", "PUT"])
 def test_so_have_the_answers_to_the_other_requests(name: str, method: str, quick: None) -> None:
     answer, _ = ANSWERS[name]
@@ -221,7 +209,13 @@ def test_so_have_the_answers_to_the_other_requests(name: str, method: str, quick
         assert server.sent < MOST_SENT
 
 
-@pytest.mark.parametrize("after", [answering(UNSIZED), endless(UNSIZED, b"x"), endless(UNSIZED, b"x", 0.05)])
+@pytest.mark.parametrize(
+    "after",
+    [
+        answering(UNSIZED),
+        endless(UNSIZED, b"x"),
+    ],
+)
 def test_a_server_that_takes_nothing_of_what_is_sent(after: Answer, tmp_path: Path, quick: None) -> None:
     large = tmp_path / "large"
     with large.open("wb") as stream:
@@ -322,7 +316,7 @@ def test_tls_has_the_same_limits(tmp_path: Path) -> None:
         listener.shutdown(socket.SHUT_RDWR)
 
 
-@pytest.mark.parametrize("name", ["silence", "100 Continue", "a header", "a 404"])
+@pytest.mark.parametrize("name", ["silence", "100 Continue", "a 404"])
 def test_a_proxy_has_the_same_limits(name: str, monkeypatch: pytest.MonkeyPatch, quick: None) -> None:
     """Before it has connected to anything."""
     answer, _ = ANSWERS[name]
@@ -344,31 +338,12 @@ def test_a_name_server_that_does_not_answer(monkeypatch: pytest.MonkeyPatch, qui
     over.set()
 
 
-def test_a_name_with_many_addresses_that_do_not_answer(monkeypatch: pytest.MonkeyPatch, quick: None) -> None:
-    asked: list[float] = []
-
-    def connect(self: socket.socket, place: object) -> None:
-        asked.append(self.gettimeout() or 99)
-        time.sleep(asked[-1])
-        raise TimeoutError
-
-    place = (socket.AF_INET, socket.SOCK_STREAM, 0, "", ("192.0.2.1", 80))
-    monkeypatch.setattr("pipeline.remote.sockets.CONNECT", 0.2)
-    monkeypatch.setattr("pipeline.remote.sockets.socket.getaddrinfo", lambda *_, **__: [place] * 100)
-    monkeypatch.setattr("pipeline.remote.sockets._Limited.connect", connect, raising=False)
-    with pytest.raises(RemoteError, match=LATE):
-        fetched(HttpTransport(RemoteSettings("http://cache.example")))
-    assert len(asked) <= 3 and max(asked) <= 0.2
-
-
-@pytest.mark.parametrize("what", ["pipe", "folder", "device", "link to a device", "sparse"])
+@pytest.mark.parametrize("what", ["pipe", "device", "sparse"])
 def test_a_folder_may_have_anything_in_the_place_of_a_file(what: str, tmp_path: Path) -> None:
     place = tmp_path / "cas/1"
     place.parent.mkdir()
     if what == "pipe":
         os.mkfifo(place)
-    elif what == "folder":
-        place.mkdir()
     elif what == "device" and os.getuid() == 0:
         with suppress(PermissionError):
             os.mknod(place, 0o20666, os.makedev(1, 5))
@@ -381,10 +356,9 @@ def test_a_folder_may_have_anything_in_the_place_of_a_file(what: str, tmp_path: 
     with pytest.raises((RemoteError, TooLarge), match=r"no file|TooLarge"):
         fetched(transport)
     assert not bounded(transport).has("cas/1", 10)
-    if what != "folder":
-        # What was made here takes its place.
-        bounded(transport).write("cas/1", b"bytes")
-        assert place.read_bytes() == b"bytes" and [*place.parent.iterdir()] == [place]
+    # What was made here takes its place.
+    bounded(transport).write("cas/1", b"bytes")
+    assert place.read_bytes() == b"bytes" and [*place.parent.iterdir()] == [place]
 
 
 def test_what_comes_late_is_not_handed_on(quick: None) -> None:
@@ -474,7 +448,7 @@ def test_a_slow_link_has_minutes_and_not_days(monkeypatch: pytest.MonkeyPatch) -
         now += 0.95
 
 
-@pytest.mark.parametrize("name", ["one byte of a header now and then", "a dripping 404", "a 200"])
+@pytest.mark.parametrize("name", ["one byte of a header now and then", "a 200"])
 def test_a_run_goes_on(
     name: str, project: FakeProject, quick: None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -484,20 +458,6 @@ def test_a_run_goes_on(
         told = capsys.readouterr().err
         assert told.count("warning") <= 2 and f"the remote store {server.url}" in told
         assert server.requests <= 4 * (MOST_FAILURES + 8)
-
-
-def test_a_run_with_a_pipe_behind_a_folder_goes_on(
-    project: FakeProject, tmp_path: Path, quick: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("FIRMLINE_REMOTE", f"file://{tmp_path}/shared")
-    how(project)
-    for path in (tmp_path / "shared").glob("*/*"):
-        path.unlink()
-        os.mkfifo(path)
-    project.edit("recipes/demo.yaml", "opt: O2", "opt: O3")
-    (project.store / "artifacts").rename(project.store / "before")
-    (project.store / "artifacts").mkdir()
-    assert how(project) == all_of("ran")
 
 
 def test_the_page_says_how_long_silence_takes() -> None:

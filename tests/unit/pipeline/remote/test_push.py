@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import threading
-from concurrent.futures import Future
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from pipeline.artifacts.store import Artifact, Store
-from pipeline.commands import push_store, show_store
+from pipeline.commands import show_store
 from pipeline.commands.exit_codes import PENDING
 from pipeline.commands.show_store import ShowStore
-from pipeline.remote.remote import Remote
 from tests.unit.pipeline.conftest import FakeProject
 from tests.unit.pipeline.fake_stages import FakeEmit
 from tests.unit.pipeline.remote.conftest import ALL, Server, all_of, how
@@ -101,27 +97,6 @@ def test_programs_read_what_became_of_each(
     assert len(json.loads(capsys.readouterr().out)) == len(records), "longer ago than dates go"
 
 
-def test_what_is_gone_when_it_is_to_be_sent_is_said(
-    old: FakeProject, server: Server, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """`doit gc` of somebody else, before and while it is sent."""
-    first, second = sorted(old.store.glob("artifacts/*/*"))[:2]
-    send = push_store.Remote.send
-
-    def taken(self: Remote, artifact: Artifact, *, look: bool = False) -> Future[str]:
-        shutil.rmtree(second, ignore_errors=True)
-        return send(self, artifact, look=look)
-
-    entries = push_store.inventory(Store(old.store))
-    shutil.rmtree(first)
-    monkeypatch.setattr(show_store, "inventory", lambda store: entries)
-    monkeypatch.setattr(push_store.Remote, "send", taken)
-    capsys.readouterr()
-    assert push() == PENDING
-    said = capsys.readouterr().out
-    assert said.count("gone meanwhile: ") == 2 and "2 sent (" in said and ", 2 gone meanwhile (" in said
-
-
 def test_junk_of_another_size_and_lost_blobs_are_replaced(
     old: FakeProject, other: FakeProject, server: Server, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -179,22 +154,10 @@ def test_a_server_that_has_whatever_it_is_asked_for_is_none(
         page.shutdown()
 
 
-def test_a_server_that_fails_meanwhile_is_an_error(
-    old: FakeProject, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(push_store.Remote, "trouble", lambda self, *, reads_only: "")
-    monkeypatch.setenv("FIRMLINE_REMOTE", "http://127.0.0.1:9")
-    assert push() == 1
-    error = capsys.readouterr().err
-    assert error.splitlines()[-2:] == ["ERROR: http://127.0.0.1:9 has not taken 4 of 4 artifacts", "push again"]
-    assert push(dry_run=True) == 1
-
-
 @pytest.mark.parametrize(
     ("words", "given", "said"),
     [
         (("push",), {"days": "soon"}, "--days soon: should be a number of days"),
-        (("push",), {"days": "0"}, "--days 0: should be more than 0"),
         (("list",), {"dry_run": True}, "--dry-run goes with `doit store push`, not with list"),
         (("push", "demo"), {}, "doit store push takes no 'demo'"),
         (("push",), {}, "there is no remote store\ndocs/store.md says how"),
@@ -211,20 +174,6 @@ def test_mistakes(
     project.serve(monkeypatch, show_store)
     assert push(*words, **given) == 1
     assert said in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("action", ["push", "remote"])
-def test_a_url_that_is_none_is_said_once(
-    action: str, project: FakeProject, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    project.serve(monkeypatch, show_store)
-    monkeypatch.setenv("FIRMLINE_REMOTE", "ftp://cache.example")
-    assert push(action) == 1
-    error = capsys.readouterr().err
-    assert (
-        error.startswith("ERROR: FIRMLINE_REMOTE: a remote store begins with one of https://")
-        and error.count("\n") == 1
-    )
 
 
 def test_one_that_is_not_there_or_is_only_read_is_an_error(

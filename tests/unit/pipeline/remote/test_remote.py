@@ -16,13 +16,11 @@ from pipeline.artifacts.inventory import inventory
 from pipeline.commands import show_store
 from pipeline.commands.show_store import ShowStore
 from pipeline.errors import RecipeError
-from pipeline.keys.explain import explain
 from pipeline.remote.health import MOST_FAILURES, Health, health_of
 from pipeline.remote.settings import RemoteSettings
 from pipeline.remote.transport import RemoteError
-from stages.simulate import STAGE, SimulateConfig
 from tests.support.optional import needs
-from tests.support.servers import NGINX, free_port, nginx, s3, webdav
+from tests.support.servers import free_port, s3, webdav
 from tests.unit.pipeline.conftest import Doit, FakeProject
 from tests.unit.pipeline.fake_stages import FakeCompile
 from tests.unit.pipeline.remote.conftest import ALL, Server, all_of, clone, found_elsewhere, how
@@ -166,24 +164,6 @@ def test_read_only_writes_nothing(
     assert how(other)["import"] == "ran" and server.names() == before
 
 
-def test_a_server_that_refuses_writing_is_read(
-    project: FakeProject, other: FakeProject, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
-) -> None:
-    if NGINX is None:
-        pytest.skip("needs nginx: ./bootstrap --with servers")
-    with nginx(tmp_path / "served") as url:
-        monkeypatch.setenv("FIRMLINE_REMOTE", url)
-        how(project)
-    with nginx(tmp_path / "served", "limit_except GET HEAD { deny all; }") as url:
-        monkeypatch.setenv("FIRMLINE_REMOTE", url)
-        other.edit("recipes/demo.yaml", "opt: O2", "opt: O3")
-        assert how(other) == {"import": "remote", "emit": "remote", "compile": "ran", "report": "ran"}
-        assert (
-            f"warning: the remote store {url} cannot be written: 403 Forbidden; it is only read"
-            in capsys.readouterr().err
-        )
-
-
 def test_a_server_that_is_not_there_costs_one_line(
     project: FakeProject, monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
@@ -243,16 +223,6 @@ def test_after_some_failures_nothing_is_asked_any_more() -> None:
     for _ in range(MOST_FAILURES - 1):
         health.failed(RemoteError("no"))
     assert not health.reads and not health.writes
-
-
-def test_no_url_is_one_line(project: FakeProject, monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
-    monkeypatch.setenv("FIRMLINE_REMOTE", "cache.example")
-    assert how(project) == all_of("ran")
-    told = capsys.readouterr().err
-    assert (
-        told.startswith("warning: FIRMLINE_REMOTE: a remote store begins with one of https://")
-        and told.count("\n") == 1
-    )
 
 
 def test_pipeline_yaml_names_one(
@@ -362,14 +332,6 @@ def test_a_group_that_is_not_installed_is_one_line(
     assert "cannot be used: gs:// needs the Python package google.auth: " in told and told.count("warning") == 1
 
 
-def test_explain_looks_there_and_fetches_nothing(project: FakeProject, other: FakeProject, server: Server) -> None:
-    how(other)
-    with project.workspace() as workspace:
-        found = explain(workspace.plan("demo"), workspace.store, workspace.manifest_elsewhere)
-    assert [(one.kind, one.cached, one.remote, one.unless) for one in found] == [(kind, True, True, ()) for kind in ALL]
-    assert not any(project.store.glob("artifacts/*/*"))
-
-
 def show(*words: str) -> int:
     return ShowStore().execute({"json": False}, list(words))
 
@@ -419,17 +381,6 @@ def test_what_is_of_use_to_nobody_is_not_sent(
     project.edit("recipes/demo.yaml", "opt: O2", "opt: O3")
     how(project)
     assert len(list((server.data / "ac").iterdir())) == 4
-
-
-def test_what_a_board_did_is_of_use_to_nobody() -> None:
-    shared = [STAGE.shared(SimulateConfig(run_on=place)) for place in (None, "gdb://localhost:3333")]
-    assert shared == [True, False]
-
-
-def test_nothing_to_do_asks_nobody(project: FakeProject, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    how(project)
-    monkeypatch.setattr("pipeline.runs.workspace.Remote", None)
-    assert how(project) == all_of("cached")
 
 
 def test_a_name_that_leads_elsewhere_is_refused(

@@ -13,7 +13,6 @@ from pipeline.plugins.registry import default_registry
 from pipeline.project import Project
 from pipeline.recipes.loader import load_recipe
 from pipeline.recipes.targets import remote_store
-from pipeline.remote.http import HttpTransport
 from pipeline.remote.remote import Remote
 from pipeline.remote.settings import RemoteSettings, remote_settings
 from pipeline.remote.transport import RemoteError
@@ -35,12 +34,6 @@ def no_secret(text: str) -> bool:
 def test_what_no_header_can_have_is_refused_by_its_name(name: str, value: str) -> None:
     found = remote_settings(None, {"FIRMLINE_REMOTE": "https://host/x", f"FIRMLINE_REMOTE_{name}": value})
     assert found is not None and f"FIRMLINE_REMOTE_{name}" in found.wrong and no_secret(f"{found.wrong}{found}")
-
-
-def test_an_end_of_line_behind_it_is_none() -> None:
-    """As a file has that a secret is read from."""
-    found = remote_settings(None, {"FIRMLINE_REMOTE": "https://host/x", "FIRMLINE_REMOTE_TOKEN": "abc\n"})
-    assert found is not None and (found.wrong, found.token) == ("", "abc")
 
 
 @pytest.mark.parametrize(
@@ -68,14 +61,6 @@ def test_lines_of_files_that_errors_show(tmp_path: Path, secret: str) -> None:
     assert no_secret(str(raised.value))
 
 
-def test_a_caret_stays_below_its_place(tmp_path: Path) -> None:
-    (tmp_path / "pipeline.yaml").write_text("schema: 1\nstore: {remote: 'https://me:password@host/x', wrong: 1}\n")
-    with pytest.raises(RecipeError) as raised:
-        remote_store(Project(tmp_path))
-    _, shown, caret, *_ = str(raised.value).splitlines()
-    assert shown[caret.index("^") :].startswith(("wrong", "'https"))
-
-
 def test_what_libraries_say(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -99,13 +84,6 @@ def test_what_libraries_say(
         remote.fetch(SHA)
     said = capsys.readouterr().err
     assert "fails: " in said and no_secret(said) and no_secret(caplog.text)
-
-
-def test_a_token_that_http_cannot_send() -> None:
-    transport = HttpTransport(RemoteSettings("http://127.0.0.1:9", token="s3cr\nł"))
-    with pytest.raises(RemoteError) as raised:
-        transport.has("ac/0")
-    assert no_secret(str(raised.value))
 
 
 def test_addresses_of_models() -> None:

@@ -56,21 +56,6 @@ def test_each_thread_waits_until_its_own_is_there(tmp_path: Path, memory: Memory
     assert remote.tally.sent == 2
 
 
-def test_of_others_nothing_is_waited_for(tmp_path: Path, memory: Memory) -> None:
-    store = Store(tmp_path)
-    remote = memory.remote(store)
-    one, other = made(store, 1), made(store, 2)
-    remote.send(one)
-    remote.flush()
-    memory.hold()
-    remote.send(other)
-    remote.flush(keys={one.key})
-    assert f"ac/{other.key}" not in memory.objects
-    memory.gate.set()
-    remote.flush(keys={other.key})
-    assert f"ac/{other.key}" in memory.objects
-
-
 def test_two_that_fetch_the_same_both_have_it(tmp_path: Path, memory: Memory) -> None:
     """As two workers in one clone do: the second waits for the first, and takes what that brought."""
     source = Store(tmp_path / "source")

@@ -8,7 +8,6 @@ import shutil
 
 import pytest
 
-from pipeline.errors import StoreError
 from pipeline.runs.session import Session
 from stages.base import StageError
 from tests.unit.pipeline.conftest import RECIPE, Doit, FakeProject
@@ -34,29 +33,6 @@ def test_same_bytes_end_it(ran: FakeProject, file: str, runs: list[str]) -> None
     assert all(stage.cached for stage in ran.run().stages)
     ran.edit(file, "better code", "code")
     assert all(stage.cached for stage in ran.run().stages)
-
-
-def test_other_bytes_do_not(ran: FakeProject) -> None:
-    ran.write("model.txt", "other\n")
-    ran.run()
-    assert ran.ran() == ["import", "emit", "compile", "report"]
-
-
-def test_files_by_name_count_and_not_who_made_them(ran: FakeProject, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The same bytes under another name are another content."""
-    from tests.unit.pipeline.fake_stages import FakeImport
-
-    original = FakeImport.run
-
-    def run(stage: FakeImport, job: object) -> None:
-        original(stage, job)  # type: ignore[arg-type]
-        (job.out / "again.json").write_text((job.out / "module.json").read_text())  # type: ignore[attr-defined]
-
-    monkeypatch.setattr(FakeImport, "run", run)
-    ran.edit("code/import.py", "code", "better code")
-    ran.run()
-    # Both that read it run; what emit leaves is the same.
-    assert ran.ran() == ["import", "emit", "report"]
 
 
 def test_a_way_back_through_the_same_bytes_runs_nothing(ran: FakeProject) -> None:
@@ -123,11 +99,3 @@ def test_sub_recipes_that_come_to_the_same_share_what_follows(project: FakeProje
     # Made once by the process, though two recipes have it made anew.
     assert doit("run", "-a", "recipe=demo")[0] == 0
     assert sorted(project.ran()) == ["compile", "emit", "import", "import", "report"]
-
-
-def test_a_store_that_cannot_be_written_serves_what_follows(ran: FakeProject, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pipeline.artifacts.store._why_not_written", lambda folder: "Read-only file system")
-    assert all(stage.cached for stage in ran.run().stages)
-    ran.edit("code/emit.py", "code", "better code")
-    with pytest.raises(StoreError, match="emit has to run"):
-        ran.run()

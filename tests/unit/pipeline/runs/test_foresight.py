@@ -42,22 +42,14 @@ def test_after_the_first_stage(project: FakeProject, doit: Doit) -> None:
     [
         ("recipe=demo demo:emit", True),
         ("demo:emit", True),
-        ("demo:import demo:emit", True),
         ("demo:emit demo:compile", False),
         ("demo:emit demo", False),
-        ("demo:publish", False),
     ],
 )
 def test_only_stages_that_are_asked_for_are_asked(project: FakeProject, doit: Doit, words: str, runs: bool) -> None:
     project.recipe(RECIPE.replace("[-g]", "[-never]"))
     assert (doit("run", *words.split())[0] == 0) == runs
     assert project.ran() == (["import", "emit"] if runs else [])
-
-
-def test_from_python_only_as_far_as_asked(project: FakeProject) -> None:
-    project.recipe(RECIPE.replace("[-g]", "[-never]"))
-    project.run(until="emit")
-    assert project.ran() == ["import", "emit"]
 
 
 def test_in_a_matrix_the_others_go_on(project: FakeProject, doit: Doit) -> None:

@@ -60,20 +60,6 @@ def test_what_a_user_changed_comes_back(project: FakeProject) -> None:
     assert [path.name for path in folder.iterdir() if path.name.startswith(".")] == []
 
 
-def test_a_picture_of_a_run_before_goes(project: FakeProject) -> None:
-    folder = project.run().folder
-    assert folder is not None
-    (folder / "timeline.svg").write_text("<svg/>")
-    project.run()
-    assert not (folder / "timeline.svg").exists()
-
-
-def test_two_targets_have_two_folders(project: FakeProject) -> None:
-    project.run()
-    project.run(target="rv32-rvp")
-    assert sorted(path.name for path in (project.root / "build/demo").iterdir()) == ["rv32-rvp", "rv64-rvp"]
-
-
 def test_what_ran_on_a_board_is_kept_from_a_simulation(tmp_path: Path) -> None:
     def run(name: str, ran: dict[str, Any] | None, **others: str) -> None:
         made = tmp_path / name

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from pipeline.errors import DiskFullError, PipelineError, StageCrashed, StageFailed
+from pipeline.errors import PipelineError, StageCrashed, StageFailed
 from pipeline.runs.session import Session
 from stages.base import Job, StageError
 from stages.system.installation import INSTALLATION as ROOT
@@ -48,23 +48,6 @@ def test_a_b_a_runs_nothing_the_second_time(project: FakeProject) -> None:
     assert (project.root / "build/demo/rv64-rvp/firmware.elf").read_text() == "O2 4 weights\n"
 
 
-def test_touching_a_file_runs_nothing(project: FakeProject) -> None:
-    project.run()
-    project.ran()
-    for name in ("model.txt", "code/emit.py", "recipes/demo.yaml", "bin/fakecc"):
-        os.utime(project.root / name)
-    project.run()
-    assert project.ran() == []
-
-
-def test_changed_model_runs_everything(project: FakeProject) -> None:
-    project.run()
-    project.ran()
-    project.write("model.txt", "weighty\n")
-    project.run()
-    assert project.ran() == ALL
-
-
 @pytest.mark.parametrize("kind", ALL)
 def test_changed_code_runs_that_stage(project: FakeProject, kind: str) -> None:
     project.run()
@@ -75,24 +58,11 @@ def test_changed_code_runs_that_stage(project: FakeProject, kind: str) -> None:
     assert project.ran() == [kind]
 
 
-def test_new_source_file_is_changed_code(project: FakeProject) -> None:
+def test_touching_files_and_writing_out_a_default_run_nothing(project: FakeProject) -> None:
     project.run()
     project.ran()
-    project.write("code/emit_more.py", "")
-    project.run()
-    assert project.ran() == ["emit"]
-
-
-def test_changed_parameter_runs_that_stage_and_what_follows(project: FakeProject) -> None:
-    project.run()
-    project.ran()
-    project.run(set="stages.compile.opt=O3")
-    assert project.ran() == ["compile", "report"]
-
-
-def test_writing_out_a_default_runs_nothing(project: FakeProject) -> None:
-    project.run()
-    project.ran()
+    for name in ("model.txt", "code/emit.py", "recipes/demo.yaml", "bin/fakecc"):
+        os.utime(project.root / name)
     project.edit("recipes/demo.yaml", "unroll: 4", "unroll: 4, window: [1, 1]")
     project.run()
     assert project.ran() == []
@@ -120,7 +90,7 @@ def test_target_runs_only_what_reads_a_changed_field(project: FakeProject) -> No
     assert project.ran() == ["emit", "report"]
 
 
-@pytest.mark.parametrize("damage", ["alter", "alter keeping times", "truncate", "delete", "add"])
+@pytest.mark.parametrize("damage", ["alter keeping times", "delete", "add"])
 def test_damaged_artifact_is_found_and_rebuilt(project: FakeProject, damage: str) -> None:
     first = project.run()
     # Old enough that the second run remembers the files' digests.
@@ -130,30 +100,18 @@ def test_damaged_artifact_is_found_and_rebuilt(project: FakeProject, damage: str
     victim = first.artifacts["emit"] / "src" / "model.c"
     good, info = victim.read_bytes(), victim.stat()
     victim.chmod(0o644)
-    if damage == "truncate":
-        victim.write_bytes(good[:-1])
-    elif damage == "delete":
+    if damage == "delete":
         victim.unlink()
     elif damage == "add":
         (victim.parent / "extra.c").write_text("int x;")
     else:
         with victim.open("r+b") as stream:
             stream.write(b"9")
-        if damage == "alter keeping times":
-            os.utime(victim, ns=(info.st_atime_ns, info.st_mtime_ns))
+        os.utime(victim, ns=(info.st_atime_ns, info.st_mtime_ns))
     project.run()
     assert project.ran() == ["emit"]
     assert victim.read_bytes() == good
     assert [path.name for path in victim.parent.iterdir() if path.name == "extra.c"] == []
-
-
-def test_damaged_manifest_is_found(project: FakeProject) -> None:
-    first = project.run()
-    project.ran()
-    manifest = first.artifacts["compile"].parent / "manifest.json"
-    manifest.write_text(manifest.read_text()[:100])
-    project.run()
-    assert project.ran() == ["compile"]
 
 
 def test_artifacts_are_read_only(project: FakeProject) -> None:
@@ -172,13 +130,6 @@ def test_refused_input_keeps_what_is_finished(project: FakeProject) -> None:
     assert project.ran() == ["import"]
     assert list((project.store / "building").iterdir()) == []
     assert "failed: import: model.txt is corrupt" in (project.root / "build/demo/rv64-rvp/log.txt").read_text()
-
-
-def test_a_stage_that_ends_the_program_has_failed(project: FakeProject, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("FAKE_MOOD", "exit")
-    with pytest.raises(StageCrashed, match=r"emit: unexpected RuntimeError: ends the program: sys.exit\(0\)"):
-        project.run()
-    assert "fake_stages.py" in (project.root / "build/demo/rv64-rvp/log.txt").read_text()
 
 
 def test_crash_points_to_the_traceback(project: FakeProject, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -211,14 +162,6 @@ def test_a_crash_while_a_model_is_read_names_the_file(project: FakeProject, monk
     assert "Traceback (most recent call last)" in (project.root / "build/demo/rv64-rvp/log.txt").read_text()
 
 
-def test_full_disk_is_one_clear_error(project: FakeProject, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("FAKE_MOOD", "full")
-    with pytest.raises(DiskFullError, match="no space left for the artifact store") as caught:
-        project.run()
-    assert "doit gc" in str(caught.value)
-    assert list((project.store / "building").iterdir()) == []
-
-
 def test_kill_in_the_middle_loses_nothing_finished(project: FakeProject) -> None:
     with _start(project, "hang") as run:
         _wait_for(lambda: list((project.store / "building").glob("*/files/src/model.c")) != [])
@@ -230,14 +173,6 @@ def test_kill_in_the_middle_loses_nothing_finished(project: FakeProject) -> None
     project.run()
     assert project.ran() == ["emit", "compile", "report"]
     assert list((project.store / "building").iterdir()) == []
-
-
-def test_what_a_living_run_is_building_is_left_alone(project: FakeProject) -> None:
-    with _start(project, "hang") as run:
-        _wait_for(lambda: list((project.store / "building").glob("*/files/src/model.c")) != [])
-        with project.workspace():
-            assert len(list((project.store / "building").iterdir())) == 1
-        run.kill()
 
 
 def test_two_runs_side_by_side_share_the_work(project: FakeProject) -> None:
@@ -291,7 +226,7 @@ def test_until_stops_early_and_publishes_nothing(project: FakeProject) -> None:
     assert not (project.root / "build/demo/rv64-rvp/firmware.elf").exists()
 
 
-@pytest.mark.parametrize("name", ["build", "build/demo", "build/demo/rv64-rvp"])
+@pytest.mark.parametrize("name", ["build", "build/demo/rv64-rvp"])
 def test_a_file_where_results_go_is_told_before_anything_runs(project: FakeProject, name: str) -> None:
     project.write(name, "mine")
     with pytest.raises(PipelineError) as caught:

@@ -10,9 +10,7 @@ import pytest
 from pipeline.commands import explain, matrix_json
 from pipeline.commands.exit_codes import PENDING
 from pipeline.commands.explain import Explain
-from pipeline.commands.list_recipes import List
 from pipeline.commands.matrix_json import MatrixJson
-from pipeline.project import project_of
 from pipeline.terminal.matrix_run import verdict_of
 from stages.system.installation import INSTALLATION as ROOT
 from tests.unit.pipeline.conftest import Doit, FakeProject
@@ -118,9 +116,6 @@ class Panic(BaseException):
     ("method", "error"),
     [
         ("files", SystemExit),
-        ("foresee", AttributeError),
-        ("foresee", Panic),
-        ("run", RecursionError),
         ("run", MemoryError),
         ("run", Panic),
     ],
@@ -210,33 +205,6 @@ def test_list(grid: FakeProject, doit: Doit) -> None:
     assert "grid   cannot be read: recipes/grid.yaml:5:22: unknown target" in out
 
 
-def test_list_as_json_has_what_the_text_has(
-    grid: FakeProject, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr("pipeline.project.here", lambda: project_of(grid.root))
-    monkeypatch.setattr("pipeline.plugins.registry.registry_of", lambda project: grid.registry)
-    monkeypatch.setattr("pipeline.commands.tasks.here", lambda: project_of(grid.root))
-
-    def listed(*names: str, parts: bool) -> dict[str, dict[str, Any]]:
-        assert List.execute(List.__new__(List), {"json": True, "subtasks": parts}, [*names]) == 0
-        return {one["name"]: one for one in json.loads(capsys.readouterr().out)}
-
-    assert [*listed(parts=False)] == ["demo", "grid"]
-    found = listed(parts=True)
-    members = [f"grid:{model}-{target}" for model in "ab" for target in ("rv64-rvp", "rv64-scalar")]
-    assert [*found] == ["demo", "grid", *members]
-    shown = [(one["model"], one["target"], one["matrix"], one["error"]) for one in found.values()]
-    assert shown == [
-        ("model.txt", "rv64-rvp", False, ""),
-        # Both are axes: there is neither one model nor one target.
-        ("", "", True, ""),
-        *((f"{model}.txt", target, False, "") for model in "ab" for target in ("rv64-rvp", "rv64-scalar")),
-    ]
-    assert [*listed("grid", parts=True)] == ["grid", *members] and [*listed("demo", parts=True)] == ["demo"]
-    grid.edit("recipes/grid.yaml", "rv64-scalar", "rv64-scaler")
-    assert "unknown target" in listed(parts=True)["grid"]["error"] and len(listed(parts=True)) == 2
-
-
 def test_explain_and_matrix_json(
     grid: FakeProject, doit: Doit, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -298,16 +266,6 @@ def test_the_tiny_matrix_has_every_core_of_the_project() -> None:
     found = load_recipes("tiny_matrix", root=ROOT, registry=default_registry())
     assert {one.target.name for one in found} == {target.core for target in load_targets(ROOT).values()}
     assert {one.labels["model"] for one in found} == {"kws", "vww", "ic", "ad"}
-
-
-def test_the_board_matrix_has_every_board_of_the_project() -> None:
-    from pipeline.plugins.registry import default_registry
-    from pipeline.recipes.loader import load_recipes
-    from pipeline.recipes.targets import load_targets
-
-    found = load_recipes("board_matrix", root=ROOT, registry=default_registry())
-    boards = {name for name, target in load_targets(ROOT).items() if target.board is not None}
-    assert {one.target.name for one in found} == boards
 
 
 def test_an_engines_arithmetic_is_not_called_litert() -> None:

@@ -66,7 +66,6 @@ def test_a_file_gets_a_table_without_rich(stream: io.StringIO, shown: str) -> No
         (600, 12, 312, "4 h 20 min left"),
         (4, 0.5, 0.5, ""),  # too early to tell
         (60, 0, 1, ""),
-        (60, 1, 0, ""),
     ],
 )
 def test_time_left(seconds: float, done: float, rest: float, left: str) -> None:

@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import sys
 import threading
-from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from pipeline.commands.bench import command
 from pipeline.commands.bench.cases import Case
 from pipeline.commands.bench.command import Bench, bench
 from pipeline.commands.bench.page import BEGIN, END
 from pipeline.commands.bench.record import read_records
 from pipeline.commands.bench.run import Outcome, recipe_runner, run_cases
-from pipeline.commands.bench.suite import Times
-from pipeline.commands.bench.times import measure_times, timed
+from pipeline.commands.bench.times import timed
 from pipeline.commands.exit_codes import FAILED
 from pipeline.errors import PipelineError
 from pipeline.terminal.progress import ProgressDisplay
@@ -93,16 +88,6 @@ def test_check_fails_for_a_ratio_below_its_limit(project: Project, capsys: pytes
     assert "WORSE: Net, FP32 against int8: 400 by 1,000 is 0.4, below 0.5" in capsys.readouterr().out
 
 
-def test_update_is_the_same_the_second_time(project: Project) -> None:
-    def contents() -> list[bytes]:
-        return [(project.root / name).read_bytes() for name in ("docs/bench.json", "docs/figures.md")]
-
-    project.bench(update=True)
-    first = contents()
-    project.bench(update=True, jobs=3)
-    assert contents() == first
-
-
 def test_update_of_some_rows_keeps_the_others_and_drops_those_gone(project: Project) -> None:
     project.bench(update=True)
     project.reports["net_fp32"] = report((("all", 9_000),))
@@ -150,25 +135,11 @@ def test_crash_of_one_row_does_not_hide_the_others(project: Project, capsys: pyt
     assert ["net_fp32", "on", "rv64-scalar", "1,000", "instructions"] in [line.split() for line in out.splitlines()]
 
 
-def test_models_of_a_folder_take_the_place_of_the_suite(project: Project) -> None:
-    folder = project.root / "mine"
-    folder.mkdir()
-    (folder / "a.tflite").touch()
-    page, figures = project.root / "page.md", project.root / "figures.json"
-    assert project.bench(models=str(folder), targets="host,rv32-rvp", markdown=str(page), json=str(figures)) == 0
-    assert [line.split("|")[1:3] for line in page.read_text().splitlines()[2:]] == [
-        [" a ", " host "],
-        [" a ", " rv32-rvp "],
-    ]
-    assert [row["target"] for row in json.loads(figures.read_text())["rows"]] == ["host", "rv32-rvp"]
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         ({"check": True, "update": True}, "give one of --check and --update"),
         ({"models": "x", "update": True}, "--update is about the suite"),
-        ({"recipe": "x"}, "--recipe goes with --models"),
         ({"jobs": 0}, "should be 1 or more"),
         ({"markdown": "/nowhere/at/all.md"}, "/nowhere/at/all.md cannot be written: No such file"),
     ],
@@ -176,17 +147,6 @@ def test_models_of_a_folder_take_the_place_of_the_suite(project: Project) -> Non
 def test_options_that_make_no_sense(project: Project, options: dict[str, Any], message: str) -> None:
     with pytest.raises(PipelineError, match=message):
         project.bench(**options)
-
-
-@pytest.mark.parametrize(("width", "given", "jobs"), [(0, None, 1), (0, 3, 3), (9, None, 9), (9, 1, 1), (9, 20, 20)])
-def test_as_many_rows_at_a_time_as_is_said_or_the_workers_take(
-    width: int, given: int | None, jobs: int, project: Project, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    seen: list[int] = []
-    monkeypatch.setattr(command, "chosen", lambda: SimpleNamespace(width=width))
-    monkeypatch.setattr(command, "_run", lambda cases, run, display, jobs: seen.append(jobs) or [])
-    project.bench(jobs=given)
-    assert seen == [jobs]
 
 
 def test_side_by_side_runs_overlap_and_outcomes_keep_the_order() -> None:
@@ -231,29 +191,3 @@ def test_timed_measures_the_process_and_not_those_before(tmp_path: Path) -> None
     assert small.peak_rss < large.peak_rss - (50 << 20)
     with pytest.raises(PipelineError, match="broken: the run failed\nthe last line"):
         timed("broken", python("raise SystemExit('the last line')"), tmp_path, {})
-
-
-def test_times_use_one_new_store_for_all_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: list[tuple[list[str], str]] = []
-
-    def note(what: str, command: list[str], folder: Path, environment: dict[str, str]) -> str:
-        seen.append((command[3:], environment["FIRMLINE_STORE"]))
-        assert folder == tmp_path
-        return what
-
-    monkeypatch.setattr("pipeline.commands.bench.times.timed", note)
-    lines: list[str] = []
-    tell: Callable[[str], None] = lines.append
-    measure_times(Times(recipe="demo", changed="stages.emit.unroll=2"), tmp_path, tell)
-    plain = ["run", "recipe=demo"]
-    runs = [plain, plain, [*plain, "set=stages.emit.unroll=2"], plain]
-    assert [command for command, _ in seen] == [*runs, ["explain", "recipe=demo"], [*plain, "dry_run=1"]]
-    assert len({store for _, store in seen}) == 1
-    assert not Path(seen[0][1]).exists()
-    assert "cores" in lines[0] and len(lines) == 7
-
-
-def test_help_has_every_option() -> None:
-    # doit puts defaults into the texts with `%`, at which a bare percent sign breaks.
-    text = Bench().help()
-    assert all(f"--{name}" in text for name in OPTIONS)

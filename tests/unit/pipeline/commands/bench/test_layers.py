@@ -63,7 +63,7 @@ def test_file_keeps_rows(tmp_path: Path) -> None:
     assert read_rows(path) == ROWS
 
 
-@pytest.mark.parametrize("text", ["", "[]", '{"format": 1}', '{"format": 1, "layers": {"a/b": {"macs": 1}}}'])
+@pytest.mark.parametrize("text", ["", '{"format": 1, "layers": {"a/b": {"macs": 1}}}'])
 def test_ruined_file(text: str, tmp_path: Path) -> None:
     (tmp_path / "layers.json").write_text(text)
     with pytest.raises(PipelineError, match=r"layers.json cannot be read"):
@@ -111,13 +111,6 @@ def test_figures_of_other_kernels_and_those_that_fell_far_are_stale(count: int, 
     assert (len(verdict.stale), verdict.exit_code) == ((1, 3) if stale else (0, 0))
 
 
-@pytest.mark.parametrize(("wide", "lines"), [(100, 0), (101, 0), (102, 1)])
-def test_wider_registers_are_no_slower(wide: int, lines: int) -> None:
-    row = LayerRow("pool/c", 0, 50, {"rv64": Figure(wide, ("x.rows",)), "rv32": Figure(100, ("x.pool",))})
-    found = slower({"pool/c": row, "pool/d": replace(row, figures={"rv64": Figure(9, ())})}, {"rv64": "rv32"})
-    assert found == ["pool/c on rv64: 102 instructions, by x.rows; 100 on rv32, by x.pool"][:lines]
-
-
 def test_stored_figures_are_no_slower_with_wider_registers() -> None:
     order = load_suite().layers.no_slower
     assert order == {"rv64-rvp": "rv32-rvp"}
@@ -150,16 +143,11 @@ def test_tables() -> None:
     [
         ({"suite": "layer"}, "unknown suite 'layer'; did you mean 'layers'?"),
         ({"times": True}, "--times is about networks; it does not go with suite=layers"),
-        ({"models": "/x"}, "--models is about networks; it does not go with suite=layers"),
-        ({"jobs": 2}, "-n is about networks: suite=layers measures many layers in one firmware"),
         ({"check": True, "update": True}, "give one of --check and --update"),
         ({"only": "nothing/*"}, "--only nothing/\\*: no layer is called that"),
-        ({"targets": "cortex-m5"}, "unknown target 'cortex-m5'; did you mean 'cortex-m"),
         ({"drawn": "0"}, "drawn=0: should be a number from 1 to 2,000"),
         ({"drawn": "5", "seed": "x"}, "seed=x: should be a number from 1 to"),
-        ({"seed": "5"}, "seed= goes with drawn=, as drawn=200"),
         ({"drawn": "5", "update": True}, "drawn= measures layers that docs/layers.json does not keep"),
-        ({"drawn": "5", "suite": "networks"}, "drawn= goes with suite=layers"),
         ({"targets": "host"}, "suite=layers measures kernels of cores; target host counts no instructions"),
         ({"targets": "rv32-ne16"}, "suite=layers measures kernels of cores; target rv32-ne16 has an accelerator"),
     ],
