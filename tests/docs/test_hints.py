@@ -49,7 +49,6 @@ FILLED = (
     (r"zero_point: \.\.\.", "zero_point: 3"),
     (r"op: (?:NAME|name|…)", "op: softmax, shape: [4]"),
 )
-SET = re.compile(r"set=(stages\.[\w.{}]+)=(\w+)")
 COMMAND = re.compile(r"`(doit [^`]+)`|^(?:[^`]*: |such as )?(doit [a-z][^`,;]*)$")
 
 
@@ -116,14 +115,6 @@ def test_lines_of_recipes_are_taken() -> None:
         except (PipelineError, yaml.YAMLError) as error:
             wrong[f"{module}: {part}"] = str(error)
     assert wrong == {}
-
-
-def test_settings_are_taken() -> None:
-    found = [(path.replace("{}", "timeout"), value) for _, text in told() for path, value in SET.findall(text)]
-    assert len(found) >= 3
-    for path, value in found:
-        given = {"set": f"{path}={'3' if value == 'N' else value}"}
-        load_recipes(recipe_of("simulate: {trace: true}"), root=ROOT, registry=default_registry(), variables=given)
 
 
 def test_commands_mean_something() -> None:

@@ -6,7 +6,6 @@ import json
 import re
 from collections.abc import Mapping
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -118,10 +117,3 @@ def test_tables_are_written_cell_by_cell() -> None:
     assert replaced("a 1\nb 2\n", r"^b \d", "b 3") == "a 1\nb 3\n"
     with pytest.raises(AssertionError):
         replaced("a 1\na 2\n", r"^a \d", "a 3")
-
-
-def test_each_page_is_one_of_docs() -> None:
-    from tests.pages.__main__ import PAGES
-
-    for name, page in PAGES.items():
-        assert Path(f"docs/{name}.md") == page.PAGE.relative_to(ROOT)

@@ -121,13 +121,6 @@ def test_cmake_with_the_plug_in_of_spike(tmp_path: Path) -> None:
     assert "0 output values differ" in run("ctest", "--test-dir", build, "-V")
 
 
-def test_cmake_for_an_accelerator_is_built_without_a_test(tmp_path: Path) -> None:
-    made = written(tmp_path / "made", "cmake", content("rv32-ne16", weights="incbin"))
-    build = cmake(made, tmp_path / "build", f"-DCMAKE_TOOLCHAIN_FILE={made}/cmake/toolchain.cmake")
-    assert (build / "small_example").is_file()
-    assert "Total Tests: 0" in run("ctest", "--test-dir", build, "-N")
-
-
 @pytest.mark.parametrize("options", [(), ("-O3", "-ffast-math")])
 def test_floats_that_are_no_numbers_fail_where_others_are_expected(tmp_path: Path, options: tuple[str, ...]) -> None:
     """The header beside a network of which the test says what it gives."""

@@ -14,7 +14,6 @@ import pytest
 
 from pipeline.api import RunResult, run_recipe
 from pipeline.errors import PipelineError
-from pipeline.project import Project
 from stages.base import StageError
 from stages.compile.toolchain import Source, compile_sources, link
 from stages.hardware.gdb import COMMAND, Gdb
@@ -122,13 +121,6 @@ int main(void)
     assert found.finished.exit_code == 42
 
 
-def test_all_that_a_command_says_is_kept(tmp_path: Path) -> None:
-    gdb = Gdb(COMMAND, tmp_path, program(tmp_path, "cortex-m4", "int main(void) { return 0; }"))
-    said = gdb.console("help data")
-    gdb.close()
-    assert said.startswith("Examining data.") and len(said.splitlines()) > 50
-
-
 def test_another_chip_is_refused_before_anything_is_written(tmp_path: Path) -> None:
     elf = program(tmp_path, "cortex-m4", "int main(void) { return 0; }")
     with qemu("mps2-an386", tmp_path) as (place, _):
@@ -150,22 +142,6 @@ def test_another_chip_is_refused_before_anything_is_written(tmp_path: Path) -> N
         with pytest.raises(StageError, match=r"misa of the chip at gdb://\S+ cannot be read \(misa\)"):
             on_board(tmp_path, elf, place, chip=unreadable)
         assert on_board(tmp_path, elf, place).finished.exit_code == 0
-
-
-def test_a_board_of_the_project_whose_chip_is_another(tmp_path: Path) -> None:
-    """The recipe's value is what the message blames, and the build folder stays as it was."""
-    project = exports.project(
-        tmp_path / "mine",
-        {"small": "target: part\nmodel: {op: conv2d, shape: [6, 6, 4], out_channels: 8, kernel: [3, 3]}\n"},
-    )
-    (project.root / "pipeline.yaml").write_text(
-        "schema: 1\nboards:\n  part:\n    core: cortex-m4\n    title: a part\n"
-        '    memory: {rom: {origin: "0x0", length: 1M}, ram: {origin: "0x20000000", length: 1M}, stack: 4K}\n'
-        '    chip: [{name: IDCODE, address: "0x20000000", mask: "0xFFF", value: "0x421"}]\n'
-    )
-    with qemu("mps2-an386", tmp_path) as (place, _), pytest.raises(PipelineError, match="is not that of part: IDCODE"):
-        run_recipe("small", {"board": "part", "run_on": place}, root=Project(project.root), store=exports._store())
-    assert not (project.root / "build/small/part/report.json").exists()
 
 
 def test_another_architecture_and_a_name_that_nobody_has(tmp_path: Path) -> None:
@@ -211,19 +187,6 @@ def test_a_program_that_does_not_stop_and_one_that_faults(tmp_path: Path) -> Non
         with pytest.raises(StageError, match=r"trapped: access to an address without memory.*0x70000000") as caught:
             on_board(tmp_path, faulting, place)
         assert "in main" in str(caught.value) and "main.c:3" in str(caught.value)
-
-
-def test_a_program_that_asks_on_and_on_ends_with_the_time_of_the_whole_run(tmp_path: Path) -> None:
-    main = '#include "board.h"\nint main(void)\n{\n    for (;;)\n        board_write(1, "x", 1);\n}\n'
-    with qemu("mps2-an386", tmp_path) as (place, _):
-        talking = program(tmp_path, "cortex-m4", main)
-        with pytest.raises(
-            StageError, match=r"took longer than 1 s, transfers of data included\n.*simulate\.timeout=N"
-        ):
-            on_board(tmp_path, talking, place, timeout=1)
-        hanging = program(tmp_path, "cortex-m4", "int main(void) { for (;;) {} }")
-        with pytest.raises(StageError, match=r"still running on cortex-m4 after [\d.]+ s.*\n.*\n.*simulate\.timeout=N"):
-            on_board(tmp_path, hanging, place, timeout=1)
 
 
 def test_a_program_reads_writes_prints_and_ends(tmp_path: Path) -> None:

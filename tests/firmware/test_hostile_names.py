@@ -14,7 +14,6 @@ from pipeline.runs.workspace import Workspace
 from pipeline.terminal.progress import ProgressDisplay
 from pipeline.terminal.reporter import show_end
 from pipeline.terminal.table import Table, markdown, render
-from stages.models.tflite_reader import read
 from stages.models.tflite_writer import TFLiteWriter
 from tests.unit.messages.test_escape import HOSTILE
 
@@ -94,11 +93,6 @@ def test_errors_about_the_model(model: Path) -> None:
         run_recipe({"schema": 1, "name": "hostile", "target": "host", "model": {"file": str(broken)}})
     shown = escape.message(str(caught.value))
     assert is_safe(shown) and 1 <= len(shown.splitlines()) <= 5
-
-
-def test_names_are_whole_in_what_is_read() -> None:
-    names = [tensor.name for tensor in read(hostile_network(), "x").tensors]
-    assert "[red]text[/]" in names and "a\nERROR: forged" in names
 
 
 @pytest.mark.parametrize("name", HOSTILE, ids=ascii)

@@ -174,25 +174,6 @@ def test_code_that_needs_more_than_its_reserve(tmp_path: Path) -> None:
     assert lines[-1].startswith("raise memory.reserve of rv32-rvp in pipeline.yaml (code 1,024, data 4,096 bytes)")
 
 
-@pytest.mark.parametrize("without", ["flash", "sdram"])
-def test_with_one_memory_less_it_does_not_fit(tmp_path: Path, without: str) -> None:
-    """What is left is named with its size, by the linker where there is no choice any more."""
-    target = with_memory("rv32-rvp", RISCV, without)
-    with pytest.raises(StageError) as caught:
-        run_stages(MODEL, target, tmp_path, until="compile")
-    left = {"flash": "rom needs ", "sdram": "dtcm needs "}[without]
-    assert left in str(caught.value)
-    assert "model_weights" not in str(caught.value)
-
-
-def test_an_arena_where_the_machine_has_no_memory_is_told(tmp_path: Path) -> None:
-    """Such addresses read as zeros in QEMU, which would look like a wrong kernel."""
-    target = with_memory("cortex-m7", {**ARM, "sdram": 0x21000000})
-    told = r"mps2-an500 has no memory where cortex-m7 declares sdram \(0x21000000, 1,048,576 bytes\)"
-    with pytest.raises(StageError, match=told):
-        run_stages(MODEL, target, tmp_path, until="simulate", configs=INPUTS)
-
-
 def test_rules_of_a_recipe_on_a_board(tmp_path: Path) -> None:
     """Against the planner's choice, which is the fastest memory for all of it."""
     target_named("stm32h747i-disco")
@@ -236,16 +217,6 @@ def test_the_pages_example_is_right(tmp_path: Path) -> None:
     assert {("weights", "rom"), ("weights", "dtcm"), ("weights", "qspi"), ("arena", "dtcm")} == regions
     used = {row["name"]: row["used"] for row in done.report["memory"]["regions"]}
     assert used["axi_sram"] == 8192
-
-
-def test_a_rule_among_the_options_of_emit_is_shown_there(tmp_path: Path) -> None:
-    path = tmp_path / "wrong.yaml"
-    path.write_text(
-        "schema: 1\ntarget: nucleo-f746zg\nmodel: {zoo: ds_cnn}\nstages: {emit: {memory_rules: [{region: dtmc}]}}\n"
-    )
-    with pytest.raises(PipelineError) as caught:
-        run_recipe(path, store=tmp_path / "store", build=tmp_path / "build")
-    assert "wrong.yaml:4:41: emit: memory rule 1: nucleo-f746zg has no region 'dtmc'" in str(caught.value)
 
 
 def test_what_rules_put_into_a_region_is_what_to_put_elsewhere(tmp_path: Path) -> None:

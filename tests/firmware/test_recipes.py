@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from pipeline.api import RunResult, run_recipe
-from pipeline.errors import PipelineError, ToolError
+from pipeline.errors import PipelineError
 from stages.reference import Reference
 from stages.system.installation import INSTALLATION as ROOT
 
@@ -77,21 +75,6 @@ def test_the_page_documents_every_field_of_the_report(digits: RunResult) -> None
         assert parts[name].keys() - documented[name] == set(), name
 
 
-def test_a_second_run_runs_nothing_and_imports_no_tvm(digits: RunResult, folder: Path) -> None:
-    script = """
-import sys
-from pathlib import Path
-from pipeline.api import run_recipe
-folder = Path(sys.argv[1])
-run = run_recipe("digits_rvp", store=folder / "store", build=folder / "build")
-print([stage.kind for stage in run.stages if not stage.cached], sorted({"tvm", "numpy"} & set(sys.modules)))
-"""
-    done = subprocess.run(
-        [sys.executable, "-c", script, str(folder)], cwd=ROOT, capture_output=True, text=True, check=True
-    )
-    assert done.stdout.strip() == "[] []"
-
-
 @pytest.mark.parametrize("target", ["rv32-rvp", "rv64-scalar"])
 def test_another_model_and_target_on_the_command_line(folder: Path, target: str) -> None:
     variables = {"model": str(DIGITS / "digits_int8.tflite"), "target": target, "set": "stages.simulate.inputs.seed=3"}
@@ -115,23 +98,6 @@ def test_a_model_file_that_is_not_there(folder: Path) -> None:
     assert "model=absent.tflite: import: file absent.tflite does not exist" in refused(
         folder, {"model": "absent.tflite"}
     )
-
-
-def test_a_truncated_model_file(folder: Path) -> None:
-    whole = (DIGITS / "digits_int8.tflite").read_bytes()
-    (folder / "half.tflite").write_bytes(whole[: len(whole) // 2])
-    message = refused(folder, {"model": str(folder / "half.tflite")})
-    assert f"model={folder / 'half.tflite'}: import: " in message and "is a corrupt or truncated TFLite file" in message
-
-
-def test_a_compiler_that_is_not_there(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PATH", str(folder))
-    with pytest.raises(ToolError) as caught:
-        run_recipe("kws_rvp", store=folder / "store", build=folder / "build")
-    assert str(caught.value).splitlines() == [
-        "riscv64-unknown-elf-gcc is not on PATH; compiler 12 or newer is needed",
-        "install it: apt-get install gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf",
-    ]
 
 
 @pytest.mark.parametrize(

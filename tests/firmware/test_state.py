@@ -218,20 +218,6 @@ def test_state_lies_in_memory_of_its_own(tmp_path: Path) -> None:
     assert {(0, "first/state"), (2, "second/state")} <= {*traced}
 
 
-def test_the_example_in_the_header_begins_once(tmp_path: Path) -> None:
-    """`model_init` forgets the state."""
-    header = (emitted(tmp_path, network()) / "src/model.h").read_text()
-    assert "if (!is_ready)\n *             model_init();" in header
-
-
-def test_a_network_without_state_has_no_reset(tmp_path: Path) -> None:
-    b = ModelBuilder()
-    b.output(b.relu(b.input("x", (1, 4), "int8", 0.1, 0)))
-    made = emitted(tmp_path, b.build())
-    assert "reset" not in "".join((made / "src" / file).read_text() for file in ("model.h", "model.c"))
-    assert "state" not in json.loads((made / "model.json").read_text())
-
-
 def test_all_stages_judge_sequences(tmp_path: Path) -> None:
     """Each random input, each extreme and each file is a sequence; a step that is wrong is named."""
     (tmp_path / "model.tflite").write_bytes(network())

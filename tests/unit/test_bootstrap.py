@@ -161,7 +161,6 @@ def test_makes_the_environment_then_runs_its_arguments_in_it(machine: Machine) -
     ("without", "version", "calls"),
     [
         ("", "0.13.9", NEW),
-        ("", "1.0.0", NEW),
         ("", "0.8.22", FETCHED),
         ("uv", "0.13.9", FETCHED),
     ],
@@ -189,12 +188,9 @@ def test_a_changed_lock_installs_into_the_same_environment_with_its_groups(insta
     ("command", "groups"),
     [
         ("pytest -q", " dev riscv"),
-        ("pytest", " dev riscv"),
         ("python -m tests.pages --check", " dev riscv"),
         ("ruff check .", " dev"),
-        ("mypy", " dev"),
         ("doit list", None),
-        ("python -m stages.simulators.spike.build", None),
     ],
 )
 def test_commands_of_developers_have_their_packages(installed: Machine, command: str, groups: str | None) -> None:
@@ -260,18 +256,9 @@ def test_an_environment_that_is_no_use_is_made_anew(installed: Machine, change: 
     assert not (installed.project / ".venv/stale").exists()
 
 
-def test_an_activated_environment_hides_no_python(installed: Machine) -> None:
-    """After `source .venv/bin/activate`, when the environment has to be made anew."""
-    shutil.copy(installed.project / ".venv/bin/python", installed.project / ".venv/bin/python3")
-    (installed.project / ".venv/lib/python3.11/site-packages/firmline.pth").unlink()
-    installed.lock("2")
-    done = installed.bootstrap(PATH=f"{installed.project}/.venv/bin:{installed.bin}")
-    assert (done.returncode, installed.calls()) == (0, NEW), done.stderr
-
-
 @pytest.mark.parametrize(
     ("name", "without_venv", "packages"),
-    [("python3", True, "python3-venv"), ("python3.12", True, "python3.12-venv"), ("", False, "python3 python3-venv")],
+    [("python3", True, "python3-venv"), ("", False, "python3 python3-venv")],
 )
 def test_what_python_lacks_is_installed(machine: Machine, name: str, without_venv: bool, packages: str) -> None:
     machine.without("uv", "python3")
@@ -300,10 +287,8 @@ def test_python_that_is_too_old_is_an_error(machine: Machine, environment: dict[
 @pytest.mark.parametrize(
     ("user", "setup", "calls", "said"),
     [
-        (0, "", [f"{INSTALL} dtc qemu-user"], ""),
         (1000, "", [f"{INSTALL} dtc qemu-user"], ""),
         (1000, "sudo-refuses", [], "not installed, please run as root: apt-get install dtc qemu-user"),
-        (0, "no apt-get", [], "not installed, please run as root: apt-get install dtc qemu-user"),
         (0, "fails 1", [f"{INSTALL} dtc qemu-user", UPDATE, f"{INSTALL} dtc qemu-user"], ""),
         (
             0,
@@ -330,9 +315,7 @@ def test_debian_packages(installed: Machine, user: int, setup: str, calls: list[
         assert lines == ["bootstrap: installing Debian packages: dtc qemu-user"]
 
 
-@pytest.mark.parametrize(
-    ("group", "packages"), [("browser", "chromium"), ("servers", "nginx-light"), ("hardware", "gdb-multiarch openocd")]
-)
+@pytest.mark.parametrize(("group", "packages"), [("servers", "nginx-light"), ("hardware", "gdb-multiarch openocd")])
 def test_groups_bring_the_programs_that_they_drive(installed: Machine, group: str, packages: str) -> None:
     done = installed.bootstrap("--with", group, "env")
     assert done.returncode == 0
@@ -370,10 +353,8 @@ GROUPS = " ".join(["dev", *PROJECT["project"]["optional-dependencies"]])
     ("words", "code", "said"),
     [
         (["--with", "pqt", "env"], 1, f"there is no group 'pqt'; groups: {GROUPS}"),
-        (["--with", "ptq,../x", "env"], 1, f"there is no group '../x'; groups: {GROUPS}"),
         (["--with"], 1, f"--with needs names; groups: {GROUPS}"),
         (["--help"], 0, "Usage: ./bootstrap [--with GROUP,...] COMMAND"),
-        (["-h"], 0, f"groups: {GROUPS}"),
         (["--wiht"], 1, "there is no option '--wiht'. Usage: ./bootstrap [--with GROUP,...] COMMAND"),
     ],
 )
@@ -381,12 +362,6 @@ def test_wrong_options_and_help_install_nothing(machine: Machine, words: list[st
     done = machine.bootstrap(*words)
     assert (done.returncode, machine.calls()) == (code, [])
     assert said in done.stderr and done.stderr.count("\n") == 1
-
-
-def test_a_command_that_is_not_there_is_named(machine: Machine) -> None:
-    done = machine.bootstrap("dooit", "list")
-    assert done.returncode == 127
-    assert "bootstrap: there is no command 'dooit'. Usage: " in done.stderr
 
 
 def test_the_lock_has_hashes_for_all_packages_and_no_address() -> None:

@@ -61,15 +61,6 @@ def test_files_that_were_changed_are_named(tmp_path: Path) -> None:
     assert "changed since they were exported: src/a.c\n" in refused(tmp_path / "out")
 
 
-def test_files_of_mine_where_new_ones_go(tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    folder.write(out, FILES, FACTS, "out")
-    (out / "new.c").write_bytes(b"mine")
-    (out / "more").write_bytes(b"mine")
-    said = refused(out, files={**FILES, "new.c": b"x", "more/inside.c": b"y"})
-    assert "has files of yours where the export's go: new.c, more/inside.c" in said
-
-
 def test_another_export_and_a_damaged_list(tmp_path: Path) -> None:
     out = tmp_path / "out"
     folder.write(out, FILES, FACTS, "out")

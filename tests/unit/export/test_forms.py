@@ -16,7 +16,6 @@ import yaml
 
 from stages.base import StageError
 from stages.export.content import Content, content_of
-from stages.export.form import Form
 from stages.export.names import identifier, renamed
 from stages.export.registry import form_of, names
 from stages.export.render import files_of
@@ -257,11 +256,3 @@ def test_functions_of_kernels_are_renamed_where_they_are_named() -> None:
         and b"b .Lfast_row_\\@" in made["kernels/fast/rows.S"]
     )
     assert renamed(sources, {"net_run"}, "net") == sources
-
-
-def test_unknown_forms() -> None:
-    with pytest.raises(StageError, match="no form of export is called 'zephir'; did you mean 'zephyr'") as caught:
-        form_of("zephir")
-    assert "there are: arduino, cmake, cmsis-pack" in str(caught.value)
-    own = Form(__file__, "mine", {})
-    assert form_of("mine", {"mine": own}) is own

@@ -12,7 +12,7 @@ import pytest
 
 from stages.base import StageError
 from stages.hardware import gdb as module
-from stages.hardware.gdb import Gdb, GdbClosed, GdbError, GdbFlood, GdbSilent
+from stages.hardware.gdb import Gdb, GdbClosed, GdbError, GdbSilent
 from stages.hardware.run import _answering, _monitored
 from tests.support.optional import needs
 
@@ -79,13 +79,6 @@ def test_a_server_that_prints_without_an_end(words: str, tmp_path: Path, monkeyp
             assert tracemalloc.get_traced_memory()[1] < 32 << 20
         finally:
             tracemalloc.stop()
-
-
-def test_a_program_that_prints_while_it_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MOST_PRINTED", 1 << 18)
-    with started(tmp_path) as gdb, pytest.raises(GdbFlood):
-        gdb.command("-exec-continue")
-        gdb.stopped(60)
 
 
 @pytest.mark.parametrize("pause", [0.02, 60.0])

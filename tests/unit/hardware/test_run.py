@@ -73,16 +73,6 @@ def test_a_core_that_runs_on_is_refused() -> None:
         _halt(as_gdb(Server({"reset halt": ""}, count(0x1000, 4))), PLACE)
 
 
-class Unreadable(Server):
-    def value(self, expression: str) -> int:
-        raise GdbError("$pc is no number")
-
-
-def test_a_core_whose_registers_cannot_be_read_is_refused() -> None:
-    with pytest.raises(StageError, match="does not halt"):
-        _halt(as_gdb(Unreadable({"reset halt": ""})), PLACE)
-
-
 def sections(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
     monkeypatch.setattr("stages.hardware.run._loaded", lambda elf: list(names))
 

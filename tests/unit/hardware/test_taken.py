@@ -40,22 +40,3 @@ def test_a_place_is_had_by_one_run_whatever_process_it_is_in() -> None:
     holder.communicate("")
     thread.join(30)
     assert had.is_set()
-
-
-def test_two_threads_of_one_process() -> None:
-    together, most = [0], [0]
-
-    def run() -> None:
-        for _ in range(5):
-            with taken("gdb://localhost:61236"):
-                together[0] += 1
-                most[0] = max(most[0], together[0])
-                threading.Event().wait(0.01)
-                together[0] -= 1
-
-    threads = [threading.Thread(target=run) for _ in range(3)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(30)
-    assert most == [1]

@@ -25,11 +25,6 @@ def test_several_are_counted_with_where_they_are() -> None:
     ]
 
 
-def test_the_hint_is_that_of_the_most_frequent() -> None:
-    errors = [error(0, "ADD"), error(1, "GATHER", hint="Supported: ADD."), error(2, "GATHER", hint="Supported: ADD.")]
-    assert str(together(errors)).splitlines()[-1] == "Supported: ADD."
-
-
 def test_complaints_that_differ_in_names_and_numbers_are_of_one_kind() -> None:
     errors = [error(i, "CONV_2D", f"has the dynamic shape [{i}, -1] in 'tensor {i}' (scale {i}.5e-3)") for i in (2, 3)]
     assert str(together(errors)).splitlines()[1] == (
@@ -45,13 +40,3 @@ def test_many_kinds_stay_within_five_lines() -> None:
     assert lines[-1].startswith("  and 925 more: 25 x OP_3, 25 x OP_4, ")
     assert lines[-1].endswith("25 x OP_12 and 27 more")
     assert all(len(line) < 300 for line in lines)
-
-
-def test_custom_operators_are_one_kind_each_by_its_name() -> None:
-    reason = "is a custom operator: the file does not say what it computes"
-    names = ("Window", "Fft", "Window", "Energy", "Log")
-    errors = [error(i, f"CUSTOM:{name}", reason, "tensor") for i, name in enumerate(names)]
-    assert str(together(errors)).splitlines()[1] == (
-        "  5 x CUSTOM (operators 0 Window, 1 Fft, 2 Window and 2 more): a custom operator: the file does not say what "
-        "it computes"
-    )

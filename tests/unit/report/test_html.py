@@ -17,7 +17,7 @@ from pipeline.runs.page import with_run
 from stages.report.html import RUN
 from stages.report.html.extras import Extras
 from stages.report.html.memory import WIDTH as WIDTH_OF_TIME
-from stages.report.html.memory import arenas, short_name
+from stages.report.html.memory import arenas
 from stages.report.html.network import drawing
 from stages.report.html.page import _cards, page, verdict
 from stages.report.html.rom import HEIGHT, WIDTH, boxes, groups
@@ -123,6 +123,10 @@ def test_tags_are_closed_and_nothing_is_loaded() -> None:
     pixels = np.arange(100, dtype=np.int8).reshape(1, 10, 10, 1)
     made = page(report(), Extras([(0, 1), (1, 2), (0, 2)], [shown_input("in", pixels)]))
     found = Page(made)
+    pictures = re.findall(r"<svg.*?</svg>", made, re.DOTALL)
+    assert len(pictures) == 3
+    for picture in pictures:
+        ET.fromstring(picture.replace("&nbsp;", " "))
     assert all(one.startswith("data:image/png;base64,") for one in found.loaded) and found.loaded
     assert "http://" not in made and "https://" not in made
 
@@ -152,10 +156,6 @@ def test_names_are_no_markup() -> None:
             "40 output values equal, byte for byte; 1 of 5 inferences was not judged",
         ),
         (
-            *(verified(overflowed={"a": "t"}, tied={"b": "t"}), "open"),
-            "40 output values equal, byte for byte; 2 of 6 inferences were not judged",
-        ),
-        (
             *(verified(float={"tolerance": 1e-4, "max_relative": 1e-6}, tied={"b": "t"}), "open"),
             "40 output values within 0.0001 of the reference; 1 of 5 inferences was not judged",
         ),
@@ -163,7 +163,6 @@ def test_names_are_no_markup() -> None:
             *(verified(distance=distance(3)), "open"),
             "40 output values equal, byte for byte; 3 of 40 differ from the reference's, by 1 at most",
         ),
-        (verified(distance=distance(0)), "good", "All 40 output values equal, byte for byte"),
     ],
 )
 def test_the_verdict_comes_first(verify: dict[str, Any] | None, kind: str, text: str) -> None:
@@ -172,19 +171,7 @@ def test_the_verdict_comes_first(verify: dict[str, Any] | None, kind: str, text:
     assert page(report(verify=verify), Extras()).index(text) < page(report(verify=verify), Extras()).index("<h2>")
 
 
-def test_a_report_without_counts_or_sizes() -> None:
-    bare = report(
-        instructions=dict.fromkeys(("total", "minimum", "maximum")),
-        symbols=[],
-        weights=[],
-        verify=None,
-        layers=[layer(0, instructions=None, macs=0, layout=None, why=None)],
-        memory={**report()["memory"], "rom_bytes": None, "ram_bytes": None, "stack_bytes": None, "blocks": []},
-    )
-    Page(page(bare, Extras()))
-
-
-@pytest.mark.parametrize("names", [("flash", "ram"), ("mram", "sram"), ("xip", "ram_without_rom")])
+@pytest.mark.parametrize("names", [("flash", "ram"), ("xip", "ram_without_rom")])
 def test_ram_and_rom_stand_against_the_board(names: tuple[str, str]) -> None:
     regions = [
         {"name": name, "length": length, "written": written}
@@ -193,14 +180,6 @@ def test_ram_and_rom_stand_against_the_board(names: tuple[str, str]) -> None:
     board = {"title": "B", "clock": 1_000_000, "source": "", "core": "cortex-m4", "machine": "m", "moved": []}
     made = page(report(board=board, memory={**report()["memory"], "regions": regions}), Extras())
     assert "50.0 % of 1,800" in made and "50.0 % of 800" in made
-
-
-def test_memory_seen_at_two_addresses_is_room_once() -> None:
-    regions = [
-        {"name": name, "length": 1800, "written": False, "same_as": same} for name, same in (("i", ""), ("d", "i"))
-    ]
-    board = {"title": "B", "clock": None, "source": "", "core": "rv32imc-scalar", "machine": "m", "moved": []}
-    assert "50.0 % of 1,800" in page(report(board=board, memory={**report()["memory"], "regions": regions}), Extras())
 
 
 def test_most_alive_is_marked() -> None:
@@ -227,11 +206,6 @@ def test_tensors_in_each_others_place_are_all_named() -> None:
     assert found.alive == (("b", 100), ("z", 9)) and found.peak == 2
 
 
-def test_buffers_of_two_regions_are_two_pictures() -> None:
-    both = report(arena=[buffer("a", 0, 10, 0, 1), buffer("b", 0, 20, 1, 2, region="dtcm")])
-    assert [(one.region, one.bytes) for one in arenas(both)] == [("ram", 10), ("dtcm", 20)]
-
-
 def test_rom_is_what_lies_in_it() -> None:
     found = groups(report())
     assert {name: [(part.name, part.bytes) for part in parts] for name, parts in found.items()} == {
@@ -243,7 +217,7 @@ def test_rom_is_what_lies_in_it() -> None:
     assert all(box.place.y >= 0 and box.place.y + box.place.height <= HEIGHT + 1e-6 for box in leaves)
 
 
-@pytest.mark.parametrize("sizes", [[6, 6, 4, 3, 2, 2, 1], [1], [5, 5, 5], [1000, 1, 1, 1]])
+@pytest.mark.parametrize("sizes", [[6, 6, 4, 3, 2, 2, 1], [1], [1000, 1, 1, 1]])
 def test_areas_are_in_proportion(sizes: list[int]) -> None:
     room = Rectangle(0, 0, 600, 400)
     found = list(squarified([float(size) for size in sizes], room))
@@ -281,14 +255,6 @@ def test_the_largest_outputs_come_first() -> None:
     assert [label for label, *_ in shown_output("out", np.array([1.0, 2.0]), ("cat", "dog")).values] == ["dog", "cat"]
 
 
-def test_pictures_are_svg_that_parses() -> None:
-    made = page(report(), Extras([(0, 1), (0, 2)]))
-    pictures = re.findall(r"<svg.*?</svg>", made, re.DOTALL)
-    assert len(pictures) == 3
-    for picture in pictures:
-        ET.fromstring(picture.replace("&nbsp;", " "))
-
-
 def test_a_run_is_put_into_the_page() -> None:
     made = page(report(), Extras())
     assert made.count(RUN) == 1
@@ -297,11 +263,6 @@ def test_a_run_is_put_into_the_page() -> None:
     assert RUN not in whole and "doit run &#x27;a&lt;b&#x27; target=x" in whole
     assert "<code>abcd</code>" in whole and "<dt>gcc</dt><dd>12.2</dd>" in whole
     Page(whole)
-
-
-def test_names_are_short() -> None:
-    assert short_name("model/activation_12/Relu;model/x") == "activation_12/Relu"
-    assert short_name("scratch:24:panel") == "scratch:24:panel"
 
 
 def test_an_engine_is_counted_in_cycles_and_nowhere_in_instructions() -> None:

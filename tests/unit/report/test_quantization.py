@@ -50,20 +50,6 @@ def test_without_labels_it_is_the_class_that_counts() -> None:
     assert line({**made, "evaluated": False}).count("calibration samples") == 1
 
 
-def test_an_accuracy_beside_an_agreement_says_what_it_is_of() -> None:
-    """Calibrated without labels and simulated with them: the two shares are of different things."""
-    made = quantization(found(), {"accuracy": {"images": 4, "ours": 0.25, "litert": 0.25, "agree": 1.0}})
-    assert made is not None
-    assert line(made) == (
-        "class of float and quantized agree in 90.00 % (10 samples), "
-        "accuracy against the labels on the target 25.00 % (4 samples); outputs 25.0 dB"
-    )
-
-
-def test_nothing_where_nothing_was_quantized() -> None:
-    assert quantization(None, None) is None and section(None) == []
-
-
 def drawn(*layers: dict[str, Any]) -> ElementTree.Element:
     return ElementTree.fromstring(ranges_svg(layers))
 

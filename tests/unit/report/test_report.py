@@ -175,31 +175,10 @@ def test_an_engine_that_a_layout_keeps_from_a_layer_is_told(engine: str, told: i
     assert len(kept_from_better(layers, Graph(), engine)) == told
 
 
-def test_a_tensor_whose_name_begins_another_is_not_taken_for_it():
-    layers = [
-        {"index": 0, "kernel": "generic.x", "alternatives": [{"kernel": "k", "reason": "tensor a b is NCHW"}]},
-        {"index": 1, "kernel": "generic.x", "alternatives": [{"kernel": "k", "reason": "tensor a is NCHW"}]},
-    ]
-    tensors = {name: Tensor(name=name, shape=(4,), dtype="int8") for name in ("a", "a b", "c")}
-    op = Activation(function="relu")
-    graph = [
-        Layer(index=i, name="n", op=op, inputs=(x,), outputs=(y,))
-        for i, (x, y) in enumerate((("a", "a b"), ("a", "c")))
-    ]
-    (one,) = kept_from_better(layers, Graph(tensors, graph, ["a"], ["c"]))
-    assert one == "k cannot compute layers 0, 1 in this layout: a tensor is NCHW"
-
-
 def shown(report, width=160):
     console = Console(width=width, record=True, file=io.StringIO())
     console.print(render(report, width=width))
     return console.export_text()
-
-
-@pytest.mark.parametrize("width", [80, 160])
-def test_no_line_ends_in_blanks(artifacts, width):
-    lines = shown(build_report(artifacts, "rv64-rvp", TARGET), width).splitlines()
-    assert [line for line in lines if line != line.rstrip()] == []
 
 
 @pytest.mark.parametrize("width", [80, 119, 160])
@@ -216,12 +195,6 @@ def test_what_has_to_be_measured_or_wrapped_is_left_to_rich(artifacts, name):
     report = build_report(artifacts, "rv64-rvp", TARGET)
     report["layers"][0]["op"] = name
     assert render(report, width=160).plain() is None
-
-
-def test_sizes_of_the_hosts_program_are_not_reported(artifacts):
-    memory = build_report(artifacts, "host", {**TARGET, "counter": "none"})["memory"]
-    assert (memory["rom_bytes"], memory["ram_bytes"], memory["model_rom_bytes"]) == (None, None, None)
-    assert memory["arena_bytes"] == 160
 
 
 def test_an_arena_over_several_regions_is_told_by_region(artifacts):
@@ -250,17 +223,6 @@ def test_an_arena_over_several_regions_is_told_by_region(artifacts):
     assert "weights 64 B\n" in shown(report) + "\n"
     assert "| x | tensor | sram | 0 | 128 | 0 | 0 |" in markdown(report)
     assert report["warnings"][-1] == "memory rule 2 matches no layer"
-
-
-def test_the_only_region_of_the_arena_is_what_compile_says(artifacts):
-    sizes = json.loads((artifacts["compile"] / "sizes.json").read_text())
-    sizes["blocks"] = [
-        {"part": "arena", "region": "ram", "bytes": 160, "symbol": "model_arena", "section_macro": "M", **PLAIN}
-    ]
-    (artifacts["compile"] / "sizes.json").write_text(json.dumps(sizes))
-    report = build_report(artifacts, "rv64-rvp", TARGET)
-    assert report["arena"][0]["region"] == "ram"
-    assert "arena 160 B, " in shown(report)
 
 
 def test_without_sizes_counts_and_verdict(artifacts):
@@ -301,10 +263,3 @@ def test_distance_from_litert_in_percent_however_large(artifacts):
     said = dict(summary(report))["distance"]
     assert said.startswith("from LiteRT, 100 % of outputs by 32 at most; 5.3 % of layers by 32 at most; ")
     assert said.endswith("predicted 0.052 % of reachable sums")
-
-
-def test_a_fused_name_is_shown_by_its_first_part(artifacts):
-    model = json.loads((artifacts["emit"] / "model.json").read_text())
-    model["layers"][0]["name"] = "functional_1/activation_3/Relu;functional_1/conv2d_4/Conv2D;functional_1/x/Conv2D1"
-    (artifacts["emit"] / "model.json").write_text(json.dumps(model))
-    assert "functional_1/activation_3/Relu " in shown(build_report(artifacts, "rv64-rvp", TARGET))

@@ -70,12 +70,6 @@ def test_numbers_have_room() -> None:
     assert all(end <= x - 4 * digits for end, (x, digits) in zip(ends, places[1:], strict=False))
 
 
-def test_it_is_readable_on_light_and_dark_pages_and_the_same_every_time() -> None:
-    picture = timeline_svg(report())
-    assert "prefers-color-scheme: dark" in picture and picture == timeline_svg(report())
-    assert "http" not in picture.replace("http://www.w3.org/2000/svg", "")
-
-
 @pytest.mark.parametrize("lacking", [None, {"timeline": [], "total": 5}, {"timeline": [1], "total": 0}])
 def test_without_a_timeline_there_is_no_picture(lacking: Any) -> None:
     assert timeline_svg(report(cycles=lacking)) == ""

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from stages.system.installation import INSTALLATION as ROOT
-from stages.system.loaded_code import loaded_digest, plug_in_files
+from stages.system.loaded_code import loaded_digest
 
 _IMPORT = """
 import sys
@@ -66,28 +66,8 @@ def test_damaged_bytecode_is_made_again(tmp_path: Path, damage: bytes | None) ->
     assert cached.read_bytes()[:16] == good[:16]
 
 
-def test_bytecode_serves_python_alone_too(tmp_path: Path) -> None:
-    (tmp_path / "probe.py").write_text("VALUE = 'one'\n")
-    imported(tmp_path)
-    (cached,) = (tmp_path / "__pycache__").iterdir()
-    before = cached.read_bytes()
-    subprocess.run(
-        [sys.executable, "-c", "import probe; assert probe.VALUE == 'one'"],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONDONTWRITEBYTECODE": ""},
-        check=True,
-    )
-    assert cached.read_bytes() == before
-
-
 def test_modules_of_the_stages_are_noted() -> None:
     importlib.import_module("stages.compile")
     for name in ("stages/base.py", "stages/compile/__init__.py"):
         assert loaded_digest(ROOT / name) == digest_of(ROOT / name)
     assert loaded_digest(ROOT / "stages/no_such_module.py") is None
-
-
-def test_files_of_a_class_of_python_itself_are_none() -> None:
-    made = type("Made", (), {})
-    made.__module__ = "abc"
-    assert plug_in_files(made) == {}

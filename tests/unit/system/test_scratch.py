@@ -61,19 +61,6 @@ def test_only_what_a_killed_process_left_is_removed(place: Path) -> None:
     remove_folder(mine)
 
 
-def test_what_others_made_is_left_alone(place: Path) -> None:
-    (place / "firmline-notes").mkdir()
-    (place / "firmline-file").write_text("")
-    (place / "other").mkdir()
-    (place / "other/.firmline-lock").write_text("")
-    (place / "firmline-link").symlink_to(place / "other")
-    (place / "firmline-new-young").mkdir()
-    (place / "firmline-new-young/.firmline-lock").write_text("")
-    before = sorted(path.name for path in place.iterdir())
-    clear_abandoned()
-    assert sorted(path.name for path in place.iterdir()) == before
-
-
 def test_folder_that_was_never_finished_goes_after_an_hour(place: Path) -> None:
     folder = place / "firmline-new-old"
     folder.mkdir()

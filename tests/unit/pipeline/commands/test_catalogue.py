@@ -15,39 +15,39 @@ from pipeline.commands.catalogue.targets import Boards, Targets
 from pipeline.project import here
 from pipeline.recipes.targets import load_targets
 
+Capture = pytest.CaptureFixture[str]
+
 
 @pytest.fixture(autouse=True)
 def in_project(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doit_cmd, "_CMDLINE_VARS", {})
 
 
-def listed(command: type[Listing], *named: str, capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
+def listed(command: type[Listing], *named: str, capsys: Capture) -> list[dict[str, Any]]:
     assert command().execute({"json": True}, list(named)) == 0
     found: list[dict[str, Any]] = json.loads(capsys.readouterr().out)
     return found
 
 
-def test_targets_are_those_that_a_recipe_may_name(capsys: pytest.CaptureFixture[str]) -> None:
+def test_targets_are_those_that_a_recipe_may_name(capsys: Capture) -> None:
     assert [one["name"] for one in listed(Targets, capsys=capsys)] == list(load_targets(here()))
 
 
-def test_a_timing_model_is_named_with_its_source(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_timing_model_is_named_with_its_source(capsys: Capture) -> None:
     bare, board = listed(Targets, "cortex-m33", "nucleo-f446re", capsys=capsys)
     assert board["timing"] == "cortex-m4" and board["timing_source"].startswith("Arm Cortex-M4 Technical Reference")
     assert board["flash"].startswith("5 wait states in rom") and "RM0390" in board["flash_source"]
     assert bare["timing"] is None and "timing_source" not in bare and "flash" not in bare
 
 
-def test_kernels_of_an_operator_on_a_target(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_kernels_of_an_operator_on_a_target(monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
     monkeypatch.setattr(doit_cmd, "_CMDLINE_VARS", {"target": "cortex-m0plus"})
     names = {one["name"] for one in listed(Kernels, "conv2d", capsys=capsys)}
     assert "generic.conv2d" in names
     assert not {name for name in names if not name.startswith("generic.")}
 
 
-def test_operators_by_either_name(capsys: pytest.CaptureFixture[str]) -> None:
+def test_operators_by_either_name(capsys: Capture) -> None:
     assert listed(Operators, "conv2d", capsys=capsys) == listed(Operators, "Conv_2D", capsys=capsys)
     (found,) = listed(Operators, "conv2d", capsys=capsys)
     assert (found["name"], found["int8"], found["float32"]) == ("CONV_2D", "exact", "float")
@@ -63,7 +63,7 @@ def test_operators_by_either_name(capsys: pytest.CaptureFixture[str]) -> None:
         (Kernels, "rvp.gem_s8", "did you mean 'rvp.gemm_s8'?\n`doit kernels` lists them"),
     ],
 )
-def test_what_there_is_not(command: type[Listing], word: str, message: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_there_is_not(command: type[Listing], word: str, message: str, capsys: Capture) -> None:
     assert command().execute({"json": False}, [word]) == 1
     assert message in capsys.readouterr().err
 
@@ -78,7 +78,7 @@ def test_names_from_outside_cannot_steer_a_terminal() -> None:
     assert "\x1b" not in line and "\n" not in line
 
 
-def test_the_options_of_a_layer_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_options_of_a_layer_are_listed(capsys: Capture) -> None:
     conv, lstm, switch = (
         listed(Operators, name, capsys=capsys)[0]["options"] for name in ("conv2d", "lstm", "CONCATENATION")
     )

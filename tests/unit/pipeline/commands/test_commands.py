@@ -20,6 +20,8 @@ from pipeline.commands.schema import Schema
 from pipeline.project import Project
 from tests.unit.pipeline.conftest import RECIPE, FakeProject
 
+Capture = pytest.CaptureFixture[str]
+
 
 @pytest.fixture
 def given(project: FakeProject, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
@@ -41,7 +43,7 @@ def shown(text: str) -> list[str]:
     return re.sub(r"\d{4}-\d\d-\d\d \d\d:\d\d", "NOW", text).splitlines()
 
 
-def test_explain(project: FakeProject, given: Callable[..., None], capsys: pytest.CaptureFixture[str]) -> None:
+def test_explain(project: FakeProject, given: Callable[..., None], capsys: Capture) -> None:
     project.run()
     given(recipe="demo")
     assert explain(check=True) == 0
@@ -66,7 +68,7 @@ def test_explain(project: FakeProject, given: Callable[..., None], capsys: pytes
     assert project.ran() == []
 
 
-def test_explain_by_name(project: FakeProject, given: Callable[..., None], capsys: pytest.CaptureFixture[str]) -> None:
+def test_explain_by_name(project: FakeProject, given: Callable[..., None], capsys: Capture) -> None:
     given()
     assert explain("demo") == 0
     assert shown(capsys.readouterr().out)[0] == "demo on rv64-rvp, of which no run is noted"
@@ -81,7 +83,7 @@ def test_explain_by_name(project: FakeProject, given: Callable[..., None], capsy
     assert capsys.readouterr().err.startswith("ERROR: unknown recipe 'dem'; did you mean 'demo'?")
 
 
-def test_explain_as_json(project: FakeProject, given: Callable[..., None], capsys: pytest.CaptureFixture[str]) -> None:
+def test_explain_as_json(project: FakeProject, given: Callable[..., None], capsys: Capture) -> None:
     project.run()
     capsys.readouterr()
     given(recipe="demo", set="stages.compile.opt=O3")
@@ -93,7 +95,7 @@ def test_explain_as_json(project: FakeProject, given: Callable[..., None], capsy
     assert stages["import"]["cached"] and stages["report"]["unless"] == ["compile"]
 
 
-def test_explain_refuses(project: FakeProject, given: Callable[..., None], capsys: pytest.CaptureFixture[str]) -> None:
+def test_explain_refuses(project: FakeProject, given: Callable[..., None], capsys: Capture) -> None:
     given()
     assert explain() == 1
     assert capsys.readouterr().err == "ERROR: which recipe? `doit explain NAME`\nknown recipes: demo\n"
@@ -112,12 +114,7 @@ def test_explain_refuses(project: FakeProject, given: Callable[..., None], capsy
     ],
 )
 def test_gc(
-    project: FakeProject,
-    given: Callable[..., None],
-    capsys: pytest.CaptureFixture[str],
-    options: dict[str, Any],
-    code: int,
-    said: str,
+    project: FakeProject, given: Callable[..., None], capsys: Capture, options: dict[str, Any], code: int, said: str
 ) -> None:
     project.run()
     given()
@@ -126,7 +123,7 @@ def test_gc(
     assert (captured.out + captured.err).startswith(said)
 
 
-def test_schema(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_schema(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
     monkeypatch.setattr(schema, "here", lambda: Project(tmp_path))
     assert Schema().execute({}, []) == 0
     assert (tmp_path / "recipe.schema.json").read_text().startswith("{")
@@ -135,11 +132,7 @@ def test_schema(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.
 
 @pytest.mark.parametrize("refused", ["open", "rename"])
 def test_gc_of_a_store_that_cannot_be_written(
-    project: FakeProject,
-    given: Callable[..., None],
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-    refused: str,
+    project: FakeProject, given: Callable[..., None], capsys: Capture, monkeypatch: pytest.MonkeyPatch, refused: str
 ) -> None:
     project.run()
     given()

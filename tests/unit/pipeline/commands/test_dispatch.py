@@ -114,10 +114,7 @@ MESSAGES = (
         "run kws_rvp model=a\nERROR.tflite",
         "ERROR: model=a\\nERROR.tflite: import: file a\\nERROR.tflite does not exist\n",
     ),
-    (
-        "bench target=rv64-rvp",
-        "ERROR: doit bench takes no 'target='; did you mean --targets?\nknown arguments: suite",
-    ),
+    ("bench target=rv64-rvp", "ERROR: doit bench takes no 'target='; did you mean --targets?\nknown arguments: suite"),
     ("gc days=3", "ERROR: doit gc takes no 'days='; did you mean --days?\n"),
     ("run kws_rvp --targets host", "ERROR: unknown option --targets; did you mean target=?\noptions: --always"),
     ("gc kws_rvp", "ERROR: doit gc takes no 'kws_rvp'\n"),
@@ -193,13 +190,7 @@ def test_streams_that_are_closed_or_full(line: str, code: int, message: str, tmp
     assert shell(line, tmp_path) == (code, message)
 
 
-@pytest.mark.parametrize(
-    "number",
-    [
-        "INT",
-        "TERM",
-    ],
-)
+@pytest.mark.parametrize("number", ["INT", "TERM"])
 def test_a_signal_in_the_first_second_leaves_one_line(number: str, tmp_path: Path) -> None:
     """As .venv/bin/doit of bootstrap starts it: with the signals blocked, one of them waiting."""
     script = f"kill -{number} $$; exec {sys.executable} -P -m pipeline list"

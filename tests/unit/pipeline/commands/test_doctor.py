@@ -11,12 +11,14 @@ from pipeline.commands.doctor import Doctor
 from pipeline.commands.exit_codes import PENDING
 from stages.system.installation import INSTALLATION as ROOT
 
+Capture = pytest.CaptureFixture[str]
+
 
 def look(*targets: str) -> int:
     return Doctor().execute({"json": True, "install": False}, list(targets))
 
 
-def test_a_whole_machine(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_whole_machine(capsys: Capture) -> None:
     assert look("nrf52840-dk", "rv32-rvp") == 0
     found = json.loads(capsys.readouterr().out)
     assert {one["core"]: one["problem"] for one in found["self_tests"]} == {"cortex-m4": "", "rv32-rvp": ""}
@@ -27,9 +29,7 @@ def test_a_whole_machine(capsys: pytest.CaptureFixture[str]) -> None:
     assert all(f"`{group}`" in (ROOT / "docs/project.md").read_text() for group in groups)
 
 
-def test_a_compiler_that_is_not_there(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_compiler_that_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
     for name in ("gcc", "g++", "dtc", "riscv64-unknown-elf-gcc", "riscv64-unknown-elf-ld"):
         (tmp_path / name).symlink_to(f"/usr/bin/{name}")
     monkeypatch.setenv("PATH", str(tmp_path))
@@ -43,7 +43,7 @@ def test_a_compiler_that_is_not_there(
     assert problems["cortex-m4"].startswith("needs ")
 
 
-def test_a_simulator_that_counts_wrong(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_simulator_that_counts_wrong(monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
     from stages.simulators import bench
 
     def counts(*_: object, **__: object) -> bench.BenchRun:

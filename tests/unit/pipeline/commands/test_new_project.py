@@ -30,13 +30,7 @@ def refused(folder: Path, **given: str) -> str:
     return str(caught.value)
 
 
-@pytest.mark.parametrize(
-    ("target", "base"),
-    [
-        ("rv32-ne16", "ne16_base"),
-        ("rv32-outer16", "outer16_base"),
-    ],
-)
+@pytest.mark.parametrize(("target", "base"), [("rv32-ne16", "ne16_base"), ("rv32-outer16", "outer16_base")])
 def test_a_board_with_an_engine_begins_with_the_recipe_of_that(tmp_path: Path, target: str, base: str) -> None:
     """What suits the core alone may keep layers from the engine."""
     new_project(tmp_path / "net", target=target)
@@ -122,13 +116,7 @@ def test_a_model_is_copied_unless_it_is_there_already(tmp_path: Path, monkeypatc
 
 
 @pytest.mark.parametrize(
-    ("folder", "name"),
-    [
-        ("my net", "my_net"),
-        (".hidden", "hidden"),
-        ("kws_rvp", "my_kws_rvp"),
-        ("é", "network"),
-    ],
+    ("folder", "name"), [("my net", "my_net"), (".hidden", "hidden"), ("kws_rvp", "my_kws_rvp"), ("é", "network")]
 )
 def test_name_of_the_recipe(tmp_path: Path, folder: str, name: str) -> None:
     assert f"recipes/{name}.yaml" in new_project(tmp_path / folder)

@@ -15,6 +15,8 @@ from pipeline.commands.exit_codes import PENDING
 from pipeline.commands.show_store import ShowStore
 from tests.unit.pipeline.conftest import FakeProject
 
+Capture = pytest.CaptureFixture[str]
+
 
 @pytest.fixture(autouse=True)
 def served(project: FakeProject, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -35,7 +37,7 @@ def artifact_file(project: FakeProject, stage: str) -> Path:
     raise AssertionError(stage)
 
 
-def test_sizes_by_stage(project: FakeProject, capsys: pytest.CaptureFixture[str]) -> None:
+def test_sizes_by_stage(project: FakeProject, capsys: Capture) -> None:
     assert show(as_json=True) == 0
     assert json.loads(capsys.readouterr().out) == []
     project.run()
@@ -47,7 +49,7 @@ def test_sizes_by_stage(project: FakeProject, capsys: pytest.CaptureFixture[str]
     assert records["compile"]["artifacts"] == 1
 
 
-def test_list_names_what_made_each(project: FakeProject, capsys: pytest.CaptureFixture[str]) -> None:
+def test_list_names_what_made_each(project: FakeProject, capsys: Capture) -> None:
     project.run()
     capsys.readouterr()
     assert show("list", as_json=True) == 0
@@ -56,9 +58,7 @@ def test_list_names_what_made_each(project: FakeProject, capsys: pytest.CaptureF
     assert len({one["key"] for one in records}) == len(records)
 
 
-def test_verify_reads_every_byte(
-    project: FakeProject, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_verify_reads_every_byte(project: FakeProject, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
     project.run()
     assert show("verify") == 0
     path = artifact_file(project, "compile")
@@ -76,7 +76,7 @@ def test_verify_reads_every_byte(
 
 
 @pytest.mark.parametrize("harm", ["gone", "more", "manifest"])
-def test_verify_finds(harm: str, project: FakeProject, capsys: pytest.CaptureFixture[str]) -> None:
+def test_verify_finds(harm: str, project: FakeProject, capsys: Capture) -> None:
     project.run()
     path = artifact_file(project, "emit")
     if harm == "gone":
@@ -95,7 +95,7 @@ def test_verify_finds(harm: str, project: FakeProject, capsys: pytest.CaptureFix
     assert expected[harm] in found["damage"][0]
 
 
-def test_words_that_mean_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+def test_words_that_mean_nothing(capsys: Capture) -> None:
     assert show("sise") == 1
     assert "did you mean 'size'?" in capsys.readouterr().err
     assert show("list", "demo") == 1

@@ -51,10 +51,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize(
-    "line",
-    [
-        *("explain act", "run act dry_run=1", "list", "targets", "explain read", "run -q read"),
-    ],
+    "line", [*("explain act", "run act dry_run=1", "list", "targets", "explain read", "run -q read")]
 )
 def test_nothing_heavy_is_loaded_and_no_file_is_hashed(project: Path, line: str) -> None:
     done = subprocess.run(

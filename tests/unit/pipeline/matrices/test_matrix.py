@@ -149,11 +149,7 @@ stages:""",
 @pytest.mark.parametrize(
     ("old", "new", "expected"),
     [
-        (
-            AXIS,
-            "target: [rv64-rvp, hots]",
-            ["recipes/grid.yaml:8:22: unknown target 'hots'; did you mean 'host'?"],
-        ),
+        (AXIS, "target: [rv64-rvp, hots]", ["recipes/grid.yaml:8:22: unknown target 'hots'; did you mean 'host'?"]),
         (
             AXIS,
             "targets: [host]",
@@ -165,11 +161,7 @@ stages:""",
             ],
         ),
         ("{zoo: ds_cnn}", "{zo: ds_cnn}", ["recipes/grid.yaml:6:10: model: give exactly one of"]),
-        (
-            AXIS,
-            "stages.emti.unroll: [1]",
-            ["recipes/grid.yaml:8:3: unknown stage 'emti'; did you mean 'emit'?"],
-        ),
+        (AXIS, "stages.emti.unroll: [1]", ["recipes/grid.yaml:8:3: unknown stage 'emti'; did you mean 'emit'?"]),
         (
             AXIS,
             "target: [host]\n  stages.emit.unroll: [1, x]",
@@ -181,11 +173,7 @@ stages:""",
             "target: [host]\n  exclude: [{target: hist}]",
             ["recipes/grid.yaml:9:22: no value 'hist' on axis target; did you mean 'host'?"],
         ),
-        (
-            AXIS,
-            "target: [host]\n  exclude: [{target: '*'}]",
-            ["recipes/grid.yaml:4:1: no combination remains"],
-        ),
+        (AXIS, "target: [host]\n  exclude: [{target: '*'}]", ["recipes/grid.yaml:4:1: no combination remains"]),
         (
             AXIS,
             "target: [host]\n  include: [{target: host, stages.emit.unrol: 3}]",

@@ -154,11 +154,7 @@ def test_a_broken_stage_is_named_with_its_line(project: Project, text: str, told
     [
         ("[acme, generic]", "[acne, generic]", "acme.yaml:3:39: unknown kernel folder 'acne'; did you mean 'acme'?"),
         ("kernels:", "simulator: {kind: spiky}, kernels:", "acme.yaml:3:47: unknown simulator 'spiky'; did you mean"),
-        (
-            "  acme:",
-            "  rv64-rvp:",
-            "acme.yaml:3:3: core 'rv64-rvp' has the name of a built-in core, <",
-        ),
+        ("  acme:", "  rv64-rvp:", "acme.yaml:3:3: core 'rv64-rvp' has the name of a built-in core, <"),
     ],
 )
 def test_mistakes_in_targets_are_shown_in_their_file(project: Project, old: str, new: str, told: str) -> None:

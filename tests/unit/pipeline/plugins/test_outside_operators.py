@@ -114,10 +114,7 @@ def test_a_kernel_that_computes_something_else_is_found(project: Project) -> Non
 @pytest.mark.parametrize(
     ("formula", "told"),
     [
-        (
-            "np.zeros_like(x)",
-            r"gives other numbers than `reference` in plugins/operators/gate\.py\n4 of 4 differ",
-        ),
+        ("np.zeros_like(x)", r"gives other numbers than `reference` in plugins/operators/gate\.py\n4 of 4 differ"),
         ("np.zeros(x.shape)", r"fails: ValueError: layer gate: computed float64\[1, 4\], expected int8\[1, 4\]"),
     ],
 )

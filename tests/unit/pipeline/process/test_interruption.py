@@ -125,12 +125,7 @@ guarded(work)
 """
 
 
-@pytest.mark.parametrize(
-    "number",
-    [
-        signal.SIGINT,
-    ],
-)
+@pytest.mark.parametrize("number", [signal.SIGINT])
 def test_a_main_thread_that_never_comes_back_is_ended(tmp_path: Path, number: signal.Signals) -> None:
     ready, temporary = tmp_path / "ready.txt", tmp_path / "tmp"
     temporary.mkdir()

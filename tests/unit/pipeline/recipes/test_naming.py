@@ -82,7 +82,7 @@ def test_a_path_is_the_recipe_of_its_file(project: FakeProject) -> None:
     assert recipes_named(words, project.root, project.registry) == ["demo", outside, named]
     check_words(words, [], project.root)
     assert called([*words, "-n", "set=x.yaml"], project.root) == [
-        *("demo", "demo", "other:emit", "called", "-n", "set=x.yaml"),
+        *("demo", "demo", "other:emit", "called", "-n", "set=x.yaml")
     ]
     tasks = {f"{task['basename']}:{task['name']}" for task in recipe_tasks(words, project.root, project.registry)}
     assert {"demo:emit", "other:emit", "called:emit"} < tasks

@@ -15,6 +15,8 @@ from tests.support.optional import needs
 from tests.unit.pipeline.conftest import FakeProject
 from tests.unit.pipeline.remote.conftest import all_of, how
 
+Capture = pytest.CaptureFixture[str]
+
 pytestmark = needs("google.auth", "remote")
 
 
@@ -102,7 +104,7 @@ def test_two_clones_share_a_bucket(
     other: FakeProject,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    capsys: Capture,
 ) -> None:
     account = _account(tmp_path / "account.json", google.url)
     monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(account))
@@ -113,7 +115,7 @@ def test_two_clones_share_a_bucket(
 
 
 def test_credentials_that_are_none_are_one_line(
-    google: type[_Google], project: FakeProject, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    google: type[_Google], project: FakeProject, monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
     monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", "/nowhere.json")
     assert how(project) == all_of("ran")

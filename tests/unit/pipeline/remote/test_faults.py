@@ -18,15 +18,7 @@ from tests.unit.pipeline.remote.conftest import Server, all_of, bounded, found_e
 Capture = pytest.CaptureFixture[str]
 
 
-@pytest.mark.parametrize(
-    "seconds",
-    [
-        10**400,
-        float("inf"),
-        True,
-    ],
-    ids=lambda one: str(one)[:9],
-)
+@pytest.mark.parametrize("seconds", [10**400, float("inf"), True], ids=lambda one: str(one)[:9])
 def test_numbers_that_nobody_wrote_do_not_enter_the_store(
     seconds: object, other: FakeProject, server: Server, capsys: Capture
 ) -> None:
@@ -91,13 +83,7 @@ def test_whatever_a_library_raises_the_run_goes_on(
     assert capsys.readouterr().err.startswith(f"warning: the remote store http://127.0.0.1 fails: {kind};")
 
 
-@pytest.mark.parametrize(
-    "proxy",
-    [
-        "socks5://ann:secret@127.0.0.1:1",
-        "http://ann:secret@[::1",
-    ],
-)
+@pytest.mark.parametrize("proxy", ["socks5://ann:secret@127.0.0.1:1", "http://ann:secret@[::1"])
 def test_a_proxy_that_is_none_is_one_line(
     proxy: str, project: FakeProject, monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:

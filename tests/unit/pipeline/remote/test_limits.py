@@ -27,6 +27,8 @@ from stages.system.installation import INSTALLATION
 from tests.unit.pipeline.conftest import FakeProject
 from tests.unit.pipeline.remote.conftest import all_of, bounded, how
 
+Capture = pytest.CaptureFixture[str]
+
 # Bytes that an object may have in these tests, and that a server may send before it is left: twice that, those that are
 # not the object's, and those in the buffers of the system.
 MOST = 100_000
@@ -209,13 +211,7 @@ def test_so_have_the_answers_to_the_other_requests(name: str, method: str, quick
         assert server.sent < MOST_SENT
 
 
-@pytest.mark.parametrize(
-    "after",
-    [
-        answering(UNSIZED),
-        endless(UNSIZED, b"x"),
-    ],
-)
+@pytest.mark.parametrize("after", [answering(UNSIZED), endless(UNSIZED, b"x")])
 def test_a_server_that_takes_nothing_of_what_is_sent(after: Answer, tmp_path: Path, quick: None) -> None:
     large = tmp_path / "large"
     with large.open("wb") as stream:
@@ -397,7 +393,7 @@ def test_time_is_had_by_the_bytes_that_move(monkeypatch: pytest.MonkeyPatch) -> 
         one.moved(STEP)
 
 
-def test_a_store_that_is_slow_each_time_is_given_up(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_store_that_is_slow_each_time_is_given_up(capsys: Capture) -> None:
     """Answers of nine seconds are answers, but a run asks for hundreds."""
     one = Health(RemoteSettings("http://slow"), print)
     at = 1000.0
@@ -450,7 +446,7 @@ def test_a_slow_link_has_minutes_and_not_days(monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.mark.parametrize("name", ["one byte of a header now and then", "a 200"])
 def test_a_run_goes_on(
-    name: str, project: FakeProject, quick: None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    name: str, project: FakeProject, quick: None, monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
     with serving(ANSWERS[name][0]) as server:
         monkeypatch.setenv("FIRMLINE_REMOTE", server.url)

@@ -16,6 +16,8 @@ from tests.unit.pipeline.conftest import FakeProject
 from tests.unit.pipeline.fake_stages import FakeEmit
 from tests.unit.pipeline.remote.conftest import ALL, Server, all_of, how
 
+Capture = pytest.CaptureFixture[str]
+
 
 def push(*words: str, **given: str | bool) -> int:
     options = {
@@ -39,7 +41,7 @@ def old(project: FakeProject, monkeypatch: pytest.MonkeyPatch) -> FakeProject:
 
 
 def test_what_was_made_before_is_sent_once(
-    old: FakeProject, other: FakeProject, server: Server, capsys: pytest.CaptureFixture[str]
+    old: FakeProject, other: FakeProject, server: Server, capsys: Capture
 ) -> None:
     capsys.readouterr()
     assert push(dry_run=True) == PENDING
@@ -60,7 +62,7 @@ def test_what_was_made_before_is_sent_once(
 
 
 def test_programs_read_what_became_of_each(
-    old: FakeProject, server: Server, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    old: FakeProject, server: Server, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What is damaged stays, and what a board did; the rest goes, of them those that were used lately."""
     monkeypatch.setattr(FakeEmit, "shared", lambda self, config: False)
@@ -98,7 +100,7 @@ def test_programs_read_what_became_of_each(
 
 
 def test_junk_of_another_size_and_lost_blobs_are_replaced(
-    old: FakeProject, other: FakeProject, server: Server, capsys: pytest.CaptureFixture[str]
+    old: FakeProject, other: FakeProject, server: Server, capsys: Capture
 ) -> None:
     assert push() == 0
     junk = list((server.data / "cas").iterdir())
@@ -120,7 +122,7 @@ def test_junk_of_another_size_and_lost_blobs_are_replaced(
 
 
 def test_a_server_that_has_whatever_it_is_asked_for_is_none(
-    old: FakeProject, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    old: FakeProject, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A page to log in on, say."""
 
@@ -169,7 +171,7 @@ def test_mistakes(
     said: str,
     project: FakeProject,
     monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    capsys: Capture,
 ) -> None:
     project.serve(monkeypatch, show_store)
     assert push(*words, **given) == 1
@@ -177,7 +179,7 @@ def test_mistakes(
 
 
 def test_one_that_is_not_there_or_is_only_read_is_an_error(
-    old: FakeProject, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    old: FakeProject, monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
     monkeypatch.setenv("FIRMLINE_REMOTE", "http://127.0.0.1:9")
     capsys.readouterr()

@@ -44,11 +44,7 @@ def test_credentials_are_shown_nowhere() -> None:
     assert found is not None and found.token == "tok" and "tok" not in repr(found)
 
 
-SECRETS = {
-    "FIRMLINE_REMOTE_USER": "ann",
-    "FIRMLINE_REMOTE_PASSWORD": "s@cret",
-    "FIRMLINE_REMOTE_TOKEN": "tok",
-}
+SECRETS = {"FIRMLINE_REMOTE_USER": "ann", "FIRMLINE_REMOTE_PASSWORD": "s@cret", "FIRMLINE_REMOTE_TOKEN": "tok"}
 
 
 @pytest.mark.parametrize(

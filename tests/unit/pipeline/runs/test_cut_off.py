@@ -22,8 +22,7 @@ def ran(project: FakeProject) -> FakeProject:
 
 
 @pytest.mark.parametrize(
-    ("file", "runs"),
-    [("code/import.py", ["import"]), ("code/emit.py", ["emit"]), ("code/compile.py", ["compile"])],
+    ("file", "runs"), [("code/import.py", ["import"]), ("code/emit.py", ["emit"]), ("code/compile.py", ["compile"])]
 )
 def test_same_bytes_end_it(ran: FakeProject, file: str, runs: list[str]) -> None:
     ran.edit(file, "code", "better code")

@@ -111,13 +111,7 @@ def test_touched_file_is_no_change_before_the_stage_runs(project: FakeProject) -
 
 
 @pytest.mark.parametrize("stays", [False, True])
-@pytest.mark.parametrize(
-    ("name", "kind"),
-    [
-        ("code/emit.py", "emit"),
-        ("bin/fakecc", "compile"),
-    ],
-)
+@pytest.mark.parametrize(("name", "kind"), [("code/emit.py", "emit"), ("bin/fakecc", "compile")])
 def test_code_or_tool_that_changes_while_the_stage_runs(
     project: FakeProject, monkeypatch: pytest.MonkeyPatch, name: str, kind: str, stays: bool
 ) -> None:

@@ -16,6 +16,8 @@ from stages.system.installation import INSTALLATION as ROOT
 from tests.unit.pipeline.conftest import Doit, FakeProject
 from tests.unit.pipeline.fake_stages import FakeImport
 
+Capture = pytest.CaptureFixture[str]
+
 MATRIX = """\
 schema: 1
 name: grid
@@ -112,14 +114,7 @@ class Panic(BaseException):
     """What libraries in Rust raise."""
 
 
-@pytest.mark.parametrize(
-    ("method", "error"),
-    [
-        ("files", SystemExit),
-        ("run", MemoryError),
-        ("run", Panic),
-    ],
-)
+@pytest.mark.parametrize(("method", "error"), [("files", SystemExit), ("run", MemoryError), ("run", Panic)])
 def test_no_exception_of_a_stage_ends_other_recipes(
     grid: FakeProject, doit: Doit, monkeypatch: pytest.MonkeyPatch, method: str, error: type[BaseException]
 ) -> None:
@@ -206,7 +201,7 @@ def test_list(grid: FakeProject, doit: Doit) -> None:
 
 
 def test_explain_and_matrix_json(
-    grid: FakeProject, doit: Doit, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    grid: FakeProject, doit: Doit, monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
     grid.serve(monkeypatch, explain, matrix_json)
     grid.run("grid:a-rv64-rvp")
@@ -228,7 +223,7 @@ def test_explain_and_matrix_json(
 
 
 def test_jobs_of_matrix_json_run_each_sub_recipe_once(
-    grid: FakeProject, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    grid: FakeProject, monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
     # On a target that is not on the axis; without a target, so on the recipe's; and one that joins a column.
     grid.recipe(

@@ -21,6 +21,8 @@ from pipeline.terminal.progress import ProgressDisplay
 from stages.system.installation import INSTALLATION as ROOT
 from tests.unit.pipeline.commands.bench.bench_support import case, report, suite_file
 
+Capture = pytest.CaptureFixture[str]
+
 OPTIONS: dict[str, Any] = {option["name"]: option["default"] for option in Bench.cmd_options}
 
 
@@ -54,7 +56,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
     return Project(tmp_path)
 
 
-def test_plain_bench_prints_every_row_and_writes_nothing(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+def test_plain_bench_prints_every_row_and_writes_nothing(project: Project, capsys: Capture) -> None:
     before = sorted(project.root.rglob("*"))
     assert project.bench() == 0
     out = capsys.readouterr().out
@@ -65,7 +67,7 @@ def test_plain_bench_prints_every_row_and_writes_nothing(project: Project, capsy
     assert sorted(project.root.rglob("*")) == before
 
 
-def test_update_then_check_passes_then_a_rise_fails(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+def test_update_then_check_passes_then_a_rise_fails(project: Project, capsys: Capture) -> None:
     assert project.bench(update=True) == 0
     page = (project.root / "docs/figures.md").read_text()
     assert page.startswith(f"text\n{BEGIN}\n")
@@ -80,7 +82,7 @@ def test_update_then_check_passes_then_a_rise_fails(project: Project, capsys: py
     assert (project.root / "docs/figures.md").read_text() == page
 
 
-def test_check_fails_for_a_ratio_below_its_limit(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+def test_check_fails_for_a_ratio_below_its_limit(project: Project, capsys: Capture) -> None:
     """Nothing rose: FP32 needs less than before, so int8 is worth less."""
     assert project.bench(update=True) == 0
     project.reports["net_fp32"] = report((("conv", 300), ("softmax", 100)))
@@ -107,9 +109,7 @@ def test_update_of_some_rows_keeps_the_others_and_drops_those_gone(project: Proj
     assert ("net", "rv64-scalar") not in read_records(project.root / "docs/bench.json")
 
 
-def test_row_that_fails_is_not_stored_and_the_exit_code_is_1(
-    project: Project, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_row_that_fails_is_not_stored_and_the_exit_code_is_1(project: Project, capsys: Capture) -> None:
     project.bench(update=True)
     project.reports["net"] = PipelineError("verify: 3 of 20 output values differ", hint="Its kernel is k.")
     assert project.bench(update=True) == 1
@@ -127,7 +127,7 @@ def test_row_that_is_not_exact_fails_in_every_mode(project: Project, mode: str) 
     assert project.bench(**({mode: True} if mode else {})) == 1
 
 
-def test_crash_of_one_row_does_not_hide_the_others(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+def test_crash_of_one_row_does_not_hide_the_others(project: Project, capsys: Capture) -> None:
     project.reports["net"] = KeyError("bug")
     assert project.bench() == 1
     out = capsys.readouterr().out
@@ -174,7 +174,7 @@ def test_runner_runs_the_recipe_and_its_error_arrives_whole(tmp_path: Path, jobs
     assert outcome.error.splitlines()[-1] == "known recipes: (none)"
 
 
-def test_command_prints_an_error_and_returns_1(capsys: pytest.CaptureFixture[str]) -> None:
+def test_command_prints_an_error_and_returns_1(capsys: Capture) -> None:
     assert Bench().execute(OPTIONS, ["kws"]) == 1
     assert capsys.readouterr().err == ("ERROR: doit bench takes no argument 'kws'; rows are chosen with --only\n")
 

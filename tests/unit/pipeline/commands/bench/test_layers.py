@@ -16,6 +16,8 @@ from pipeline.errors import PipelineError
 from pipeline.plugins.registry import default_registry
 from pipeline.recipes.loader import load_recipes
 
+Capture = pytest.CaptureFixture[str]
+
 ROOT = Path(__file__).resolve().parents[5]
 OPTIONS: dict[str, Any] = {
     **dict.fromkeys(("only", "targets", "models", "recipe", "peer", "json", "markdown"), ""),
@@ -117,9 +119,7 @@ def test_stored_figures_are_no_slower_with_wider_registers() -> None:
     assert slower(read_rows(ROOT / "docs" / "layers.json"), order) == []
 
 
-def test_drawn_layers_are_held_to_the_order_of_targets(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_drawn_layers_are_held_to_the_order_of_targets(monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
     """Not to docs/layers.json, which has none of them; and what does not fit its image is left out."""
     monkeypatch.setattr(layers, "slower", lambda rows, order: [f"{len(rows)} layers, {order}"])
     assert run(drawn="3", seed="5", targets="rv64-rvp", check=True) == FAILED
@@ -157,7 +157,7 @@ def test_what_is_typed_wrong(options: dict[str, Any], says: str) -> None:
         run(**options)
 
 
-def test_one_layer_from_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_one_layer_from_the_command(tmp_path: Path, capsys: Capture) -> None:
     made = tmp_path / "figures.json"
     assert run(only="pooling/lenet_max_2x2", targets="rv64-rvp,rv32-rvp", json=str(made)) == 0
     (row,) = read_rows(made).values()
@@ -165,9 +165,7 @@ def test_one_layer_from_the_command(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert "pooling/lenet_max_2x2" in capsys.readouterr().out
 
 
-def test_figures_that_rose_fail_the_check(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_figures_that_rose_fail_the_check(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
     """Held against what is measured here, whatever docs/layers.json has."""
     name, made = "functions/ds_cnn_softmax", tmp_path / "figures.json"
     assert run(only=name, targets="rv64-rvp", json=str(made)) == 0

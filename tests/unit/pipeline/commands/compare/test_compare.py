@@ -15,6 +15,8 @@ from pipeline.commands.compare.command import Compare
 from pipeline.commands.compare.difference import difference
 from tests.unit.pipeline.conftest import FakeProject
 
+Capture = pytest.CaptureFixture[str]
+
 OPTIONS = {"all": False, "markdown": "", "html": "", "json": False, "fail-above": ""}
 
 
@@ -68,7 +70,7 @@ def test_layers_are_matched_by_name_and_sorted_by_effect() -> None:
     ]
 
 
-def test_what_is_printed(compare: Callable[..., int], capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_printed(compare: Callable[..., int], capsys: Capture) -> None:
     before = report(layer("x/a", 100), layer("b", 7))
     after = report(layer("x/a", 50, "rvp.gemm_s8"), layer("b", 7), total=900)
     assert compare(before, after) == 0
@@ -100,14 +102,14 @@ def test_what_may_not_grow(
     limit: str,
     grown: list[str],
     compare: Callable[..., int],
-    capsys: pytest.CaptureFixture[str],
+    capsys: Capture,
 ) -> None:
     assert compare(before, after, fail_above=limit) == (3 if grown else 0)
     assert [line.partition(":")[0] for line in capsys.readouterr().err.splitlines()] == grown
 
 
 def test_cycles_of_two_timing_models_are_told_apart(
-    compare: Callable[..., int], project: FakeProject, capsys: pytest.CaptureFixture[str]
+    compare: Callable[..., int], project: FakeProject, capsys: Capture
 ) -> None:
     """A row that is left out has its reason, in every form; one where a side has no estimate is there."""
     told = "estimated cycles are by the timing models a-m4 of A and b-m0 of B: not set against each other"
@@ -126,7 +128,7 @@ def test_cycles_of_two_timing_models_are_told_apart(
         assert found["notes"] == [] and "estimated cycles" in [one["name"] for one in found["totals"]]
 
 
-def test_pages(compare: Callable[..., int], project: FakeProject, capsys: pytest.CaptureFixture[str]) -> None:
+def test_pages(compare: Callable[..., int], project: FakeProject, capsys: Capture) -> None:
     hostile = "<script>x<|a"
     before, after = report(layer(hostile, 100)), report(layer(hostile, 50))
     assert compare(before, after, markdown="page.md", html=str(project.root / "page.html")) == 0
@@ -152,11 +154,7 @@ def test_pages(compare: Callable[..., int], project: FakeProject, capsys: pytest
     ],
 )
 def test_what_cannot_be_compared(
-    words: tuple[str, ...],
-    message: str,
-    compare: Callable[..., int],
-    project: FakeProject,
-    capsys: pytest.CaptureFixture[str],
+    words: tuple[str, ...], message: str, compare: Callable[..., int], project: FakeProject, capsys: Capture
 ) -> None:
     project.write("list.json", "[]")
     project.write("damaged.json", "{")
@@ -166,7 +164,7 @@ def test_what_cannot_be_compared(
 
 
 def test_a_revision_is_run_in_a_tree_of_its_own(
-    compare: Callable[..., int], project: FakeProject, capsys: pytest.CaptureFixture[str]
+    compare: Callable[..., int], project: FakeProject, capsys: Capture
 ) -> None:
     """The revision's own code and recipes; the tree is gone afterwards, also when it does not run."""
 
@@ -205,7 +203,7 @@ def board(counter: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("board_first", [True, False])
 def test_cycles_of_a_board_are_not_set_against_instructions(
-    board_first: bool, compare: Callable[..., int], project: FakeProject, capsys: pytest.CaptureFixture[str]
+    board_first: bool, compare: Callable[..., int], project: FakeProject, capsys: Capture
 ) -> None:
     ran, simulated = report(layer("a", 10), total=500, **board("cycles by DWT")), report(layer("a", 90), total=9000)
     sides = (ran, simulated) if board_first else (simulated, ran)
@@ -228,15 +226,13 @@ def test_cycles_of_a_board_are_not_set_against_instructions(
     assert json.loads(_json(compare, capsys, *sides))["layers"] == []
 
 
-def _json(compare: Callable[..., int], capsys: pytest.CaptureFixture[str], *sides: dict[str, Any]) -> str:
+def _json(compare: Callable[..., int], capsys: Capture, *sides: dict[str, Any]) -> str:
     capsys.readouterr()
     compare(*sides, json=True)
     return capsys.readouterr().out
 
 
-def test_two_runs_on_boards_are_compared_by_one_counter(
-    compare: Callable[..., int], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_two_runs_on_boards_are_compared_by_one_counter(compare: Callable[..., int], capsys: Capture) -> None:
     one, other = (report(layer("a", count), total=count, **board("cycles by DWT")) for count in (100, 200))
     assert compare(one, other, fail_above="1%") == 3
     assert capsys.readouterr().err == "cycles by DWT: 100 -> 200 by 100.00 %, above the limit\n"
