@@ -161,25 +161,6 @@ def test_mistakes_in_pipeline_yaml(own: Project, old: str, new: str, message: st
         assert (ROOT / "pipeline.yaml").read_text().splitlines()[line - 1].startswith(f"  {name}:")
 
 
-def test_a_core_of_the_project(own: Project) -> None:
-    text = (ROOT / "pipeline.yaml").read_text()
-    core = text[text.index("  rv64-rvp:") : text.index("  rv32-rvp:")]
-    write(own, "pipeline.yaml", "schema: 1\ncores:\n" + core.replace("rv64-rvp:", "my-core:"))
-    targets = load_targets(own)
-    mine, other = targets["my-core"], targets["rv64-rvp"]
-    assert mine == other.model_copy(update={"name": "my-core", "core": "my-core"})
-
-
-def test_paths_as_messages_call_them(own: Project) -> None:
-    assert own.shown(own.root / "recipes/x.yaml") == "recipes/x.yaml"
-    assert own.shown(ROOT / "recipes/x.yaml") == "<firmline>/recipes/x.yaml"
-    assert Project(ROOT).shown(ROOT / "recipes/x.yaml") == "recipes/x.yaml"
-    assert own.shown(Path("/etc/x")) == "/etc/x"
-    # An environment inside of the project.
-    inside = Project(own.root, own.root / ".venv/lib/firmline")
-    assert inside.shown(own.root / ".venv/lib/firmline/recipes/x.yaml") == "<firmline>/recipes/x.yaml"
-
-
 def test_a_run_leaves_everything_in_the_project(project: FakeProject) -> None:
     """With the code of a small installation: relative paths, build/ and the store are the project's."""
     apart = Project(project.root / "apart", project.root)

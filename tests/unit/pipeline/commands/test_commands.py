@@ -95,15 +95,6 @@ def test_explain_as_json(project: FakeProject, given: Callable[..., None], capsy
     assert stages["import"]["cached"] and stages["report"]["unless"] == ["compile"]
 
 
-def test_explain_refuses(project: FakeProject, given: Callable[..., None], capsys: Capture) -> None:
-    given()
-    assert explain() == 1
-    assert capsys.readouterr().err == "ERROR: which recipe? `doit explain NAME`\nknown recipes: demo\n"
-    given(recipe="dem")
-    assert explain() == 1
-    assert capsys.readouterr().err == "ERROR: unknown recipe 'dem'; did you mean 'demo'?\nknown recipes: demo\n"
-
-
 @pytest.mark.parametrize(
     ("options", "code", "said"),
     [

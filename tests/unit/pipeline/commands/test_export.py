@@ -85,17 +85,6 @@ def test_again_and_into_another_place(folder: Path) -> None:
     assert (place / "README.md").read_text() == "mine"
 
 
-def test_what_is_given_otherwise_is_told_and_makes_another_export(folder: Path) -> None:
-    given = {"set": "stages.simulate.inputs.seed=7"}
-    made = export("small", "platformio", "", given, project=Project(folder), store=exports._store())
-    readme = folder / made["folder"] / "README.md"
-    assert "recipe `small` with `set=stages.simulate.inputs.seed=7` for the" in readme.read_text()
-    assert export("small", "platformio", "", given, project=Project(folder), store=exports._store())["changed"] == 0
-    for overrides in ({}, {"set": "stages.simulate.inputs.seed=8"}):
-        with pytest.raises(StageError, match=r"another export: small for host as platformio, with set=stages\.sim"):
-            export("small", "platformio", "", overrides, project=Project(folder), store=exports._store())
-
-
 def test_the_form_of_the_page(folder: Path) -> None:
     page = (INSTALLATION / "docs/export.md").read_text()
     for path, text in re.findall(r"^```\w*\n# (plugins/\S+)\n(.*?)^```$", page, re.MULTILINE | re.DOTALL):

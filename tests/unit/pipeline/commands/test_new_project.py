@@ -37,14 +37,6 @@ def test_a_board_with_an_engine_begins_with_the_recipe_of_that(tmp_path: Path, t
     assert f"extends: {base}\n" in (tmp_path / "net/recipes/net.yaml").read_text()
 
 
-def test_a_project_for_an_onnx_file_tells_of_that(tmp_path: Path) -> None:
-    new_project(tmp_path / "net", model=str(ROOT / "recipes/onnx/digits.onnx"))
-    text = (tmp_path / "net/recipes/net.yaml").read_text()
-    assert "must equal ONNX Runtime's" in text and "shapes: {" in text and "LiteRT" not in text
-    new_project(tmp_path / "other")
-    assert "ONNX Runtime" not in (tmp_path / "other/recipes/other.yaml").read_text()
-
-
 def test_a_model_in_a_folder_that_a_variable_names_stays_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     model = "${NETS}/digits_int8.tflite"
     monkeypatch.delenv("NETS", raising=False)

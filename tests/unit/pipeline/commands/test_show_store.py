@@ -49,15 +49,6 @@ def test_sizes_by_stage(project: FakeProject, capsys: Capture) -> None:
     assert records["compile"]["artifacts"] == 1
 
 
-def test_list_names_what_made_each(project: FakeProject, capsys: Capture) -> None:
-    project.run()
-    capsys.readouterr()
-    assert show("list", as_json=True) == 0
-    records = json.loads(capsys.readouterr().out)
-    assert {one["recipe"] for one in records} == {"demo"}
-    assert len({one["key"] for one in records}) == len(records)
-
-
 def test_verify_reads_every_byte(project: FakeProject, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
     project.run()
     assert show("verify") == 0
@@ -93,10 +84,3 @@ def test_verify_finds(harm: str, project: FakeProject, capsys: Capture) -> None:
     (found,) = json.loads(capsys.readouterr().out)
     expected = {"gone": f"{path.name} is gone", "more": "more is not of it", "manifest": "manifest.json cannot be read"}
     assert expected[harm] in found["damage"][0]
-
-
-def test_words_that_mean_nothing(capsys: Capture) -> None:
-    assert show("sise") == 1
-    assert "did you mean 'size'?" in capsys.readouterr().err
-    assert show("list", "demo") == 1
-    assert "takes no 'demo'" in capsys.readouterr().err

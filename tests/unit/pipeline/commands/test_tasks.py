@@ -47,12 +47,6 @@ def test_crash_is_short_and_points_to_the_log(
     assert "Traceback (most recent call last)" in err
 
 
-def test_no_recipe_lists_them(doit: Doit) -> None:
-    code, _, err = doit("run")
-    assert code >= 1
-    assert err == "ERROR: which recipe? `doit run recipe=NAME`\nknown recipes: demo\n"
-
-
 def test_list_shows_recipes_and_their_stages(doit: Doit) -> None:
     code, out, _ = doit("list")
     assert (code, out.split()[0]) == (0, "demo")

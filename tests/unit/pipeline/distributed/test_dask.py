@@ -6,12 +6,13 @@ import copy
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -114,7 +115,18 @@ def cluster(
     command = ["distributed.cli.dask_scheduler", "--host", address, "--no-dashboard"]
     with ExitStack() as stack:
         stack.enter_context(process([*command, "--dashboard-address", "127.0.0.1:0"], folder, {**os.environ}))
+        _wait_for_port(int(address.rpartition(":")[2]))
         yield Cluster(address, folder, project, stack)
+
+
+def _wait_for_port(port: int) -> None:
+    """Until the scheduler listens: on a slow machine it takes longer to start than an executor waits for it."""
+    deadline = time.monotonic() + 120
+    while True:
+        with suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=10):
+            return
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
 
 
 @pytest.fixture
@@ -300,12 +312,6 @@ def test_without_a_store_between_them_it_is_said(cluster: Cluster, monkeypatch: 
     assert str(refused.value).startswith("import: worker alone ")
 
 
-def test_what_is_no_scheduler_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pipeline.distributed.dask_executor._CONNECT", 0.5)
-    with pytest.raises(PipelineError, match="no Dask scheduler answers there"):
-        executor_of(f"dask://127.0.0.1:{free_port()}")
-
-
 def test_a_stage_of_this_process_runs_here_and_others_there(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
     """As simulate on a board, whose key has a moment that no worker knows, and what is made of that."""
     monkeypatch.setattr(FakeEmit, "shared", lambda self, config: False)
@@ -315,25 +321,6 @@ def test_a_stage_of_this_process_runs_here_and_others_there(cluster: Cluster, mo
     assert cluster.project.ran() == ["emit", "compile", "report"]
     assert cluster.ran() == {"a": ["import"]}
     assert (result.folder / "firmware.elf").read_text() == "O2 4 weights\n"
-
-
-def test_a_worker_that_comes_later_is_compared_too(cluster: Cluster) -> None:
-    cluster.worker("first")
-    project = cluster.project
-    executor = executor_of(cluster.address.replace("tcp:", "dask:"))
-    try:
-        begin = executor.beginning({})
-        assert begin is not None and begin("json:dumps", (1,))() == "1"
-        cluster.workers["first"].kill()
-        cluster.worker("late", mood="other pipeline")
-        refused = "worker late would make something else: code pipeline/new.py: 111111111111 there, none here"
-        with pytest.raises(PipelineError, match=f"measuring: {refused}"):
-            begin("json:dumps", (1,))()
-        with pytest.raises(PipelineError, match=f"import: {refused}"):
-            run_recipe("demo", {}, root=project.root, registry=project.registry, store=project.store, executor=executor)
-        assert cluster.ran() == {"first": [], "late": []}
-    finally:
-        executor.close()
 
 
 def test_differences_name_both() -> None:

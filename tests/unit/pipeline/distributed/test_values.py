@@ -13,7 +13,7 @@ from pipeline.errors import RecipeError
 from pipeline.plugins.discovery import Found
 from pipeline.plugins.registry import default_registry
 from pipeline.recipes.recipe import _model_entry, at_home
-from stages.models.spec import PluginModel, ZooModel
+from stages.models.spec import PluginModel
 
 
 def models(folder: str) -> dict[str, Found]:
@@ -34,9 +34,3 @@ def test_a_model_of_a_plug_in_is_that_of_the_workers_project() -> None:
     assert (own.module, own.place) == ("there.two_layers", Path("there/two_layers.py"))
     with pytest.raises(RecipeError, match="there is no model 'two_layers'"):
         at_home(there, default_registry().models)
-
-
-def test_a_model_of_the_zoo_beside_plug_ins_arrives() -> None:
-    here, there = sent({"zoo": "ds_cnn"})
-    assert type(there) is ZooModel and there.model_dump() == here.model_dump()
-    assert at_home(there, {}) is there

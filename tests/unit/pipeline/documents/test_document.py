@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.documents.document import Document, Position, load_document, parse_value
+from pipeline.documents.document import Document, Position, load_document
 from pipeline.errors import RecipeError
 
 TEXT = """\
@@ -56,16 +56,3 @@ def test_merge_key_may_be_overridden_but_no_other_twice(document: Document, tmp_
 def test_caret_stands_below_a_tab(document: Document) -> None:
     shown = Document("t", "a:\tx\n", None).error("wrong", ("a",))
     assert str(shown).splitlines()[1:] == ["    1 | a:\tx", "      |   \t^"]
-
-
-def test_values_of_the_command_line() -> None:
-    assert parse_value("[1, {a: 2e3}]") == [1, {"a": 2000.0}]
-    with pytest.raises(ValueError, match="given twice"):
-        parse_value("{a: 1, a: 2}")
-
-
-def test_yaml_cannot_make_objects(tmp_path: Path) -> None:
-    path = tmp_path / "evil.yaml"
-    path.write_text("a: !!python/object/apply:os.getcwd []\n")
-    with pytest.raises(RecipeError, match=r"evil.yaml:1:4: the tag .* means nothing"):
-        load_document(path, "evil.yaml")

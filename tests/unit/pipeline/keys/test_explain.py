@@ -17,15 +17,6 @@ def reasons(project: FakeProject, **variables: str) -> dict[str, tuple[str, ...]
     return {one.kind: conditions[one.kind] or None if one.cached else one.reasons for one in explained}
 
 
-NEVER = ("this recipe has not run this stage before",)
-
-
-def test_before_the_first_run_and_after(project: FakeProject) -> None:
-    assert reasons(project) == {"import": NEVER, "emit": NEVER, "compile": NEVER, "report": NEVER}
-    project.run()
-    assert reasons(project) == {"import": None, "emit": None, "compile": None, "report": None}
-
-
 def test_changed_parameter_and_what_follows(project: FakeProject) -> None:
     """What follows is cached if the stage leaves the same bytes; what has reasons of its own runs in any case."""
     project.run()

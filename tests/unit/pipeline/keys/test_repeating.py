@@ -46,9 +46,3 @@ def test_the_command_gives_the_same_recipe(
     _, _, name, *values = shlex.split(command)
     again = load(project, name, dict(value.split("=", 1) for value in values))
     assert (again.recipe, again.target) == (loaded.recipe, loaded.target)
-
-
-def test_a_dictionary_is_repeated_in_python(project: FakeProject) -> None:
-    data = {"schema": 1, "target": "host", "model": {"zoo": "ds_cnn"}}
-    command = "run_recipe(recipe, {'target': 'host'})  # recipe: the dictionary that was run"
-    assert command_of(load(project, data, {}), project_of(project.root)) == command

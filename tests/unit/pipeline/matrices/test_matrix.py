@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 import pytest
 import yaml
 
 from pipeline.errors import RecipeError
 from pipeline.matrices.matrix import expand
-from pipeline.plugins.registry import Registry
 from pipeline.recipes.loader import LoadedRecipe, load_recipe, load_recipes
 from tests.unit.pipeline.conftest import FakeProject
-from tests.unit.pipeline.fake_stages import EmitConfig, FakeCompile, FakeEmit, FakeImport, FakeReport, ImportConfig
 
 AXIS = "target: [rv64-rvp, host]"
 MATRIX = """\
@@ -240,16 +238,6 @@ def test_matrix_is_inherited_and_may_be_taken_away(grid: FakeProject) -> None:
     assert [one.title for one in load(grid, "child")] == ["child"]
 
 
-def test_sub_recipes_share_their_common_stages(grid: FakeProject) -> None:
-    with grid.workspace() as workspace:
-        plans = [workspace.planner.plan(one) for one in workspace.load("grid")]
-    # Of the fake stages only the report and emit (by word_bits) read the target.
-    assert len({plan["import"].identity for plan in plans}) == 2
-    assert len({plan["compile"].identity for plan in plans}) == 2
-    assert len({plan["report"].identity for plan in plans}) == 4
-    assert [str(plan.folder) for plan in plans[:2]] == ["grid/kws-rv64-rvp", "grid/kws-host"]
-
-
 def test_too_many_combinations_are_refused_before_they_are_made(grid: FakeProject, monkeypatch: Any) -> None:
     def made(*_: Any) -> Any:
         raise AssertionError
@@ -279,46 +267,3 @@ def test_what_exclude_leaves_counts(grid: FakeProject) -> None:
     assert "has 1,600,000 combinations, before what `exclude` leaves out; 200,000 at most" in refused(grid)[0]
     grid.recipe(MATRIX.replace("stages:\n", "  exclude: [{}]\nstages:\n"), "grid")
     assert "an entry that names no axis would exclude everything" in refused(grid)[0]
-
-
-def test_what_no_axis_varies_is_validated_once(project: FakeProject) -> None:
-    """4,900 sub-recipes: their common parts are read once, and their actions before what differs are one."""
-    read: list[str] = []
-
-    class Counted(EmitConfig):
-        def model_post_init(self, context: Any) -> None:
-            read.append("emit")
-
-    class CountedImport(ImportConfig):
-        def model_post_init(self, context: Any) -> None:
-            read.append("import")
-
-    class Emit(FakeEmit):
-        config = Counted
-
-    class Import(FakeImport):
-        config = CountedImport
-        asked: ClassVar[list[str]] = []
-
-        def files(self, config: Any, model: Any, root: Any) -> Any:
-            self.asked.append("files")
-            return super().files(config, model, root)
-
-    project.registry = Registry([Import(), Emit(), FakeCompile(), FakeReport()])
-    project.recipe(
-        "schema: 1\nname: grid\ntarget: host\nmodel: {file: model.txt}\nmatrix:\n"
-        f"  stages.emit.unroll: [{', '.join(map(str, range(70)))}]\n"
-        f"  stages.compile.opt: [{', '.join(f'O{n}' for n in range(70))}]\n"
-        "stages: {import: {}, emit: {rules: [{name: a}]}}\n",
-        "grid",
-    )
-    members = load(project)
-    assert len(members) == 4900
-    assert (read.count("import"), read.count("emit")) == (1, 70)
-    assert len({id(member.recipe.model) for member in members}) == 1
-    with project.workspace() as workspace:
-        plans = [workspace.planner.plan(member) for member in members]
-    assert Import.asked == ["files"]
-    assert len({plan["import"].identity for plan in plans}) == 1
-    assert len({plan["emit"].identity for plan in plans}) == 70
-    assert len({plan["compile"].identity for plan in plans}) == 4900

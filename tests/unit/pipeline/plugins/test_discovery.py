@@ -98,16 +98,6 @@ def test_bytes_of_plug_ins_are_in_the_keys_of_what_uses_them(project: Project) -
     assert plan(moved, stages=stages)["say"].identity == said["say"].identity
 
 
-def test_a_kernel_of_a_plug_in_is_one_of_the_targets(project: Project) -> None:
-    write(project.root, "plugins/targets/acme.yaml", TARGETS)
-    write(project.root, "plugins/kernels/acme/__init__.py", KERNELS)
-    found = kernels.kernels_of(load_targets(again(project))["acme"])
-    assert next(iter(found)) == "acme.dequantize"
-    assert found["acme.dequantize"].folder.path == project.root / "plugins/kernels/acme"
-    with pytest.raises(StageError, match="no kernel folder 'acme'"):
-        kernels.kernels(["acme"])
-
-
 @pytest.mark.parametrize(
     ("old", "new", "told"),
     [

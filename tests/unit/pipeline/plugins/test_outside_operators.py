@@ -12,7 +12,6 @@ import pytest
 from pydantic import ValidationError
 
 from pipeline.api import run_recipe
-from pipeline.commands import dispatch
 from pipeline.errors import PipelineError
 from pipeline.plugins.importing import declare_operators
 from pipeline.plugins.registry import default_registry
@@ -215,20 +214,3 @@ def test_wrong_declarations_are_named_with_file_and_line(project: Project, old: 
         OPERATORS["CUSTOM:Nobody"]
     line = text.splitlines().index("OPERATORS = (") + 1
     assert told in str(error.value) and f"plug-in plugins/operators/gate.py:{line}: " in str(error.value)
-
-
-def test_commands_say_it_as_it_is(
-    project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = project.root / "plugins/operators/gate.py"
-    path.write_text(path.read_text().replace('types=("int8",)', 'types=("in8",)'))
-    write(
-        project.root, "recipes/gate.yaml", "schema: 1\ntarget: gated\nmodel: {op: gate, shape: [6, 6, 4], alpha: 0.5}\n"
-    )
-    again(project)
-    monkeypatch.chdir(project.root)
-    assert dispatch.run(["run", "gate"]) != 0
-    assert capsys.readouterr().err.startswith("ERROR: plug-in plugins/operators/gate.py:")
-    dispatch.run(["list"])
-    listed = capsys.readouterr().out
-    assert "kws_rvp" in listed and "cannot be read: plug-in plugins/operators/gate.py:" in listed

@@ -101,12 +101,6 @@ def test_stage_that_takes_the_place_of_another(chained: FakeProject) -> None:
     assert refused(chained).splitlines()[-1] == "known keys: quality, after, use"
 
 
-def test_options_of_a_stage_that_was_put_in_are_found(chained: FakeProject) -> None:
-    says(chained, "  strip: {after: emit, word: never}\n")
-    with pytest.raises(StageFailed, match=r"recipes/demo.yaml:10:30: strip: never is no word"):
-        chained.run()
-
-
 def test_stages_that_are_left_out(project: FakeProject) -> None:
     project.registry = Registry([*list(fake_registry())[:3], Summary()])
     folder = project.run().folder
@@ -188,14 +182,6 @@ def test_what_extends_has_the_last_word(chained: FakeProject) -> None:
     assert load(chained, "grandchild").recipe.config("strip").model_dump()["quality"] == 2  # type: ignore[union-attr]
     chained.recipe("schema: 1\nextends: child\nstages: {strip: {use: strip}}\n", "grandchild")
     assert load(chained, "grandchild").recipe.config("strip").model_dump()["word"] == "stripped"  # type: ignore[union-attr]
-
-
-def test_a_matrix_over_a_stage(chained: FakeProject) -> None:
-    says(chained, STRIP + "matrix: {stages.strip: {with: {after: emit}, without: false}}\n")
-    run = chained.run("demo:with")
-    assert [stage.kind for stage in run.stages] == ["import", "emit", "strip", "compile", "report"]
-    run = chained.run("demo:without")
-    assert [stage.kind for stage in run.stages] == ["import", "emit", "compile", "report"]
 
 
 def test_tasks_follow_the_chain(chained: FakeProject, doit: Doit) -> None:

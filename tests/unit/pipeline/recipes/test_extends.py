@@ -38,11 +38,6 @@ def test_null_returns_to_the_defaults(project: FakeProject) -> None:
     assert options(project, "compile") == {"opt": "O1", "flags": ()}
 
 
-def test_path_is_relative_to_the_file(project: FakeProject) -> None:
-    project.write("more/child.yaml", "schema: 1\nextends: ../recipes/demo.yaml\n")
-    assert load(project, "more/child.yaml").recipe.target == "rv64-rvp"
-
-
 def test_mistake_points_to_the_file_where_it_was_written(project: FakeProject) -> None:
     project.recipe("schema: 1\nextends: demo\nstages:\n  emit: {window: [1, 2]}\n", "child")
     project.edit("recipes/demo.yaml", "unroll: 4", "unroll: four")
@@ -52,16 +47,6 @@ def test_mistake_points_to_the_file_where_it_was_written(project: FakeProject) -
     assert refused(project, "child").startswith(
         "recipes/child.yaml:4:22: stages.emit.window.1: should be a valid integer, is 'two'\n"
         "    4 |   emit: {window: [1, two]}\n"
-    )
-
-
-def test_unknown_parent(project: FakeProject) -> None:
-    project.recipe("schema: 1\nextends: dmeo\n", "child")
-    assert refused(project, "child") == (
-        "recipes/child.yaml:2:10: unknown recipe 'dmeo'; did you mean 'demo'?\n"
-        "    2 | extends: dmeo\n"
-        "      |          ^\n"
-        "known recipes: child, demo"
     )
 
 

@@ -13,7 +13,7 @@ from pipeline.recipes.loader import LoadedRecipe, load_recipe
 from pipeline.recipes.targets import load_targets
 from stages.options.names import IDENTIFIER_PATTERN, why_not
 from tests.support.emitted import ROOT
-from tests.unit.pipeline.conftest import RECIPE, FakeProject
+from tests.unit.pipeline.conftest import FakeProject
 
 
 def load(project: FakeProject, name: str | Mapping[str, object] = "demo", **variables: str) -> LoadedRecipe:
@@ -174,11 +174,6 @@ def test_unknown_stage_on_the_command_line(project: FakeProject, value: str) -> 
     assert message.startswith(f"set=stages.nope={value}: unknown stage 'nope'\nknown stages: import, ")
 
 
-def test_unknown_recipe(project: FakeProject) -> None:
-    project.recipe(RECIPE, "kws")
-    assert refused(project, "dmeo") == "unknown recipe 'dmeo'; did you mean 'demo'?\nknown recipes: demo, kws"
-
-
 def test_empty_and_odd_files(project: FakeProject) -> None:
     project.recipe("")
     assert refused(project).startswith(
@@ -186,12 +181,6 @@ def test_empty_and_odd_files(project: FakeProject) -> None:
     )
     project.recipe("- 1\n")
     assert "recipes/demo.yaml:1:1: a recipe is a mapping" in refused(project)
-
-
-def test_recipe_by_path_and_default_name(project: FakeProject) -> None:
-    project.write("elsewhere/mine.yaml", RECIPE.replace("name: demo\n", ""))
-    assert load(project, "elsewhere/mine.yaml").recipe.name == "mine"
-    assert "does not exist" in refused(project, "elsewhere/nothing.yaml")
 
 
 def test_dictionary(project: FakeProject) -> None:
@@ -212,11 +201,6 @@ def test_empty_stage_has_defaults(project: FakeProject) -> None:
     project.edit("recipes/demo.yaml", "emit: {unroll: 4}", "emit:")
     emit = load(project).recipe.config("emit")
     assert emit is not None and emit.model_dump()["unroll"] == 1
-
-
-def test_yaml_1_2_floats(project: FakeProject) -> None:
-    loaded = load(project, set="model={op: conv2d, shape: [4, 4, 1], out_channels: 2, input: {scale: 1e-3}}")
-    assert loaded.recipe.model.model_dump()["input"]["scale"] == 0.001
 
 
 BOARD = """

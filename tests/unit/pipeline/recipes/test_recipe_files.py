@@ -84,13 +84,6 @@ def test_what_lies_in_a_recipes_place(project: FakeProject) -> None:
         assert refused(project, f"recipes/{name}.yaml").startswith(f"recipe file recipes/{name}.yaml is {what}\n")
 
 
-def test_list_shows_what_no_run_would_take(project: FakeProject, doit: Doit) -> None:
-    project.recipe(RECIPE.replace("name: demo", "name: wrong") + "nonsense: 1\n", "wrong")
-    listed = [line.split(maxsplit=1) for line in doit("list")[1].splitlines()]
-    assert [name for name, _ in listed] == ["demo", "wrong"]
-    assert listed[1][1] == "cannot be read: recipes/wrong.yaml:10:1: unknown key 'nonsense'"
-
-
 def test_no_layout_is_written_for_one_target_only() -> None:
     """What kws_cortex_m4 says must not make it slow elsewhere: on another's target it decides as the other does."""
     plans = []

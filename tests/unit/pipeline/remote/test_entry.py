@@ -96,8 +96,3 @@ def test_a_part_is_refused_or_lacks_files(cut: int) -> None:
 def test_more_than_an_artifact_has_is_refused(data: bytes, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         read_entry(data)
-
-
-def test_the_most_files_are_read() -> None:
-    files = {f"files/{'x' * 60}/{n}": Blob("a" * 64, n) for n in range(MOST_FILES)}
-    assert read_entry(write_entry(files)) == files and len(write_entry(files)) < 4 << 20

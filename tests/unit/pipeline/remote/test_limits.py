@@ -19,7 +19,7 @@ import pytest
 from pipeline.remote import exchange, health
 from pipeline.remote.exchange import FAST, SECONDS, SLOW_SECONDS, STEP, Exchange
 from pipeline.remote.folder import FolderTransport
-from pipeline.remote.health import FREE_SECONDS, MOST_FAILURES, MOST_WAITING, Health
+from pipeline.remote.health import MOST_FAILURES, MOST_WAITING, Health
 from pipeline.remote.http import HttpTransport
 from pipeline.remote.settings import RemoteSettings
 from pipeline.remote.transport import RemoteError, Transport
@@ -357,26 +357,6 @@ def test_a_folder_may_have_anything_in_the_place_of_a_file(what: str, tmp_path: 
     assert place.read_bytes() == b"bytes" and [*place.parent.iterdir()] == [place]
 
 
-def test_what_comes_late_is_not_handed_on(quick: None) -> None:
-    """An exchange that was left behind writes nothing into what is gone by then."""
-    gate = threading.Event()
-
-    class Late:
-        def read(self, name: str, take: Callable[[bytes], None]) -> bool:
-            gate.wait(30)
-            take(b"late")
-            return True
-
-    parts: list[bytes] = []
-    with pytest.raises(RemoteError, match="no answer"):
-        bounded(Late()).read("cas/1", parts.append, 10)  # type: ignore[arg-type]
-    gate.set()
-    for thread in threading.enumerate():
-        if thread.name == "firmline-exchange":
-            thread.join(10)
-    assert parts == []
-
-
 def test_time_is_had_by_the_bytes_that_move(monkeypatch: pytest.MonkeyPatch) -> None:
     """A gigabyte that came at once is no reason to wait for a day for what follows."""
     now = 100.0
@@ -391,25 +371,6 @@ def test_time_is_had_by_the_bytes_that_move(monkeypatch: pytest.MonkeyPatch) -> 
     now += SECONDS * 0.02
     with pytest.raises(RemoteError, match="fewer than 10,000 bytes a second"):
         one.moved(STEP)
-
-
-def test_a_store_that_is_slow_each_time_is_given_up(capsys: Capture) -> None:
-    """Answers of nine seconds are answers, but a run asks for hundreds."""
-    one = Health(RemoteSettings("http://slow"), print)
-    at = 1000.0
-    # Eight at a time count as one, those within a second do not, nor does what large objects take.
-    for _ in range(100):
-        one.spent(at, at + FREE_SECONDS, 0)
-        one.spent(at, at + 500, 500_000_000)
-    for step in range(4):
-        assert one.reads and one.writes, step
-        for _ in range(8):
-            one.spent(at, at + 9, 0)
-        at += 10
-    assert not one.reads and not one.writes
-    assert capsys.readouterr().out.count("is slow: the run has waited 32 seconds for it, and goes on without it") == 1
-    with pytest.raises(RemoteError, match="given up"):
-        one.check()
 
 
 def test_a_slow_link_has_minutes_and_not_days(monkeypatch: pytest.MonkeyPatch) -> None:

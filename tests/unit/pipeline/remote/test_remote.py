@@ -16,8 +16,7 @@ from pipeline.artifacts.inventory import inventory
 from pipeline.commands import show_store
 from pipeline.commands.show_store import ShowStore
 from pipeline.errors import RecipeError
-from pipeline.remote.health import MOST_FAILURES, Health, health_of
-from pipeline.remote.settings import RemoteSettings
+from pipeline.remote.health import MOST_FAILURES, Health
 from pipeline.remote.transport import RemoteError
 from tests.support.optional import needs
 from tests.support.servers import free_port, s3, webdav
@@ -213,18 +212,6 @@ def test_a_server_that_says_nothing_is_given_up(
     assert "fails: no answer within 0.3 seconds" in capsys.readouterr().err
 
 
-def test_after_some_failures_nothing_is_asked_any_more() -> None:
-    health = health_of(RemoteSettings("http://nowhere"))
-    for _ in range(MOST_FAILURES - 1):
-        health.failed(RemoteError("no"))
-    health.worked()
-    health.failed(RemoteError("no"))
-    assert health.reads and health.writes
-    for _ in range(MOST_FAILURES - 1):
-        health.failed(RemoteError("no"))
-    assert not health.reads and not health.writes
-
-
 def test_pipeline_yaml_names_one(
     project: FakeProject, other: FakeProject, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -320,16 +307,6 @@ def test_a_folder(
         project.edit("recipes/demo.yaml", "opt: O2", "opt: O3")
         how(project)
         assert "cannot be written" in capsys.readouterr().err
-
-
-def test_a_group_that_is_not_installed_is_one_line(
-    project: FakeProject, monkeypatch: pytest.MonkeyPatch, capsys: Capture
-) -> None:
-    monkeypatch.setattr("pipeline.remote.opening.find_spec", lambda name: None)
-    monkeypatch.setenv("FIRMLINE_REMOTE", "gs://bucket/firmline")
-    assert how(project) == all_of("ran")
-    told = capsys.readouterr().err
-    assert "cannot be used: gs:// needs the Python package google.auth: " in told and told.count("warning") == 1
 
 
 def show(*words: str) -> int:

@@ -146,12 +146,6 @@ def test_stage_that_stumbles_over_a_change_is_not_a_crash(
         project.run()
 
 
-def test_new_source_that_appears_while_the_stage_runs(project: FakeProject, monkeypatch: pytest.MonkeyPatch) -> None:
-    during(monkeypatch, "emit", project.root / "code/emit_more.py", "more\n", stays=True)
-    with pytest.raises(InputChanged, match=r"emit: code/emit_more.py changed while emit ran"):
-        project.run()
-
-
 def test_artifact_that_changes_while_it_is_read(project: FakeProject, monkeypatch: pytest.MonkeyPatch) -> None:
     module = project.run(until="import").artifacts["import"] / "module.json"
     during(monkeypatch, "emit", module)

@@ -10,20 +10,6 @@ from pipeline.runs.publish import publish
 from tests.unit.pipeline.conftest import FakeProject
 
 
-def test_build_folder_has_what_a_run_leaves(project: FakeProject) -> None:
-    result = project.run()
-    folder = project.root / "build/demo/rv64-rvp"
-    assert result.folder == folder
-    assert sorted(path.name for path in folder.iterdir()) == [
-        "firmware.elf",
-        "log.txt",
-        "report.json",
-        "report.md",
-        "src",
-    ]
-    assert sorted(path.name for path in (folder / "src").iterdir()) == ["model.c", "model.h"]
-
-
 def test_report_is_completed_with_stages_and_tools(project: FakeProject) -> None:
     result = project.run()
     report = json.loads((project.root / "build/demo/rv64-rvp/report.json").read_text())

@@ -114,13 +114,6 @@ def test_damaged_artifact_is_found_and_rebuilt(project: FakeProject, damage: str
     assert [path.name for path in victim.parent.iterdir() if path.name == "extra.c"] == []
 
 
-def test_artifacts_are_read_only(project: FakeProject) -> None:
-    elf = project.run().artifacts["compile"] / "firmware.elf"
-    assert elf.stat().st_mode & 0o222 == 0
-    published = project.root / "build/demo/rv64-rvp/firmware.elf"
-    assert published.stat().st_mode & 0o200
-
-
 def test_refused_input_keeps_what_is_finished(project: FakeProject) -> None:
     project.write("model.txt", "broken\n")
     with pytest.raises(StageFailed) as caught:

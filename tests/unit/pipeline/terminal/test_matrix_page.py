@@ -33,12 +33,6 @@ def test_two_axes_are_a_grid(tmp_path: Path) -> None:
     assert "1 of 3 failed" in page and "3 of the 4 combinations" in page
 
 
-def test_any_other_number_of_axes_is_a_list(tmp_path: Path) -> None:
-    rows = [MatrixRow("a", "m4", {"stages.emit.unroll": value}, "exact", 5, 6, 7) for value in ("1", "2")]
-    found = cells(matrix_page("one", "", rows, tmp_path))
-    assert found[0] == ["unroll", ""] and [line[0] for line in found[1:]] == ["1", "2"]
-
-
 def test_names_are_no_markup(tmp_path: Path) -> None:
     page = matrix_page("<b>", "<i>", [row("<script>", "m4", error="<x>\x1b[31m")], tmp_path)
     assert "<script>" not in page and "<x>" not in page and "\x1b" not in page

@@ -143,28 +143,6 @@ def test_no_exception_of_a_stage_ends_other_recipes(
     assert grid.ran()[-1] == "report" and "build/demo/" in out
 
 
-def test_a_mistake_in_the_matrix_stops_all(grid: FakeProject, doit: Doit) -> None:
-    grid.edit("recipes/grid.yaml", "rv64-scalar", "rv64-scaler")
-    code, out, err = doit("run", "recipe=grid")
-    assert code >= 1
-    assert out == ""
-    assert err.startswith("ERROR: recipes/grid.yaml:5:22: unknown target 'rv64-scaler'; did you mean 'rv64-scalar'?\n")
-    assert grid.ran() == []
-
-
-def test_one_sub_recipe_is_shown_as_a_recipe(grid: FakeProject, doit: Doit) -> None:
-    code, out, _ = doit("run", "grid:b-rv64-scalar")
-    assert code == 0
-    assert [line.split()[:2] for line in out.splitlines()[:4]] == [
-        [kind, "ran"] for kind in ("import", "emit", "compile", "report")
-    ]
-    assert out.splitlines()[4:] == ["42 instructions, 4 stages", "build/grid/b-rv64-scalar/"]
-    assert not (grid.root / "build/grid/matrix.json").exists()
-    grid.ran()
-    assert doit("run", "grid:a-rv64-rvp:emit")[0] == 0
-    assert grid.ran() == ["import", "emit"]
-
-
 def part(project: FakeProject) -> str:
     folder = project.root / "build/grid"
     found = str(json.loads((folder / "matrix.json").read_text())["part"])

@@ -67,18 +67,6 @@ def test_small_layer_counts_only_when_the_network_feels_it() -> None:
     assert compare(before, record((("conv", 100_000), ("reshape", 228)))).failed
 
 
-def test_new_layer_is_named_as_new() -> None:
-    (message,) = compare(record(), record((("conv", 600), ("copy", 50), ("softmax", 400)))).worse
-    assert "layer 1 (copy_op) 'copy': 0 -> 50 (new)" in message
-
-
-def test_layers_of_the_same_name_are_told_apart_by_order() -> None:
-    before = record((("x", 500), ("x", 500)))
-    (message,) = compare(before, record((("x", 500), ("x", 550)))).worse
-    assert "layer 1 (x_op) 'x': 500 -> 550" in message
-    assert message.count("layer") == 1
-
-
 @pytest.mark.parametrize(("now", "code"), [(1011, 1), (1000, 0), (950, 0), (949, 3)])
 def test_figures_that_fell_far_are_stale(now: int, code: int, capsys: pytest.CaptureFixture[str]) -> None:
     verdict = compare(record((("all", 1000),)), record((("all", now),)))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import threading
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +12,13 @@ from pipeline.commands.bench.cases import Case
 from pipeline.commands.bench.command import Bench, bench
 from pipeline.commands.bench.page import BEGIN, END
 from pipeline.commands.bench.record import read_records
-from pipeline.commands.bench.run import Outcome, recipe_runner, run_cases
+from pipeline.commands.bench.run import recipe_runner, run_cases
 from pipeline.commands.bench.times import timed
 from pipeline.commands.exit_codes import FAILED
 from pipeline.errors import PipelineError
 from pipeline.terminal.progress import ProgressDisplay
 from stages.system.installation import INSTALLATION as ROOT
-from tests.unit.pipeline.commands.bench.bench_support import case, report, suite_file
+from tests.unit.pipeline.commands.bench.bench_support import report, suite_file
 
 Capture = pytest.CaptureFixture[str]
 
@@ -127,14 +126,6 @@ def test_row_that_is_not_exact_fails_in_every_mode(project: Project, mode: str) 
     assert project.bench(**({mode: True} if mode else {})) == 1
 
 
-def test_crash_of_one_row_does_not_hide_the_others(project: Project, capsys: Capture) -> None:
-    project.reports["net"] = KeyError("bug")
-    assert project.bench() == 1
-    out = capsys.readouterr().out
-    assert "failed: unexpected KeyError: 'bug'" in out
-    assert ["net_fp32", "on", "rv64-scalar", "1,000", "instructions"] in [line.split() for line in out.splitlines()]
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -149,20 +140,6 @@ def test_options_that_make_no_sense(project: Project, options: dict[str, Any], m
         project.bench(**options)
 
 
-def test_side_by_side_runs_overlap_and_outcomes_keep_the_order() -> None:
-    together = threading.Barrier(2, timeout=60)
-    told: list[Outcome] = []
-
-    def run(_: Case) -> dict[str, Any]:
-        together.wait()
-        return report()
-
-    cases = [case(str(number)) for number in range(4)]
-    outcomes = run_cases(cases, run, told.append, jobs=2)
-    assert [outcome.case for outcome in outcomes] == cases
-    assert len(told) == 4 and not any(outcome.failed for outcome in outcomes)
-
-
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_runner_runs_the_recipe_and_its_error_arrives_whole(tmp_path: Path, jobs: int) -> None:
     """In this process, and in another, from which exceptions do not travel."""
@@ -172,11 +149,6 @@ def test_runner_runs_the_recipe_and_its_error_arrives_whole(tmp_path: Path, jobs
         (outcome,) = run_cases([broken], run, lambda _: None, jobs)
     assert "unknown recipe 'nothing'" in outcome.first_line
     assert outcome.error.splitlines()[-1] == "known recipes: (none)"
-
-
-def test_command_prints_an_error_and_returns_1(capsys: Capture) -> None:
-    assert Bench().execute(OPTIONS, ["kws"]) == 1
-    assert capsys.readouterr().err == ("ERROR: doit bench takes no argument 'kws'; rows are chosen with --only\n")
 
 
 def test_timed_measures_the_process_and_not_those_before(tmp_path: Path) -> None:

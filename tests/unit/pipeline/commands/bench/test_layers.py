@@ -8,8 +8,7 @@ import pytest
 
 from pipeline.commands.bench import layers
 from pipeline.commands.bench.command import bench
-from pipeline.commands.bench.layer_figures import Figure, LayerRow, check_layers, merged, read_rows, slower, write_rows
-from pipeline.commands.bench.layer_page import family_table, layer_table, peer_tables, section
+from pipeline.commands.bench.layer_figures import Figure, LayerRow, check_layers, merged, read_rows, slower
 from pipeline.commands.bench.suite import load_suite
 from pipeline.commands.exit_codes import FAILED
 from pipeline.errors import PipelineError
@@ -56,13 +55,6 @@ def test_the_suite_has_layers_of_every_class() -> None:
     assert some("depthwise_conv2d", kernel=(7, 7), padding="valid") and some("depthwise_conv2d", dilation=(4, 4))
     assert some("depthwise_conv2d", kernel=(9, 1)) and some("depthwise_conv2d", kernel=(1, 9))
     assert some("quantize", dtype="float32") and some("mean") and some("transpose") and some("softmax") and some("pad")
-
-
-def test_file_keeps_rows(tmp_path: Path) -> None:
-    path = tmp_path / "docs" / "layers.json"
-    assert read_rows(path) == {}
-    write_rows(path, ROWS.values())
-    assert read_rows(path) == ROWS
 
 
 @pytest.mark.parametrize("text", ["", '{"format": 1, "layers": {"a/b": {"macs": 1}}}'])
@@ -126,16 +118,6 @@ def test_drawn_layers_are_held_to_the_order_of_targets(monkeypatch: pytest.Monke
     told = capsys.readouterr().out
     assert "layers of drawn=3 seed=5\n" in told and "3 figures of 3 layers" in told and "not stored" not in told
     assert "WORSE: 3 layers, {'rv64-rvp': 'rv32-rvp'}" in told
-
-
-def test_tables() -> None:
-    rows = [*ROWS.values()]
-    assert family_table(rows).rows[0] == ("conv", "MAC", "2", "1.95 (0.90 to 3.00)", "0.20 (0.20 to 0.20)")
-    assert layer_table(rows).rows[2] == ("pool/c", "50 elements", "2.000", "")
-    ((title, table),) = peer_tables(rows)
-    assert title == "cmsis-nn by ours on m4: 2 layers, median 1.25, 1 below 1"
-    assert table.rows == (("conv/b", "0.50", "300", "150"), ("conv/a", "2.00", "900", "1,800"))
-    assert section(rows).count("\n## ") == 2
 
 
 @pytest.mark.parametrize(

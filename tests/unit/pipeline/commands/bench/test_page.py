@@ -7,14 +7,13 @@ from pathlib import Path
 import pytest
 
 from pipeline.commands.bench.cases import Case, suite_cases
-from pipeline.commands.bench.page import BEGIN, END, figures_section, page, replace_section, short_section
+from pipeline.commands.bench.page import BEGIN, END, figures_section, replace_section, short_section
 from pipeline.commands.bench.ratio import ratio_tables, short_ratios
 from pipeline.commands.bench.record import read_records
 from pipeline.commands.bench.run import Outcome
 from pipeline.commands.bench.suite import load_suite
 from pipeline.commands.bench.table import case_table, cycles_table
 from pipeline.errors import PipelineError
-from pipeline.terminal.table import markdown
 from stages.system.installation import INSTALLATION as ROOT
 from tests.unit.pipeline.commands.bench.bench_support import SUITE, case, record, suite_file
 
@@ -107,24 +106,6 @@ def test_ratio_below_its_limit_is_told(tmp_path: Path, instructions: int, short:
     assert short_ratios(suite, {int8.id: int8}) == []
 
 
-def test_markdown_escapes_and_keeps_one_line_per_row(tmp_path: Path) -> None:
-    text = markdown(case_table([Outcome(net(tmp_path), record()), Outcome(case(), error="a | b\nc")]))
-    lines = text.splitlines()
-    assert len(lines) == 4
-    assert lines[1].startswith("| --- | --- | --- | ---: |")
-    assert "RFC 5,000<br>Core 3,000 cycles" in lines[2]
-    assert "failed: a \\| b |" in lines[3]
-
-
-def test_page_names_the_sources_once(tmp_path: Path) -> None:
-    suite = load_suite(suite_file(tmp_path))
-    outcomes = [Outcome(net(tmp_path), record())]
-    text = page(outcomes * 2, suite)
-    assert text.count("- RFC: their paper\n") == 1
-    assert "- Core: its vendor\n" in text
-    assert "| Net |" in text
-
-
 def test_section_names_what_is_not_measured(tmp_path: Path) -> None:
     suite = load_suite(suite_file(tmp_path))
     cases = suite_cases(suite.rows, tmp_path, tmp_path)
@@ -142,7 +123,13 @@ def test_section_is_replaced_and_the_rest_stays() -> None:
     assert replace_section(f"{BEGIN}\n{END}\n", "x", "x.md") == f"{BEGIN}\nx\n{END}\n"
 
 
-@pytest.mark.parametrize("text", ["", BEGIN, f"{END}\n{BEGIN}", f"{BEGIN}{BEGIN}{END}"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        BEGIN,
+        f"{END}\n{BEGIN}",
+    ],
+)
 def test_page_without_both_markers_is_an_error(text: str) -> None:
     with pytest.raises(PipelineError, match="once each"):
         replace_section(text, "x", "x.md")

@@ -39,27 +39,6 @@ def test_stored_figures_are_within_the_limits_of_the_suite() -> None:
     assert short_ratios(suite, records) == []
 
 
-def test_changed_parameter_of_times_is_one_that_the_recipe_takes() -> None:
-    times = load_suite().times
-    plain, changed = (
-        load_recipe(times.recipe, root=ROOT, registry=default_registry(), variables=variables).recipe
-        for variables in ({}, {"set": times.changed})
-    )
-    assert plain.config("tensorize") != changed.config("tensorize")
-    assert plain.config("simulate") == changed.config("simulate")
-
-
-def test_recipe_of_a_case_has_the_rows_model_and_options(tmp_path: Path) -> None:
-    rows = {case.id: case.recipe for case in suite_cases(load_suite(suite_file(tmp_path)).rows, tmp_path, tmp_path)}
-    recipe = rows["net_fp32", "rv64-scalar"]
-    assert recipe is not None
-    assert recipe["extends"] == "demo"
-    assert recipe["target"] == "rv64-scalar"
-    assert recipe["model"] == {"zoo": "ds_cnn", "dtype": "float32"}
-    plain = rows["net", "rv64-rvp"]
-    assert plain is not None and "model" not in plain
-
-
 def test_row_without_its_file_is_skipped_with_the_reason_and_runs_with_it(tmp_path: Path) -> None:
     rows = load_suite(suite_file(tmp_path)).rows[2:]
     (absent,) = suite_cases(rows, tmp_path, tmp_path / "models")

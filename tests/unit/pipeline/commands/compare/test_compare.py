@@ -230,11 +230,3 @@ def _json(compare: Callable[..., int], capsys: Capture, *sides: dict[str, Any]) 
     capsys.readouterr()
     compare(*sides, json=True)
     return capsys.readouterr().out
-
-
-def test_two_runs_on_boards_are_compared_by_one_counter(compare: Callable[..., int], capsys: Capture) -> None:
-    one, other = (report(layer("a", count), total=count, **board("cycles by DWT")) for count in (100, 200))
-    assert compare(one, other, fail_above="1%") == 3
-    assert capsys.readouterr().err == "cycles by DWT: 100 -> 200 by 100.00 %, above the limit\n"
-    mcycle = report(layer("a", 300), total=300, **board("mcycle"))
-    assert compare(one, mcycle, fail_above="1%") == 0
