@@ -141,7 +141,12 @@ def count(
 
 
 def setting_of(target: Target, config: TensorizeConfig) -> Setting:
-    """The setting of tensorize for a network on this target, with estimates as costs."""
+    """The setting of tensorize for a network on this target, with estimates as costs.
+
+    Kernels are judged by speed, but for a recipe that names what else it wants.
+    """
+    if config.optimize_for == "balanced":
+        config = config.model_copy(update={"optimize_for": "speed"})
     return Setting.of(target, config, registry.kernels_of(target).values())
 
 

@@ -46,12 +46,14 @@ def compile_firmware(
     progress: Callable[..., None] = no_progress,
     cache: Cache | None = None,
     tools: Mapping[str, str] | None = None,
+    inspect: Callable[[Mapping[str, Path]], None] = lambda objects: None,
 ) -> dict[str, Any]:
     """Compile the sources that `model` (the content of model.json) lists, link them with the harness, measure.
 
     Writes firmware.elf, firmware.map and sizes.json into `out` and returns the sizes; for a target whose board is
     simulated at other addresses also simulated.elf. The same sources give the same bytes wherever they lie. With a
     `cache`, and the versions of the compile stage's `tools`, kernels and runtime are compiled once for all models.
+    `inspect` gets the object files, which last as long as its call, by source file: `layers.c`, `kernels/rvp/quads.c`.
     Raises StageError with the compiler's first errors, or with the sizes when the model does not fit the memory.
     """
     config = config or CompileConfig()
@@ -90,6 +92,7 @@ def compile_firmware(
                 )
             names |= {f"{group}/{made.name}": _shown(s.path, src) for made, s in zip(compiled, sources, strict=True)}
             objects += compiled
+        inspect({names[f"{one.parent.name}/{one.name}"]: one for one in objects})
         progress("linking", 0.95)
         _link(target, runtime, model, objects, elf, map_file, log)
         sizes = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
 from functools import cache as remembered
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 from stages.base import no_progress
 from stages.count.call import KernelCall
 from stages.count.canonical import canonical, description
-from stages.count.firmware import counted
+from stages.count.firmware import Counted, counted
 from stages.kernels.digest import kernel_digest
+from stages.tensorize.costs import CallRom
 
 if TYPE_CHECKING:
     from stages.base import Cache
@@ -26,7 +27,7 @@ _STAGES = Path(__file__).resolve().parents[1]
 # Beside a kernel, what makes the code of its layer, and what counts it.
 _CODE = (
     *("codegen/*.py", "tensorize/schedule.py", "tensorize/lowering.py"),
-    *("count/canonical.py", "count/firmware.py"),
+    *("count/canonical.py", "count/code.py", "count/firmware.py"),
 )
 # Of the tools, those that no count depends on.
 _NO_MATTER = frozenset({"jinja2", "pyelftools", "linker", "scipy"})
@@ -38,6 +39,7 @@ class Counter:
 
     cache  where counts and objects are kept; None: nowhere
     tools  versions of the tools of tensorize, compile and simulate, by name
+    rom    bytes of ROM of the calls that were counted
     """
 
     target: Target
@@ -46,6 +48,7 @@ class Counter:
     in_cycles: bool = False
     log: Callable[[str], None] = lambda line: None
     progress: Callable[..., None] = no_progress
+    rom: dict[Call, CallRom] = field(default_factory=dict)
 
     def __call__(self, calls: Sequence[KernelCall]) -> dict[Call, int]:
         """The counts of these calls, by their keys; without those that fit no memory or come to no end.
@@ -60,7 +63,9 @@ class Counter:
             if kept is None:
                 missing[number] = call, canonical(call, self.target)
             else:
-                counts[call.key] = int(json.loads((kept / _FILE).read_text())["count"])
+                content = json.loads((kept / _FILE).read_text())
+                counts[call.key] = int(content["count"])
+                self.rom[call.key] = CallRom(**content["rom"])
         numbers = {id(one): number for number, (_, one) in missing.items()}
         found = counted(
             [one for _, one in missing.values()],
@@ -71,14 +76,15 @@ class Counter:
             log=self.log,
             progress=self.progress,
         )
-        for one, count in found:
+        for one, takes in found:
             number = numbers[id(one)]
-            counts[missing[number][0].key] = count
-            self._keep(keys[number], one, count)
+            key = missing[number][0].key
+            counts[key], self.rom[key] = takes.count, takes.rom
+            self._keep(keys[number], one, takes)
         return counts
 
-    def _keep(self, ingredients: Mapping[str, Any], call: KernelCall, count: int) -> None:
-        content = {"kernel": call.variant, "layer": call.signature, "count": count}
+    def _keep(self, ingredients: Mapping[str, Any], call: KernelCall, takes: Counted) -> None:
+        content = {"kernel": call.variant, "layer": call.signature, **asdict(takes)}
 
         def write(folder: Path) -> None:
             (folder / _FILE).write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")

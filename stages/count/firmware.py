@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any
@@ -20,6 +21,7 @@ from numpy.typing import NDArray
 from stages.base import StageError, no_progress
 from stages.compile.firmware import DoesNotFit, compile_firmware
 from stages.count.call import Memory, memory_for, memory_of
+from stages.count.code import Sections
 from stages.count.side_work import results
 from stages.emit import EmitConfig
 from stages.emit.build import emit
@@ -34,12 +36,15 @@ from stages.simulate.firmware import run_firmware
 from stages.system.scratch import temporary_folder
 from stages.tensorize import TensorizeConfig, TensorizeRule
 from stages.tensorize.build import tensorize_graph
+from stages.tensorize.costs import CallRom
+from stages.tensorize.lowering import function_name
 from stages.timing.table import timing_table
 
 if TYPE_CHECKING:
     from stages.base import Cache
     from stages.count.call import KernelCall
     from stages.targets.spec import Target
+    from stages.tensorize.artifact import Tensorized
 
 # Of one firmware: layers, bytes of activations and packed weights, and estimated instructions.
 _LAYERS, _BYTES, _INSTRUCTIONS = 64, 12_000_000, 1_500_000_000
@@ -49,6 +54,14 @@ _PLACE = re.compile(r"^ +(\w+) = (\d+),", re.MULTILINE)
 _CALL = re.compile(r"^(    \w+\([^;]*\);\n)    MODEL_LAYER_DONE\((\d+)\);", re.MULTILINE)
 _NO_RELAXATION = '#ifdef __riscv\n__asm__(".option norelax");\n#endif\n'
 _TVM = Lock()  # held while TVM works, which may not do two things at once (stages.base.Stage.exclusive)
+
+
+@dataclass(frozen=True)
+class Counted:
+    """Instructions (or estimated cycles) of a call, and its bytes of ROM."""
+
+    count: int
+    rom: CallRom
 
 
 class NotRun(StageError):
@@ -64,8 +77,8 @@ def counted(
     tools: Mapping[str, str] | None = None,
     log: Callable[[str], None] = lambda line: None,
     progress: Callable[..., None] = no_progress,
-) -> Iterator[tuple[KernelCall, int]]:
-    """Each call with its instructions, or estimated cycles, a firmware's at a time, in their order.
+) -> Iterator[tuple[KernelCall, Counted]]:
+    """Each call with what it takes, a firmware's at a time, in their order.
 
     Without those that do not fit the target's memory or come to no end, which are logged: a firmware of several is
     halved until they are known. `cache` and `tools` as of compile_firmware. Raises StageError for an output that is not
@@ -126,8 +139,8 @@ def count_batch(
     in_cycles: bool = False,
     cache: Cache | None = None,
     tools: Mapping[str, str] | None = None,
-) -> list[int]:
-    """Instructions, or cycles, of each call, all in one firmware. Raises StageError, DoesNotFit and NotRun."""
+) -> list[Counted]:
+    """What each call takes, all in one firmware. Raises StageError, DoesNotFit and NotRun."""
     target = target.in_simulator
     # What model_run does about its arguments is counted with the first layer: a few instructions for each input and
     # output. So the first is one that nobody asked for, but for a large call, which is alone.
@@ -151,7 +164,13 @@ def count_batch(
             made = tensorize_graph(graph, target, TensorizeConfig(rules=rules), kernels.values())
             described = emit(made, emitted, EmitConfig(), target, name="count", folders=folders)
             _make_calls_alike(emitted / "src", described)
-        compile_firmware(emitted / "src", described, target, built, cache=cache, tools=tools)
+        code: list[Sections] = []
+        compile_firmware(
+            *(emitted / "src", described, target, built),
+            cache=cache,
+            tools=tools,
+            inspect=lambda objects: code.append(Sections.of(objects)),
+        )
         elf, inputs = built / "firmware.elf", dict[str, NDArray[np.generic]]()
         for layer in graph.layers:
             inputs |= random_inputs(graph, [name for name in layer.inputs if name in graph.inputs])
@@ -169,7 +188,21 @@ def count_batch(
             raise NotRun(error.message, hint=error.hint) from error
         cycles = [one.cycles[1] for one in layer_intervals(run, elf, target)[0]] if in_cycles else []
     _compare(graph, calls, inputs, run.outputs)
-    return list(cycles or run.counts[0])[len(first) :]
+    counts = list(cycles or run.counts[0])
+    return [Counted(*one) for one in zip(counts, _rom_of(made, code[0]), strict=True)][len(first) :]
+
+
+def _rom_of(made: Tensorized, sections: Sections) -> Iterator[CallRom]:
+    """The ROM of each layer."""
+    for layer, plan in zip(made.graph.layers, made.plan.layers, strict=True):
+        own = sum(made.weights[key].nbytes for key in plan.constants.values())
+        code: dict[str, int] = {}
+        for section in sections.reached([function_name(layer)]):
+            if section[0].startswith("kernels/"):
+                code[sections.names[section]] = sections.sizes[section]
+            else:
+                own += sections.sizes[section]
+        yield CallRom(own, code)
 
 
 def _make_calls_alike(src: Path, described: dict[str, Any]) -> None:

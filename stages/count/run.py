@@ -34,7 +34,7 @@ def run(job: Job[TensorizeConfig]) -> None:
         progress=job.progress,
     )
     job.progress("choosing which kernels to count")
-    costs = counted_costs([(Graph.load(job.inputs["quantize"]), setting_of(job))], counter)
+    costs = counted_costs([(Graph.load(job.inputs["quantize"]), setting_of(job))], counter, rom=counter.rom)
     calls = sum(map(len, costs.counts.values()))
     job.log(f"{calls} kernels of {len(costs.counts)} layers are counted")
     save(costs, job.out)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from stages.count.call import KernelCall, chosen_calls, possible_calls
 from stages.tensorize.build import decide
-from stages.tensorize.costs import Call, Costs
+from stages.tensorize.costs import Call, CallRom, Costs
 
 if TYPE_CHECKING:
     from stages.graph import Graph
@@ -29,11 +29,15 @@ Count = Callable[[Sequence[KernelCall]], Mapping[Call, int]]
 
 
 def counted_costs(
-    networks: Sequence[tuple[Graph, Setting]], count: Count, known: Mapping[str, Mapping[str, int]] | None = None
+    networks: Sequence[tuple[Graph, Setting]],
+    count: Count,
+    known: Mapping[str, Mapping[str, int]] | None = None,
+    rom: Mapping[Call, CallRom] | None = None,
 ) -> Costs:
     """The costs by which every network (as quantize leaves it, with the setting of its recipe) is decided.
 
     All networks are for one core. `known` are counts to begin with: signature of a layer -> variant -> instructions.
+    `rom` has the bytes of ROM of what `count` has counted; without it the objectives that weigh bytes know none.
     Raises what `count` and tensorize raise.
     """
     counts = {layer: dict(row) for layer, row in (known or {}).items()}
@@ -45,7 +49,9 @@ def counted_costs(
         found = count([wanted[key] for key in sorted(wanted)]) if wanted else {}
         for (layer, variant), instructions in found.items():
             counts.setdefault(layer, {})[variant] = instructions
-        costs = replace(costs, uncounted=costs.uncounted | (wanted.keys() - found.keys()))
+        uncounted = costs.uncounted | (wanted.keys() - found.keys())
+        bytes_of = {} if rom is None else {key: rom[key] for key in found}
+        costs = replace(costs, uncounted=uncounted, rom={**costs.rom, **bytes_of})
     return costs
 
 

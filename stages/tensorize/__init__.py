@@ -26,7 +26,7 @@ class TensorizeRule(StageConfig):
 class TensorizeConfig(StageConfig):
     """Options of the tensorize stage. Without a rule a layer gets the cheapest kernel that can compute it.
 
-    Or one hardly dearer, whose code other layers bring (stages.tensorize.less_code).
+    Or one that needs less ROM: what bytes are worth is the objective's (stages.tensorize.less_rom).
     `arena_limit` bounds the arena, in bytes: a kernel whose scratch brings it above is not chosen. The recipe's
     `memory.arena_limit` sets it. `requantize` says who makes 8-bit outputs of an accelerator's sums: the core, or the
     engine; without it the accelerator's default. With `narrow_weights` those that fit 4, 2 or 1 bits take no more in
@@ -46,10 +46,10 @@ class TensorizeConfig(StageConfig):
         "with `optimize_for: rom`, where that is worth its instructions and the arena stays within its limit, or "
         "without one does not grow",
     )
-    optimize_for: Literal["speed", "cycles", "rom", "ram"] = Field(
-        default="speed",
-        description="what kernels are chosen for: fewest instructions; fewest cycles by the target's timing model; "
-        "few bytes of weights and code; a small arena",
+    optimize_for: Literal["balanced", "speed", "cycles", "rom", "ram"] = Field(
+        default="balanced",
+        description="what kernels are chosen for: few instructions, where 10 % fewer are worth 5 % more bytes of ROM; "
+        "fewest instructions; fewest cycles by the target's timing model; few bytes of weights and code; a small arena",
     )
     count: bool = Field(
         default=True,

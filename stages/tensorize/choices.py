@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from stages.graph import Graph
 from stages.offload.plan import Offload
 from stages.tensorize.explained import explained
-from stages.tensorize.less_code import with_less_code
+from stages.tensorize.less_rom import with_less_rom
 from stages.tensorize.select import Choice, unused_rules
 from stages.tensorize.sharing import renames_only
 from stages.tensorize.slow_layers import slow_layers
@@ -50,8 +50,8 @@ def choose_kernels(graph: Graph, setting: Setting) -> Chosen:
         choices[layer.index] = choice = explained(setting.choose(view, bound), view, setting)
         if bound is not None:
             bound.taken(view, choice.kernel, choice.instead)
-    if setting.less_code and bound is None and setting.rom is None:
-        choices = with_less_code(graph, choices, setting)
+    if setting.less_rom:
+        choices = with_less_rom(graph, choices, setting)
     floats = [graph.view(layer) for layer in graph.layers if layer.op.op == "float"]
     ruled = [graph.view(graph.layers[index]) for index in choices]
     unused, about_rules = unused_rules(setting.config.rules, ruled, floats)

@@ -39,10 +39,23 @@ class Price:
 
 
 @dataclass(frozen=True)
+class CallRom:
+    """Bytes of ROM that a counted call takes.
+
+    own   the layer's packed constants and its function
+    code  sections of kernels by name, which calls of the same network share
+    """
+
+    own: int
+    code: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Costs:
     """The costs of a network's calls.
 
     counts       signature of a layer -> variant -> instructions, or cycles
+    rom          ROM of the calls that were counted
     lower_bounds whether what was not counted costs the least that it may, so that it is chosen, and counted, if it can
                  be the best; otherwise it costs what its kernel estimates
     uncounted    calls that could not be counted: their estimates decide
@@ -51,6 +64,7 @@ class Costs:
     counts: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     lower_bounds: bool = False
     uncounted: frozenset[Call] = frozenset()
+    rom: Mapping[Call, CallRom] = field(default_factory=dict)
 
     def price(self, kernel: Kernel, view: LayerView, params: Any, target: Target) -> Price:
         """What is known of a call of the kernel for this layer, for choosing."""

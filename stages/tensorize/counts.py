@@ -3,6 +3,8 @@
 format     of the file
 counts     signature of a layer -> variant -> instructions, or cycles (stages.tensorize.costs)
 uncounted  [signature, variant] of the calls that could not be counted
+rom        signature -> variant -> [bytes of the layer alone, names of the sections of code that the call shares]
+sections   bytes of these sections
 """
 
 from __future__ import annotations
@@ -10,15 +12,26 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from stages.tensorize.costs import Costs
+from stages.tensorize.costs import CallRom, Costs
 
-FORMAT = 1
+FORMAT = 2
 FILE = "counts.json"
 
 
 def save(costs: Costs, folder: Path) -> None:
     """Writes the file: sorted, the same for the same counts."""
-    content = {"format": FORMAT, "counts": costs.counts, "uncounted": sorted(map(list, costs.uncounted))}
+    sections: dict[str, int] = {}
+    rom: dict[str, dict[str, tuple[int, list[str]]]] = {}
+    for (layer, variant), call in costs.rom.items():
+        sections |= call.code
+        rom.setdefault(layer, {})[variant] = call.own, sorted(call.code)
+    content = {
+        "format": FORMAT,
+        "counts": costs.counts,
+        "uncounted": sorted(map(list, costs.uncounted)),
+        "rom": rom,
+        "sections": sections,
+    }
     (folder / FILE).write_text(json.dumps(content, indent=1, sort_keys=True) + "\n", encoding="utf-8")
 
 
@@ -28,4 +41,11 @@ def load(folder: Path) -> Costs:
     if content["format"] != FORMAT:
         raise ValueError(f"{FILE} has format {content['format']}; this version reads {FORMAT}")
     uncounted = frozenset((layer, variant) for layer, variant in content["uncounted"])
-    return Costs(content["counts"], lower_bounds=bool(content["counts"] or uncounted), uncounted=uncounted)
+    sections = content["sections"]
+    rom = {
+        (layer, variant): CallRom(own, {name: sections[name] for name in code})
+        for layer, row in content["rom"].items()
+        for variant, (own, code) in row.items()
+    }
+    is_counted = bool(content["counts"] or uncounted)
+    return Costs(content["counts"], lower_bounds=is_counted, uncounted=uncounted, rom=rom)

@@ -1,10 +1,10 @@
 """What a recipe wants little of beside instructions (or instead of them): `optimize_for: cycles`, `rom` or `ram`.
 
+What code is worth, for all objectives, is decided once layouts are (stages.tensorize.less_rom).
+
 cycles  Kernels are counted in cycles of the target's timing model (stages.count); all else is as for speed.
-rom     A kernel's constants count, those of few bits as they are kept (stages.tensorize.rom), and the code of each
-        kernel that is used. One percent of the network's bytes is worth five times the instructions that all of it
-        takes when nothing but speed counts. Kernels are left out, one after another, as long as that makes the sum of
-        both smaller.
+rom     A layer's constants count, those of few bits as they are kept (stages.tensorize.rom): as many bytes as the
+        network's are worth 500 times the instructions that all of it takes when nothing but speed counts.
 ram     The arena gets a low limit, within which speed counts: each layer in turn takes the kernel that needs least
         while it runs, of equal ones the first by name, and the largest of these needs is the limit. That is greedy:
         what a kernel changes for later layers by working in place is not weighed, nor are layouts, which a limit leaves
@@ -13,15 +13,15 @@ ram     The arena gets a low limit, within which speed counts: each layer in tur
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from math import fsum, isfinite
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from stages.base import StageError
 from stages.tensorize.costs import variant
+from stages.tensorize.less_rom import EXPONENTS
 from stages.tensorize.memory import ArenaBound
-from stages.tensorize.rom import CODE, Rom
+from stages.tensorize.rom import Rom
 from stages.tensorize.select import offers_of
 from stages.tensorize.sharing import renames_only
 
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from stages.targets.spec import Target
     from stages.tensorize.select import Offer
     from stages.tensorize.setting import Setting
-
-_WORTH = 500  # times the instructions of the network, for as many bytes as it has
 
 
 def check_timed(target: Target) -> None:
@@ -59,7 +57,7 @@ def with_objective(graph: Graph, setting: Setting) -> Setting:
     """The setting in which the recipe's objective decides; as it is for speed, which needs nothing more."""
     wanted = setting.config.optimize_for
     if wanted == "rom":
-        return replace(setting, rom=_least_rom(graph, setting))
+        return replace(setting, rom=_priced(graph, setting))
     if wanted == "ram":
         limit = _least_arena(graph, setting)
         given = setting.config.arena_limit
@@ -69,64 +67,15 @@ def with_objective(graph: Graph, setting: Setting) -> Setting:
     return setting
 
 
-@dataclass(frozen=True)
-class _Candidate:
-    kernel: str
-    cost: float
-    bytes: int
-
-
-def _least_rom(graph: Graph, setting: Setting) -> Rom:
+def _priced(graph: Graph, setting: Setting) -> Rom:
+    """With the rate at which constants count; what kernels' code is worth follows when kernels are chosen."""
     rom = setting.rom or Rom(setting.target, narrow=setting.config.narrow_weights)
-    layers = [
-        [way for one in offers for way in _candidates(rom, view, one)] for view, offers in _offered(graph, setting)
-    ]
-    layers = [layer for layer in layers if layer]  # of one that nothing can compute the choice of kernels tells
-    fastest = [min(layer, key=lambda one: one.cost) for layer in layers]
-    total = sum(one.bytes for one in fastest)
-    if not total:
-        return rom
-    rate = _WORTH * fsum(one.cost for one in fastest) / total
-    known = frozenset(one.kernel for layer in layers for one in layer)
-    allowed, least = known, _score(layers, rate, known)
-    while True:
-        used = _used(layers, rate, allowed)
-        # Without a kernel others may come in its place, or those that are used anyway.
-        tried = [among - {name} for name in sorted(used) for among in (allowed, used)]
-        score, best = min(((_score(layers, rate, one), number) for number, one in enumerate(tried)))
-        if score >= least:
-            # In another layout a layer may have other kernels: their code would come on top.
-            return replace(rom, rate=rate, left_out=known - used)
-        allowed, least = tried[best], score
-
-
-def _candidates(rom: Rom, view: LayerView, offer: Offer) -> Iterator[_Candidate]:
-    for way in rom.ways(view, offer.kernel, offer.params):
-        yield _Candidate(offer.kernel.name, (offer.price.cost or 0.0) + way.instructions, way.bytes)
-
-
-def _chosen(
-    layers: Sequence[Sequence[_Candidate]], rate: float, allowed: frozenset[str]
-) -> Iterator[_Candidate | None]:
-    for layer in layers:
-        there = (one for one in layer if one.kernel in allowed)
-        yield min(there, key=lambda one: one.cost + rate * one.bytes, default=None)
-
-
-def _used(layers: Sequence[Sequence[_Candidate]], rate: float, allowed: frozenset[str]) -> frozenset[str]:
-    return frozenset(one.kernel for one in _chosen(layers, rate, allowed) if one is not None)
-
-
-def _score(layers: Sequence[Sequence[_Candidate]], rate: float, allowed: frozenset[str]) -> float:
-    """Instructions of all layers, and bytes of constants and code in instructions; infinite where a layer has none."""
-    chosen = list(_chosen(layers, rate, allowed))
-    if any(one is None for one in chosen):
-        return float("inf")
-    found = [one for one in chosen if one is not None]
-    code = CODE * len({one.kernel for one in found})
-    score = fsum(one.cost + rate * one.bytes for one in found) + rate * code
-    assert isfinite(score)  # else nothing would be less than another
-    return score
+    cost, total = 0.0, 0
+    for view, offers in _offered(graph, setting):
+        prices = [offer.price.cost for offer in offers if offer.price.cost is not None]
+        cost += min(prices, default=0.0)
+        total += sum(view.constant(role).nbytes for role in view.layer.constants)
+    return replace(rom, rate=EXPONENTS["rom"] * cost / total) if total else rom
 
 
 def _least_arena(graph: Graph, setting: Setting) -> int | None:

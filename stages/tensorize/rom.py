@@ -1,4 +1,4 @@
-"""What a kernel's bytes of ROM are worth, where a recipe wants little of it (stages.tensorize.objective)."""
+"""What the bytes of a layer's constants are worth, where a recipe wants little of it (stages.tensorize.objective)."""
 
 from __future__ import annotations
 
@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from stages.graph import LayerView
     from stages.kernels.kernel import Kernel
     from stages.targets.spec import Target
-
-CODE = 1_600  # bytes of a kernel's functions, as compilers make them for cores with narrow instructions
 
 
 @dataclass(frozen=True)
@@ -33,15 +31,13 @@ class Kept:
 
 @dataclass(frozen=True)
 class Rom:
-    """rate      instructions that a byte is worth
-    left_out  names of kernels that are taken only where no other can compute the layer, for their code
-    narrow    whether constants of few bits are kept so (stages.tensorize.narrow); None: where that is worth it
-    wide      names of layers that keep whole bytes then, for the sake of RAM (stages.tensorize.spare)
+    """rate    instructions that a byte is worth
+    narrow  whether constants of few bits are kept so (stages.tensorize.narrow); None: where that is worth it
+    wide    names of layers that keep whole bytes then, for the sake of RAM (stages.tensorize.spare)
     """
 
     target: Target
     rate: float = 0.0
-    left_out: frozenset[str] = frozenset()
     narrow: bool | None = None
     wide: frozenset[str] = frozenset()
     _known: dict[tuple[str, str, str], tuple[Kept, Kept | None]] = field(

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from stages.tensorize.rom import Rom
 
 ONLY = "the only kernel that can"
-_AS_GOOD = 1.01
+AS_GOOD = 1.01
 
 
 @dataclass(frozen=True)
@@ -164,14 +164,12 @@ def _cheapest(
     refused: list[tuple[Offer, str]] = []
     if rom is None and costs.lower_bounds and bound is None:
         prices = [float("inf") if one.price.cost is None else one.price.cost for one in offers]
-        limit = _AS_GOOD * min(prices, default=0.0)
+        limit = AS_GOOD * min(prices, default=0.0)
         return next(one for one, price in zip(offers, prices, strict=True) if price <= limit), refused
 
-    def order(one: Offer) -> tuple[bool, float]:
+    def order(one: Offer) -> float:
         cost = float("inf") if one.price.cost is None else one.price.cost
-        if rom is None:
-            return False, cost
-        return one.kernel.name in rom.left_out, rom.worth(view, one.kernel, one.params, cost)
+        return cost if rom is None else rom.worth(view, one.kernel, one.params, cost)
 
     for offer in sorted(offers, key=order):
         reason = "" if bound is None else bound.why_not(view, offer.kernel, offer.params)

@@ -29,7 +29,7 @@ class Setting:
     """Passes read it; what they find goes from one to the next.
 
     `rom` is there where a recipe wants little of it; `least_arena` says that the limit was found for `ram`. Without
-    `less_code` layers get the kernels that cost least, whatever code these bring (stages.tensorize.less_code).
+    `less_rom` layers get the kernels that cost least, whatever code these bring (stages.tensorize.less_rom).
     """
 
     target: Target
@@ -40,7 +40,7 @@ class Setting:
     offload: OffloadKernel | None = None
     rom: Rom | None = None
     least_arena: bool = False
-    less_code: bool = True
+    less_rom: bool = True
 
     @classmethod
     def of(

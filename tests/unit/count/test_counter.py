@@ -118,3 +118,40 @@ def test_a_board_is_counted_on_its_core(tmp_path: Path) -> None:
     calls = calls_of(layer_graph(op="fully_connected", shape=(700,), out_channels=300), board.by_itself)
     counts = Counter(board.by_itself, None, {})(calls)  # 210,000 weights: more than the board's flash
     assert counts.keys() == {one.key for one in calls}
+
+
+def test_code_of_calls_is_what_their_firmware_has_of_kernels_and_shared_sections_have_one_name(tmp_path: Path) -> None:
+    counter = Counter(RV64, None, {})
+    first, second = gemm_calls()
+    counter([first])
+    counter([second])
+    alone, other = counter.rom[first.key], counter.rom[second.key]
+    assert alone.own > 8 * 16  # the weights, and the layer's function
+    recipe = {"schema": 1, "name": "one", "target": "rv64-rvp", "model": CONV}
+    rule = {"match": {}, "kernel": "rvp.gemm_s8", "params": first.params.model_dump()}
+    options = {"stages": {"tensorize": {"rules": [rule]}}}
+    built = run_recipe({**recipe, **options}, until="compile", build=tmp_path / "b", store=tmp_path / "s")
+    symbols = json.loads((built.artifacts["compile"] / "sizes.json").read_text())["symbols"]
+    linked = {one["name"]: one["bytes"] for one in symbols if one["file"].startswith("kernels/")}
+    sections = {name.rpartition(".")[2]: size for name, size in alone.code.items()}
+    assert linked and linked.keys() <= sections.keys()
+    assert sum(sections.values()) == pytest.approx(sum(linked.values()), rel=0.1)  # the linker shortens calls
+    shared = alone.code.keys() & other.code.keys()
+    assert shared and all(alone.code[name] == other.code[name] for name in shared)
+
+
+def test_rom_is_near_the_smallest_or_pays_in_instructions(tmp_path: Path) -> None:
+    """Of the linked firmware: at most 1.05 times the bytes of the smallest choice, or 0.9 times its instructions."""
+    model = {"zoo": "ds_cnn"}
+    figures = {}
+    for wanted in ("balanced", "rom", "speed"):
+        options = {"simulate": {"inputs": {"random": 1}}, "tensorize": {"optimize_for": wanted}}
+        recipe = {"schema": 1, "name": "small", "target": "cortex-m4", "model": model, "stages": options}
+        result = run_recipe(recipe, build=tmp_path / "build", store=tmp_path / "store")
+        assert result.report is not None
+        memory = result.report["memory"]
+        figures[wanted] = memory["rom_bytes"], result.report["instructions"]["total"], memory["ram_bytes"]
+    (rom, instructions, ram), smallest, fastest = (figures[name] for name in ("balanced", "rom", "speed"))
+    assert rom <= 1.05 * smallest[0] or instructions <= 0.9 * smallest[1]
+    assert smallest[0] <= rom <= fastest[0] and fastest[1] <= instructions <= smallest[1]
+    assert ram <= fastest[2]

@@ -30,5 +30,5 @@ def test_windows_of_more_lines_than_a_strip_holds_are_right() -> None:
     """Offsets of eight pixels, 9,600 bytes apart, would wrap at 16 bits."""
     target = target_named("cortex-m55")
     calls = calls_of(integer_graph(build(column_of(1200))), target)
-    counts = [count for _, count in counted([one for one in calls if one.kernel.name == "mve.gemm_s8"], target)]
+    counts = [takes.count for _, takes in counted([one for one in calls if one.kernel.name == "mve.gemm_s8"], target)]
     assert counts and all(counts)
