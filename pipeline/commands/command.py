@@ -67,7 +67,8 @@ class Common:
         options: list[Any] = inherited.get_options()
         for option in options:
             if self.offered is not None and option.name not in self.offered:
-                option.short = option.long = option.inverse = ""
+                # Without its section, of which help would show the title alone.
+                option.short = option.long = option.inverse = option.section = ""
                 option.env_var = None
         return options
 
