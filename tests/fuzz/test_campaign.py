@@ -11,10 +11,8 @@ import pytest
 
 from pipeline.errors import StageFailed
 from stages.base import StageError
-from stages.models.spec import options
 from stages.options.quantization import QuantizeOptions
 from tests.fuzz import campaign, disasters, mutate_model, mutate_recipe
-from tests.fuzz.model_seeds import OPERATORS
 from tests.fuzz.mutate_model import model_mutant
 from tests.fuzz.mutate_recipe import recipe_mutant
 from tests.fuzz.outcome import FAULTS, Outcome, message_faults
@@ -48,8 +46,7 @@ def test_every_mutation_finds_something_to_change(make, mutations) -> None:
     assert not missing
 
 
-def test_every_operator_and_every_option_of_quantize_can_be_mutated() -> None:
-    assert {seed["op"] for seed in OPERATORS} == options().keys()
+def test_every_option_of_quantize_can_be_mutated() -> None:
     given = {key for seed in mutate_recipe.WRITTEN for key in seed.get("stages", {}).get("quantize", {})}
     # Of networks that are integers already.
     assert given | {"rounding"} == QuantizeOptions.model_fields.keys()

@@ -21,7 +21,7 @@ from tests.fuzz.mutate_model import model_mutant
 from tests.fuzz.mutate_recipe import recipe_mutant
 from tests.fuzz.table import failures, summary
 
-_FEW, _ALL = 60, 300  # mutants of a run that asks for no number: without --all, and with it
+_FEW, _ALL = 40, 300  # mutants of a run that asks for no number: without --all, and with it
 # Of a hundred mutants.
 _SHARES = {"models": 50, "onnx": 10, "recipes": 40}
 
