@@ -1,11 +1,48 @@
 """Changes of layout as copies: every element comes to its place, and nothing else is written."""
 
+from itertools import product
+
+import numpy as np
+import pytest
+
 from stages.graph import Layout, Tensor
-from stages.kernels.generic.copies import why_not_relayouts
+from stages.graph.packed import pack
+from stages.kernels.generic.copies import Copy, relayouts, why_not_relayouts
+from stages.kernels.tir.strides import logical_strides, walk
+
+TEXTS = ("NHWC", "NCHW", "NCHW4c", "NCHW16c", "NHWC4c", "NCHW4h4w", "NCHW8c2c", "CHWN", "NCHW2w16c")
 
 
 def tensor(name: str, shape: tuple[int, ...], layout: str) -> Tensor:
     return Tensor(name=name, shape=shape, dtype="int16", layout=Layout(layout))
+
+
+def copied(copies: list[Copy], source: np.ndarray, size: int) -> np.ndarray:
+    memory = np.zeros(size, source.dtype)
+    for copy in copies:
+        for at in product(*(range(axis.extent) for axis in copy.axes)):
+            into, out_of = (
+                start + sum(i * axis.strides[buffer] for i, axis in zip(at, copy.axes, strict=True))
+                for buffer, start in enumerate((copy.target_offset, copy.source_offset))
+            )
+            memory[into] = source[out_of]
+    return memory
+
+
+@pytest.mark.parametrize("shape", [(1, 3, 5, 20), (2, 4, 4, 16), (1, 1, 1, 3), (2, 5, 6, 33)])
+@pytest.mark.parametrize(("one", "other"), list(product(TEXTS, TEXTS)))
+def test_every_element_comes_to_its_place(one: str, other: str, shape: tuple[int, ...]) -> None:
+    x, y = tensor("x", shape, one), tensor("y", shape, other)
+    assert why_not_relayouts(x, y) == ""
+    values = np.arange(1, x.elements + 1, dtype=np.int16).reshape(shape)
+    wanted = pack(values, y.layout).reshape(-1)
+    assert np.array_equal(copied(relayouts(x, y), pack(values, x.layout).reshape(-1), wanted.size), wanted)
+
+
+def test_rows_to_planes_are_one_copy() -> None:
+    x, y = tensor("x", (2, 4, 5, 3), "NHWC"), tensor("y", (2, 4, 5, 3), "NCHW")
+    assert relayouts(x, y) == [Copy(0, 0, 0, tuple(walk(x.shape, logical_strides(y), logical_strides(x))))]
+    assert len(relayouts(tensor("x", (1, 3, 5, 20), "NHWC"), tensor("y", (1, 3, 5, 20), "NCHW16c"))) == 2
 
 
 def test_what_no_strides_can_say() -> None:

@@ -60,9 +60,10 @@ def two_operands(name: str, dtype: str, number: int) -> Made:
     inputs = [every(dtype).reshape(256, 1), every(dtype).reshape(1, 256)]
     if name == "prelu":
         inputs = [np.repeat(inputs[0], 256, axis=1), inputs[1]]
+    near = (low + high) // 2 - 9, (low + high) // 2 + 10  # a PRELU has to reach both signs
     builder = ModelBuilder()
     a, b = (
-        builder.input(side, x.shape, dtype, scale, (low + high) // 2 + int(rng.integers(-9, 10)))
+        builder.input(side, x.shape, dtype, scale, int(rng.integers(*(near if name == "prelu" else (low, high)))))
         for side, x, scale in zip("ab", inputs, scales, strict=True)
     )
     made = (
