@@ -80,10 +80,10 @@ def affected(changed: Iterable[str], root: Path = ROOT) -> set[str]:
 def _tests_of(path: str, root: Path) -> Iterator[str]:
     """Folders and files of tests that a changed file affects by where it lies."""
     parts = Path(path).parts
-    if parts[0] == "stages" and len(parts) > 2:
-        yield f"tests/unit/{parts[1]}"
-    if parts[0] == "pipeline" and len(parts) > 2:
-        yield f"tests/unit/pipeline/{parts[1]}"
+    if parts[0] in ("pipeline", "stages") and len(parts) > 2:
+        own = Path("tests/unit", *(parts[1:] if parts[0] == "stages" else parts))
+        if (folder := _nearest_tests(own.as_posix(), root)) not in ("tests/unit", "tests/unit/pipeline"):
+            yield folder
     if parts[0] == "tests" and (not path.endswith(".py") or Path(path).name == "conftest.py"):
         yield _nearest_tests(path, root)
     for prefix, folders in _AFFECTS.items():
