@@ -16,6 +16,9 @@ from stages.models.spec import FileModel, OpModel, ZooModel
 from tests.support.emitted import target_named
 from tests.support.stages_run import run_stages
 
+pytestmark = pytest.mark.skipif(
+    shutil.which("riscv64-unknown-elf-gcc") is None, reason="riscv64-unknown-elf-gcc is not installed"
+)
 LAYERS: dict[str, dict[str, Any]] = {
     "3x3": {"op": "conv2d", "shape": [9, 11, 20], "out_channels": 36, "kernel": [3, 3]},
     "3x3 in steps of two": {"op": "conv2d", "shape": [9, 12, 5], "out_channels": 6, "kernel": [3, 3], "stride": [2, 2]},
@@ -29,8 +32,6 @@ LAYERS: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("name", LAYERS)
 @pytest.mark.parametrize("target", ["rv32-ne16", "rv32-ne16x"])
 def test_a_layer_is_exact(tmp_path: Path, name: str, target: str) -> None:
-    if shutil.which("riscv64-unknown-elf-gcc") is None:
-        pytest.skip("riscv64-unknown-elf-gcc is not installed")
     configs = {
         "tensorize": {"rules": [{"match": {"op": LAYERS[name]["op"]}, "kernel": "ne16"}]},
         "simulate": {"inputs": {"random": 2, "seed": 3, "extremes": True}},
@@ -46,8 +47,6 @@ def test_a_layer_is_exact(tmp_path: Path, name: str, target: str) -> None:
 @pytest.mark.parametrize("pixels", [1, 6])
 def test_channels_of_very_different_scales_are_exact(tmp_path: Path, pixels: int) -> None:
     """Each has a multiplier and a shift of its own; a single pixel is requantized in another way than several."""
-    if shutil.which("riscv64-unknown-elf-gcc") is None:
-        pytest.skip("riscv64-unknown-elf-gcc is not installed")
     random, builder = np.random.default_rng(5), ModelBuilder()
     x = builder.input("x", (1, 1, pixels, 24), "int8", 0.05, -3)
     weights = random.integers(-127, 128, (20, 1, 1, 24), dtype=np.int8)
@@ -76,8 +75,6 @@ ENGINE: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("name", ENGINE)
 def test_the_engines_own_arithmetic_is_held_to_the_bit_and_its_distance_told(tmp_path: Path, name: str) -> None:
-    if shutil.which("riscv64-unknown-elf-gcc") is None:
-        pytest.skip("riscv64-unknown-elf-gcc is not installed")
     configs = {
         "tensorize": {"rules": [{"match": {"op": ENGINE[name]["op"]}, "kernel": "ne16"}], "requantize": "engine"},
         "simulate": {"inputs": {"random": 2, "seed": 3, "extremes": True}},
@@ -106,8 +103,6 @@ def misbehaving(emitted: Path) -> None:
 
 
 def test_what_silicon_accepts_is_warned_of_with_its_layer(tmp_path: Path) -> None:
-    if shutil.which("riscv64-unknown-elf-gcc") is None:
-        pytest.skip("riscv64-unknown-elf-gcc is not installed")
     configs = {
         "tensorize": {"rules": [{"match": {"op": "conv2d"}, "kernel": "ne16"}], "requantize": "engine"},
         "simulate": {"inputs": {"random": 2, "seed": 3, "extremes": False}},
@@ -142,8 +137,6 @@ def test_the_report_has_what_is_assumed_of_the_engines_cycles(
     tmp_path: Path, target: str, requantize: str, assumed: list[str]
 ) -> None:
     """The extension's only where it was used."""
-    if shutil.which("riscv64-unknown-elf-gcc") is None:
-        pytest.skip("riscv64-unknown-elf-gcc is not installed")
     model = OpModel.model_validate({"op": "fully_connected", "shape": [16], "out_channels": 8})
     configs = {
         "tensorize": {"rules": [{"match": {"op": "fully_connected"}, "kernel": "ne16"}], "requantize": requantize},
