@@ -108,7 +108,7 @@ def test_flipped_bytes_never_escape_as_another_exception(model_file: Path, tmp_p
     """Any single altered byte either imports or is reported; nothing else may come out."""
     data, rng = model_file.read_bytes(), np.random.default_rng(0)
     refused = 0
-    for position in rng.choice(len(data), 150, replace=False):
+    for position in rng.choice(len(data), 50, replace=False):
         altered = bytearray(data)
         altered[position] ^= int(rng.integers(1, 256))
         model_file.write_bytes(bytes(altered))
@@ -116,7 +116,7 @@ def test_flipped_bytes_never_escape_as_another_exception(model_file: Path, tmp_p
             import_file(model_file, tmp_path / "out")
         except StageError:
             refused += 1
-    assert refused > 20
+    assert refused > 5
 
 
 def test_the_same_file_in_another_folder_is_the_same_model() -> None:
