@@ -6,8 +6,8 @@ Of all ways to compute the layers in the layouts that they have, the one with th
 
 is searched. Bytes are those of packed constants, of the layers' functions, and of the kernels' functions, each counted
 once for the network (`Costs.rom`). The exponent is the objective's (EXPONENTS): for `balanced`, 5 % more bytes are
-worth 10 % fewer instructions. So what is chosen takes at most 1.05 times the bytes of any other choice that was tried,
-or at most 0.9 times its instructions.
+worth 10 % fewer instructions, and the network takes at most 1.5 times the instructions of the fastest choice. So its
+ROM is at most 1.05 times that of the smallest choice, or its instructions are at most 0.9 times those.
 
 The search begins with the choices that cost least, and with those that take least ROM. It moves the layers of a kernel,
 or one layer, to other kernels as long as that is better. A layer that a rule of the recipe is for keeps its kernel. But
@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from math import fsum, log
+from math import fsum, inf, log
 from os.path import normpath
 from typing import TYPE_CHECKING
 
@@ -33,7 +33,9 @@ if TYPE_CHECKING:
     from stages.tensorize.select import Choice
     from stages.tensorize.setting import Setting
 
-EXPONENTS = {"balanced": log(1 / 0.9) / log(1.05), "rom": 500.0}
+_WORTH = 0.9  # times the instructions, for 1.05 times the bytes
+_MOST = 1.5  # times the instructions of the fastest choice
+EXPONENTS = {"balanced": log(1 / _WORTH) / log(1.05), "rom": 500.0}
 _OTHERS = 0.05  # 1 % fewer bytes are worth 0.05 % more instructions
 CODE = 1_600  # bytes of a source of kernels, where no code is counted
 _LEAST = 1e-6  # of the score, below which a choice is no better
@@ -168,16 +170,22 @@ class _Search:
     rest: int
     sizes: Sequence[int]
     room: _Room
+    limit: float = inf  # of instructions
     _bytes: dict[int, int] = field(default_factory=dict)
 
     def best(self, exponent: float) -> list[int]:
         """The best that is found."""
         fastest = [0] * len(self.layers)
-        found = self._improved(fastest, exponent)
         if exponent <= _OTHERS:
-            return found
-        smallest = self._improved(self._improved(fastest, EXPONENTS["rom"]), exponent)
-        return min(found, smallest, key=lambda one: self._score(one, exponent))
+            return self._improved(fastest, exponent)
+        smallest = self._improved(fastest, EXPONENTS["rom"])
+        if exponent != EXPONENTS["rom"]:
+            self.limit = _MOST * self._instructions(fastest)
+            if self._instructions(smallest) > self.limit:
+                self.limit = min(self.limit, _WORTH * self._instructions(smallest))
+                return self._improved(fastest, exponent)
+        found = (self._improved(start, exponent) for start in (fastest, smallest))
+        return min(found, key=lambda one: self._score(one, exponent))
 
     def _improved(self, now: list[int], exponent: float) -> list[int]:
         """The options after all moves that are better, again and again until none is."""
@@ -240,7 +248,8 @@ class _Search:
         return fits
 
     def _score(self, numbers: Sequence[int], exponent: float) -> float:
-        return log(max(1.0, self._instructions(numbers))) + exponent * log(self._rom(numbers))
+        instructions = self._instructions(numbers)
+        return inf if instructions > self.limit else log(max(1.0, instructions)) + exponent * log(self._rom(numbers))
 
     def _instructions(self, numbers: Sequence[int]) -> float:
         return fsum(options[number].cost for options, number in zip(self.layers, numbers, strict=True))
