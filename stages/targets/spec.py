@@ -190,6 +190,12 @@ class Target(Core):
         """Whether its cycles are estimated by a timing model: those of an accelerator are counted by its own."""
         return self.timing_model is not None and self.accelerator is None
 
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def is_hosted(self) -> bool:
+        """Whether its firmware is a program of an operating system, which provides the memory."""
+        return self.memory is None
+
     @property
     def by_itself(self) -> Target:
         """The target's core without its board, for which kernels are counted."""

@@ -76,6 +76,7 @@ class TensorizeStage(Stage[TensorizeConfig]):
         "extensions",
         "kernels",
         "accelerator",
+        "is_hosted",
     )
 
     def parameters(self, config: TensorizeConfig) -> dict[str, Any]:

@@ -42,9 +42,13 @@ _LEAST = 1e-6  # of the score, below which a choice is no better
 
 
 def exponent_of(setting: Setting) -> float:
-    """How much bytes are worth; little where nothing counts them, and beside an engine, which has its own model."""
-    wanted = setting.config.optimize_for
-    if wanted == "balanced" and (not setting.costs.rom or setting.offload is not None):
+    """How much bytes are worth.
+
+    Little where nothing counts them, beside an engine, which has its own model, and for programs of an operating
+    system, whose memory is not a part's.
+    """
+    wanted, target = setting.config.optimize_for, setting.target
+    if wanted == "balanced" and (not setting.costs.rom or setting.offload is not None or target.is_hosted):
         return _OTHERS
     return EXPONENTS.get(wanted, _OTHERS)
 

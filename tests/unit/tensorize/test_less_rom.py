@@ -101,6 +101,12 @@ def test_bytes_are_worth_little_where_none_are_counted() -> None:
     assert second(setting(15_000, 10_000, {})) == "arm_dsp.dot_s8"
 
 
+def test_bytes_are_worth_little_where_an_operating_system_has_the_memory() -> None:
+    one = setting(15_000, 10_000)
+    hosted = one.target.model_copy(update={"memory": None})
+    assert second(replace(one, target=hosted)) == "arm_dsp.dot_s8"
+
+
 def test_a_rule_decides_by_itself() -> None:
     rule = TensorizeRule(match=LayerMatch(op="fully_connected"), kernel="arm_dsp.dot_s8")
     assert second(setting(10_100, 10_000, rules=(rule,))) == "arm_dsp.dot_s8"
