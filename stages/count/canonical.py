@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from stages.graph.packed import bits_of, limits
-from stages.tensorize.costs import clamps
+from stages.tensorize.costs import clamps, keeps_scale
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -62,7 +62,7 @@ def _digest(array: Array) -> list[Any]:
 def _canonical_view(view: LayerView) -> LayerView:
     op = view.op.model_dump()
     dtype = view.outputs[0].dtype
-    changes = {name: _number(name, value) for name, value in op.items()} | _limits(op, dtype)
+    changes = {name: _number(name, value) for name, value in op.items() if not keeps_scale(op)} | _limits(op, dtype)
     layer = view.layer.model_copy(update={"op": view.op.model_copy(update=changes)})
     arrays = dict(view.arrays)
     for role, name in view.layer.constants.items():

@@ -109,8 +109,9 @@ def estimated(kernel: Kernel, view: LayerView, params: Any, target: Target) -> f
 def signature(view: LayerView) -> str:
     """All that decides a kernel's instruction count, but not its data: operator, shapes, types, layouts, window.
 
-    Multipliers and names are left out. Of zero points it says whether the weights have one, and of limits of the output
-    whether they narrow the type's: layers that differ in other numbers share one count.
+    Multipliers and names are left out. Of zero points it says whether the weights have one, and by how much a QUANTIZE
+    moves it that keeps the scale; of limits of the output whether they narrow the type's. Layers that differ in other
+    numbers share one count.
     """
     op = view.op.model_dump(mode="json")
     window = [f"{key}={_compact(op[key])}" for key in _WINDOW if key in op and _compact(op[key]) != _USUAL.get(key)]
@@ -119,11 +120,18 @@ def signature(view: LayerView) -> str:
     if view.has("weights"):
         shifted = "-zp" if op.get("weight_zero_point") else ""
         window.append(f"weights={view.constant('weights').dtype}{shifted}")
+    if keeps_scale(op):
+        window.append(f"offset={op['output_zero_point'] - op['input_zero_point']}")
     if clamped := clamps(op, view.outputs[0].dtype):
         window.append(f"clamp={clamped}")
     inputs = [_tensor(tensor) for tensor in view.inputs]
     outputs = [_tensor(tensor) for tensor in view.outputs]
     return " ".join([view.layer.kind, *inputs, "->", *outputs, *window])
+
+
+def keeps_scale(op: Mapping[str, Any]) -> bool:
+    """Whether a QUANTIZE only moves the zero point: some kernels change the top bits of its bytes then."""
+    return op["op"] == "requantize" and (op["multiplier"], op["shift"]) == (1 << 30, 1)
 
 
 def clamps(op: Mapping[str, Any], dtype: str) -> str:

@@ -122,10 +122,11 @@ class _Code:
     def option(self, view: LayerView, choice: Choice) -> _Option:
         """What a choice takes; the least that it may where it was not counted and others were."""
         kernel, cost = choice.kernel, choice.cost or 0.0
+        constants = sum(view.constant(role).nbytes for role in view.layer.constants)
         if not kernel.lowers:
-            return _Option(choice, cost, 0, 0)
+            return _Option(choice, cost, constants, 0)
         takes = self.setting.costs.rom.get((signature(kernel.seen(view)), variant(kernel, choice.params)))
-        own = takes.own if takes else sum(view.constant(role).nbytes for role in view.layer.constants)
+        own = takes.own if takes else constants
         if self.setting.rom is not None:
             whole = replace(self.setting.rom, narrow=False).kept(view, kernel, choice.params)
             kept = self.setting.rom.kept(view, kernel, choice.params)

@@ -14,6 +14,7 @@ from pipeline.api import run_recipe
 from stages.count import firmware
 from stages.count.call import KernelCall
 from stages.count.counter import Counter
+from stages.kernels.generic.elementwise import Requantize
 from tests.support.counting import calls_of, layer_graph
 from tests.support.emitted import target_named
 
@@ -104,6 +105,18 @@ def test_another_call_has_a_count_of_its_own(tmp_path: Path, simulated: list[int
     counter(gemm_calls()[:1])
     counter(gemm_calls(**change)[:1])
     assert simulated == [1, 1]
+
+
+def test_a_quantize_that_only_moves_the_zero_point_is_counted_as_such() -> None:
+    """It changes the top bits of its bytes, 16 at a time."""
+    calls = []
+    for scale in (0.05, 0.06):
+        quants = {"input": {"scale": 0.05, "zero_point": -3}, "output": {"scale": scale, "zero_point": 125}}
+        graph = layer_graph(op="quantize", shape=(8, 8, 16), dtype="int8", to="uint8", **quants)
+        kernel = Requantize()
+        calls.append(KernelCall.of(kernel, graph.view(graph.layers[0]), kernel.params(), RV64))
+    counts = Counter(RV64, None, {})(calls)
+    assert 5 * counts[calls[0].key] < counts[calls[1].key]
 
 
 def test_other_tools_count_anew(tmp_path: Path, simulated: list[int]) -> None:
