@@ -3,8 +3,8 @@
 What code is worth, for all objectives, is decided once layouts are (stages.tensorize.less_rom).
 
 cycles  Kernels are counted in cycles of the target's timing model (stages.count); all else is as for speed.
-rom     A layer's constants count, those of few bits as they are kept (stages.tensorize.rom): as many bytes as the
-        network's are worth 500 times the instructions that all of it takes when nothing but speed counts.
+rom     Bytes of constants have a price in instructions: one percent of the network's bytes is worth five times the
+        instructions of its fastest form. Sub-byte constants count as they are stored (stages.tensorize.rom).
 ram     The arena gets a low limit, within which speed counts: each layer in turn takes the kernel that needs least
         while it runs, of equal ones the first by name, and the largest of these needs is the limit. That is greedy:
         what a kernel changes for later layers by working in place is not weighed, nor are layouts, which a limit leaves

@@ -13,7 +13,7 @@ from stages.count.firmware import joined
 from stages.graph import Graph, LayerView
 from stages.kernels.kernel import Kernel
 from stages.options.layer_rules import LayerMatch
-from stages.tensorize import TensorizeConfig, TensorizeRule
+from stages.tensorize import TensorizeConfig, TensorizeRule, less_rom
 from stages.tensorize.build import decide
 from stages.tensorize.choices import Chosen
 from stages.tensorize.costs import CallRom
@@ -105,6 +105,14 @@ def test_bytes_are_worth_little_where_an_operating_system_has_the_memory() -> No
     one = setting(15_000, 10_000)
     hosted = one.target.model_copy(update={"memory": None})
     assert second(replace(one, target=hosted)) == "arm_dsp.dot_s8"
+
+
+def test_weights_of_an_engine_are_rom(monkeypatch: pytest.MonkeyPatch) -> None:
+    one = setting(15_000, 10_000)
+    choice, view = decided(one).choices[0], GRAPH.view(GRAPH.layers[0])
+    monkeypatch.setattr(type(choice.kernel), "lowers", False)
+    option = less_rom._Code.of(one).option(view, choice)
+    assert option.own == sum(view.constant(role).nbytes for role in view.layer.constants) > 16 * 16
 
 
 def test_a_rule_decides_by_itself() -> None:
