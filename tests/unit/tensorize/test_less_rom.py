@@ -86,7 +86,7 @@ def test_ten_percent_of_instructions_are_worth_five_of_bytes(more: int, kernel: 
 @pytest.mark.parametrize(("more", "kernel"), [(50_000, "mve.dot_s8"), (50_500, "arm_dsp.dot_s8")])
 def test_a_network_takes_at_most_half_more_than_the_fastest_choice(more: int, kernel: str) -> None:
     """However small it would be otherwise."""
-    assert second(setting(10_000 + more, 10_000, SHARED | {"arm_dsp.dot_s8": {"dsp": 60_000}})) == kernel
+    assert second(setting(10_000 + more, 10_000, {**SHARED, "arm_dsp.dot_s8": {"dsp": 60_000}})) == kernel
 
 
 def test_what_bytes_are_worth_is_the_objectives() -> None:
