@@ -11,6 +11,8 @@ import numpy.typing as npt
 from stages.accelerators.ne16.extension import Parameters, Residual
 from stages.accelerators.ne16.job import Extension, Job, Mode, Padding
 from stages.accelerators.ne16.packing import pack
+from stages.arithmetic.fixed_point import multiply_by_quantized_multiplier
+from stages.operators.layer import Rounding
 
 Array = npt.NDArray[Any]
 L1, L1_BYTES = 0x1000_0000, 128 << 10
@@ -35,15 +37,51 @@ class LaidOut:
     def output_shape(self) -> tuple[int, int, int]:
         return self.job.h_out, self.job.w_out, self.job.ko
 
-    def output(self, l1: bytes | bytearray) -> Array:
-        """The output tensor in a memory, as int64."""
-        job = self.job
-        size = job.output_bits // 8
+    def after(self) -> bytes:
+        """L1 when the job is done."""
+        job, size = self.job, self.job.output_bits // 8
+        l1 = np.frombuffer(bytearray(self.l1), np.uint8)
         y, x, c = np.ix_(*map(np.arange, self.output_shape))
         address = job.output - L1 + y * job.output_row + x * job.output_pixel + c * size
-        each = np.frombuffer(l1, np.uint8)[address[..., np.newaxis] + np.arange(size)]
-        kind = "i" if job.signed or job.scale is None else "u"
-        return np.ascontiguousarray(each).view(f"<{kind}{size}")[..., 0].astype(np.int64)
+        values = self._extended() if job.extension and job.extension.parameters else self._normalized()
+        l1[address[..., np.newaxis] + np.arange(size)] = values[..., np.newaxis] >> 8 * np.arange(size) & 0xFF
+        return l1.tobytes()
+
+    def _normalized(self) -> Array:
+        """In Python's integers of any size: sums and products wrap, shifts floor, outputs saturate."""
+        job, found = self.job, np.zeros(self.output_shape, np.int64)
+        for index, total in np.ndenumerate(self.sums()):
+            channel, value = index[2], _wrapped(int(total), 32)
+            if job.scale is not None:
+                value *= int(self.scale[channel])
+                if job.bias is None:
+                    value = _wrapped(value, 48)
+                else:
+                    value = _wrapped(_wrapped(value, 32) + int(self.bias[channel]), 32)
+                value >>= int(self.shift[channel])
+                if job.output_bits == 8:
+                    value = max(-128, min(127, value)) if job.signed else max(0, min(255, value))
+                elif not job.signed:
+                    value = max(value, 0)
+                elif job.shifts is not None or job.shift:
+                    value = max(-(1 << 31), min((1 << 31) - 1, value))
+            found[index] = _wrapped(value, 32)
+        return found
+
+    def _extended(self) -> Array:
+        """As TFLite rounds, and adds the residual."""
+        extension, given = self.job.extension, self.parameters
+        assert extension is not None
+        rounding: Rounding = "single" if extension.rounds_once else "double"
+        values = multiply_by_quantized_multiplier(self.sums() + self.bias, self.scale, self.shift, rounding)
+        values = np.clip(values + given.zero_point, given.minimum, given.maximum)
+        if add := given.residual:
+            own, other = (values - given.zero_point) << 20, (self.residual - add.zero_point) << 20
+            own = multiply_by_quantized_multiplier(own, add.own_multiplier, add.own_shift, "double")
+            other = multiply_by_quantized_multiplier(other, add.multiplier, add.shift, "double")
+            values = multiply_by_quantized_multiplier(own + other, add.total_multiplier, add.total_shift, "double")
+            values = np.clip(values + add.output_zero_point, add.minimum, add.maximum)
+        return values
 
     def sums(self) -> Array:
         """The sums before normalization, as int64: by definition, tap by tap."""
@@ -62,6 +100,10 @@ class LaidOut:
                 else:
                     total += np.einsum("yxi,oi->yxo", part, self.w[:, ky, kx].astype(np.int64))
         return total
+
+
+def _wrapped(value: int, bits: int) -> int:
+    return (value + (1 << bits - 1)) % (1 << bits) - (1 << bits - 1)
 
 
 class _Bump:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,6 @@ from stages.accelerators.ne16.words import NAMES, blocks, words
 from stages.simulators.bench import BenchRun, compile_and_run_c
 from stages.system.installation import INSTALLATION
 from tests.support.ne16_jobs import L1, L1_BYTES, LaidOut, laid_out
-from tests.support.ne16_model import run
 from tests.support.ne16_target import ENGINE, log_lines, ne16_target
 
 pytestmark = pytest.mark.skipif(shutil.which("riscv64-unknown-elf-gcc") is None, reason="no RISC-V compiler")
@@ -64,13 +62,12 @@ def calls(drawn: LaidOut) -> str:
     return text
 
 
-def run_calls(
-    drawn: list[LaidOut],
-    *,
-    sources: Path = HWLIB,
-    flags: Sequence[str] = ("-O2",),
-    include: Sequence[Path] = (INSTALLATION / "stages/kernels/include",),
-) -> BenchRun:
+def run_library(main: str, **more: Any) -> BenchRun:
+    include = (HWLIB, INSTALLATION / "stages/kernels/include")
+    return compile_and_run_c(ne16_target("tflite"), [HWLIB / "ne16.c"], main, include=include, **more)
+
+
+def check(drawn: list[LaidOut]) -> None:
     body = "".join(
         f"{{ board_read(before, (void *){L1:#x}, {L1_BYTES}); {calls(one)} ne16_wait(last);\n"
         f"board_write(after, (void *){L1:#x}, {L1_BYTES}); }}\n"
@@ -86,20 +83,11 @@ int main(void) {{
   {body}
   return 0;
 }}"""
-    return compile_and_run_c(
-        ne16_target("tflite"), [sources / "ne16.c"], main, include=(sources, *include), flags=flags,
-        files={"l1.bin": b"".join(one.l1 for one in drawn)}, outputs=("after.bin", "devices.log"),
-    )  # fmt: skip
-
-
-def check(drawn: list[LaidOut]) -> None:
-    left = run_calls(drawn)
+    files = {"l1.bin": b"".join(one.l1 for one in drawn)}
+    left = run_library(main, files=files, outputs=("after.bin", "devices.log"))
     after = left.files["after.bin"]
     for number, one in enumerate(drawn):
-        l1 = bytearray(one.l1)
-        for part in split(one.job):
-            run(words(part), l1)
-        assert after[number * L1_BYTES : (number + 1) * L1_BYTES] == bytes(l1), one.job
+        assert after[number * L1_BYTES : (number + 1) * L1_BYTES] == one.after(), one.job
     jobs = [line for line in log_lines(left.files["devices.log"]) if line.unit == "ne16"]
     assert sum(line.until - line.since for line in jobs) == sum(cycles(one.job) for one in drawn)
 
@@ -140,8 +128,7 @@ int main(void) {{
   printf("%d %d %d", before, between, JOBS());
   return 0;
 }}"""
-    include = (HWLIB, INSTALLATION / "stages/kernels/include")
-    assert compile_and_run_c(ne16_target(), [HWLIB / "ne16.c"], main, include=include).stdout.split() == ["2", "1", "0"]
+    assert run_library(main).stdout.split() == ["2", "1", "0"]
 
 
 def test_what_the_core_takes() -> None:
@@ -163,8 +150,7 @@ int main(void) {
   BENCH("last", ne16_wait(2 + 80 + 160)); /* STATUS is 0: none is there, whatever RUNNING_JOB says */
   return 0;
 }"""
-    include = (HWLIB, INSTALLATION / "stages/kernels/include")
-    counts = compile_and_run_c(ne16_target(), [HWLIB / "ne16.c"], main, include=include).counts
+    counts = run_library(main).counts
     each = (counts["large"] - counts["small"]) / 80
     assert counts["job"] <= 100 and counts["residual"] <= 100 and max(counts["wait"], counts["last"]) <= 25
     assert each <= 25

@@ -1,0 +1,106 @@
+"""Which layers NE16 computes, and the constants that it has of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from stages.accelerators.ne16.descriptor import Ne16, Ne16Parameters
+from stages.accelerators.tiles import Span, Tile
+from stages.graph import LayerView
+from tests.conformance.draw import Draw, bounds, with_constants, with_op
+from tests.conformance.operators import add, conv2d, depthwise_conv2d
+from tests.conformance.operators.windows import Window
+
+CORE = Ne16(Ne16Parameters(), "core")
+RVP = Ne16(Ne16Parameters(), "core", frozenset({"rvp 0.9.11"}))
+ENGINE = Ne16(Ne16Parameters(), "engine")
+EXTENDED = Ne16(Ne16Parameters(extension="tflite"))
+ALL = (CORE, RVP, ENGINE, EXTENDED)
+
+
+def unclamped(view: LayerView) -> LayerView:
+    low, high = bounds(view.outputs[0].dtype)
+    return with_op(view, act_min=low, act_max=high)
+
+
+def convolution(seed: int, units: int = 20) -> LayerView:
+    return unclamped(conv2d.conv2d(Draw(seed, "uint8"), Window((5, 6), (3, 3)), 20, units, weight_type=("int8", 0)))
+
+
+@pytest.mark.parametrize("bits", range(1, 9))
+def test_weights_take_as_few_bits_as_hold_them(bits: int) -> None:
+    """Wherever their range lies; two at least."""
+    view, whole = convolution(bits, 40), Span(0, 40)
+    for engine in ALL:
+        for least in {-128, -(1 << bits - 1), 128 - (1 << bits)}:
+            weights = np.random.default_rng(bits).integers(least, least + (1 << bits), (40, 3, 3, 20)).astype(np.int8)
+            weights[0, 0, 0, :2] = least, least + (1 << bits) - 1
+            few = engine.constant_bytes(with_constants(view, weights=weights), whole)
+            weights = weights.copy()
+            weights[0, 0, 0, :2] = -128, 127
+            many = engine.constant_bytes(with_constants(view, weights=weights), whole)
+            assert many - few == 40 * 2 * 18 * (8 - max(bits, 2))
+
+
+SUMS, WEIGHTED = (ENGINE, EXTENDED), ALL
+REFUSED: dict[str, tuple[tuple[Ne16, ...], Callable[[Draw], LayerView]]] = {
+    "a dilation of 2x2": (WEIGHTED, lambda draw: conv2d.conv2d(draw, Window((9, 9), (3, 3), dilation=(2, 2)), 4, 4)),
+    "2 groups of channels": (WEIGHTED, lambda draw: conv2d.conv2d(draw, Window((5, 5)), 4, 4, groups=2)),
+    "a depth multiplier of 2": (
+        WEIGHTED,
+        lambda draw: depthwise_conv2d.depthwise(draw, Window((5, 5), (3, 3)), 4, multiplier=2),
+    ),
+    "a depthwise window of 5x5, stride 1x1": (
+        WEIGHTED,
+        lambda draw: depthwise_conv2d.depthwise(draw, Window((7, 7), (5, 5)), 4),
+    ),
+    "of stride 2 the engine has even numbers": (
+        WEIGHTED,
+        lambda draw: depthwise_conv2d.depthwise(draw, Window((7, 7), (3, 3), (2, 2)), 5),
+    ),
+    "no multiple of 16": ((ENGINE,), lambda draw: add.add(draw, [(1, 3, 3, 5)] * 2, op="add")),
+    "tensors of different shapes": (SUMS, lambda draw: add.add(draw, [(1, 4, 4, 16), (1, 1, 1, 16)], op="add")),
+}
+
+
+@pytest.mark.parametrize("reason", REFUSED)
+def test_what_the_engine_cannot_compute_it_refuses_with_the_reason(reason: str) -> None:
+    engines, layer = REFUSED[reason]
+    for engine in engines:
+        assert reason in engine.why_not(unclamped(layer(Draw(3, "uint8"))))
+
+
+def test_results_that_are_clamped_closer_than_the_type_are_not_the_engines() -> None:
+    layer = conv2d.conv2d(Draw(1, "uint8"), Window((4, 4)), 4, 4, act_min=0, act_max=200)
+    assert "clamped to 0 to 200" in ENGINE.why_not(layer)
+    assert CORE.why_not(layer) == EXTENDED.why_not(layer) == ""
+
+
+def test_int8_is_for_the_extension_alone() -> None:
+    layer = conv2d.conv2d(Draw(1), Window((4, 4)), 4, 4)
+    assert [engine.reads(layer) for engine in ALL] == [("uint8",)] * 3 + [("int8", "uint8")]
+
+
+def test_rounders_follow_from_more_than_multipliers() -> None:
+    """Sums of other weights are larger: one multiplier has rounders beside some and none beside others."""
+    view, tile = convolution(3), Tile(Span(0, 3), Span(0, 20))
+    shared = with_constants(view, shift=np.full(20, -2, np.int32))
+    small = with_constants(shared, weights=np.zeros_like(view.constant("weights")), bias=np.zeros(20, np.int32))
+    for _ in range(2):
+        fast = {RVP.tiling_key(one)[1] for one in (shared, small, shared)}  # type: ignore[index]
+        assert fast == {False, True}
+    assert RVP.core(small, tile).after < RVP.core(shared, tile).after
+
+
+def test_scales_that_leave_the_engine_no_bits_are_refused_and_no_others() -> None:
+    reasons = {}
+    for shift in (*range(-31, 31, 7), -8, 30):
+        weighted = with_constants(convolution(4), shift=np.full(20, shift, np.int32))
+        summed = with_op(unclamped(add.add(Draw(5, "uint8"), [(1, 2, 4, 16)] * 2, op="add")), output_shift=shift)
+        for view in (weighted, summed):
+            reason = reasons[view.op.op, shift] = ENGINE.why_not(view)
+            assert "leave" in reason and "bits" in reason if reason else ENGINE.own(view) is not None
+    assert reasons["conv2d", -8] == reasons["add", -8] == "" and reasons["conv2d", 30] and reasons["add", 30]
