@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 import yaml
 
-from pipeline.commands.bench.suite import load_suite
 from pipeline.commands.command import options_first
 from pipeline.commands.dispatch import _made, command_classes
 from pipeline.commands.new_project import new_project
@@ -82,13 +81,6 @@ def test_commands_are_taken_as_they_stand(words: list[str]) -> None:
             assert load_recipes(value or word, root=ROOT, registry=default_registry())
 
 
-def test_there_are_as_many_as_the_pages_show() -> None:
-    """None is missed by the pattern that finds them."""
-    files = [path.read_text() for path in (ROOT / ".github/workflows").glob("*.yml")]
-    shown = "\n".join([*files, *(text for _, text in FENCED)])
-    assert len(ALL) == len(re.findall(r"bootstrap .*?doit ", shown)) >= 10
-
-
 def test_workflows_that_the_page_names_are_files() -> None:
     named = re.findall(r"`(\.github/workflows/[\w.-]+)`", PAGE)
     assert named and all((ROOT / name).is_file() for name in named)
@@ -99,26 +91,6 @@ def test_workflows_that_the_page_names_are_files() -> None:
             for step in job["steps"]:
                 assert ("uses" in step) != ("run" in step)
                 assert re.fullmatch(r"[\w-]+/[\w-]+@v\d+", step.get("uses", "actions/checkout@v4"))
-
-
-def test_stale_figures_fail_once_a_week_and_arm_is_measured_on_each_change() -> None:
-    steps = WORKFLOWS["figures.yml"]["jobs"]["figures"]["steps"]
-    runs = [step["run"] for step in steps if " bench " in step.get("run", "")]
-    drawn = 'suite=layers drawn=400 "seed=$GITHUB_RUN_NUMBER" --check --targets rv64-rvp,rv32-rvp'
-    assert [run.removeprefix("./bootstrap doit bench ") for run in runs] == [
-        "--check -n 2",
-        "suite=layers --check",
-        drawn,
-    ]
-    choices = WORKFLOWS["figures.yml"]["jobs"]["choices"]
-    assert {*choices["strategy"]["matrix"]["target"]} >= {*load_suite().layers.targets}
-    assert 'drawn=200 "seed=$GITHUB_RUN_NUMBER" --targets "$TARGET" --check' in choices["steps"][-1]["run"]
-    assert "schedule" in WORKFLOWS["figures.yml"][True]  # YAML's own word for `on`
-    each = (ROOT / ".ci/run").read_text()
-    (targets,) = re.findall(r"bench --check .*--targets (\S+)", each)
-    measured = {(row.name, target) for row in load_suite().rows for target in row.targets}
-    assert {"cortex-m4", "cortex-m55"} <= {*targets.split(",")}
-    assert {(row, target) for row in ("digits", "ds_cnn") for target in ("cortex-m4", "cortex-m55")} <= measured
 
 
 def test_only_main_gets_the_token_that_writes() -> None:

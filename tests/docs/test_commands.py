@@ -121,14 +121,6 @@ def test_all_commands_on_the_pages_mean_something() -> None:
     assert wrong == {}
 
 
-@pytest.mark.parametrize(
-    "typed",
-    ["runn kws_rvp", "run kws_rvpp", "run kws_rvp --nope", "run kws_rvp foo=1", "tune recipe=nosuch", "kws_rvpp"],
-)
-def test_what_means_nothing_is_found(typed: str) -> None:
-    assert mistake(typed)
-
-
 def scripts(page: Path) -> list[str]:
     """The blocks of a page with a command of this project."""
     found = (block for language, block in BLOCK.findall(page.read_text()) if language in ("", "sh"))

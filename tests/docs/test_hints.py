@@ -13,7 +13,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import pytest
 import yaml
 
 from pipeline.errors import PipelineError
@@ -127,11 +126,3 @@ def test_commands_mean_something() -> None:
         if not words.startswith("NAME") and (fault := mistake(words, recipes=False)):
             wrong[f"{module}: doit {typed}"] = fault
     assert wrong == {}
-
-
-@pytest.mark.parametrize(
-    "part", ["simulate: {inputs: {randm: 0}}", "model: {shape: {x: [1]}}", "quantize: {data: ...}"]
-)
-def test_a_mistake_would_be_found(part: str) -> None:
-    with pytest.raises(PipelineError):
-        load_recipes(recipe_of(part), root=ROOT, registry=default_registry())

@@ -70,16 +70,6 @@ def test_what_the_first_page_promises(clone: Path) -> None:
     assert thousands and abs(int(thousands[1]) - report["instructions"]["total"] / 1000) < 1
 
 
-def test_the_recipe_runs_as_it_stands(tmp_path: Path) -> None:
-    first, *others = blocks("recipe.md", "yaml")
-    (tmp_path / "line_by_line.yaml").write_text(first)
-    result = run_recipe(tmp_path / "line_by_line.yaml", build=tmp_path / "build")
-    assert result.report is not None and result.report["verify"]["mismatches"] == 0
-    assert "kws_run" in (result.folder / "src/model.h").read_text()
-    for other in others:
-        assert isinstance(yaml.safe_load(other), dict)
-
-
 def test_all_pages_are_in_the_navigation() -> None:
     def named(entry: Any) -> list[str]:
         if isinstance(entry, dict):
@@ -104,17 +94,3 @@ def test_links_between_pages_lead_somewhere() -> None:
     for path in DOCS.glob("*.md"):
         for target in re.findall(r"\]\(([\w./-]+\.md)", path.read_text()):
             assert (path.parent / target).is_file(), (path.name, target)
-
-
-def test_what_is_said_of_others_has_a_source() -> None:
-    """Each cell about another names sources of the list, and each of these is named."""
-    table, _, sources = (DOCS / "others.md").read_text().partition("## Sources")
-    listed = [int(number) for number in re.findall(r"^(\d+)\. \S.*https://", sources, re.MULTILINE)]
-    assert listed == list(range(1, len(listed) + 1))
-    rows = [line.strip("| ").split(" | ") for line in table.splitlines() if line.startswith("| ")][1:]
-    told = [cell for _, _, *others in rows for cell in others]
-    assert len(told) == 5 * 7
-    named = [re.search(r"\[([\d, ]+)\]$", cell) for cell in told if cell not in ("what the framework has",)]
-    assert all(named)
-    numbers = {int(number) for one in named if one for number in one[1].split(", ")} | {8, 21}
-    assert numbers == set(listed)

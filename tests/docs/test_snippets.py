@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 import yaml
 
-from pipeline.errors import PipelineError
 from pipeline.plugins.registry import registry_of
 from pipeline.project import Project
 from pipeline.recipes.loader import load_recipes
@@ -53,17 +52,6 @@ def snippets(keys: set[str]) -> Iterator[Any]:
         for number, text in enumerate(found):
             if keys & yaml.safe_load(text).keys():
                 yield pytest.param(text, id=f"{page.stem}-{number}")
-
-
-def test_every_block_is_of_one_kind_or_the_other() -> None:
-    kinds = _OF_RECIPES | _OF_PROJECTS
-    count = sum(1 for _ in snippets(kinds))
-    assert count == sum(
-        len(BLOCK.findall(page.read_text()))
-        for page in (ROOT / "docs").glob("*.md")
-        if not page.stem.startswith(_ELSEWHERE)
-    )
-    assert count > 12
 
 
 def loaded(text: str, folder: Path) -> None:
@@ -110,11 +98,3 @@ def test_a_project_is_taken(text: str, tmp_path: Path) -> None:
     targets = load_targets(Project(tmp_path))
     assert {*data.get("boards", {}), *data.get("cores", {})} <= targets.keys()
     assert (remote_store(Project(tmp_path)) is not None) == ("store" in data)
-
-
-@pytest.mark.parametrize(
-    "text", ["stages: {simulate: {inputs: {rando: 4}}}", "memory: {rules: [{part: weigths, region: dtcm}]}"]
-)
-def test_a_mistake_on_a_page_would_be_found(text: str, tmp_path: Path) -> None:
-    with pytest.raises(PipelineError, match=r"rando|weigths"):
-        loaded(text, tmp_path)

@@ -13,7 +13,7 @@ import pytest
 from pipeline.commands.bench.record import read_records
 from stages.system.installation import INSTALLATION as ROOT
 from tests.pages import accelerator, ne16, timing
-from tests.pages.tables import cells, number, replaced, rewritten, rows
+from tests.pages.tables import number, rows
 
 KERNELS = (ROOT / "docs/kernels.md").read_text()
 OLD = "old figures; python -m tests.pages {} writes them anew"
@@ -105,15 +105,3 @@ def test_the_page_of_kernels_says_what_layers_take(pattern: str, layer: str, tar
     for said, target in zip([found] if isinstance(found, str) else found, targets.split(","), strict=True):
         digits = len(said.partition(".")[2])
         assert number(said) == pytest.approx(each(layer, target), rel=0.02, abs=0.51 * 10**-digits), (said, target)
-
-
-def test_tables_are_written_cell_by_cell() -> None:
-    page = "\n| a | b |\n|---|--:|\n| x | 1,000 |\n| | 2 |\n\nrest 3\n"
-    assert rows(page, "a") == [["x", "1,000"], ["", "2"]]
-    assert rewritten(page, "a", lambda row: row) == page
-    assert "| x | 7 |\n| | 7 |" in rewritten(page, "a", lambda row: (row[0], "7"))
-    assert cells("| `a` | | b |") == ["`a`", "", "b"]
-    assert (number("1,234.5 k"), number("-2.9 %")) == (1234.5, -2.9)
-    assert replaced("a 1\nb 2\n", r"^b \d", "b 3") == "a 1\nb 3\n"
-    with pytest.raises(AssertionError):
-        replaced("a 1\na 2\n", r"^a \d", "a 3")

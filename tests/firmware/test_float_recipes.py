@@ -12,7 +12,6 @@ from pipeline.api import run_recipe
 from pipeline.errors import PipelineError
 from stages.system.installation import INSTALLATION as ROOT
 from tests.support.optional import needs
-from tests.support.shared_models import shared_models
 
 pytestmark = needs("ai_edge_quantizer", "ptq")
 RECIPE = {
@@ -48,13 +47,3 @@ def test_a_folder_that_moves_changes_no_key(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.delenv("NETS")
     with pytest.raises(PipelineError, match="the environment variable NETS names the folder; it is not set"):
         run_recipe(RECIPE, **where)
-
-
-@pytest.mark.parametrize("name", ["kws_float", "kws_ptq", "kws_mixed", "ad_mixed"])
-def test_the_shared_float_networks_on_their_inputs(tmp_path: Path, name: str) -> None:
-    shared_models("float/*.tflite")
-    report = run_recipe(f"float/{name}", store=tmp_path / "store", build=tmp_path / "build").report
-    assert report is not None and report["verify"]["mismatches"] == 0 and report["verify"]["inputs"] == 10
-    types = set(report["legalize"]["tensors"])
-    wanted = {"float": {"float32"}, "ptq": {"int8"}, "mixed": {"int8", "int16" if name == "ad_mixed" else "float32"}}
-    assert types == wanted[name.partition("_")[2]]

@@ -223,6 +223,7 @@ def test_nobody_there_nobody_who_answers_and_one_who_goes_away(tmp_path: Path, m
     nobody = r"no GDB server answers at 127\.0\.0\.1:\d+: nobody listens there, or a firewall is between\nstart OpenOCD"
     with pytest.raises(StageError, match=nobody):
         on_board(tmp_path, elf, f"gdb://127.0.0.1:{free_port()}")
+    monkeypatch.setattr("stages.hardware.gdb._FIRST_SECONDS", 1)
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))
         silent.listen()

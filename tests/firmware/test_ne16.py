@@ -13,8 +13,8 @@ import pytest
 from stages.graph import Graph
 from stages.models.builder import ModelBuilder
 from stages.models.spec import FileModel, OpModel, ZooModel
-from tests.support.emitted import target_named
-from tests.support.stages_run import run_stages
+from tests.support.emitted import ROOT, target_named
+from tests.support.stages_run import run_stages, verified
 
 pytestmark = pytest.mark.skipif(
     shutil.which("riscv64-unknown-elf-gcc") is None, reason="riscv64-unknown-elf-gcc is not installed"
@@ -29,19 +29,25 @@ LAYERS: dict[str, dict[str, Any]] = {
 }
 
 
+INPUTS = {"inputs": {"random": 2, "seed": 3, "extremes": True}}
+
+
+def on_engine(op: str, **more: Any) -> dict[str, Any]:
+    """The options with which layers of this operator are the engine's."""
+    return {"tensorize": {"rules": [{"match": {"op": op}, "kernel": "ne16"}], **more}, "simulate": INPUTS}
+
+
+def planned(folder: Path) -> list[dict[str, Any]]:
+    layers: list[dict[str, Any]] = json.loads((folder / "run/tensorize/plan.json").read_text())["layers"]
+    return layers
+
+
 @pytest.mark.parametrize("name", LAYERS)
 @pytest.mark.parametrize("target", ["rv32-ne16", "rv32-ne16x"])
 def test_a_layer_is_exact(tmp_path: Path, name: str, target: str) -> None:
-    configs = {
-        "tensorize": {"rules": [{"match": {"op": LAYERS[name]["op"]}, "kernel": "ne16"}]},
-        "simulate": {"inputs": {"random": 2, "seed": 3, "extremes": True}},
-    }
-    model = OpModel.model_validate(LAYERS[name])
-    artifacts = run_stages(model, target_named(target), tmp_path, until="verify", configs=configs)
-    verified = json.loads((artifacts["verify"] / "verify.json").read_text())
-    assert verified["mismatches"] == 0 and verified["outputs_checked"] > 0, verified["first_mismatch"]
-    plan = json.loads((artifacts["tensorize"] / "plan.json").read_text())
-    assert [layer["kernel"] for layer in plan["layers"] if layer["program"]] == ["ne16"]
+    found = verified(OpModel.model_validate(LAYERS[name]), target, tmp_path, on_engine(LAYERS[name]["op"]))
+    assert found["mismatches"] == 0 and found["outputs_checked"] > 0, found["first_mismatch"]
+    assert [layer["kernel"] for layer in planned(tmp_path) if layer["program"]] == ["ne16"]
 
 
 @pytest.mark.parametrize("pixels", [1, 6])
@@ -52,17 +58,9 @@ def test_channels_of_very_different_scales_are_exact(tmp_path: Path, pixels: int
     weights = random.integers(-127, 128, (20, 1, 1, 24), dtype=np.int8)
     scales = tuple(0.02 * 2.0 ** -float(channel % 5) for channel in range(20))
     builder.output(builder.conv2d(x, weights, weight_scale=scales, out=(0.3, 4)))
-    file = tmp_path / "net.tflite"
-    file.write_bytes(builder.build())
-    configs = {
-        "tensorize": {"rules": [{"match": {"op": "conv2d"}, "kernel": "ne16"}]},
-        "simulate": {"inputs": {"random": 3, "seed": 4, "extremes": True}},
-    }
-    model = FileModel(file=str(file))
-    artifacts = run_stages(model, target_named("rv32-ne16"), tmp_path / "run", until="verify", configs=configs)
-    verified = json.loads((artifacts["verify"] / "verify.json").read_text())
-    assert verified["mismatches"] == 0, verified["first_mismatch"]
-    graph = Graph.load(artifacts["tensorize"])
+    found = verified(builder.build(), "rv32-ne16", tmp_path, on_engine("conv2d"))
+    assert found["mismatches"] == 0, found["first_mismatch"]
+    graph = Graph.load(tmp_path / "run/tensorize")
     (layer,) = (layer for layer in graph.layers if layer.kind == "conv2d")
     assert len(set(graph.view(layer).constant("shift").tolist())) > 2
 
@@ -75,21 +73,32 @@ ENGINE: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("name", ENGINE)
 def test_the_engines_own_arithmetic_is_held_to_the_bit_and_its_distance_told(tmp_path: Path, name: str) -> None:
-    configs = {
-        "tensorize": {"rules": [{"match": {"op": ENGINE[name]["op"]}, "kernel": "ne16"}], "requantize": "engine"},
-        "simulate": {"inputs": {"random": 2, "seed": 3, "extremes": True}},
-        "verify": {"max_difference": 1, "max_share": 0.05},
-    }
-    model = OpModel.model_validate(ENGINE[name])
-    artifacts = run_stages(model, target_named("rv32-ne16"), tmp_path, until="verify", configs=configs)
-    verified = json.loads((artifacts["verify"] / "verify.json").read_text())
-    assert verified["mismatches"] == 0 and "engine's own arithmetic" in verified["reference"]
-    assert verified["distance"]["outputs"]["largest"] <= 1
-    plan = json.loads((artifacts["tensorize"] / "plan.json").read_text())
-    (layer,) = (one for one in plan["layers"] if one["distance"])
+    configs = on_engine(ENGINE[name]["op"], requantize="engine")
+    configs["verify"] = {"max_difference": 1, "max_share": 0.05}
+    found = verified(OpModel.model_validate(ENGINE[name]), "rv32-ne16", tmp_path, configs)
+    assert found["mismatches"] == 0 and "engine's own arithmetic" in found["reference"]
+    assert found["distance"]["outputs"]["largest"] <= 1
+    (layer,) = (one for one in planned(tmp_path) if one["distance"])
     assert layer["kernel"] == "ne16"
     assert 0 <= layer["distance"]["differing"] < layer["distance"]["reachable"] / 50
     assert layer["distance"]["largest"] <= 1
+
+
+def test_digits_with_the_engines_own_arithmetic_beside_litert(tmp_path: Path) -> None:
+    """No class is another than LiteRT's, and the figures are those of the table in docs/ne16.md."""
+    digits = ROOT / "recipes/digits"
+    inputs = {"files": [str(digits / "heldout_int8.npy")], "labels": str(digits / "labels.npy")}
+    configs = {
+        "tensorize": {"requantize": "engine"},
+        "simulate": {"inputs": {"random": 0, "extremes": False, **inputs}},
+    }
+    found = verified(FileModel(file=str(digits / "digits_int8.tflite")), "rv32-ne16", tmp_path, configs)
+    assert found["mismatches"] == 0 and "engine's own arithmetic" in found["reference"]
+    distance, accuracy = found["distance"]["outputs"], found["accuracy"]
+    assert accuracy["agree"] == 1
+    right = " | ".join(f"{100 * accuracy[side]:.1f} %" for side in ("litert", "ours"))
+    row = f"| digits | {accuracy['images']} | {right} | {100 * distance['share']:.1f} % | {distance['largest']:.0f} |"
+    assert f"\n{row}\n" in (ROOT / "docs/ne16.md").read_text()
 
 
 def misbehaving(emitted: Path) -> None:
@@ -103,10 +112,8 @@ def misbehaving(emitted: Path) -> None:
 
 
 def test_what_silicon_accepts_is_warned_of_with_its_layer(tmp_path: Path) -> None:
-    configs = {
-        "tensorize": {"rules": [{"match": {"op": "conv2d"}, "kernel": "ne16"}], "requantize": "engine"},
-        "simulate": {"inputs": {"random": 2, "seed": 3, "extremes": False}},
-    }
+    configs = on_engine("conv2d", requantize="engine")
+    configs["simulate"] = {"inputs": {"random": 2, "seed": 3, "extremes": False}}
     model = OpModel.model_validate({"op": "conv2d", "shape": [6, 6, 16], "out_channels": 16, "kernel": [3, 3]})
     target = target_named("rv32-ne16")
     good, bad = (
@@ -138,10 +145,7 @@ def test_the_report_has_what_is_assumed_of_the_engines_cycles(
 ) -> None:
     """The extension's only where it was used."""
     model = OpModel.model_validate({"op": "fully_connected", "shape": [16], "out_channels": 8})
-    configs = {
-        "tensorize": {"rules": [{"match": {"op": "fully_connected"}, "kernel": "ne16"}], "requantize": requantize},
-        "simulate": {"inputs": {"random": 1, "extremes": False}},
-    }
+    configs = on_engine("fully_connected", requantize=requantize)
     artifacts = run_stages(model, target_named(target), tmp_path, until="report", configs=configs)
     sentences = json.loads((artifacts["report"] / "report.json").read_text())["cycles"]["assumptions"]
     about = [sentence for sentence in sentences if "NE16" in sentence or "extension" in sentence]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -16,23 +15,19 @@ from stages.base import StageError
 from stages.models.spec import FileModel
 from tests.support.emitted import target_named
 from tests.support.onnx_graphs import drawn, model, node
-from tests.support.stages_run import run_stages
+from tests.support.stages_run import run_stages, verified
 
 SIMULATED = {"inputs": {"random": 4, "seed": 1}}
 
 
-def verified(name: str, folder: Path, **configs: Any) -> dict[str, Any]:
+def digits(name: str, folder: Path, **configs: Any) -> dict[str, Any]:
     """What verify says of a network of recipes/onnx."""
     model = FileModel(file=f"recipes/onnx/{name}.onnx", layout="nhwc")
-    done = run_stages(
-        model, target_named("rv32-scalar"), folder, until="verify", configs={"simulate": SIMULATED, **configs}
-    )
-    found: dict[str, Any] = json.loads((done["verify"] / "verify.json").read_text())
-    return found
+    return verified(model, "rv32-scalar", folder, {"simulate": SIMULATED, **configs})
 
 
 def test_qlinear_operators_are_exact(tmp_path: Path) -> None:
-    found = verified("digits_qlinear", tmp_path)
+    found = digits("digits_qlinear", tmp_path)
     assert found["float"]["max_relative"] == found["float"]["layers_max_relative"] == 0
     assert found["layers_checked"] == 10
     assert found["near_ties"] is None
@@ -40,7 +35,7 @@ def test_qlinear_operators_are_exact(tmp_path: Path) -> None:
 
 
 def test_layers_between_integers_are_exact_but_for_near_ties(tmp_path: Path) -> None:
-    found = verified("digits_qdq", tmp_path, quantize={"rounding": "twice"})
+    found = digits("digits_qdq", tmp_path, quantize={"rounding": "twice"})
     ties = found["near_ties"]
     assert 0 < ties["differing"] < ties["near"] < ties["values"] / 100
     assert found["reference"].endswith("layer by layer")
@@ -89,13 +84,7 @@ def test_attention_and_a_transposed_convolution_of_real_numbers(tmp_path: Path) 
     }
     net = model(nodes, {"x": (1, 3, 8, 8)}, ["a", "y"], constants, types={"y": 7})
     (tmp_path / "net.onnx").write_bytes(net.SerializeToString())
-    done = run_stages(
-        FileModel(file=str(tmp_path / "net.onnx")),
-        target_named("rv64-scalar"),
-        tmp_path / "run",
-        until="verify",
-        configs={"simulate": SIMULATED},
-    )
-    found = json.loads((done["verify"] / "verify.json").read_text())
+    model_file = FileModel(file=str(tmp_path / "net.onnx"))
+    found = verified(model_file, "rv64-scalar", tmp_path, {"simulate": SIMULATED})
     assert found["mismatches"] == 0 and found["layers_checked"] >= 7
     assert 0 < found["float"]["max_relative"] < 1e-5

@@ -12,8 +12,7 @@ import pytest
 from stages.graph import Graph, Layer
 from stages.models.spec import OpModel, ZooModel
 from stages.tensorize.transforms import is_transform
-from tests.support.emitted import target_named
-from tests.support.stages_run import run_stages
+from tests.support.stages_run import verified
 
 pytestmark = pytest.mark.skipif(shutil.which("riscv64-unknown-elf-gcc") is None, reason="no RISC-V compiler")
 INPUTS = {"simulate": {"inputs": {"random": 1, "seed": 3, "extremes": False}}}
@@ -21,10 +20,10 @@ INPUTS = {"simulate": {"inputs": {"random": 1, "seed": 3, "extremes": False}}}
 
 def run(model: Any, folder: Path) -> tuple[Graph, dict[str, Any]]:
     """The graph that is computed and its plan, of a firmware whose every layer is what LiteRT says."""
-    artifacts = run_stages(model, target_named("rv32-outer16"), folder, until="verify", configs=INPUTS)
-    verified = json.loads((artifacts["verify"] / "verify.json").read_text())
-    assert verified["mismatches"] == 0 and verified["layers_checked"] > 0, verified["first_mismatch"]
-    return Graph.load(artifacts["tensorize"]), json.loads((artifacts["tensorize"] / "plan.json").read_text())
+    found = verified(model, "rv32-outer16", folder, INPUTS)
+    assert found["mismatches"] == 0 and found["layers_checked"] > 0, found["first_mismatch"]
+    tensorized = folder / "run/tensorize"
+    return Graph.load(tensorized), json.loads((tensorized / "plan.json").read_text())
 
 
 def moved(graph: Graph, plan: dict[str, Any]) -> list[Layer]:

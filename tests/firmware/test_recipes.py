@@ -75,16 +75,6 @@ def test_the_page_documents_every_field_of_the_report(digits: RunResult) -> None
         assert parts[name].keys() - documented[name] == set(), name
 
 
-@pytest.mark.parametrize("target", ["rv32-rvp", "rv64-scalar"])
-def test_another_model_and_target_on_the_command_line(folder: Path, target: str) -> None:
-    variables = {"model": str(DIGITS / "digits_int8.tflite"), "target": target, "set": "stages.simulate.inputs.seed=3"}
-    run = run_recipe("kws_rvp", variables, store=folder / "store", build=folder / "build")
-    assert run.report is not None and (run.report["model"]["name"], run.report["target"]) == ("digits_int8", target)
-    named = json.loads((run.artifacts["simulate"] / "inputs.json").read_text())["names"]
-    assert named == [*(f"random input {i} of seed 3" for i in range(2)), "all minimum", "all maximum"]
-    assert run.report["verify"]["mismatches"] == 0 and run.report["verify"]["inputs"] == 4
-
-
 def refused(folder: Path, variables: dict[str, str]) -> str:
     """What a user reads: at most five lines."""
     with pytest.raises(PipelineError) as caught:
@@ -92,47 +82,3 @@ def refused(folder: Path, variables: dict[str, str]) -> str:
     lines = str(caught.value).splitlines()
     assert 1 <= len(lines) <= 5 and "Traceback" not in str(caught.value)
     return str(caught.value)
-
-
-def test_a_model_file_that_is_not_there(folder: Path) -> None:
-    assert "model=absent.tflite: import: file absent.tflite does not exist" in refused(
-        folder, {"model": "absent.tflite"}
-    )
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        "conv2d_ne16",
-        "ne16_layer_matrix:conv10x4-rv32-ne16-requantize_engine",
-        "ne16_layer_matrix:fully_connected-rv32-ne16-requantize_core",
-        "ne16_layer_matrix:add-rv32-ne16x-requantize_engine",
-    ],
-)
-def test_an_operator_by_itself_is_the_engines(folder: Path, name: str) -> None:
-    run = run_recipe(name, store=folder / "store", build=folder / "build")
-    assert run.report is not None and run.report["verify"]["mismatches"] == 0
-    computed = [layer for layer in run.report["layers"] if layer["op"] != "requantize"]
-    assert [layer["kernel"] for layer in computed] == ["ne16"]
-    assert run.report["cycles"]["engine"] > 0
-
-
-def test_a_board_with_less_memory_runs_what_fits_and_refuses_the_rest_with_sizes(folder: Path) -> None:
-    """Two images of 400 KiB: in 1.5 MiB of L2, not in 512 KiB, where a smaller one is what it is on the other board."""
-
-    def run(target: str, rows: int) -> RunResult:
-        variables = {"target": target, "set": f"model.shape=[{rows},160,16],model.out_channels=16"}
-        return run_recipe("conv2d_ne16", variables, store=folder / "store", build=folder / "build")
-
-    small = [run(target, 64).report for target in ("rv32-ne16", "rv32-ne16-512k")]
-    assert small[0] is not None and small[1] is not None
-    assert small[0]["instructions"] == small[1]["instructions"] and small[1]["verify"]["mismatches"] == 0
-    assert run("rv32-ne16", 160).report is not None
-    with pytest.raises(PipelineError) as caught:
-        run("rv32-ne16-512k", 160)
-    lines = str(caught.value).splitlines()
-    assert lines[0].startswith("compile: conv2d does not fit target rv32-ne16-512k: ram needs ")
-    assert lines[0].endswith(" bytes and has 524,288") and len(lines) <= 5
-    assert "x 409,600, conv2d 409,600" in str(caught.value)
-    # No reserve would help: L1 and L2 have 655,360 bytes.
-    assert lines[-1] == "take a smaller model or another board"

@@ -11,16 +11,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from stages.arithmetic.fixed_point import multiply_by_quantized_multiplier
-from stages.arithmetic.multipliers import quantize_multiplier
-from stages.base import StageError
 from stages.models.builder import ModelBuilder
 from stages.models.operators import build
 from stages.models.spec import FileModel, OpModel
-from stages.models.tflite_reader import ModelInfo, read
+from stages.models.tflite_reader import read
 from stages.reference.interpreter import Reference, random_inputs
 from tests.support.emitted import Inference, run_emitted, target_named
-from tests.support.stages_run import run_stages
+from tests.support.stages_run import run_stages, verified
 from tests.support.variables import frames
 
 STEPS = 7
@@ -207,139 +204,40 @@ def test_two_states_alternate_and_traces_follow_the_memory(tmp_path: Path) -> No
     assert told == "0 wrong, 24 traces\n"
 
 
-def test_state_lies_in_memory_of_its_own(tmp_path: Path) -> None:
-    made = emitted(tmp_path, network())
-    described = json.loads((made / "model.json").read_text())
-    kept = {tensor["name"]: tensor["bytes"] for tensor in described["state"]["tensors"]}
-    assert kept == {"first/state": 6 * 4 * 2, "second/state": 10 * 3 * 2}
-    assert described["state"]["bytes"] == 48 + 60
-    assert not {row["name"] for row in described["arena"]} & kept.keys()
-    traced = [(trace["layer"], trace["tensor"]) for trace in described["traces"]]
-    assert {(0, "first/state"), (2, "second/state")} <= {*traced}
-
-
 def test_all_stages_judge_sequences(tmp_path: Path) -> None:
     """Each random input, each extreme and each file is a sequence; a step that is wrong is named."""
-    (tmp_path / "model.tflite").write_bytes(network())
-    frames = np.random.default_rng(1).integers(-128, 128, (5, 9)).astype(np.int8)
-    np.save(tmp_path / "frames.npy", frames)
+    np.save(tmp_path / "frames.npy", np.random.default_rng(1).integers(-128, 128, (5, 9)).astype(np.int8))
     inputs = {"random": 2, "steps": 3, "files": [str(tmp_path / "frames.npy")]}
-    made = run_stages(
-        FileModel(file=str(tmp_path / "model.tflite")),
-        target_named("host"),
-        tmp_path / "made",
-        until="verify",
-        configs={"simulate": {"inputs": inputs}},
-    )
-    verified = json.loads((made["verify"] / "verify.json").read_text())
-    names = json.loads((made["simulate"] / "inputs.json").read_text())["names"]
-    assert (verified["inputs"], verified["mismatches"]) == (2 * 3 + 2 * 3 + 5, 0)
+    found = verified(network(), "host", tmp_path, {"simulate": {"inputs": inputs}})
+    assert (found["inputs"], found["mismatches"]) == (2 * 3 + 2 * 3 + 5, 0)
+    simulated = tmp_path / "run/simulate"
+    names = json.loads((simulated / "inputs.json").read_text())["names"]
     assert names[:4] == [f"random input 0 of seed 1, step {n}" for n in range(3)] + ["random input 1 of seed 1, step 0"]
-    fed = (made["simulate"] / "inputs.bin").read_bytes()[24:]
+    fed = (simulated / "inputs.bin").read_bytes()[24:]
     firsts = [int.from_bytes(fed[at : at + 4], "little") for at in range(0, len(fed), 4 + 9)]
     assert firsts == [1, 0, 0] * 4 + [1, 0, 0, 0, 0]
 
 
-@pytest.mark.parametrize("op", ["ELU", "SUM"])
-def test_state_is_judged_beside_operators_of_another_judge(tmp_path: Path, op: str) -> None:
-    """ELU is not among LiteRT's reference kernels, and SUM of int8 has a formula of its own: two SVDF are two parts."""
+def test_state_is_judged_beside_an_operator_of_another_judge(tmp_path: Path) -> None:
+    """ELU is not among LiteRT's reference kernels: the two SVDF are two parts."""
     b, rng = ModelBuilder(), np.random.default_rng(5)
     y = b.input("x", (1, 6), "int8", 0.05, -3)
-    for number, name in enumerate(("first", "second")):
-        if number and op == "ELU":
-            y = b.emit("ELU", [y], (1, 6), (0.06, 4), "elu")
-        elif number:
-            axes = b.constant("axes", np.asarray([0], np.int32))
-            y = b.emit("SUM", [y, axes], (1, 6), (0.06, 4), "sum", "ReducerOptions", {"keepDims": True})
+    for name in ("first", "second"):
         feature = rng.integers(-127, 128, (6, 6)).astype(np.int8)
         time = rng.integers(-9999, 9999, (6, 4)).astype(np.int16)
         y = b.svdf(y, feature, time, scales=(0.005, 4e-5, 8e-4), out=(0.06, 5), name=name)
+        if name == "first":
+            y = b.emit("ELU", [y], (1, 6), (0.06, 4), "elu")
     b.output(y)
-    (tmp_path / "model.tflite").write_bytes(b.build())
     inputs = {"random": 2, "steps": STEPS, "extremes": False}
-    model, target = FileModel(file=str(tmp_path / "model.tflite")), target_named("host")
-    made = run_stages(model, target, tmp_path / "made", until="verify", configs={"simulate": {"inputs": inputs}})
-    verified = json.loads((made["verify"] / "verify.json").read_text())
-    assert (verified["inputs"], verified["layers_checked"]) == (2 * STEPS, 3)
-    assert f"for 1 x {op}" in verified["reference"]
+    found = verified(b.build(), "host", tmp_path, {"simulate": {"inputs": inputs}})
+    assert (found["inputs"], found["mismatches"], found["layers_checked"]) == (2 * STEPS, 0, 3)
+    assert "for 1 x ELU" in found["reference"]
 
 
 def test_sixteen_bits_are_judged_by_the_formula(tmp_path: Path) -> None:
     """LiteRT has no LSTM of int16; what judges in its place keeps its states over a sequence too."""
-    (tmp_path / "model.tflite").write_bytes(build(OpModel(op="lstm", shape=(4, 6), out_channels=5, dtype="int16")))
-    configs = {"simulate": {"inputs": {"random": 2, "steps": STEPS}}}
-    model, target = FileModel(file=str(tmp_path / "model.tflite")), target_named("host")
-    made = run_stages(model, target, tmp_path / "made", until="verify", configs=configs)
-    verified = json.loads((made["verify"] / "verify.json").read_text())
-    assert (verified["inputs"], verified["mismatches"]) == (4 * STEPS, 0)
-    assert verified["reference"] == "its formula for 1 x UNIDIRECTIONAL_SEQUENCE_LSTM"
-
-
-def narrow_network() -> bytes:
-    """SVDF with int8 weights of time and an int8 state (TFLM's form), SOFTMAX to int16, QUANTIZE to int32."""
-    rng, b = np.random.default_rng(8), ModelBuilder()
-    x = b.input("x", (1, 5), "int8", 0.05, -3)
-    feature = b.constant("feature", rng.integers(-127, 128, (6, 5)).astype(np.int8), 0.01)
-    time = b.constant("time", rng.integers(-127, 128, (6, 4)).astype(np.int8), 0.02)
-    bias = b.constant("bias", rng.integers(-900, 900, 3).astype(np.int32), 0.002)
-    state = b.tensor("state", (1, 24), "int8", 0.1, -50, variable=True)
-    y = b.tensor("y", (1, 3), "int8", 0.2, 7)
-    b.operator("SVDF", [x, feature, time, bias, state], [y], "SVDFOptions", {"rank": 2, "fusedActivationFunction": 1})
-    wide = b.tensor("wide", (1, 3), "int16", 1 / 65535, -(1 << 15))
-    b.operator("SOFTMAX", [y], [wide], "SoftmaxOptions", {"beta": 1.0}, version=2)
-    whole = b.tensor("whole", (1, 3), "int32", 2.0**-15, 0)
-    b.operator("QUANTIZE", [wide], [whole], "QuantizeOptions", version=2)
-    b.output(y, whole)
-    return b.build()
-
-
-def narrow_svdf(steps: Sequence[np.ndarray], info: ModelInfo) -> list[np.ndarray]:
-    """The first output of `narrow_network`, loop by loop (TFLM's svdf_common.cc)."""
-    feature, time, bias = (next(t.values() for t in info.tensors if t.name == n) for n in ("feature", "time", "bias"))
-    first = quantize_multiplier(float(np.float32(0.05) * np.float32(0.01) / np.float32(0.1)))
-    second = quantize_multiplier(float(np.float32(0.1) * np.float32(0.02) / np.float32(0.2)))
-    state, found = np.full((6, 4), -50), []
-    for x in steps:
-        for f in range(6):
-            total = sum(int(feature[f, k]) * (int(x[0, k]) + 3) for k in range(5))
-            newest = min(max(int(multiply_by_quantized_multiplier(total, *first, "double")), -128), 127) - 50
-            state[f] = [*state[f, 1:], (newest + 128) % 256 - 128]
-        units = [
-            int(bias[u]) + sum(int(((state[f] + 50) * time[f]).sum()) for f in (2 * u, 2 * u + 1)) for u in range(3)
-        ]
-        scaled = multiply_by_quantized_multiplier(np.array(units), *second, "double") + 7
-        found.append(np.clip(scaled, -128, 127).astype(np.int8)[None])
-    return found
-
-
-def test_eight_bit_svdf_is_tflm_s(tmp_path: Path) -> None:
-    """LiteRT refuses it: verify has its formula, and so have these loops; SOFTMAX and QUANTIZE are LiteRT's."""
-    (tmp_path / "model.tflite").write_bytes(narrow_network())
-    configs = {"simulate": {"inputs": {"random": 2, "steps": STEPS}}}
-    model, target = FileModel(file=str(tmp_path / "model.tflite")), target_named("host")
-    made = run_stages(model, target, tmp_path / "made", until="verify", configs=configs)
-    verified = json.loads((made["verify"] / "verify.json").read_text())
-    assert (verified["inputs"], verified["mismatches"]) == (4 * STEPS, 0)
-    assert verified["reference"].endswith("BUILTIN_REF for 2 of 3 operators, its formula for 1 x SVDF")
-    info = read(narrow_network())
-    given = [random_inputs(info, seed) for seed in range(STEPS)]
-    found = run_emitted(made["emit"], target, given)
-    for inference, expected in zip(found, narrow_svdf([inputs[0] for inputs in given], info), strict=True):
-        np.testing.assert_array_equal(inference.outputs[0], expected)
-
-
-def test_a_step_without_its_state_fails(tmp_path: Path) -> None:
-    """What verify says of a firmware that was reset where LiteRT was not."""
-    (tmp_path / "model.tflite").write_bytes(network())
-    model, target = FileModel(file=str(tmp_path / "model.tflite")), target_named("host")
-    configs = {"simulate": {"inputs": {"random": 1, "steps": 4, "extremes": False}}}
-    made = run_stages(model, target, tmp_path / "made", until="simulate", configs=configs)
-    fed = bytearray((made["simulate"] / "inputs.bin").read_bytes())
-    fed[24 + 2 * 13] = 1  # the third step
-    (made["simulate"] / "inputs.bin").write_bytes(fed)
-    from stages.verify.judge import judge
-    from stages.verify.records import Records
-
-    records = Records.read(made["emit"], made["simulate"])
-    with pytest.raises(StageError, match="step 2"):
-        judge(Reference(network()), records, 0.0, lambda index: None)
+    model = build(OpModel(op="lstm", shape=(4, 6), out_channels=5, dtype="int16"))
+    found = verified(model, "host", tmp_path, {"simulate": {"inputs": {"random": 2, "steps": STEPS}}})
+    assert (found["inputs"], found["mismatches"]) == (4 * STEPS, 0)
+    assert found["reference"] == "its formula for 1 x UNIDIRECTIONAL_SEQUENCE_LSTM"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Container, Mapping
 from pathlib import Path
 from typing import Any
@@ -53,6 +54,18 @@ def run_stages(
         if stage.kind == until:
             break
     return done
+
+
+def verified(
+    model: ModelSource | bytes, target: str, folder: Path, configs: Mapping[str, Mapping[str, Any]] | None = None
+) -> dict[str, Any]:
+    """What verify says of a model, or of the bytes of a .tflite file; artifacts are in `folder`/run."""
+    if isinstance(model, bytes):
+        (folder / "model.tflite").write_bytes(model)
+        model = FileModel(file=str(folder / "model.tflite"))
+    made = run_stages(model, target_named(target), folder / "run", until="verify", configs=configs)
+    found: dict[str, Any] = json.loads((made["verify"] / "verify.json").read_text())
+    return found
 
 
 def run_tflite(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import graphlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -73,19 +72,6 @@ def test_rooms_of_the_pipeline_go_one_way() -> None:
     for module, name in all_imported("pipeline"):
         if name.startswith("pipeline."):
             assert PIPELINE.index(name.split(".")[1]) <= PIPELINE.index(module.split(".")[1]), (module, name)
-
-
-def test_passes_of_tensorize_go_one_way() -> None:
-    """No module leads back to itself, and a pass knows only of those before it."""
-    uses: dict[str, set[str]] = {}
-    for module, name in all_imported("stages/tensorize"):
-        if name.startswith("stages.tensorize.") and not module.endswith("__init__"):
-            uses.setdefault(module.split(".")[2], set()).add(name.split(".")[2])
-    order = list(graphlib.TopologicalSorter(uses).static_order())
-    passes = ["channels", "forms", "layouts", "choices", "placement", "packing"]
-    assert uses["build"] >= set(passes)
-    for number, name in enumerate(passes):
-        assert uses[name].isdisjoint(passes[number + 1 :]) and name in order
 
 
 def test_no_module_imports_itself_by_way_of_others() -> None:

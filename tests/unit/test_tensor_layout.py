@@ -69,24 +69,6 @@ def test_layouts_are_the_same_when_all_bytes_are(seed: int) -> None:
     assert one.lies_as(other, shape) == np.array_equal(mine, others), (one, other, shape)
 
 
-@pytest.mark.parametrize(
-    ("one", "other", "shape", "same"),
-    [
-        ("NHWC", "NCHW", (2, 3, 4, 1), True),  # one channel
-        ("NHWC", "NCHW", (2, 1, 1, 5), True),  # one pixel
-        ("NHWC", "NCHW", (2, 1, 2, 5), False),
-        ("NHWC", "NCHW16c", (2, 3, 4, 16), True),
-        ("NHWC", "NCHW16c", (2, 3, 4, 12), False),  # filled up
-        ("NHWC", "NCHW16c", (1, 1, 1, 32), True),
-        ("NHWC", "NHWC4c", (2, 3, 4, 8), True),
-        ("NHWC", "NHWC:4", (2, 3, 4, 8), False),
-        ("", "NHWC", (2, 3, 4, 8), True),
-    ],
-)
-def test_what_is_the_same(one: str, other: str, shape: tuple[int, ...], same: bool) -> None:
-    assert Layout(one).lies_as(Layout(other), shape) is Layout(other).lies_as(Layout(one), shape) is same
-
-
 def test_narrow_elements_begin_in_the_lowest_bits() -> None:
     assert pack(np.array([[1, -1, 7]], np.int8), Layout("NC:4")).tolist() == [0xF1, 0x07]
     assert pack(np.array([[3, 0, 1, 2, 1]], np.uint8), Layout("NC:2")).tolist() == [0b10010011, 0b01]

@@ -52,14 +52,6 @@ def test_matrix_is_the_expansion_of_the_recipes(tmp_path: Path) -> None:
     assert JOBS["recipe"]["needs"] == "plan"
 
 
-def test_commands_run_in_the_project_environment() -> None:
-    runs = [step["run"] for job in JOBS.values() for step in job["steps"] if "run" in step]
-    assert [run for run in runs if re.search(r"\b(doit|pytest|ruff|mypy)\b", run) and "./bootstrap" not in run] == []
-    assert JOBS["test"]["steps"][-1]["run"] == ".ci/run"
-    tools = [line for line in (ROOT / ".ci/run").read_text().splitlines() if re.search(r"\b(pytest|ruff|mypy)\b", line)]
-    assert len(tools) == 3 and all(line.startswith("./bootstrap ") for line in tools)
-
-
 def test_store_is_the_cache() -> None:
     (cache,) = [step["with"] for step in JOBS["recipe"]["steps"] if step.get("uses", "").startswith("actions/cache@")]
     assert cache["path"] == ".firmline/store"

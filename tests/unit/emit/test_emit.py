@@ -16,7 +16,7 @@ from stages.base import StageError
 from stages.compile.toolchain import Source
 from stages.emit import EmitConfig
 from stages.emit.requirement import requirements
-from stages.graph import Add, Graph, Layer, LayerView, Move, Tensor
+from stages.graph import Add, Graph, Layer, LayerView, Tensor
 from stages.kernels.kernel import Kernel, Lowering
 from stages.kernels.registry import folders
 from stages.messages.templates import environment
@@ -122,40 +122,6 @@ def test_inputs_and_outputs_are_copied_only_when_they_lie_elsewhere(tmp_path: Pa
     assert run.stdout.splitlines() == [
         f"{what}: 1" for what in ("copied out", "in place", "own pointer", "not touched", "no arrays", "no such")
     ]
-
-
-def test_names_from_the_model_cannot_leave_their_comment(tmp_path: Path) -> None:
-    graph = mini_graph()
-    graph.layers[0] = graph.layers[0].model_copy(update={"name": "a*/ int x, /*\n\\??/ü"})
-    emit_mini(tmp_path, graph)
-    text = (tmp_path / "emitted/src/model.c").read_text()
-    assert "a* / int x, / *?" in text
-    run_emitted(tmp_path / "emitted", target_named("host"), [[inputs(8, 12)]])
-
-
-def test_a_reshape_is_no_call_but_is_counted_and_traced(tmp_path: Path) -> None:
-    graph = mini_graph(units=(6,))
-    graph.tensors["flat"] = Tensor(name="flat", shape=(48,), dtype="int8", alias_of="dense_0", tflite_index=7)
-    graph.layers.append(Layer(index=1, name="flat", op=Move(kind="reshape"), inputs=("dense_0",), outputs=("flat",)))
-    graph.outputs = ["flat"]
-    described = emit_mini(tmp_path, graph)
-    assert described["layers"][1]["function"] == ""
-    text = (tmp_path / "emitted/src/model.c").read_text()
-    assert "same memory, nothing to do */\n    MODEL_LAYER_DONE(1);" in text
-    x = inputs(8, 12)
-    (found,) = run_emitted(tmp_path / "emitted", target_named("host"), [[x]])
-    np.testing.assert_array_equal(found.outputs[0], mini_reference(mini_graph(units=(6,)), x)[0].reshape(48))
-    np.testing.assert_array_equal(found.traces["flat"], found.outputs[0])
-
-
-def test_equal_weights_are_stored_once(tmp_path: Path) -> None:
-    graph = mini_graph(depth=6, units=(6, 6))
-    separate = emit_mini(tmp_path / "separate", graph)["weights_bytes"]
-    for role in ("w", "b"):
-        graph.constants[f"dense_1.{role}"] = graph.constants[f"dense_0.{role}"]
-    shared = emit_mini(tmp_path / "shared", graph)["weights_bytes"]
-    # A layer has 36 bytes of weights, at 16 bytes alignment 48, and 24 bytes of bias.
-    assert (separate, shared) == (48 + 32 + 48 + 24, 48 + 24)
 
 
 def port(described: dict[str, Any], kind: str) -> dict[str, Any]:
@@ -291,54 +257,6 @@ def test_another_compiler_is_told_the_flags_once(tmp_path: Path, word_bits: int,
         assert (done.returncode == 0) == (name == f"rv{word_bits}"), done.stderr
         assert done.stderr.count("error:") == (name != f"rv{word_bits}")
         assert (told in done.stderr) == (name != f"rv{word_bits}")
-
-
-TWO = """
-#include <stdio.h>
-#include <string.h>
-#include "one/emitted/src/model.h"
-#include "two/emitted/src/model.h"
-int main(void)
-{
-    one_init();
-    two_init();
-    memset(one_input(0), 5, ONE_INPUT0_BYTES);
-    memset(two_input(0), 5, TWO_INPUT0_BYTES);
-    one_run(NULL, NULL);
-    two_run(NULL, NULL);
-    printf("%d %d\\n", ONE_OUTPUT0_BYTES, TWO_OUTPUT0_BYTES);
-    fwrite(one_output(0), 1, ONE_OUTPUT0_BYTES, stdout);
-    fwrite(two_output(0), 1, TWO_OUTPUT0_BYTES, stdout);
-    return 0;
-}
-"""
-
-
-def test_two_models_with_prefixes_link_into_one_program(tmp_path: Path) -> None:
-    graphs = {"one": mini_graph(units=(6, 5)), "two": mini_graph(units=(9, 4))}
-    sources: list[Path] = []
-    kernels: dict[str, Path] = {}  # by path in src/: both models' copies are the same
-    for prefix, graph in graphs.items():
-        described = emit_mini(tmp_path / prefix, graph, prefix=prefix, weights="c")
-        src = tmp_path / prefix / "emitted/src"
-        for file in described["sources"]["c"]:
-            if file.startswith("kernels/"):
-                assert file not in kernels or kernels[file].read_bytes() == (src / file).read_bytes()
-                kernels[file] = src / file
-            else:
-                sources.append(src / file)
-        x = inputs(8, 12)
-        (found,) = run_emitted(tmp_path / prefix / "emitted", target_named("host"), [[x]])
-        np.testing.assert_array_equal(found.outputs[0], mini_reference(graph, x)[-1])
-    (tmp_path / "main.c").write_text(TWO)
-    program = tmp_path / "two_models"
-    command = ["gcc", *STRICT, f"-I{tmp_path}", "main.c", *map(str, [*sources, *kernels.values()]), "-o", str(program)]
-    built = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert built.returncode == 0, built.stderr
-    sizes, _, data = subprocess.run([program], capture_output=True, check=True).stdout.partition(b"\n")
-    assert sizes == b"40 32"
-    expected = [mini_reference(graph, np.full((8, 12), 5, np.int8))[-1].tobytes() for graph in graphs.values()]
-    assert data == b"".join(expected)
 
 
 def test_flags_of_a_kernel_folder_are_those_of_its_files(tmp_path: Path) -> None:

@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.support.emitted import run_emitted, target_named
 from tests.support.kernels.mini import mini_graph, mini_reference
 from tests.support.mini_emit import emit_mini
 
@@ -64,14 +63,6 @@ def test_two_models_share_memory_that_is_handed_in(tmp_path: Path) -> None:
     assert codes == b"-1 -1 -1 -1"
     expected = [mini_reference(graph, np.full((8, 12), 5, np.int8))[-1].tobytes() for graph in graphs.values()]
     assert data == 2 * b"".join(expected)
-
-
-@pytest.mark.parametrize("prefix", ["model", "kws"])
-def test_harness_runs_a_model_whose_arena_is_handed_in(tmp_path: Path, prefix: str) -> None:
-    emit_mini(tmp_path, prefix=prefix, arena="caller")
-    x = np.random.default_rng(1).integers(-128, 128, (8, 12)).astype(np.int8)
-    (found,) = run_emitted(tmp_path / "emitted", target_named("host"), [[x]])
-    np.testing.assert_array_equal(found.outputs[0], mini_reference(mini_graph(), x)[-1])
 
 
 @pytest.mark.parametrize("weights", ["c", "incbin"])

@@ -7,15 +7,6 @@ from stages.arena.regions import NoRoomError, Room
 from stages.emit.weights import Weights, divide_constants, lay_out
 
 
-def test_constants_are_aligned_and_found_again() -> None:
-    constants = {"a": np.arange(5, dtype=np.int8), "b": np.array([1, -2, 3], np.int32), "c": np.float32([0.5])}
-    section = lay_out(constants, 16)
-    for key, array in constants.items():
-        start = section.offsets[key]
-        assert start % 16 == 0
-        np.testing.assert_array_equal(np.frombuffer(section.data, array.dtype, array.size, start), array)
-
-
 def test_equal_bytes_are_kept_once() -> None:
     section = lay_out({"a": np.zeros(64, np.int8), "b": np.zeros(16, np.int32), "c": np.ones(64, np.int8)}, 16)
     assert section.offsets["a"] == section.offsets["b"] != section.offsets["c"]

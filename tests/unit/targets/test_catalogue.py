@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from stages.compile.toolchain import Source, compile_sources, link
 from stages.simulators.bench import compile_and_run_c
 from stages.targets.catalogue import Board, Catalogue, moved, parse_frequency
-from stages.targets.load import PIPELINE, load_target
+from stages.targets.load import PIPELINE
 from stages.targets.memory import CONSTANT, VARIABLE, Memory, Region
 from stages.targets.runtime import runtime_for
 from stages.targets.spec import Target
@@ -35,13 +35,6 @@ def needs(target: Target) -> None:
     for command in (target.compiler.command, target.simulator.command):
         if command and shutil.which(command) is None:
             pytest.skip(f"{command} is not installed")
-
-
-def test_core_is_a_target_with_the_memory_of_its_machine() -> None:
-    target = CATALOGUE.targets()["cortex-m4"]
-    assert (target.name, target.core, target.board, target.simulated) == ("cortex-m4", "cortex-m4", None, None)
-    assert target.memory == CATALOGUE.cores["cortex-m4"].memory
-    assert target.in_simulator is target
 
 
 def test_board_has_all_of_its_core_but_the_memory() -> None:
@@ -78,12 +71,6 @@ def test_regions_move_only_where_the_machine_has_none() -> None:
     there = moved(low, CATALOGUE.cores["rv32-rvp"])
     assert there is not None, "but where its debug module is"
     assert (there.rom.origin, there.rom.length) == (CATALOGUE.cores["rv32-rvp"].memory.rom.origin, 256 << 10)
-
-
-def test_machine_of_the_board_takes_the_place_of_the_cores() -> None:
-    board = BOARDS["nucleo-f446re"]
-    assert board.simulator.machine == "netduinoplus2"
-    assert board.simulated is None
 
 
 @pytest.mark.parametrize("value, hertz", [(48_000_000, 48_000_000), ("180M", 180_000_000), ("32.768k", 32_768)])
@@ -128,10 +115,6 @@ def test_firmware_of_every_board_is_simulated(name: str) -> None:
 
 def _memory() -> dict[str, object]:
     return {"rom": {"origin": 0, "length": "64K"}, "ram": {"origin": 65536, "length": "64K"}}
-
-
-def test_load_target_knows_boards() -> None:
-    assert load_target("longan-nano").core == "rv32-scalar"
 
 
 def test_regions_larger_than_the_machine_share_it() -> None:

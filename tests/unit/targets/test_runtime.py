@@ -111,25 +111,6 @@ def test_markers_work_wherever_they_lie_in_a_page(target):
     assert {d: count - nothing for d, count in counts.items()} == {str(d): 3 for d in distances}
 
 
-@needs_arm
-@pytest.mark.parametrize(
-    ("target", "statement", "result"),
-    [
-        ("cortex-m4", '__asm__("smlad %0, %1, %2, %3" : "=r"(x) : "r"(0x00030002), "r"(0x00050004), "r"(1));', 24),
-        ("cortex-m7", "volatile double a = 1.5; x = (int)(a * 4.0);", 6),
-        ("cortex-m33", '__asm__("smlad %0, %1, %2, %3" : "=r"(x) : "r"(0x00030002), "r"(0x00050004), "r"(1));', 24),
-        ("cortex-m55", '__asm__("vdup.8 q0, %1\\nvmov q1, q0\\nvmladav.s8 %0, q0, q1" : "=Te"(x) : "r"(3));', 16 * 9),
-        (
-            "aarch64-dotprod",
-            '__asm__("movi v0.16b, #3\\nmovi v1.4s, #0\\nsdot v1.4s, v0.16b, v0.16b\\nmov %w0, v1.s[0]" : "=r"(x));',
-            4 * 9,
-        ),
-    ],
-)
-def test_the_extension_a_target_is_for_works(target, statement, result):
-    assert output_of(target, f'int x; {statement} printf("%d", x);') == str(result)
-
-
 @on(*SOME, "host")
 def test_files_of_the_host_are_read_and_written_whole(target):
     """More than one request of the host interface, and not a multiple of anything."""
@@ -279,34 +260,6 @@ def test_regions_that_are_no_power_of_two_are_protected_to_their_end():
     for outside in ("0x20100000", "0x20030000"):
         with pytest.raises(StageError, match=f"{BAD_ACCESS}.*{outside}"):
             compile_and_run_c(target, [], main_of(f"*(volatile char *){outside} = 1;"))
-
-
-@needs_arm
-@pytest.mark.parametrize("target", CORTEX_M)
-def test_memory_map_is_the_linkers(target, tmp_path):
-    """The reset vector lies at the start of ROM, the stack at the start of RAM."""
-    memory = load_target(target).memory
-    body = 'printf("%x %x %x", (unsigned)vectors, (unsigned)__stack_bottom, (unsigned)__stack_top);'
-    before = "extern unsigned vectors[], __stack_bottom[], __stack_top[];"
-    rom, low, high = (int(word, 16) for word in output_of(target, body, before).split())
-    assert (rom, low, high) == (memory.rom.origin, memory.ram.origin, memory.ram.origin + memory.stack)
-
-
-@pytest.mark.parametrize(
-    ("statement", "cause"),
-    [
-        ("static int values[3]; volatile int i = 3; sink = values[i];", "index 3 out of bounds"),
-        ("volatile int x = 2147483647; sink = x + 1;", "signed integer overflow"),
-        ("volatile char *p = (char *)&sink; sink = p[8];", "global-buffer-overflow"),
-    ],
-)
-def test_host_sanitizer_report_names_function_and_line(statement, cause):
-    source = main_of("culprit();", f"volatile int sink;\nvoid culprit(void);\nvoid culprit(void)\n{{\n{statement}\n}}")
-    line = next(i for i, text in enumerate(source.splitlines(), 1) if statement in text)
-    with pytest.raises(StageError, match=cause) as raised:
-        compile_and_run_c(load_target("host"), [], source, flags=("-O0",))
-    assert "culprit" in str(raised.value)
-    assert f"main.c:{line}" in str(raised.value)
 
 
 def test_program_that_does_not_end_is_stopped_by_the_clock():
