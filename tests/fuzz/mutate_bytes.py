@@ -9,55 +9,37 @@ from random import Random
 def cut(rng: Random, data: bytearray) -> None:
     """Keep only a beginning, most often nearly all or nearly nothing."""
     size = len(data)
-    keep = rng.choice([rng.randrange(size + 1), rng.randrange(min(size, 64) + 1), size - rng.randrange(min(size, 64))])
-    del data[keep:]
+    edge = min(size, 64)
+    del data[rng.choice([rng.randrange(size + 1), rng.randrange(edge + 1), size - rng.randrange(edge)]) :]
 
 
 def flip_bits(rng: Random, data: bytearray) -> None:
-    """Some bits, anywhere or in the first and last kilobyte, where tables and their offsets lie."""
     for _ in range(rng.choice([1, 1, 2, 8, 64])):
         data[_position(rng, data)] ^= 1 << rng.randrange(8)
 
 
-def set_bytes(rng: Random, data: bytearray) -> None:
-    """Some bytes to values at the ends."""
-    for _ in range(rng.choice([1, 1, 4])):
-        data[_position(rng, data)] = rng.choice([0, 1, 0x7F, 0x80, 0xFF])
-
-
 def set_word(rng: Random, data: bytearray) -> None:
-    """An aligned 32-bit word, as offsets, lengths and indices are, to a value that points somewhere else."""
+    """An aligned word, as offsets, lengths and indices are, to a value that points somewhere else; or a byte."""
     position = _position(rng, data) & ~3
     value = rng.choice([0, 1, 4, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF, len(data), len(data) - 4, rng.randrange(2**16)])
-    data[position : position + 4] = value.to_bytes(4, "little")
+    size = rng.choice([1, 4])
+    data[position : position + size] = (value & (256**size - 1)).to_bytes(size, "little")
 
 
-def zero_run(rng: Random, data: bytearray) -> None:
-    """A run of zeros."""
-    start, size = _position(rng, data), rng.choice([2, 4, 16, 256])
-    data[start : start + size] = bytes(len(data[start : start + size]))
-
-
-def repeat_run(rng: Random, data: bytearray) -> None:
-    """A piece of the file twice; what follows moves."""
-    start, size = _position(rng, data), rng.choice([1, 4, 16, 256])
-    data[start:start] = data[start : start + size]
-
-
-def drop_run(rng: Random, data: bytearray) -> None:
-    """A piece left out; what follows moves."""
+def change_run(rng: Random, data: bytearray) -> None:
+    """A piece of zeros, twice or left out; what follows moves."""
     start = _position(rng, data)
-    del data[start : start + rng.choice([1, 4, 16, 256])]
+    run = data[start : start + rng.choice([1, 4, 16, 256])]
+    data[start : start + len(run)] = rng.choice([bytes(len(run)), run + run, b""])
 
 
 def append(rng: Random, data: bytearray) -> None:
-    """More after the end."""
     data += rng.randbytes(rng.choice([1, 4, 1000]))
 
 
 MUTATIONS: tuple[Callable[[Random, bytearray], None], ...] = (
-    cut, flip_bits, flip_bits, set_bytes, set_word, set_word, zero_run, repeat_run, drop_run, append,
-)  # fmt: skip
+    *(cut, flip_bits, flip_bits, set_word, set_word, set_word, change_run, change_run, change_run, append),
+)
 
 
 def damage(rng: Random, data: bytes) -> tuple[str, bytes]:
@@ -69,6 +51,7 @@ def damage(rng: Random, data: bytes) -> tuple[str, bytes]:
 
 
 def _position(rng: Random, data: bytearray) -> int:
+    """Anywhere, or in the first or last kilobyte, where tables and their offsets lie."""
     size = len(data)
     edge = min(size, 1024)
     return rng.choice([rng.randrange(size), rng.randrange(edge), size - 1 - rng.randrange(edge)])

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import os
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -21,7 +22,7 @@ from tests.fuzz.mutate_model import model_mutant
 from tests.fuzz.mutate_recipe import recipe_mutant
 from tests.fuzz.table import failures, summary
 
-_FEW, _ALL = 40, 300  # mutants of a run that asks for no number: without --all, and with it
+_FEW, _ALL = 14, 300  # mutants of a run that asks for no number: without --all, and with it
 # Of a hundred mutants.
 _SHARES = {"models": 50, "onnx": 10, "recipes": 40}
 
@@ -31,42 +32,42 @@ def _workers() -> int:
     return 1 if "PYTEST_XDIST_WORKER" in os.environ else min(os.cpu_count() or 1, 8)
 
 
-@pytest.mark.parametrize("kind", campaign.KINDS)
-def test_mutants_run_exactly_or_are_refused(kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
-    wanted, seed = request.config.getoption("--fuzz"), request.config.getoption("--fuzz-seed")
-    if kind == "onnx":
-        pytest.importorskip("onnx")
-    usual = _ALL if request.config.getoption("--all") else _FEW
-    count = usual if wanted is None else wanted
-    only = request.config.getoption("--fuzz-only")
-    if only:
-        chosen, _, index = only.partition(":")
-        if chosen != kind:
-            pytest.skip(f"--fuzz-only {only}")
-        indices = [int(index)]
-    else:
-        indices = list(range(count * _SHARES[kind] // 100))
-    if not indices:
+def _jobs(config: pytest.Config) -> list[campaign.Job]:
+    wanted, seed = config.getoption("--fuzz"), config.getoption("--fuzz-seed")
+    kinds = [kind for kind in campaign.KINDS if kind != "onnx" or find_spec("onnx")]
+    kind, _, index = config.getoption("--fuzz-only").partition(":")
+    if kind:
+        return [campaign.Job(kind, seed, int(index))]
+    count = wanted if wanted is not None else _ALL if config.getoption("--all") else _FEW
+    return [campaign.Job(kind, seed, index) for kind in kinds for index in range(count * _SHARES[kind] // 100)]
+
+
+def test_mutants_run_exactly_or_are_refused(request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    jobs = _jobs(request.config)
+    if not jobs:
         pytest.skip("no mutants: --fuzz 0")
-    tally = campaign.Tally()
-    for job, outcome in campaign.run([campaign.Job(kind, seed, index) for index in indices], tmp_path, _workers()):
-        tally.add(job, outcome)
-        if only:
+    tallies = {job.kind: campaign.Tally() for job in jobs}
+    for job, outcome in campaign.run(jobs, tmp_path, _workers()):
+        tallies[job.kind].add(job, outcome)
+        if request.config.getoption("--fuzz-only"):
             print(f"{_kept(job, tmp_path)}\n{outcome.verdict}\n{outcome.message}")
-    request.node.user_properties.append(("fuzz", json.dumps(summary(kind, seed, tally))))
-    if tally.failed:
-        pytest.fail(failures(tally), pytrace=False)
+    for kind, tally in tallies.items():
+        request.node.user_properties.append(("fuzz", json.dumps(summary(kind, jobs[0].seed, tally))))
+    failed = [failures(tally) for tally in tallies.values() if tally.failed]
+    if failed:
+        pytest.fail("\n".join(failed), pytrace=False)
 
 
 def _kept(job: campaign.Job, folder: Path) -> str:
-    """What the mutant is; a file is kept in `folder`."""
-    if job.kind in ("models", "onnx"):
+    """What the mutant is, and its file, which is kept in `folder`."""
+    if job.kind == "onnx":
         from tests.fuzz.mutate_onnx import onnx_mutant
 
-        make, ending = (model_mutant, "tflite") if job.kind == "models" else (onnx_mutant, "onnx")
-        model, path = make(job.seed, job.index), folder / f"m{job.index}.{ending}"
-        path.write_bytes(model.data)
-        return f"{model.made}\n{path}"
-    recipe, path = recipe_mutant(job.seed, job.index), folder / f"r{job.index}.yaml"
-    path.write_bytes(recipe.data)
-    return f"{recipe.made}\n{path}"
+        mutant, ending = onnx_mutant(job.seed, job.index), "onnx"
+    elif job.kind == "models":
+        mutant, ending = model_mutant(job.seed, job.index), "tflite"
+    else:
+        mutant, ending = recipe_mutant(job.seed, job.index), "yaml"
+    path = folder / f"m{job.index}.{ending}"
+    path.write_bytes(mutant.data)
+    return f"{mutant.made}\n{path}"
