@@ -79,7 +79,7 @@ ROOMS = (
         ("tests/unit/operators", "tests/unit/reference", "tests/unit/quantize", "tests/unit/import_model"),
     ),
     _family("tir", "tests/unit/kernels/test_tile_blocks.py"),
-    _family("generic", "tests/unit/kernels/test_generic_kernels.py"),
+    _family("generic"),
     _family("rvp", "tests/unit/kernels/test_rvp_packing.py"),
     _family("riscv"),
     _family("arm_dsp", "tests/unit/kernels/arm_dsp"),

@@ -41,9 +41,3 @@ def test_what_lies_around_the_copy_is_filled_once(
     wanted = np.ones(out, int)
     wanted[tuple(slice(b, b + n) for b, n in zip(before, shape, strict=True))] = 0
     assert np.array_equal(written(fills(copy, elements, 0.0, 1.0), elements), wanted.reshape(-1))
-
-
-def test_all_is_filled_where_there_are_many_small_gaps() -> None:
-    copy, elements = pad((1, 20, 20, 3), (0, 0, 0, 0), (0, 0, 0, 1))
-    assert fills(copy, elements, 10.0, 0.5) == [Fill(0, elements, fills(copy, elements, 10.0, 0.5)[0].axes)]
-    assert len(fills(copy, elements, 0.0, 0.5)) > 1

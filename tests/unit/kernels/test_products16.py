@@ -7,10 +7,10 @@ import pytest
 
 from stages.arithmetic.fixed_point import round_half_away
 from stages.graph import LayerView
-from stages.kernels.plan16 import FINE, LONG, SHORT, Tile, plan
+from stages.kernels.plan16 import FINE, LONG, Tile, plan
 from stages.kernels.scales16 import scaled, scales
 from tests.conformance.draw import Draw, with_constants, with_op
-from tests.conformance.operators.sixteen import conv2d, fully_connected
+from tests.conformance.operators.sixteen import fully_connected
 
 TILE = Tile(rows=4, channels=2, pair=2, step=2, paired=True, sum_bytes=4, direct=4)
 INT32 = np.iinfo(np.int32)
@@ -70,17 +70,3 @@ def test_a_bias_beyond_32_bits_is_added_in_64_and_refused_where_its_results_are_
     assert plan(far, TILE).mode == LONG
     with pytest.raises(ValueError, match="not clamped"):
         plan(with_constants(far, real=np.full(len(layer.constant("weights")), 1e-6)), TILE)
-
-
-def test_runs_of_an_odd_number_of_elements_are_filled_up_with_weights_of_0() -> None:
-    layer = conv2d(Draw(3, "int16"), depth=3, units=2, groups=1, height=3)
-    layer = with_op(layer, dilation=(1, 1))
-    made, columns = plan(layer, TILE), layer.op.kernel[1]
-    assert made.mode in (SHORT, LONG)
-    assert made.pitch == columns * 3 + columns * 3 % 2
-    runs = made.weights.reshape(-1, layer.op.kernel[0], made.pitch)
-    assert (
-        runs[: layer.op.out_channels, :, : columns * 3].reshape(layer.constant("weights").shape)
-        == layer.constant("weights")
-    ).all()
-    assert not runs[:, :, columns * 3 :].any()

@@ -8,13 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from stages.graph import LayerView, Move
-from stages.kernels.kernel import Kernel
+from stages.graph import LayerView
 from stages.kernels.places import folder_names
 from stages.kernels.registry import kernels
 from stages.targets.load import load_target
 from tests.conformance.draw import Draw, with_constants, with_layouts, with_op
-from tests.conformance.operators import conv2d, depthwise_conv2d, fully_connected, movement
+from tests.conformance.operators import conv2d, depthwise_conv2d, fully_connected
 from tests.conformance.operators.add import add
 from tests.conformance.operators.windows import Window, around
 
@@ -128,17 +127,3 @@ def test_an_addition_reads_a_model_input_whose_layout_has_no_name() -> None:
     assert kernel.why_not(with_layouts(layer, x1="NHWC", y="NHWC"), target) == ""
     assert kernel.why_not(with_layouts(layer, x0="NCHW", x1="NCHW", y="NCHW"), target) == ""
     assert "NCHW" in kernel.why_not(with_layouts(layer, x0="NCHW", y="NHWC"), target)
-
-
-def test_generic_kernels_name_what_does_not_fit() -> None:
-    def reason(kernel: Kernel, layer: LayerView) -> str:
-        return kernel.why_not(layer, load_target("host"))
-
-    dense = fully_connected.drawn(Draw(1))
-    x = dense.inputs[0].model_copy(update={"dtype": "int16"})
-    wide = LayerView(dense.layer, {**dense.tensors, "x": x}, dense.arrays)
-    assert "int16" in reason(KERNELS["generic.fully_connected"], wide)
-    assert "70000" in reason(KERNELS["generic.fully_connected"], with_op(dense, depth=70000))
-    moved = movement.move(Draw(1))
-    odd = moved.layer.model_copy(update={"op": Move(kind="roll")})
-    assert "roll" in reason(KERNELS["generic.move"], LayerView(odd, moved.tensors, moved.arrays))

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from stages.base import StageError
-from stages.kernels.places import folder_names
 from stages.kernels.registry import kernels
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -18,10 +17,6 @@ ROOT = Path(__file__).resolve().parents[3]
 def test_an_unknown_folder_is_an_error_with_the_list() -> None:
     with pytest.raises(StageError, match=r"no kernel folder 'rvv'\nKnown: .*generic"):
         kernels(["rvv"])
-
-
-def test_shared_folders_are_no_kernel_folders() -> None:
-    assert not {"tir", "include"} & set(folder_names())
 
 
 def test_finding_kernels_imports_neither_tvm_nor_numpy() -> None:

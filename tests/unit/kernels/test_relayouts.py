@@ -8,7 +8,6 @@ import pytest
 from stages.graph import Layout, Tensor
 from stages.graph.packed import pack
 from stages.kernels.generic.copies import Copy, relayouts, why_not_relayouts
-from stages.kernels.tir.strides import logical_strides, walk
 
 TEXTS = ("NHWC", "NCHW", "NCHW4c", "NCHW16c", "NHWC4c", "NCHW4h4w", "NCHW8c2c", "CHWN", "NCHW2w16c")
 
@@ -37,12 +36,6 @@ def test_every_element_comes_to_its_place(one: str, other: str, shape: tuple[int
     values = np.arange(1, x.elements + 1, dtype=np.int16).reshape(shape)
     wanted = pack(values, y.layout).reshape(-1)
     assert np.array_equal(copied(relayouts(x, y), pack(values, x.layout).reshape(-1), wanted.size), wanted)
-
-
-def test_rows_to_planes_are_one_copy() -> None:
-    x, y = tensor("x", (2, 4, 5, 3), "NHWC"), tensor("y", (2, 4, 5, 3), "NCHW")
-    assert relayouts(x, y) == [Copy(0, 0, 0, tuple(walk(x.shape, logical_strides(y), logical_strides(x))))]
-    assert len(relayouts(tensor("x", (1, 3, 5, 20), "NHWC"), tensor("y", (1, 3, 5, 20), "NCHW16c"))) == 2
 
 
 def test_what_no_strides_can_say() -> None:

@@ -67,14 +67,6 @@ def test_both_roundings_equal_the_reference_for_every_shift(shift):
     assert shift == -1 or chosen["short"] > 5, "the short way must be usual, or it gains nothing"
 
 
-def test_a_result_beyond_16_bits_is_wide():
-    """An accumulator of 2^30 scaled by 1/4 wraps when it is narrowed without saturation."""
-    m, s = np.array([1 << 30, 1 << 30], np.int32), np.array([-2, -2], np.int32)
-    rounder = rounding.rounders(m, s, Range(np.array([0, 0]), np.array([1 << 30, 1 << 17])))
-    assert rounder.short[0] == -1
-    assert rounder.short[1] > 0
-
-
 @pytest.mark.parametrize("shift", range(-31, -1))
 def test_rounding_once_equals_the_reference(shift):
     rng = np.random.default_rng(-shift)

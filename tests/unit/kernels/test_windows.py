@@ -10,7 +10,6 @@ import pytest
 from stages.kernels.windows import taps_inside, whole_windows
 from tests.conformance.draw import Draw
 from tests.conformance.operators.conv2d import conv2d
-from tests.conformance.operators.pool2d import pool2d
 from tests.conformance.operators.windows import Window
 
 if TYPE_CHECKING:
@@ -35,15 +34,3 @@ def test_windows_of_convolutions(dilation: int) -> None:
             taps = counted(view, axis)
             assert taps_inside(view, axis) == taps
             assert [*whole_windows(view, axis)] == [n for n, count in enumerate(taps) if count == kernel]
-
-
-def test_windows_that_lie_beside_the_image_have_nothing_of_it() -> None:
-    view = pool2d(Draw(1), Window((4, 4), (2, 2), padding=(3, 0, 0, 0)), 1, op="max_pool2d")
-    assert taps_inside(view, 0) == [0, 0, 1, 2, 2, 2]
-    assert whole_windows(view, 0) == range(3, 6)
-
-
-def test_of_an_image_smaller_than_the_window_no_window_is_whole() -> None:
-    view = pool2d(Draw(1), Window((2, 4), (3, 3), padding=(1, 1, 1, 1)), 1, op="avg_pool2d")
-    assert taps_inside(view, 0) == [2, 2]
-    assert [whole_windows(view, axis) for axis in range(2)] == [range(0), range(1, 3)]
