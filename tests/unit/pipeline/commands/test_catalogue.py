@@ -12,8 +12,6 @@ from pipeline.commands.catalogue.kernels import Kernels
 from pipeline.commands.catalogue.listing import Listing, in_columns
 from pipeline.commands.catalogue.operators import Operators
 from pipeline.commands.catalogue.targets import Boards, Targets
-from pipeline.project import here
-from pipeline.recipes.targets import load_targets
 
 Capture = pytest.CaptureFixture[str]
 
@@ -27,10 +25,6 @@ def listed(command: type[Listing], *named: str, capsys: Capture) -> list[dict[st
     assert command().execute({"json": True}, list(named)) == 0
     found: list[dict[str, Any]] = json.loads(capsys.readouterr().out)
     return found
-
-
-def test_targets_are_those_that_a_recipe_may_name(capsys: Capture) -> None:
-    assert [one["name"] for one in listed(Targets, capsys=capsys)] == list(load_targets(here()))
 
 
 def test_a_timing_model_is_named_with_its_source(capsys: Capture) -> None:

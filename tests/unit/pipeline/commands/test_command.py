@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 from doit.cmdparse import CmdOption, CmdParse, CmdParseError
 
-from pipeline.commands.collect_garbage import CollectGarbage
 from pipeline.commands.command import options_first
 
 PARSER = CmdParse(
@@ -41,9 +40,3 @@ def test_mistakes(arguments: list[str], message: str) -> None:
     with pytest.raises(CmdParseError) as caught:
         options_first(arguments, PARSER, ("target",))
     assert str(caught.value) == message
-
-
-def test_help(capsys: pytest.CaptureFixture[str]) -> None:
-    command = CollectGarbage(bin_name="doit")
-    assert command.parse_execute(["--help"]) == 0
-    assert capsys.readouterr().out == command.help() + "\n"

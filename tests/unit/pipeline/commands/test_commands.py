@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
 from doit import doit_cmd
 
-from pipeline.commands import collect_garbage, schema
+from pipeline.commands import collect_garbage
 from pipeline.commands import explain as explain_command
 from pipeline.commands.collect_garbage import CollectGarbage
 from pipeline.commands.exit_codes import PENDING
 from pipeline.commands.explain import Explain
-from pipeline.commands.schema import Schema
-from pipeline.project import Project
 from tests.unit.pipeline.conftest import RECIPE, FakeProject
 
 Capture = pytest.CaptureFixture[str]
@@ -83,18 +79,6 @@ def test_explain_by_name(project: FakeProject, given: Callable[..., None], capsy
     assert capsys.readouterr().err.startswith("ERROR: unknown recipe 'dem'; did you mean 'demo'?")
 
 
-def test_explain_as_json(project: FakeProject, given: Callable[..., None], capsys: Capture) -> None:
-    project.run()
-    capsys.readouterr()
-    given(recipe="demo", set="stages.compile.opt=O3")
-    assert Explain().execute({"check": True, "json": True, "code": False}, []) == PENDING
-    (found,) = json.loads(capsys.readouterr().out)
-    assert (found["recipe"], found["target"], found["pending"]) == ("demo", "rv64-rvp", True)
-    stages = {stage["kind"]: stage for stage in found["stages"]}
-    assert stages["compile"]["reasons"] == ["parameter opt: O2 -> O3"]
-    assert stages["import"]["cached"] and stages["report"]["unless"] == ["compile"]
-
-
 @pytest.mark.parametrize(
     ("options", "code", "said"),
     [
@@ -112,30 +96,3 @@ def test_gc(
     assert CollectGarbage().execute({**options, "json": False}, []) == code
     captured = capsys.readouterr()
     assert (captured.out + captured.err).startswith(said)
-
-
-def test_schema(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
-    monkeypatch.setattr(schema, "here", lambda: Project(tmp_path))
-    assert Schema().execute({}, []) == 0
-    assert (tmp_path / "recipe.schema.json").read_text().startswith("{")
-    assert capsys.readouterr().out == "recipe.schema.json\n"
-
-
-@pytest.mark.parametrize("refused", ["open", "rename"])
-def test_gc_of_a_store_that_cannot_be_written(
-    project: FakeProject, given: Callable[..., None], capsys: Capture, monkeypatch: pytest.MonkeyPatch, refused: str
-) -> None:
-    project.run()
-    given()
-
-    def refuse(path: Path, *_: object, **__: object) -> None:
-        raise PermissionError(13, "Permission denied", str(path))
-
-    monkeypatch.setattr(Path, refused, refuse)
-    code = CollectGarbage().execute({"days": "", "size": "1", "json": False}, [])
-    monkeypatch.undo()
-    assert code == 1
-    assert capsys.readouterr().err == (
-        f"ERROR: the artifact store {project.store} cannot be used: Permission denied\n"
-        "set FIRMLINE_STORE to a folder that can be written\n"
-    )

@@ -46,11 +46,6 @@ def test_options_of_every_command_are_those_that_it_takes() -> None:
     assert all("--json" in taken[command] for command in ("targets", "store", "doctor", "list", "explain"))
 
 
-def test_a_shell_that_is_none(capsys: pytest.CaptureFixture[str]) -> None:
-    assert Completion().execute({}, ["bas"]) == 1
-    assert capsys.readouterr().err.endswith("got 'bas'; did you mean 'bash'?\n")
-
-
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_scripts_parse(shell: str, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert Completion().execute({}, [shell]) == 0

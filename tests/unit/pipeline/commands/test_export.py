@@ -56,14 +56,6 @@ def test_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert [path.name for path in (folder / "taken").iterdir()] == ["notes.txt"]
 
 
-def test_a_bare_name(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Options and names may stand in any order; a form without a command of its own shows none."""
-    assert run(["export", "as=mlperf-tiny", "small", "to=made"]) == 0
-    told = capsys.readouterr().out.splitlines()
-    assert told[0].startswith("small for host as mlperf-tiny: made, ")
-    assert told[1:] == [line for line in (folder / "made/README.md").read_text().splitlines() if "port.h" in line]
-
-
 def test_again_and_into_another_place(folder: Path) -> None:
     project = Project(folder)
     made = export("small", "platformio", "", project=project, store=exports._store())

@@ -108,14 +108,6 @@ def test_a_model_is_copied_unless_it_is_there_already(tmp_path: Path, monkeypatc
 
 
 @pytest.mark.parametrize(
-    ("folder", "name"), [("my net", "my_net"), (".hidden", "hidden"), ("kws_rvp", "my_kws_rvp"), ("é", "network")]
-)
-def test_name_of_the_recipe(tmp_path: Path, folder: str, name: str) -> None:
-    assert f"recipes/{name}.yaml" in new_project(tmp_path / folder)
-    assert load_recipe(name, root=Project(tmp_path / folder), registry=default_registry()).title == name
-
-
-@pytest.mark.parametrize(
     ("given", "message"),
     [
         ({"target": "cortex-m5"}, "unknown target 'cortex-m5'; did you mean 'cortex-m55'?\nknown targets: rv64-rvp,"),

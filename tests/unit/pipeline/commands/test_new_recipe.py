@@ -18,7 +18,6 @@ from pipeline.plugins.registry import default_registry
 from pipeline.project import Project
 from pipeline.recipes.loader import load_recipe
 from stages.system.installation import INSTALLATION as ROOT
-from tests.support.command_lines import run_all
 
 LAYER = "{op: relu, shape: [6]}"
 
@@ -65,20 +64,6 @@ def test_an_editor_finds_the_schema_and_a_list_what_it_is_for(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
-    ("given", "target"),
-    [
-        ({"extends": "ne16_base"}, "rv32-ne16"),
-        ({"extends": "cortex_m_base"}, "cortex-m4"),
-        ({"extends": "cortex_m_base", "target": "cortex-m0plus"}, "cortex-m0plus"),
-        ({}, "rv64-rvp"),
-    ],
-)
-def test_the_target_of_the_base_is_kept(tmp_path: Path, given: dict[str, str], target: str) -> None:
-    new_recipe("mine", Project(tmp_path), layer=LAYER, **given)
-    assert load_recipe("mine", root=Project(tmp_path), registry=default_registry()).target.name == target
-
-
-@pytest.mark.parametrize(
     ("given", "says"),
     [
         ({"layer": "{op: conv2}"}, "layer={op: conv2}: model.op: unknown operator 'conv2'; did you mean 'conv2d'?"),
@@ -117,18 +102,6 @@ def test_what_it_cannot_make_leaves_nothing(tmp_path: Path, name: str, given: di
         new_recipe(name, Project(tmp_path), **given)
     assert says in str(caught.value) and len(str(caught.value).splitlines()) <= 5
     assert sorted(tmp_path.rglob("*")) == before and (tmp_path / "recipes/there.yaml").read_text() == "mine\n"
-
-
-def test_what_to_make_is_told(tmp_path: Path) -> None:
-    said = {
-        "": "what?",
-        "recepi net": "'recepi' is nothing that can be made; did you mean 'recipe'?",
-        "recipe": "a recipe of which name?",
-        "recipe one two": "one recipe at a time",
-    }
-    for ended, says in zip(run_all([["new", *words.split()] for words in said], tmp_path), said.values(), strict=True):
-        assert (ended.code, ended.stderr.splitlines()[0]) == (1, f"ERROR: {says}")
-        assert "`doit new recipe NAME model=FILE`" in ended.stderr
 
 
 def test_on_a_full_disk_it_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

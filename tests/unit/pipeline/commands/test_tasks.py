@@ -76,18 +76,3 @@ def test_list_shows_recipes_and_their_stages(doit: Doit) -> None:
 def test_recipes_are_named_by_their_tasks(project: FakeProject, words: str, expected: list[str]) -> None:
     project.recipe(RECIPE, "dune")
     assert recipes_named(words.replace("'", "").split(), project.root, project.registry) == expected
-
-
-def test_task_names_need_no_recipe_argument(project: FakeProject, doit: Doit) -> None:
-    assert doit("run", "demo:emit")[0] == 0
-    assert project.ran() == ["import", "emit"]
-    assert doit("run", "-a", "demo")[0] == 0
-    assert project.ran() == ["import", "emit", "compile", "report"]
-
-
-def test_a_recipe_that_fails_stops_itself_only(project: FakeProject, doit: Doit) -> None:
-    project.recipe(RECIPE.replace("demo", "other").replace("model.txt", "broken.txt"), "other")
-    project.write("broken.txt", "broken\n")
-    code, out, err = doit("run", "recipe=other,demo")
-    assert (code, err) == (1, "ERROR: other: import: model.txt is corrupt\nget another\n") and "Traceback" not in out
-    assert "build/demo/rv64-rvp/" in out

@@ -15,7 +15,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
@@ -25,11 +24,7 @@ from pipeline.artifacts.inventory import inventory
 from pipeline.artifacts.store import Store
 from pipeline.commands.executing import executing
 from pipeline.distributed.choice import executor_of
-from pipeline.distributed.request import differences, told
 from pipeline.errors import PipelineError
-from pipeline.remote.health import MOST_FAILURES
-from pipeline.remote.transport import RemoteError
-from pipeline.runs.executor import Work
 from stages.system.installation import INSTALLATION
 from tests.support.optional import needs
 from tests.support.servers import free_port
@@ -269,35 +264,6 @@ def test_a_matrix_whose_worker_is_killed_is_that_of_one_machine(
             assert found is not None and own is not None and found.content == own.content
 
 
-def test_a_run_goes_on_alone_when_the_remote_store_is_given_up(
-    cluster: Cluster, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    from pipeline.distributed.dask_executor import DaskExecutor
-
-    cluster.worker("a")
-    performed = DaskExecutor._performed
-
-    def failing(executor: DaskExecutor, request: Any, work: Work) -> Any:
-        answer = performed(executor, request, work)
-        remote = work.workspace.remote
-        if work.action.kind == "compile" and remote is not None:
-            for _ in range(MOST_FAILURES):
-                remote._health.failed(RemoteError("503 Service Unavailable"))
-        return answer
-
-    monkeypatch.setattr(DaskExecutor, "_performed", failing)
-    result = cluster.run()
-    assert cluster.ran() == {"a": ["import", "emit", "compile"]}
-    assert cluster.project.ran() == ["emit", "compile", "report"], "import came for early checks"
-    assert (result.folder / "firmware.elf").read_text() == "O2 4 weights\n"
-    log = (result.folder / "log.txt").read_text()
-    assert f"worker a made it, but the remote store file://{cluster.folder}/shared is given up; the stage" in log
-    warnings = [line for line in capsys.readouterr().err.splitlines() if "warning" in line]
-    assert (
-        len(warnings) == 1 and "fails: 503 Service Unavailable; what does not come from it is made here" in warnings[0]
-    )
-
-
 def _files(folder: Path) -> dict[str, bytes]:
     """What a run leaves, but for its log and pages, which say when and where."""
     names = ("firmware.elf", "model.c", "model.h")
@@ -321,14 +287,3 @@ def test_a_stage_of_this_process_runs_here_and_others_there(cluster: Cluster, mo
     assert cluster.project.ran() == ["emit", "compile", "report"]
     assert cluster.ran() == {"a": ["import"]}
     assert (result.folder / "firmware.elf").read_text() == "O2 4 weights\n"
-
-
-def test_differences_name_both() -> None:
-    there = {"tools": {"gcc": "12", "ld": "2"}, "code": {"a.py": "0" * 64}, "target": {"name": "x"}}
-    here = {"tools": {"gcc": "13", "ld": "2"}, "code": {"b.py": "1" * 64}, "target": {"name": "x"}}
-    assert differences(there, here) == [
-        "tool gcc: 12 there, 13 here",
-        "code a.py: 000000000000 there, none here",
-        "code b.py: none there, 111111111111 here",
-    ]
-    assert told([str(number) for number in range(9)]) == "0; 1; 2; and 6 more"

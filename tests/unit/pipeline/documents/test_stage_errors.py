@@ -26,25 +26,10 @@ def test_in_the_recipe(project: FakeProject) -> None:
     ]
 
 
-def test_in_a_list(project: FakeProject) -> None:
-    project.edit("recipes/demo.yaml", "unroll: 4", "rules: [{name: a}, {name: nobody}]")
-    assert failed(project) == [
-        "recipes/demo.yaml:6:36: emit: no layer",
-        "    6 |   emit: {rules: [{name: a}, {name: nobody}]}",
-        "      |                                    ^",
-        "is called so",
-    ]
-
-
 def test_in_what_it_extends(project: FakeProject) -> None:
     project.edit("recipes/demo.yaml", "unroll: 4", "unroll: 13")
     project.recipe("schema: 1\nextends: demo\nstages: {compile: {opt: O1}}\n", "child")
     assert failed(project, "child")[0] == "recipes/demo.yaml:6:18: emit: 13 times is unlucky"
-
-
-def test_over_what_it_extends(project: FakeProject) -> None:
-    project.recipe("schema: 1\nextends: demo\nstages: {emit: {unroll: 13}}\n", "child")
-    assert failed(project, "child")[0] == "recipes/child.yaml:3:25: emit: 13 times is unlucky"
 
 
 def test_on_the_command_line(project: FakeProject) -> None:

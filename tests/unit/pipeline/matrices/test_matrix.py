@@ -81,20 +81,6 @@ def test_include_is_that_of_github_actions() -> None:
     ]
 
 
-def test_combinations_are_recipes(grid: FakeProject) -> None:
-    loaded = load(grid)
-    assert [one.title for one in loaded] == [
-        "grid:kws-rv64-rvp",
-        "grid:kws-host",
-        "grid:file-rv64-rvp",
-        "grid:file-host",
-    ]
-    assert [one.target.name for one in loaded] == ["rv64-rvp", "host"] * 2
-    assert [type(one.recipe.model).__name__ for one in loaded] == ["ZooModel"] * 2 + ["FileModel"] * 2
-    assert loaded[3].labels == {"model": "file", "target": "host"}
-    assert all(one.recipe.matrix is None for one in loaded)
-
-
 @pytest.mark.parametrize(
     ("axes", "expected"),
     [
@@ -109,19 +95,6 @@ def test_combinations_are_recipes(grid: FakeProject) -> None:
 def test_names(project: FakeProject, axes: str, expected: list[str]) -> None:
     project.recipe(f"schema: 1\ntarget: host\nmodel: {{file: model.txt}}\nmatrix:\n  {axes}\n", "grid")
     assert names(project) == expected
-
-
-def test_parameters_reach_the_stage(project: FakeProject) -> None:
-    project.recipe(MATRIX + "  compile: {opt: O1}\n", "grid")
-    project.edit("recipes/grid.yaml", "  target: [", "  stages.emit.unroll: [1, 2]\n  model.seed: [7]\n  target: [")
-    project.edit("recipes/grid.yaml", "    file: {file: model.txt}\n", "")
-    found = load(project)
-    assert [one.variant for one in found] == [
-        f"kws-unroll_{n}-seed_7-{target}" for n in (1, 2) for target in ("rv64-rvp", "host")
-    ]
-    emit = found[2].recipe.config("emit")
-    assert emit is not None and emit.model_dump()["unroll"] == 2
-    assert found[2].recipe.model.model_dump()["seed"] == 7
 
 
 def test_exclude_and_include(grid: FakeProject) -> None:
@@ -267,9 +240,3 @@ def test_what_exclude_leaves_counts(grid: FakeProject) -> None:
     assert "has 1,600,000 combinations, before what `exclude` leaves out; 200,000 at most" in refused(grid)[0]
     grid.recipe(MATRIX.replace("stages:\n", "  exclude: [{}]\nstages:\n"), "grid")
     assert "an entry that names no axis would exclude everything" in refused(grid)[0]
-
-
-def test_include_is_bounded_too(grid: FakeProject) -> None:
-    entries = ", ".join("{target: host}" for _ in range(5001))
-    grid.recipe(MATRIX.replace("stages:\n", f"  include: [{entries}]\nstages:\n"), "grid")
-    assert "`include` has 5,001 entries; 5,000 at most" in refused(grid)[0]

@@ -7,21 +7,6 @@ from pipeline.recipes.targets import load_targets
 from stages.system.installation import INSTALLATION as ROOT
 
 
-def test_the_stages_in_order() -> None:
-    assert default_registry().kinds == ("ptq", *default_registry().named[:3], "count", *default_registry().named[3:])
-    assert default_registry().named == (
-        "import",
-        "layout",
-        "quantize",
-        "tensorize",
-        "emit",
-        "compile",
-        "simulate",
-        "verify",
-        "report",
-    )
-
-
 def test_every_source_pattern_matches() -> None:
     """A mistyped pattern would leave code out of the key, and nobody would notice."""
     targets = load_targets(ROOT).values()

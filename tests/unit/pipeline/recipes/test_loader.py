@@ -29,22 +29,6 @@ def refused(project: FakeProject, name: str | Mapping[str, object] = "demo", **v
     return message
 
 
-def test_good_recipe(project: FakeProject) -> None:
-    loaded = load(project)
-    assert (loaded.recipe.name, loaded.target.name, loaded.target.word_bits) == ("demo", "rv64-rvp", 64)
-    emit, compiler = loaded.recipe.config("emit"), loaded.recipe.config("compile")
-    assert emit is not None and emit.model_dump()["unroll"] == 4
-    assert compiler is not None and compiler.model_dump()["flags"] == ("-g",)
-    assert loaded.recipe.config("report") is None
-
-
-@pytest.mark.parametrize(("old", "name"), [("rv64-rvp", "target"), ("{file: model.txt}", "model")])
-def test_several_need_a_matrix(project: FakeProject, old: str, name: str) -> None:
-    project.edit("recipes/demo.yaml", old, "[a, b]")
-    hint = f"for several a recipe needs a matrix with the axis {name}: `matrix: {{{name}: [...]}}`"
-    assert refused(project).splitlines()[-1] == hint
-
-
 @pytest.mark.parametrize(
     ("old", "new", "guess"),
     [
@@ -192,17 +176,6 @@ def test_dictionary(project: FakeProject) -> None:
     assert "recipe: the key 1 is read as a number" in refused(project, {**data, 1: 2})
 
 
-def test_dictionary_with_python_values(project: FakeProject) -> None:
-    data = {"schema": 1, "target": "host", "model": {"zoo": "ds_cnn"}, "stages": {"emit": {"window": (2, 3)}}}
-    assert "YAML's types only" in refused(project, {**data, "model": {"file": project.root}})
-
-
-def test_empty_stage_has_defaults(project: FakeProject) -> None:
-    project.edit("recipes/demo.yaml", "emit: {unroll: 4}", "emit:")
-    emit = load(project).recipe.config("emit")
-    assert emit is not None and emit.model_dump()["unroll"] == 1
-
-
 BOARD = """
 boards:
   my-board:
@@ -210,13 +183,6 @@ boards:
     title: a board
     memory: {rom: {origin: 0, length: 1M}, ram: {origin: "0x20000000", length: 64K}}
 """
-
-
-def test_board_is_a_target(project: FakeProject) -> None:
-    with (project.root / "pipeline.yaml").open("a") as file:
-        file.write(BOARD)
-    board = load(project, target="my-board").target
-    assert (board.name, board.core, board.memory.ram.length) == ("my-board", "cortex-m4", 65536)
 
 
 @pytest.mark.parametrize(

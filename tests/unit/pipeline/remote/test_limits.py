@@ -77,7 +77,6 @@ ANSWERS: dict[str, tuple[Answer, str]] = {
     "a dripping 404": (endless(b"HTTP/1.1 404 Not Found\r\n\r\n", b"x", 0.05), LATE),
     "a 404": (endless(b"HTTP/1.1 404 Not Found\r\n\r\n", b"x"), LARGE),
     "a 500": (endless(b"HTTP/1.1 500 Oh\r\n\r\n", b"x"), "500"),
-    "a dripping 302": (endless(b"HTTP/1.1 302 Found\r\nLocation: /a\r\n\r\n", b"x", 0.05), LATE),
     "redirections": (redirecting, "too many redirects"),
     "a redirection to a file": (
         answering(b"HTTP/1.1 302 Found\r\nLocation: file:///etc/passwd\r\nContent-Length: 0\r\n\r\n"),
@@ -88,7 +87,6 @@ ANSWERS: dict[str, tuple[Answer, str]] = {
     "a 200 that stops": (answering(OK + b"Content-Length: 1000\r\n\r\n", bytes(900), 60.0), LATE),
     "a 200 that breaks off": (answering(OK + b"Content-Length: 1000\r\n\r\n", bytes(900)), BROKEN),
     "chunks": (endless(CHUNKED, b"1\r\nx\r\n"), f"TooLarge|{LARGE}"),
-    "an extension of a chunk": (endless(CHUNKED + b"1;", b"x"), f"{LARGE}|{BROKEN}"),
     "a trailer": (endless(CHUNKED + b"1\r\nx\r\n0\r\nX: ", b"x"), f"{LARGE}|{BROKEN}"),
     "another protocol": (answering(b"HTTP/1.1 101 Switching\r\n\r\n", 60.0), "101"),
 }
@@ -198,17 +196,12 @@ def test_every_answer_has_an_end(name: str, quick: None) -> None:
         finally:
             tracemalloc.stop()
         assert server.sent < MOST_SENT
-
-
-@pytest.mark.parametrize("name", ["silence", "100 Continue", "a dripping 302", "a 200", "a trailer"])
-@pytest.mark.parametrize("method", ["HEAD", "PUT"])
-def test_so_have_the_answers_to_the_other_requests(name: str, method: str, quick: None) -> None:
-    answer, _ = ANSWERS[name]
-    with serving(answer) as server:
-        transport = bounded(HttpTransport(RemoteSettings(server.url)))
+        before = server.sent
         with suppress(RemoteError):
-            transport.has("cas/1") if method == "HEAD" else transport.write("cas/1", b"x")
-        assert server.sent < MOST_SENT
+            bounded(transport).has("cas/1")
+        with suppress(RemoteError):
+            bounded(transport).write("cas/1", b"x")
+        assert server.sent - before < MOST_SENT
 
 
 @pytest.mark.parametrize("after", [answering(UNSIZED), endless(UNSIZED, b"x")])

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
@@ -15,6 +13,7 @@ from pipeline.commands.show_store import ShowStore
 from tests.unit.pipeline.conftest import FakeProject
 from tests.unit.pipeline.fake_stages import FakeEmit
 from tests.unit.pipeline.remote.conftest import ALL, Server, all_of, how
+from tests.unit.pipeline.remote.test_limits import serving
 
 Capture = pytest.CaptureFixture[str]
 
@@ -126,34 +125,15 @@ def test_a_server_that_has_whatever_it_is_asked_for_is_none(
 ) -> None:
     """A page to log in on, say."""
 
-    class Page(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            self.send_response(200)
-            self.send_header("Content-Length", "6")
-            self.end_headers()
-            if self.command == "GET":
-                self.wfile.write(b"<html>")
-
-        def do_PUT(self) -> None:
-            self.rfile.read(int(self.headers["Content-Length"]))
-            self.do_GET()
-
-        do_HEAD = do_GET
-
-        def log_message(self, format: str, *args: object) -> None:
-            """Say nothing."""
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Page) as page:
-        threading.Thread(target=page.serve_forever, daemon=True).start()
-        url = f"http://127.0.0.1:{page.server_port}"
-        monkeypatch.setenv("FIRMLINE_REMOTE", url)
+    head = b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\n"
+    with serving(lambda request: iter([head if request.startswith((b"HEAD", b"PUT")) else head + b"<html>"])) as page:
+        monkeypatch.setenv("FIRMLINE_REMOTE", page.url)
         capsys.readouterr()
         for dry_run in (True, False):
             assert push(dry_run=dry_run) == 1
-            assert capsys.readouterr().err == f"ERROR: {url} has whatever it is asked for: it is no store\n"
+            assert capsys.readouterr().err == f"ERROR: {page.url} has whatever it is asked for: it is no store\n"
         assert push("remote") == PENDING
         assert "has whatever it is asked for" in capsys.readouterr().out
-        page.shutdown()
 
 
 @pytest.mark.parametrize(

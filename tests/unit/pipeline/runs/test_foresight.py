@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
 
-from pipeline.artifacts.store import Artifact
 from pipeline.errors import StageFailed
-from pipeline.runs.foresight import Foresight
 from tests.unit.pipeline.conftest import RECIPE, Doit, FakeProject
 
 
@@ -67,17 +64,3 @@ def test_in_a_matrix_the_others_go_on(project: FakeProject, doit: Doit) -> None:
     assert {name for name, error in errors.items() if not error} == {"rv64-rvp-usual", "host-usual"}
     assert "does not fit rv64-scalar" in errors["rv64-scalar-usual"]
     assert all("-never is never taken" in error for name, error in errors.items() if name.endswith("never"))
-
-
-def test_stages_are_asked_twice_and_no_more_and_not_once_they_have_run(
-    project: FakeProject, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked: list[str] = []
-    with project.workspace() as workspace:
-        plan = workspace.plan("demo")
-        for action in plan:
-            monkeypatch.setattr(action.stage, "foresee", lambda *given, kind=action.kind: asked.append(kind))
-        foresight = Foresight(plan, project.root, until="compile")
-        for made in ((), (), ("import",), ("import", "emit")):
-            foresight.look({kind: Artifact(Path(kind), {}) for kind in made})
-    assert asked == ["import", "emit", "compile", "emit", "compile"]

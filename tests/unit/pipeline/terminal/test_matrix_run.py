@@ -12,7 +12,6 @@ from pipeline.commands.exit_codes import PENDING
 from pipeline.commands.explain import Explain
 from pipeline.commands.matrix_json import MatrixJson
 from pipeline.terminal.matrix_run import verdict_of
-from stages.system.installation import INSTALLATION as ROOT
 from tests.unit.pipeline.conftest import Doit, FakeProject
 from tests.unit.pipeline.fake_stages import FakeImport
 
@@ -163,21 +162,6 @@ def test_selection_restricts_the_table(grid: FakeProject, doit: Doit) -> None:
     assert part(grid) == ""
 
 
-def test_list(grid: FakeProject, doit: Doit) -> None:
-    code, out, _ = doit("list")
-    assert code == 0
-    assert [" ".join(line.split()) for line in out.splitlines()] == [
-        "demo model.txt rv64-rvp",
-        "grid matrix of 4 recipes: model x target; --all lists them.",
-    ]
-    out = doit("list", "--all")[1]
-    assert "grid:a-rv64-rvp" in out and "grid:b-rv64-scalar" in out
-    grid.edit("recipes/grid.yaml", "rv64-scalar", "rv64-scaler")
-    code, out, _ = doit("list")
-    assert code == 0
-    assert "grid   cannot be read: recipes/grid.yaml:5:22: unknown target" in out
-
-
 def test_explain_and_matrix_json(
     grid: FakeProject, doit: Doit, monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
@@ -229,16 +213,6 @@ target: cortex-m4
         assert sorted(run) == sorted(titles(recipe)) and len(run) == count
     assert titles("grid", target="host") == ["grid:a-host-opt_O3 on host"]
     assert titles("grid", target="rv32-rvp")[:2] == ["grid:a-rv32-rvp on rv32-rvp", "grid:b-rv32-rvp on rv32-rvp"]
-
-
-def test_the_tiny_matrix_has_every_core_of_the_project() -> None:
-    from pipeline.plugins.registry import default_registry
-    from pipeline.recipes.loader import load_recipes
-    from pipeline.recipes.targets import load_targets
-
-    found = load_recipes("tiny_matrix", root=ROOT, registry=default_registry())
-    assert {one.target.name for one in found} == {target.core for target in load_targets(ROOT).values()}
-    assert {one.labels["model"] for one in found} == {"kws", "vww", "ic", "ad"}
 
 
 def test_an_engines_arithmetic_is_not_called_litert() -> None:

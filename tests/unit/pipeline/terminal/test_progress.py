@@ -6,7 +6,7 @@ import io
 
 import pytest
 
-from pipeline.terminal.progress import ProgressDisplay, time_left
+from pipeline.terminal.progress import ProgressDisplay
 
 
 class Terminal(io.StringIO):
@@ -22,20 +22,6 @@ def test_quiet_when_not_a_terminal() -> None:
     display.end("demo", "emit")
     display.close()
     assert stream.getvalue() == "done\n"
-
-
-def test_terminal_shows_stage_and_message() -> None:
-    stream = Terminal()
-    display = ProgressDisplay(stream)
-    display.progress("demo", "tensorize", "layer 3 of 28", 0.1)
-    display.progress("demo", "compile", "weights.c")
-    display.line("[x] this stays")
-    display.end("demo", "tensorize")
-    display.close()
-    display.close()
-    shown = stream.getvalue()
-    assert "tensorize" in shown and "layer 3 of 28" in shown and "weights.c" in shown
-    assert "[x] this stays\n" in shown
 
 
 class Drawn:
@@ -56,20 +42,6 @@ class Ascii(io.StringIO):
 def test_a_file_gets_a_table_without_rich(stream: io.StringIO, shown: str) -> None:
     ProgressDisplay(stream).show(lambda width: Drawn())
     assert stream.getvalue() == f"{shown}\n"
-
-
-@pytest.mark.parametrize(
-    ("seconds", "done", "rest", "left"),
-    [
-        (10, 0.5, 0.5, "10 s left"),
-        (60, 0.25, 0.75, "3 min left"),
-        (600, 12, 312, "4 h 20 min left"),
-        (4, 0.5, 0.5, ""),  # too early to tell
-        (60, 0, 1, ""),
-    ],
-)
-def test_time_left(seconds: float, done: float, rest: float, left: str) -> None:
-    assert time_left(seconds, done, rest) == left
 
 
 def test_a_long_stage_shows_the_time_left(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,8 +12,6 @@ from pipeline.commands.bench.layer_figures import Figure, LayerRow, check_layers
 from pipeline.commands.bench.suite import load_suite
 from pipeline.commands.exit_codes import FAILED
 from pipeline.errors import PipelineError
-from pipeline.plugins.registry import default_registry
-from pipeline.recipes.loader import load_recipes
 
 Capture = pytest.CaptureFixture[str]
 
@@ -36,25 +34,6 @@ ROWS = {
 def run(**options: Any) -> int:
     drawing = {name: options.pop(name) for name in ("drawn", "seed") if name in options}
     return bench({**OPTIONS, **options}, root=ROOT, suite_name=options.pop("suite", "layers"), drawing=drawing)
-
-
-def test_the_suite_has_layers_of_every_class() -> None:
-    suite = load_suite().layers
-    members = [
-        loaded.recipe.model.model_dump()
-        for recipe in suite.recipes
-        for loaded in load_recipes(recipe, root=ROOT, registry=default_registry(), variables={"target": "rv64-rvp"})
-    ]
-    assert len(members) >= 120
-
-    def some(op: str, **wanted: Any) -> bool:
-        return any(one["op"] == op and all(one[key] == value for key, value in wanted.items()) for one in members)
-
-    assert all(some(op, out_channels=number) for op in ("conv2d", "fully_connected") for number in (1, 2, 3))
-    assert some("mul", other_shape=(1, 1, 240)) and some("conv2d", groups=32) and some("max_pool2d", kernel=(3, 3))
-    assert some("depthwise_conv2d", kernel=(7, 7), padding="valid") and some("depthwise_conv2d", dilation=(4, 4))
-    assert some("depthwise_conv2d", kernel=(9, 1)) and some("depthwise_conv2d", kernel=(1, 9))
-    assert some("quantize", dtype="float32") and some("mean") and some("transpose") and some("softmax") and some("pad")
 
 
 @pytest.mark.parametrize("text", ["", '{"format": 1, "layers": {"a/b": {"macs": 1}}}'])
@@ -99,12 +78,6 @@ def test_check() -> None:
     assert [note.partition(":")[0] for note in verdict.notes] == ["new/d on m4"]
 
 
-@pytest.mark.parametrize(("count", "kernel", "stale"), [(95, "x.pool", False), (94, "x.pool", True), (100, "z", True)])
-def test_figures_of_other_kernels_and_those_that_fell_far_are_stale(count: int, kernel: str, *, stale: bool) -> None:
-    verdict = check_layers({"pool/c": LayerRow("pool/c", 0, 50, {"m4": Figure(count, (kernel,))})}, ROWS)
-    assert (len(verdict.stale), verdict.exit_code) == ((1, 3) if stale else (0, 0))
-
-
 def test_stored_figures_are_no_slower_with_wider_registers() -> None:
     order = load_suite().layers.no_slower
     assert order == {"rv64-rvp": "rv32-rvp"}
@@ -137,14 +110,6 @@ def test_drawn_layers_are_held_to_the_order_of_targets(monkeypatch: pytest.Monke
 def test_what_is_typed_wrong(options: dict[str, Any], says: str) -> None:
     with pytest.raises(PipelineError, match=says.replace("?", "\\?")):
         run(**options)
-
-
-def test_one_layer_from_the_command(tmp_path: Path, capsys: Capture) -> None:
-    made = tmp_path / "figures.json"
-    assert run(only="pooling/lenet_max_2x2", targets="rv64-rvp,rv32-rvp", json=str(made)) == 0
-    (row,) = read_rows(made).values()
-    assert [*row.figures] == ["rv64-rvp", "rv32-rvp"] and row.elements == 28 * 28 * 6
-    assert "pooling/lenet_max_2x2" in capsys.readouterr().out
 
 
 def test_figures_that_rose_fail_the_check(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:

@@ -15,7 +15,7 @@ from pipeline.commands.bench.suite import load_suite
 from pipeline.commands.bench.table import case_table, cycles_table
 from pipeline.errors import PipelineError
 from stages.system.installation import INSTALLATION as ROOT
-from tests.unit.pipeline.commands.bench.bench_support import SUITE, case, record, suite_file
+from tests.unit.pipeline.commands.bench.bench_support import case, record, suite_file
 
 
 def cells(outcome: Outcome) -> dict[str, str]:
@@ -41,12 +41,6 @@ def test_row_of_a_measured_case(tmp_path: Path) -> None:
         "others": "RFC 5,000\nCore 3,000 cycles",
         "ratio": "5.00\n3.00",
     }
-
-
-def test_case_without_counter_has_no_instructions(tmp_path: Path) -> None:
-    row = cells(Outcome(net(tmp_path), record((("conv", None),))))
-    assert (row["instructions"], row["per MAC"], row["ratio"]) == ("", "", "\n")
-    assert row["ROM"] == "10,000"
 
 
 def test_failed_and_skipped_cases_are_rows_with_the_reason() -> None:
@@ -106,15 +100,6 @@ def test_ratio_below_its_limit_is_told(tmp_path: Path, instructions: int, short:
     assert short_ratios(suite, {int8.id: int8}) == []
 
 
-def test_section_names_what_is_not_measured(tmp_path: Path) -> None:
-    suite = load_suite(suite_file(tmp_path))
-    cases = suite_cases(suite.rows, tmp_path, tmp_path)
-    stored = record()
-    text = figures_section(cases, suite, {stored.id: stored})
-    assert "| net | rv64-rvp |" in text
-    assert text.endswith("Not measured: net (rv64-scalar), net_fp32 (rv64-scalar), real (rv64-rvp).\n")
-
-
 def test_section_is_replaced_and_the_rest_stays() -> None:
     text = f"# Title\n\n{BEGIN}\nold\nlines\n{END}\nafter\n"
     once = replace_section(text, "| new |\n", "x.md")
@@ -144,9 +129,3 @@ def test_the_pages_are_of_what_is_stored() -> None:
         text = (ROOT / name).read_text()
         assert replace_section(text, section(cases, suite, records), name) == text, f"doit bench --update writes {name}"
     assert {(one.row, one.target) for one in suite.shown} <= records.keys()
-
-
-def test_a_shown_row_that_is_not_measured_is_refused(tmp_path: Path) -> None:
-    text = SUITE.replace("models", "shown:\n  - {row: net, target: host}\nmodels", 1)
-    with pytest.raises(PipelineError, match="row 'net' is not measured on host"):
-        load_suite(suite_file(tmp_path, text))
