@@ -99,13 +99,6 @@ def test_layers_are_sorted_and_filtered(browser: Any, run: RunResult) -> None:
     page.close()
 
 
-def test_the_graph_is_folded_where_there_is_no_room(browser: Any, run: RunResult) -> None:
-    page = browser.new_page(viewport={"width": 400, "height": 900})
-    page.goto((run.folder / "report.html").as_uri())
-    assert page.get_attribute(".network", "open") is None
-    page.close()
-
-
 @pytest.mark.parametrize("width", [400, 1400])
 def test_labels_of_pictures_can_be_read(browser: Any, run: RunResult, width: int) -> None:
     page = browser.new_page(viewport={"width": width, "height": 900})

@@ -6,6 +6,7 @@ import re
 import shlex
 import tomllib
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -25,21 +26,7 @@ BLOCKS = [yaml.safe_load(text) for language, text in FENCED if language == "yaml
 PLAIN = [text for language, text in FENCED if not language]
 WORKFLOWS = {path.name: yaml.safe_load(path.read_text()) for path in (ROOT / ".github/workflows").glob("*.yml")}
 GITLAB = next(block for block in BLOCKS if "stages" in block)
-# Of a job in GitLab, as its reference has them (docs.gitlab.com/ci/yaml).
-KEYWORDS = {
-    "stage",
-    "parallel",
-    "cache",
-    "script",
-    "artifacts",
-    "rules",
-    "variables",
-    "before_script",
-    "image",
-    "needs",
-}
 GROUPS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
-GLOBAL = {"stages", "default", "workflow", "variables", "include"}
 # Of variables in commands.
 VALUES = {"recipe": "kws_rvp", "target": "rv64-rvp", "github_base_ref": "main", "github_run_number": "7"}
 
@@ -79,18 +66,6 @@ def test_commands_are_taken_as_they_stand(words: list[str]) -> None:
             assert name in (*command.variables, *command.own), word
         if name == "recipe" or (not is_variable and words[0] in ("run", "compare") and not word.startswith("git:")):
             assert load_recipes(value or word, root=ROOT, registry=default_registry())
-
-
-def test_workflows_that_the_page_names_are_files() -> None:
-    named = re.findall(r"`(\.github/workflows/[\w.-]+)`", PAGE)
-    assert named and all((ROOT / name).is_file() for name in named)
-    for name, workflow in WORKFLOWS.items():
-        for job in workflow["jobs"].values():
-            needs = job.get("needs", [])
-            assert {*([needs] if isinstance(needs, str) else needs)} <= workflow["jobs"].keys(), name
-            for step in job["steps"]:
-                assert ("uses" in step) != ("run" in step)
-                assert re.fullmatch(r"[\w-]+/[\w-]+@v\d+", step.get("uses", "actions/checkout@v4"))
 
 
 def test_only_main_gets_the_token_that_writes() -> None:
@@ -138,16 +113,10 @@ def test_no_workflow_expands_a_value_in_a_command(tmp_path: Path) -> None:
     ] == []
 
 
-def test_gitlab_jobs_are_jobs() -> None:
-    jobs = {name: job for name, job in GITLAB.items() if name not in GLOBAL}
-    assert len(jobs) == 2 and {job["stage"] for job in jobs.values()} == set(GITLAB["stages"])
-    for name, job in jobs.items():
-        assert job.keys() <= KEYWORDS and job["script"], name
-        assert not job.get("needs") or set(job["needs"]) <= jobs.keys()
-    for entry in jobs["recipe"]["parallel"]["matrix"]:
-        for recipe in entry["RECIPE"]:
-            for target in entry["TARGET"]:
-                found = load_recipes(recipe, root=ROOT, registry=default_registry(), variables={"target": target})
-                assert {one.target.name for one in found} == {target}
+def test_gitlab_runs_recipes_that_exist_and_merge_requests_only_read() -> None:
+    for entry in GITLAB["recipe"]["parallel"]["matrix"]:
+        for recipe, target in product(entry["RECIPE"], entry["TARGET"]):
+            found = load_recipes(recipe, root=ROOT, registry=default_registry(), variables={"target": target})
+            assert {one.target.name for one in found} == {target}
     read_only = [rule["variables"]["FIRMLINE_REMOTE_READ_ONLY"] for rule in GITLAB["workflow"]["rules"]]
     assert read_only == ["0", "1"] and "merge_request_event" in GITLAB["workflow"]["rules"][1]["if"]

@@ -110,16 +110,12 @@ def test_texts_that_are_no_layouts(text: str, reason: str) -> None:
 @pytest.mark.parametrize(
     ("values", "bits"),
     [
-        ([0], 1),
+        ([], 1),
         ([-1, 0], 1),
         ([1], 2),
-        ([-2, 1], 2),
-        ([-3], 3),
         ([7, -8], 4),
         ([8], 5),
-        ([127], 8),
         ([-128], 8),
-        ([], 1),
     ],
 )
 def test_how_many_bits_integers_need(values: list[int], bits: int) -> None:

@@ -52,14 +52,6 @@ def test_matrix_is_the_expansion_of_the_recipes(tmp_path: Path) -> None:
     assert JOBS["recipe"]["needs"] == "plan"
 
 
-def test_store_is_the_cache() -> None:
-    (cache,) = [step["with"] for step in JOBS["recipe"]["steps"] if step.get("uses", "").startswith("actions/cache@")]
-    assert cache["path"] == ".firmline/store"
-    prefixes = cache["restore-keys"].split("\n")
-    assert cache["key"].endswith("-${{ hashFiles('constraints.txt') }}-${{ github.sha }}")
-    assert all(cache["key"].startswith(prefix) for prefix in prefixes)
-
-
 def test_figures_are_checked_with_the_compiler_they_were_measured_with() -> None:
     rows = json.loads((ROOT / "docs/bench.json").read_text())["rows"]
     assert {row["tools"]["compiler"].rpartition(".")[0] for row in rows} == {"12.2"}

@@ -65,51 +65,41 @@ def test_what_is_no_single_word(flag: str) -> None:
     assert len(str(caught.value)) < 250 and "\n" not in str(caught.value)
 
 
+def compiled(folder: Path, flags: list[str], source: str = "") -> bytes:
+    """The ELF of a small model with the `flags` of a recipe, with this model.c where it is given."""
+    model, out = write_tiny_model(folder / "src"), folder / "out"
+    out.mkdir(parents=True)
+    if source:
+        (folder / "src/model.c").write_text(source)
+    config = CompileConfig.model_validate({"flags": flags})
+    compile_firmware(folder / "src", model, load_target("rv64-rvp"), out, config=config)
+    return (out / "firmware.elf").read_bytes()
+
+
 def test_a_list_reaches_the_code(tmp_path: Path) -> None:
-    """`flags: [...]` of a recipe is a list, and the ELF differs by what it says."""
-    written = []
-    for name, given in (("plain", {}), ("marked", {"flags": ["-fno-inline", "-O0"]})):
-        model = write_tiny_model(tmp_path / name / "src")
-        out = tmp_path / name / "out"
-        out.mkdir()
-        compile_firmware(
-            tmp_path / name / "src", model, load_target("rv64-rvp"), out, config=CompileConfig.model_validate(given)
-        )
-        written.append((out / "firmware.elf").read_bytes())
-    assert written[0] != written[1]
+    assert compiled(tmp_path / "plain", []) != compiled(tmp_path / "marked", ["-fno-inline", "-O0"])
 
 
-@pytest.mark.parametrize("flag", ["-fno-such-thing", "-mtune=abacus", "--param=no-such-thing=3", "-Wsuch-thing"])
+@pytest.mark.parametrize("flag", ["-fno-such-thing", "--param=no-such-thing=3"])
 def test_a_flag_that_gcc_does_not_know(tmp_path: Path, flag: str) -> None:
-    model = write_tiny_model(tmp_path / "src")
-    (tmp_path / "out").mkdir()
     with pytest.raises(StageError) as caught:
-        config = CompileConfig(flags=("-g", flag))
-        compile_firmware(tmp_path / "src", model, load_target("rv64-rvp"), tmp_path / "out", config=config)
+        compiled(tmp_path, ["-g", flag])
     assert caught.value.at == ("stages", "compile", "flags", 1)
     assert "error: " in caught.value.message
 
 
 @pytest.mark.parametrize(
     ("flags", "number"),
-    [(("-g", "-Dint8_t=short"), 1), (("-fno-inline", "-Dint8_t=short", "-Dint32_t=short"), 0)],
+    [(["-g", "-Dint8_t=short"], 1), (["-fno-inline", "-Dint8_t=short", "-Dint32_t=short"], 0)],
 )
-def test_a_flag_that_breaks_the_sources(tmp_path: Path, flags: tuple[str, ...], number: int) -> None:
+def test_a_flag_that_breaks_the_sources(tmp_path: Path, flags: list[str], number: int) -> None:
     """GCC does not say which; with two that break it, no single one is to blame."""
-    model = write_tiny_model(tmp_path / "src")
-    (tmp_path / "out").mkdir()
     with pytest.raises(StageError) as caught:
-        compile_firmware(
-            tmp_path / "src", model, load_target("rv64-rvp"), tmp_path / "out", config=CompileConfig(flags=flags)
-        )
+        compiled(tmp_path, flags)
     assert caught.value.at == ("stages", "compile", "flags", number)
 
 
 def test_sources_that_no_flag_breaks(tmp_path: Path) -> None:
-    model = write_tiny_model(tmp_path / "src")
-    (tmp_path / "src/model.c").write_text("int broken(\n")
-    (tmp_path / "out").mkdir()
     with pytest.raises(StageError) as caught:
-        config = CompileConfig(flags=("-g", "-fno-inline"))
-        compile_firmware(tmp_path / "src", model, load_target("rv64-rvp"), tmp_path / "out", config=config)
+        compiled(tmp_path, ["-g", "-fno-inline"], "int broken(\n")
     assert caught.value.at == ()

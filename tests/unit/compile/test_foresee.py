@@ -55,14 +55,6 @@ def test_what_just_fits_passes_and_one_byte_less_does_not(imported: dict[str, Pa
     assert lines[1].endswith("stack 1,000")
 
 
-def test_both_are_one_message_of_five_lines_at_most(imported: dict[str, Path]) -> None:
-    with pytest.raises(StageError) as caught:
-        foresee(with_memory(10, 10), imported)
-    text = str(caught.value)
-    assert "rom needs" in text and "; ram needs" in text
-    assert len(text.splitlines()) <= 5
-
-
 def with_regions(*arena: int, weights: tuple[int, ...] = (1 << 20,)) -> Target:
     """The regions may be of any length; the stack of 1,000 bytes is in the first of the arena."""
     holds = {"flash": ["code", "constants", "weights"], "qspi": ["weights"], "dtcm": ["data", "stack", "arena"]}

@@ -16,12 +16,9 @@ from stages.base import StageError
 from stages.compile.toolchain import Source
 from stages.emit import EmitConfig
 from stages.emit.requirement import requirements
-from stages.graph import Add, Graph, Layer, LayerView, Tensor
-from stages.kernels.kernel import Kernel, Lowering
 from stages.kernels.registry import folders
 from stages.messages.templates import environment
 from stages.simulators.bench import compile_and_run_c
-from stages.targets.spec import Target
 from tests.support.emitted import run_emitted, target_named
 from tests.support.kernels.mini import FOLDER, mini_graph, mini_reference
 from tests.support.mini_emit import KERNELS, PLAIN, emit_mini
@@ -156,58 +153,6 @@ def test_the_alignment_is_the_configured_one(tmp_path: Path) -> None:
     assert "#define MODEL_ARENA_ALIGNMENT 64" in (tmp_path / "emitted/src/model.h").read_text()
     assert "_Alignas(MODEL_ARENA_ALIGNMENT) uint8_t model_arena" in (tmp_path / "emitted/src/model.c").read_text()
     assert ".balign 64" in (tmp_path / "emitted/src/weights.S").read_text()
-
-
-class AddConstant(Kernel):
-    """y = x + k for each element; k is a constant tensor of the graph."""
-
-    name = "mini.add_constant"
-    ops = frozenset({"add"})
-    sources = ()
-    in_place = True
-    folder = FOLDER
-
-    def why_not_layer(self, view: LayerView, target: Target) -> str:
-        return ""
-
-    def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
-        from tvm.script import tirx as T
-
-        count = view.outputs[0].elements
-
-        @T.prim_func(s_tir=True)
-        def workload(
-            x: T.Buffer((count,), "int8"), k: T.Buffer((count,), "int8"), y: T.Buffer((count,), "int8")
-        ) -> None:
-            for i in range(count):
-                with T.sblock("add"):
-                    v = T.axis.spatial(count, i)
-                    y[v] = x[v] + k[v]
-
-        return Lowering(workload, ("input:0", "input:1", "output:0"))
-
-
-def test_an_element_wise_layer_runs_in_place_and_reads_a_constant_tensor(tmp_path: Path) -> None:
-    add = Add(
-        op="add", output_zero_point=0, act_min=-128, act_max=127, zero_points=(0, 0), left_shift=0,
-        multipliers=(1, 1), shifts=(0, 0), output_multiplier=1, output_shift=0,
-    )  # fmt: skip
-    graph = Graph({name: Tensor(name=name, shape=(64,), dtype="int8", tflite_index=3) for name in ("x", "a", "y")})
-    graph.tensors["k"] = Tensor(name="k", shape=(64,), dtype="int8", constant=True)
-    graph.constants["k"] = np.arange(64, dtype=np.int8)
-    graph.layers = [
-        Layer(index=0, name="a", op=add, inputs=("x", "k"), outputs=("a",)),
-        Layer(index=1, name="y", op=add, inputs=("a", "k"), outputs=("y",)),
-    ]
-    graph.inputs, graph.outputs = ["x"], ["y"]
-    described = emit_mini(tmp_path, graph, kernels=[AddConstant()])
-    assert described["arena_bytes"] == 64
-    assert described["weights_bytes"] == 64
-    assert (tmp_path / "emitted/src/model.c").read_text().count("in place */") == 2
-    x = RNG.integers(0, 2, 64).astype(np.int8)
-    (found,) = run_emitted(tmp_path / "emitted", target_named("host"), [[x]])
-    np.testing.assert_array_equal(found.traces["a"], x + np.arange(64))
-    np.testing.assert_array_equal(found.outputs[0], (x + 2 * np.arange(64)).astype(np.int8))
 
 
 def test_an_arena_above_the_recipes_limit(tmp_path: Path) -> None:

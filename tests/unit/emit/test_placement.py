@@ -6,7 +6,6 @@ import subprocess
 from pathlib import Path
 
 import numpy as np
-import pytest
 
 from tests.support.kernels.mini import mini_graph, mini_reference
 from tests.support.mini_emit import emit_mini
@@ -63,21 +62,6 @@ def test_two_models_share_memory_that_is_handed_in(tmp_path: Path) -> None:
     assert codes == b"-1 -1 -1 -1"
     expected = [mini_reference(graph, np.full((8, 12), 5, np.int8))[-1].tobytes() for graph in graphs.values()]
     assert data == 2 * b"".join(expected)
-
-
-@pytest.mark.parametrize("weights", ["c", "incbin"])
-def test_sections_of_arena_and_weights_are_the_users(tmp_path: Path, weights: str) -> None:
-    described = emit_mini(tmp_path, weights=weights)
-    src, sections = tmp_path / "emitted/src", {"ARENA": ".bss.here", "WEIGHTS": ".rodata.there"}
-    flags = [f'-DMODEL_{what}_SECTION="{name}"' for what, name in sections.items()]
-    files = ["model.c", "weights.c" if weights == "c" else "weights.S"]
-    assert set(files) <= {*described["sources"]["c"], *described["sources"]["assembly"]}
-    for file, what, symbol in zip(files, sections, ("model_arena", "model_weights"), strict=True):
-        made = tmp_path / f"{file}.o"
-        subprocess.run(["gcc", *flags, f"-I{src}", "-c", str(src / file), "-o", str(made)], check=True)
-        table = subprocess.run(["objdump", "-t", str(made)], capture_output=True, text=True, check=True).stdout
-        (entry,) = [line.split() for line in table.splitlines() if line.split()[-1:] == [symbol]]
-        assert sections[what] in entry
 
 
 def test_every_emitted_file_names_its_licence(tmp_path: Path) -> None:

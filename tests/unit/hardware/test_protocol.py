@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import re
-from importlib import import_module
 
-import pytest
-
-from stages.hardware import served
 from stages.system.installation import INSTALLATION
-from stages.targets import cortex_m, riscv, runtime
+from stages.targets import cortex_m, riscv
 
 TARGETS = INSTALLATION / "stages/targets"
 # Names of the enumerations in C, and what the counter is called.
@@ -28,25 +24,9 @@ def enumerated(text: str, first: str) -> dict[str, int]:
     return values
 
 
-def test_operations_and_the_words_of_a_request_are_those_of_the_firmware() -> None:
-    text = (TARGETS / "harness/debugger.c").read_text()
-    operations = enumerated(text, "OPEN_READ")
-    assert operations == {name: getattr(served, f"_{name}") for name in operations} and len(operations) == 6
-    words = re.search(r"struct debugger_request \{\s*uintptr_t ([^;]*);", text)
-    assert words is not None and tuple(words[1].split(", ")) == served._REQUESTED
-
-
 def test_counters_are_those_of_the_families() -> None:
     arm = enumerated((TARGETS / "cortex_m/cycles.c").read_text(), "NOTHING")
     assert arm.pop("NOTHING") not in cortex_m.COUNTERS
     assert {number: _CALLED[name] for name, number in arm.items()} == cortex_m.COUNTERS
     other = enumerated((TARGETS / "riscv/cycles.c").read_text(), "MCYCLE")
     assert {number: _CALLED[name] for name, number in other.items()} == riscv.COUNTERS
-
-
-@pytest.mark.parametrize("family", ["cortex_m", "riscv"])
-def test_a_family_that_runs_on_boards_says_how(family: str) -> None:
-    package = import_module(f"{runtime.__package__}.{family}")
-    registers = package.at_start({"vectors": 0x100, "reset": 0x201, "_start": 0x80})
-    assert registers[-1] == ("pc", {"cortex_m": "0x200", "riscv": "0x80"}[family], True)
-    assert callable(import_module(package.FAULTS).fault_message)

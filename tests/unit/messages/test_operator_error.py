@@ -9,12 +9,6 @@ def error(index: int, op: str, what: str = "is not supported", name: str = "", h
     return OperatorError(index, op, name, what, "'x' -> 'y'", hint=hint)
 
 
-def test_a_single_one_is_told_in_detail() -> None:
-    alone = error(3, "CUMSUM", name="sum", hint="Supported: ADD.")
-    assert together([alone]) is alone
-    assert str(alone) == "operator 3 (CUMSUM) is not supported\n  'x' -> 'y'\nSupported: ADD."
-
-
 def test_several_are_counted_with_where_they_are() -> None:
     loops = [error(i, "WHILE", "is control flow, which is not supported", f"loop {i}") for i in (4, 9, 12, 13, 20)]
     gathers = [error(i, "GATHER", hint="Supported: ADD.") for i in (1, 7)]

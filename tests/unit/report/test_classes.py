@@ -9,11 +9,6 @@ import pytest
 
 from pipeline.api import run_recipe
 from pipeline.errors import PipelineError
-from stages.base import StageError
-from stages.models.builder import ModelBuilder
-from stages.models.spec import FileModel
-from stages.report import STAGE, ReportConfig
-from stages.targets.load import load_target
 
 NAMES = ["ash", "birch", "cedar"]
 
@@ -50,18 +45,3 @@ def test_another_number_of_names_is_refused_once_the_model_is_known(tmp_path: Pa
         ran(tmp_path, NAMES[:2])
     log = next(tmp_path.glob("build/**/log.txt")).read_text()
     assert " import    | done" in log and " layout    | " not in log
-
-
-def test_a_file_at_hand_is_known_before_it_is_imported(tmp_path: Path) -> None:
-    b = ModelBuilder()
-    b.output(b.relu(b.input("x", (1, 3), "int8", 0.1, 0)))
-    (tmp_path / "net.tflite").write_bytes(b.build())
-
-    def foresee(classes: list[str]) -> None:
-        config, model = ReportConfig(classes=tuple(classes)), FileModel(file="net.tflite")
-        STAGE.foresee(config, model, load_target("host"), tmp_path, {})
-
-    foresee([])
-    foresee(NAMES)
-    with pytest.raises(StageError, match="2 names of classes"):
-        foresee(NAMES[:2])

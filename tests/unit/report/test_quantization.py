@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 from xml.etree import ElementTree
 
@@ -64,18 +63,6 @@ def test_bars_and_ends_lie_where_the_numbers_are() -> None:
     assert float(two.attrib["x"]) == zero and float(two.attrib["width"]) == pytest.approx((most - zero) / 2)
     # What clips is drawn in another colour.
     assert [path.attrib["class"] for path in made.findall(f"{SVG}path")] == ["held", "held clipped"]
-
-
-def test_a_picture_has_no_paper_and_the_colours_of_its_page() -> None:
-    made = drawn(layer("first", clipped=0.1))
-    assert not any({"fill", "stroke", "style"} & set(one.attrib) for one in made.iter())
-    style = made.findtext(f"{SVG}style") or ""
-    rules = re.findall(r"([^{}]+)\{([^{}]*)\}", style.replace("@media (prefers-color-scheme: dark) {", ""))
-    # Inside of report.html a rule without the picture's class would colour the page's other pictures.
-    assert rules and all(selector.strip().startswith(".ranges") for selector, _ in rules)
-    colours = [value for _, rule in rules for value in re.findall(r"(?:fill|stroke): ([^;}]+)", rule)]
-    assert {value.strip().partition(",")[0] for value in colours} >= {"var(--ink", "var(--bad"}
-    assert not [value for value in colours if not value.startswith(("var(--", "none"))]
 
 
 def test_names_from_models_are_text_and_float_layers_have_no_ends() -> None:

@@ -54,22 +54,6 @@ def test_layers_and_cycles_are_told() -> None:
     assert texts[:3] == ["0", "1", "2"] and {"core", "engine", "dma", "0", "100", "200"} <= set(texts)
 
 
-def test_numbers_have_room() -> None:
-    """Two hundred layers of one cycle: not all have their number, none lies over another."""
-    layer = {"index": 0, "predicted": None}
-    plan = PLAN | {"layers": [layer | {"index": n} for n in range(200)]}
-    counts: dict[str, Any] = {**COUNTS, "inferences": [{"total": 200, "layers": [1] * 200, "units": {}}]}
-    layers = [{"index": n, "name": "n", "op": "o", "kernel": "k", "alternatives": []} for n in range(200)]
-    picture = timeline_svg(report(cycles=cycles(counts, plan, TARGET), layers=layers))
-    places = [
-        (float(text.get("x") or 0), len(text.text or ""))
-        for text in ElementTree.fromstring(picture).iter(f"{SVG}text") if text.get("y") == "18"
-    ]  # fmt: skip
-    assert 20 < len(places) < 100
-    ends = [x + 4 * digits for x, digits in places]
-    assert all(end <= x - 4 * digits for end, (x, digits) in zip(ends, places[1:], strict=False))
-
-
 @pytest.mark.parametrize("lacking", [None, {"timeline": [], "total": 5}, {"timeline": [1], "total": 0}])
 def test_without_a_timeline_there_is_no_picture(lacking: Any) -> None:
     assert timeline_svg(report(cycles=lacking)) == ""

@@ -12,7 +12,7 @@ from stages.compile.toolchain import Source
 from stages.simulators.bench import compile_and_run_c
 from stages.targets.load import load_target
 from tests.support.rvp import compute
-from tests.support.rvp.encodings import ENCODINGS, Encoding, encoding
+from tests.support.rvp.encodings import ENCODINGS, Encoding
 
 # Each field width's corners, repeated over a register, and their mixtures.
 CORNERS = (0, 1, 0x7F, 0x80, 0x81, 0xFF, 0x7FFF, 0x8000, 0x8001, 0x7FFFFFFF, 0x80000000, 0x80008000, 0x80808080)
@@ -113,17 +113,3 @@ def test_every_instruction_computes_what_the_specification_says(xlen, tmp_path):
                 wrong.append(f"{case.encoding.name} imm={case.immediate} {rd:#x} {rs1:#x} {rs2:#x}: {result:#x}, {ov}")
     assert next(results, None) is None
     assert not wrong, "\n".join(wrong[:10])
-
-
-def test_encoding_words_are_those_gcc_assembles_for_insn(tmp_path):
-    """`.insn r 0x77, funct3, funct7, rd, rs1, rs2`, as kernels write it, gives the word of the table."""
-    run = compile_and_run_c(
-        load_target("rv64-scalar"),
-        [],
-        '#include "bench.h"\n'
-        '__asm__("words: .insn r 0x77, 0, 0x64, x10, x12, x14; .insn r 0x77, 2, 0x08, x10, x12, x14");\n'
-        "extern const unsigned words[];\n"
-        'int main(void) { printf("%x %x\\n", words[0], words[1]); return 0; }',
-    )
-    expected = [encoding(name, 64).word(RD, RS1, RS2) for name in ("smaqa", "kadd32")]
-    assert [int(word, 16) for word in run.stdout.split()] == expected

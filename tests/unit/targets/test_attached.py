@@ -78,11 +78,6 @@ def test_what_does_not_go_with_a_board(tmp_path: Path, old: str, new: str, line:
     ("parameters", "place", "message"),
     [
         ("{extention: tflite}", ":12:20: ", "accelerator ne16: unknown key 'extention'; did you mean 'extension'?"),
-        (
-            "{extension: tflit}",
-            ":12:31: ",
-            "extension: should be 'none' or 'tflite', is 'tflit'; did you mean 'tflite'?",
-        ),
     ],
 )
 def test_parameters_that_the_accelerator_does_not_have(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -12,7 +13,7 @@ from pydantic import ValidationError
 from stages.compile.toolchain import Source, compile_sources, link
 from stages.simulators.bench import compile_and_run_c
 from stages.targets.catalogue import Board, Catalogue, moved, parse_frequency
-from stages.targets.load import PIPELINE
+from stages.targets.load import PIPELINE, load_target
 from stages.targets.memory import CONSTANT, VARIABLE, Memory, Region
 from stages.targets.runtime import runtime_for
 from stages.targets.spec import Target
@@ -84,20 +85,39 @@ def test_clock_that_is_none(value: str) -> None:
         Board.model_validate({"core": "x", "title": "x", "memory": _memory(), "clock": value})
 
 
-@pytest.mark.parametrize("name", BOARDS)
-def test_firmware_is_linked_for_the_map_of_the_board(name: str, tmp_path: Path) -> None:
+def loaded(target: Target, folder: Path, zeros: int) -> list[Any]:
+    """What a program with so many bytes of .bss has loaders load."""
     from elftools.elf.elffile import ELFFile
 
-    target = BOARDS[name]
     needs(target)
-    (tmp_path / "main.c").write_text("int set = 3; int zero[9]; int main(void) { return zero[set] + set; }")
+    text = f"int set = 3; int zero[{zeros} / sizeof(int)]; int main(void) {{ return zero[set] + set; }}"
+    (folder / "main.c").write_text(text)
     runtime = runtime_for(target)
-    sources = [Source(tmp_path / "main.c"), *map(Source, runtime.sources)]
-    elf = tmp_path / "program.elf"
-    link(target, runtime, compile_sources(target, runtime, sources, tmp_path / "obj"), elf)
-    with elf.open("rb") as handle:
-        loaded = [segment.header for segment in ELFFile(handle).iter_segments("PT_LOAD") if segment["p_memsz"]]
-    for segment in loaded:
+    sources = [Source(folder / "main.c"), *map(Source, runtime.sources)]
+    link(target, runtime, compile_sources(target, runtime, sources, folder / "obj"), folder / "program.elf")
+    with (folder / "program.elf").open("rb") as handle:
+        return [segment.header for segment in ELFFile(handle).iter_segments("PT_LOAD") if segment["p_memsz"]]
+
+
+@pytest.mark.parametrize("name", ["cortex-m4", "cortex-m33", "rv64-scalar", "rv32-rvp"])
+def test_loader_writes_nothing_outside_the_memory_map(name: str, tmp_path: Path) -> None:
+    """A loader clears what a segment has in memory and not in the file, from where it is loaded: with .bss behind the
+    initial values of variables in ROM, that is beyond ROM's end, or over its start where the bus mirrors it."""
+    target = load_target(name)
+    small = target.memory.rom.model_copy(update={"length": 128 << 10})
+    target = target.model_copy(update={"memory": target.memory.model_copy(update={"rom": small, "stack": 2048})})
+    segments = loaded(target, tmp_path, 500_000)
+    assert any(segment.p_filesz and segment.p_paddr != segment.p_vaddr for segment in segments)
+    for segment in segments:
+        start, end = segment.p_paddr, segment.p_paddr + segment.p_memsz
+        regions = (target.memory.rom, target.memory.ram)
+        assert any(r.origin <= start and end <= r.end for r in regions), (hex(start), hex(end))
+
+
+@pytest.mark.parametrize("name", BOARDS)
+def test_firmware_is_linked_for_the_map_of_the_board(name: str, tmp_path: Path) -> None:
+    target = BOARDS[name]
+    for segment in loaded(target, tmp_path, 36):
         start, end = segment.p_vaddr, segment.p_vaddr + segment.p_memsz
         regions = target.memory.regions.values()
         assert any(r.origin <= start and end <= r.end for r in regions), (hex(start), hex(end))

@@ -12,7 +12,6 @@ from stages.targets.memory import Memory
 
 ROM = {"origin": 0, "length": "1M"}
 RAM = {"origin": "0x20000000", "length": "64K"}
-SPAN = "0x20000000 to 0x2000ffff"
 CAPITALS = {**RAM, "origin": 0x30000000, "holds": ["data"]}
 
 
@@ -20,7 +19,6 @@ CAPITALS = {**RAM, "origin": 0x30000000, "holds": ["data"]}
     ("changes", "message"),
     [
         ({"rom": {**ROM, "holds": ["code", "weights"]}}, ": no region holds constants"),
-        ({"dtcm": {**RAM, "holds": ["arena"]}}, f"dtcm: {SPAN}, overlaps ram, {SPAN} / ram"),
         ({"DTCM": CAPITALS}, f"DTCM: {why_not('DTCM', IDENTIFIER_PATTERN)}"),
         (
             {"org": {**RAM, "origin": 0x30000000, "holds": ["data"]}},

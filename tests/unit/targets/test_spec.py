@@ -64,10 +64,8 @@ HIGH, BITS = "goes beyond what 32 bits can address", "word_bits is at pipeline.y
     ("origin", "length", "at", "message", "last"),
     [
         ("0x88000000", "64M", "10:12", "ram: 0x88000000 to 0x8bffffff, overlaps rom, 0x80000000 to 0x8fffffff", ROM),
-        ("0x80000000", "256M", "10:12", "ram: 0x80000000 to 0x8fffffff, overlaps rom", ROM),
         ("0x7ffffff0", "32", "10:12", "ram: 0x7ffffff0 to 0x8000000f, overlaps rom", ROM),
         ("0xfc000000", "128M", "10:12", f"ram: 0xfc000000 to 0x103ffffff, {HIGH}", BITS),
-        ("0x190000000", "64M", "10:12", f"ram: 0x190000000 to 0x193ffffff, {HIGH}", BITS),
         ("0x90000000", "0", "10:43", "ram.length: a region of no bytes holds nothing", ""),
         ("0x90000004", "64M", "10:21", "ram.origin: is 0x90000004, no multiple of 16 bytes", ""),
         ("0x90000000", "65537", "10:43", "ram.length: is 0x10001, no multiple of 16 bytes", ""),
@@ -111,11 +109,6 @@ def test_what_an_alias_repeats_is_one_mistake(tmp_path: Path) -> None:
             "{rom: {origin: 0, length: 1M}, ram: {origin: 1M, length: 256M}, stack: 64M}",
             "19:84: boards.small.memory.stack: a stack of 67,108,864 bytes is more than the machine of board has",
             "length is at pipeline.yaml:10:43",
-        ),
-        (
-            "{rom: {origin: 0, length: 1M}, ram: {origin: 512K, length: 1M}}",
-            "19:49: boards.small.memory.ram: 0x80000 to 0x17ffff, overlaps rom, 0x0 to 0xfffff",
-            "rom is at pipeline.yaml:19:19",
         ),
     ],
 )
