@@ -10,9 +10,8 @@ import pytest
 from pipeline.commands.bench.command import bench
 from pipeline.commands.bench.layer_figures import read_rows
 from pipeline.errors import PipelineError
-from stages.base import StageError
 from stages.bench.peers import PEERS
-from stages.bench.peers.count import PeerCount, count_peer, program
+from stages.bench.peers.count import count_peer, program
 from stages.bench.side_by_side import Network
 from stages.layout.rules import LayoutConfig
 from stages.models.spec import OpModel
@@ -81,44 +80,6 @@ def test_what_a_function_refuses_is_left_out_and_the_others_counted() -> None:
     assert found["large"].refused == "wants more scratch than 98,304 bytes"
     assert (found["plain"].refused, found["plain"].differing) == ("", 0)
     assert found["plain"].instructions > 0
-
-
-@pytest.fixture
-def checkout(tmp_path: Path) -> Path:
-    """A copy of the stand-in, to break."""
-    return Path(shutil.copytree(STANDIN, tmp_path / "checkout"))
-
-
-TWO = {
-    "pool": {"op": "max_pool2d", "shape": (7, 7, 6), "kernel": (3, 3)},
-    "gate": {"op": "mul", "shape": (4, 4, 12)},
-}
-
-
-def counted(checkout: Path) -> tuple[dict[str, PeerCount], list[str]]:
-    """Both layers on the stand-in, and what is told."""
-    told: list[str] = []
-    networks = [network(name, **model) for name, model in TWO.items()]
-    return {one.network.name: one for one in count_peer(PEER, checkout, networks, M4, tell=told.append)}, told
-
-
-def test_where_no_file_compiles_it_is_said_where_headers_are_searched(checkout: Path) -> None:
-    (checkout / "Include/arm_nnfunctions.h").write_text('#include "cmsis_compiler.h"\n')
-    with pytest.raises(StageError, match=r"no file of the peer compiles: (?s:.*)cmsis_compiler\.h") as raised:
-        counted(checkout)
-    assert raised.value.hint.endswith("beside the checkout in Core/Include and cmsis_core/Include")
-
-
-def test_functions_that_need_what_is_not_there_are_not_called(checkout: Path) -> None:
-    source = checkout / "Source/Standin/standin.c"
-    whole = source.read_text()
-    pool = whole.index("int arm_max_pool_s8(")
-    rest = f'#include "arm_nnfunctions.h"\nint arm_gone(void);\n{whole[pool:].replace("{", "{ arm_gone();", 1)}'
-    (checkout / "Source/Standin/pool.c").write_text(f"#include <string.h>\n{rest}")
-    source.write_text(whole[:pool])
-    found, told = counted(checkout)
-    assert [*found] == ["gate"]
-    assert told == ["it has no function for 1 of 2 layers"]
 
 
 def test_a_fully_connected_layer_is_called_as_the_version_has_it() -> None:

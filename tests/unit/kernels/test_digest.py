@@ -5,34 +5,20 @@ from __future__ import annotations
 import inspect
 import shutil
 import subprocess
-import sys
-from functools import cache
-from itertools import islice
 from pathlib import Path
-from types import FrameType
-from typing import Any
 
 import pytest
 
-from stages.graph import LayerView
 from stages.kernels import digest, places, registry
 from stages.kernels.digest import code_of
 from stages.kernels.kernel import Kernel
-from stages.models.operators import build
-from stages.models.spec import OpModel
-from stages.targets.spec import Target
-from tests.conformance.draw import Draw
-from tests.conformance.operators import elementwise, movement, reductions
-from tests.conformance.suite import each_operator, operator_modules
-from tests.support.emitted import ROOT, target_named
-from tests.support.integer import integer_graph
+from tests.support.emitted import ROOT
 
 C = '#include "shared.h"\nint twice(int x) { return 2 * x; }\n'
 PYTHON = '"""A kernel."""\nROWS = 4\nclass Twice:\n    rows = ROWS\n'
 
 KERNELS = registry.kernels(places.folder_names())
 FILES = ROOT / "stages" / "kernels"
-NO_CODE = ("folder.py", "kernel.py", "places.py", "registry.py", "digest.py", "definitions.py")  # of a kernel
 # ---- of a kernel made up ---------------------------------------------------------------------------------------
 
 
@@ -139,88 +125,6 @@ def test_a_c_file_concerns_the_kernels_that_are_compiled_with_it(
         assert stale(before, copy) == expected, file
         assert expected or is_of_a_driver(file), f"{file} is in no kernel"
         (copy / file).write_text(text)
-
-
-def test_what_runs_for_a_kernel_is_what_counts_for_it() -> None:
-    """Drawn layers are asked about, packed and lowered, and every function of stages/kernels that this calls counts."""
-    before, seen = all_parts(), set()
-    for target in map(target_named, TARGETS):
-        for kernel in registry.kernels(target.kernels).values():
-            for view in drawn(kernel, target):
-                seen.add(kernel.name)
-                called = {part for part in functions_called(kernel, view, target) if not part.startswith(NO_CODE)}
-                assert called
-                assert called <= before[kernel.name].keys(), kernel.name
-    assert seen == KERNELS.keys()
-
-
-@cache
-def common() -> tuple[LayerView, ...]:
-    """Layers as networks have them: what kernels for one kind of window compute."""
-    graphs = [integer_graph(build(OpModel.model_validate(options))) for options in COMMON]
-    return tuple(graph.view(graph.layers[0]) for graph in graphs)
-
-
-@cache
-def views() -> tuple[LayerView, ...]:
-    made = (make(Draw(seed, dtype)) for make in MAKES for seed in range(40) for dtype in ("int8", "uint8"))
-    return (*made, *each_operator(), *common())
-
-
-def drawn(kernel: Kernel, target: Target) -> list[LayerView]:
-    """Up to three layers that the kernel computes."""
-    able = (view for view in views() if kernel.is_for(view.op) and not kernel.why_not(view, target))
-    return list(islice(able, 3))
-
-
-def functions_called(kernel: Kernel, view: LayerView, target: Target) -> set[str]:
-    """`file:definition` of what runs, at the top of its module."""
-    found: set[str] = set()
-
-    def note(frame: FrameType, event: str, _: Any) -> None:
-        if event == "call" and frame.f_code.co_filename.startswith(f"{FILES}/"):
-            name = frame.f_code.co_qualname.split(".")[0]
-            if not name.startswith("<"):
-                found.add(f"{Path(frame.f_code.co_filename).relative_to(FILES).as_posix()}:{name}")
-
-    use(kernel, view, target)  # imports what it needs
-    sys.setprofile(note)
-    try:
-        use(kernel, view, target)
-    finally:
-        sys.setprofile(None)
-    return found
-
-
-def use(kernel: Kernel, view: LayerView, target: Target) -> None:
-    """Everything a kernel is asked for; but for `why_not` tensorize shows it the layer as it sees it."""
-    kernel.why_not(view, target)
-    view = kernel.seen(view)
-    kernel.overlays(view)
-    for params in kernel.candidates(view, target):
-        kernel.pack_for(view, params, target)
-        kernel.cost(view, params, target)
-        kernel.lower(view, params, target)
-
-
-MAKES = (
-    *(module.drawn for module in operator_modules().values()),
-    *(*elementwise.MAKERS, *reductions.MAKERS, movement.concatenation, movement.move),
-)
-TARGETS = ("rv64-rvp", "cortex-m55", "aarch64-dotprod", "rv32-scalar")
-COMMON: tuple[dict[str, Any], ...] = (
-    {"op": "conv2d", "shape": (12, 12, 16), "out_channels": 16, "kernel": (3, 3)},
-    {"op": "conv2d", "shape": (12, 12, 8), "out_channels": 16, "kernel": (1, 1)},
-    {"op": "depthwise_conv2d", "shape": (8, 8, 16), "kernel": (3, 3)},
-    {"op": "depthwise_conv2d", "shape": (7, 7, 16), "kernel": (7, 7), "padding": "valid"},
-    {"op": "depthwise_conv2d", "shape": (8, 8, 16), "kernel": (3, 3), "stride": (2, 2)},
-    {"op": "fully_connected", "shape": (64,), "out_channels": 16},
-    {"op": "add", "shape": (8, 8, 16)},
-    {"op": "avg_pool2d", "shape": (8, 8, 16), "kernel": (8, 8), "padding": "valid"},
-    {"op": "mean", "shape": (8, 8, 16), "axes": (1, 2)},
-    {"op": "avg_pool2d", "shape": (8, 8, 1), "kernel": (8, 8), "padding": "valid"},
-    {"op": "conv2d", "shape": (4, 4, 16), "out_channels": 8, "kernel": (4, 4), "padding": "valid", "groups": 2},
-)
 
 
 @pytest.mark.parametrize("name", places.folder_names())

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from pipeline.api import run_recipe
 from stages.base import StageError
 from stages.graph import Graph
 from stages.kernels import registry
@@ -22,9 +20,6 @@ from stages.tensorize.rom import Kept, Rom
 from stages.tensorize.setting import Setting
 from tests.support.emitted import target_named
 from tests.support.integer import integer_graph
-from tests.support.shared_models import shared_models
-
-ROOT = Path(__file__).resolve().parents[3]
 
 
 def graph_of(**options: Any) -> Graph:
@@ -95,14 +90,6 @@ def test_bytes_are_weighed_against_instructions(monkeypatch: pytest.MonkeyPatch)
     assert same.kernel.name == "rvp.depthwise_s8"  # of one source of code, where depthwise3x3_s8 has two
 
 
-def test_speed_is_what_it_was_and_the_default() -> None:
-    graph = graph_of(**PLAIN)
-    named, _ = decided(graph, "rv32-rvp", optimize_for="speed")
-    usual, _ = decided(graph, "rv32-rvp")
-    assert [c.as_alternative for c in named.choices.values()] == [c.as_alternative for c in usual.choices.values()]
-    assert not any("ROM" in choice.why for choice in usual.choices.values())
-
-
 def test_a_limit_of_the_recipe_counts_where_it_is_lower_and_is_blamed_only_then(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -132,10 +119,3 @@ def test_what_nothing_can_compute_is_told_as_ever(wanted: str) -> None:
     lacking = Setting.of(made.target, made.config, [k for k in made.kernels if k.name == "rvp.gemm_s8"], made.costs)
     with pytest.raises(StageError, match="no kernel of target rv32-rvp"):
         decide(graph_of(**WIDE), lacking)
-
-
-def test_the_hosted_mobilenet_fits_the_rom_of_cortex_m55(tmp_path: Path) -> None:
-    (path,) = shared_models("hosted/mobilenet_v1_0.25_128_quant.tflite")
-    recipe = {"schema": 1, "name": "hosted", "extends": "mve_base", "model": {"file": str(path)}}
-    options = {"stages": {"tensorize": {"optimize_for": "rom"}}}
-    assert run_recipe({**recipe, **options}, until="compile", root=ROOT, build=tmp_path).artifacts["compile"].is_dir()

@@ -46,13 +46,6 @@ def test_the_cheapest_kernel_wins_and_the_others_are_listed_with_their_cost() ->
     assert [(a.kernel, a.cost, a.reason) for a in choice.alternatives] == [("mini.plain", 8 * 8 * 12 * 6, "")]
 
 
-def test_a_count_goes_before_an_estimate() -> None:
-    choice = choose(view(), target_named("host"), KERNELS, [], table({"mini.plain rows=4": 10}))
-    assert choice.kernel.name == "mini.plain"
-    assert choice.why == "cheapest of 2 (counted)"
-    assert [(a.kernel, a.cost, a.cost_source) for a in choice.alternatives] == [("mini.gemm", 1152, "estimated")]
-
-
 @pytest.mark.parametrize("first", KERNELS, ids=lambda kernel: kernel.name)
 @pytest.mark.parametrize("cost", [1000, None])
 def test_of_equal_or_unknown_costs_the_first_in_the_order_of_the_targets_kernels_wins(
@@ -96,12 +89,6 @@ def test_a_rule_without_parameters_gets_the_kernels_cheapest_and_with_them_exact
     assert choose(view(), target_named("host"), kernels, [rule("mini.tuned", rows=4)], costs).params.rows == 4
 
 
-def test_a_rule_goes_before_the_cost() -> None:
-    choice = choose(view(), target_named("host"), KERNELS, [rule("mini.plain")], Costs())
-    assert choice.kernel.name == "mini.plain"
-    assert choice.why == "rule 1 of the recipe"
-
-
 def test_the_first_matching_rule_decides() -> None:
     rules = [
         rule("mini.gemm", LayerMatch(op="conv2d")),
@@ -142,17 +129,6 @@ def test_a_rule_for_an_operator_that_no_network_has_is_refused(op: str, told: st
     assert told in str(caught.value)
 
 
-def test_a_kernel_without_costs_is_taken_when_nothing_else_can() -> None:
-    class Silent(MiniGemm):
-        name = "mini.silent"
-
-        def cost(self, view: object, params: object, target: object) -> float:
-            raise LookupError
-
-    choice = choose(view(), target_named("host"), [Silent()], [], Costs())
-    assert (choice.kernel.name, choice.cost, choice.why) == ("mini.silent", None, "the only kernel that can")
-
-
 def failure(*args: object) -> str:
     with pytest.raises(StageError) as caught:
         choose(*args)  # type: ignore[arg-type]
@@ -171,11 +147,6 @@ def test_a_rule_with_a_misspelled_kernel() -> None:
     assert "does not have; did you mean 'mini.gemm'?" in failure(
         view(), target_named("host"), KERNELS, [rule("mini.gem")], Costs()
     )
-
-
-def test_a_rule_with_a_kernel_that_cannot() -> None:
-    text = failure(view(batch=3), target_named("host"), KERNELS, [rule("mini.gemm")], Costs())
-    assert text.endswith("3 rows are not a multiple of 4")
 
 
 def test_a_rule_with_a_parameter_the_kernel_does_not_have() -> None:
