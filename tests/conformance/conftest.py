@@ -7,6 +7,8 @@ import pytest
 from tests.conformance.suite import kernels_of, rank
 from tests.conformance.targets import kernels, load_target, target_names
 
+SHARE = 120  # without --all
+
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leaves out the rest. Raises UsageError for unknown names and where no case of the named kernels is left."""
@@ -44,3 +46,9 @@ def _is_first(item: pytest.Item) -> bool:
 def _ranks(item: pytest.Item) -> list[tuple[str, int]]:
     target, group = load_target(item.callspec.params["name"]), item.callspec.params["group"]
     return [(kernel.name, rank(kernel, target)) for operator in group for kernel in kernels_of(target, operator)]
+
+
+@pytest.fixture
+def every(every: int) -> int:
+    """One case in so many of each class."""
+    return SHARE if every > 1 else 1

@@ -94,19 +94,3 @@ def test_kernels_that_may_work_in_place_do() -> None:
             planned = [trial for trial in trials(load_target(name), operator, 0, 0) if trial.kernel.name == kernel]
             overlaid = {trial.overlay for trial in planned} - {None}
             assert overlaid == set(range(max(len(trial.case.view.inputs) for trial in planned)))
-
-
-@pytest.mark.skipif(bool(PROJECT), reason="a project's kernels need not add")
-def test_a_share_of_the_cases_has_some_of_every_class_and_kernel() -> None:
-    target = load_target("rv64-rvp")
-
-    def held(every: int) -> list[tuple[str, str, frozenset[str]]]:
-        found = trials(target, "add", 0, 8, every=every)
-        return [(trial.kernel.name, trial.case.name, frozenset(trial.case.covers)) for trial in found]
-
-    first = {kernel.name for kernel in kernels_of(target, "add") if rank(kernel, target) == 0}
-    whole, share = [trial for trial in held(1) if trial[0] in first], held(4)
-    assert len(share) < len(whole) / 2 and {name for name, _, _ in share} == {name for name, _, _ in whole}
-    kinds = {kind for *_, kinds in whole for kind in kinds} - {"bounds of modes"}
-    assert {kind for *_, kinds in share for kind in kinds} == kinds
-    assert {*share} <= {*whole}
