@@ -49,7 +49,6 @@ def project(tmp_path: Path) -> Path:
         ("stages/quantize/shift.h", LOWER),
         ("stages/emit/model.c.j2", {"unit/emit/test_emit.py", "firmware/test_networks.py"}),
         ("pipeline/commands/compare/table.py", {"unit/pipeline/commands/compare/test_table.py"}),
-        ("pipeline/store.py", {"unit/pipeline/test_store.py"}),
         ("tests/support/networks.py", {"unit/pipeline/test_networks.py"}),
         ("tests/unit/quantize/expected.json", {"unit/quantize/test_lower.py"}),
         ("docs/store.md", {"docs/test_pages.py", "unit/pipeline/test_page.py"}),

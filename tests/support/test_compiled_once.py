@@ -52,11 +52,6 @@ def test_an_equal_source_elsewhere_is_not_compiled_again(gcc: Gcc) -> None:
     assert gcc.compiled == 1
 
 
-def test_the_folder_that_debug_information_does_not_name_counts_for_nothing(gcc: Gcc) -> None:
-    made = [gcc(place, SOURCE, "-g", f"-fdebug-prefix-map={gcc.folder / place}=x", header=HEADER) for place in "ab"]
-    assert gcc.compiled == 1 and made[0] == made[1] and str(gcc.folder).encode() not in made[0]
-
-
 def test_another_header_macro_option_or_kind_of_file_is_another_object(gcc: Gcc) -> None:
     gcc("a", SOURCE, "-O2", header=HEADER)
     gcc("b", SOURCE, "-O2", header="#define VALUE 2\n")
@@ -72,10 +67,3 @@ def test_what_the_assembler_reads_is_read_each_time(gcc: Gcc) -> None:
     assert b"before" in gcc("a", source)
     (gcc.folder / "data.bin").write_bytes(b"behind")
     assert b"behind" in gcc("a", source)
-
-
-def test_warnings_are_told_each_time(gcc: Gcc) -> None:
-    source = gcc.folder / "warned.c"
-    source.write_text("#warning so\n")
-    arguments = ["gcc", "-c", str(source), "-o", str(gcc.folder / "warned.o")]
-    assert all("#warning so" in gcc.run(arguments).stderr for _ in range(2))
