@@ -38,7 +38,9 @@ class Draw:
         return self.rng.integers(low, high + 1, shape).astype(dtype or self.dtype)
 
     def zero_point(self, dtype: str = "") -> int:
-        """Mostly near the middle of the type; one in five is one of its bounds."""
+        """Mostly near the middle of the type; one in five is one of its bounds. int16 has none."""
+        if (dtype or self.dtype) == "int16":
+            return 0
         low, high = bounds(dtype or self.dtype)
         middle = (low + high) // 2
         if self.integer(0, 4) == 0:
@@ -60,13 +62,19 @@ class Draw:
 
     def weight_type(self, *, shifted: bool = False) -> tuple[str, int]:
         """Type and zero point: uint8 goes with uint8 activations, int8 weights have no zero point unless `shifted`."""
-        dtype = "int8" if self.dtype == "int8" else str(self.choose("int8", "uint8", "uint8"))
+        dtype = "int8" if self.dtype != "uint8" else str(self.choose("int8", "uint8", "uint8"))
         if dtype == "uint8":
             return dtype, self.zero_point("uint8")
         return dtype, self.zero_point("int8") if shifted and self.integer(0, 2) == 0 else 0
 
     def channel_constants(self, units: int, depth: int) -> dict[str, np.ndarray]:
         """Bias, multiplier and shift that spread sums of `depth` products over the output's range."""
+        if self.dtype == "int16":
+            return {
+                "bias": self.rng.integers(-(1 << 33), 1 << 33, units),
+                "multiplier": self.rng.integers(1 << 30, 1 << 31, units).astype(np.int32),
+                "shift": self.rng.integers(-14, -7, units).astype(np.int32),
+            }
         middle = -int(np.log2(max(depth, 1)) / 2 + 6)
         return {
             "bias": self.rng.integers(-4000, 4000, units).astype(np.int32),

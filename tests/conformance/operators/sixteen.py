@@ -10,14 +10,11 @@ import numpy as np
 from stages.arithmetic.sigmoid16 import sigmoid_table
 from stages.graph import (
     Add,
-    Conv2D,
-    DepthwiseConv2D,
     Dequantize,
     FullyConnected,
     LayerView,
     Mean,
     Mul,
-    Pool2D,
     Quantize,
     Requantize,
 )
@@ -32,6 +29,10 @@ from stages.quantize.interpolation import (
 )
 from tests.conformance.case import Case, drawn_inputs
 from tests.conformance.draw import Draw, bounds, image, view, with_constants, with_op
+from tests.conformance.operators import conv2d as eight
+from tests.conformance.operators.depthwise_conv2d import depthwise as eight_depthwise
+from tests.conformance.operators.pool2d import pool2d
+from tests.conformance.operators.windows import Window, any_window
 
 BITS = 16
 OPS = (
@@ -42,105 +43,31 @@ OPS = (
 LOW, HIGH = bounds("int16")
 
 
-def clamped(draw: Draw) -> dict[str, int]:
-    """All of the type, or a fused RELU or RELU6."""
-    return {
-        "output_zero_point": 0,
-        "act_min": draw.choose(LOW, LOW, 0),
-        "act_max": draw.choose(HIGH, HIGH, draw.integer(100, HIGH)),
-    }
-
-
-def window(draw: Draw, size: tuple[int, int]) -> dict[str, Any]:
-    """Kernel, stride, dilation and padding of a window over an image of that height and width; the output's size."""
-    kernel = (draw.integer(1, min(3, size[0])), draw.integer(1, min(3, size[1])))
-    wanted = draw.choose(1, 1, 2)
-    dilation = tuple(wanted if (taps - 1) * wanted < extent else 1 for taps, extent in zip(kernel, size, strict=True))
-    reach = [(taps - 1) * apart + 1 for taps, apart in zip(kernel, dilation, strict=True)]
-    stride, same = (draw.integer(1, 2), draw.integer(1, 2)), draw.integer(0, 1)
-    padding = [draw.integer(0, reach[axis] - 1) * same for axis in (0, 1, 0, 1)]
-    out = [(size[axis] + padding[axis] + padding[axis + 2] - reach[axis]) // stride[axis] + 1 for axis in (0, 1)]
-    return {"kernel": kernel, "stride": stride, "dilation": dilation, "padding": tuple(padding), "out": tuple(out)}
-
-
-def products(draw: Draw, units: int) -> dict[str, np.ndarray]:
-    """Bias, multiplier and shift for sums over 16 bits."""
-    return {
-        "bias": draw.rng.integers(-(1 << 33), 1 << 33, units),
-        "multiplier": draw.rng.integers(1 << 30, 1 << 31, units).astype(np.int32),
-        "shift": draw.rng.integers(-14, -7, units).astype(np.int32),
-    }
-
-
-def conv2d(draw: Draw, **sizes: int) -> LayerView:
+def conv2d(draw: Draw, depth: int = 0, units: int = 0, groups: int = 0) -> LayerView:
     """In groups now and then."""
-    size = (sizes.get("height", draw.integer(1, 6)), draw.integer(1, 6))
-    groups = sizes.get("groups", draw.choose(1, 1, 2, 3))
-    depth, units = sizes.get("depth", draw.integer(1, 9)), sizes.get("units", draw.integer(1, 5))
-    slides = window(draw, size)
-    out, batch = slides.pop("out"), draw.choose(1, 1, 2)
-    op = Conv2D(
-        **clamped(draw),
-        **slides,
-        groups=groups,
-        in_channels=depth * groups,
-        out_channels=units * groups,
-        input_zero_point=0,
-        rounding="wide",
-    )
-    constants = products(draw, units * groups)
-    constants["weights"] = draw.array((units * groups, *op.kernel, depth), "int8")
-    x = image("x", (batch, *size, depth * groups), "int16")
-    return view(op, [x], image("y", (batch, *out, units * groups), "int16"), constants)
+    window = any_window(draw, largest=3)
+    depth, units = depth or draw.integer(1, 9), units or draw.integer(1, 5)
+    groups, batch = groups or draw.choose(1, 1, 2, 3), draw.choose(1, 1, 2)
+    return eight.conv2d(draw, window, depth, units, batch=batch, groups=groups, rounding="wide")
 
 
 def depthwise(draw: Draw) -> LayerView:
-    size, channels, each = (draw.integer(1, 6), draw.integer(1, 6)), draw.integer(1, 9), draw.choose(1, 1, 2, 3)
-    slides = window(draw, size)
-    out, batch = slides.pop("out"), draw.choose(1, 1, 2)
-    op = DepthwiseConv2D(
-        **clamped(draw),
-        **slides,
-        depth_multiplier=each,
-        in_channels=channels,
-        out_channels=channels * each,
-        input_zero_point=0,
-        rounding="wide",
-    )
-    constants = products(draw, channels * each)
-    constants["weights"] = draw.array((1, *op.kernel, channels * each), "int8")
-    x = image("x", (batch, *size, channels), "int16")
-    return view(op, [x], image("y", (batch, *out, channels * each), "int16"), constants)
+    window, channels, batch = any_window(draw, largest=3), draw.integer(1, 9), draw.choose(1, 1, 2)
+    return eight_depthwise(draw, window, channels, multiplier=draw.choose(1, 1, 2, 3), batch=batch, rounding="wide")
 
 
 def usual_depthwise(draw: Draw) -> LayerView:
     """One filter for a channel; of 3x3 and 5x5 too, over images with an inside and edges."""
     channels, size = draw.choose(1, 2, 3, 4, 6, 8, 10, 12, 16, 20, 22, 24), (draw.integer(3, 7), draw.integer(3, 7))
-    slides = window(draw, size)
-    if draw.integer(0, 2):
-        edge = min(draw.choose(1, 2), (min(size) - 1) // 2)
-        square = {"kernel": (2 * edge + 1,) * 2, "padding": (edge,) * 4, "stride": (1, 1), "dilation": (1, 1)}
-        slides |= square | {"out": size}
-    out, batch = slides.pop("out"), draw.choose(1, 1, 2)
-    op = DepthwiseConv2D(
-        **clamped(draw),
-        **slides,
-        depth_multiplier=1,
-        in_channels=channels,
-        out_channels=channels,
-        input_zero_point=0,
-        rounding="wide",
-    )
-    constants = products(draw, channels)
-    constants["weights"] = draw.array((1, *op.kernel, channels), "int8")
-    return view(
-        op, [image("x", (batch, *size, channels), "int16")], image("y", (batch, *out, channels), "int16"), constants
-    )
+    edge = min(draw.choose(1, 2), (min(size) - 1) // 2)
+    square = Window(size, (2 * edge + 1, 2 * edge + 1), padding=(edge, edge, edge, edge))
+    window = draw.choose(square, square, any_window(draw, largest=3))
+    return eight_depthwise(draw, window, channels, batch=draw.choose(1, 1, 2), rounding="wide")
 
 
 def fully_connected(draw: Draw, depth: int = 0) -> LayerView:
     batch, depth, units = draw.choose(1, 1, 3), depth or draw.integer(1, 40), draw.integer(1, 9)
-    op = FullyConnected(**clamped(draw), batch=batch, depth=depth, units=units, input_zero_point=0, rounding="real")
+    op = FullyConnected(**draw.clamped(), batch=batch, depth=depth, units=units, input_zero_point=0, rounding="real")
     constants = {
         "bias": draw.rng.integers(-(1 << 33), 1 << 33, units),
         "real": draw.rng.uniform(1, 2, units) * 2.0 ** draw.integer(-14, -8),
@@ -160,11 +87,11 @@ def binary(draw: Draw) -> LayerView:
     last = draw.multiplier(-15, -13)
     op: Add | Mul
     if draw.integer(0, 2) == 0:
-        op = Mul(**clamped(draw), zero_points=(0, 0), output_multiplier=last[0], output_shift=last[1])
+        op = Mul(**draw.clamped(), zero_points=(0, 0), output_multiplier=last[0], output_shift=last[1])
     else:
         scales = (draw.multiplier(-4, 0), (1 << 30, 0))
         op = Add(
-            **clamped(draw),
+            **draw.clamped(),
             op=draw.choose("add", "sub"),
             zero_points=(0, 0),
             left_shift=15,
@@ -181,28 +108,21 @@ def edge(draw: Draw) -> LayerView:
     size, kind = draw.shape(), draw.integer(0, 3)
     if kind == 0:
         scale = float(np.float32(draw.choose(0.5, 0.01, 0.0037)))
-        op: Any = Quantize(**clamped(draw), scale=scale)
+        op: Any = Quantize(**draw.clamped(), scale=scale)
         return view(op, [image("x", size, "float32")], image("y", size, "int16"))
     if kind == 1:
         op = Dequantize(input_zero_point=0, scale=float(np.float32(draw.choose(0.5, 0.1, 0.037))))
         return view(op, [image("x", size, "int16")], image("y", size, "float32"))
     x, y = [("int16", "int8"), ("int8", "int16"), ("int16", "int16"), ("int16", "uint8")][draw.integer(0, 3)]
     scale = draw.multiplier(*{"int8": (-9, -6), "uint8": (-9, -6), "int16": (-1, 2) if x == "int16" else (7, 9)}[y])
-    ends = clamped(draw) if y == "int16" else Draw(draw.seed, y).clamped()
+    ends = draw.clamped() if y == "int16" else Draw(draw.seed, y).clamped()
     zero_point = 0 if x == "int16" else draw.zero_point("int8")
     op = Requantize(**ends, input_zero_point=zero_point, multiplier=scale[0], shift=scale[1])
     return view(op, [image("x", size, x)], image("y", size, y))
 
 
 def pool(draw: Draw) -> LayerView:
-    size, channels = (draw.integer(1, 6), draw.integer(1, 6)), draw.integer(1, 9)
-    slides = window(draw, size)
-    out, batch = slides.pop("out"), draw.choose(1, 1, 2)
-    reach = [(taps - 1) * apart + 1 for taps, apart in zip(slides["kernel"], slides.pop("dilation"), strict=True)]
-    slides["kernel"] = tuple(reach)
-    op = Pool2D(op=draw.choose("avg_pool2d", "max_pool2d"), **clamped(draw), **slides)
-    x, y = image("x", (batch, *size, channels), "int16"), image("y", (batch, *out, channels), "int16")
-    return view(op, [x], y)
+    return pool2d(draw, any_window(draw, dilated=False), draw.integer(1, 9), batch=draw.choose(1, 1, 2))
 
 
 def mean(draw: Draw) -> LayerView:
@@ -212,7 +132,7 @@ def mean(draw: Draw) -> LayerView:
     multiplier, shift = draw.multiplier(-1, 1)
     left = count.bit_length() - 1
     op = Mean(
-        **clamped(draw),
+        **draw.clamped(),
         axes=axes,
         input_zero_point=0,
         multiplier=(multiplier << left) // count,
@@ -318,7 +238,7 @@ def _ties() -> Iterator[Case]:
         near = [half * 2**-shift + beside for half in halves if shift <= 0 for beside in (0, 1, -1)]
         bias = np.array(near or range(-18, 18), np.int64)
         for multiplier in (1 << 30, (1 << 30) + (1 << 15), 0x7FFEFFFF, 0x7FFF8000, (1 << 31) - 1):
-            layer = conv2d(draw, depth=2, units=len(bias), groups=1, height=2)
+            layer = conv2d(draw, depth=2, units=len(bias), groups=1)
             constants = {
                 "bias": bias,
                 "multiplier": np.full(len(bias), multiplier, np.int32),
@@ -352,7 +272,7 @@ def _deep() -> Iterator[Case]:
     for depth in (1, 2, 255, 256, 257, 511, 513):
         for number, end in enumerate(bounds("int8")):
             draw = Draw(depth + number, "int16")
-            layers = (conv2d(draw, depth=depth, units=3, groups=1, height=1), fully_connected(draw, depth))
+            layers = (conv2d(draw, depth=depth, units=3, groups=1), fully_connected(draw, depth))
             for layer in layers:
                 weights = np.full_like(layer.constant("weights"), end)
                 layer = with_constants(layer, weights=weights)
@@ -379,22 +299,8 @@ def _pixels() -> Iterator[Case]:
     for number in range(64):
         draw, depth, units = Draw(2000 + number, "int16"), 1 + number % 14, 1 + number % 9
         batch, width = draw.choose(1, 1, 2), draw.integer(1, 8)
-        op = Conv2D(
-            **clamped(draw),
-            kernel=(1, 1),
-            stride=(1, 1),
-            dilation=(1, 1),
-            padding=(0, 0, 0, 0),
-            in_channels=depth,
-            out_channels=units,
-            input_zero_point=0,
-            rounding="wide",
-        )
-        constants = products(draw, units)
-        constants["bias"] = draw.rng.integers(-(1 << 26), 1 << 26, units)
-        constants["weights"] = draw.array((units, 1, 1, depth), "int8")
-        x, y = (image(name, (batch, 1, width, count), "int16") for name, count in (("x", depth), ("y", units)))
-        layer = view(op, [x], y, constants)
+        layer = eight.conv2d(draw, Window((1, width)), depth, units, batch=batch, rounding="wide")
+        layer = with_constants(layer, bias=draw.rng.integers(-(1 << 26), 1 << 26, units))
         name = f"{batch} times {width} pixels of {depth} and {units}"
         yield Case(name, ("shapes", "tails", "extremes"), layer, drawn_inputs(draw, layer))
 
