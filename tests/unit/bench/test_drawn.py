@@ -39,6 +39,6 @@ def test_a_wrong_choice_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     for kernel in registry.kernels_of(RV64).values():
         if kernel.name.startswith("rvp."):
             monkeypatch.setattr(type(kernel), "cost", lambda *_: 1e9)
-    (one,) = judge(networks([OpModel(op="conv2d", shape=(8, 8, 32), out_channels=32)], RV64), Counter(RV64, None, {}))
+    (one,) = judge(networks([OpModel(op="conv2d", shape=(4, 4, 8), out_channels=8)], RV64), Counter(RV64, None, {}))
     assert one.behind > 1 and one.calls[0].startswith("generic.conv2d") and one.best_calls[0].startswith("rvp.")
-    assert one.name == "op: conv2d, shape: [8, 8, 32], out_channels: 32"
+    assert one.name == "op: conv2d, shape: [4, 4, 8], out_channels: 8"

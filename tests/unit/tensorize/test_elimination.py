@@ -25,7 +25,7 @@ def drawn(seed: int) -> tuple[dict[str, int], list[Costs[str]]]:
     return sizes, costs
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", range(40))
 def test_no_combination_costs_less(seed: int) -> None:
     sizes, costs = drawn(seed)
     found = cheapest(sizes, costs)
@@ -34,7 +34,7 @@ def test_no_combination_costs_less(seed: int) -> None:
     assert total(costs, found) == min(total(costs, other) for other in all_of_them)
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", range(40))
 def test_with_small_tables_nothing_gets_dearer_than_the_first_choices(seed: int) -> None:
     sizes, costs = drawn(seed)
     found = cheapest(sizes, costs, largest=3)
