@@ -144,6 +144,9 @@ def test_boards_and_cores_add_to_the_built_in_ones(own: Project) -> None:
     [
         ("core: cortex-m4", "core: cortex-m5", "pipeline.yaml:4:11: unknown core 'cortex-m5'; did you"),
         ("schema: 1\n", "", "pipeline.yaml:1:1: missing key 'schema'"),
+        ("mine:", "cortex-m4:", "pipeline.yaml:3:3: board 'cortex-m4' has the name of a built-in core, <"),
+        ("core: cortex-m4", "core: host", "pipeline.yaml:4:11: core 'host' runs under an operating system, it has no"),
+        ("    core: cortex-m4\n", "", "pipeline.yaml:4:5: missing key 'core' in boards.mine"),
         ("title", "titel", "pipeline.yaml:5:5: unknown key 'titel'; did you mean 'title'?"),
         ("0x20000000", "0x120000000", "pipeline.yaml:6:"),
         ("    title", "    timing: cortex-m5\n    title", "pipeline.yaml:5:13: unknown timing model"),

@@ -25,16 +25,6 @@ def test_run_prints_a_line_per_stage_and_the_table(project: FakeProject, doit: D
     assert project.ran() == []
 
 
-def test_several_recipes_on_threads(project: FakeProject, doit: Doit) -> None:
-    project.recipe(RECIPE.replace("name: demo", "name: other").replace("O2", "O3"), "other")
-    code, out, err = doit("run", "-n", "2", "-P", "thread", "recipe=demo,other")
-    assert (code, err) == (0, "")
-    # import and emit are the same actions for both recipes.
-    assert sorted(project.ran()) == ["compile", "compile", "emit", "import", "report", "report"]
-    assert "demo:compile" in out and "other:compile" in out
-    assert (project.root / "build/other/rv64-rvp/firmware.elf").read_text().startswith("O3")
-
-
 def test_crash_is_short_and_points_to_the_log(
     project: FakeProject, doit: Doit, monkeypatch: pytest.MonkeyPatch
 ) -> None:

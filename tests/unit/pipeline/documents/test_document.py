@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from pipeline.documents.document import Document, Position, load_document
-from pipeline.errors import RecipeError
 
 TEXT = """\
 base: &base
@@ -39,18 +38,6 @@ def document(tmp_path: Path) -> Document:
 )
 def test_locate(document: Document, path: tuple[str | int, ...], position: tuple[int, int]) -> None:
     assert document.locate(path) == Position(*position)
-
-
-def test_locate_key(document: Document) -> None:
-    assert document.locate(("more", "opt"), key=True) == Position(6, 3)
-
-
-def test_merge_key_may_be_overridden_but_no_other_twice(document: Document, tmp_path: Path) -> None:
-    assert document.data["more"] == {"flags": ["-a", "-b"], "opt": "O2"}
-    path = tmp_path / "twice.yaml"
-    path.write_text("a:\n  b: 1\n  c: 2\n  b: 3\n")
-    with pytest.raises(RecipeError, match=r"twice.yaml:4:3: key 'b' is given twice"):
-        load_document(path, "twice.yaml")
 
 
 def test_caret_stands_below_a_tab(document: Document) -> None:

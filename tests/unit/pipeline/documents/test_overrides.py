@@ -89,13 +89,6 @@ known targets: rv64-rvp, rv32-rvp, rv64-scalar, rv32-scalar, cortex-m4, host""",
 model=https://example.com/x.tflite: a download needs its sha256
 give both: set='model={url: "https://example.com/x.tflite", sha256: …}'""",
         ),
-        (
-            {"set": "stages.emit.unrol=3"},
-            (
-                "set=stages.emit.unrol=3: unknown key 'unrol'; did you mean 'unroll'?\n"
-                "known keys: unroll, rules, window, after, use"
-            ),
-        ),
     ],
 )
 def test_mistake_names_the_override(project: FakeProject, variables: dict[str, str], message: str) -> None:

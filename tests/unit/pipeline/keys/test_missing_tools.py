@@ -19,9 +19,7 @@ ARM = "arm-none-eabi-gcc"
 AARCH64 = "aarch64-linux-gnu-gcc"
 COMPILERS = {
     "rv64-rvp": (RISCV, "gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf"),
-    "rv32-scalar": (RISCV, "gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf"),
     "cortex-m4": (ARM, "gcc-arm-none-eabi libnewlib-arm-none-eabi"),
-    "cortex-m55": (ARM, "gcc-arm-none-eabi libnewlib-arm-none-eabi"),
     "aarch64": (AARCH64, "gcc-aarch64-linux-gnu libc6-dev-arm64-cross"),
     "host": ("gcc", "gcc"),
 }

@@ -217,14 +217,9 @@ def test_too_many_combinations_are_refused_before_they_are_made(grid: FakeProjec
 
     monkeypatch.setattr("pipeline.matrices.matrix._combinations", made)
     values = ", ".join(map(str, range(1000)))
-    for axes, number in ((1, "4,000"), (2, "4,000,000"), (12, f"{4 * 1000**12:,}")):
-        more = "".join(f"  stages.emit.x{n}: [{values}]\n" for n in range(axes))
-        grid.recipe(MATRIX.replace("stages:\n", f"{more}stages:\n"), "grid")
-        if axes > 1:
-            assert refused(grid)[0] == f"recipes/grid.yaml:4:1: the matrix has {number} combinations; 5,000 at most"
-        else:
-            with pytest.raises(AssertionError):
-                load(grid)
+    more = "".join(f"  stages.emit.x{n}: [{values}]\n" for n in range(12))
+    grid.recipe(MATRIX.replace("stages:\n", f"{more}stages:\n"), "grid")
+    assert refused(grid)[0] == f"recipes/grid.yaml:4:1: the matrix has {4 * 1000**12:,} combinations; 5,000 at most"
 
 
 def test_what_exclude_leaves_counts(grid: FakeProject) -> None:

@@ -20,11 +20,6 @@ def test_mappings_merge_and_lists_are_replaced(project: FakeProject) -> None:
     assert options(project, "emit")["unroll"] == 4
 
 
-def test_name_is_not_inherited(project: FakeProject) -> None:
-    project.recipe("schema: 1\nextends: demo\n", "child")
-    assert load(project, "child").recipe.name == "child"
-
-
 def test_another_source_replaces_the_model(project: FakeProject) -> None:
     project.recipe("schema: 1\nextends: demo\nmodel: {zoo: ds_cnn}\n", "child")
     assert load(project, "child").recipe.model.model_dump()["zoo"] == "ds_cnn"

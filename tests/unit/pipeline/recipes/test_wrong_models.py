@@ -49,13 +49,6 @@ def test_the_other_value_is_named_too(project: FakeProject) -> None:
 
 
 @pytest.mark.parametrize(
-    "value", ["{file: ''}", "{file: ~nouser/x}", "{op: nope, shape: [1]}", "{zoo: 5}", "{zoo: nope}", "null", "7"]
-)
-def test_on_the_command_line(project: FakeProject, value: str) -> None:
-    assert refused(project, set=f"model={value}").startswith(f"set=model={value}: model")
-
-
-@pytest.mark.parametrize(
     ("entry", "message", "known"),
     [
         ("{zoo: ds_cnn, layout: nhwc}", "'layout'; it is of a model by file or url", "zoo, dtype, seed, weights"),

@@ -16,7 +16,8 @@ from typing import Any
 import pytest
 
 from pipeline.artifacts import digest
-from pipeline.errors import InputChanged
+from pipeline.errors import InputChanged, PipelineError
+from pipeline.plugins.registry import Registry
 from pipeline.runs.session import Session
 from stages.base import Job
 from stages.system.installation import INSTALLATION as ROOT
@@ -258,3 +259,12 @@ def test_all_files_of_a_plug_in_package_are_in_its_key(
     assert plug_in_run(project, moved, "pack.inner.stage") == "True True one"
     (moved / "pack/made.txt.in").write_text("other")
     assert plug_in_run(project, moved, "pack.inner.stage") == "True False other"
+
+
+def test_class_in_no_file_is_refused(project: FakeProject) -> None:
+    names: dict[str, Any] = {"__name__": "typed_in"}
+    exec(PLUG_IN.format(imports="", text="''"), names)
+    project.registry = Registry([FakeImport(), names["Emit"]()])
+    project.recipe("schema: 1\ntarget: host\nmodel: {file: model.txt}\n")
+    with pytest.raises(PipelineError, match=r"stage emit: its class Emit is in no file\na change of it could not be"):
+        project.run()
