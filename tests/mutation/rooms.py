@@ -55,7 +55,11 @@ def _family(name: str, *tests: str) -> Room:
 
 ROOMS = (
     # The quickest first: most changes end there.
-    Room("quantize", ("stages/quantize/**/*.py",), ("tests/unit/quantize/test_rounding.py", "tests/unit/quantize")),
+    Room(
+        "quantize",
+        ("stages/quantize/**/*.py",),
+        ("tests/unit/quantize/test_rounding.py", "tests/unit/quantize", "tests/tflm"),
+    ),
     Room("layout", ("stages/layout/*.py",), ("tests/unit/layout",)),
     Room("export", ("stages/export/**/*.py",), ("tests/unit/export",)),
     Room("ptq", ("stages/ptq/*.py",), ("tests/unit/ptq",)),
@@ -76,7 +80,13 @@ ROOMS = (
     Room(
         "operators",
         ("stages/operators/*.py", "stages/arithmetic/*.py"),
-        ("tests/unit/operators", "tests/unit/reference", "tests/unit/quantize", "tests/unit/import_model"),
+        (
+            "tests/unit/operators",
+            "tests/unit/reference",
+            "tests/unit/quantize",
+            "tests/unit/import_model",
+            "tests/tflm",
+        ),
     ),
     _family("tir", "tests/unit/kernels/test_tile_blocks.py"),
     _family("generic"),

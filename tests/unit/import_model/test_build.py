@@ -9,10 +9,9 @@ import pytest
 
 from stages.base import StageError
 from stages.import_model.build import build_module
-from stages.import_model.converter import Converter, Unsupported
 from stages.models.builder import ModelBuilder
-from stages.models.tflite_reader import OperatorInfo, read
-from stages.relax_module import attributes, load_module, operator_calls, save_module
+from stages.models.tflite_reader import read
+from stages.relax_module import attributes, operator_calls
 from tests.support.malformed import altered, conv
 from tests.support.relax_run import run_relax
 
@@ -58,18 +57,6 @@ def test_two_tensors_of_the_same_name_stay_apart() -> None:
     np.testing.assert_array_equal(total, x[..., :2] ** 2 + x[..., 2:])
 
 
-def test_saved_and_loaded_module_is_the_same(tmp_path) -> None:
-    from tvm import ir
-
-    module = build(branching())
-    save_module(module, tmp_path)
-    loaded = load_module(tmp_path)
-    ir.assert_structural_equal(loaded, module)
-    first = (tmp_path / "module.json").read_bytes()
-    save_module(loaded, tmp_path)
-    assert (tmp_path / "module.json").read_bytes() == first
-
-
 @pytest.mark.parametrize(
     ("op", "told"),
     [
@@ -110,52 +97,6 @@ def test_all_operators_that_cannot_be_imported_are_named_at_once() -> None:
     assert lines[2].startswith("  1 x TANH (operator 4 'wrong'): gives float32[1, 8], but the file declares")
     assert lines[3].startswith("  1 x RESHAPE (operator 5 'shaped'): takes the shape from 'wanted', a computed tensor")
     assert lines[4] == "`doit operators` lists those that are (docs/operators.md)."
-
-
-def test_all_operators_that_only_the_conversion_refuses_are_named_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(converter: Converter, operator: OperatorInfo, name: str) -> None:
-        raise Unsupported(f"is too much for operator {operator.index}")
-
-    monkeypatch.setattr(Converter, "convert", refuse)
-    b = ModelBuilder()
-    b.output(b.relu(b.relu(b.input("x", (1, 8), "float32"), name="first"), name="second"))
-    with pytest.raises(StageError) as caught:
-        build(b)
-    assert str(caught.value).splitlines() == [
-        "2 operators cannot be computed:",
-        "  2 x RELU (operators 0 'first', 1 'second'): too much for operator 0",
-    ]
-
-
-def test_float_only_operator_on_quantized_tensors_is_refused() -> None:
-    b = ModelBuilder()
-    x = b.input("x", (1, 8), "int8", 0.1, 0)
-    y = b.tensor("y", (1, 8), "int8", 0.1, 0)
-    b.operator("COS", [x], [y], "CosOptions")
-    b.output(y)
-    with pytest.raises(StageError, match=r"operator 0 \(COS\) is supported for float32 only"):
-        build(b)
-
-
-@pytest.mark.parametrize(("scale", "lacks"), [(None, "no quantization"), (0.0, "a scale of 0")])
-def test_bytes_without_a_quantization_are_refused(scale: float | None, lacks: str) -> None:
-    b = ModelBuilder()
-    x = b.input("x", (1, 8), "int8", *(() if scale is None else (0.375, 0)))
-    y = b.tensor("y", (1, 8), "int8", 0.1, 0)
-    b.operator("TANH", [x], [y])
-    b.output(y)
-    told = rf"operator 0 \(TANH\) cannot be computed: tensor 0 'x' is int8 but has {lacks}\n  'x' -> 'y'"
-    data = b.build().replace(np.float32(0.375).tobytes(), np.float32(0).tobytes())
-    with pytest.raises(StageError, match=told):
-        build_module(data, read(data))
-
-
-def test_a_tensor_of_two_gigabytes_is_refused() -> None:
-    b = ModelBuilder()
-    x = b.input("x", (1, 1 << 20, 512), "float32")
-    b.output(b.relu(x))
-    with pytest.raises(StageError, match=r"does not fit any target: 'x' is float32\[1, 1048576, 512\], 2 GB or more"):
-        build(b)
 
 
 def test_dynamic_shape_is_refused() -> None:

@@ -15,7 +15,6 @@ from stages.import_model.build import build_module
 from stages.models.builder import ModelBuilder, Tensor
 from stages.models.tflite_reader import read
 from stages.reference.interpreter import random_inputs, run
-from stages.relax_module import operator_calls
 from tests.support.relax_run import run_relax, weights
 
 OUT = (0.1, 5)
@@ -168,55 +167,3 @@ def test_float_data_with_integer_weights(op: str, many: bool, batch: int) -> Non
     bias = weights(rng, (channels,), "float32")
     b.output(getattr(b, op)(x, weights(rng, shape, "int8"), bias, weight_scale=scale))
     assert difference(b.build()) < 2e-5
-
-
-@pytest.mark.parametrize("scale", [0.05, [0.05, 0.1, 0.2]])
-def test_dequantized_constants_are_folded(scale: float | list[float]) -> None:
-    """Compressed exports compute their weights with DEQUANTIZE; the operator vanishes, its value is a constant."""
-    rng, b = np.random.default_rng(4), ModelBuilder()
-    x = b.input("x", (1, 6), "float32")
-    small = b.constant("w8", weights(rng, (3, 6), "int8"), scale, 0)
-    full = b.tensor("w", (3, 6), "float32")
-    b.operator("DEQUANTIZE", [small], [full], "DequantizeOptions", version=2)
-    y = b.tensor("y", (1, 3), "float32")
-    b.operator("FULLY_CONNECTED", [x, full], [y], "FullyConnectedOptions")
-    b.output(y)
-    data = b.build()
-    assert difference(data) < 1e-5
-    assert [call.op for call in operator_calls(build_module(data, read(data)))] == ["FULLY_CONNECTED"]
-
-
-def test_scales_are_the_float32_of_the_file() -> None:
-    """0.1 is no float32: the nearest one must come through, for one scale and for many."""
-    b = ModelBuilder()
-    x = b.input("x", (1, 2, 2, 2), "int8", 0.1, 4)
-    scales = [0.1, 0.3, 0.7]
-    kernel = np.ones((3, 1, 1, 2), np.int8)
-    b.output(b.conv2d(x, kernel, weight_scale=scales, out=(0.3, -1)))
-    data = b.build()
-    (call,) = operator_calls(build_module(data, read(data)))
-    dequantizes = [
-        binding.value
-        for block in call.function.body.blocks
-        for binding in block.bindings
-        if binding.value.op.name in ("relax.dequantize", "relax.quantize")
-    ]
-    data_in, kernel_in, data_out = dequantizes[0], dequantizes[1], dequantizes[-1]
-    for value, scale, zero_point in ((data_in, 0.1, 4), (kernel_in, scales, 0), (data_out, 0.3, -1)):
-        np.testing.assert_array_equal(value.args[1].value.numpy(), np.asarray(scale, dtype=np.float32))
-        assert int(value.args[2].value.numpy()) == zero_point
-
-
-@pytest.mark.parametrize(("scale", "bound"), [(0.08, 75), (0.16, 38), (0.48, 13)])
-def test_clamp_of_relu6_rounds_halves_away_from_zero(scale: float, bound: int) -> None:
-    """6 / scale is 75, 37.5 and 12.5 in float32; 12.5 to even would be 12."""
-    b = ModelBuilder()
-    x = b.input("x", (1, 2, 2, 2), "uint8", 0.1, 4)
-    kernel = np.full((3, 1, 1, 2), 255, np.uint8)
-    b.output(b.conv2d(x, kernel, weight_scale=0.1, activation="relu6", out=(scale, 0)))
-    data = b.build()
-    (call,) = operator_calls(build_module(data, read(data)))
-    clip = call.function.body.blocks[0].bindings[-1].value
-    assert [float(argument.value) for argument in clip.args[1:]] == [0.0, bound]
-    (saturated,) = run(data, [np.full((1, 2, 2, 2), 255, np.uint8)])
-    assert saturated.max() == bound

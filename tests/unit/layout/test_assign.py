@@ -72,45 +72,6 @@ def test_equal_bytes_are_only_renamed(shape: tuple[int, ...]) -> None:
     assert same_bytes(shape)
 
 
-def test_readers_that_disagree_share_one_transform() -> None:
-    net = Net()
-    x = net.add("CONV_2D", 0)
-    outputs = tuple(net.add(op, x) for op in ("DEPTHWISE_CONV_2D", "DEPTHWISE_CONV_2D", "CONV_2D"))
-    plan = net.plan(PLANAR_DEPTHWISE, outputs=outputs)
-    # Two of three read planes, so planes are written and the third reader gets the copy.
-    (transform,) = plan.transforms
-    assert (transform.source, transform.target, transform.before) == ("NCHW", "NHWC", 3)
-
-
-def test_elementwise_operators_between_planar_ones_are_planar() -> None:
-    net = Net()
-    x = net.add("DEPTHWISE_CONV_2D", net.add("CONV_2D", 0))
-    x = net.add("HARD_SWISH", net.add("ADD", x, net.add("RELU", x)))
-    net.add("DEPTHWISE_CONV_2D", x)
-    plan = net.plan(PLANAR_DEPTHWISE)
-    assert plan.transforms == []
-    assert [plan.decisions[i].data for i in (2, 3, 4)] == ["NCHW"] * 3
-    assert plan.decisions[2].why == "inherited"
-
-
-def test_elementwise_operators_that_feed_a_reshape_are_not() -> None:
-    net = Net()
-    x = net.add("RELU", net.add("DEPTHWISE_CONV_2D", net.add("CONV_2D", 0)))
-    net.add("RESHAPE", x, shape=(1, 128))
-    plan = net.plan(PLANAR_DEPTHWISE)
-    assert plan.transforms == []
-    assert (plan.decisions[1].data, plan.decisions[1].out) == ("NCHW", "NHWC")
-    assert plan.decisions[3].why == "bound"
-
-
-def test_model_output_is_never_planar() -> None:
-    net = Net()
-    net.add("RELU", net.add("CONV_2D", 0))
-    plan = net.plan({"match": {"op": "relu"}, "data": "NCHW"})
-    (transform,) = plan.transforms
-    assert (transform.target, transform.before) == ("NHWC", None)
-
-
 OPS = ["CONV_2D", "DEPTHWISE_CONV_2D", "MAX_POOL_2D", "RELU", "ADD", "SOFTMAX"]
 
 

@@ -93,13 +93,6 @@ def test_report_has_a_line_for_each_operator(tmp_path: Path) -> None:
     assert sum(line.startswith('  {"index"') for line in text.splitlines()) == len(layouts["operators"])
 
 
-def test_same_input_gives_the_same_bytes(tmp_path: Path) -> None:
-    data = zoo("ds_cnn")
-    first, second = (lay_out_bytes(data, PLANAR_DEPTHWISE, tmp_path / name) for name in ("a", "b"))
-    for path in first.iterdir():
-        assert path.read_bytes() == (second / path.name).read_bytes()
-
-
 def test_real_mobilenets_have_no_transform(tmp_path: Path) -> None:
     for path in shared_models("hosted/*.tflite"):
         layouts = json.loads(

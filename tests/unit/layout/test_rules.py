@@ -21,10 +21,6 @@ CONV = operator("CONV_2D", "block_1/Conv_1/Relu6")
 DEPTHWISE = operator("DEPTHWISE_CONV_2D", groups=4)
 
 
-def test_a_planar_default_is_for_all() -> None:
-    assert [choose(op, config(default="NCHW")).data for op in (CONV, DEPTHWISE)] == ["NCHW", "NCHW"]
-
-
 def test_first_rule_that_matches_decides() -> None:
     rules = config(
         {"match": {"op": "conv2d", "name": "*/Conv_1/*"}, "data": "NCHW"},
@@ -100,15 +96,6 @@ def test_wrong_rules_are_refused_when_the_recipe_is_read(rule: dict, message: st
     with pytest.raises(ValidationError) as caught:
         config(rule)
     assert message in str(caught.value)
-
-
-def test_rules_that_decide_nothing_are_reported() -> None:
-    rules = config(
-        {"match": {"op": "conv2d"}, "data": "NHWC"},
-        {"match": {"op": "conv2d", "name": "*"}, "data": "NCHW"},
-        {"match": {"op": "max_pool2d"}, "data": "NCHW"},
-    )
-    assert unused([CONV, DEPTHWISE], rules) == [2, 3]
 
 
 def test_a_rule_that_matches_nothing_is_told_unless_it_is_for_a_kind_the_network_has_not() -> None:

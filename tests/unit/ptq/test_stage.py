@@ -77,11 +77,6 @@ def test_the_same_bytes_in_every_process(data: Path, monkeypatch: pytest.MonkeyP
     assert made[0] == made[1]
 
 
-def test_one_scale_for_all_channels(data: Path) -> None:
-    info, _ = quantized(data, per_channel=False)
-    assert info.tensors[info.operators[0].inputs[1]].scale.size == 1
-
-
 def test_int4_weights_where_the_quantizer_has_them(data: Path) -> None:
     info, _ = quantized(data, weights="int4")
     assert [weights for op, weights, _ in types(info) if weights] == ["int4", "int8", "int4"]

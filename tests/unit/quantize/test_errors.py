@@ -50,14 +50,6 @@ def test_hard_swish_with_a_scale_too_fine() -> None:
     assert "the output's scale is below 1/128 of the input's" in text
 
 
-def test_16_bit_activations() -> None:
-    builder = ModelBuilder()
-    x = builder.input("x", (1, 4), "int16", 0.1, 0)
-    y = builder.tensor("y", (1, 4), "int16", 0.1, 0)
-    builder.operator("TANH", [x], [y])
-    assert "int16" in message(builder, y)
-
-
 def test_all_operators_without_an_integer_form_are_named_at_once() -> None:
     builder = ModelBuilder()
     x = builder.input("x", (1, 4), "int8", 0.5, 0)

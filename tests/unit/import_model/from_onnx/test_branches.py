@@ -94,15 +94,6 @@ NETWORKS = {
         [either("yes", ["", "w"], BOTH, branch(BOTH.node, ["o", "r"], {"k": -1})), node("Neg", ["w"], ["y"])],
         {},
     ),
-    "last result left out": (
-        [either("yes", ["w"], BOTH, BOTH), node("Neg", ["w"], ["y"])],
-        {},
-    ),
-    "result unused, then used": (
-        [either("yes", ["", "w"], branch(BOTH.node, ["r", "r"], {"k": 2}), BOTH), node("Neg", ["w"], ["y"])],
-        {},
-    ),
-    "several": ([either("yes", "w", DOUBLED, NEGATED), either("no", "y", NEGATED, DOUBLED)], {}),
 }
 
 

@@ -59,7 +59,6 @@ CASES = {
     "max pool of one axis": one("MaxPool", (1, 4, 15), kernel_shape=[3], strides=[2]),
     "average pool": one("AveragePool", kernel_shape=[3, 3], strides=[2, 2]),
     "average pool, pads count": one("AveragePool", kernel_shape=[3, 3], pads=[1, 1, 1, 1], count_include_pad=1),
-    "average pool, pads do not": one("AveragePool", kernel_shape=[3, 3], pads=[1, 1, 1, 1]),
     "average pool, pads do not, strided": one(
         "AveragePool", (1, 3, 8, 8), kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1]
     ),
@@ -72,9 +71,6 @@ CASES = {
         count_include_pad=1,
     ),
     "average pool, dilated": one("AveragePool", kernel_shape=[3, 3], pads=[1, 0, 2, 1], dilations=[2, 1]),
-    "average pool of one axis, ceil": one(
-        "AveragePool", (2, 3, 15), opset=11, kernel_shape=[4], strides=[3], pads=[2, 1], ceil_mode=1
-    ),
     "global average pool": one("GlobalAveragePool"),
     "global max pool": one("GlobalMaxPool"),
     "mean, axes dropped": one("ReduceMean", IMAGE, ints(2, 3), keepdims=0),
@@ -91,26 +87,11 @@ CASES = {
         {"x": (10, 3), "z": (10, 5), "c": (5,)},
         ["y"],
     ),
-    "gemm of two computed": model([node("Gemm", ["x", "z"], ["y"], transB=1)], {"x": (3, 10), "z": (5, 10)}, ["y"]),
     "gemm of a constant": model(
         [node("Gemm", ["a", "x", "c"], ["y"], alpha=0.5)],
         {"x": (10, 5)},
         ["y"],
         {"a": drawn(1, 3, 10), "c": drawn(2, 3, 1)},
-    ),
-    "gemm of an image": chain(
-        (1, 6, 5, 4),
-        node("MaxPool", ["x"], ["p"], kernel_shape=[2, 2]),
-        node("Flatten", ["p"], ["f"]),
-        node("Gemm", ["f", "w"], ["y"], transA=1),
-        w=drawn(1, 1, 7),
-    ),
-    "one hot": chain(
-        (2, 5),
-        node("ArgMax", ["x"], ["i"], axis=1, keepdims=0),
-        node("OneHot", ["i", "depth", "values"], ["y"]),
-        depth=np.array(5),
-        values=floats(0.5, 2),
     ),
     "one hot of indices from the end, in front": chain(
         (2, 5, 3),
@@ -120,9 +101,6 @@ CASES = {
         values=floats(0, 1),
     ),
     "softmax over all axes from one on, old": one("Softmax", (2, 4, 6), axis=-2, opset=11),
-    "log softmax of images over all axes, old": chain_old(
-        (2, 3, 5, 4), node("MaxPool", ["x"], ["p"], kernel_shape=[2, 2]), node("LogSoftmax", ["p"], ["y"])
-    ),
     "layer normalization before it was ONNX'": one("LayerNormalization", (2, 4, 8), drawn(1, 8), drawn(2, 8), opset=11),
     "simplified layer normalization": one("SimplifiedLayerNormalization", (2, 4, 8), drawn(1, 8), opset=13),
     "gelu of ONNX Runtime's": chain_old((2, 4, 8), node("Gelu", ["x"], ["y"], "com.microsoft")),
@@ -132,32 +110,12 @@ CASES = {
         [node("MatMul", ["x", "z"], ["y"])], {"x": (2, 3, 5, 4), "z": (2, 3, 4, 6)}, ["y"]
     ),
     "matmul that broadcasts": model([node("MatMul", ["x", "z"], ["y"])], {"x": (2, 3, 5, 4), "z": (4, 6)}, ["y"]),
-    "matmul by what is transposed": chain(
-        (2, 5, 4), node("Transpose", ["x"], ["t"], perm=[0, 2, 1]), node("MatMul", ["x", "t"], ["y"])
-    ),
     "matmul of what is transposed": chain(
         (2, 5, 4), node("Transpose", ["x"], ["t"], perm=[0, 2, 1]), node("MatMul", ["t", "x"], ["y"])
     ),
-    "matmul of images": model([node("MatMul", ["x", "z"], ["y"])], {"x": (1, 6, 9, 7), "z": (1, 6, 7, 3)}, ["y"]),
     "matmul by a constant of several matrices": one("MatMul", (2, 5, 4), drawn(1, 2, 4, 3)),
     "matmul of a constant": model([node("MatMul", ["c", "x"], ["y"])], {"x": (2, 5, 4)}, ["y"], {"c": drawn(1, 3, 5)}),
-    "attention": chain(
-        (1, 5, 8),
-        *(node("MatMul", ["x", f"w{part}"], [f"p{part}"]) for part in "qkv"),
-        *(node("Reshape", [f"p{part}", "heads"], [f"r{part}"]) for part in "qkv"),
-        *(node("Transpose", [f"r{part}"], [f"h{part}"], perm=[0, 2, 1, 3]) for part in "qv"),
-        node("Transpose", ["rk"], ["hk"], perm=[0, 2, 3, 1]),
-        node("MatMul", ["hq", "hk"], ["s"]),
-        node("Softmax", ["s"], ["a"]),
-        node("MatMul", ["a", "hv"], ["o"]),
-        node("Transpose", ["o"], ["b"], perm=[0, 2, 1, 3]),
-        node("Reshape", ["b", "whole"], ["y"]),
-        **{f"w{part}": drawn(at, 8, 8) for at, part in enumerate("qkv")},
-        heads=ints(1, 5, 2, 4),
-        whole=ints(1, 5, 8),
-    ),
     "conv transpose": one("ConvTranspose", IMAGE, drawn(1, 6, 4, 3, 3), drawn(2, 4), strides=[2, 2]),
-    "conv transpose, doubled": one("ConvTranspose", IMAGE, drawn(1, 6, 4, 4, 4), strides=[2, 2], pads=[1, 1, 1, 1]),
     "conv transpose, pads and output padding": one(
         *("ConvTranspose", IMAGE, drawn(1, 6, 4, 3, 3), drawn(2, 4)),
         strides=[2, 2],
@@ -174,15 +132,6 @@ CASES = {
     "conv transpose SAME_UPPER": one(
         "ConvTranspose", IMAGE, drawn(1, 6, 2, 3, 4), strides=[2, 2], auto_pad="SAME_UPPER"
     ),
-    "conv transpose SAME_LOWER": one(
-        "ConvTranspose", IMAGE, drawn(1, 6, 2, 3, 4), strides=[2, 2], auto_pad="SAME_LOWER"
-    ),
-    "conv transpose to a size": one(
-        "ConvTranspose", IMAGE, drawn(1, 6, 2, 3, 3), strides=[2, 2], output_shape=[18, 14]
-    ),
-    "conv transpose to a size beyond its products": one(
-        "ConvTranspose", IMAGE, drawn(1, 6, 2, 1, 2), drawn(2, 2), strides=[2, 3], output_shape=[18, 22]
-    ),
     "conv transpose to a size beyond on one axis, SAME_UPPER": one(
         *("ConvTranspose", IMAGE, drawn(1, 6, 2, 1, 3), drawn(2, 2)),
         strides=[3, 1],
@@ -192,17 +141,11 @@ CASES = {
     "conv transpose SAME_UPPER, window smaller than its stride": one(
         "ConvTranspose", IMAGE, drawn(1, 6, 2, 1, 2), drawn(2, 2), strides=[2, 3], auto_pad="SAME_UPPER"
     ),
-    "conv transpose SAME_LOWER, window smaller than its stride": one(
-        "ConvTranspose", IMAGE, drawn(1, 6, 2, 2, 1), drawn(2, 2), strides=[3, 2], auto_pad="SAME_LOWER"
-    ),
     "conv transpose, dilated": one(
         *("ConvTranspose", IMAGE, drawn(1, 6, 4, 3, 2), drawn(2, 4)),
         strides=[2, 1],
         dilations=[2, 3],
         pads=[1, 0, 2, 1],
-    ),
-    "conv transpose, dilated, SAME_UPPER": one(
-        "ConvTranspose", IMAGE, drawn(1, 6, 2, 3, 3), strides=[2, 2], dilations=[2, 1], auto_pad="SAME_UPPER"
     ),
     "conv transpose in groups": one(
         "ConvTranspose", IMAGE, drawn(1, 6, 4, 3, 3), drawn(2, 12), group=3, strides=[2, 2]
@@ -211,17 +154,9 @@ CASES = {
     "conv transpose of one axis, dilated, in groups": one(
         "ConvTranspose", (1, 4, 15), drawn(1, 4, 3, 4), drawn(2, 6), strides=[2], pads=[1, 0], dilations=[3], group=2
     ),
-    "conv transpose of one axis": one(
-        "ConvTranspose", (1, 4, 15), drawn(1, 4, 3, 4), drawn(2, 3), strides=[2], pads=[1, 0]
-    ),
     "gelu": one("Gelu"),
     "gelu by tanh": one("Gelu", approximate="tanh"),
     "arg max": model([node("ArgMax", ["x"], ["y"], axis=-1)], {"x": (3, 7)}, ["y"], types={"y": 7}),
-    "arg min of channels": model(
-        [node("GlobalMaxPool", ["x"], ["p"]), node("ArgMin", ["p"], ["y"], axis=1, keepdims=0)],
-        *({"x": IMAGE}, ["y"]),
-        types={"y": 7},
-    ),
     "relu": one("Relu"),
     "clip": one("Clip", IMAGE, floats(-0.25).reshape(()), floats(0.5).reshape(())),
     "clip to six": one("Clip", IMAGE, floats(0).reshape(()), floats(6).reshape(())),
@@ -251,7 +186,6 @@ CASES = {
         b=drawn(3, 4, 7, 5),
     ),
     "instance normalization": one("InstanceNormalization", IMAGE, drawn(1, 6), drawn(2, 6)),
-    "instance normalization of one axis": one("InstanceNormalization", (2, 3, 16), drawn(1, 3), drawn(2, 3)),
     "softmax over channels": one("Softmax", axis=1),
     "softmax over rows": one("Softmax", axis=2),
     "softmax, old": one("Softmax", (2, 8), opset=11),
@@ -273,15 +207,6 @@ CASES = {
         node("Gemm", ["f", "g"], ["y"]),
         w=drawn(1, 4, 6, 3, 3),
         g=drawn(2, 140, 3),
-    ),
-    "rows of an image that was convolved": chain(
-        (1, 6, 4, 4),
-        node("Conv", ["x", "w"], ["v"]),
-        node("Reshape", ["v", "s"], ["r"]),
-        node("MatMul", ["r", "g"], ["y"]),
-        w=drawn(1, 8, 6, 1, 1),
-        s=ints(1, 1, 128),
-        g=drawn(2, 128, 10),
     ),
     "matmul of rows whose axes moved": chain(
         (1, 8, 4), node("Transpose", ["x"], ["r"], perm=[1, 0, 2]), node("MatMul", ["r", "g"], ["y"]), g=drawn(2, 4, 3)
@@ -315,17 +240,6 @@ CASES = {
         zeros=ints(0),
         rest=ints(-1),
     ),
-    "a shape that is compared": chain(
-        IMAGE,
-        node("Shape", ["x"], ["s"], start=1, end=2),
-        node("ReduceProd", ["s"], ["product"], keepdims=0),
-        node("Equal", ["product", "six"], ["is"]),
-        node("Where", ["is", "yes", "no"], ["w"]),
-        node("Conv", ["x", "w"], ["y"]),
-        six=np.array(6, np.int64),
-        yes=drawn(1, 4, 6, 3, 3),
-        no=drawn(2, 4, 6, 3, 3),
-    ),
     "channels last and back": chain(
         IMAGE,
         node("Transpose", ["x"], ["t"], perm=[0, 2, 3, 1]),
@@ -354,12 +268,6 @@ CASES = {
     "gather one": one("Gather", IMAGE, np.array(2, np.int64), axis=1),
     "pad": one("Pad", IMAGE, ints(0, 1, 2, 0, 0, 0, 1, 3)),
     "pad with a value": one("Pad", IMAGE, ints(0, 0, 1, 1, 0, 0, 1, 1), floats(1.5).reshape(())),
-    "resize nearest": one(
-        *("Resize", IMAGE, None, floats(1, 1, 2, 3)),
-        mode="nearest",
-        coordinate_transformation_mode="asymmetric",
-        nearest_mode="floor",
-    ),
     "resize linear": one("Resize", IMAGE, None, None, ints(1, 6, 18, 14), mode="linear"),
     "resize linear, align corners": one(
         *("Resize", IMAGE, None, floats(1, 1, 2, 3)), mode="linear", coordinate_transformation_mode="align_corners"

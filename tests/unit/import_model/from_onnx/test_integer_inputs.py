@@ -30,7 +30,6 @@ QUANTIZED = [
 Case = tuple[list[Any], dict[str, Any], dict[str, int], dict[str, Any], Any]
 NETWORKS: dict[str, Case] = {
     "int64 ids": (EMBED, {"i": (1, 6)}, {"i": I64}, TABLE, (-20, 19)),
-    "int32 ids": (EMBED, {"i": (1, 6)}, {"i": I32}, TABLE, (-20, 19)),
     "one id": ([node("Gather", ["t", "i"], ["e"]), node("Neg", ["e"], ["y"])], {"i": ()}, {"i": I64}, TABLE, (-20, 19)),
     "ids of a dequantized table": ([DEQUANTIZED, *EMBED], {"i": (2, 3)}, {"i": I64}, BYTES, (-20, 19)),
     "ids that are moved": (
@@ -59,26 +58,11 @@ NETWORKS: dict[str, Case] = {
         None,
     ),
     "bytes": (SCALED, {"x": (1, 3, 8, 8)}, {"x": U8}, IMAGE, None),
-    "signed bytes": (SCALED, {"x": (1, 3, 8, 8)}, {"x": I8}, IMAGE, None),
     "bytes, channels last": (
         [node("Transpose", ["x0"], ["x"], perm=[0, 3, 1, 2]), *SCALED],
         {"x0": (1, 8, 8, 3)},
         {"x0": U8},
         IMAGE,
-        None,
-    ),
-    "bytes as int32": (
-        [node("Cast", ["x"], ["i"], to=I32), node("Cast", ["i"], ["a"], to=1), node("Neg", ["a"], ["y"])],
-        {"x": (2, 5)},
-        {"x": U8},
-        {},
-        None,
-    ),
-    "bytes as truth values": (
-        [node("Cast", ["x"], ["i"], to=TensorProto.BOOL), node("Cast", ["i"], ["y"], to=1)],
-        {"x": (40, 50)},
-        {"x": U8},
-        {},
         None,
     ),
     "bytes that are dequantized as well": (

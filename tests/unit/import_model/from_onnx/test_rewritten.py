@@ -61,10 +61,8 @@ def branches(then: onnx.NodeProto) -> onnx.NodeProto:
 FUNCTIONS: dict[str, tuple[list[onnx.NodeProto], list[Any]]] = {
     "one": ([call("Block", "x w b", "y")], [CONV]),
     "unused": ([node("Neg", ["x"], ["y"])], [CONV]),
-    "repeated": ([call("Block", "x w b", "s"), call("Block", "s w b", "y")], [CONV]),
     "nested": ([call("Twice", "x w b", "s"), node("Relu", ["s"], ["y"])], [TWICE, CONV]),
     "attribute": ([call("Leaky", "x", "s", slope=0.5), call("Leaky", "s", "y", slope=0.25)], [LEAKY]),
-    "attribute left out": ([call("Leaky", "x", "y")], [LEAKY]),
     "default": ([call("Default", "x", "s"), call("Default", "s", "y", slope=0.25)], [DEFAULT]),
     "default of an inner one": ([call("Outer", "x", "s"), call("Outer", "s", "y", p=0.25)], [OUTER, DEFAULT]),
     "of another opset": ([call("Old", "x", "s"), node("Relu", ["s"], ["y"])], [OLD]),
