@@ -73,9 +73,7 @@ TANH_OF_INT8 = unary("TANH", dtype="int8")
 COUNTS: list[tuple[bytes, Alteration, str]] = [
     (conv(), indices("inputs", []), "operator 0 (CONV_2D) has 0 inputs; it takes 3\n  nothing -> 'y'"),
     (conv(), indices("inputs", [0]), "operator 0 (CONV_2D) has 1 input; it takes 3\n  'x' -> 'y'"),
-    (conv(), indices("inputs", [0, 1, -1]), "has 2 inputs; it takes 3"),
     (conv(), indices("inputs", [-1, 1, 2]), "lacks its input 0"),
-    (depthwise(), indices("inputs", [0]), "(DEPTHWISE_CONV_2D) has 1 input; it takes 2 to 3"),
     (dense(), indices("inputs", [0]), "(FULLY_CONNECTED) has 1 input; it takes 2 to 3"),
     (dense(), indices("inputs", [0, 1, 2, 2]), "has 4 inputs; it takes 2 to 3"),
     (conv(), indices("outputs", []), "nothing computes the output tensor 3 'y'"),
@@ -88,16 +86,12 @@ COUNTS: list[tuple[bytes, Alteration, str]] = [
 OPTIONS: list[tuple[bytes, Alteration, str]] = [
     (conv(), no_options, "operator 0 (CONV_2D) has no options; it needs Conv2DOptions"),
     (conv(), other_options("Pool2DOptions"), "has Pool2DOptions as its options, where Conv2DOptions belong"),
-    (pool(), other_options("Conv2DOptions"), "has Conv2DOptions as its options, where Pool2DOptions belong"),
     (ADD, other_options("MulOptions"), "has MulOptions as its options, where AddOptions"),
     (ADD, option("fusedActivationFunction", 77), "has the fused activation 77, which is none"),
-    (ADD, option("fusedActivationFunction", -1), "has the fused activation -1, which is none"),
     (conv(), option("fusedActivationFunction", 4), "has the fused activation TANH"),
     (joined(), option("fusedActivationFunction", 1), "(CONCATENATION) has the fused activation RELU"),
     (conv(), option("padding", 2), "has the padding 2; known are 0 (SAME) and 1 (VALID)"),
     (LEAKY_RELU, option("alpha", INFINITE), "has alpha inf; it must be a finite number"),
-    (LEAKY_RELU, option("alpha", NAN), "has alpha nan; it must be a finite number"),
-    (SOFTMAX, option("beta", -INFINITE), "has beta -inf; it must be a finite number"),
     (SOFTMAX, option("beta", -1.0), "has beta -1; it must not be negative"),
     (SQUEEZE, option("squeezeDims", [0] * 9), "has 9 numbers in squeeze_dims; 8 are the most"),
     (dense(), option("weightsFormat", 1), "has its weights 'w' in the shuffled format 1"),
@@ -113,7 +107,6 @@ WINDOWS: list[tuple[bytes, Alteration, str]] = [
     ),
     (conv(), option("strideW", BIG), f"has a stride of 1x{BIG}; 32767 is the most"),
     (conv(), option("dilationHFactor", BIG), f"has a dilation of {BIG}x1; 32767 is the most"),
-    (conv(), option("strideW", 0), "has a stride of 1x0; both must be at least 1"),
     (conv(), option("strideW", 2), "gives int8[1, 6, 3, 8], but the file declares int8[1, 6, 6, 8] in 'y'"),
     (conv(), tensor("x", shape=(1, 2, 6, 4)), "gives int8[1, 2, 6, 8], but the file declares int8[1, 6, 6, 8] in 'y'"),
     (conv(), tensor("x", shape=(6, 6, 4)), "has the input 'x' [6, 6, 4]; it must have 4 axes"),
@@ -132,11 +125,6 @@ WINDOWS: list[tuple[bytes, Alteration, str]] = [
 ]
 SHAPES: list[tuple[bytes, Alteration, str]] = [
     (ADD, tensor("z", shape=(2,)), "cannot broadcast 'x' [1, 4, 4, 3] and 'z' [2]"),
-    (
-        binary("MUL", "MulOptions"),
-        tensor("y", shape=(4, 4, 3)),
-        "gives int8[1, 4, 4, 3], but the file declares int8[4, 4, 3]",
-    ),
     (TANH, tensor("y", shape=(1, 4, 4, 4)), "gives float32[1, 4, 4, 3], but the file declares float32[1, 4, 4, 4]"),
     (MEAN, constant("n0", [1, 7]), "has the axis 7, where the input is [1, 4, 4, 4]"),
     (MEAN, constant("n0", [1, -3]), "has the axes [1, -3]: one of them twice"),
@@ -147,17 +135,10 @@ SHAPES: list[tuple[bytes, Alteration, str]] = [
     (RESHAPE, constant("n0", [4, 17]), "cannot give 'x' [1, 4, 4, 4], 64 elements, the shape [4, 17]"),
     (RESHAPE, constant("n0", [-1, -1]), "has the shape [-1, -1]; one size may be -1"),
     (RESHAPE, constant("n0", [2, 32]), "gives float32[2, 32], but the file declares float32[4, 16] in 'y'"),
-    (SOFTMAX, option("beta", -1.0), "has beta -1; it must not be negative"),
     (SQUEEZE, option("squeezeDims", [1]), "takes away axis 1 of 'x' [1, 4, 4, 4], whose size is not 1"),
-    (
-        indexed("EXPAND_DIMS", (1, 1, 4, 4, 4), (0,)),
-        constant("n0", 9),
-        "has the axis 9, where the input is [1, 4, 4, 4]",
-    ),
     (PAD, constant("n0", [[0, 0]] * 3), "has padding of shape [3, 2], where 'x' has 4 axes"),
     (PAD, constant("n0", [[0, 0], [-1, 0], [0, 0], [0, 0]]), "pads axis 1 of 'x' by -1 and 0"),
     (SLICE, constant("n0", [0, 3, 0, 0]), "takes 2 from 3 on along axis 1 of 'x' [1, 4, 4, 4]"),
-    (SLICE, constant("n1", [1, BIG, 4, 4]), f"takes {BIG} from 0 on along axis 1"),
     (strided(), constant("n2", [1, 1, 0, 1]), "has the stride 0 along axis 2"),
     (strided(), constant("n0", [0, 4, 0, 0]), "takes nothing from 4 to 4 along axis 1"),
     (strided(shrinkAxisMask=2), constant("n0", [0, 4, 0, 0]), "takes element 4 along axis 1 of 'x' [1, 4, 4, 4]"),
@@ -171,11 +152,6 @@ SHAPES: list[tuple[bytes, Alteration, str]] = [
     (SPACE_TO_DEPTH, option("blockSize", 3), "has blocks of 3x3 in an image of 4x4"),
     (SPACE_TO_DEPTH, option("blockSize", 0), "has blocks of 0x0"),
     (
-        indexed("DEPTH_TO_SPACE", (1, 8, 8, 1), (), "DepthToSpaceOptions", {"blockSize": 2}),
-        option("blockSize", BIG),
-        f"has blocks of {BIG}x{BIG} from 4 channels",
-    ),
-    (
         indexed("RESIZE_BILINEAR", (1, 8, 8, 4), ([8, 8],), "ResizeBilinearOptions"),
         constant("n0", [0, 8]),
         "resizes 'x' to 0x8; sizes are from 1 to 65536",
@@ -188,7 +164,6 @@ SHAPES: list[tuple[bytes, Alteration, str]] = [
     (RELU, tensor("x", shape=(1,) * 9), "has 9 axes in 'x'; 8 are the most"),
     (RELU, tensor("x", shape=(1, 0, 4)), "has the dynamic shape [1, 0, 4] in 'x'"),
     (conv(), tensor("w", shape=(0, 3, 3, 4), type="STRING"), "has the shape [0, 3, 3, 4] in 'w', a constant without"),
-    (conv(), tensor("w", shape=(4, 3, 3, 0), type="STRING"), "has the shape [4, 3, 3, 0] in 'w', a constant without"),
     (RELU, tensor("x", shape=(BIG, BIG, BIG, 4)), "2 GB or more"),
 ]
 CONSTANTS: list[tuple[bytes, Alteration, str]] = [
@@ -198,11 +173,6 @@ CONSTANTS: list[tuple[bytes, Alteration, str]] = [
         "operator 0 (CONV_2D) reads inf at [2] of the constant 'b'; it must hold finite numbers (2 of 8 are not)",
     ),
     (dense("float32"), constant("w", np.full((5, 12), NAN), "float32"), "reads nan at [0, 0] of the constant 'w'"),
-    (
-        binary("ADD", "AddOptions", "float32"),
-        constant("z", [0, -INFINITE, 0], "float32"),
-        "reads -inf at [1] of the constant 'z'",
-    ),
 ]
 TYPES: list[tuple[bytes, Alteration, str]] = [
     (
@@ -228,7 +198,6 @@ TYPES: list[tuple[bytes, Alteration, str]] = [
 ]
 QUANTIZATION: list[tuple[bytes, Alteration, str]] = [
     (TANH_OF_INT8, tensor("x", scale=[NAN]), "tensor 0 (x) has the scale nan"),
-    (TANH_OF_INT8, tensor("x", scale=[INFINITE]), "tensor 0 (x) has the scale inf"),
     (TANH_OF_INT8, tensor("x", scale=[-1.0]), "tensor 0 (x) has the scale -1"),
     (TANH_OF_INT8, tensor("x", scale=[0.0]), "tensor 0 'x' is int8 but has a scale of 0"),
     (TANH_OF_INT8, tensor("x", zeroPoint=[1, 2]), "tensor 0 (x) has 1 scales and 2 zero points"),
@@ -243,7 +212,6 @@ QUANTIZATION: list[tuple[bytes, Alteration, str]] = [
     (conv(), tensor("b", quantization=None), "has a bias 'b' without a scale"),
     (conv(), tensor("w", scale=[0.1] * 3, axis=1), "has weights 'w' with scales along axis 1; it takes them along 0"),
     (conv(), tensor("x", scale=[0.1] * 4, axis=3), "has 4 scales in 'x'; it takes one for the whole tensor"),
-    (ADD, tensor("z", scale=[0.1] * 3, axis=0), "has 3 scales in 'z'; it takes one for the whole tensor"),
     (
         pool(),
         tensor("y", scale=[0.75]),
@@ -260,7 +228,6 @@ GRAPHS: list[tuple[bytes, Alteration, str]] = [
     (chain(), indices("outputs", [1], 1), "operator 1 (NEG) overwrites tensor 1 'a', a result of operator 0 (TANH)"),
     (chain(), indices("outputs", [0], 1), "operator 1 (NEG) overwrites tensor 0 'x', an input of the graph"),
     (chain(), indices("inputs", [77]), "tensor 77 of 3 among the inputs of operator 0 (TANH)"),
-    (chain(), indices("inputs", [-2]), "tensor -2 of 3 among the inputs of operator 0 (TANH)"),
     (conv(), indices("outputs", [1]), "operator 0 (CONV_2D) overwrites tensor 1 'w', a constant"),
     (chain(), lambda model, graph: graph.operators.clear(), "nothing computes the output tensor 2 'y'"),
 ]

@@ -138,7 +138,6 @@ def test_what_to_do_about_scales_that_are_found_at_run_time_and_shares_beyond_fl
     [
         ({"group": 3}, "has 3 groups for 4 channels"),
         ({"dilations": [2]}, "has the dilations [2] for 2 axes"),
-        ({"strides": [2]}, "has 1 strides for 2 axes"),
         ({"output_padding": [2, 0], "strides": [2, 2]}, "output paddings [2, 0]"),
         ({"pads": [9, 9, 9, 9]}, "pads [9, 9, 9, 9]"),
         ({"kernel_shape": [2, 2]}, "has the window [2, 2] and weights [3, 3]"),
@@ -231,20 +230,6 @@ def test_control_flow_and_operators_of_others(op: str, domain: str, hint: str, m
         (
             model(
                 [
-                    node("DynamicQuantizeLinear", ["x"], ["q", "s", "z"]),
-                    node("MatMulInteger", ["q", "b", "z"], ["i"]),
-                    node("Cast", ["i"], ["f"], to=1),
-                    node("Mul", ["f", "s"], ["y"]),
-                ],
-                {"x": (1, 6)},
-                ["y"],
-                {"b": np.ones((6, 4), np.int8)},
-            ),
-            "operator 0 (DynamicQuantizeLinear) 'q_node' is not supported",
-        ),
-        (
-            model(
-                [
                     node("QuantizeLinear", ["x", "s"], ["q"]),
                     node("ConvInteger", ["q", "b"], ["i"]),
                     node("Cast", ["i"], ["f"], to=1),
@@ -273,7 +258,6 @@ def test_control_flow_and_operators_of_others(op: str, domain: str, hint: str, m
             "operator 2 (Max) 'y_node' computes on the integers 'q' as they are",
         ),
         (resized(scales=1.5), "operator 0 (Resize) 'y_node' takes other places than TFLite's resize does"),
-        (resized(scales=1.7, nearest=True), "(Resize) 'y_node' takes other places than TFLite's resize does"),
         (resized(scales=0.1, nearest=True), "(Resize) 'y_node' resizes [1, 2, 5, 5] to [1, 2, 0, 0]"),
         (resized(scales=0.5, antialias=1), "operator 0 (Resize) 'y_node' is antialiased"),
         (resized(sizes=4, coordinate_transformation_mode="what"), "(Resize) 'y_node' is not computed by ONNX Runtime"),
@@ -299,7 +283,6 @@ def ints(*values: int) -> Any:
     ("op", "constants", "attributes", "said"),
     [
         ("Conv", [drawn(1, 4, 6, 3, 3)], {"strides": [2]}, "has 1 strides for 2 axes"),
-        ("Conv", [drawn(1, 4, 6, 3, 3)], {"dilations": [1]}, "has 1 dilations for 2 axes"),
         ("Conv", [drawn(1, 4, 6, 3, 3)], {"pads": [1, 1]}, "has 2 pads for 2 axes; two for each"),
         ("Conv", [drawn(1, 4, 6, 3, 3), drawn(2, 3)], {}, "has the bias [3] for 4 outputs"),
         ("MaxPool", [], {"kernel_shape": [2, 2], "strides": [2], "auto_pad": "SAME_UPPER"}, "has 1 strides for 2 axes"),
@@ -307,7 +290,6 @@ def ints(*values: int) -> Any:
         ("Slice", [ints(1, 1), ints(3)], {}, "has 2 starts, 1 ends, 2 axes and 2 steps"),
         ("Unsqueeze", [ints(0, 0)], {}, "has the axes [0, 0], one of them twice"),
         ("Gather", [ints(99)], {"axis": 1}, "gathers the indices [99] of 6"),
-        ("Gather", [ints()], {"axis": 1}, "gathers the indices [] of 6"),
         ("SpaceToDepth", [], {"blocksize": 2}, "makes blocks of 2 of [1, 6, 9, 7]"),
         ("DepthToSpace", [], {"blocksize": 4}, "makes blocks of 4 of 6 channels"),
         ("PRelu", [drawn(1, 5, 1, 1)], {}, "has the slope [5, 1, 1] for [1, 6, 9, 7]"),
