@@ -117,3 +117,17 @@ def test_on_a_full_disk_it_leaves_nothing(tmp_path: Path, monkeypatch: pytest.Mo
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
         signal.signal(signal.SIGXFSZ, former)
     assert not (tmp_path / "recipes/net.yaml").exists()
+
+
+@pytest.mark.parametrize(
+    ("given", "target"),
+    [
+        ({"extends": "ne16_base"}, "rv32-ne16"),
+        ({"extends": "cortex_m_base"}, "cortex-m4"),
+        ({"extends": "cortex_m_base", "target": "cortex-m0plus"}, "cortex-m0plus"),
+        ({}, "rv64-rvp"),
+    ],
+)
+def test_the_target_of_the_base_is_kept(tmp_path: Path, given: dict[str, str], target: str) -> None:
+    new_recipe("mine", Project(tmp_path), layer=LAYER, **given)
+    assert load_recipe("mine", root=Project(tmp_path), registry=default_registry()).target.name == target

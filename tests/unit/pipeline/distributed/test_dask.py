@@ -15,6 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -25,6 +26,9 @@ from pipeline.artifacts.store import Store
 from pipeline.commands.executing import executing
 from pipeline.distributed.choice import executor_of
 from pipeline.errors import PipelineError
+from pipeline.remote.health import MOST_FAILURES
+from pipeline.remote.transport import RemoteError
+from pipeline.runs.executor import Work
 from stages.system.installation import INSTALLATION
 from tests.support.optional import needs
 from tests.support.servers import free_port
@@ -262,6 +266,35 @@ def test_a_matrix_whose_worker_is_killed_is_that_of_one_machine(
         for key in [one.key for one in inventory(alone)]:
             found, own = workspace.find(key), alone.find(key)
             assert found is not None and own is not None and found.content == own.content
+
+
+def test_a_run_goes_on_alone_when_the_remote_store_is_given_up(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from pipeline.distributed.dask_executor import DaskExecutor
+
+    cluster.worker("a")
+    performed = DaskExecutor._performed
+
+    def failing(executor: DaskExecutor, request: Any, work: Work) -> Any:
+        answer = performed(executor, request, work)
+        remote = work.workspace.remote
+        if work.action.kind == "compile" and remote is not None:
+            for _ in range(MOST_FAILURES):
+                remote._health.failed(RemoteError("503 Service Unavailable"))
+        return answer
+
+    monkeypatch.setattr(DaskExecutor, "_performed", failing)
+    result = cluster.run()
+    assert cluster.ran() == {"a": ["import", "emit", "compile"]}
+    assert cluster.project.ran() == ["emit", "compile", "report"], "import came for early checks"
+    assert (result.folder / "firmware.elf").read_text() == "O2 4 weights\n"
+    log = (result.folder / "log.txt").read_text()
+    assert f"worker a made it, but the remote store file://{cluster.folder}/shared is given up; the stage" in log
+    warnings = [line for line in capsys.readouterr().err.splitlines() if "warning" in line]
+    assert (
+        len(warnings) == 1 and "fails: 503 Service Unavailable; what does not come from it is made here" in warnings[0]
+    )
 
 
 def _files(folder: Path) -> dict[str, bytes]:

@@ -233,3 +233,24 @@ def test_runs_clear_the_store_and_the_build_folder(project: FakeProject) -> None
         path.write_text("half")
     project.run()
     assert [path for path in left if path.exists()] == []
+
+
+def test_until_stops_early_and_publishes_nothing(project: FakeProject) -> None:
+    (project.root / "bin" / "fakecc").unlink()
+    result = project.run(until="emit")
+    assert list(result.artifacts) == ["import", "emit"]
+    assert result.report is None
+    assert not (project.root / "build/demo/rv64-rvp/firmware.elf").exists()
+
+
+def test_log_has_tools_stages_and_their_lines(project: FakeProject) -> None:
+    project.run()
+    log = project.root / "build/demo/rv64-rvp/log.txt"
+    first = log.read_text()
+    assert f"compile uses fakecc 13.2.0 {project.root}/bin/fakecc" in first
+    assert "import    | import says hello" in first
+    assert "compile   | fakecc (x) 13.2.0" in first
+    project.run()
+    second = log.read_text()
+    assert "compile   | cached; made" in second
+    assert "compile   | fakecc (x) 13.2.0" in second
