@@ -150,3 +150,12 @@ def test_a_sum_of_a_tensor_and_a_slice_of_it() -> None:
     y = b.relu(b.input("x", (1, 4, 16), "int8", 0.05, 3))
     b.output(b.add(y, b.slice(y, (0, 0, 0), (1, 1, 16)), out=(0.1, -3)))
     compare(b.build(), "host", "NHWC")
+
+
+def test_an_element_wise_layer_takes_the_memory_of_its_input() -> None:
+    b = ModelBuilder()
+    weights = np.ones((64, 16), np.int8)
+    y = b.fully_connected(b.input("x", (1, 16), "int8", 0.05, 3), weights, weight_scale=0.01, out=(0.1, -3))
+    b.output(b.logistic(y))
+    described, plan = compare(b.build(), "host", "NHWC")
+    assert len(plan) == 2 and described["arena_bytes"] == 16 + 64

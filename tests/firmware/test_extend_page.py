@@ -122,32 +122,3 @@ def test_what_the_page_says_of_operators_of_the_schema(tmp_path: Path) -> None:
         "stages/quantize/patterns/relu_0_to_1.py",
         "recipes/relu_0_to_1.yaml",
     ]
-
-
-TOY_BOARD = """\
-schema: 1
-boards:
-  with-toy:
-    core: rv32-rvp
-    title: a core with the toy beside it
-    memory:
-      rom: {origin: "0x80000000", length: 4M}
-      l1: {origin: "0x20000000", length: 64K, holds: [arena]}
-      ram: {origin: "0x90000000", length: 1M, speed: 1}
-    accelerator: {kind: toy, memory: l1, parameters: {macs_per_cycle: 32}}
-"""
-
-
-@needs_compilers
-def test_the_toy_runs_as_an_accelerator_of_a_project(tmp_path: Path) -> None:
-    shutil.copytree(ROOT / "tests/support/toy", tmp_path / "plugins/accelerators/toy")
-    (tmp_path / "recipes").mkdir()
-    (tmp_path / "recipes/one.yaml").write_text(
-        "schema: 1\ntarget: with-toy\nmodel: {op: conv2d, shape: [6, 6, 16], out_channels: 16, kernel: [3, 3]}\n"
-    )
-    (tmp_path / "pipeline.yaml").write_text(TOY_BOARD)
-    printed = ran(tmp_path, "doit run one")
-    assert "0 mismatches" in printed and re.search(r"conv2d .* toy ", printed), printed
-    (tmp_path / "pipeline.yaml").write_text(TOY_BOARD.replace("macs_per", "mac_per"))
-    told = "accelerator toy of target with-toy: parameters: unknown key 'mac_per_cycle'; did you mean 'macs_per_cycle'?"
-    assert told in ran(tmp_path, "doit run one")

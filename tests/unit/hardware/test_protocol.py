@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
+from importlib import import_module
+
+import pytest
 
 from stages.system.installation import INSTALLATION
-from stages.targets import cortex_m, riscv
+from stages.targets import cortex_m, riscv, runtime
 
 TARGETS = INSTALLATION / "stages/targets"
 # Names of the enumerations in C, and what the counter is called.
@@ -30,3 +33,11 @@ def test_counters_are_those_of_the_families() -> None:
     assert {number: _CALLED[name] for name, number in arm.items()} == cortex_m.COUNTERS
     other = enumerated((TARGETS / "riscv/cycles.c").read_text(), "MCYCLE")
     assert {number: _CALLED[name] for name, number in other.items()} == riscv.COUNTERS
+
+
+@pytest.mark.parametrize("family", ["cortex_m", "riscv"])
+def test_a_family_that_runs_on_boards_says_how(family: str) -> None:
+    package = import_module(f"{runtime.__package__}.{family}")
+    registers = package.at_start({"vectors": 0x100, "reset": 0x201, "_start": 0x80})
+    assert registers[-1] == ("pc", {"cortex_m": "0x200", "riscv": "0x80"}[family], True)
+    assert callable(import_module(package.FAULTS).fault_message)
