@@ -137,31 +137,24 @@ def failure(*args: object) -> str:
     return str(caught.value)
 
 
-def test_no_kernel_can() -> None:
-    text = failure(view(batch=3), target_named("host"), KERNELS, [], Costs())
-    assert "layer 0 (fully_connected dense_0, input 3x12 int8)" in text
-    assert "mini.gemm: 3 rows are not a multiple of 4" in text
+class Pool(MiniGemm):
+    name = "mini.pool"
+    ops = frozenset({"max_pool2d"})
 
 
-def test_a_rule_with_a_misspelled_kernel() -> None:
-    assert "does not have; did you mean 'mini.gemm'?" in failure(
-        view(), target_named("host"), KERNELS, [rule("mini.gem")], Costs()
-    )
-
-
-def test_a_rule_with_a_parameter_the_kernel_does_not_have() -> None:
-    text = failure(view(), target_named("host"), KERNELS, [rule("mini.gemm", nr=4)], Costs())
-    assert "nr" in text
-    assert "Parameters of mini.gemm: rows" in text
-
-
-def test_a_rule_with_a_kernel_for_another_operator() -> None:
-    class Pool(MiniGemm):
-        name = "mini.pool"
-        ops = frozenset({"max_pool2d"})
-
-    text = failure(view(), target_named("host"), [*KERNELS, Pool()], [rule("mini.pool")], Costs())
-    assert "is for max_pool2d, not for layer 0" in text
+@pytest.mark.parametrize(
+    ("batch", "rules", "says"),
+    [
+        (3, [], "layer 0 (fully_connected dense_0, input 3x12 int8)"),
+        (3, [], "mini.gemm: 3 rows are not a multiple of 4"),
+        (8, [rule("mini.gem")], "does not have; did you mean 'mini.gemm'?"),
+        (3, [rule("mini.gemm")], "3 rows are not a multiple of 4"),
+        (8, [rule("mini.gemm", nr=4)], "Parameters of mini.gemm: rows"),
+        (8, [rule("mini.pool")], "is for max_pool2d, not for layer 0"),
+    ],
+)
+def test_what_no_kernel_or_not_the_rules_kernel_can_compute(batch: int, rules: list[TensorizeRule], says: str) -> None:
+    assert says in failure(view(batch), target_named("host"), [*KERNELS, Pool()], rules, Costs())
 
 
 def test_a_rule_with_the_kernel_for_layers_that_no_multiplier_rounds() -> None:
