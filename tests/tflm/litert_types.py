@@ -83,88 +83,41 @@ def _port(dtype: str, shape: tuple[int, ...], *values: int) -> Port:
     return Port(dtype, shape, (), (), 0, constant=bool(values), variable=False, values=(array,))
 
 
-_IMAGE = _port("float32", (1, 2, 2, 4))
-_PLAIN: dict[str, tuple[Case, ...]] = {
-    "ADD_N": (Case("ADD_N", "", (_IMAGE, _IMAGE), (_IMAGE,)),),
-    "DEPTH_TO_SPACE": (
-        Case(
-            "DEPTH_TO_SPACE", "", (_IMAGE,), (_port("float32", (1, 4, 4, 1)),), "DepthToSpaceOptions", {"blockSize": 2}
+def _plain(name: str, inputs: Sequence[Port], shape: tuple[int, ...], table: str = "", **options: int) -> Case:
+    """A case with one output, or as many as it is split into."""
+    outputs = (_port("float32", shape),) * options.get("numSplits", 1)
+    return Case(name, "plain", tuple(inputs), outputs, table, options)
+
+
+_IMAGE, _SCALAR = _port("float32", (1, 2, 2, 4)), _port("float32", ())
+_AXIS, _PADS = _port("int32", (1,), 1), _port("int32", (4, 2), *[1] * 8)
+_PLAIN = {
+    case.operator: (case,)
+    for case in (
+        _plain("ADD_N", [_IMAGE, _IMAGE], (1, 2, 2, 4)),
+        _plain("DEPTH_TO_SPACE", [_IMAGE], (1, 4, 4, 1), "DepthToSpaceOptions", blockSize=2),
+        _plain("EMBEDDING_LOOKUP", [_AXIS, _port("float32", (2, 4))], (1, 4)),
+        _plain("EXPAND_DIMS", [_IMAGE, _port("int32", (1,), 0)], (1, 1, 2, 2, 4)),
+        _plain(
+            *("ONE_HOT", [_port("int32", (2,)), _port("int32", (), 3), _SCALAR, _SCALAR], (2, 3), "OneHotOptions"),
+            axis=-1,
         ),
-    ),
-    "EMBEDDING_LOOKUP": (
-        Case("EMBEDDING_LOOKUP", "", (_port("int32", (1,), 1), _port("float32", (2, 4))), (_port("float32", (1, 4)),)),
-    ),
-    "EXPAND_DIMS": (Case("EXPAND_DIMS", "", (_IMAGE, _port("int32", (1,), 0)), (_port("float32", (1, 1, 2, 2, 4)),)),),
-    "ONE_HOT": (
-        Case(
-            "ONE_HOT",
-            "",
-            (_port("int32", (2,)), _port("int32", (), 3), _port("float32", ()), _port("float32", ())),
-            (_port("float32", (2, 3)),),
-            "OneHotOptions",
-            {"axis": -1},
+        _plain("PAD", [_IMAGE, _PADS], (3, 4, 4, 6)),
+        _plain("PADV2", [_IMAGE, _PADS, _port("float32", (1,), 1)], (3, 4, 4, 6)),
+        _plain("REDUCE_ANY", [_IMAGE, _AXIS], (1, 2, 4), "ReducerOptions"),
+        _plain("REDUCE_PROD", [_IMAGE, _AXIS], (1, 2, 4), "ReducerOptions"),
+        _plain("RESHAPE", [_IMAGE, _port("int32", (2,), 4, 4)], (4, 4)),
+        _plain(
+            *("RESIZE_NEAREST_NEIGHBOR", [_IMAGE, _port("int32", (2,), 4, 4)], (1, 4, 4, 4)),
+            table="ResizeNearestNeighborOptions",
         ),
-    ),
-    "PAD": (Case("PAD", "", (_IMAGE, _port("int32", (4, 2), *[1] * 8)), (_port("float32", (3, 4, 4, 6)),)),),
-    "PADV2": (
-        Case(
-            "PADV2",
-            "",
-            (_IMAGE, _port("int32", (4, 2), *[1] * 8), _port("float32", (1,), 1)),
-            (_port("float32", (3, 4, 4, 6)),),
-        ),
-    ),
-    "REDUCE_ANY": (
-        Case("REDUCE_ANY", "", (_IMAGE, _port("int32", (1,), 1)), (_port("float32", (1, 2, 4)),), "ReducerOptions"),
-    ),
-    "REDUCE_PROD": (
-        Case("REDUCE_PROD", "", (_IMAGE, _port("int32", (1,), 1)), (_port("float32", (1, 2, 4)),), "ReducerOptions"),
-    ),
-    "RESHAPE": (Case("RESHAPE", "", (_IMAGE, _port("int32", (2,), 4, 4)), (_port("float32", (4, 4)),)),),
-    "RESIZE_NEAREST_NEIGHBOR": (
-        Case(
-            "RESIZE_NEAREST_NEIGHBOR",
-            "",
-            (_IMAGE, _port("int32", (2,), 4, 4)),
-            (_port("float32", (1, 4, 4, 4)),),
-            "ResizeNearestNeighborOptions",
-        ),
-    ),
-    "SELECT": (Case("SELECT", "", (_port("bool", (1, 2, 2, 4)), _IMAGE, _IMAGE), (_IMAGE,)),),
-    "SLICE": (
-        Case(
-            "SLICE",
-            "",
-            (_IMAGE, _port("int32", (4,), 0, 0, 0, 1), _port("int32", (4,), 1, 1, 2, 2)),
-            (_port("float32", (1, 1, 2, 2)),),
-        ),
-    ),
-    "SPACE_TO_DEPTH": (
-        Case(
-            "SPACE_TO_DEPTH", "", (_IMAGE,), (_port("float32", (1, 1, 1, 16)),), "SpaceToDepthOptions", {"blockSize": 2}
-        ),
-    ),
-    "SPLIT": (
-        Case(
-            "SPLIT",
-            "",
-            (_port("int32", (1,), 3), _IMAGE),
-            (_port("float32", (1, 2, 2, 2)),) * 2,
-            "SplitOptions",
-            {"numSplits": 2},
-        ),
-    ),
-    "CONCATENATION": (
-        Case(
-            "CONCATENATION",
-            "",
-            (_IMAGE, _IMAGE),
-            (_port("float32", (1, 2, 2, 8)),),
-            "ConcatenationOptions",
-            {"axis": 3},
-        ),
-    ),
-    "TILE": (Case("TILE", "", (_IMAGE, _port("int32", (4,), 1, 1, 2, 1)), (_port("float32", (1, 2, 4, 4)),)),),
+        _plain("SELECT", [_port("bool", (1, 2, 2, 4)), _IMAGE, _IMAGE], (1, 2, 2, 4)),
+        _plain("SLICE", [_IMAGE, _port("int32", (4,), 0, 0, 0, 1), _port("int32", (4,), 1, 1, 2, 2)], (1, 1, 2, 2)),
+        _plain("SPACE_TO_DEPTH", [_IMAGE], (1, 1, 1, 16), "SpaceToDepthOptions", blockSize=2),
+        _plain("SPLIT", [_port("int32", (1,), 3), _IMAGE], (1, 2, 2, 2), "SplitOptions", numSplits=2),
+        _plain("CONCATENATION", [_IMAGE, _IMAGE], (1, 2, 2, 8), "ConcatenationOptions", axis=3),
+        _plain("TILE", [_IMAGE, _port("int32", (4,), 1, 1, 2, 1)], (1, 2, 4, 4)),
+    )
 }
 
 
