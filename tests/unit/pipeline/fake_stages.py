@@ -76,7 +76,7 @@ class FakeImport(Fake):
 
 
 class FakeEmit(Fake):
-    """Writes sources. Sleeps, crashes or fills the disk when the environment asks for it."""
+    """Writes sources. Sleeps or crashes when the environment asks for it."""
 
     kind = "emit"
     config: ClassVar[type[StageConfig]] = EmitConfig
@@ -101,10 +101,6 @@ class FakeEmit(Fake):
             time.sleep(0.4)
         if mood == "crash":
             raise KeyError("bug in emit")
-        if mood == "exit":
-            sys.exit(0)
-        if mood == "full":
-            raise OSError(28, "No space left on device")
         (job.out / "src" / "model.h").write_text("// header\n")
 
 

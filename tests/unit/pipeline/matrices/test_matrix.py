@@ -235,3 +235,9 @@ def test_what_exclude_leaves_counts(grid: FakeProject) -> None:
     assert "has 1,600,000 combinations, before what `exclude` leaves out; 200,000 at most" in refused(grid)[0]
     grid.recipe(MATRIX.replace("stages:\n", "  exclude: [{}]\nstages:\n"), "grid")
     assert "an entry that names no axis would exclude everything" in refused(grid)[0]
+
+
+def test_include_is_bounded_too(grid: FakeProject) -> None:
+    entries = ", ".join("{target: host}" for _ in range(5001))
+    grid.recipe(MATRIX.replace("stages:\n", f"  include: [{entries}]\nstages:\n"), "grid")
+    assert "`include` has 5,001 entries; 5,000 at most" in refused(grid)[0]
