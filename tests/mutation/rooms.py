@@ -89,7 +89,7 @@ ROOMS = (
         ),
     ),
     _family("tir", "tests/unit/kernels/test_tile_blocks.py"),
-    _family("generic"),
+    _family("generic", "tests/unit/kernels/test_generic_kernels.py"),
     _family("rvp", "tests/unit/kernels/test_rvp_packing.py"),
     _family("riscv"),
     _family("arm_dsp", "tests/unit/kernels/arm_dsp"),

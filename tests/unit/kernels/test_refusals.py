@@ -34,22 +34,34 @@ def usual_depthwise(kernel: tuple[int, int] = (5, 5)) -> LayerView:
     return depthwise_conv2d.depthwise(Draw(1), Window((20, 20), kernel), 8)
 
 
+DIRECT, DEPTHWISE = usual_convolution(), usual_depthwise()
+DENSE = fully_connected.fully_connected(Draw(1), 1, 16, 4, rounding="single")
+
+
 @pytest.mark.parametrize(
-    ("fields", "reason"),
+    ("kernel", "layer", "fields", "reason"),
     [
-        ({}, ""),
-        ({"kernel": (4, 2)}, "a window of 4x2"),
-        ({"kernel": (5, 1), "stride": (2, 1)}, "a window of 5x1"),
-        ({"dilation": (1, 2)}, "dilated"),
-        ({"groups": 2}, "2 groups"),
-        ({"rounding": "single"}, "rounds once"),
-        ({"units": 12}, "12 output channels are no multiple of 8"),
+        ("direct_s8", DIRECT, {}, ""),
+        ("direct_s8", DIRECT, {"kernel": (4, 2)}, "a window of 4x2"),
+        ("direct_s8", DIRECT, {"kernel": (5, 1), "stride": (2, 1)}, "a window of 5x1"),
+        ("direct_s8", DIRECT, {"dilation": (1, 2)}, "dilated"),
+        ("direct_s8", DIRECT, {"groups": 2}, "2 groups"),
+        ("direct_s8", DIRECT, {"rounding": "single"}, "rounds once"),
+        ("direct_s8", usual_convolution(12), {}, "12 output channels are no multiple of 8"),
+        ("depthwise_s8", DEPTHWISE, {}, ""),
+        ("depthwise_s8", usual_depthwise((6, 7)), {}, ""),
+        ("depthwise_s8", DEPTHWISE, {"stride": (3, 1)}, ""),
+        ("depthwise_s8", DEPTHWISE, {"stride": (3, 3)}, "neither of the strides is 1 or 2"),
+        ("depthwise_s8", DEPTHWISE, {"dilation": (1, 2)}, ""),
+        ("depthwise_s8", DEPTHWISE, {"dilation": (1, 2), "stride": (1, 2)}, "a dilated window with a stride"),
+        ("depthwise_s8", DEPTHWISE, {"rounding": "single"}, "rounds once"),
+        ("dot_rows_s8", DENSE, {}, ""),
+        ("dot_rows_s8", DENSE, {"batch": 2}, ""),
+        ("dot_rows_s8", DENSE, {"depth": 65536}, "a sum has 65536 products"),
     ],
 )
-def test_direct_convolutions(fields: Mapping[str, Any], reason: str) -> None:
-    changes = dict(fields)
-    layer = with_op(usual_convolution(changes.pop("units", 8)), **changes)
-    why = KERNELS["rvp.direct_s8"].why_not(layer, RVP)
+def test_layers_of_rvp(kernel: str, layer: LayerView, fields: Mapping[str, Any], reason: str) -> None:
+    why = KERNELS[f"rvp.{kernel}"].why_not(with_op(layer, **fields), RVP)
     assert reason in why if reason else why == ""
 
 
@@ -58,42 +70,9 @@ def test_direct_convolutions_have_smaller_blocks_on_32_bits_and_leave_uint8_to_t
     assert "uint8" in KERNELS["rvp.direct_s8"].why_not(with_dtype(usual_convolution(), "uint8"), RVP)
 
 
-@pytest.mark.parametrize(
-    ("fields", "reason"),
-    [
-        ({}, ""),
-        ({"kernel": (6, 7)}, ""),
-        ({"stride": (3, 1)}, ""),
-        ({"stride": (3, 3)}, "neither of the strides is 1 or 2"),
-        ({"dilation": (1, 2)}, ""),
-        ({"dilation": (1, 2), "stride": (1, 2)}, "a dilated window with a stride"),
-        ({"rounding": "single"}, "rounds once"),
-    ],
-)
-def test_depthwise_windows(fields: Mapping[str, Any], reason: str) -> None:
-    changes = dict(fields)
-    layer = with_op(usual_depthwise(changes.pop("kernel", (5, 5))), **changes)
-    why = KERNELS["rvp.depthwise_s8"].why_not(layer, RVP)
-    assert reason in why if reason else why == ""
-
-
 def test_kernels_of_an_extension_need_it() -> None:
     reason = KERNELS["rvp.depthwise_s8"].why_not(usual_depthwise(), load_target("cortex-m4"))
     assert "needs the P extension" in reason
-
-
-@pytest.mark.parametrize(
-    ("fields", "reason"),
-    [
-        ({}, ""),
-        ({"batch": 2}, ""),
-        ({"depth": 65536}, "a sum has 65536 products"),
-    ],
-)
-def test_rows(fields: Mapping[str, Any], reason: str) -> None:
-    layer = with_op(fully_connected.fully_connected(Draw(1), 1, 16, 4, rounding="single"), **fields)
-    why = KERNELS["rvp.dot_rows_s8"].why_not(layer, RVP)
-    assert reason in why if reason else why == ""
 
 
 def test_what_no_multiplier_rounds_is_refused_by_all_but_one_which_is_for_nothing_else() -> None:

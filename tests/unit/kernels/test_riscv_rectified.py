@@ -51,23 +51,22 @@ def layer(*, bias: int = 0, shift: int = -9, **fields: Any) -> LayerView:
 RELU = {"output_zero_point": -5, "act_min": -5, "act_max": 127}
 
 
-def test_layers_in_front_of_a_relu_are_rectified() -> None:
-    assert is_rectified(layer(**RELU))
-    assert is_rectified(layer(**RELU | {"act_min": 3, "act_max": 9}))
+REACH = 36 * 255 * 128
+ADDED = 9 << 8  # (2 * 5 - 1) * 2^(9 - 1)
+LARGEST = (1 << 31) - 1
 
 
-def test_layers_with_results_below_the_zero_point_are_not() -> None:
-    assert not is_rectified(layer(**RELU | {"act_min": -6}))
-
-
-@pytest.mark.parametrize("shift", [0, 3, -29, -31])
-def test_nor_are_scales_that_32_bits_are_not_for(shift: int) -> None:
-    assert not is_rectified(layer(shift=shift, **RELU))
-
-
-def test_nor_are_sums_that_might_leave_32_bits() -> None:
-    reach = 36 * 255 * 128
-    added = 9 << 8  # (2 * 5 - 1) * 2^(9 - 1)
-    assert is_rectified(layer(bias=(1 << 31) - 1 - reach - added - 2, **RELU))
-    assert not is_rectified(layer(bias=(1 << 31) - 1 - added, **RELU))
-    assert not is_rectified(layer(bias=-(1 << 31), **RELU))
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ({}, True),
+        ({"act_min": 3, "act_max": 9}, True),
+        ({"act_min": -6}, False),  # results below the zero point
+        *(({"shift": shift}, False) for shift in (0, 3, -29, -31)),  # scales that 32 bits are not for
+        ({"bias": LARGEST - REACH - ADDED - 2}, True),
+        ({"bias": LARGEST - ADDED}, False),  # sums that might leave 32 bits
+        ({"bias": -(1 << 31)}, False),
+    ],
+)
+def test_which_layers_are_rectified(fields: dict[str, int], expected: bool) -> None:
+    assert is_rectified(layer(**RELU | fields)) is expected

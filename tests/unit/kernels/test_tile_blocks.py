@@ -60,6 +60,15 @@ def test_a_block_outside_of_loops_can_be_tensorized() -> None:
     assert "row_sums" in schedule(f.lowering(), "test", "layer").script()
 
 
+def test_two_blocks_of_one_name_are_refused() -> None:
+    with Function("layer") as f:
+        x, y = f.input(0, (2, DEPTH), "int8"), f.output(0, (2,), "int32")
+        acc = f.scratch("acc", (1,), "int32")
+        f.place(sums(0), x=x, y=y, acc=acc)
+        with pytest.raises(ValueError, match="two blocks of layer are named sums"):
+            f.place(sums(1), x=x, y=y, acc=acc)
+
+
 def test_a_tile_reads_its_position_from_an_operand() -> None:
     """A shifted copy whose tile leaves the input at both ends."""
 

@@ -1,11 +1,13 @@
 """The artifact: a plan that explains itself, constants that fit their buffers, the same bytes every time."""
 
+import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from stages.graph import Layer, Move, Tensor
 from stages.tensorize import TensorizeConfig
 from stages.tensorize.artifact import load, save
 from stages.tensorize.build import _ignored, tensorize_graph
@@ -17,6 +19,17 @@ def made(**more: Any) -> Any:
     kernels, costs = more.pop("kernels", [PlainGemm(), MiniGemm()]), more.pop("costs", None)
     graph = more.pop("graph", mini_graph())
     return tensorize_graph(graph, target_named("host"), TensorizeConfig(**more), kernels, costs=costs)
+
+
+def test_the_plan_says_kernel_why_and_alternatives(tmp_path: Path) -> None:
+    save(made(), tmp_path)
+    entry = json.loads((tmp_path / "plan.json").read_text())["layers"][1]
+    assert entry["kernel"] == "mini.gemm"
+    assert entry["params"] == {"rows": 4}
+    assert entry["why"] == "cheapest of 2 (estimated)"
+    assert [a["kernel"] for a in entry["alternatives"]] == ["mini.plain"]
+    assert entry["steps"][0]["function"] == "layer_001_fully_connected"
+    assert (entry["sources"], entry["headers"]) == (["mini/mini.c"], ["mini/mini.h"])
 
 
 def test_saving_and_loading_keeps_everything(tmp_path: Path) -> None:
@@ -42,6 +55,15 @@ def test_the_same_graph_gives_the_same_bytes_and_no_path_of_this_machine(tmp_pat
         assert content == (tmp_path / "b" / file).read_bytes(), file
         assert b"mini/__init__.py" not in content
         assert str(Path.cwd()).encode() not in content
+
+
+def test_a_reshape_that_shares_memory_needs_no_kernel() -> None:
+    graph = mini_graph()
+    graph.tensors["flat"] = Tensor(name="flat", shape=(40,), dtype="int8", alias_of="dense_1")
+    graph.layers.append(Layer(index=2, name="flat", op=Move(kind="reshape"), inputs=("dense_1",), outputs=("flat",)))
+    graph.outputs = ["flat"]
+    entry = made(graph=graph).plan.layers[2]
+    assert (entry.kernel, entry.steps) == ("alias", ())
 
 
 def test_a_constant_that_does_not_fit_its_buffer_is_an_error_of_the_kernel() -> None:

@@ -78,3 +78,12 @@ def test_firmware_is_litert_s(tmp_path: Path, *, repeated: bool) -> None:
         rewrites = json.loads((made["tensorize"] / "plan.json").read_text())["rewrites"]
         fewer += sum(not repeated or "repeat others" in rewrite["what"] for rewrite in rewrites)
     assert fewer
+
+
+def test_a_recipe_can_have_all_of_them_computed(tmp_path: Path) -> None:
+    (tmp_path / "model.tflite").write_bytes(two_convolutions(24, 8))
+    model, options = FileModel(file=str(tmp_path / "model.tflite")), {"tensorize": {"simplify": False}}
+    for number, configs in enumerate(({}, options)):
+        made = run_stages(model, target_named("host"), tmp_path / str(number), until="tensorize", configs=configs)
+        found = json.loads((made["tensorize"] / "plan.json").read_text())["rewrites"]
+        assert (found is None) == bool(number) and (number or len(found) == 1)

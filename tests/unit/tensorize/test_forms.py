@@ -1,15 +1,21 @@
 """The forms a layer can be computed in: both give LiteRT's bytes, the cheaper one is taken, unless a rule names one."""
 
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from stages.graph import Graph, Layer
 from stages.models.builder import ModelBuilder
+from stages.models.spec import FileModel
 from stages.reference.integer import run_graph
 from stages.tensorize.forms import cheapest_forms, with_other_forms
+from stages.tensorize.plan import TensorizePlan
+from tests.support.emitted import target_named
 from tests.support.integer import compare, integer_graph
+from tests.support.stages_run import run_stages
 
 LIMITS = {"int8": (-128, 127), "uint8": (0, 255)}
 
@@ -134,3 +140,13 @@ def test_the_cheaper_form_is_taken(pad: int, conv: int, folded: bool) -> None:
     graph = integer_graph(padded_convolution())
     kinds = [layer.kind for layer in cheapest_forms(graph, price, lambda _graph, _layer: False).layers]
     assert kinds == (["conv2d"] if folded else ["pad", "conv2d"])
+
+
+@pytest.mark.parametrize(("options", "kinds"), [({}, ["conv2d"]), ({"op": "pad"}, ["pad", "conv2d"])])
+def test_what_a_rule_of_the_recipe_names_stays(tmp_path: Path, options: dict[str, str], kinds: list[str]) -> None:
+    (tmp_path / "m.tflite").write_bytes(padded_convolution())
+    rules = [{"match": options, "kernel": "generic.move"}] if options else []
+    configs: dict[str, Any] = {"tensorize": {"rules": rules}}
+    source = FileModel(file=str(tmp_path / "m.tflite"))
+    made = run_stages(source, target_named("rv64-rvp"), tmp_path / "run", until="tensorize", configs=configs)
+    assert [layer.op for layer in TensorizePlan.load(made["tensorize"]).layers] == kinds

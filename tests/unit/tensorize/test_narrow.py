@@ -16,7 +16,7 @@ from stages.models.spec import FileModel
 from stages.reference.interpreter import Reference, random_inputs
 from stages.tensorize import TensorizeConfig
 from stages.tensorize.build import decide
-from stages.tensorize.narrow import CODE
+from stages.tensorize.narrow import CODE, bits_of_constant
 from stages.tensorize.packing import pack_and_lower
 from stages.tensorize.setting import Setting
 from tests.support.emitted import run_emitted, target_named
@@ -133,3 +133,13 @@ def test_a_price_has_the_bytes_that_are_packed(limit: int | None) -> None:
         assert not replace(chosen.rom, rate=0.0).kept(*one).scratch  # where bytes are worth nothing
         widened += len(kept.scratch)
     assert widened == {None: 0, 1500: 1, 4000: 2}[limit]
+
+
+@pytest.mark.parametrize(
+    ("values", "dtype", "bits"),
+    [([-8, 7], "int8", 4), ([-9], "int8", 0), ([8], "int8", 0), ([-2, 1], "int8", 2), ([-1, 0], "int8", 1),
+     ([1], "uint8", 0), ([1], "int32", 0), ([-5], "int8", 4)],
+)  # fmt: skip
+def test_bits_of_constants(values: list[int], dtype: str, bits: int) -> None:
+    assert bits_of_constant(np.resize(np.array(values, dtype), 64)) == bits
+    assert bits_of_constant(np.resize(np.array(values, dtype), 63)) == (0 if dtype != "int32" else bits)

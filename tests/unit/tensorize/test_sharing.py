@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from stages.arena import liveness, plan
-from stages.graph import Activation, Concatenation, Graph, Layer, Move, Tensor
+from stages.graph import Activation, Concatenation, Graph, Layer, Layout, Move, Tensor
 from stages.tensorize.sharing import renames_only, share
 
 RELU, ROWS = Activation(function="relu"), Concatenation(axis=1)
@@ -57,6 +57,17 @@ def test_slices_are_read_where_they_lie() -> None:
     assert [renames_only(found, layer) for layer in found.layers] == [True, True, False]
 
 
+def test_what_is_in_less_than_bytes_is_copied() -> None:
+    """Element 64 of a tensor of 4 bits is byte 32."""
+    shapes = {"x": (1, 1, 1, 8), "whole": (4, 1, 1, 64), "a": (1, 1, 1, 64), "y": (1, 1, 1, 64)}
+    cutting = Move(kind="slice", params={"begin": [1, 0, 0, 0], "stride": [1] * 4, "size": [1, 1, 1, 64]})
+    one = graph([(RELU, "x", "whole"), (cutting, "whole", "a"), (RELU, "a", "y")], shapes, "x", "y whole")
+    assert placed(shared(one)) == {"a": ("whole", 64)}
+    for name in ("whole", "a"):
+        one.tensors[name] = one.tensors[name].model_copy(update={"layout": Layout("NHWC:4")})
+    assert placed(shared(one)) == {}
+
+
 def test_an_output_of_the_model_keeps_the_largest_alignment() -> None:
     shapes = {"x": (1, 16, 8), "a": (1, 2, 8), "b": (1, 2, 8), "c": (1, 2, 8)}
     steps: list[Step] = [(cut(0, 2), "x", "a"), (cut(2, 2), "x", "b"), (cut(8, 2), "x", "c")]
@@ -99,6 +110,14 @@ def test_memory_is_not_shared_where_the_arena_would_grow() -> None:
     found = shared(graph(steps, shapes, "x", "y"))
     assert found.tensors["a"].alias_of != "big"
     assert plan(liveness(found).buffers).total == 64 * 8 + 2 * 8 * 2
+
+
+def test_memory_is_not_shared_where_scratch_would_make_the_arena_grow() -> None:
+    shapes = {"x": (1, 8, 8), "big": (1, 64, 8), "a": (1, 2, 8), "c": (1, 2, 8), "y": (1, 4, 8)}
+    steps: list[Step] = [(RELU, "x", "big"), (cut(0, 2), "big", "a"), (RELU, "a", "c"), (ROWS, "c a", "y")]
+    made = graph(steps, shapes, "x", "y")
+    assert placed(shared(made))["a"] == ("big", 0)
+    assert placed(shared(made, {2: {"panel": 200}}))["a"] == ("y", 16)
 
 
 def test_an_input_that_would_keep_all_alive_does_not_hinder_the_others() -> None:

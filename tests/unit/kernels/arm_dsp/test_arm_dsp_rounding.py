@@ -111,6 +111,13 @@ def test_an_accumulator_that_leaves_its_register_has_no_long_rounding(shift, siz
         rounding.long_rounding(m, s, reach)
 
 
+def test_a_channel_that_cannot_be_rounded_is_named():
+    m, s = np.array([1 << 30, 1 << 30], np.int32), np.array([-5, 0], np.int32)
+    reach = Range(np.array([-1000, -1000]), np.array([1000, 1000]))
+    with pytest.raises(ValueError, match="channel 1 has shift 0"):
+        rounding.rounders(m, s, reach, "double")
+
+
 def arithmetic(weights: np.ndarray, zero_point: int, size: int) -> base.Arithmetic:
     zeros = np.zeros(len(weights), np.int64)
     scale = rounding.Requantization(np.zeros((len(weights), 2), np.int32), long=False)
