@@ -103,6 +103,12 @@ def middle(dtype: str) -> int:
     return 128 if dtype == "uint8" else 0
 
 
+def whole_range(dtype: str) -> dict[str, int]:
+    """Output zero point and bounds that cut nothing off."""
+    low, high = bounds(dtype)
+    return {"output_zero_point": middle(dtype), "act_min": low, "act_max": high}
+
+
 def image(name: str, shape: tuple[int, ...], dtype: str, layout: str = "") -> Tensor:
     return Tensor(name=name, shape=shape, dtype=dtype, layout=layout)  # type: ignore[arg-type]
 

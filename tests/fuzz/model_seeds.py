@@ -42,9 +42,9 @@ def seed_model(rng: Random) -> tuple[str, bytes]:
         return f"{op} {dtype}", _operator(number, dtype)
     if kind < 0.85:
         number = rng.randrange(_NETWORKS)
-        return f"network {number}", _network(number)
+        return f"network {number}", network(number)
     name = rng.choice(_DIGITS)
-    return name, _digits(name)
+    return name, (ROOT / "recipes" / "digits" / f"{name}.tflite").read_bytes()
 
 
 def _stands_in(op: str, dtype: str) -> bool:
@@ -58,13 +58,3 @@ def _stands_in(op: str, dtype: str) -> bool:
 def _operator(number: int, dtype: str) -> bytes:
     op, more = _SEEDS[number]
     return operators.build(spec(op, dtype=dtype, **more))
-
-
-@cache
-def _network(number: int) -> bytes:
-    return network(number)
-
-
-@cache
-def _digits(name: str) -> bytes:
-    return (ROOT / "recipes" / "digits" / f"{name}.tflite").read_bytes()

@@ -1,9 +1,9 @@
-"""Sound ONNX files that mutants are made of: what import rewrites (functions, float16, If), floats and integers."""
+"""Sound ONNX files that mutants are made of: drawn ones, integers, and what import rewrites (functions, If)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from random import Random
 from typing import Any
 
@@ -11,38 +11,12 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper
 
+from tests.onnx_networks import network
 from tests.support.onnx_graphs import drawn, model, node
+from tests.support.onnx_integers import pair, qdq, qdq_conv
 
 _IMAGE = {"x": (1, 3, 6, 6)}
 _WEIGHTS = {"w": drawn(1, 4, 3, 3, 3), "b": drawn(2, 4)}
-_SCALES = {"s": np.float32(0.02), "t": np.float32(0.05), "z": np.array(3, np.int8)}
-
-
-def convolutions() -> onnx.ModelProto:
-    nodes = [
-        node("Conv", ["x", "w", "b"], ["c"], pads=[1] * 4),
-        node("Clip", ["c", "low", "high"], ["r"]),
-        node("MaxPool", ["r"], ["p"], kernel_shape=[2, 2], strides=[2, 2]),
-        node("Flatten", ["p"], ["f"]),
-        node("Gemm", ["f", "g"], ["h"], transB=1),
-        node("Softmax", ["h"], ["y"]),
-    ]
-    bounds = {"low": np.float32(0), "high": np.float32(6), "g": drawn(3, 5, 36)}
-    return model(nodes, _IMAGE, ["y"], _WEIGHTS | bounds)
-
-
-def quantized() -> onnx.ModelProto:
-    nodes = [
-        node("QuantizeLinear", ["x", "s", "z"], ["q"]),
-        node("DequantizeLinear", ["q", "s", "z"], ["d"]),
-        node("DequantizeLinear", ["v", "t"], ["w"]),
-        node("Conv", ["d", "w"], ["c"]),
-        node("Relu", ["c"], ["r"]),
-        node("QuantizeLinear", ["r", "t", "z"], ["u"]),
-        node("DequantizeLinear", ["u", "t", "z"], ["y"]),
-    ]
-    weights = {"v": np.arange(-54, 54).reshape(4, 3, 3, 3).astype(np.int8)}
-    return model(nodes, _IMAGE, ["y"], _SCALES | weights)
 
 
 def function() -> onnx.ModelProto:
@@ -108,7 +82,15 @@ def moved() -> onnx.ModelProto:
     return model(nodes, _IMAGE, ["y"], constants, types={"x": TensorProto.UINT8})
 
 
-SEEDS: tuple[Callable[[], onnx.ModelProto], ...] = (convolutions, quantized, function, half, branches, tokens, moved)
+def quantized() -> onnx.ModelProto:
+    return qdq_conv("int8", "int8", (4, 6, 3, 3), channels=True)
+
+
+SEEDS: tuple[Callable[[], onnx.ModelProto], ...] = (
+    *(partial(network, seed) for seed in range(4)),
+    *(quantized, partial(qdq, "uint8", "Relu"), partial(pair, "Add", "uint8", True)),
+    *(function, half, branches, tokens, moved),
+)
 
 
 @cache
@@ -119,4 +101,4 @@ def _bytes(number: int) -> bytes:
 def seed_onnx(rng: Random) -> tuple[str, bytes]:
     """A file's name and its bytes."""
     number = rng.randrange(len(SEEDS))
-    return SEEDS[number].__name__, _bytes(number)
+    return f"file {number}", _bytes(number)

@@ -11,7 +11,7 @@ from stages.graph import Activation, Dequantize, LayerView, Mul, Quantize, Requa
 from stages.operators.prelu import Prelu
 from tests.conformance.broadcasts import pairs
 from tests.conformance.case import Case, drawn_inputs
-from tests.conformance.draw import Draw, bounds, image, middle, view, with_layouts, with_op
+from tests.conformance.draw import Draw, bounds, image, middle, view, whole_range, with_layouts, with_op
 from tests.conformance.operators.add import every_pair
 from tests.conformance.sums import ties
 
@@ -135,9 +135,7 @@ def _mul_ties() -> Iterator[Case]:
                     zero_points=(zero_point, (zero_point, low, high)[number % 3]),
                     output_multiplier=multiplier,
                     output_shift=shift,
-                    output_zero_point=zero_point,
-                    act_min=low,
-                    act_max=high,
+                    **whole_range(dtype),
                     rounding=rounding,  # type: ignore[arg-type]
                 )
                 layer = view(op, [image(n, (1 << 16,), dtype) for n in ("x0", "x1")], image("y", (1 << 16,), dtype))

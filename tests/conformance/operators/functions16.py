@@ -11,7 +11,7 @@ from stages.operators.functions16 import Leaky, Lines, PowerOfTwoSum
 from stages.operators.wide_div import WideDiv
 from stages.operators.wide_sqrt import WideSqrt
 from tests.conformance.case import Case, drawn_inputs
-from tests.conformance.draw import Draw, bounds, image, view, with_layouts
+from tests.conformance.draw import Draw, bounds, image, view, whole_range, with_layouts
 
 BITS = 16
 OPS = ("lines", "leaky", "power_of_two_add", "power_of_two_sub", "wide_div", "wide_sqrt")
@@ -36,9 +36,7 @@ def leaky(draw: Draw, shape: tuple[int, ...]) -> LayerView:
         slope=slope,
         slope_shift=slope_shift,
         sign=draw.choose(1, -1),
-        output_zero_point=0,
-        act_min=LOW,
-        act_max=HIGH,
+        **whole_range("int16"),
     )
     return view(op, [image("x", shape, "int16")], image("y", shape, "int16"))
 
@@ -50,9 +48,7 @@ def root(draw: Draw, shape: tuple[int, ...]) -> LayerView:
     op = WideSqrt(
         input_scale=scale,
         output_scale=float(np.float32((HIGH * scale) ** 0.5 / highest)),
-        output_zero_point=0,
-        act_min=LOW,
-        act_max=HIGH,
+        **whole_range("int16"),
     )
     return view(op, [image("x", shape, "int16")], image("y", shape, "int16"))
 

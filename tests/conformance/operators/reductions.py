@@ -14,7 +14,7 @@ from stages.operators.reductions import ReduceExtremum, ReduceProd, Sum
 from stages.operators.shares import EXP_BITS, FACTOR_BITS, FloatSoftmax, NearestSoftmax
 from stages.quantize.softmax import differences, exponentials
 from tests.conformance.case import Case, drawn_inputs
-from tests.conformance.draw import Draw, bounds, image, middle, view, with_op
+from tests.conformance.draw import Draw, bounds, image, middle, view, whole_range, with_op
 
 OPS = ("mean", "softmax", "l2_normalization", "sum", "reduce_max", "reduce_min", "reduce_prod", "log_softmax")
 OPS += ("nearest_softmax", "float_softmax")
@@ -163,9 +163,7 @@ def _mean_ties() -> Iterator[Case]:
                         input_zero_point=middle(dtype),
                         multiplier=multiplier,
                         shift=shift,
-                        output_zero_point=middle(dtype),
-                        act_min=low,
-                        act_max=high,
+                        **whole_range(dtype),
                         rounding=rounding,  # type: ignore[arg-type]
                     ),
                     [image("x", data.shape, dtype)],

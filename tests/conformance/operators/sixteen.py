@@ -28,7 +28,7 @@ from stages.quantize.interpolation import (
     sigmoid_scaling,
 )
 from tests.conformance.case import Case, drawn_inputs
-from tests.conformance.draw import Draw, bounds, image, view, with_constants, with_op
+from tests.conformance.draw import Draw, bounds, image, view, whole_range, with_constants, with_op
 from tests.conformance.operators import conv2d as eight
 from tests.conformance.operators.depthwise_conv2d import depthwise as eight_depthwise
 from tests.conformance.operators.pool2d import pool2d
@@ -186,9 +186,7 @@ def product_over_axes(draw: Draw) -> LayerView:
         input_zero_point=0,
         multiplier=multiplier,
         shift=shift,
-        output_zero_point=0,
-        act_min=-(1 << 15),
-        act_max=(1 << 15) - 1,
+        **whole_range("int16"),
     )
     return view(op, [*like.inputs], like.outputs[0])
 
