@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import islice, product
+from itertools import islice
+from itertools import product as grid
 from typing import Any
 
 import numpy as np
@@ -11,9 +12,9 @@ import numpy as np
 from stages.graph import DepthwiseConv2D, LayerView
 from tests.conformance.case import Case, drawn_inputs, extremes
 from tests.conformance.draw import Draw, bounds, image, middle, view, with_constants, with_op
-from tests.conformance.operators.products import SHIFTS, UNITS
+from tests.conformance.operators.products import UNITS, Product, plain, product_cases
 from tests.conformance.operators.windows import Window, any_window, around, fits, kinds
-from tests.conformance.sums import mixed_shifts, tie_constants, zero_point_runs
+from tests.conformance.sums import tie_constants, zero_point_runs
 
 OPS = ("depthwise_conv2d",)
 TIED = 48
@@ -70,9 +71,26 @@ def drawn(draw: Draw) -> LayerView:
     )
 
 
-PLAIN = tuple(
-    lambda draw, rounding, kernel=kernel: _plain(draw, 16, kernel, rounding=rounding) for kernel in ((3, 3), (5, 2))
+def _product(name: str, kernel: tuple[int, int], **sizes: Any) -> Product:
+    """Windows of one size, of which each pixel meets a channel of its own."""
+
+    def make(draw: Draw, pixels: int, depth: int, units: int, **fields: Any) -> LayerView:
+        return depthwise(draw, around(kernel, (1, 1), (2, max(pixels // 2, 1)), draw), units, **fields)
+
+    return Product(name, make, pixels=9, depth=1, units=20, tied=TIED, **sizes)
+
+
+def _whole_image(draw: Draw, pixels: int, depth: int, units: int, **fields: Any) -> LayerView:
+    return depthwise(draw, Window((3, pixels), (3, pixels)), units, **fields)
+
+
+PRODUCTS = (
+    _product("3x3", (3, 3)),
+    _product("2x3", (2, 3), shifts=range(-30, 2, 3)),
+    _product("5x5", (5, 5), shifts=range(-29, 2, 6)),
+    Product("whole image", _whole_image, pixels=5, depth=1, units=20, tied=TIED),
 )
+PLAIN = (PRODUCTS[0].plain, _product("5x2", (5, 2)).plain)
 
 
 def mandatory() -> Iterator[Case]:
@@ -85,11 +103,10 @@ def mandatory() -> Iterator[Case]:
     yield from _words_of_four_channels()
     yield from _long_rows()
     yield from _layouts()
-    yield from _ties()
-    yield from _shifts()
     yield from _extremes()
-    yield from _zero_points()
     yield from _whole()
+    for product in PRODUCTS:
+        yield from product_cases(product)
 
 
 def _channels() -> Iterator[Case]:
@@ -177,11 +194,15 @@ def _few_taps() -> Iterator[Case]:
 def _ties_of_few_taps() -> Iterator[Case]:
     """Each number of taps up to six, in and around the image, whose results are small, and near what 32 bits hold."""
     kernels = ((1, 1), (1, 2), (3, 1), (2, 2), (5, 1), (2, 3))
-    for kernel, shift, dtype, inside in product(kernels, (-5, -14), ("int8", "uint8"), (True, False)):
+    for kernel, shift, dtype, inside in grid(kernels, (-5, -14), ("int8", "uint8"), (True, False)):
         draw = Draw(650 - shift, dtype)
         padding = (0, 0, 0, 0) if inside else (kernel[0] - 1, kernel[1] - 1, 0, 0)
         window = Window((kernel[0] + 1, kernel[1] + 2), kernel, padding=padding)
-        layer = _plain(draw, FEW_TIED, kernel, window=window)
+
+        def make(draw: Draw, *sizes: int, window: Window = window, **fields: Any) -> LayerView:
+            return depthwise(draw, window, sizes[-1], **fields)
+
+        layer = plain(Product("few taps", make, 1, 1, 1), draw, FEW_TIED)
         for number, constants in enumerate(islice(tie_constants("double", shift, FEW_TIED, draw), 1, 3)):
             runs = zero_point_runs(draw, layer.inputs[0].shape, layer.op.input_zero_point)
             name = f"ties of {window}, {dtype} shift {shift} {number}"
@@ -218,7 +239,7 @@ def _words_of_four_channels() -> Iterator[Case]:
     of channels that are requantized otherwise than those beside them.
     """
     kernels = ((1, 1), (2, 2), (3, 1), (1, 4), (2, 3), (3, 3), (1, 5), (5, 2))
-    for number, (kernel, columns) in enumerate(product(kernels, range(1, 10))):
+    for number, (kernel, columns) in enumerate(grid(kernels, range(1, 10))):
         draw = Draw(2950 + number, "int8")
         channels = (12, 20, 28, 44)[(number + columns) % 4]
         stride = draw.choose((1, 1), (1, 1), (2, 2), (1, 2))
@@ -275,53 +296,6 @@ def _layouts() -> Iterator[Case]:
                     yield Case(name, ("layouts",), layer, drawn_inputs(draw, layer))
 
 
-def _plain(
-    draw: Draw, channels: int, kernel: tuple[int, int], *, window: Window | None = None, **fields: object
-) -> LayerView:
-    """All of the output's range, and weights of which most are 0."""
-    low, high = bounds(draw.dtype)
-    zero_point = middle(draw.dtype)
-    weights = draw.rng.choice(np.array([0, 0, 0, 0, 1, -1]), (1, *kernel, channels)) + zero_point
-    window = window or Window((4, 5), kernel, (1, 1), (1, 1, 1, 1))
-    layer = depthwise(draw, window, channels, weight_type=(draw.dtype, zero_point), weights=weights, **fields)
-    return with_op(layer, output_zero_point=zero_point, act_min=low, act_max=high, input_zero_point=zero_point + 3)
-
-
-def _ties() -> Iterator[Case]:
-    """Each shift; layers of one sign for some."""
-    for kernel, shifts in (((3, 3), SHIFTS), ((2, 3), range(-30, 2, 3)), ((5, 5), range(-29, 2, 6))):
-        for rounding in ("double", "single"):
-            for shift in shifts if rounding == "double" else shifts[::4]:
-                for sign in (0, 1, -1) if shift % 5 == 0 else (0,):
-                    draw = Draw(1000 + shift, ("int8", "uint8")[shift % 2])
-                    layer = _plain(draw, TIED, kernel, rounding=rounding)
-                    for number, constants in enumerate(tie_constants(rounding, shift, TIED, draw, sign)):
-                        runs = zero_point_runs(draw, layer.inputs[0].shape, layer.op.input_zero_point)
-                        name = f"ties {kernel} {rounding} shift {shift} sign {sign} {number}"
-                        covers = (f"ties: {rounding}", *(("ties: left shifts",) if shift > 0 else ()))
-                        yield Case(name, covers, with_constants(layer, **constants), tuple((run,) for run in runs))
-
-
-def _shifts() -> Iterator[Case]:
-    """Channels of all shifts beside each other."""
-    for number in range(24):
-        draw = Draw(number, ("int8", "uint8")[number % 2])
-        kernel = draw.choose((3, 3), (5, 5), (3, 3), (2, 4))
-        if number % 3 == 0:
-            layer = _plain(draw, UNITS, kernel)
-            layer = with_constants(layer, **mixed_shifts(UNITS, draw, "double"))
-        else:
-            stride = draw.choose(1, 2)
-            window = around(kernel, (stride, stride), (draw.integer(1, 4), draw.integer(1, 5)), draw)
-            layer = depthwise(draw, window, UNITS)
-            shift, bias = layer.constant("shift").copy(), layer.constant("bias").copy()
-            chosen = draw.rng.random(UNITS) < 0.3
-            shift[chosen] = draw.rng.choice(np.array([-2, -13, -15, -20, -31]), int(chosen.sum()))
-            bias[chosen] = draw.rng.integers(-(1 << 26), 1 << 26, int(chosen.sum()))
-            layer = with_constants(layer, shift=shift.astype(np.int32), bias=bias.astype(np.int32))
-        yield Case(f"shifts {number} {kernel}", ("shifts",), layer, drawn_inputs(draw, layer))
-
-
 def _extremes() -> Iterator[Case]:
     """Weights all lowest, all highest, in turn, -127 and 127 (pairs of products that just fit int16), halves."""
     for kernel in ((3, 3), (5, 5), (2, 2), (1, 4)):
@@ -346,21 +320,6 @@ def _extremes() -> Iterator[Case]:
                         yield Case(name, ("extremes",), layer, runs)
 
 
-def _zero_points() -> Iterator[Case]:
-    for kernel in ((3, 3), (5, 4), (4, 5)):
-        for dtype in ("int8", "uint8"):
-            low, high = bounds(dtype)
-            for number, (x, y) in enumerate(((low, low), (low, high), (high, low), (high, high))):
-                for weights in (0, 255) if dtype == "uint8" else (0,):
-                    draw = Draw(number + weights, dtype)
-                    window = around(kernel, (1, 1), (3, 5), draw)
-                    layer = depthwise(draw, window, UNITS, weight_type=(dtype, weights))
-                    floor, ceiling = (low, min(y, high - 1), low, y)[number], (high, high, low + 1, y)[number]
-                    layer = with_op(layer, input_zero_point=x, output_zero_point=y, act_min=floor, act_max=ceiling)
-                    name = f"zero points {kernel} {x} {y} {weights} {dtype}"
-                    yield Case(name, ("zero points",), layer, drawn_inputs(draw, layer))
-
-
 def _whole() -> Iterator[Case]:
     """Windows that have one place, inside of the image, as before a classifier."""
     kernels = ((7, 7), (1, 3), (4, 4), (5, 5), (3, 3), (2, 4), (9, 1), (25, 5))
@@ -373,31 +332,3 @@ def _whole() -> Iterator[Case]:
         window = Window((size[0], size[1]), kernel, (3, 3), dilation=dilation)
         layer = depthwise(draw, window, channels, batch=draw.choose(1, 1, 2))
         yield Case(f"whole {window} {channels}", ("tails: channels", "windows"), layer, drawn_inputs(draw, layer))
-    for shift in SHIFTS:
-        draw = Draw(800 + shift, ("int8", "uint8")[shift % 2])
-        layer = _plain(draw, TIED, (3, 4), window=Window((3, 4), (3, 4)))
-        for number, constants in enumerate(tie_constants("double", shift, TIED, draw, 0)):
-            runs = zero_point_runs(draw, layer.inputs[0].shape, layer.op.input_zero_point)
-            name = f"ties of a whole window, shift {shift} {number}"
-            yield Case(name, ("ties: double",), with_constants(layer, **constants), tuple((run,) for run in runs))
-    for number, dtype in enumerate(("int8", "uint8")):
-        low, high = bounds(dtype)
-        zero_point = middle(dtype)
-        for case, (even, odd) in enumerate(((low, low), (high, high), (low, high))):
-            draw = Draw(900 + 10 * number + case, dtype)
-            weights = np.where(np.indices((1, 5, 5, UNITS)).sum(0) % 2, odd, even)
-            layer = depthwise(draw, Window((5, 5), (5, 5)), UNITS, weight_type=(dtype, zero_point), weights=weights)
-            layer = with_constants(layer, shift=np.full(UNITS, -10, np.int32))
-            runs = (*drawn_inputs(draw, layer)[:1], *extremes(layer.inputs))
-            yield Case(f"extremes of a whole window {dtype} {even} {odd}", ("extremes",), layer, runs)
-        for case, (x, y) in enumerate(((low, high), (high, low))):
-            draw = Draw(950 + 10 * number + case, dtype)
-            layer = depthwise(draw, Window((4, 4), (4, 4)), UNITS, weight_type=(dtype, zero_point))
-            layer = with_op(layer, input_zero_point=x, output_zero_point=y)
-            name = f"zero points of a whole window {x} {y} {dtype}"
-            yield Case(name, ("zero points",), layer, drawn_inputs(draw, layer))
-        draw = Draw(990 + number, dtype)
-        layer = depthwise(draw, Window((5, 3), (5, 3)), UNITS, weight_type=(dtype, zero_point))
-        shifts = np.resize(np.array([-1, -2, -9, -13, -15, -20, -31], np.int32), UNITS)
-        layer = with_constants(layer, shift=shifts)
-        yield Case(f"shifts of a whole window {dtype}", ("shifts",), layer, drawn_inputs(draw, layer))
