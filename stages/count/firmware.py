@@ -274,7 +274,8 @@ def random_inputs(graph: Graph, names: Iterable[str]) -> dict[str, NDArray[np.ge
         if tensor.dtype == "float32":
             inputs[name] = random.uniform(-1, 1, tensor.shape).astype(np.float32)
         else:
-            bits, signed = tensor.layout.bits or 8 * np.dtype(tensor.dtype).itemsize, tensor.dtype.startswith("int")
+            width = 1 if tensor.dtype == "bool" else 8 * np.dtype(tensor.dtype).itemsize
+            bits, signed = tensor.layout.bits or width, tensor.dtype.startswith("int")
             inputs[name] = random.integers(*limits(bits, signed=signed), tensor.shape, tensor.dtype, endpoint=True)
     return inputs
 
