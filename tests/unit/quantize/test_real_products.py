@@ -85,40 +85,36 @@ def test_sums_that_wrap_may_be_any() -> None:
     assert settled(fixed, [real], np.array([[(1 << 31) - 9], [1 << 31]]), -128, 127) is None
 
 
-@pytest.mark.parametrize(("dtype", "bias", "out"), [
-    ("int8", (1 << 29) + 9, (0.25, 3)),  # 4 times as much is beyond int32
-    ("int8", 9 - (1 << 31), (1.0, -20)),  # with the zero point
-    ("uint8", (1 << 31) - 9, (0.5, 0)),  # sums that wrap may be any
-    ("int16", 1 << 40, (1.0, 0)),
+@pytest.mark.parametrize(("dtype", "beyond", "within", "out", "out_within"), [
+    ("int8", (1 << 29) + 9, (1 << 29) - 600, (0.25, 3), (0.25, 3)),  # 4 times as much is beyond int32
+    ("int8", 9 - (1 << 31), 600 - (1 << 31), (1.0, -20), (1.0, -20)),  # with the zero point
+    ("uint8", (1 << 31) - 9, (1 << 30) - 600, (0.5, 0), (0.5, 0)),  # sums that wrap may be any
+    ("int16", 1 << 40, (1 << 40) - 5, (1.0, 0), (2048.0, 0)),
 ])  # fmt: skip
-def test_results_beyond_int32_are_refused(dtype: str, bias: int, out: tuple[float, int]) -> None:
+def test_results_beyond_int32_are_refused(
+    dtype: str, beyond: int, within: int, out: tuple[float, int], out_within: tuple[float, int]
+) -> None:
     """LiteRT converts float64 to int32 unchecked: the processor says what comes of it."""
     with pytest.raises(
         StageError, match=r"'fully_connected' has sums of up to \S+ in unit 1, .* LiteRT's integers do not hold"
     ):
-        integer_graph(_of_two_units(dtype, bias, out))
+        integer_graph(_of_two_units(dtype, beyond, out))
+    assert compare(_of_two_units(dtype, within, out_within)).wrong == {}
 
 
-@pytest.mark.parametrize(("dtype", "bias", "out"), [
-    ("int8", (1 << 29) - 600, (0.25, 3)),
-    ("int8", 600 - (1 << 31), (1.0, -20)),
-    ("uint8", (1 << 30) - 600, (0.5, 0)),
-    ("int16", (1 << 40) - 5, (2048.0, 0)),
+@pytest.mark.parametrize(("kind", "beyond", "within", "scale", "scale_within"), [
+    ("conv2d", 1 << 32, (1 << 31) - (1 << 20), 1.0, 1.0),
+    ("depthwise_conv2d", 1 << 32, (1 << 31) - (1 << 20), 1.0, 1.0),
+    ("conv2d", 1 << 47, (1 << 47) - (1 << 20), 2.0**20, 2.0**17),
+    ("depthwise_conv2d", -(1 << 47), (1 << 20) - (1 << 47), 2.0**20, 2.0**17),
+    ("transpose_conv", 1 << 30, 1 << 28, 0.25, 0.25),
 ])  # fmt: skip
-def test_results_up_to_int32_are_litert_s(dtype: str, bias: int, out: tuple[float, int]) -> None:
-    assert compare(_of_two_units(dtype, bias, out)).wrong == {}
-
-
-@pytest.mark.parametrize(("kind", "bias", "scale"), [
-    ("conv2d", 1 << 32, 1.0),
-    ("depthwise_conv2d", 1 << 32, 1.0),
-    ("conv2d", 1 << 47, 2.0**20),
-    ("depthwise_conv2d", -(1 << 47), 2.0**20),
-    ("transpose_conv", 1 << 30, 0.25),
-])  # fmt: skip
-def test_convolutions_of_int16_beyond_litert_s_integers_are_refused(kind: str, bias: int, scale: float) -> None:
+def test_convolutions_of_int16_beyond_litert_s_integers_are_refused(
+    kind: str, beyond: int, within: int, scale: float, scale_within: float
+) -> None:
     with pytest.raises(StageError, match=r"has sums of up to \S+ in unit 1, .* LiteRT's integers do not hold"):
-        integer_graph(_of_two_channels(kind, bias, scale))
+        integer_graph(_of_two_channels(kind, beyond, scale))
+    assert compare(_of_two_channels(kind, within, scale_within)).wrong == {}
 
 
 @pytest.mark.parametrize("kind", ["conv2d", "depthwise_conv2d", "transpose_conv"])
@@ -137,17 +133,6 @@ def test_convolutions_of_int8_whose_zero_point_leaves_int32(kind: str, bias: int
             integer_graph(builder.build())
     else:
         assert compare(builder.build()).wrong == {}
-
-
-@pytest.mark.parametrize(("kind", "bias", "scale"), [
-    ("conv2d", (1 << 31) - (1 << 20), 1.0),
-    ("depthwise_conv2d", (1 << 31) - (1 << 20), 1.0),
-    ("conv2d", (1 << 47) - (1 << 20), 2.0**17),
-    ("depthwise_conv2d", (1 << 20) - (1 << 47), 2.0**17),
-    ("transpose_conv", 1 << 28, 0.25),
-])  # fmt: skip
-def test_convolutions_of_int16_up_to_litert_s_integers(kind: str, bias: int, scale: float) -> None:
-    assert compare(_of_two_channels(kind, bias, scale)).wrong == {}
 
 
 def _of_two_channels(kind: str, bias: int, scale: float) -> bytes:
