@@ -72,6 +72,24 @@ def test_equal_bytes_are_only_renamed(shape: tuple[int, ...]) -> None:
     assert same_bytes(shape)
 
 
+def test_readers_that_disagree_share_one_transform() -> None:
+    net = Net()
+    x = net.add("CONV_2D", 0)
+    outputs = tuple(net.add(op, x) for op in ("DEPTHWISE_CONV_2D", "DEPTHWISE_CONV_2D", "CONV_2D"))
+    plan = net.plan(PLANAR_DEPTHWISE, outputs=outputs)
+    # Two of three read planes, so planes are written and the third reader gets the copy.
+    (transform,) = plan.transforms
+    assert (transform.source, transform.target, transform.before) == ("NCHW", "NHWC", 3)
+
+
+def test_model_output_is_never_planar() -> None:
+    net = Net()
+    net.add("RELU", net.add("CONV_2D", 0))
+    plan = net.plan({"match": {"op": "relu"}, "data": "NCHW"})
+    (transform,) = plan.transforms
+    assert (transform.target, transform.before) == ("NHWC", None)
+
+
 OPS = ["CONV_2D", "DEPTHWISE_CONV_2D", "MAX_POOL_2D", "RELU", "ADD", "SOFTMAX"]
 
 

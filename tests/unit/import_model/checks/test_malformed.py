@@ -152,6 +152,16 @@ SHAPES: list[tuple[bytes, Alteration, str]] = [
     (SPACE_TO_DEPTH, option("blockSize", 3), "has blocks of 3x3 in an image of 4x4"),
     (SPACE_TO_DEPTH, option("blockSize", 0), "has blocks of 0x0"),
     (
+        indexed("DEPTH_TO_SPACE", (1, 8, 8, 1), (), "DepthToSpaceOptions", {"blockSize": 2}),
+        option("blockSize", BIG),
+        f"has blocks of {BIG}x{BIG} from 4 channels",
+    ),
+    (
+        indexed("EXPAND_DIMS", (1, 1, 4, 4, 4), (0,)),
+        constant("n0", 9),
+        "has the axis 9, where the input is [1, 4, 4, 4]",
+    ),
+    (
         indexed("RESIZE_BILINEAR", (1, 8, 8, 4), ([8, 8],), "ResizeBilinearOptions"),
         constant("n0", [0, 8]),
         "resizes 'x' to 0x8; sizes are from 1 to 65536",
@@ -212,6 +222,7 @@ QUANTIZATION: list[tuple[bytes, Alteration, str]] = [
     (conv(), tensor("b", quantization=None), "has a bias 'b' without a scale"),
     (conv(), tensor("w", scale=[0.1] * 3, axis=1), "has weights 'w' with scales along axis 1; it takes them along 0"),
     (conv(), tensor("x", scale=[0.1] * 4, axis=3), "has 4 scales in 'x'; it takes one for the whole tensor"),
+    (ADD, tensor("z", scale=[0.1] * 3, axis=0), "has 3 scales in 'z'; it takes one for the whole tensor"),
     (
         pool(),
         tensor("y", scale=[0.75]),
