@@ -119,16 +119,6 @@ def test_the_plan_warns_of_layers_that_lost_their_cheapest_kernel() -> None:
     assert warnings(8 * (6 + 20), units=20) == (many,)
 
 
-def test_a_rule_cannot_go_above_the_bound() -> None:
-    rule = TensorizeRule(match=LayerMatch(), kernel="mini.gemm")
-    with pytest.raises(StageError) as caught:
-        choose(view(), HOST, [MiniGemm(), PlainGemm()], [rule], Costs(), Large("mini.gemm"))
-    assert str(caught.value).splitlines() == [
-        "no kernel for layer 0 (fully_connected dense_0, input 8x12 int8) keeps to the recipe's arena_limit",
-        "mini.gemm rows=4: too large",
-    ]
-
-
 def test_no_kernel_is_left() -> None:
     with pytest.raises(StageError, match=r"layer 0 \(fully_connected dense_0.*arena_limit\n.*limit of 100"):
         tensorize_graph(mini_graph(), HOST, TensorizeConfig(arena_limit=100), [MiniGemm()])
