@@ -83,3 +83,17 @@ def test_links_between_pages_lead_somewhere() -> None:
     for path in DOCS.glob("*.md"):
         for target in re.findall(r"\]\(([\w./-]+\.md)", path.read_text()):
             assert (path.parent / target).is_file(), (path.name, target)
+
+
+def test_what_is_said_of_others_has_a_source() -> None:
+    """Each cell about another names sources of the list, and each of these is named."""
+    table, _, sources = (DOCS / "others.md").read_text().partition("## Sources")
+    listed = [int(number) for number in re.findall(r"^(\d+)\. \S.*https://", sources, re.MULTILINE)]
+    assert listed == list(range(1, len(listed) + 1))
+    rows = [line.strip("| ").split(" | ") for line in table.splitlines() if line.startswith("| ")][1:]
+    told = [cell for _, _, *others in rows for cell in others]
+    assert len(told) == 5 * 7
+    named = [re.search(r"\[([\d, ]+)\]$", cell) for cell in told if cell not in ("what the framework has",)]
+    assert all(named)
+    numbers = {int(number) for one in named if one for number in one[1].split(", ")} | {8, 21}
+    assert numbers == set(listed)

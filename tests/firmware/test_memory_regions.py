@@ -14,12 +14,13 @@ from elftools.elf.elffile import ELFFile
 
 from pipeline.api import run_recipe
 from pipeline.commands.new_project import new_project
+from pipeline.errors import PipelineError
 from pipeline.project import Project
 from stages.base import StageError
 from stages.compile.blocks import own_sections
 from stages.compile.toolchain import Source
 from stages.models.builder import ModelBuilder
-from stages.models.spec import FileModel, ZooModel
+from stages.models.spec import FileModel, OpModel, ZooModel
 from stages.simulators.bench import compile_and_run_c
 from stages.targets.memory import Memory, Reserve
 from stages.targets.spec import Target
@@ -191,3 +192,25 @@ def test_the_pages_example_is_right(tmp_path: Path) -> None:
     assert {("weights", "rom"), ("weights", "dtcm"), ("weights", "qspi"), ("arena", "dtcm")} == regions
     used = {row["name"]: row["used"] for row in done.report["memory"]["regions"]}
     assert used["axi_sram"] == 8192
+
+
+def test_a_rule_that_cannot_be_obeyed_is_shown_where_it_is_written(tmp_path: Path) -> None:
+    path = tmp_path / "wrong.yaml"
+    rules = "memory:\n  rules:\n    - {part: weights, region: rom}\n    - {part: weights, region: axi_sram}\n"
+    path.write_text(f"schema: 1\nname: wrong\ntarget: stm32h747i-disco\nmodel: {{zoo: ds_cnn}}\n{rules}")
+    with pytest.raises(PipelineError) as caught:
+        run_recipe(path, store=tmp_path / "store", build=tmp_path / "build")
+    told = "emit: memory rule 2: axi_sram of stm32h747i-disco may hold stack, arena, no weights; rom and dtcm may"
+    assert f"wrong.yaml:8:31: {told}" in str(caught.value).splitlines()[0]
+
+
+def test_what_rules_put_into_a_region_is_what_to_put_elsewhere(tmp_path: Path) -> None:
+    """More is reserved than the rules leave, which memory.reserve cannot mend."""
+    target = with_memory("rv32-rvp", RISCV, "flash", length="5K")
+    rules = [{"match": {"name": "*"}, "part": "tensors", "region": "dtcm"}]
+    model = OpModel(op="fully_connected", shape=(800,), out_channels=8)
+    with pytest.raises(StageError) as caught:
+        run_stages(model, target, tmp_path, until="compile", configs={"emit": {"memory_rules": rules}})
+    lines = str(caught.value).splitlines()
+    assert "dtcm needs " in lines[0]
+    assert lines[-1].startswith("rule 1 of the recipe's memory.rules put much there (arena ")

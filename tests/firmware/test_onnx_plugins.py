@@ -107,6 +107,23 @@ def between(seed: int, kind: str) -> Any:
     return model(net.nodes, {"x": (1, 3, size, size + 2)}, ["k_r"], net.constants)
 
 
+def plain(seed: int, kind: str) -> Any:
+    """Gates that read integers as they are, between QLinear operators."""
+    net = Drawn(seed, kind)
+    channels, size = int(net.random.integers(2, 6)), int(net.random.integers(5, 9))
+    names = [net.quant(name, scale) for name, scale in (("a", 0.03), ("b", 0.04))]
+    net.constants |= {"w": net.random.integers(-90, 90, (channels, 3, 3, 3)).astype(np.int8), "ws": np.float32(0.01)}
+    net.constants["wz"] = np.int8(0)
+    net.nodes = [
+        node("QuantizeLinear", ["x", *names[0]], ["q"]),
+        gate("q", "g", 0.1),
+        node("QLinearConv", ["g", *names[0], "w", "ws", "wz", *names[1]], ["c"]),
+        gate("c", "h", float(net.random.uniform(-0.3, 0.4))),
+        node("DequantizeLinear", ["h", *names[1]], ["y"]),
+    ]
+    return model(net.nodes, {"x": (1, 3, size, size + 1)}, ["y"], net.constants)
+
+
 def verified(project: Project, proto: Any, target: str = "gated-host") -> dict[str, Any]:
     (project.root / "net.onnx").write_bytes(proto.SerializeToString())
     recipe = {"schema": 1, "name": "x", "target": target, "model": {"file": "net.onnx"}}
@@ -126,6 +143,12 @@ def test_firmware_of_drawn_networks(project: Project, target: str, kind: str) ->
     ours, theirs = found["reference"].removesuffix(", layer by layer").split(", ")
     assert ours.startswith("ONNX Runtime ") and ours.endswith(" for 17 of 20 operators"), found["reference"]
     assert theirs == "plugins/operators/gate.py for 3 x acme.Gate"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_gates_between_integer_operators(project: Project, kind: str) -> None:
+    found = verified(project, plain(2, kind))
+    assert found["mismatches"] == 0 and found["gates"] == 2
 
 
 def test_real_numbers_are_refused_where_the_plug_in_has_integers_alone(project: Project) -> None:

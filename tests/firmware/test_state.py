@@ -11,10 +11,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from stages.arithmetic.fixed_point import multiply_by_quantized_multiplier
+from stages.arithmetic.multipliers import quantize_multiplier
 from stages.models.builder import ModelBuilder
 from stages.models.operators import build
 from stages.models.spec import FileModel, OpModel
-from stages.models.tflite_reader import read
+from stages.models.tflite_reader import ModelInfo, read
 from stages.reference.interpreter import Reference, random_inputs
 from tests.support.emitted import Inference, run_emitted, target_named
 from tests.support.stages_run import run_stages, verified
@@ -241,3 +243,56 @@ def test_sixteen_bits_are_judged_by_the_formula(tmp_path: Path) -> None:
     found = verified(model, "host", tmp_path, {"simulate": {"inputs": {"random": 2, "steps": STEPS}}})
     assert (found["inputs"], found["mismatches"]) == (4 * STEPS, 0)
     assert found["reference"] == "its formula for 1 x UNIDIRECTIONAL_SEQUENCE_LSTM"
+
+
+def narrow_network() -> bytes:
+    """SVDF with int8 weights of time and an int8 state (TFLM's form), SOFTMAX to int16, QUANTIZE to int32."""
+    rng, b = np.random.default_rng(8), ModelBuilder()
+    x = b.input("x", (1, 5), "int8", 0.05, -3)
+    feature = b.constant("feature", rng.integers(-127, 128, (6, 5)).astype(np.int8), 0.01)
+    time = b.constant("time", rng.integers(-127, 128, (6, 4)).astype(np.int8), 0.02)
+    bias = b.constant("bias", rng.integers(-900, 900, 3).astype(np.int32), 0.002)
+    state = b.tensor("state", (1, 24), "int8", 0.1, -50, variable=True)
+    y = b.tensor("y", (1, 3), "int8", 0.2, 7)
+    b.operator("SVDF", [x, feature, time, bias, state], [y], "SVDFOptions", {"rank": 2, "fusedActivationFunction": 1})
+    wide = b.tensor("wide", (1, 3), "int16", 1 / 65535, -(1 << 15))
+    b.operator("SOFTMAX", [y], [wide], "SoftmaxOptions", {"beta": 1.0}, version=2)
+    whole = b.tensor("whole", (1, 3), "int32", 2.0**-15, 0)
+    b.operator("QUANTIZE", [wide], [whole], "QuantizeOptions", version=2)
+    b.output(y, whole)
+    return b.build()
+
+
+def narrow_svdf(steps: Sequence[np.ndarray], info: ModelInfo) -> list[np.ndarray]:
+    """The first output of `narrow_network`, loop by loop (TFLM's svdf_common.cc)."""
+    feature, time, bias = (next(t.values() for t in info.tensors if t.name == n) for n in ("feature", "time", "bias"))
+    first = quantize_multiplier(float(np.float32(0.05) * np.float32(0.01) / np.float32(0.1)))
+    second = quantize_multiplier(float(np.float32(0.1) * np.float32(0.02) / np.float32(0.2)))
+    state, found = np.full((6, 4), -50), []
+    for x in steps:
+        for f in range(6):
+            total = sum(int(feature[f, k]) * (int(x[0, k]) + 3) for k in range(5))
+            newest = min(max(int(multiply_by_quantized_multiplier(total, *first, "double")), -128), 127) - 50
+            state[f] = [*state[f, 1:], (newest + 128) % 256 - 128]
+        units = [
+            int(bias[u]) + sum(int(((state[f] + 50) * time[f]).sum()) for f in (2 * u, 2 * u + 1)) for u in range(3)
+        ]
+        scaled = multiply_by_quantized_multiplier(np.array(units), *second, "double") + 7
+        found.append(np.clip(scaled, -128, 127).astype(np.int8)[None])
+    return found
+
+
+def test_eight_bit_svdf_is_tflm_s(tmp_path: Path) -> None:
+    """LiteRT refuses it: verify has its formula, and so have these loops; SOFTMAX and QUANTIZE are LiteRT's."""
+    (tmp_path / "model.tflite").write_bytes(narrow_network())
+    configs = {"simulate": {"inputs": {"random": 2, "steps": STEPS}}}
+    model, target = FileModel(file=str(tmp_path / "model.tflite")), target_named("host")
+    made = run_stages(model, target, tmp_path / "made", until="verify", configs=configs)
+    verified = json.loads((made["verify"] / "verify.json").read_text())
+    assert (verified["inputs"], verified["mismatches"]) == (4 * STEPS, 0)
+    assert verified["reference"].endswith("BUILTIN_REF for 2 of 3 operators, its formula for 1 x SVDF")
+    info = read(narrow_network())
+    given = [random_inputs(info, seed) for seed in range(STEPS)]
+    found = run_emitted(made["emit"], target, given)
+    for inference, expected in zip(found, narrow_svdf([inputs[0] for inputs in given], info), strict=True):
+        np.testing.assert_array_equal(inference.outputs[0], expected)
