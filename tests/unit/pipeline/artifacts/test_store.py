@@ -109,15 +109,6 @@ def test_full_disk_while_finishing(store: Store, monkeypatch: pytest.MonkeyPatch
     assert make(store).files.is_dir()
 
 
-def test_limit_of_the_system_is_told_with_what_to_do(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    def none_left(handle: int) -> None:
-        raise OSError(errno.EMFILE, "Too many open files")
-
-    monkeypatch.setattr(os, "fsync", none_left)
-    with pytest.raises(StoreError, match=r"cannot be used: too many files are open\nraise the limit with ulimit -n$"):
-        make(store)
-
-
 def test_link_is_no_content(store: Store) -> None:
     def link(out: Path, log: Log) -> None:
         (out / "link").symlink_to("/etc/hostname")
@@ -236,13 +227,10 @@ def _sized(manifest: dict[str, Any], size: Any) -> str:
 DEEP = "[" * 100_000 + "]" * 100_000
 DAMAGED: dict[str, Callable[[dict[str, Any]], str | bytes]] = {
     "seconds of 400 digits": lambda one: _in(one, "seconds", 10**400),
-    "seconds of 5,000 digits": lambda one: _in(one, "seconds", "X").replace('"X"', "1" * 5000),
     "Infinity": lambda one: _in(one, "seconds", float("inf")),
-    "negative seconds": lambda one: _in(one, "seconds", -1),
     "true for seconds": lambda one: _in(one, "seconds", True),
     "a negative size": lambda one: _sized(one, -1),
     "a size of 2^80": lambda one: _sized(one, 2**80),
-    "a size that is no integer": lambda one: _sized(one, 7.0),
     "a digest that is none": lambda one: _in(one, "files", {"a": {"sha256": "x" * 64, "size": 1}}),
     "a file elsewhere": lambda one: _in(one, "files", {"../a": {"sha256": "a" * 64, "size": 1}}),
     "half a character": lambda one: _in(one, "recipe", "\ud800"),

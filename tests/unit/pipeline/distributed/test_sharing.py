@@ -142,6 +142,27 @@ def test_what_a_worker_left_is_made_here_when_the_remote_store_has_it_no_more(
             assert found is not None and found.content == second.content
 
 
+def test_other_bytes_of_the_same_key_fail_no_run_and_are_told(
+    project: FakeProject, capsys: pytest.CaptureFixture[str]
+) -> None:
+    memory = Memory()
+    with project.workspace() as workspace:
+        vars(workspace)["remote"] = memory.remote(workspace.store)
+        work = _work(workspace, workspace.plan("demo")["import"])
+        other = Store(project.root / "other")
+        made, _ = other.make(work.ingredients, lambda out, _: _write_other(out / "module.json"), recipe="")
+        assert memory.remote(other).send(made).result() == "sent"
+        left = left_by("a", work, _executor()._make_here, cached=False)
+        assert left is not None
+        del memory.objects[f"cas/{made.manifest['files']['module.json']['sha256']}"]
+        assert (left.files / "module.json").read_text() == "weights\n"
+        assert "it has other bytes than those that worker a had left" in capsys.readouterr().out
+
+
+def _write_other(path: Path) -> None:
+    path.write_text("its own")
+
+
 def _executor() -> DaskExecutor:
     """One without a scheduler."""
     executor = object.__new__(DaskExecutor)

@@ -26,12 +26,6 @@ def test_in_the_recipe(project: FakeProject) -> None:
     ]
 
 
-def test_in_what_it_extends(project: FakeProject) -> None:
-    project.edit("recipes/demo.yaml", "unroll: 4", "unroll: 13")
-    project.recipe("schema: 1\nextends: demo\nstages: {compile: {opt: O1}}\n", "child")
-    assert failed(project, "child")[0] == "recipes/demo.yaml:6:18: emit: 13 times is unlucky"
-
-
 def test_on_the_command_line(project: FakeProject) -> None:
     lines = failed(project, set="stages.emit.unroll=13")
     assert lines == ["set=stages.emit.unroll=13: emit: 13 times is unlucky", "take 12"]

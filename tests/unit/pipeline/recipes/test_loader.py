@@ -47,21 +47,14 @@ def test_a_key_that_is_one_elsewhere(project: FakeProject, old: str, new: str, g
 TARGETS = "known targets: rv64-rvp, rv32-rvp, rv64-scalar, rv32-scalar, cortex-m4, host"
 
 
+KEYS = "known keys: schema, name, extends, abstract, target, model, stages, memory, matrix"
+SOURCES = "give exactly one of file, url, zoo, op; here is"
+
+
 @pytest.mark.parametrize(
     ("old", "new", "message", "hint"),
     [
-        (
-            "target: rv64-rvp",
-            "targit: rv64-rvp",
-            "3:1: unknown key 'targit'; did you mean 'target'?",
-            "known keys: schema, name, extends, abstract, target, model, stages, memory, matrix",
-        ),
-        (
-            "unroll: 4",
-            "unrol: 4",
-            "6:10: unknown key 'unrol'; did you mean 'unroll'?",
-            "known keys: unroll, rules, window, after, use",
-        ),
+        ("target: rv64-rvp", "targit: rv64-rvp", "3:1: unknown key 'targit'; did you mean 'target'?", KEYS),
         (
             "unroll: 4",
             "rules: [{name: a, layuot: NHWC}]",
@@ -83,19 +76,8 @@ TARGETS = "known targets: rv64-rvp, rv32-rvp, rv64-scalar, rv32-scalar, cortex-m
         ),
         ("rv64-rvp", "rv64-rpv", "3:9: unknown target 'rv64-rpv'; did you mean 'rv64-rvp'?", TARGETS),
         ("target: rv64-rvp\n", "", "1:1: missing key 'target'", TARGETS),
-        (
-            "file: model.txt",
-            "file: model.txt, zoo: ds_cnn",
-            "4:8: model: give exactly one of file, url, zoo, op; here is file and zoo",
-            "",
-        ),
-        (
-            "file: model.txt",
-            "dtype: int8",
-            "4:8: model: give exactly one of file, url, zoo, op; here is 'dtype' instead",
-            "",
-        ),
-        ("schema: 1", "schema: 2", "1:9: schema: should be 1, is 2", ""),
+        ("file: model.txt", "file: model.txt, zoo: ds_cnn", f"4:8: model: {SOURCES} file and zoo", ""),
+        ("file: model.txt", "dtype: int8", f"4:8: model: {SOURCES} 'dtype' instead", ""),
         ("schema: 1", 'schema: "1"', "1:9: schema: should be the number 1, is the text '1'", ""),
         (
             "name: demo",
@@ -103,12 +85,7 @@ TARGETS = "known targets: rv64-rvp, rv32-rvp, rv64-scalar, rv32-scalar, cortex-m
             "2:7: name: should be 'demo', as the file is called, or be left out, is '../demo'",
             "",
         ),
-        (
-            "emit: {unroll: 4}",
-            "emit: {window: 3}",
-            "6:18: stages.emit.window: should be a list such as [3, 3], is 3",
-            "",
-        ),
+        ("unroll: 4", "window: 3", "6:18: stages.emit.window: should be a list such as [3, 3], is 3", ""),
         ("flags: [-g]", "flags: -g", "9:12: stages.compile.flags: should be a list, is '-g'", ""),
         (
             "{file: model.txt}",

@@ -43,13 +43,6 @@ def test_several_recipes_in_one_word(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert separated(["a,b.yaml", "a.yaml,b.yaml"]) == ["a,b.yaml", "a.yaml", "b.yaml"]
 
 
-def test_words_that_name_recipes(project: FakeProject) -> None:
-    project.recipe(RECIPE, "dune")
-    project.recipe(RECIPE, "layers/add")
-    check_words(["demo", "d*", "layers/*", "demo:emit", "dune:kws-*:emit"], [], project.root)
-    check_words(["demo:emit", "d*"], ["demo"], project.root)
-
-
 @pytest.mark.parametrize(
     ("part", "variants", "message"),
     [

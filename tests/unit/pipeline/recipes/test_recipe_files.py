@@ -7,10 +7,7 @@ import os
 import pytest
 
 from pipeline.api import run_recipe
-from pipeline.commands.bench.suite import load_suite
 from pipeline.errors import RecipeError
-from pipeline.plugins.registry import default_registry
-from pipeline.recipes.loader import load_recipes
 from pipeline.recipes.recipe_files import recipe_names
 from stages.system.installation import INSTALLATION as ROOT
 from tests.unit.pipeline.conftest import RECIPE, Doit, FakeProject
@@ -55,19 +52,6 @@ def test_recipe_in_a_folder_is_listed_and_run_by_name_but_not_by_star(project: F
     with project.workspace() as workspace:
         assert workspace.store.runs.find("layers/one", "rv64-rvp") is not None
     assert "did you mean 'layers/one'?" in refused(project, "layers/ome")
-
-
-def test_layers_of_the_cmsis_nn_matrix_are_the_recipes_beside_it() -> None:
-    members = load_recipes("layers/cmsis_nn", root=ROOT, registry=default_registry())
-    matrices = {"layers/cmsis_nn", *load_suite().layers.recipes}
-    alone = [name for name in recipe_names(ROOT, nested=True) if name.startswith("layers/") and name not in matrices]
-    assert len(alone) == 12
-    for name in alone:
-        (recipe,) = load_recipes(name, root=ROOT, registry=default_registry())
-        variant = f"{name.removeprefix('layers/')}-{recipe.target.name}"
-        (member,) = (member for member in members if member.variant == variant)
-        for part in ("model", "stages"):
-            assert getattr(recipe.recipe, part) == getattr(member.recipe, part), name
 
 
 def test_other_suffix(project: FakeProject) -> None:

