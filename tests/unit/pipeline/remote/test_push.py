@@ -133,34 +133,31 @@ def test_a_server_that_has_whatever_it_is_asked_for_is_none(
 
 
 @pytest.mark.parametrize(
-    ("words", "given", "said"),
+    ("words", "given", "environment", "said"),
     [
-        (("push",), {"days": "soon"}, "--days soon: should be a number of days"),
-        (("list",), {"dry_run": True}, "--dry-run goes with `doit store push`, not with list"),
-        (("push", "demo"), {}, "doit store push takes no 'demo'"),
-        (("push",), {}, "there is no remote store\ndocs/store.md says how"),
+        (("push",), {"days": "soon"}, {}, "--days soon: should be a number of days"),
+        (("list",), {"dry_run": True}, {}, "--dry-run goes with `doit store push`, not with list"),
+        (("push", "demo"), {}, {}, "doit store push takes no 'demo'"),
+        (("push",), {}, {}, "there is no remote store\ndocs/store.md says how"),
+        (("push",), {}, {"": "http://127.0.0.1:9"}, "ERROR: http://127.0.0.1:9 cannot be read: "),
+        (
+            ("push",),
+            {},
+            {"": "http://127.0.0.1:9", "_READ_ONLY": "1"},
+            "http://127.0.0.1:9 is only read from here\nFIRMLINE_REMOTE_READ_ONLY=0",
+        ),
     ],
 )
 def test_mistakes(
     words: tuple[str, ...],
     given: dict[str, str | bool],
+    environment: dict[str, str],
     said: str,
-    project: FakeProject,
+    old: FakeProject,
     monkeypatch: pytest.MonkeyPatch,
     capsys: Capture,
 ) -> None:
-    project.serve(monkeypatch, show_store)
+    for name, value in environment.items():
+        monkeypatch.setenv(f"FIRMLINE_REMOTE{name}", value)
     assert push(*words, **given) == 1
     assert said in capsys.readouterr().err
-
-
-def test_one_that_is_not_there_or_is_only_read_is_an_error(
-    old: FakeProject, monkeypatch: pytest.MonkeyPatch, capsys: Capture
-) -> None:
-    monkeypatch.setenv("FIRMLINE_REMOTE", "http://127.0.0.1:9")
-    capsys.readouterr()
-    assert push() == 1
-    assert capsys.readouterr().err.startswith("ERROR: http://127.0.0.1:9 cannot be read: ")
-    monkeypatch.setenv("FIRMLINE_REMOTE_READ_ONLY", "1")
-    assert push() == 1
-    assert "http://127.0.0.1:9 is only read from here\nFIRMLINE_REMOTE_READ_ONLY=0" in capsys.readouterr().err

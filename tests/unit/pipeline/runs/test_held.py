@@ -197,7 +197,7 @@ print(*(stage.cached for stage in done.stages), (done.artifacts["emit"] / "made.
 """
 
 
-def plug_in_run(project: FakeProject, folder: Path, module: str = "mine") -> str:
+def plug_in_run(project: FakeProject, folder: Path, module: str) -> str:
     """Runs a recipe with the plug-in `module` of `folder`, in a process of its own."""
     project.recipe("schema: 1\ntarget: host\nmodel: {file: model.txt}\n")
     script = RUN.format(root=str(ROOT), folder=str(folder), module=module)
@@ -213,40 +213,47 @@ def plug_in_run(project: FakeProject, folder: Path, module: str = "mine") -> str
     return done.stdout.strip()
 
 
-def test_what_a_plug_in_imports_beside_it_is_in_its_key(
-    project: FakeProject, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    folder = tmp_path_factory.mktemp("elsewhere")
-    (folder / "mine.py").write_text(PLUG_IN.format(imports="import text_of", text="text_of.TEXT"))
-    (folder / "text_of.py").write_text("from more.text import TEXT\n")
-    (folder / "more").mkdir()
-    (folder / "more/__init__.py").write_text("")
-    (folder / "unused.py").write_text("")
-    (folder / "more/text.py").write_text("TEXT = 'one'\n")
-    assert [plug_in_run(project, folder) for _ in range(2)] == ["False False one", "True True one"]
-    (folder / "unused.py").write_text("# changed\n")
-    assert plug_in_run(project, folder) == "True True one"
-    (folder / "more/text.py").write_text("TEXT = 'other'\n")
-    assert plug_in_run(project, folder) == "True False other"
+BESIDE = {
+    "mine.py": PLUG_IN.format(imports="import text_of", text="text_of.TEXT"),
+    "text_of.py": "from more.text import TEXT\n",
+    "more/__init__.py": "",
+    "more/text.py": "TEXT = 'one'\n",
+    "unused.py": "",
+}
+PACKAGE = {
+    "pack/__init__.py": "",
+    "pack/inner/__init__.py": "",
+    "pack/made.txt.in": "one",
+    "pack/inner/stage.py": PLUG_IN.format(
+        imports="from pathlib import Path", text="Path(__file__).parents[1].joinpath('made.txt.in').read_text()"
+    ),
+}
 
 
-def test_all_files_of_a_plug_in_package_are_in_its_key(
-    project: FakeProject, tmp_path_factory: pytest.TempPathFactory
+@pytest.mark.parametrize(
+    ("module", "files", "read", "text"),
+    [("mine", BESIDE, "more/text.py", "TEXT = 'other'\n"), ("pack.inner.stage", PACKAGE, "pack/made.txt.in", "other")],
+)
+def test_what_a_plug_in_reads_is_in_its_key(
+    project: FakeProject,
+    tmp_path_factory: pytest.TempPathFactory,
+    module: str,
+    files: dict[str, str],
+    read: str,
+    text: str,
 ) -> None:
+    """What it imports beside it, or all files of its package; wherever they lie, and nothing else."""
     folder = tmp_path_factory.mktemp("elsewhere")
-    (folder / "pack/inner").mkdir(parents=True)
-    for name in ("pack/__init__.py", "pack/inner/__init__.py"):
-        (folder / name).write_text("")
-    (folder / "pack/made.txt.in").write_text("one")
-    text = "Path(__file__).parents[1].joinpath('made.txt.in').read_text()"
-    (folder / "pack/inner/stage.py").write_text(PLUG_IN.format(imports="from pathlib import Path", text=text))
-    runs = [plug_in_run(project, folder, "pack.inner.stage") for _ in range(2)]
-    assert runs == ["False False one", "True True one"]
+    for name, content in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(content)
+    assert plug_in_run(project, folder, module) == "False False one"
     moved = folder.with_name(f"{folder.name}-moved")
     folder.rename(moved)
-    assert plug_in_run(project, moved, "pack.inner.stage") == "True True one"
-    (moved / "pack/made.txt.in").write_text("other")
-    assert plug_in_run(project, moved, "pack.inner.stage") == "True False other"
+    (moved / "unused.py").write_text("# changed\n")
+    assert plug_in_run(project, moved, module) == "True True one"
+    (moved / read).write_text(text)
+    assert plug_in_run(project, moved, module) == "True False other"
 
 
 def test_class_in_no_file_is_refused(project: FakeProject) -> None:
