@@ -26,11 +26,9 @@ def test_in_the_recipe(project: FakeProject) -> None:
     ]
 
 
-def test_on_the_command_line(project: FakeProject) -> None:
-    lines = failed(project, set="stages.emit.unroll=13")
-    assert lines == ["set=stages.emit.unroll=13: emit: 13 times is unlucky", "take 12"]
-    lines = failed(project, set="stages.emit={unroll: 13}")
-    assert lines == ["set=stages.emit={unroll: 13}: emit: 13 times is unlucky", "take 12"]
+@pytest.mark.parametrize("change", ["stages.emit.unroll=13", "stages.emit={unroll: 13}"])
+def test_on_the_command_line(project: FakeProject, change: str) -> None:
+    assert failed(project, set=change) == [f"set={change}: emit: 13 times is unlucky", "take 12"]
 
 
 @pytest.mark.parametrize(

@@ -93,13 +93,13 @@ ANSWERS: dict[str, tuple[Answer, str]] = {
 class Serving:
     """A loopback server on bare sockets that answers each request with the parts of an `Answer`."""
 
-    def __init__(self, answer: Answer, *, reads_body: bool = True) -> None:
+    def __init__(self, answer: Answer, *, reads_body: bool = True, tls: ssl.SSLContext | None = None) -> None:
         self.sent = 0
         self.requests = 0
-        self._answer, self._reads_body = answer, reads_body
+        self._answer, self._reads_body, self._tls = answer, reads_body, tls
         self._over = threading.Event()
         self._listener = socket.create_server(("127.0.0.1", 0))
-        self.url = f"http://127.0.0.1:{self._listener.getsockname()[1]}"
+        self.url = f"{'https' if tls else 'http'}://127.0.0.1:{self._listener.getsockname()[1]}"
         threading.Thread(target=self._accept, daemon=True).start()
 
     def close(self) -> None:
@@ -113,8 +113,11 @@ class Serving:
                 connection, _ = self._listener.accept()
                 threading.Thread(target=self._serve, args=[connection], daemon=True).start()
 
-    def _serve(self, connection: socket.socket) -> None:
-        with connection, suppress(OSError):
+    def _secured(self, connection: socket.socket) -> socket.socket:
+        return self._tls.wrap_socket(connection, server_side=True) if self._tls else connection
+
+    def _serve(self, accepted: socket.socket) -> None:
+        with suppress(OSError), self._secured(accepted) as connection:
             connection.settimeout(20)
             while request := self._request(connection):
                 self.requests += 1
@@ -149,8 +152,8 @@ class Serving:
 
 
 @contextmanager
-def serving(answer: Answer, **how_: bool) -> Iterator[Serving]:
-    server = Serving(answer, **how_)
+def serving(answer: Answer, *, reads_body: bool = True, tls: ssl.SSLContext | None = None) -> Iterator[Serving]:
+    server = Serving(answer, reads_body=reads_body, tls=tls)
     try:
         yield server
     finally:
@@ -274,33 +277,16 @@ def test_tls_has_the_same_limits(tmp_path: Path) -> None:
     subprocess.run(command, check=True, capture_output=True)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate, key)
-    sent = 0
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-
-        def serve() -> None:
-            nonlocal sent
-            with suppress(OSError):
-                while True:
-                    raw, _ = listener.accept()
-                    with suppress(OSError), context.wrap_socket(raw, server_side=True) as connection:
-                        name = connection.recv(1 << 16).split()[1]
-                        if name == b"/good/cas/1":
-                            connection.sendall(OK + b"Content-Length: 2\r\n\r\nok")
-                            continue
-                        connection.sendall(b"HTTP/1.1 404 No\r\n\r\n")
-                        while True:
-                            connection.sendall(bytes(1 << 16))
-                            sent += 1 << 16
-
-        threading.Thread(target=serve, daemon=True).start()
-        url = f"https://127.0.0.1:{listener.getsockname()[1]}"
+    good = answering(OK + b"Content-Length: 2\r\n\r\nok")
+    with serving(
+        lambda request: (good if b"/good/" in request else ANSWERS["a 404"][0])(request), tls=context
+    ) as server:
         with pytest.raises(RemoteError, match=LARGE):
-            fetched(HttpTransport(RemoteSettings(url), str(certificate)))
-        assert sent < MOST_SENT
-        assert fetched(HttpTransport(RemoteSettings(f"{url}/good"), str(certificate))) == (True, 2)
+            fetched(HttpTransport(RemoteSettings(server.url), str(certificate)))
+        assert server.sent < MOST_SENT
+        assert fetched(HttpTransport(RemoteSettings(f"{server.url}/good"), str(certificate))) == (True, 2)
         with pytest.raises(RemoteError, match="no secure connection"):
-            fetched(HttpTransport(RemoteSettings(url)))
-        listener.shutdown(socket.SHUT_RDWR)
+            fetched(HttpTransport(RemoteSettings(server.url)))
 
 
 @pytest.mark.parametrize("name", ["silence", "100 Continue", "a 404"])
