@@ -10,7 +10,7 @@ import pytest
 from pipeline.errors import StageFailed
 from pipeline.plugins.registry import Registry
 from stages.base import Job, StageConfig
-from tests.unit.pipeline.conftest import RECIPE, FakeProject
+from tests.unit.pipeline.conftest import RECIPE, Doit, FakeProject
 from tests.unit.pipeline.fake_stages import Fake, FakeReport, OtherEmit, Strip, fake_registry
 from tests.unit.pipeline.recipes.test_loader import load, refused
 
@@ -166,6 +166,15 @@ def test_what_extends_has_the_last_word(chained: FakeProject) -> None:
     assert load(chained, "grandchild").recipe.config("strip").model_dump()["quality"] == 2  # type: ignore[union-attr]
     chained.recipe("schema: 1\nextends: child\nstages: {strip: {use: strip}}\n", "grandchild")
     assert load(chained, "grandchild").recipe.config("strip").model_dump()["word"] == "stripped"  # type: ignore[union-attr]
+
+
+def test_only_stages_of_the_recipe_can_be_asked_for(chained: FakeProject, doit: Doit) -> None:
+    code, _, err = doit("run", "demo:strip")
+    assert code != 0
+    assert "the recipe has no stage 'strip'" in err and "known stages: import, emit, compile, report" in err
+    says(chained, STRIP)
+    assert doit("run", "demo:strip")[0] == 0
+    assert chained.ran() == ["import", "emit", "strip"]
 
 
 def test_stages_foresee_by_what_they_will_read(chained: FakeProject, monkeypatch: pytest.MonkeyPatch) -> None:

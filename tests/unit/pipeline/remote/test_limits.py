@@ -277,10 +277,8 @@ def test_tls_has_the_same_limits(tmp_path: Path) -> None:
     subprocess.run(command, check=True, capture_output=True)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate, key)
-    good = answering(OK + b"Content-Length: 2\r\n\r\nok")
-    with serving(
-        lambda request: (good if b"/good/" in request else ANSWERS["a 404"][0])(request), tls=context
-    ) as server:
+    good, endless_404 = answering(OK + b"Content-Length: 2\r\n\r\nok"), ANSWERS["a 404"][0]
+    with serving(lambda request: (good if b"/good/" in request else endless_404)(request), tls=context) as server:
         with pytest.raises(RemoteError, match=LARGE):
             fetched(HttpTransport(RemoteSettings(server.url), str(certificate)))
         assert server.sent < MOST_SENT

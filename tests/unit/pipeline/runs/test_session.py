@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -46,6 +47,18 @@ def test_changed_code_runs_that_stage(project: FakeProject, kind: str) -> None:
     project.run()
     # It leaves the same bytes, so nothing that follows has to run.
     assert project.ran() == [kind]
+
+
+def test_same_bytes_are_told(project: FakeProject, doit: Doit) -> None:
+    project.run()
+    project.edit("code/emit.py", "code", "better code")
+    _, out, _ = doit("run", "recipe=demo")
+    assert [line.split()[:2] for line in out.splitlines() if line.startswith("  ")] == [
+        *(["import", "cached"], ["emit", "ran"], ["compile", "cached"], ["report", "cached"])
+    ]
+    assert out.count("same bytes as before") == 1
+    log = (project.root / "build/demo/rv64-rvp/log.txt").read_text()
+    assert re.search(r"emit +\| done in [\d.]+ s, same bytes as before\n", log)
 
 
 def test_a_way_back_through_the_same_bytes_runs_nothing(project: FakeProject) -> None:
