@@ -1,12 +1,150 @@
-"""A few kills and corruptions with each run of the tests; attack.py does as many as one has patience for."""
+"""Kills runs and corrupts stores at random: never a wrong artifact, a stuck lock or anything left, always well again."""
 
 from __future__ import annotations
 
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 
-from tests.unit.pipeline.attack import attack
+import pytest
+
+from pipeline.artifacts.folders import remove
+from pipeline.keys.explain import explain
+from stages.system.installation import INSTALLATION as ROOT
+from tests.unit.pipeline.conftest import FakeProject
+
+# Seconds that a run may take before its lock counts as stuck.
+PATIENCE = 120.0
 
 
-def test_attack(tmp_path: Path) -> None:
-    classes = attack(tmp_path, kills=3, corruptions=8, seed=1)
-    assert classes.total() == 11
+def start(project: FakeProject, mood: str = "") -> subprocess.Popen[str]:
+    """A run of its own process, in a session of its own."""
+    (project.root / "tmp").mkdir(exist_ok=True)
+    return subprocess.Popen(
+        [sys.executable, str(Path(__file__).with_name("fake_stages.py")), str(project.root)],
+        env={**os.environ, "PYTHONPATH": str(ROOT), "FAKE_MOOD": mood, "TMPDIR": str(project.root / "tmp")},
+        cwd=project.root,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def check_well(project: FakeProject, model: str) -> None:
+    """A run now ends well, with the right artifacts, and leaves nothing unfinished."""
+    process = start(project)
+    _, err = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 0, err
+    built = project.root / "build/demo/rv64-rvp"
+    assert (built / "firmware.elf").read_text() == f"O2 4 {model}"
+    assert (built / "src/model.c").read_text() == f"4 {model}"
+    assert (built / "src/model.h").read_text() == "// header\n"
+    json.loads((built / "report.json").read_text())
+    left = [
+        *(project.store / "building").iterdir(),
+        *project.store.glob(".*"),
+        *(project.store / "runs").glob(".*"),
+        *built.glob(".*"),
+        *(project.root / "tmp").iterdir(),
+    ]
+    assert left == []
+    with project.workspace() as workspace:
+        explained = explain(workspace.plan("demo"), workspace.store)
+        assert [stage.kind for stage in explained if not stage.cached or stage.unless] == []
+        for manifest in (project.store / "artifacts").glob("*/*/manifest.json"):
+            if workspace.store.find(manifest.parent.name) is None:
+                # Of an earlier model: damaged, which the store knows.
+                remove(manifest.parent)
+
+
+def test_killed_runs(project: FakeProject) -> None:
+    """One run, or two side by side, that a signal ends at some time."""
+    chance = random.Random(1)
+    for number in range(4):
+        model = f"weights {number}\n"
+        project.write("model.txt", model)
+        processes = [start(project, chance.choice(["", "slow"])) for _ in range(1 + number % 2)]
+        # A run takes about half a second, most of it in Python's imports.
+        time.sleep(chance.uniform(0.1, 1.4))
+        for process in processes:
+            if process.poll() is None:
+                process.send_signal(chance.choice([signal.SIGKILL, signal.SIGINT, signal.SIGTERM]))
+        for process in processes:
+            process.communicate(timeout=PATIENCE)
+        check_well(project, model)
+
+
+def _truncate(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-1])
+
+
+def _flip_keeping_times(path: Path) -> None:
+    info, content = path.stat(), bytearray(path.read_bytes() or b"x")
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+    os.utime(path, ns=(info.st_atime_ns, info.st_mtime_ns))
+
+
+def _garbage(path: Path) -> None:
+    path.write_bytes(b"[" * 9999)
+
+
+def _delete(path: Path) -> None:
+    shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
+def _become_folder(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+    (path / "inside").write_text("x")
+
+
+def _become_link(path: Path) -> None:
+    _delete(path)
+    path.symlink_to("/etc/hostname")
+
+
+def _close(path: Path) -> None:
+    path.chmod(0)
+
+
+def _add(path: Path) -> None:
+    ((path if path.is_dir() else path.parent) / "extra").write_text("x")
+
+
+OF_FILES = (_truncate, _flip_keeping_times, _garbage, _become_folder)
+OF_ALL = (_delete, _become_link, _close, _add)
+PLACES: dict[str, tuple[Callable[[Path], None], ...]] = {
+    "artifacts/*/*/files/*.*": OF_FILES + OF_ALL,
+    "artifacts/*/*/manifest.json": OF_FILES + OF_ALL,
+    "artifacts/*/*/log.txt": OF_FILES + OF_ALL,
+    "artifacts/*/*": OF_ALL,
+    "artifacts/*": OF_ALL,
+    "locks/[0-9a-f]*.lock": OF_FILES + OF_ALL,
+    "digests.json": OF_FILES + OF_ALL,
+    "tools.json": OF_FILES + OF_ALL,
+    "runs/*": OF_FILES + OF_ALL,
+    "locks": (_delete, _add),
+    "building": (_delete, _add),
+}
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_corrupted_stores(project: FakeProject, place: str) -> None:
+    """One damage somewhere in the store, then a run."""
+    chance = random.Random(place)
+    check_well(project, "weights\n")
+    for damage in chance.sample(PLACES[place], min(len(PLACES[place]), 2)):
+        path = chance.choice(sorted(path for path in project.store.glob(place) if path.resolve() == path))
+        for each in (path, path.parent):
+            each.chmod(0o755)
+        damage(path)
+        check_well(project, "weights\n")
