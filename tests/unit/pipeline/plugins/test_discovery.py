@@ -99,60 +99,50 @@ def test_bytes_of_plug_ins_are_in_the_keys_of_what_uses_them(project: Project) -
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "told"),
+    ("place", "text", "told"),
     [
-        ('name = "acme.deq', 'name = "other.deq', "kernel folder acme: its kernel is called other.dequantize"),
+        ("stages/say.py", "x = (\n", "plug-in plugins/stages/say.py:1: SyntaxError: '(' was never closed"),
+        ("stages/say.py", "STAGE = 1\n", "plug-in plugins/stages/say.py: its STAGE is no stage"),
         (
-            "    sources",
-            '    ops = frozenset({"dequantise"})\n    sources',
-            "acme.dequantize is for 'dequantise', which is no operator; did you mean 'dequantize'",
-        ),
-    ],
-)
-def test_a_kernel_folder_that_does_not_go_with_its_name(project: Project, old: str, new: str, told: str) -> None:
-    write(project.root, "plugins/targets/acme.yaml", TARGETS)
-    write(project.root, "plugins/kernels/acme/__init__.py", KERNELS.replace(old, new))
-    with pytest.raises(StageError, match=told):
-        kernels.kernels_of(load_targets(again(project))["acme"])
-
-
-@pytest.mark.parametrize(
-    ("text", "told"),
-    [
-        ("x = (\n", "plug-in plugins/stages/say.py:1: SyntaxError: '(' was never closed"),
-        ("import json\n\nraise KeyError(3)\n", "plug-in plugins/stages/say.py:3: KeyError: 3"),
-        ("STAGE = 1\n", "plug-in plugins/stages/say.py: its STAGE is no stage"),
-        (STAGE.replace("from . import words", ""), ""),
-        (
+            "stages/say.py",
             STAGE.replace("from . import words", "").replace('"say"', '"emit"'),
             "a stage of Firmline has the kind 'emit'",
         ),
+        (
+            "kernels/acme/__init__.py",
+            KERNELS.replace('name = "acme.deq', 'name = "other.deq'),
+            "kernel folder acme: its kernel is called other.dequantize",
+        ),
+        (
+            "kernels/acme/__init__.py",
+            KERNELS.replace("    sources", '    ops = frozenset({"dequantise"})\n    sources'),
+            "acme.dequantize is for 'dequantise', which is no operator; did you mean 'dequantize'",
+        ),
+        (
+            "targets/acme.yaml",
+            TARGETS.replace("[acme, generic]", "[acne, generic]"),
+            "plugins/targets/acme.yaml:3:39: unknown kernel folder 'acne'; did you mean 'acme'?",
+        ),
+        (
+            "targets/acme.yaml",
+            TARGETS.replace("kernels:", "simulator: {kind: spiky}, kernels:"),
+            "plugins/targets/acme.yaml:3:47: unknown simulator 'spiky'; did you mean",
+        ),
+        (
+            "targets/acme.yaml",
+            TARGETS.replace("  acme:", "  rv64-rvp:"),
+            "plugins/targets/acme.yaml:3:3: core 'rv64-rvp' has the name of a built-in core, <",
+        ),
     ],
 )
-def test_a_broken_stage_is_named_with_its_line(project: Project, text: str, told: str) -> None:
-    write(project.root, "plugins/stages/say.py", text)
-    if not told:
-        assert registry_of(again(project)).kinds[-1] == "say"
-        return
-    with pytest.raises(PipelineError) as caught:
-        registry_of(again(project))
-    assert told in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "told"),
-    [
-        ("[acme, generic]", "[acne, generic]", "acme.yaml:3:39: unknown kernel folder 'acne'; did you mean 'acme'?"),
-        ("kernels:", "simulator: {kind: spiky}, kernels:", "acme.yaml:3:47: unknown simulator 'spiky'; did you mean"),
-        ("  acme:", "  rv64-rvp:", "acme.yaml:3:3: core 'rv64-rvp' has the name of a built-in core, <"),
-    ],
-)
-def test_mistakes_in_targets_are_shown_in_their_file(project: Project, old: str, new: str, told: str) -> None:
-    write(project.root, "plugins/targets/acme.yaml", TARGETS.replace(old, new))
+def test_a_broken_plug_in_is_named_with_its_line(project: Project, place: str, text: str, told: str) -> None:
+    write(project.root, "plugins/targets/acme.yaml", TARGETS)
     write(project.root, "plugins/kernels/acme/__init__.py", KERNELS)
-    with pytest.raises(RecipeError) as caught:
-        load_targets(again(project))
-    assert f"plugins/targets/{told}" in str(caught.value)
+    write(project.root, f"plugins/{place}", text)
+    with pytest.raises((PipelineError, StageError)) as caught:
+        registry_of(again(project))
+        kernels.kernels_of(load_targets(project)["acme"])
+    assert told in str(caught.value)
 
 
 def test_a_simulator_runs_what_its_target_names_it_for(project: Project) -> None:
