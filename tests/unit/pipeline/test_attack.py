@@ -1,4 +1,4 @@
-"""Kills runs and corrupts stores at random: never a wrong artifact, a stuck lock or anything left, always well again."""
+"""Runs killed and stores corrupted at random: never a wrong artifact, a stuck lock or anything left."""
 
 from __future__ import annotations
 

@@ -48,17 +48,8 @@ LINES = (
     *("runn kws_rvp", "runs", "lsit", "zzz", "kws_rvp:nope", "forget", "clean", "dumpdb", "strace", "ignore", "auto"),
     *("reset-dep", "tabcompletion", "info kws_rvp", "help zzz", "help run list", "help forget", "help kws_rvp"),
     *("--version x", "--check explain", "-v 2 run kws_rvp", "gc", "gc --days 1 --size zz"),
-    *(
-        "explain",
-        "explain kws_rvp zzz",
-        "explain kws_rvp:nope",
-        "run kws_rvp dry_run=2",
-        "run kws_rvp dry_run=1 executor=nope",
-        "run kws_rvp dry_run=1 executor=dask://host:65536",
-        "explain kws_rvp dry_run=1",
-        "list kws_rvp target=zzz",
-        "list target=host",
-    ),
+    *("explain", "explain kws_rvp zzz", "explain kws_rvp:nope", "run kws_rvp dry_run=2", "list target=host"),
+    *("run kws_rvp dry_run=1 executor=nope", "explain kws_rvp dry_run=1", "list kws_rvp target=zzz"),
     *("bench --check --update", "bench -n 0", "bench --json /nonexistent/x --only nothing", "run -c x"),
     "matrix-json zzz",
     *("run kws_rvp recipe=ad_rvp",),
@@ -83,19 +74,10 @@ def test_what_means_nothing_is_refused(tmp_path: Path, every: int) -> None:
 
 def test_what_is_right_is_not_refused(tmp_path: Path) -> None:
     lines = (
-        *("--version", "help", "--help", "-h", "help run", "help help", "run --help", "gc -h", "list", "list -q"),
-        *("list kws_rvp", "list kws* --sort=name", "list --all tiny_matrix", "list recipe=kws_rvp target=host"),
-        *(
-            "explain kws_rvp",
-            "explain kws_rvp --check target=host",
-            "explain 'kws*' tiny_matrix:kws-host".replace("'", ""),
-        ),
-        *(
-            "gc --days 99999999999999999999",
-            "gc --size 99999999G",
-            "gc --days 1.5 --size 0",
-            "matrix-json recipe=kws_rvp",
-        ),
+        *("--version", "help", "-h", "help run", "run --help", "list -q", "list kws* --sort=name"),
+        *("list --all tiny_matrix", "list recipe=kws_rvp target=host", "explain kws_rvp --check target=host"),
+        *("explain kws* tiny_matrix:kws-host", "gc --days 99999999999999999999", "gc --days 1.5 --size 0"),
+        *("gc --size 99999999G", "matrix-json recipe=kws_rvp"),
     )
     for ended in run_all([line.split() for line in lines], tmp_path):
         assert (ended.code, ended.stderr) == (PENDING if "--check" in ended.words else 0, ""), ended.words
@@ -107,19 +89,17 @@ MESSAGES = (
     ("run kws_rpv", "ERROR: unknown recipe 'kws_rpv'; did you mean 'kws_rvp'?\nknown recipes: "),
     ("run -n 65 kws_rvp", f"ERROR: -n 65: should be a number from 0 to {MOST_JOBS}\n"),
     ("run -o /nonexistent/x kws_rvp", "ERROR: /nonexistent/x cannot be written: No such file or directory\n"),
-    ("run -f /dev/null kws_rvp", "ERROR: unknown option -f\noptions: --always-execute, "),
-    ("run --db-file=x kws_rvp", "ERROR: unknown option --db-file\noptions: "),
-    ("run a\nERROR:forged", "ERROR: unknown recipe 'a\\nERROR'\n"),
+    ("bench --onyl x", "ERROR: unknown option --onyl; did you mean --only?\noptions: "),
+    ("bench --only", "ERROR: --only needs a value: "),
+    ("explain --check=1 kws_rvp", "ERROR: --check takes no value\n"),
     (
         "run kws_rvp model=a\nERROR.tflite",
         "ERROR: model=a\\nERROR.tflite: import: file a\\nERROR.tflite does not exist\n",
     ),
     ("bench target=rv64-rvp", "ERROR: doit bench takes no 'target='; did you mean --targets?\nknown arguments: suite"),
-    ("gc days=3", "ERROR: doit gc takes no 'days='; did you mean --days?\n"),
     ("run kws_rvp --targets host", "ERROR: unknown option --targets; did you mean target=?\noptions: --always"),
     ("gc kws_rvp", "ERROR: doit gc takes no 'kws_rvp'\n"),
     ("run recipe=kws_rvp recipe=ad_rvp", "ERROR: recipe= is given twice; recipe=kws_rvp,ad_rvp means all of them"),
-    ("run recip=kws_rvp", "ERROR: doit run takes no 'recip='; did you mean recipe=?\nknown arguments: recipe, "),
     ("forget", "ERROR: 'forget' is a command of doit that has no use here: the artifact store says what"),
 )
 

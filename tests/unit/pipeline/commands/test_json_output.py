@@ -15,6 +15,7 @@ import pytest
 from pipeline.commands.command import JSON
 from pipeline.commands.dispatch import command_classes
 from stages.system.installation import INSTALLATION as ROOT
+from tests.support.plugged import write
 
 # What prints a format of its own.
 _WITHOUT = {"matrix-json", "schema", "completion"}
@@ -44,6 +45,32 @@ def shell(tmp_path: Path) -> Any:
     return run
 
 
+STAGE = """
+from stages.base import Job, Stage, StageConfig
+
+class Told(Stage[StageConfig]):
+    kind = "told"
+    config = StageConfig
+    consumes = ("import",)
+    sources = ()
+
+    def run(self, job: Job) -> None:
+        print("what a plug-in prints")
+        (job.out / "told.txt").write_text("told")
+
+STAGE = Told()
+"""
+RECIPE = "schema: 1\ntarget: host\nmodel: {op: relu, shape: [6]}\nstages: {told: {after: import}}\n"
+
+
+def test_what_a_plug_in_prints_is_not_among_it(shell: Any, tmp_path: Path) -> None:
+    write(tmp_path, "pipeline.yaml", "schema: 1\n")
+    write(tmp_path, "recipes/act.yaml", RECIPE)
+    write(tmp_path, "plugins/stages/told.py", STAGE)
+    code, (ran,) = shell("run act:told")
+    assert (code, [stage["kind"] for stage in ran["stages"]][-1]) == (0, "told")
+
+
 def test_what_makes_and_what_runs(shell: Any, tmp_path: Path) -> None:
     code, made = shell("init mine target=host")
     assert code == 0 and made["folder"] == "mine" and "recipes/mine.yaml" in made["files"]
@@ -60,32 +87,3 @@ def test_what_makes_and_what_runs(shell: Any, tmp_path: Path) -> None:
     code, (broken,) = shell("run act set=stages.simulate.instruction_limit=1,stages.simulate.timeout=0.000001", "mine")
     assert code == 1 and broken["report"] == "" and len(broken["stages"]) < len(ran["stages"])
     assert shell("gc --days 9", "mine") == (0, {"artifacts": 0, "bytes": 0})
-
-
-STAGE = """
-from stages.base import Job, Stage, StageConfig
-
-class Told(Stage[StageConfig]):
-    kind = "told"
-    config = StageConfig
-    consumes = ("import",)
-    sources = ()
-
-    def run(self, job: Job) -> None:
-        print("what a plug-in prints")
-        (job.out / "told.txt").write_text("told")
-
-STAGE = Told()
-"""
-
-
-def test_what_a_plug_in_prints_is_not_among_it(shell: Any, tmp_path: Path) -> None:
-    assert shell("init mine target=host")[0] == 0
-    (tmp_path / "mine/plugins/stages").mkdir(parents=True, exist_ok=True)
-    (tmp_path / "mine/plugins/stages/told.py").write_text(STAGE)
-    assert (
-        shell("new recipe act 'layer={op: relu, shape: [6]}' target=host 'set=stages.told={after: import}'", "mine")[0]
-        == 0
-    )
-    code, (ran,) = shell("run act:told", "mine")
-    assert (code, [stage["kind"] for stage in ran["stages"]][-1]) == (0, "told")

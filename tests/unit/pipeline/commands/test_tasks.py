@@ -13,10 +13,7 @@ def test_run_prints_a_line_per_stage_and_the_table(project: FakeProject, doit: D
     assert (code, err) == (0, "")
     lines = out.splitlines()
     assert [line.split()[:2] for line in lines[:4]] == [
-        ["import", "ran"],
-        ["emit", "ran"],
-        ["compile", "ran"],
-        ["report", "ran"],
+        [kind, "ran"] for kind in ("import", "emit", "compile", "report")
     ]
     assert lines[4:] == ["42 instructions, 4 stages", "build/demo/rv64-rvp/"]
     project.ran()
@@ -42,14 +39,8 @@ def test_list_shows_recipes_and_their_stages(doit: Doit) -> None:
     assert (code, out.split()[0]) == (0, "demo")
     code, out, _ = doit("list", "--all", "recipe=demo")
     assert code == 0
-    assert [line.split()[0] for line in out.splitlines()] == [
-        "demo",
-        "demo:compile",
-        "demo:emit",
-        "demo:import",
-        "demo:publish",
-        "demo:report",
-    ]
+    stages = [f"demo:{kind}" for kind in ("compile", "emit", "import", "publish", "report")]
+    assert [line.split()[0] for line in out.splitlines()] == ["demo", *stages]
 
 
 @pytest.mark.parametrize(

@@ -79,14 +79,12 @@ def test_update_then_check_passes_then_a_rise_fails(project: Project, capsys: Ca
     assert "WORSE: net on rv64-rvp: instructions 1,000 -> 1,100 (+10.0 %)" in out
     assert "layer 0 (conv_op) 'conv': 600 -> 700 (+16.7 %)" in out
     assert (project.root / "docs/figures.md").read_text() == page
-
-
-def test_check_fails_for_a_ratio_below_its_limit(project: Project, capsys: Capture) -> None:
-    """Nothing rose: FP32 needs less than before, so int8 is worth less."""
-    assert project.bench(update=True) == 0
-    project.reports["net_fp32"] = report((("conv", 300), ("softmax", 100)))
+    # Nothing rose: FP32 needs less than before, so int8 is worth less.
+    project.reports = {"net_fp32": report((("conv", 300), ("softmax", 100)))}
     assert project.bench(check=True) == FAILED
     assert "WORSE: Net, FP32 against int8: 400 by 1,000 is 0.4, below 0.5" in capsys.readouterr().out
+    project.reports = {"net": report(mismatches=1)}
+    assert [project.bench(), project.bench(check=True), project.bench(update=True)] == [FAILED] * 3
 
 
 def test_update_of_some_rows_keeps_the_others_and_drops_those_gone(project: Project) -> None:
@@ -119,19 +117,11 @@ def test_row_that_fails_is_not_stored_and_the_exit_code_is_1(project: Project, c
     assert told.err == "ERROR: 2 of 4 rows failed\n"
 
 
-@pytest.mark.parametrize("mode", ["", "check", "update"])
-def test_row_that_is_not_exact_fails_in_every_mode(project: Project, mode: str) -> None:
-    project.bench(update=True)
-    project.reports["net"] = report(mismatches=1)
-    assert project.bench(**({mode: True} if mode else {})) == 1
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         ({"check": True, "update": True}, "give one of --check and --update"),
         ({"models": "x", "update": True}, "--update is about the suite"),
-        ({"jobs": 0}, "should be 1 or more"),
         ({"markdown": "/nowhere/at/all.md"}, "/nowhere/at/all.md cannot be written: No such file"),
     ],
 )
@@ -140,13 +130,11 @@ def test_options_that_make_no_sense(project: Project, options: dict[str, Any], m
         project.bench(**options)
 
 
-@pytest.mark.parametrize("jobs", [1, 2])
-def test_runner_runs_the_recipe_and_its_error_arrives_whole(tmp_path: Path, jobs: int) -> None:
-    """In this process, and in another, from which exceptions do not travel."""
+def test_the_error_of_a_run_in_another_process_arrives_whole(tmp_path: Path) -> None:
     (tmp_path / "recipes").mkdir()
     broken = Case("net", "rv64-rvp", {"schema": 1, "extends": "nothing"}, "nothing")
-    with recipe_runner(tmp_path, ProgressDisplay(), jobs) as run:
-        (outcome,) = run_cases([broken], run, lambda _: None, jobs)
+    with recipe_runner(tmp_path, ProgressDisplay(), 2) as run:
+        (outcome,) = run_cases([broken], run, lambda _: None, 2)
     assert "unknown recipe 'nothing'" in outcome.first_line
     assert outcome.error.splitlines()[-1] == "known recipes: (none)"
 

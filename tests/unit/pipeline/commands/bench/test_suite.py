@@ -76,41 +76,24 @@ def test_every_file_of_a_folder_is_a_row_on_each_target(tmp_path: Path) -> None:
             file_cases(folder, loose, tmp_path)
 
 
-@pytest.mark.parametrize(
-    ("only", "targets", "expected"),
-    [
-        ("", "", ["net rv64-rvp", "net rv64-scalar", "net_fp32 rv64-scalar", "real rv64-rvp"]),
-        ("net*", "", ["net rv64-rvp", "net rv64-scalar", "net_fp32 rv64-scalar"]),
-        ("real, net", "rv64-rvp", ["net rv64-rvp", "real rv64-rvp"]),
-    ],
-)
-def test_selection(tmp_path: Path, only: str, targets: str, expected: list[str]) -> None:
+def test_selection(tmp_path: Path) -> None:
     cases = suite_cases(load_suite(suite_file(tmp_path)).rows, tmp_path, tmp_path)
-    assert [" ".join(case.id) for case in select(cases, only, targets, load_targets(ROOT))] == expected
-
-
-@pytest.mark.parametrize(
-    ("only", "targets", "message"),
-    [
+    selected = select(cases, "real, net*", "rv64-rvp", load_targets(ROOT))
+    assert [case.id for case in selected] == [("net", "rv64-rvp"), ("real", "rv64-rvp")]
+    for only, targets, message in (
         ("nat", "", "--only nat: no row is called that\nknown rows: net, net_fp32, real"),
         ("", "rv65", "unknown target 'rv65'\nknown targets: rv64-rvp,"),
         ("real", "rv64-scalar", "no selected row is measured on these"),
-    ],
-)
-def test_selection_of_nothing_is_an_error(tmp_path: Path, only: str, targets: str, message: str) -> None:
-    cases = suite_cases(load_suite(suite_file(tmp_path)).rows, tmp_path, tmp_path)
-    with pytest.raises(PipelineError) as error:
-        select(cases, only, targets, load_targets(ROOT))
-    assert message in str(error.value)
+    ):
+        with pytest.raises(PipelineError, match=message):
+            select(cases, only, targets, load_targets(ROOT))
 
 
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("unit: cycles", "unit: seconds", "suite.yaml:8:62: rows.0.peers.1.unit: should be 'instructions' or 'cycles'"),
         ("name: net_fp32", "name: net", "suite.yaml:9:11: row 'net' is there twice"),
         ("row: net_fp32", "row: net_fp23", "suite.yaml:22:22: unknown row 'net_fp23'; did you mean 'net_fp32'?"),
-        ("targets: [rv64-scalar], value", "targets: [host], value", "suite.yaml:13:34: row 'net_fp32' is not measured"),
         ("at_most: {rv64-rvp", "at_most: {host", "suite.yaml:18:21: row 'real' is not measured on host"),
         ("recipe: demo\n    file", "model: {zoo: a}\n    recipe: demo\n    file", "row 'real' has a model and a file"),
     ],
