@@ -132,12 +132,16 @@ class _Loader(NamespaceTaskLoader):  # type: ignore[misc]  # doit has no types
         self.namespace = {"DOIT_CONFIG": {**config, "outfile": sys.stdout}, "task_recipe": task_recipe}
 
 
+@pytest.fixture(autouse=True)
+def no_arguments_of_other_commands(monkeypatch: pytest.MonkeyPatch) -> None:
+    """doit keeps `name=value` arguments for the whole process."""
+    monkeypatch.setattr(doit_cmd, "_CMDLINE_VARS", None)
+
+
 @pytest.fixture
 def doit(project: FakeProject, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Doit:
     """Runs doit with arguments; returns exit code, stdout, stderr."""
     monkeypatch.setenv("FIRMLINE_STORE", "store")
-    # doit keeps `name=value` arguments for the whole process.
-    monkeypatch.setattr(doit_cmd, "_CMDLINE_VARS", None)
 
     def run(*arguments: str) -> tuple[int, str, str]:
         code = DoitMain(_Loader(project, arguments), config_filenames=()).run(list(arguments))
