@@ -12,7 +12,7 @@ import pytest
 from stages.import_model.normalize.graph import one_graph
 from stages.models.builder import ModelBuilder
 from stages.models.tflite_reader import read
-from stages.ptq.equalization import pairs
+from stages.ptq.equalization import equalized, pairs
 from stages.ptq.weights import Weights
 from stages.reference import Reference
 from tests.support.float_networks import images, run_ptq
@@ -84,6 +84,15 @@ def test_equalization_helps_channels_that_share_a_scale(tmp_path: Path) -> None:
     np.save(tmp_path / "images.npy", images(20))
     plain = snr(tmp_path, unbalanced(), per_channel=False)
     assert snr(tmp_path, unbalanced(), per_channel=False, equalize=True) > plain + 10
+
+
+def test_equalization_changes_no_result() -> None:
+    model = unbalanced()
+    changed, count = equalized(model, read(model))
+    image = images(1)
+    expected, got = (Reference(each, preserve_all=False).run([image])[0][0] for each in (model, changed))
+    assert count == 2 and changed != model
+    np.testing.assert_allclose(got, expected, rtol=1e-4, atol=1e-4 * np.abs(expected).max())
 
 
 def test_no_pair_where_scaling_would_change_the_result() -> None:
