@@ -29,6 +29,7 @@ def results(sums: np.ndarray, multipliers: np.ndarray, shift: int, rounding: str
         ((-8, 0), [2.0**-4, 2.0**-5, 2.0**-3]),
         ((0, 8), [2.0**-4, 2.0**-3]),
         ((-1000, 1000), list(np.random.default_rng(0).uniform(2.0**-9, 2.0**-3, 12))),
+        ((252, 260), [0.5]),  # 126.5 decides, below the largest result
     ],
 )
 def test_a_multiplier_is_exact_for_every_sum_and_is_found_where_there_is_one(
