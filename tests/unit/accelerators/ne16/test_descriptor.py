@@ -85,7 +85,7 @@ def test_int8_is_for_the_extension_alone() -> None:
 
 
 def test_rounders_follow_from_more_than_multipliers() -> None:
-    """Sums of other weights are larger: one multiplier has rounders beside some and none beside others."""
+    """Of two layers with the same multipliers, the one with larger sums needs more work after it."""
     view, tile = convolution(3), Tile(Span(0, 3), Span(0, 20))
     shared = with_constants(view, shift=np.full(20, -2, np.int32))
     small = with_constants(shared, weights=np.zeros_like(view.constant("weights")), bias=np.zeros(20, np.int32))
