@@ -38,7 +38,8 @@ class HttpTransport:
         options: dict[str, Any] = {
             "maxsize": _CONNECTIONS,
             "ssl_context": context,
-            "retries": urllib3.Retry(total=5, connect=0, read=0, status=0, other=0, redirect=5),
+            # A server may close a kept connection just when the next request goes out: one more attempt.
+            "retries": urllib3.Retry(total=5, connect=0, read=1, status=0, other=0, redirect=5),
         }
         parts = urlsplit(settings.url)
         proxy = urllib.request.getproxies().get(parts.scheme)

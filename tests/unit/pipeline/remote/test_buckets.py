@@ -40,7 +40,7 @@ class Google:
         else:
             status = 200 if name in self.objects else 404
             content = self.objects.get(name, b"")
-        yield f"HTTP/1.1 {status} Said\r\nContent-Length: {len(content)}\r\n\r\n".encode()
+        yield f"HTTP/1.1 {status} Said\r\nContent-Length: {len(content)}\r\nConnection: close\r\n\r\n".encode()
         if method != "HEAD":
             yield content
 

@@ -205,6 +205,23 @@ def test_every_answer_has_an_end(name: str, quick: None) -> None:
         assert server.sent - before < MOST_SENT
 
 
+def test_a_kept_connection_that_the_server_closes_is_opened_again(tmp_path: Path) -> None:
+    requests: list[bytes] = []
+
+    def close_every_second_time(request: bytes) -> Iterator[bytes]:
+        requests.append(request)
+        if len(requests) % 2:
+            yield OK + b"Content-Length: 0\r\n\r\n"
+
+    body = tmp_path / "body"
+    body.write_bytes(bytes(1000))
+    with serving(close_every_second_time) as server:
+        transport = bounded(HttpTransport(RemoteSettings(server.url)))
+        assert transport.has("cas/1") and transport.has("cas/2")
+        transport.write("cas/3", body)
+    assert len(requests) == 5 and requests[-1].endswith(b"\r\n\r\n" + bytes(1000))
+
+
 @pytest.mark.parametrize("after", [answering(UNSIZED), endless(UNSIZED, b"x")])
 def test_a_server_that_takes_nothing_of_what_is_sent(after: Answer, tmp_path: Path, quick: None) -> None:
     large = tmp_path / "large"
