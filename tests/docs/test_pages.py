@@ -85,6 +85,25 @@ def test_links_between_pages_lead_somewhere() -> None:
             assert (path.parent / target).is_file(), (path.name, target)
 
 
+def test_the_glossary_defines_each_term_once_in_order() -> None:
+    text = (DOCS / "glossary.md").read_text()
+    definitions, _, renames = text.partition("## Former names")
+    terms = re.findall(r"^### (.+)$", definitions, re.MULTILINE)
+    former = re.findall(r"^\| ([^|]+) \|", renames, re.MULTILINE)[1:]
+    for names in (terms, former):
+        folded = [name.lower() for name in names]
+        assert len(folded) > 15
+        assert folded == sorted(set(folded))
+    entries = re.split(r"^### .+$", definitions, flags=re.MULTILINE)[1:]
+    assert all(1 <= len(entry.strip().splitlines()) <= 3 for entry in entries)
+    assert not {name.lower() for name in terms} & {name.lower() for name in former}
+
+
+@pytest.mark.parametrize("page", ["docs/index.md", "CONTRIBUTING.md"])
+def test_the_glossary_is_linked(page: str) -> None:
+    assert re.search(r"\]\((docs/)?glossary\.md\)", (ROOT / page).read_text())
+
+
 def test_what_is_said_of_others_has_a_source() -> None:
     """Each cell about another names sources of the list, and each of these is named."""
     table, _, sources = (DOCS / "others.md").read_text().partition("## Sources")
