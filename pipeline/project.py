@@ -99,7 +99,7 @@ def checked(project: Project) -> Project:
         f"{escape.name(str(path), 200)} belongs to {owner}, not to {user_name(os.geteuid())}; "
         "a project has code that would run as you",
         hint=f"if you trust it: {VARIABLE}={shlex.quote(str(project.root))}\n"
-        "(containers often mount folders of another owner; docs/project.md)",
+        "(containers often mount folders of another owner; docs/how-to/install.md)",
     )
 
 

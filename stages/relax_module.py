@@ -1,7 +1,7 @@
 """The Relax module between import, layout and quantize: how it is kept, and how its functions are walked.
 
-`main` calls one private function per imported operator; docs/contracts.md lists the attributes each carries. tvm is
-imported inside the functions, so that importing this module costs nothing.
+`main` calls one private function per imported operator. docs/maintainers/contracts.md lists their attributes.
+tvm is imported inside the functions, so that importing this module costs nothing.
 """
 
 from __future__ import annotations

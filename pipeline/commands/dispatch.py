@@ -121,7 +121,7 @@ def _help(words: list[str], commands: PluginDict) -> int:
         print("commands:")
         for name in commands:
             print(f"  doit {name:{width}}  {commands.get_plugin(name).doc_purpose}")
-        print("\n`doit help COMMAND` says what a command takes; docs/commands.md has examples.")
+        print("\n`doit help COMMAND` says what a command takes; docs/reference/commands.md has examples.")
         print("`doit NAME` is `doit run NAME`.")
     return 0
 

@@ -45,7 +45,7 @@ class Export(Command):
     doc_usage = "[NAME as=FORM [to=FOLDER] [target=… model=… set=…]] [--json]"
     doc_description = (
         "Without as= it lists the forms. The folder is build/RECIPE/TARGET/export/FORM unless to= names one; one with "
-        "files of yours is refused. docs/export.md shows what is in it."
+        "files of yours is refused. docs/how-to/export.md shows what is in it."
     )
     cmd_options = (JSON,)
 

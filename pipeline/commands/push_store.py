@@ -73,7 +73,7 @@ def remote_of(workspace: Workspace) -> Remote:
         raise PipelineError(settings.wrong)
     remote = workspace.remote
     if remote is None:
-        raise PipelineError("there is no remote store", hint="docs/store.md says how to name one")
+        raise PipelineError("there is no remote store", hint="docs/explanation/store.md says how to name one")
     return remote
 
 

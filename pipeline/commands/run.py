@@ -39,9 +39,9 @@ class Run(Common, DoitRun):  # type: ignore[misc]
         "[--no-continue] [--json]"
     )
     doc_description = (
-        "docs/commands.md has what NAME may be: a glob, NAME:STAGE, a sub-recipe of a matrix. With dry_run=1 "
+        "docs/reference/commands.md has what NAME may be: a glob, NAME:STAGE, a sub-recipe of a matrix. With dry_run=1 "
         "nothing runs; what would is said as `doit explain` says it, with exit code 3 where that is anything. "
-        "executor=dask, or tls://HOST:PORT, runs the stages on other machines (docs/distributed.md)."
+        "executor=dask, or tls://HOST:PORT, runs the stages on other machines (docs/how-to/distributed.md)."
     )
     names = "recipes"
     variables = RECIPE_VARIABLES

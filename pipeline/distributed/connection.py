@@ -19,7 +19,7 @@ from stages.messages import escape
 
 PLAIN_TCP = "FIRMLINE_DASK_PLAIN_TCP"
 _ADDRESS = re.compile(r"(?P<scheme>dask|tls|tcp)://(?P<host>[\w.-]+|\[[0-9a-fA-F:.]+\]):(?P<port>\d{1,5})", re.ASCII)
-_HELP = 'docs/distributed.md, "TLS"'
+_HELP = 'docs/how-to/distributed.md, "TLS"'
 _YES, _NO = ("1", "true"), ("", "0", "false")
 
 
@@ -35,7 +35,7 @@ class Connection:
     def hint(self) -> str:
         """What to do if no scheduler answers."""
         over_tls = " --protocol tls, and a certificate of the same authority" if self.address[:3] == "tls" else ""
-        return f"start `dask scheduler`{over_tls}, and `dask worker`: docs/distributed.md"
+        return f"start `dask scheduler`{over_tls}, and `dask worker`: docs/how-to/distributed.md"
 
 
 def connection_to(text: str) -> Connection:

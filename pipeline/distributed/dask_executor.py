@@ -48,7 +48,7 @@ _CONNECT, _WORKERS = 10, 60
 # A worker reads and sends beside computing, and others wait for it: so many tasks for each.
 _AHEAD = 2
 _MOST = 512
-_SHARED = "FIRMLINE_REMOTE, or FIRMLINE_STORE on a disk of all: docs/distributed.md"
+_SHARED = "FIRMLINE_REMOTE, or FIRMLINE_STORE on a disk of all: docs/how-to/distributed.md"
 _FILE = "file"
 
 
@@ -88,12 +88,14 @@ class DaskExecutor:
         except Exception as error:
             self.close()
             raise PipelineError(
-                f"{self._shown} has no workers", hint="start some with `dask worker`: docs/distributed.md"
+                f"{self._shown} has no workers", hint="start some with `dask worker`: docs/how-to/distributed.md"
             ) from error
         for name, answer in answers.items():
             if isinstance(answer, BaseException):
                 self.close()
-                raise PipelineError(f"worker {name} is no worker of Firmline: {answer}", hint="docs/distributed.md")
+                raise PipelineError(
+                    f"worker {name} is no worker of Firmline: {answer}", hint="docs/how-to/distributed.md"
+                )
             if wrong := differences({"code": answer["code"]}, {"code": self._code}):
                 self.close()
                 raise _refused("the run", name, told(wrong))
@@ -326,5 +328,5 @@ def _on_worker(function: Callable[[Any], worker.Answer], request: Any) -> tuple[
 
 
 def _refused(kind: str, name: str, what: str) -> PipelineError:
-    hint = "workers need this machine's code and tools, and a store that both see: docs/distributed.md"
+    hint = "workers need this machine's code and tools, and a store that both see: docs/how-to/distributed.md"
     return PipelineError(f"{kind}: worker {name} would make something else: {what}", hint=hint)

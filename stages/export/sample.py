@@ -12,7 +12,7 @@ import numpy as np
 
 from stages.base import StageError
 
-HEADER_BYTES = 24  # of inputs.bin: four uint32 and a uint64, see docs/contracts.md
+HEADER_BYTES = 24  # of inputs.bin: four uint32 and a uint64, see docs/maintainers/contracts.md
 #: Inferences of a network with state that the example runs, at most.
 MOST_STEPS = 4
 _PER_LINE = 16

@@ -135,7 +135,7 @@ def _counted(counter: int, simulator: str, target: Target) -> str:
 def _connect(gdb: Gdb, place: str) -> None:
     where = address(place)
     _known_host(where)
-    hint = "start OpenOCD, pyOCD, JLinkGDBServer or probe-rs first; docs/hardware.md shows how"
+    hint = "start OpenOCD, pyOCD, JLinkGDBServer or probe-rs first; docs/how-to/hardware.md shows how"
     try:
         said = gdb.connect(where)
     except GdbError as error:

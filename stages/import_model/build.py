@@ -109,7 +109,7 @@ def _constant(converter: Converter, index: int, number: int) -> relax.Function:
 
 
 def _hint(op: str) -> str:
-    return what_to_do(op) or "`doit operators` lists those that are (docs/operators.md)."
+    return what_to_do(op) or "`doit operators` lists those that are (docs/reference/operators.md)."
 
 
 def _check_all(info: ModelInfo) -> None:

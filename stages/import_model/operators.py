@@ -39,7 +39,7 @@ _WHAT_TO_DO = {
     "WHILE": LOOP,
     f"{CUSTOM}TFLite_Detection_PostProcess": (
         "Export the detector without its post-processing (boxes and scores as outputs) and select the boxes in your "
-        "code, or bring the operator as a plug-in (docs/extend_operator.md)."
+        "code, or bring the operator as a plug-in (docs/how-to/add_operator.md)."
     ),
 }
 
@@ -56,5 +56,7 @@ def why_not(op: str) -> str:
     if op in _STATE:
         return "keeps state from one inference to the next, which is not supported"
     if op.startswith(CUSTOM):
-        return "is a custom operator: the file does not say what it computes, a plug-in can (docs/extend_operator.md)"
+        return (
+            "is a custom operator: the file does not say what it computes, a plug-in can (docs/how-to/add_operator.md)"
+        )
     return "is not supported"

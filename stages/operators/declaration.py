@@ -112,7 +112,7 @@ class Operator:
     narrow    types of less than a byte that LiteRT takes for constant weights, by the type of the data
     layers    what the integer graph makes of it; empty when there is no integer form
     model     how a recipe builds it alone; None where it cannot
-    limits    what must hold beside all that, for docs/operators.md
+    limits    what must hold beside all that, for docs/reference/operators.md
     check     what must hold of types and scales beyond the other fields; raises Refused
     legalize  of a plug-in's operator: appends its layers to the integer graph, from a stages.quantize.operator.Operator
               and with a stages.quantize.writer.GraphWriter

@@ -1,4 +1,4 @@
-"""docs/operators.md: what each operator is computed in, from the declarations. `python -m stages.operators.page`."""
+"""The page docs/reference/operators.md, from the declarations: `python -m stages.operators.page`."""
 
 from __future__ import annotations
 
@@ -13,22 +13,25 @@ from stages.operators.declaration import EIGHT_BITS, INTEGERS, MOVED, Operator
 _HEAD = """\
 # Operators
 
-Written by `python -m stages.operators.page > docs/operators.md` from the declarations in `stages/operators/`;
-a test holds it to them.
+Firmline computes these operators. The declarations in `stages/operators/` are the source of this page:
+`python -m stages.operators.page > docs/reference/operators.md` writes it, and a test compares it with them.
 
 | word | means |
 |---|---|
-| exact | computed, 8 bits in integers, every value as LiteRT's reference kernels have it (`docs/arithmetic.md`) |
+| exact | computed, 8 bits in integers; every value equals LiteRT's ([arithmetic](../explanation/arithmetic.md)) |
 | moved | bytes are copied, whatever they mean |
 | float | computed by TVM in the type itself, within the tolerance of `verify` |
 | – | refused when the model is imported or quantized, with the place in the file |
 
-`name` is the operator's in rules and reports; those with a dot can also stand alone, as `model: {op: name}`. With
-16-bit activations weights are int8, biases int64 and zero points 0. "LiteRT" are the types of data that its own kernels
-take, as `python -m tests.tflm.litert_types` of a clone finds by trying; `python -m tests.tflm.held` counts the cases of
-TFLM's operator tests and how many come out equal (`docs/arithmetic.md`). All tensors have fixed shapes of at most eight
-axes. An operator that is not here is refused, unless its result follows from constants and fixed shapes (SHAPE,
-RANGE, ...): that is a constant. Operators of ONNX, which become these, are in `docs/onnx.md`.
+- `name` is the operator's name in rules and reports. A name with a dot can also stand alone: `model: {op: name}`.
+- With 16-bit activations, weights are int8, biases int64 and zero points 0.
+- The column "LiteRT" has the types that LiteRT's own kernels accept. `python -m tests.tflm.litert_types` tries them.
+- `python -m tests.tflm.held` counts the cases of TFLM's operator tests and how many give equal results
+  ([arithmetic](../explanation/arithmetic.md)).
+- All tensors have fixed shapes of at most eight axes.
+- Any other operator is refused, unless its result follows from constants and fixed shapes (SHAPE, RANGE, ...). Then it
+  becomes a constant.
+- [ONNX](../how-to/onnx.md) lists the ONNX operators, which become these.
 
 | operator | name | int8, uint8 | int16 | float32 | other types | LiteRT | what must hold |
 |---|---|---|---|---|---|---|---|

@@ -49,7 +49,7 @@ def write_report(job: Job[ReportConfig]) -> None:
 
 
 def build_report(artifacts: Any, target: str, target_fields: dict[str, Any]) -> dict[str, Any]:
-    """The report as a dictionary; docs/report.md documents every field.
+    """The report as a dictionary; docs/reference/report.md documents every field.
 
     `artifacts` maps stage kinds to folders. Without compile there are no sizes, without simulate no counts, without
     verify no verdict: None stands for what is not known. Instructions are those of the first inference; `minimum` and

@@ -55,8 +55,8 @@ class SimulateConfig(StageConfig):
     layers are expected to take, and 0 turns it off. It also bounds the whole run, by 10^9 instructions more than all
     inferences have; on `host`, which counts none, by processor time. `cycles` estimates those of the first inference,
     in a second run, where the target has a timing model. `run_on` is a board at gdb://HOST:PORT instead of a simulator
-    (docs/hardware.md): it may compute for `stall_seconds` at most from one layer to the next, `timeout` is for all of
-    its run with transfers, and `instruction_limit` is not kept there.
+    (docs/how-to/hardware.md): it may compute for `stall_seconds` at most from one layer to the next, `timeout` is for
+    all of its run with transfers, and `instruction_limit` is not kept there.
     """
 
     kind: Literal["simulate"] = "simulate"

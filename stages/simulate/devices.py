@@ -1,4 +1,4 @@
-"""What devices beside the core did, from the log that the simulator's monitor writes (docs/contracts.md).
+"""What devices beside the core did, from the log that the simulator's monitor writes (docs/maintainers/contracts.md).
 
 A line is `unit layer begin end amount name`, in cycles of the core's clock; it is written when something is done.
 One of `warn-<unit>` has no length: `amount` times silicon accepted what nobody means, which `name` says.

@@ -1,4 +1,4 @@
-"""One run of a firmware: the files of the harness protocol (docs/contracts.md, "Firmware harness") in and out."""
+"""One run of a firmware: files of the harness protocol (docs/maintainers/contracts.md, "Firmware harness")."""
 
 from __future__ import annotations
 

@@ -48,7 +48,9 @@ def check_timed(target: Target) -> None:
         timed = [name for name, one in load_targets().items() if one.is_timed]
         raise StageError(
             f"optimize_for: cycles needs a timing model, and none is known of {target.name}",
-            hint=in_lines(f"Targets with one: {', '.join(timed)}; docs/timing.md says how a core gets its own"),
+            hint=in_lines(
+                f"Targets with one: {', '.join(timed)}; docs/explanation/timing.md says how a core gets its own"
+            ),
             at=at,
         )
 

@@ -95,7 +95,7 @@ def check_bounds(
     told += f", by {found['largest']:g} at most"
     hint = "stages.tensorize.requantize: core is exact, and so is an engine that rounds as TFLite does."
     if near_ties:
-        hint = "Sums of real numbers that are near ties may round otherwise in ONNX Runtime (docs/onnx.md)."
+        hint = "Sums of real numbers that are near ties may round otherwise in ONNX Runtime (docs/how-to/onnx.md)."
     for name, value, bound in (
         ("max_difference", found["largest"], largest),
         ("max_share", found["share"], share),

@@ -18,7 +18,7 @@ from stages.tensor_layout import LOGICAL, Layout
 
 Array = npt.NDArray[Any]
 
-HEADER_BYTES = 24  # of inputs.bin: four uint32 and a uint64, see docs/contracts.md
+HEADER_BYTES = 24  # of inputs.bin: four uint32 and a uint64, see docs/maintainers/contracts.md
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,7 @@
-"""Every kernel of every family against the reference, and the TIR that states its meaning; see docs/kernels.md."""
+"""Every kernel of every family against the reference, and the TIR that states its meaning.
+
+See docs/reference/kernels.md.
+"""
 
 from __future__ import annotations
 

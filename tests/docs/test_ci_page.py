@@ -1,4 +1,4 @@
-"""The workflows here and on docs/ci.md: YAML that parses, with commands, jobs and recipes that exist."""
+"""The workflows here and on docs/tutorials/ci.md: YAML that parses, with commands, jobs and recipes that exist."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from pipeline.plugins.registry import default_registry
 from pipeline.recipes.loader import load_recipes
 from stages.system.installation import INSTALLATION as ROOT
 
-PAGE = (ROOT / "docs/ci.md").read_text()
+PAGE = (ROOT / "docs/tutorials/ci.md").read_text()
 FENCED = re.findall(r"^```(\w*)\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
 BLOCKS = [yaml.safe_load(text) for language, text in FENCED if language == "yaml"]
 PLAIN = [text for language, text in FENCED if not language]

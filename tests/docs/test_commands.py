@@ -32,7 +32,7 @@ from tests.docs.test_pages import clone
 
 __all__ = ["clone"]
 
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 SPAN = re.compile(r"`((?:\S*bootstrap )?doit [^`\n]+)`")
 LINE = re.compile(r"(?:^|\s|/)(?:doit|firmline) (?=[a-z])(.*)")
@@ -41,15 +41,15 @@ COMMANDS = in_pyproject("tool", "doit", "plugins", "command")
 OF_RECIPES = ("run", "explain", "list", "tune", "search")
 OWN = re.compile(r"[A-Z]{2}|…|\.\.\.|/.*\.yaml$|^(my_project|line_by_line|digits_project)$")
 # Pages whose recipes are those that they write.
-WRITERS = ("accelerator.md", *(page.name for page in PAGES if page.name.startswith("extend_")))
+WRITERS = ("accelerator.md", *(page.name for page in PAGES if page.name.startswith("add_")))
 # Blocks whose commands are not of this machine alone, or that another test runs.
 ELSEWHERE = {
     "accelerator.md": "tests/firmware/test_accelerator_page.py",
     "distributed.md": "other machines",
     **dict.fromkeys(
-        (page.name for page in PAGES if page.name.startswith("extend_")), "tests/firmware/test_extend_page.py"
+        (page.name for page in PAGES if page.name.startswith("add_")), "tests/firmware/test_extend_page.py"
     ),
-    "first_recipe.md": "a session",
+    "cortex_m.md": "a session",
     "store.md": "a session",
     "ne16.md": "needs a checkout",
     "CONTRIBUTING.md": "writes lock files",
@@ -137,7 +137,7 @@ def test_blocks_run(page: Path, clone: Path) -> None:
     shutil.copy(model, clone / "net.tflite")
     for command in GIT:
         subprocess.run(["git", *command], cwd=clone, check=True, capture_output=True)
-    if page.name == "recipe.md":
+    if page.name == "recipe_line_by_line.md":
         first = next(block for language, block in BLOCK.findall(page.read_text()) if language == "yaml")
         (clone / "recipes/line_by_line.yaml").write_text(first)
     script = ["set -eu"]

@@ -8,7 +8,7 @@ import pytest
 
 from stages.system.installation import INSTALLATION as ROOT
 
-PAGE = (ROOT / "docs/messages.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs/reference/messages.md").read_text(encoding="utf-8")
 # Said by the shell.
 _NOT_OURS = "doit: command not found"
 _JOINED = re.compile(r'"\s*\n\s*f?"')

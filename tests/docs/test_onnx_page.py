@@ -1,4 +1,4 @@
-"""The figures of docs/onnx.md: what writes them finds their places, and they are of the kernels of today."""
+"""The figures of docs/how-to/onnx.md: what writes them finds their places, and they are of the kernels of today."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from stages.system.installation import is_clone
 
 DOCS = ROOT / "docs"
 # Those whose `sh` blocks are one session, from the clone's folder on.
-SESSIONS = ("first_recipe.md", "store.md")
+SESSIONS = ("tutorials/cortex_m.md", "explanation/store.md")
 # What stands on a page for a clone is in the environment of these tests already.
 _READY = re.compile(r"^(\./bootstrap |source \.venv/bin/activate$)", re.MULTILINE)
 
@@ -51,7 +51,7 @@ def test_a_session_runs(page: str, clone: Path) -> None:
     script = "\n".join(["set -eu", *(_READY.sub("", block) for block in blocks(page, "sh"))])
     assert script.count("doit ") > 3
     environment = {**os.environ, "PATH": f"{clone.parent / 'bin'}{os.pathsep}{os.environ['PATH']}"}
-    if page == "store.md":
+    if page.endswith("store.md"):
         script = script.replace("set -eu", "set -eu\ndoit run digits_rvp:import")
     done = subprocess.run(
         ["bash", "-c", script], cwd=clone, env=environment, capture_output=True, text=True, check=False
@@ -66,7 +66,7 @@ def test_all_pages_are_in_the_navigation() -> None:
         return [name for one in entry for name in named(one)] if isinstance(entry, list) else [entry]
 
     navigation = yaml.safe_load((ROOT / "mkdocs.yml").read_text())["nav"]
-    assert sorted(named(navigation)) == sorted(path.name for path in DOCS.glob("*.md"))
+    assert sorted(named(navigation)) == sorted(path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md"))
 
 
 def test_the_site_is_built(tmp_path: Path) -> None:
@@ -75,12 +75,12 @@ def test_the_site_is_built(tmp_path: Path) -> None:
     environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
-    assert (tmp_path / "site/first_recipe/index.html").is_file()
+    assert (tmp_path / "site/tutorials/cortex_m/index.html").is_file()
 
 
 def test_links_between_pages_lead_somewhere() -> None:
     assert is_clone()
-    for path in DOCS.glob("*.md"):
+    for path in DOCS.rglob("*.md"):
         for target in re.findall(r"\]\(([\w./-]+\.md)", path.read_text()):
             assert (path.parent / target).is_file(), (path.name, target)
 
@@ -106,7 +106,7 @@ def test_the_glossary_is_linked(page: str) -> None:
 
 def test_what_is_said_of_others_has_a_source() -> None:
     """Each cell about another names sources of the list, and each of these is named."""
-    table, _, sources = (DOCS / "others.md").read_text().partition("## Sources")
+    table, _, sources = (DOCS / "explanation/others.md").read_text().partition("## Sources")
     listed = [int(number) for number in re.findall(r"^(\d+)\. \S.*https://", sources, re.MULTILINE)]
     assert listed == list(range(1, len(listed) + 1))
     rows = [line.strip("| ").split(" | ") for line in table.splitlines() if line.startswith("| ")][1:]

@@ -20,7 +20,7 @@ from pipeline.recipes.targets import load_targets, remote_store
 from stages.system.installation import INSTALLATION as ROOT
 
 BLOCK = re.compile(r"^```yaml\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-_ELSEWHERE = ("accelerator", "ci", "distributed", "extend_")
+_ELSEWHERE = ("accelerator", "ci", "distributed", "add_")
 _OF_RECIPES = {"stages", "memory", "matrix", "extends", "model"}
 _OF_PROJECTS = {"boards", "cores", "timings", "store", "accelerator"}
 # What a part of a recipe is a part of; its rules name regions of a board that the page has before.
@@ -47,7 +47,7 @@ STAGE = Own()
 
 
 def snippets(keys: set[str]) -> Iterator[Any]:
-    for page in sorted((ROOT / "docs").glob("*.md")):
+    for page in sorted((ROOT / "docs").rglob("*.md")):
         found = [] if page.stem.startswith(_ELSEWHERE) else BLOCK.findall(page.read_text(encoding="utf-8"))
         for number, text in enumerate(found):
             if keys & yaml.safe_load(text).keys():
@@ -74,7 +74,9 @@ def loaded(text: str, folder: Path) -> None:
 
 
 (BOARD,) = (
-    f"schema: 1\n{text}" for text in BLOCK.findall((ROOT / "docs/targets.md").read_text()) if "axi_sram:" in text
+    f"schema: 1\n{text}"
+    for text in BLOCK.findall((ROOT / "docs/reference/targets.md").read_text())
+    if "axi_sram:" in text
 )
 
 

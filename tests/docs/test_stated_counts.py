@@ -15,7 +15,7 @@ from stages.system.installation import INSTALLATION as ROOT
 from tests.pages import accelerator, ne16, timing
 from tests.pages.tables import number, rows
 
-KERNELS = (ROOT / "docs/kernels.md").read_text()
+KERNELS = (ROOT / "docs/reference/kernels.md").read_text()
 OLD = "old figures; python -m tests.pages {} writes them anew"
 
 

@@ -1,4 +1,4 @@
-"""docs/accelerator.md is true: its boxes are cut from the files they name, its commands print what it says."""
+"""docs/tutorials/accelerator.md is true: its code is in the named files, its commands print what it says."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from stages.system.installation import INSTALLATION as ROOT
 from tests.firmware.test_extend_page import BLOCK, ran
 
-PAGE = (ROOT / "docs/accelerator.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs/tutorials/accelerator.md").read_text(encoding="utf-8")
 NAMED = re.compile(r"^(?:# |// |/\* )(\S+\.\w+)(?: \*/)?\n")
 ENGINE = ROOT / "stages/accelerators/outer16"
 OF_THE_PROJECT = ("recipes/one_layer.yaml", "plugins/targets/mine.yaml")

@@ -1,4 +1,4 @@
-"""The pages docs/extend_*.md are true: their files are written, their commands run, and they print what they say.
+"""The pages docs/how-to/add_*.md are true: their files are written, their commands run, and they print what they say.
 
 Each in a project that `doit init` makes; operators of TFLite's schema, in a copy of the repository.
 """
@@ -18,15 +18,15 @@ import pytest
 from pipeline.commands.new_project import new_project
 from stages.system.installation import INSTALLATION as ROOT
 
-PAGES = {path.stem: path.read_text(encoding="utf-8") for path in sorted((ROOT / "docs").glob("extend_*.md"))}
-CUSTOM, IN_TREE = PAGES["extend_operator"].split("\n## ")[1:]
+PAGES = {path.stem: path.read_text(encoding="utf-8") for path in sorted((ROOT / "docs/how-to").glob("add_*.md"))}
+CUSTOM, IN_TREE = PAGES["add_operator"].split("\n## ")[1:]
 # What each page makes in a project's plugins/.
 KINDS = {
-    "extend_board": {"targets"},
-    "extend_kernel": {"kernels", "targets"},
-    "extend_model": {"models"},
-    "extend_operator": {"kernels", "operators", "targets"},
-    "extend_stage": {"stages"},
+    "add_board": {"targets"},
+    "add_kernel": {"kernels", "targets"},
+    "add_model": {"models"},
+    "add_operator": {"kernels", "operators", "targets"},
+    "add_stage": {"stages"},
 }
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 NAMED = re.compile(r"^(?:# |/\* )(\S+/\S+|pipeline\.yaml)(?: \*/)?\n")
@@ -96,10 +96,10 @@ def suite_of(project: Path, *options: str) -> tuple[int, str]:
 def test_the_conformance_suite_holds_the_kernels_of_a_project(tmp_path: Path) -> None:
     folder = tmp_path / "my_project"
     new_project(folder)
-    for language, block in BLOCK.findall(PAGES["extend_kernel"] + CUSTOM):
+    for language, block in BLOCK.findall(PAGES["add_kernel"] + CUSTOM):
         if language not in ("sh", "text"):
             write(block, folder)
-    assert "FIRMLINE_PROJECT=path/to/my_project ./bootstrap pytest tests/conformance" in PAGES["extend_kernel"]
+    assert "FIRMLINE_PROJECT=path/to/my_project ./bootstrap pytest tests/conformance" in PAGES["add_kernel"]
     status, said = suite_of(folder)
     assert status == 0, said
     kernel = folder / "plugins/kernels/gate/__init__.py"

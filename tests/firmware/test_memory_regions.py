@@ -176,7 +176,7 @@ def test_code_that_needs_more_than_its_reserve(tmp_path: Path) -> None:
 
 def test_the_pages_example_is_right(tmp_path: Path) -> None:
     """Its board and its rules, as they are printed, in a project of one's own."""
-    section = (ROOT / "docs/targets.md").read_text().partition("\n## Memories\n")[2].partition("\n## ")[0]
+    section = (ROOT / "docs/reference/targets.md").read_text().partition("\n## Memories\n")[2].partition("\n## ")[0]
     board, rules, *_ = re.findall(r"^```yaml\n(.*?)^```", section, re.MULTILINE | re.DOTALL)
     new_project(tmp_path / "net", target="cortex-m7")
     project = Project(tmp_path / "net")

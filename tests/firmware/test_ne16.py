@@ -85,7 +85,7 @@ def test_the_engines_own_arithmetic_is_held_to_the_bit_and_its_distance_told(tmp
 
 
 def test_digits_with_the_engines_own_arithmetic_beside_litert(tmp_path: Path) -> None:
-    """No class is another than LiteRT's, and the figures are those of the table in docs/ne16.md."""
+    """No class is another than LiteRT's, and the figures are those of the table in docs/explanation/ne16.md."""
     digits = ROOT / "recipes/digits"
     inputs = {"files": [str(digits / "heldout_int8.npy")], "labels": str(digits / "labels.npy")}
     configs = {
@@ -98,7 +98,7 @@ def test_digits_with_the_engines_own_arithmetic_beside_litert(tmp_path: Path) ->
     assert accuracy["agree"] == 1
     right = " | ".join(f"{100 * accuracy[side]:.1f} %" for side in ("litert", "ours"))
     row = f"| digits | {accuracy['images']} | {right} | {100 * distance['share']:.1f} % | {distance['largest']:.0f} |"
-    assert f"\n{row}\n" in (ROOT / "docs/ne16.md").read_text()
+    assert f"\n{row}\n" in (ROOT / "docs/explanation/ne16.md").read_text()
 
 
 def misbehaving(emitted: Path) -> None:

@@ -1,4 +1,4 @@
-"""Operators that a plug-in declares by their ONNX name: the gate of docs/extend_operator.md in drawn networks."""
+"""Operators that a plug-in declares by their ONNX name: the gate of docs/how-to/add_operator.md in drawn networks."""
 
 from __future__ import annotations
 

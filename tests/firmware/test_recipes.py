@@ -63,7 +63,7 @@ def test_a_run_leaves_the_firmware_its_sources_and_the_report(digits: RunResult,
 
 
 def test_the_page_documents_every_field_of_the_report(digits: RunResult) -> None:
-    section = (ROOT / "docs/report.md").read_text().partition("## report.json")[2].partition("\n## ")[0]
+    section = (ROOT / "docs/reference/report.md").read_text().partition("## report.json")[2].partition("\n## ")[0]
     rows = dict(re.findall(r"^\| (`.*?) \| (.*) \|$", section, re.MULTILINE))
     documented = {
         name: set(re.findall(r"`(\w+)`", text)) for row, text in rows.items() for name in re.findall(r"`(\w+)`", row)
@@ -77,7 +77,7 @@ def test_the_page_documents_every_field_of_the_report(digits: RunResult) -> None
 
 def test_what_the_first_page_promises(digits: RunResult) -> None:
     """Figures in words on the page are those of the run."""
-    report, page = digits.report, (ROOT / "docs/first_recipe.md").read_text()
+    report, page = digits.report, (ROOT / "docs/tutorials/cortex_m.md").read_text()
     assert report is not None
     assert f"{100 * report['verify']['accuracy']['ours']:.1f} %" in page
     thousands = re.search(r"some (\d+),000 instructions", page)

@@ -1,4 +1,4 @@
-"""The table of networks on docs/accelerator.md: each on `rv32-outer16`, and on the core alone."""
+"""The table of networks on docs/tutorials/accelerator.md: each on `rv32-outer16`, and on the core alone."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 from stages.system.installation import INSTALLATION as ROOT
 from tests.pages.tables import Row, counted, rewritten
 
-PAGE = ROOT / "docs" / "accelerator.md"
+PAGE = ROOT / "docs/tutorials/accelerator.md"
 BEGINS = "network | cycles"
 ENGINE, CORE = "rv32-outer16", "rv32-rvp"
 

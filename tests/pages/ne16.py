@@ -1,4 +1,4 @@
-"""Where the cycles go on docs/ne16.md: networks by kind of layer, and by how much they miss their aims."""
+"""Where the cycles go on docs/explanation/ne16.md: networks by kind of layer, and by how much they miss their aims."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from stages.system.installation import INSTALLATION as ROOT
 from tests.pages.tables import Row, counted, number, replaced, rewritten, rows
 
-PAGE = ROOT / "docs" / "ne16.md"
+PAGE = ROOT / "docs/explanation/ne16.md"
 BEGINS = "| | 3x3 and others"
 TARGETS = {"`engine`": "rv32-ne16", "extended": "rv32-ne16x"}
 RECIPES = {"kws": "kws_ne16", "vww": "vww_ne16", "ic": "ic_ne16", "ad": "ad_ne16", "MobileNet": "mobilenet_ne16"}

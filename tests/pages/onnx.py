@@ -1,4 +1,4 @@
-"""The figures of docs/onnx.md: those of recipes/onnx_matrix.yaml, and of its QDQ network with sums rounded twice."""
+"""Figures of docs/how-to/onnx.md: recipes/onnx_matrix.yaml, and its QDQ network with sums rounded twice."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import yaml
 from stages.system.installation import INSTALLATION as ROOT
 from tests.pages.tables import Row, counted, rewritten
 
-PAGE = ROOT / "docs" / "onnx.md"
+PAGE = ROOT / "docs/how-to/onnx.md"
 MATRIX = ROOT / "recipes" / "onnx_matrix.yaml"
 HEAD = "`onnx_matrix`"
 TWICE = re.compile(r"of the QDQ form's [\d,]+ sums [\d,]+ are near ties then and [\d,]+\s+differ")

@@ -1,6 +1,6 @@
-"""The figures of docs/quantization.md: the search of `digits_ptq`, the recipes in recipes/float, published int8 files.
+"""Figures of docs/how-to/quantization.md: search of `digits_ptq`, recipes in recipes/float, published int8 files.
 
-The latter two need the networks of FIRMLINE_MODELS, or of ../shared/models; without them their tables stay.
+The last two need the networks of FIRMLINE_MODELS, or of ../shared/models; without them their tables stay.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from stages.system.installation import INSTALLATION as ROOT
 from stages.system.pathname import located
 from tests.pages.tables import Row, rewritten
 
-PAGE = ROOT / "docs" / "quantization.md"
+PAGE = ROOT / "docs/how-to/quantization.md"
 SEARCHED, TARGET = "digits_ptq", "rv64-rvp"
 
 

@@ -1,4 +1,4 @@
-"""The estimates on docs/timing.md: networks chosen by instructions and by cycles, and beside what is published."""
+"""Estimates of docs/explanation/timing.md: networks chosen by instructions and by cycles; published cycles."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from stages.system.installation import INSTALLATION as ROOT
 from tests.pages.tables import Row, counted, number, replaced, rewritten
 
-PAGE = ROOT / "docs" / "timing.md"
+PAGE = ROOT / "docs/explanation/timing.md"
 CHOSEN, PUBLISHED = "zoo's network, `target=nucleo-l4r5zi`", "network | published, Mcycles"
 BOARD, CORE = "nucleo-l4r5zi", "cortex-m4"
 Report = Mapping[str, Any]

@@ -1,8 +1,8 @@
 """Which types LiteRT itself computes each operator in: tried, with made models.
 
-`python -m tests.tflm.litert_types > stages/operators/litert_types.json` writes what docs/operators.md shows. A case of
-the operator (`cases/`), or a plain one where it has none, is given tensors of each type, and run by LiteRT's reference
-kernels in a process that may end.
+`python -m tests.tflm.litert_types > stages/operators/litert_types.json` writes what docs/reference/operators.md shows.
+A case of the operator (`cases/`), or a plain one where it has none, gets tensors of each type. LiteRT's reference
+kernels run it in a process that may end.
 """
 
 from __future__ import annotations

@@ -27,8 +27,8 @@ def test_what_is_refused_says_why(name: str) -> None:
 
 
 def test_the_page_counts_the_cases() -> None:
-    """What docs/arithmetic.md says of all; that those which are computed are equal says the test of each."""
-    page = " ".join((ROOT / "docs/arithmetic.md").read_text().split())
+    """The totals of docs/explanation/arithmetic.md; the test of each case checks that computed ones are equal."""
+    page = " ".join((ROOT / "docs/explanation/arithmetic.md").read_text().split())
     told = re.search(
         r"Of (\d+) cases of (\d+) operators (\d+) are equal, (\d+) are refused, .*?, (\d+) cannot be a file, none", page
     )

@@ -1,4 +1,4 @@
-"""Which rooms there are and what they may import, as docs/contracts.md says."""
+"""Which rooms there are and what they may import, as docs/maintainers/contracts.md says."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_no_module_imports_itself_by_way_of_others() -> None:
 
 
 def test_contracts_name_every_room() -> None:
-    text = (ROOT / "docs/contracts.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs/maintainers/contracts.md").read_text(encoding="utf-8")
     code = text.partition("## Code")[2].partition("\n## ")[0]
     for path in (*(ROOT / "stages").iterdir(), *(ROOT / "pipeline").iterdir()):
         if path.name not in ("__init__.py", "__pycache__", "__main__.py", "recipe.schema.json"):

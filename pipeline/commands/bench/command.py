@@ -72,7 +72,7 @@ class Bench(Command):
             "update",
             bool,
             False,
-            "write docs/bench.json and the tables in docs/figures.md and README.md, or docs/layers.json and .md",
+            "write docs/bench.json and the tables in README.md and docs/reference/, or docs/layers.json and its page",
         ),
         _option("times", bool, False, "print how long cold, unchanged and changed runs take"),
         _option("json", str, "", "write the figures to this file"),
@@ -290,7 +290,7 @@ def _update(root: Path, suite: Suite, cases: list[Case], outcomes: list[Outcome]
     old = sum(outcome.record is None and not outcome.failed and outcome.case.id in kept for outcome in outcomes)
     old += sum(case.id in kept and case.id not in measured for case in cases)
     write_records(place, kept.values())
-    for page, section in (("docs/figures.md", figures_section), ("README.md", short_section)):
+    for page, section in (("docs/reference/figures.md", figures_section), ("README.md", short_section)):
         changed = update_page(root / page, section(cases, suite, kept))
         print(f"{page}: the tables are {'new' if changed else 'as they were'}")
     print(f"docs/bench.json: {len(kept)} rows" + (f", {old} of them as they were" if old else ""))

@@ -1,4 +1,4 @@
-"""The tables of `doit bench suite=layers`, and docs/layers.md, which has those of the stored figures."""
+"""The tables of `doit bench suite=layers`, and docs/reference/layers.md, which has those of the stored figures."""
 
 from __future__ import annotations
 

@@ -113,7 +113,7 @@ def _check_places(options: Mapping[str, Any], project: Project) -> None:
         if options[name]:
             writing(options[name], check_writable)
     if options["update"]:
-        for name in ("layers.json", "layers.md"):
+        for name in ("layers.json", "reference/layers.md"):
             writing(str(project.root / "docs" / name), check_writable)
 
 
@@ -256,8 +256,8 @@ def _finish(
     if options["update"]:
         kept = merged(read_rows(place), rows, names, asked)
         write_rows(place, kept.values())
-        changed = update_page(place.with_suffix(".md"), [*kept.values()])
-        print(f"docs/layers.json: {len(kept)} layers; docs/layers.md is {'new' if changed else 'as it was'}")
+        changed = update_page(place.parent / "reference" / "layers.md", [*kept.values()])
+        print(f"docs/layers.json: {len(kept)} layers; docs/reference/layers.md is {'new' if changed else 'as it was'}")
     if not options["check"]:
         return 0
     verdict = check_layers(rows, read_rows(place)) if stored else Verdict()

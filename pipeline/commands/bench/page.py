@@ -1,4 +1,4 @@
-"""The tables as a page, and as what `doit bench --update` writes into docs/figures.md and README.md."""
+"""The tables as a page, and as what `doit bench --update` writes into docs/reference/figures.md and README.md."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from stages.bench.side_by_side import Network
     from stages.targets.spec import Target
 
-_CHECKOUT = "it is a checkout of the peer's own repository; docs/layers.md says where one is to be had"
+_CHECKOUT = "it is a checkout of the peer's own repository; docs/reference/layers.md says where one is to be had"
 _ROUNDING = 1  # what outputs may be off by, where a peer rounds otherwise than LiteRT's reference kernels
 
 

@@ -17,7 +17,7 @@ class Operators(Listing):
     doc_usage = "[NAME...] [--json]"
     doc_description = (
         "NAME is that of TFLite or of rules: CONV_2D, conv2d. One that is named is shown in full, with the options of "
-        "model: {op: NAME}. docs/operators.md explains the words."
+        "model: {op: NAME}. docs/reference/operators.md explains the words."
     )
     columns = ("name", "kind", "int8", "int16", "float32", "limits")
 

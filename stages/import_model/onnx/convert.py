@@ -39,7 +39,7 @@ _INSTEAD = {
     "Loop": _LOOP,
     "Scan": _LOOP,
 }
-_OTHERS = "A plug-in of the project can say what it computes, under this name (docs/extend_operator.md)."
+_OTHERS = "A plug-in of the project can say what it computes, under this name (docs/how-to/add_operator.md)."
 _PLAIN_INPUTS = ("float32", "bool", "int32", "int64")
 _BYTE_INPUTS = ("int8", "uint8")
 
@@ -143,7 +143,7 @@ def _check_known(t: Translation) -> None:
     apart = [node for node in t.nodes if node.op not in known_here and node.index not in folded]
     unknown = [node for node in apart if declared(node) is None]
     if unknown:
-        known = f"docs/onnx.md lists the {len({*TRANSLATORS, *MOVES})} operators that are."
+        known = f"docs/how-to/onnx.md lists the {len({*TRANSLATORS, *MOVES})} operators that are."
         raise together([_error(t, node, "is not supported", _instead(node, known)) for node in unknown])
 
 

@@ -15,7 +15,7 @@ from stages.messages.wording import several
 
 RUNTIMES_OWN = frozenset({"LayerNormalization", "SimplifiedLayerNormalization"})
 """Operators of ONNX' own domain that ONNX Runtime has in opsets in which ONNX has not."""
-_OWN = "A plug-in of the project can say what it computes (docs/extend_operator.md)."
+_OWN = "A plug-in of the project can say what it computes (docs/how-to/add_operator.md)."
 
 
 def refuse_unregistered(model: onnx.ModelProto) -> None:

@@ -1,6 +1,6 @@
 /* Runs the model on every inference in `inputs.bin` and leaves outputs, counts and traces for the host to read.
  *
- * The files are those of docs/contracts.md, "Firmware harness". Inputs are read straight into the arena and outputs are
+ * The files are those of docs/maintainers/contracts.md, "Firmware harness". Inputs are read straight into the arena and outputs are
  * written straight out of it, so nothing is copied inside the measured region.
  */
 #include <stddef.h>

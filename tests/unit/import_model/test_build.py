@@ -96,7 +96,7 @@ def test_all_operators_that_cannot_be_imported_are_named_at_once() -> None:
     ]
     assert lines[2].startswith("  1 x TANH (operator 4 'wrong'): gives float32[1, 8], but the file declares")
     assert lines[3].startswith("  1 x RESHAPE (operator 5 'shaped'): takes the shape from 'wanted', a computed tensor")
-    assert lines[4] == "`doit operators` lists those that are (docs/operators.md)."
+    assert lines[4] == "`doit operators` lists those that are (docs/reference/operators.md)."
 
 
 def test_dynamic_shape_is_refused() -> None:

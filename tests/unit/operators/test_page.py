@@ -1,4 +1,4 @@
-"""docs/operators.md is what the declarations say, and what the stages do."""
+"""docs/reference/operators.md is what the declarations say, and what the stages do."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ def rows() -> dict[str, list[str]]:
 
 
 def test_page_is_current() -> None:
-    """If not: python -m stages.operators.page > docs/operators.md"""
-    assert (ROOT / "docs/operators.md").read_text() == page()
+    """If not: python -m stages.operators.page > docs/reference/operators.md"""
+    assert (ROOT / "docs/reference/operators.md").read_text() == page()
 
 
 def test_8_bits_are_computed_where_quantize_has_a_pattern() -> None:

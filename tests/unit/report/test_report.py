@@ -1,4 +1,4 @@
-"""The report puts each figure where docs/report.md says it is."""
+"""The report puts each figure where docs/reference/report.md says it is."""
 
 import io
 import json

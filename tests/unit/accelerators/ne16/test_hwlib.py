@@ -157,10 +157,10 @@ int main(void) {
 
 
 def test_the_whole_library_is_plain_c_with_the_headers_it_names(tmp_path: Path) -> None:
-    """As docs/ne16.md says what to copy; any C11 compiler takes it, and leaves out what is for P."""
+    """As docs/explanation/ne16.md says what to copy; any C11 compiler takes it, and leaves out what is for P."""
     for file in (*HWLIB.iterdir(), *(INSTALLATION / "stages/kernels" / header for header in HEADERS)):
         shutil.copy(file, tmp_path)
-    told = (INSTALLATION / "docs/ne16.md").read_text()
+    told = (INSTALLATION / "docs/explanation/ne16.md").read_text()
     assert all(f"`{header}`" in told for header in HEADERS)
     flags = ("-std=c11", "-Wall", "-Wextra", "-Wno-pointer-to-int-cast", "-Werror", "-DENGINE_CLOCK_OFF")
     for source in sorted(tmp_path.glob("*.c")):

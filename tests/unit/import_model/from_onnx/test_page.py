@@ -1,4 +1,4 @@
-"""docs/onnx.md names the operators that are read, no more and no fewer."""
+"""docs/how-to/onnx.md names the operators that are read, no more and no fewer."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import onnx
 
 from stages.import_model.onnx.operators import FOLDED, MOVES, TRANSLATORS
 
-PAGE = Path(__file__).resolve().parents[4] / "docs" / "onnx.md"
+PAGE = Path(__file__).resolve().parents[4] / "docs/how-to/onnx.md"
 
 
 def test_the_page_has_all_operators() -> None:

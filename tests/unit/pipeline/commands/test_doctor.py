@@ -26,7 +26,7 @@ def test_a_whole_machine(capsys: Capture) -> None:
     assert cores["arm-none-eabi-gcc"] == ["cortex-m4"]
     groups = {one["group"] for one in found["optional"]}
     assert groups == {"dask", "hardware", "onnx", "ptq", "remote"}
-    assert all(f"`{group}`" in (ROOT / "docs/project.md").read_text() for group in groups)
+    assert all(f"`{group}`" in (ROOT / "docs/how-to/install.md").read_text() for group in groups)
 
 
 def test_a_compiler_that_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:

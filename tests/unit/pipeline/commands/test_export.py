@@ -78,7 +78,7 @@ def test_again_and_into_another_place(folder: Path) -> None:
 
 
 def test_the_form_of_the_page(folder: Path) -> None:
-    page = (INSTALLATION / "docs/export.md").read_text()
+    page = (INSTALLATION / "docs/how-to/export.md").read_text()
     for path, text in re.findall(r"^```\w*\n# (plugins/\S+)\n(.*?)^```$", page, re.MULTILINE | re.DOTALL):
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_text(text)

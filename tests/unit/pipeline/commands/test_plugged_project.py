@@ -86,8 +86,8 @@ LINES = {
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
     folder = tmp_path / "project"
-    for page in ("extend_operator", "extend_model", "extend_stage", "export"):
-        for name, text in _BLOCK.findall((ROOT / f"docs/{page}.md").read_text(encoding="utf-8")):
+    for page in ("add_operator", "add_model", "add_stage", "export"):
+        for name, text in _BLOCK.findall((ROOT / f"docs/how-to/{page}.md").read_text(encoding="utf-8")):
             write(folder, name, text)
     shutil.copytree(ROOT / "tests/support/toy", folder / "plugins/accelerators/toy")
     write(folder, "plugins/simulators/plain.py", SIMULATOR)

@@ -130,11 +130,11 @@ def _wait_for_port(port: int) -> None:
 
 @pytest.fixture
 def certificates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Dask's settings for TLS, of this process and of those it starts: those of docs/distributed.md."""
+    """Dask's settings for TLS, of this process and of those it starts: those of docs/how-to/distributed.md."""
     import dask.config
     from distributed.security import Security
 
-    page = (INSTALLATION / "docs/distributed.md").read_text()
+    page = (INSTALLATION / "docs/how-to/distributed.md").read_text()
     (block,) = re.findall(r"^```yaml\n(distributed:\n.*?)^```", page, re.MULTILINE | re.DOTALL)
     security = Security.temporary()
     (tmp_path / "cluster.crt").write_text(security.tls_client_cert)
@@ -178,7 +178,7 @@ def test_stages_run_on_workers_and_are_shared(cluster: Cluster, monkeypatch: pyt
 
 @pytest.mark.parametrize("cluster", ["tls"], indirect=True)
 def test_stages_run_over_tls(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With the settings of docs/distributed.md; nobody without the cluster's certificate gets in."""
+    """With the settings of docs/how-to/distributed.md; nobody without the cluster's certificate gets in."""
     from distributed import Client
     from distributed.security import Security
 

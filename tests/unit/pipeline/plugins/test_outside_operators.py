@@ -1,4 +1,4 @@
-"""Operators that plug-ins declare, those of docs/extend_operator.md: every closed place finds them; who judges them."""
+"""Operators that plug-ins declare, those of docs/how-to/add_operator.md: they are known everywhere, and verified."""
 
 from __future__ import annotations
 
@@ -152,7 +152,9 @@ def test_without_the_plug_in_the_file_is_refused(project: Project) -> None:
     (project.root / "plugins/operators/gate.py").unlink()
     write(project.root, "plugins/targets/gated.yaml", "schema: 1\ncores: {gated: {like: host}}\n")
     again(project)
-    with pytest.raises(PipelineError, match=r"operators 1 \(CUSTOM:Gate\)|a plug-in can \(docs/extend_operator\.md\)"):
+    with pytest.raises(
+        PipelineError, match=r"operators 1 \(CUSTOM:Gate\)|a plug-in can \(docs/how-to/add_operator\.md\)"
+    ):
         run(project, file="net.tflite")
 
 

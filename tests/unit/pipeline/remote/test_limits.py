@@ -410,7 +410,7 @@ def test_a_run_goes_on(
 
 
 def test_the_page_says_how_long_silence_takes() -> None:
-    page = (INSTALLATION / "docs/store.md").read_text()
+    page = (INSTALLATION / "docs/explanation/store.md").read_text()
     assert f"at most {MOST_WAITING + SECONDS:.0f} seconds" in page
     assert f"{SECONDS:.0f} seconds for each {STEP:,} bytes" in page
     assert f"at most {SLOW_SECONDS / 60:.0f} minutes" in page and f"{FAST / 1e6:.0f} MB a second" in page

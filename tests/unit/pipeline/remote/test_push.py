@@ -138,7 +138,7 @@ def test_a_server_that_has_whatever_it_is_asked_for_is_none(
         (("push",), {"days": "soon"}, {}, "--days soon: should be a number of days"),
         (("list",), {"dry_run": True}, {}, "--dry-run goes with `doit store push`, not with list"),
         (("push", "demo"), {}, {}, "doit store push takes no 'demo'"),
-        (("push",), {}, {}, "there is no remote store\ndocs/store.md says how"),
+        (("push",), {}, {}, "there is no remote store\ndocs/explanation/store.md says how"),
         (("push",), {}, {"": "http://127.0.0.1:9"}, "ERROR: http://127.0.0.1:9 cannot be read: "),
         (
             ("push",),

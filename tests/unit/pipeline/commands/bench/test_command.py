@@ -33,8 +33,8 @@ class Project:
         self.suite = suite_file(root)
         self.reports: dict[str, Any] = {}
         (root / "pipeline.yaml").write_text((ROOT / "pipeline.yaml").read_text())
-        for page in ("README.md", "docs/figures.md"):
-            (root / page).parent.mkdir(exist_ok=True)
+        for page in ("README.md", "docs/reference/figures.md"):
+            (root / page).parent.mkdir(parents=True, exist_ok=True)
             (root / page).write_text(f"text\n{BEGIN}\n{END}\n")
 
     def bench(self, **options: Any) -> int:
@@ -68,7 +68,7 @@ def test_plain_bench_prints_every_row_and_writes_nothing(project: Project, capsy
 
 def test_update_then_check_passes_then_a_rise_fails(project: Project, capsys: Capture) -> None:
     assert project.bench(update=True) == 0
-    page = (project.root / "docs/figures.md").read_text()
+    page = (project.root / "docs/reference/figures.md").read_text()
     assert page.startswith(f"text\n{BEGIN}\n")
     assert "| net | rv64-rvp | 0 of 20, 2 layers | 1,000 |" in page
     assert project.bench(check=True) == 0
@@ -78,7 +78,7 @@ def test_update_then_check_passes_then_a_rise_fails(project: Project, capsys: Ca
     out = capsys.readouterr().out
     assert "WORSE: net on rv64-rvp: instructions 1,000 -> 1,100 (+10.0 %)" in out
     assert "layer 0 (conv_op) 'conv': 600 -> 700 (+16.7 %)" in out
-    assert (project.root / "docs/figures.md").read_text() == page
+    assert (project.root / "docs/reference/figures.md").read_text() == page
     # Nothing rose: FP32 needs less than before, so int8 is worth less.
     project.reports = {"net_fp32": report((("conv", 300), ("softmax", 100)))}
     assert project.bench(check=True) == FAILED
@@ -111,7 +111,10 @@ def test_row_that_fails_is_not_stored_and_the_exit_code_is_1(project: Project, c
     project.reports["net"] = PipelineError("verify: 3 of 20 output values differ", hint="Its kernel is k.")
     assert project.bench(update=True) == 1
     assert list(read_records(project.root / "docs/bench.json")) == [("net_fp32", "rv64-scalar")]
-    assert "net (rv64-rvp, rv64-scalar)" in (project.root / "docs/figures.md").read_text().split("Not measured:")[1]
+    assert (
+        "net (rv64-rvp, rv64-scalar)"
+        in (project.root / "docs/reference/figures.md").read_text().split("Not measured:")[1]
+    )
     told = capsys.readouterr()
     assert "failed: verify: 3 of 20 output values differ\n      Its kernel is k." in told.out
     assert told.err == "ERROR: 2 of 4 rows failed\n"

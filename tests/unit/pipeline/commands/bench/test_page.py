@@ -1,4 +1,4 @@
-"""What the tables say, and the sections of docs/figures.md and README.md."""
+"""What the tables say, and the sections of docs/reference/figures.md and README.md."""
 
 from __future__ import annotations
 
@@ -88,11 +88,11 @@ def test_section_is_replaced_and_the_rest_stays() -> None:
 
 
 def test_the_pages_are_of_what_is_stored() -> None:
-    """docs/figures.md and README.md say what docs/bench.json has; README the rows that the suite shows, all stored."""
+    """docs/reference/figures.md has docs/bench.json; README.md has the rows that the suite shows."""
     suite = load_suite()
     cases = suite_cases(suite.rows, ROOT, ROOT / "nowhere")
     records = read_records(ROOT / "docs/bench.json")
-    for name, section in (("docs/figures.md", figures_section), ("README.md", short_section)):
+    for name, section in (("docs/reference/figures.md", figures_section), ("README.md", short_section)):
         text = (ROOT / name).read_text()
         assert replace_section(text, section(cases, suite, records), name) == text, f"doit bench --update writes {name}"
     assert {(one.row, one.target) for one in suite.shown} <= records.keys()
