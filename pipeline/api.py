@@ -1,4 +1,4 @@
-"""Running a recipe from Python, as tests and scripts do."""
+"""Run a recipe from Python."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ from pipeline.runs.workspace import Workspace
 
 @dataclass(frozen=True)
 class RunResult:
-    """What a run left.
+    """Result of a run.
 
-    `artifacts` maps each stage that was asked for to the (read-only) folder of what it wrote; `folder` is the build
-    folder; `report` is the content of report.json, None when the run ended before the report.
+    folder: the build folder.
+    artifacts: read-only output folder of each requested stage.
+    report: content of report.json; None if the run ended before the stage report.
     """
 
     recipe: str
@@ -43,14 +44,19 @@ def run_recipe(
     install: Callable[[str], bool] | None = None,
     executor: Executor | None = None,
 ) -> RunResult:
-    """Run a recipe given by name, path or dictionary.
+    """Run a recipe and return its artifacts and report.
 
-    `overrides` are those of the command line: target, model, set. `until` is the last stage to run: tools of later ones
-    need not be there, and the build folder gets log.txt only. `root` is the project, by default that of the current
-    directory; `store` and `build` default to its own. `install` is asked to install a group of Python packages that is
-    missing, and says whether it did (pipeline.keys.groups); without, that is an error. `executor` says where stages run
-    (pipeline.runs.executor); here unless given. Raises PipelineError; a
-    StageFailed is also a StageError, with the stage's own message and hint.
+    recipe: a name, a path, or a dictionary with the content of a recipe file.
+    overrides: values of the command line: target, model, set.
+    until: last stage to run. Tools of later stages may be missing, and the build folder gets log.txt only.
+    root: the project; default: that of the current directory.
+    store, build: folders of the artifact store and the results; default: those of the project.
+    display: receives progress; default: none.
+    install: installs a missing group of Python packages and returns whether it did (pipeline.keys.package_groups).
+        Without it a missing group is an error.
+    executor: runs the stages (pipeline.runs.executor); default: this process.
+
+    Raises PipelineError. A StageFailed is also a StageError, with the message and hint of the stage.
     """
     with Workspace(
         root=root, registry=registry, store=store, build=build, install=install, executor=executor

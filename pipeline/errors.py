@@ -92,7 +92,7 @@ class StageCrashed(PipelineError):
 
     def __init__(self, kind: str, error: BaseException | str, log: str, reads: str = "") -> None:
         where = f"the traceback is in {log}" if log else ""
-        what = error if isinstance(error, str) else unexpected(error)
+        what = error if isinstance(error, str) else describe_unexpected(error)
         if reads:
             what = f"cannot read {escape.name(reads, 200)}: {what.removeprefix('unexpected ')}"
             where = f"Export the file again. If that does not help, report this: {where or 'give the file'}"
@@ -100,7 +100,7 @@ class StageCrashed(PipelineError):
         self.kind = kind
 
 
-def unexpected(error: BaseException) -> str:
+def describe_unexpected(error: BaseException) -> str:
     """Describe an exception that should not be, in one line; its notes say where it was raised."""
     notes = "".join(f", {note}" for note in getattr(error, "__notes__", ()))
     return f"unexpected {type(error).__name__}{escape.shortened(notes, 200)}: {first_line(error)}"
@@ -112,7 +112,7 @@ def first_line(error: BaseException) -> str:
     return escape.shortened(lines[0] if lines else "no message", 200)
 
 
-def surroundings(error: BaseException, root: Path) -> StageError | None:
+def environment_error(error: BaseException, root: Path) -> StageError | None:
     """What a stage's exception says about the machine, or the project below `root`; None for a bug of the stage."""
     limit = system_limit(error)
     if limit is not None:

@@ -39,24 +39,24 @@ class Project:
     installation: Path = INSTALLATION
 
     @property
-    def alone(self) -> bool:
+    def is_standalone(self) -> bool:
         """Whether there is nothing but this folder: it is the installation itself."""
         return self.root == self.installation
 
     @property
     def folders(self) -> tuple[Path, ...]:
         """The project's folder, then the installation's where that is another."""
-        return (self.root,) if self.alone else (self.root, self.installation)
+        return (self.root,) if self.is_standalone else (self.root, self.installation)
 
     @property
     def recipes(self) -> tuple[Path, ...]:
         """The folders of recipes; what the first has hides what the second has."""
         return tuple(folder / RECIPES for folder in self.folders)
 
-    def shown(self, path: Path) -> str:
+    def display_path(self, path: Path) -> str:
         """A path as messages call it: relative to the project, `<firmline>/...`, or whole when it lies elsewhere."""
         # An environment, and so the installation, may lie inside of the project.
-        if not self.alone and path.is_relative_to(self.installation):
+        if not self.is_standalone and path.is_relative_to(self.installation):
             return str(_BUILT_IN / path.relative_to(self.installation))
         return str(path.relative_to(self.root) if path.is_relative_to(self.root) else path)
 
@@ -79,19 +79,19 @@ def find_project(start: Path) -> Project:
     return Project(INSTALLATION if is_clone() else start)
 
 
-def here() -> Project:
+def current_project() -> Project:
     """The project of the current directory. Raises PipelineError when that is gone, or is another user's."""
     try:
-        return checked(find_project(Path.cwd()))
+        return check_owner(find_project(Path.cwd()))
     except FileNotFoundError:
         if is_clone():
             return Project(INSTALLATION)
         raise PipelineError("the current folder is gone", hint="change to another one") from None
 
 
-def checked(project: Project) -> Project:
+def check_owner(project: Project) -> Project:
     """The project as it is. Raises PipelineError, before anything of it is loaded, where it is another user's."""
-    found = None if project.alone else foreign(project.root, _LOADED)
+    found = None if project.is_standalone else foreign(project.root, _LOADED)
     if found is None:
         return project
     path, owner = found

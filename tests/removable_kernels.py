@@ -39,7 +39,7 @@ from pipeline.commands.bench.suite import load_suite
 from pipeline.commands.counting import counter_of
 from pipeline.commands.drawing import Draw
 from pipeline.errors import PipelineError
-from pipeline.project import here
+from pipeline.project import current_project
 from pipeline.recipes.targets import load_targets
 from pipeline.runs.workspace import Workspace
 from stages.base import StageError
@@ -270,7 +270,7 @@ def main() -> int:
     parser.add_argument("--drawn", type=int, default=200, help="how many layers to draw (200)")
     parser.add_argument("--seed", type=int, default=1, help="of the drawn layers")
     given = parser.parse_args()
-    project, cores = here(), []
+    project, cores = current_project(), []
     draw = Draw("drawn", given.drawn, given.seed) if given.drawn else None
     with Workspace(root=project) as workspace:
         for name in given.targets.split(","):

@@ -83,9 +83,9 @@ class Common:
         end = ordered.index("--") + 1
         options, given = parser.parse(ordered[:end])[0], ordered[end:]
         if self.names in ("recipe", "recipes"):
-            from pipeline.recipes.naming import separated
+            from pipeline.recipes.recipe_arguments import split_names
 
-            given = separated(given)
+            given = split_names(given)
         self.given = self._take(command.name, given)
         if options.get("verbosity") == 2:
             os.environ["FIRMLINE_TRACEBACK"] = "1"

@@ -17,7 +17,7 @@ from pipeline.commands.command import Command
 from pipeline.commands.dispatch import command_classes
 from pipeline.commands.reported import reported
 from pipeline.errors import PipelineError
-from pipeline.project import here
+from pipeline.project import current_project
 from stages.messages import escape
 from stages.messages.wording import did_you_mean
 from stages.options.names import RECIPE_PATTERN, why_not
@@ -125,7 +125,7 @@ def offered(words: Sequence[str]) -> list[str]:
 
 def _names(kind: str) -> list[str]:
     """Names of a kind of thing, which most often is what a `name=` takes; none for a kind that has no names."""
-    from pipeline.plugins.discovery import outside
+    from pipeline.plugins.discovery import plugins_of
     from pipeline.plugins.importing import declare_operators
     from pipeline.recipes.recipe_files import recipe_names
     from pipeline.recipes.targets import load_targets
@@ -133,7 +133,7 @@ def _names(kind: str) -> list[str]:
     from stages.models.zoo.names import NAMES
     from stages.operators.table import kinds
 
-    project = here()
+    project = current_project()
     if kind in ("recipe", "recipes", "extends"):
         known = recipe_names(project, abstract=kind == "extends", nested=True)
         return [name for name in known if not why_not(name, RECIPE_PATTERN)]
@@ -141,9 +141,9 @@ def _names(kind: str) -> list[str]:
         targets = load_targets(project)
         return [name for name, target in targets.items() if kind == "target" or target.board is not None]
     if kind == "model":
-        return [f"zoo:{name}" for name in (*NAMES, *outside(project)["models"])]
+        return [f"zoo:{name}" for name in (*NAMES, *plugins_of(project)["models"])]
     if kind == "as":
-        return [*forms(), *outside(project)["exports"]]
+        return [*forms(), *plugins_of(project)["exports"]]
     if kind == "operator":
         declare_operators(project)
         return kinds()
@@ -155,7 +155,7 @@ def _parts(recipe: str) -> list[str]:
     from pipeline.plugins.registry import registry_of
     from pipeline.recipes.loader import load_recipes
 
-    members = load_recipes(recipe, root=here(), registry=registry_of(here()))
+    members = load_recipes(recipe, root=current_project(), registry=registry_of(current_project()))
     if len(members) == 1:
         return list(members[0].chain.names)
     return [member.variant for member in members]

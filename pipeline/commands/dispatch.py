@@ -22,7 +22,7 @@ from doit.version import VERSION as DOIT_VERSION
 from pipeline.commands.exit_codes import FAILED
 from pipeline.commands.pyproject import in_pyproject
 from pipeline.errors import PipelineError, first_line, list_known
-from pipeline.project import here
+from pipeline.project import current_project
 from stages.base import StageError
 from stages.messages import escape
 from stages.messages.wording import did_you_mean
@@ -69,7 +69,7 @@ def _run(words: list[str]) -> int:
     name, rest = _command(words, list(commands))
     if name != "init":
         # Relative paths on the command line start at the project's root.
-        os.chdir(here().root)
+        os.chdir(current_project().root)
     doit_cmd.reset_vars()
     return int(_made(name, commands).parse_execute(rest) or 0)
 
@@ -95,9 +95,9 @@ def _command(words: list[str], known: Sequence[str]) -> tuple[str, list[str]]:
             raise PipelineError(f"the command stands first: doit {later} …")
         return "run", words
     from pipeline.plugins.registry import registry_of
-    from pipeline.recipes.naming import recipes_named, separated
+    from pipeline.recipes.recipe_arguments import matching_recipes, split_names
 
-    if first and recipes_named(separated([first]), here(), registry_of(here())):
+    if first and matching_recipes(split_names([first]), current_project(), registry_of(current_project())):
         return "run", words
     raise _unknown(first, known)
 

@@ -14,7 +14,7 @@ from pipeline.commands.exit_codes import PENDING
 from pipeline.commands.pyproject import in_pyproject
 from pipeline.commands.reported import reported
 from pipeline.errors import ToolError
-from pipeline.keys.groups import how_to_install, install
+from pipeline.keys.package_groups import install_command, install_group
 from pipeline.runs.workspace import Workspace
 from stages.base import StageError, Tool
 from stages.messages import escape
@@ -73,7 +73,7 @@ class Doctor(Command):
         return reported(lambda: self._look(opt_values, pos_args))
 
     def _look(self, options: Mapping[str, Any], named: Sequence[str]) -> int:
-        with Workspace(install=install if options["install"] else None) as workspace:
+        with Workspace(install=install_group if options["install"] else None) as workspace:
             targets = targets_of(workspace, named)
             install_tools(workspace, targets)
             tools = _tools(workspace, targets)
@@ -89,12 +89,12 @@ class Doctor(Command):
 
 def targets_of(workspace: Workspace, named: Sequence[str]) -> list[Target]:
     """One target for each core: the core by itself."""
-    from pipeline.recipes.targets import load_targets, unknown_target
+    from pipeline.recipes.targets import load_targets, unknown_target_error
 
     known = load_targets(workspace.project)
     for name in named:
         if name not in known:
-            raise unknown_target(name, known)
+            raise unknown_target_error(name, known)
     cores = dict.fromkeys(known[name].core for name in named or known)
     return [known[core] for core in cores]
 
@@ -134,11 +134,11 @@ def _optional() -> list[dict[str, Any]]:
                 version = metadata.version(package)
             except metadata.PackageNotFoundError:
                 version = ""
-            found.append({"name": package, "version": version, "group": group, "install": how_to_install(group)})
+            found.append({"name": package, "version": version, "group": group, "install": install_command(group)})
     for program in _DEBUGGERS:
         version = "on PATH" if shutil.which(program) else ""
-        install = f"apt-get install {program}"
-        found.append({"name": program, "version": version, "group": "hardware", "install": install})
+        command = f"apt-get install {program}"
+        found.append({"name": program, "version": version, "group": "hardware", "install": command})
     return found
 
 

@@ -15,12 +15,12 @@ from pipeline.commands.reported import reported
 from pipeline.commands.tasks import recipes_given
 from pipeline.documents.overrides import RECIPE_VARIABLES
 from pipeline.errors import PipelineError, RecipeError, list_known
-from pipeline.keys.explain import Explanation, compared_with, explain, folders_of
-from pipeline.keys.groups import promised
+from pipeline.keys.explain import Explanation, code_folders, comparison_text, explain
+from pipeline.keys.package_groups import locked_version
 from pipeline.plugins.registry import registry_of
-from pipeline.project import here
+from pipeline.project import current_project
 from pipeline.recipes.loader import LoadedRecipe
-from pipeline.recipes.naming import PUBLISH, check_words, no_such_part, recipes_named
+from pipeline.recipes.recipe_arguments import PUBLISH, check_recipe_arguments, matching_recipes, unknown_part_error
 from pipeline.recipes.recipe_files import recipe_names
 from pipeline.runs.foresight import Foresight
 from pipeline.runs.workspace import Workspace
@@ -104,22 +104,24 @@ def explanations(named: Sequence[str]) -> Iterator[tuple[Explained, bool]]:
     Raises RecipeError, and what hinders planning a recipe that is alone.
     """
     given = variables()
-    check_words(named, [], here())
+    check_recipe_arguments(named, [], current_project())
     found = dict.fromkeys((name, "") for name in recipes_given(given))
-    parts = (*registry_of(here()).kinds, PUBLISH)
+    parts = (*registry_of(current_project()).kinds, PUBLISH)
     for word in named:
         recipe, _, part = word.rpartition(":")
         is_part = bool(recipe) and part in parts
         if is_part and recipe.rpartition(":")[2] in parts:
             name, _, rest = recipe.partition(":")
-            raise no_such_part(name, rest, (), registry_of(here()))
+            raise unknown_part_error(name, rest, (), registry_of(current_project()))
         until = part if is_part and part != PUBLISH else ""
-        names = recipes_named([recipe if is_part else word], here(), registry_of(here()))
+        names = matching_recipes([recipe if is_part else word], current_project(), registry_of(current_project()))
         found |= dict.fromkeys((name, until) for name in names)
     given.pop("recipe", None)
     if not found:
-        raise RecipeError("which recipe? `doit explain NAME`", hint=list_known("recipes", recipe_names(here())))
-    with Workspace(promised=promised) as workspace:
+        raise RecipeError(
+            "which recipe? `doit explain NAME`", hint=list_known("recipes", recipe_names(current_project()))
+        )
+    with Workspace(locked_version=locked_version) as workspace:
         for name, until in found:
             members = workspace.load(name, given)
             for loaded in members:
@@ -138,11 +140,11 @@ def _explained(workspace: Workspace, loaded: LoadedRecipe, until: str, *, alone:
             raise
         # As when it is run: one that cannot be planned does not hide the others.
         return Explained(title, target, error=str(error))
-    code = {stage.kind: folders_of(plan[stage.kind]) for stage in stages}
+    code = {stage.kind: code_folders(plan[stage.kind]) for stage in stages}
     lacking = workspace.planner.tools.to_install
     wanted = dict.fromkeys(tool for action in plan for tool in action.wanted if tool in lacking)
     installs = tuple((tool.package, lacking[tool].version, tool.group) for tool in wanted)
-    return Explained(title, target, compared_with(plan, workspace.store), stages, installs, code)
+    return Explained(title, target, comparison_text(plan, workspace.store), stages, installs, code)
 
 
 def _made(workspace: Workspace, stages: Sequence[Explanation]) -> dict[str, Artifact]:

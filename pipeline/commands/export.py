@@ -14,11 +14,11 @@ from pipeline.commands.pyproject import in_pyproject
 from pipeline.commands.reported import reported
 from pipeline.documents.overrides import RECIPE_VARIABLES
 from pipeline.errors import PipelineError
-from pipeline.keys.groups import install
-from pipeline.plugins.discovery import outside
-from pipeline.plugins.importing import attribute
+from pipeline.keys.package_groups import install_group
+from pipeline.plugins.discovery import plugins_of
+from pipeline.plugins.importing import plugin_attribute
 from pipeline.plugins.registry import registry_of
-from pipeline.project import Project, here
+from pipeline.project import Project, current_project
 from pipeline.recipes.loader import LoadedRecipe, load_recipes
 from pipeline.terminal.progress import ProgressDisplay
 from stages.base import StageError
@@ -55,7 +55,7 @@ class Export(Command):
         return reported(lambda: self._run(given, pos_args, as_json=opt_values["json"]))
 
     def _run(self, given: dict[str, str], named: Sequence[str], *, as_json: bool) -> int:
-        project = here()
+        project = current_project()
         form = given.pop(_AS, "").strip()
         to = given.pop(_TO, "").strip()
         if not form:
@@ -107,7 +107,7 @@ def export(
         if to
         else Path("build") / loaded.recipe.name / loaded.variant / loaded.target.name / "export" / form_name
     )
-    shown = escape.name(project.shown(project.root / place))
+    shown = escape.name(project.display_path(project.root / place))
     otherwise = " ".join(
         f"{key}={overrides[key].strip()}" for key in ("model", "set") if overrides.get(key, "").strip()
     )
@@ -119,7 +119,7 @@ def export(
     last = "verify" if "verify" in loaded.chain.names else "simulate"
     own = f"stages.emit.prefix={name},stages.emit.weights={form.weights}"
     overrides["set"] = ",".join(filter(None, (overrides.get("set", ""), own)))
-    run = run_recipe(recipe, overrides, until=last, root=project, display=display, store=store, install=install)
+    run = run_recipe(recipe, overrides, until=last, root=project, display=display, store=store, install=install_group)
     content = content_of(
         run.artifacts,
         loaded.target,
@@ -155,12 +155,12 @@ def _one(found: tuple[LoadedRecipe, ...]) -> LoadedRecipe:
 def _forms(project: Project) -> dict[str, Form]:
     """All forms by their names: Firmline's, then those of plug-ins. Raises PipelineError."""
     found = {name: registry.form_of(name) for name in registry.names()}
-    for name, plugin in outside(project)["exports"].items():
+    for name, plugin in plugins_of(project)["exports"].items():
         if name in found:
-            raise PipelineError(f"plug-in {plugin.shown} has the name of a form of Firmline, '{name}'")
-        form = attribute(plugin, "FORM")
+            raise PipelineError(f"plug-in {plugin.display_name} has the name of a form of Firmline, '{name}'")
+        form = plugin_attribute(plugin, "FORM")
         if not isinstance(form, Form):
-            raise PipelineError(f"plug-in {plugin.shown}: its FORM is no form", hint="stages.export.form.Form")
+            raise PipelineError(f"plug-in {plugin.display_name}: its FORM is no form", hint="stages.export.form.Form")
         found[name] = form
     return found
 

@@ -30,8 +30,8 @@ class List(Common, DoitList):  # type: ignore[misc]
         """Returns the exit code; a word that names no recipe is an error, a glob names several."""
         from pipeline.commands.tasks import check_named
         from pipeline.plugins.registry import registry_of
-        from pipeline.project import here
-        from pipeline.recipes.naming import recipes_named
+        from pipeline.project import current_project
+        from pipeline.recipes.recipe_arguments import matching_recipes
 
         pos_args = check_named(pos_args)
         given = list(variables())
@@ -40,7 +40,9 @@ class List(Common, DoitList):  # type: ignore[misc]
         named = [
             one
             for word in pos_args
-            for one in (recipes_named([word], here(), registry_of(here())) if "*" in word else [word])
+            for one in (
+                matching_recipes([word], current_project(), registry_of(current_project())) if "*" in word else [word]
+            )
         ]
         if opt_values["json"]:
             print(json.dumps(_records(named, parts=opt_values["subtasks"]), indent=1))
@@ -56,17 +58,17 @@ def _records(named: Sequence[str], *, parts: bool) -> list[dict[str, Any]]:
 
     A matrix has '' for the model or the target where that is an axis of it. With `parts` its sub-recipes follow it.
     """
-    from pipeline.project import here
-    from pipeline.recipes.loader import describe
+    from pipeline.project import current_project
+    from pipeline.recipes.loader import describe_recipe
     from pipeline.recipes.recipe_files import is_built_in, recipe_names
 
     found = []
-    for name in recipe_names(here(), nested=True):
+    for name in recipe_names(current_project(), nested=True):
         if not named or name in named:
-            one = describe(name, here())
+            one = describe_recipe(name, current_project())
             model, target = one.columns or ("", "")
             own = {"name": name, "model": model, "target": target, "purpose": one.purpose, "matrix": one.matrix}
-            found.append({**own, "built_in": is_built_in(name, here()), "error": one.error})
+            found.append({**own, "built_in": is_built_in(name, current_project()), "error": one.error})
             if parts and one.matrix:
                 found += _parts(found[-1])
     return found
@@ -76,18 +78,18 @@ def _parts(matrix: dict[str, Any]) -> list[dict[str, Any]]:
     """The sub-recipes of a matrix, as its own record; where they cannot be read that record has the `error`."""
     from pipeline.errors import PipelineError
     from pipeline.plugins.registry import registry_of
-    from pipeline.project import here
-    from pipeline.recipes.loader import load_recipes, model_shown
+    from pipeline.project import current_project
+    from pipeline.recipes.loader import load_recipes, model_label
     from stages.base import StageError
 
     try:
-        members = load_recipes(matrix["name"], root=here(), registry=registry_of(here()))
+        members = load_recipes(matrix["name"], root=current_project(), registry=registry_of(current_project()))
     except (PipelineError, StageError) as error:  # the second of a plug-in that it needs
         matrix["error"] = str(error).splitlines()[0]
         return []
     found = []
     for member in members:
-        model = model_shown(member.recipe.model.model_dump(mode="json"))
+        model = model_label(member.recipe.model.model_dump(mode="json"))
         own = {"name": member.title, "model": model, "target": member.target.name, "matrix": False}
         found.append({**matrix, **own})
     return found

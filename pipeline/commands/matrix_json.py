@@ -12,7 +12,7 @@ from pipeline.commands.reported import reported
 from pipeline.commands.tasks import recipes_given
 from pipeline.documents.overrides import RECIPE_VARIABLES
 from pipeline.errors import RecipeError
-from pipeline.project import here
+from pipeline.project import current_project
 from pipeline.recipes.recipe_files import recipe_names
 from pipeline.runs.workspace import Workspace
 from stages.messages import escape
@@ -37,7 +37,7 @@ class MatrixJson(Command):
 
     def _print(self, named: Sequence[str]) -> int:
         given = variables()
-        names = [*named, *recipes_given(given)] or recipe_names(here(), built_in=False)
+        names = [*named, *recipes_given(given)] or recipe_names(current_project(), built_in=False)
         given.pop("recipe", None)
         with Workspace() as workspace:
             # By the name that was given: of `tiny_matrix:kws-*` a job runs no more than that.

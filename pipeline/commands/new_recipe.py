@@ -17,11 +17,11 @@ from pipeline.documents.document import DICTIONARY, parse_value
 from pipeline.documents.overrides import Override, apply_overrides, check_assignments, parse_overrides
 from pipeline.errors import PipelineError, RecipeError, list_known
 from pipeline.plugins.registry import registry_of
-from pipeline.project import RECIPES, Project, here
+from pipeline.project import RECIPES, Project, current_project
 from pipeline.recipes.json_schema import schema_file
 from pipeline.recipes.loader import LoadedRecipe, load_recipe
 from pipeline.recipes.recipe_files import find_parent, recipe_names
-from pipeline.recipes.targets import load_targets, unknown_target
+from pipeline.recipes.targets import load_targets, unknown_target_error
 from stages.base import StageError
 from stages.messages import escape
 from stages.messages.wording import did_you_mean
@@ -66,7 +66,7 @@ class New(Command):
         if len(named) != 2:
             missing = "a recipe of which name?" if named == [_RECIPE] else "one recipe at a time" if named else "what?"
             raise PipelineError(missing, hint=usage)
-        path = new_recipe(named[1], here(), **variables(), **self.given)
+        path = new_recipe(named[1], current_project(), **variables(), **self.given)
         print(json.dumps({"recipe": named[1], "file": path}) if as_json else f"{path}\nnext: doit run {named[1]}")
         return 0
 
@@ -88,7 +88,7 @@ def new_recipe(
     if wrong := why_not(name, RECIPE_PATTERN):
         raise PipelineError(wrong)
     path = project.root / RECIPES / f"{name}.yaml"
-    shown = project.shown(path)
+    shown = project.display_path(path)
     if path.exists() or path.is_symlink():
         raise PipelineError(f"{escape.name(shown)} is already there", hint="nothing was written")
     data = _recipe(project, name, path, model=model, layer=layer, target=target, extends=extends)
@@ -126,7 +126,7 @@ def _recipe(
         )
     targets = load_targets(project)
     if target and target not in targets:
-        raise unknown_target(target, targets)
+        raise unknown_target_error(target, targets)
     own = extends if extends != "none" else ""
     if own and find_parent(own, path, project) is None:
         known = recipe_names(project, abstract=True)

@@ -8,7 +8,7 @@ from pipeline.commands.command import Command
 from pipeline.commands.reported import reported
 from pipeline.errors import PipelineError
 from pipeline.plugins.registry import registry_of
-from pipeline.project import here
+from pipeline.project import current_project
 from pipeline.recipes.json_schema import schema_file, schema_text
 from stages.system.asides import write_whole
 
@@ -26,11 +26,11 @@ class Schema(Command):
         return reported(self._write)
 
     def _write(self) -> int:
-        project = here()
+        project = current_project()
         file = schema_file(project)
-        name = project.shown(file)
+        name = project.display_path(file)
         try:
-            write_whole(file, schema_text(registry_of(here())))
+            write_whole(file, schema_text(registry_of(current_project())))
         except OSError as error:
             raise PipelineError(f"{name} cannot be written: {error.strerror}") from error
         print(name)

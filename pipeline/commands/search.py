@@ -22,9 +22,9 @@ from pipeline.commands.exit_codes import PENDING
 from pipeline.commands.reported import reported
 from pipeline.documents.overrides import RECIPE_VARIABLES, check_assignments
 from pipeline.errors import PipelineError, StageFailed
-from pipeline.keys.groups import install
+from pipeline.keys.package_groups import install_group
 from pipeline.plugins.registry import registry_of
-from pipeline.project import Project, here, project_of
+from pipeline.project import Project, current_project, project_of
 from pipeline.recipes.loader import load_recipe
 from pipeline.runs.session import Display
 from pipeline.terminal.progress import ProgressDisplay
@@ -161,7 +161,7 @@ def search(
 
     Raises PipelineError.
     """
-    project = here() if root is None else project_of(root)
+    project = current_project() if root is None else project_of(root)
     loaded = load_recipe(recipe, root=project, registry=registry_of(project), variables=overrides)
     config: Any = loaded.recipe.config("quantize")
     if config is None or getattr(config, "mode", "") != "calibrate":
@@ -237,7 +237,7 @@ def _run(given: dict[str, str], named: Sequence[str], *, as_json: bool) -> int:
     check_assignments(given.items(), RECIPE_VARIABLES)
     name = the_recipe("search", given, named)
     with closing(ProgressDisplay(sys.stderr if as_json else None)) as display:
-        found, budget = search(name, given, display=display, install=install)
+        found, budget = search(name, given, display=display, install=install_group)
         if not as_json:
             shown = table(found, budget)
             display.show(lambda width: render(shown, f"mixed precisions of {name}"))

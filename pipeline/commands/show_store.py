@@ -15,7 +15,7 @@ from pipeline.commands.exit_codes import PENDING
 from pipeline.commands.push_store import OPTIONS, days_of, push, remote_of
 from pipeline.commands.reported import reported
 from pipeline.errors import PipelineError
-from pipeline.keys.groups import install
+from pipeline.keys.package_groups import install_group
 from pipeline.runs.workspace import Workspace
 from stages.messages import escape
 from stages.messages.wording import did_you_mean
@@ -51,7 +51,7 @@ class ShowStore(Command):
             message = f"doit store: '{escape.name(action)}' is none of {', '.join(_ACTIONS)}"
             raise PipelineError(message + did_you_mean(action, _ACTIONS))
         days = days_of(given, action)
-        with Workspace(install=install) as workspace:
+        with Workspace(install=install_group) as workspace:
             store = workspace.store
             entries = inventory(store)
             if action == "verify":
@@ -66,7 +66,7 @@ class ShowStore(Command):
             records = _sizes(entries)
             _print(records, ("stage", "artifacts", "bytes", "seconds"), as_json)
             if not as_json:
-                print(f"{workspace.shown(store.folder)}: {_summary(entries)}")
+                print(f"{workspace.display_path(store.folder)}: {_summary(entries)}")
                 _print_remote(workspace, entries)
         return 0
 

@@ -24,14 +24,14 @@ from pipeline.commands.command import variables
 from pipeline.commands.executing import chosen
 from pipeline.commands.reported import wants_traceback
 from pipeline.errors import PipelineError, RecipeError, first_line, list_known
-from pipeline.keys.groups import install
+from pipeline.keys.package_groups import install_group
 from pipeline.keys.planner import Action
 from pipeline.plugins.registry import Registry, registry_of
 from pipeline.process.interruption import interrupted
-from pipeline.project import Project, here, project_of
-from pipeline.recipes.loader import LoadedRecipe, called, describe, load_recipes
-from pipeline.recipes.naming import PUBLISH, check_matrix_words, check_words, recipes_named
-from pipeline.recipes.recipe_files import hidden, is_built_in, recipe_names
+from pipeline.project import Project, current_project, project_of
+from pipeline.recipes.loader import LoadedRecipe, describe_recipe, load_recipes, paths_to_names
+from pipeline.recipes.recipe_arguments import PUBLISH, check_matrix_arguments, check_recipe_arguments, matching_recipes
+from pipeline.recipes.recipe_files import hiding_notes, is_built_in, recipe_names
 from pipeline.runs.session import Session
 from pipeline.runs.workspace import Workspace
 from pipeline.terminal.matrix_run import MatrixRun
@@ -51,8 +51,8 @@ def recipes_given(given: dict[str, str]) -> list[str]:
 def check_named(words: Sequence[str]) -> list[str]:
     """The names of the tasks that `words` (without options) mean. Raises doit's InvalidCommand."""
     try:
-        check_words(words, recipes_given(variables()), here())
-        return called(words, here())
+        check_recipe_arguments(words, recipes_given(variables()), current_project())
+        return paths_to_names(words, current_project())
     except PipelineError as error:
         raise InvalidCommand(str(error)) from None
 
@@ -72,8 +72,8 @@ def doit_config(
         # A recipe that fails stops its own stages, not those of the others.
         "continue": True,
     }
-    if "recipe" not in variables() and not recipes_named(
-        words, root or here(), registry or registry_of(project_of(root or here()))
+    if "recipe" not in variables() and not matching_recipes(
+        words, root or current_project(), registry or registry_of(project_of(root or current_project()))
     ):
         config["default_tasks"] = [_ASK]
     return config
@@ -87,29 +87,29 @@ def recipe_tasks(
     Raises doit's InvalidCommand with the pipeline's message.
     """
     try:
-        project = project_of(root or here())
+        project = project_of(root or current_project())
         given = variables()
-        names = recipes_given(given) or recipes_named(words, project, registry or registry_of(project))
+        names = recipes_given(given) or matching_recipes(words, project, registry or registry_of(project))
         given.pop("recipe", None)
-        words = called(words, project)
+        words = paths_to_names(words, project)
         if not names:
             yield from _one_task_per_recipe(project, registry or registry_of(project))
             return
         # Stays open until the process ends: the store must not be trimmed while it is in use.
-        workspace = Workspace(root=project, registry=registry, install=install, executor=chosen()).__enter__()
+        workspace = Workspace(root=project, registry=registry, install=install_group, executor=chosen()).__enter__()
         # Thousands of tasks are made and none is dropped: collecting garbage again and again took most of the time.
         gc.disable()
         told: list[str] = []
         for name in names:
             members = workspace.load(name, given)
-            for note in hidden((document.name for document in members[0].sources.documents), project):
+            for note in hiding_notes((document.name for document in members[0].sources.documents), project):
                 if note not in told:
                     told.append(note)
                     sys.stderr.write(f"note: {escape.line(note)}\n")
             if len(members) == 1 and (not members[0].variant or name == members[0].title):
                 yield from _recipe_tasks(workspace, members[0], words, alone=len(names) == 1)
             else:
-                check_matrix_words(words, members[0].recipe.name, workspace.registry)
+                check_matrix_arguments(words, members[0].recipe.name, workspace.registry)
                 yield from _matrix_tasks(workspace, members, words)
     except (PipelineError, StageError) as error:
         if wants_traceback():
@@ -151,7 +151,7 @@ def _recipe_tasks(workspace: Workspace, member: LoadedRecipe, words: Sequence[st
 def _matrix_tasks(workspace: Workspace, members: Sequence[LoadedRecipe], words: Sequence[str]) -> Iterator[Task]:
     name = members[0].recipe.name
     folder = workspace.build / name
-    matrix = MatrixRun(folder, workspace.shown(folder), members)
+    matrix = MatrixRun(folder, workspace.display_path(folder), members)
     owners: dict[str, list[str]] = {}
     yield {
         "basename": name,
@@ -204,7 +204,7 @@ def _stage_tasks(
     yield {
         "basename": recipe,
         "name": PUBLISH,
-        "doc": f"fill {session.workspace.shown(session.folder)}/ with firmware.elf, src/, report.json, log.txt",
+        "doc": f"fill {session.workspace.display_path(session.folder)}/ with firmware.elf, src/, report.json, log.txt",
         "actions": [(_guarded, [publish, session])],
         "task_dep": [f"{recipe}:{action.kind}" for action in session.plan],
         "io": {"capture": False},
@@ -242,7 +242,7 @@ def _stage_task(session: Session, action: Action, matrix: MatrixRun | None, task
 def _one_task_per_recipe(project: Project, registry: Registry) -> Iterator[Task]:
     """For `doit list`: a task that is run by its name is in `recipe_tasks`."""
     known = recipe_names(project, nested=True)
-    written = {name: describe(name, project) for name in known}
+    written = {name: describe_recipe(name, project) for name in known}
     columns = [one.columns for one in written.values() if not one.matrix and not one.error]
     model, target = (max((len(row[index]) for row in columns), default=0) for index in (0, 1))
     for name, one in written.items():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib.util import find_spec
 
 from pipeline.errors import PipelineError, RecipeError
-from pipeline.keys.groups import how_to_install, install
+from pipeline.keys.package_groups import install_command, install_group
 from pipeline.runs.executor import Executor, Local
 from stages.messages import escape
 
@@ -48,7 +48,7 @@ def _missing() -> list[str]:
 def ready() -> None:
     """Install the Python packages of the group `dask` if they are missing. Raises PipelineError."""
     missing = _missing()
-    if missing and not install(GROUP):
+    if missing and not install_group(GROUP):
         raise PipelineError(
-            f"executor=dask needs the Python package {missing[0]}", hint=f"install it: {how_to_install(GROUP)}"
+            f"executor=dask needs the Python package {missing[0]}", hint=f"install it: {install_command(GROUP)}"
         )

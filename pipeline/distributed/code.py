@@ -11,7 +11,7 @@ from pathlib import Path
 
 from pipeline.artifacts.digest import hash_file
 from pipeline.distributed.request import code_of
-from pipeline.plugins.discovery import outside
+from pipeline.plugins.discovery import plugins_of
 from pipeline.project import Project
 from stages.system.installation import INSTALLATION
 from stages.system.loaded_code import loaded_digest, package_files
@@ -34,8 +34,8 @@ def plug_in_code(targets: Iterable[Target], project: Project) -> dict[str, str]:
     for target in targets:
         for added in (plugin_code, kernel_code, accelerator_code, simulator_code, device_code):
             files |= added(target)
-    for one in outside(project)["operators"].values():
-        files |= {f"operators/{name}": path for name, path in package_files(one.place).items()}
+    for one in plugins_of(project)["operators"].values():
+        files |= {f"operators/{name}": path for name, path in package_files(one.path).items()}
     return _as_loaded({name: hash_file(path) for name, path in files.items()}, files)
 
 

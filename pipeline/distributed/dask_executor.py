@@ -33,7 +33,7 @@ from pipeline.distributed.values import written
 from pipeline.errors import InputChanged, PipelineError, StageCrashed
 from pipeline.keys.planner import Action
 from pipeline.keys.tools import Tools
-from pipeline.project import here
+from pipeline.project import current_project
 from pipeline.runs.elsewhere import here_or_elsewhere
 from pipeline.runs.executor import Local, Work
 from pipeline.runs.held import copied
@@ -209,7 +209,7 @@ class DaskExecutor:
 
     def beginning(self, tools: Mapping[str, Tool]) -> Begin | None:
         """As Executor says."""
-        looked_up = Tools(here().root / ".firmline" / "tools.json")
+        looked_up = Tools(current_project().root / ".firmline" / "tools.json")
         self._code = own_code()
         needs = {
             "pipeline": digest_of(PIPELINE),
@@ -222,7 +222,7 @@ class DaskExecutor:
     def _begin(self, function: str, values: tuple[Any, ...], needs: Mapping[str, Any]) -> Callable[[], Any]:
         task = f"{function.rpartition(':')[2]}-{uuid.uuid4().hex}"
         data, targets = written(values)
-        request = {"function": function, "values": data, "plug-ins": plug_in_code(targets, here()), **needs}
+        request = {"function": function, "values": data, "plug-ins": plug_in_code(targets, current_project()), **needs}
         future = self._submit(worker.measure, request, task)
 
         def result() -> Any:
@@ -292,7 +292,7 @@ class DaskExecutor:
     def _sent_file(self, name: str, path: Path, work: Work) -> str:
         """The key under which workers find a file of the recipe's. Raises InputChanged, StoreError."""
         workspace, kind = work.workspace, work.action.kind
-        digest, shown = work.action.ingredients["files"][name], workspace.planner.shown(path)
+        digest, shown = work.action.ingredients["files"][name], workspace.planner.display_path(path)
 
         def write(out: Path, _: Callable[[str], None]) -> None:
             if copied(path, out / path.name, kind, shown) != digest:

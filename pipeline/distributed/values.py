@@ -28,7 +28,7 @@ class _Pickler(pickle.Pickler):
     def reducer_override(self, value: Any) -> Any:
         """Models of classes that were made for a project, which pickle does not find, go as those of their base.
 
-        What only their own class has is that of the project there: `pipeline.recipes.recipe.at_home`.
+        What only their own class has is that of the project there: `pipeline.recipes.recipe.rebind_plugin_model`.
         """
         if not isinstance(value, BaseModel) or _is_found(type(value)):
             return NotImplemented

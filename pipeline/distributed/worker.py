@@ -21,16 +21,16 @@ from pipeline.artifacts.store import Artifact
 from pipeline.distributed.code import PIPELINE, own_code, plug_in_code
 from pipeline.distributed.request import differences, told
 from pipeline.distributed.values import read
-from pipeline.errors import PipelineError, RecipeError, surroundings, unexpected
-from pipeline.keys.groups import install
+from pipeline.errors import PipelineError, RecipeError, describe_unexpected, environment_error
+from pipeline.keys.package_groups import install_group
 from pipeline.keys.planner import Action
 from pipeline.keys.tools import Tools
-from pipeline.plugins.discovery import outside
-from pipeline.plugins.importing import blamed, declare_operators
+from pipeline.plugins.discovery import plugins_of
+from pipeline.plugins.importing import declare_operators, plugin_error
 from pipeline.plugins.registry import Registry, registry_of
-from pipeline.project import Project, here
+from pipeline.project import Project, current_project
 from pipeline.recipes.chain import Link
-from pipeline.recipes.recipe import at_home
+from pipeline.recipes.recipe import rebind_plugin_model
 from pipeline.recipes.targets import load_targets
 from pipeline.remote.health import forget_failures
 from pipeline.runs.cache import StoreCache
@@ -100,7 +100,7 @@ def measure(request: Mapping[str, Any]) -> Answer:
         values, targets = _unpickled(request["values"], project)
         _check_plug_ins(request, targets, project)
         declare_operators(project)
-        tools = Tools(here().root / ".firmline" / "tools.json")
+        tools = Tools(current_project().root / ".firmline" / "tools.json")
         wanted = [Tool(**one) for one in request["tools"]]
         found = {tool.name: tools.identify(tool).version for tool in wanted}
         if wrong := differences({"tools": request["versions"]}, {"tools": found}):
@@ -117,7 +117,7 @@ def measure(request: Mapping[str, Any]) -> Answer:
 
 
 def _workspace() -> Workspace:
-    return Workspace(install=install)
+    return Workspace(install=install_group)
 
 
 def _registry(workspace: Workspace) -> Registry:
@@ -145,12 +145,12 @@ def _answered(work: Callable[[], Answer], workspace: Workspace | None, request: 
         return _stage_error(error)
     except Exception as error:
         text = traceback.format_exc()
-        limit = surroundings(error, INSTALLATION)
+        limit = environment_error(error, INSTALLATION)
         if limit is None and workspace is not None and isinstance(request.get("stage"), str):
-            limit = blamed(error, outside(workspace.project), {}, str(request.get("log_name")))
+            limit = plugin_error(error, plugins_of(workspace.project), {}, str(request.get("log_name")))
         if limit is not None:
             return {**_stage_error(limit), "traceback": text}
-        return {"error": "crash", "message": unexpected(error), "traceback": text}
+        return {"error": "crash", "message": describe_unexpected(error), "traceback": text}
 
 
 def _stage_error(error: StageError) -> Answer:
@@ -166,12 +166,12 @@ def _perform(request: Mapping[str, Any], workspace: Workspace) -> Answer:
     stage = registry[kind]
     (options, model, target), _ = _unpickled(request["objects"], workspace.project)
     try:
-        model = at_home(model, registry.models)
+        model = rebind_plugin_model(model, registry.models)
     except RecipeError as error:
         raise _Refused(f"{error.message} there") from error
     # They were checked when the recipe was read.
     config = stage.config.model_construct(**options)
-    known = workspace.planner.identified(stage, config, model, target)
+    known = workspace.planner.identify(stage, config, model, target)
     if wrong := differences(known.ingredients, request["ingredients"]):
         raise _Refused(told(wrong))
     # A stage may call a file as it calls what it consumes.
@@ -314,7 +314,7 @@ def _unpickled(data: bytes, project: Project) -> tuple[Any, list[Target]]:
     except _Refused:
         raise
     except Exception as error:
-        raise _Refused(f"its code cannot read what this machine sends: {unexpected(error)}") from error
+        raise _Refused(f"its code cannot read what this machine sends: {describe_unexpected(error)}") from error
 
 
 class _Progress:

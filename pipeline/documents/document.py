@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pipeline.documents.remembered import remembered
-from pipeline.documents.shown import LINE_END, Position, error_at
+from pipeline.documents.parse_cache import cached_parse
+from pipeline.documents.positions import LINE_END, Position, error_at
 from pipeline.errors import RecipeError
 from stages.messages import escape
 
 YamlPath = tuple[str | int, ...]
-LARGEST_FILE = 4 << 20
+MAX_FILE_BYTES = 4 << 20
 # How messages call a recipe that is a dictionary: `recipe['model']['file']`.
 DICTIONARY = "recipe"
 _BYTE_ORDER_MARKS = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
@@ -39,9 +39,9 @@ class Document:
 
     def locate(self, path: YamlPath, *, key: bool = False) -> Position:
         """Where the value at `path` stands (its key when `key`), or the nearest enclosing value that was written."""
-        from pipeline.documents.parsing import located
+        from pipeline.documents.parsing import position_of
 
-        return located(self.text, path, key=key)
+        return position_of(self.text, path, key=key)
 
     def error(self, message: str, path: YamlPath, *, key: bool = False, hint: str = "") -> RecipeError:
         """Return the error for the value at `path` (its key when `key`).
@@ -57,21 +57,21 @@ class Document:
 
 def parse_value(text: str) -> Any:
     """A YAML value from the command line. Raises ValueError when it is not YAML."""
-    from pipeline.documents.parsing import parsed_value
+    from pipeline.documents.parsing import parse_yaml_value
 
-    return parsed_value(text)
+    return parse_yaml_value(text)
 
 
-def document_of(data: Mapping[str, Any]) -> Document:
+def dictionary_document(data: Mapping[str, Any]) -> Document:
     """A dictionary as if it had been written in a file. Raises RecipeError for values that YAML does not have."""
-    from pipeline.documents.parsing import dumped, parsed_value
+    from pipeline.documents.parsing import dump_yaml, parse_yaml_value
 
     try:
-        text = dumped(data)
+        text = dump_yaml(data)
     except ValueError as error:
         raise RecipeError(f"{DICTIONARY}: a recipe has YAML's types only: {error}") from None
     try:
-        return Document(DICTIONARY, text, parsed_value(text), is_file=False)
+        return Document(DICTIONARY, text, parse_yaml_value(text), is_file=False)
     except ValueError as error:
         raise RecipeError(f"{DICTIONARY}: {error}") from None
 
@@ -82,8 +82,8 @@ def load_document(path: Path, name: str) -> Document:
         data = _read(path)
     except OSError as error:
         raise RecipeError(f"{name}: cannot be read: {error.strerror or error}", file=name) from None
-    if len(data) > LARGEST_FILE:
-        raise RecipeError(f"{name}: has more than {LARGEST_FILE >> 20} MiB, which no recipe needs", file=name)
+    if len(data) > MAX_FILE_BYTES:
+        raise RecipeError(f"{name}: has more than {MAX_FILE_BYTES >> 20} MiB, which no recipe needs", file=name)
     if data[:2] in _BYTE_ORDER_MARKS:
         raise RecipeError(f"{name}: is {_BYTE_ORDER_MARKS[data[:2]]} text; save it as UTF-8", file=name)
     try:
@@ -94,13 +94,13 @@ def load_document(path: Path, name: str) -> Document:
         message = f"is not UTF-8 text: byte 0x{data[error.start]:02x}; save the file as UTF-8"
         text = data.decode("utf-8-sig", errors="replace")
         raise error_at(name, text, message, Position(len(lines), len(lines[-1]) + 1)) from None
-    return Document(name, text, remembered(text, lambda: _parsed(name, text)))
+    return Document(name, text, cached_parse(text, lambda: _parsed(name, text)))
 
 
 def _parsed(name: str, text: str) -> Any:
-    from pipeline.documents.parsing import parsed
+    from pipeline.documents.parsing import parse_yaml_document
 
-    return parsed(name, text)
+    return parse_yaml_document(name, text)
 
 
 def _read(path: Path) -> bytes:
@@ -110,4 +110,4 @@ def _read(path: Path) -> bytes:
     with os.fdopen(descriptor, "rb") as stream:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             raise OSError("it is no regular file")
-        return stream.read(LARGEST_FILE + 1)
+        return stream.read(MAX_FILE_BYTES + 1)

@@ -50,11 +50,11 @@ class Override:
     text: str
     path: YamlPath
     value: Any
-    place: YamlPath = ()
-    whole: YamlPath = ()
+    matrix_path: YamlPath = ()
+    requested_path: YamlPath = ()
 
     @property
-    def shown(self) -> str:
+    def display_text(self) -> str:
         """What the user typed, for a message."""
         return escape.name(self.text, 120)
 
@@ -72,11 +72,11 @@ def check_assignments(given: Iterable[tuple[str, str]], known: Sequence[str] = R
             raise RecipeError(f"{name}= is given twice; {which}{both} means all of them")
 
 
-class Misplaced(RecipeError):
+class OverridePathError(RecipeError):
     """A value for a path that leads nowhere in the recipe; `reason` is the message without the override's text."""
 
     def __init__(self, override: Override, reason: str) -> None:
-        super().__init__(f"{override.shown}: {reason}")
+        super().__init__(f"{override.display_text}: {reason}")
         self.override = override
         self.reason = reason
 
@@ -115,8 +115,12 @@ def _refuse_replaced(assigned: Sequence[Override]) -> None:
         if other.path[: len(last.path)] == last.path and (other.path, other.value) != (last.path, last.value):
             path = escape.name(".".join(map(str, last.path)))
             if other.path == last.path:
-                raise RecipeError(f"{last.shown}: {path} is given twice", hint=f"the other is {other.shown}")
-            raise RecipeError(f"{last.shown}: replaces what {other.shown} gives", hint="give it first, or one of them")
+                raise RecipeError(
+                    f"{last.display_text}: {path} is given twice", hint=f"the other is {other.display_text}"
+                )
+            raise RecipeError(
+                f"{last.display_text}: replaces what {other.display_text} gives", hint="give it first, or one of them"
+            )
 
 
 def check_variables(given: Iterable[str], known: Iterable[str]) -> None:
@@ -128,13 +132,13 @@ def check_variables(given: Iterable[str], known: Iterable[str]) -> None:
             raise RecipeError(message, hint=list_known("arguments", known))
 
 
-def refuse_several_models(given: Iterable[Override], root: Path) -> None:
+def check_single_model(given: Iterable[Override], root: Path) -> None:
     """Refuse `model=a,b` where one is needed, unless it is the name of a file. Raises RecipeError."""
     for override in given:
         text = override.text.removeprefix("model=")
         if override.path == ("model",) and "," in text and text != override.text and not (root / text).exists():
             message = f"'{escape.name(text)}' is several models; for these a recipe needs a matrix with the axis model"
-            raise RecipeError(f"{override.shown}: {message}")
+            raise RecipeError(f"{override.display_text}: {message}")
 
 
 def model_entry(text: str) -> dict[str, str]:
@@ -155,7 +159,7 @@ def apply_overrides(data: Any, overrides: list[Override]) -> tuple[Any, list[Ove
     placed = []
     for override in overrides:
         data, depth = _put(data, override, 0)
-        placed.append(replace(override, path=override.path[: depth + 1], whole=override.path))
+        placed.append(replace(override, path=override.path[: depth + 1], requested_path=override.path))
     return data, placed
 
 
@@ -165,14 +169,14 @@ def _put(node: Any, override: Override, depth: int) -> tuple[Any, int]:
         if not (isinstance(part, int) and part < len(node)):
             where = ".".join(map(str, override.path[:depth]))
             name = escape.name(str(part))
-            raise Misplaced(override, f"{where} is a list of {len(node)} items; '{name}' is none of them")
+            raise OverridePathError(override, f"{where} is a list of {len(node)} items; '{name}' is none of them")
         child: Any = node[part]
     elif isinstance(node, dict):
         part = str(part)
         child = node.get(part)
     else:
         where = ".".join(map(str, override.path[:depth]))
-        raise Misplaced(override, f"{where} is a single value, it has no '{escape.name(str(part))}'")
+        raise OverridePathError(override, f"{where} is a single value, it has no '{escape.name(str(part))}'")
     if last:
         child, placed = override.value, depth
     elif child is None:

@@ -8,22 +8,22 @@ from typing import Any
 
 import yaml
 
-from pipeline.documents.shown import Position, error_at
-from pipeline.documents.yaml_messages import explained
+from pipeline.documents.positions import Position, error_at
+from pipeline.documents.yaml_messages import explain_yaml_error
 from pipeline.documents.yaml_subset import MERGE, compose, load
 from pipeline.errors import RecipeError
 
 
-def parsed_value(text: str) -> Any:
+def parse_yaml_value(text: str) -> Any:
     """A YAML value. Raises ValueError when it is not YAML."""
     try:
         return load(text)
     except yaml.YAMLError as error:
-        found = explained(error, text)
+        found = explain_yaml_error(error, text)
         raise ValueError("; ".join(part for part in (found.message, found.hint) if part)) from None
 
 
-def dumped(data: Mapping[str, Any]) -> str:
+def dump_yaml(data: Mapping[str, Any]) -> str:
     """The text of a mapping. Raises ValueError, in words, for values that YAML does not have."""
     try:
         return str(yaml.dump(dict(data), Dumper=_Dumper, sort_keys=False))
@@ -31,18 +31,18 @@ def dumped(data: Mapping[str, Any]) -> str:
         raise ValueError((str(error) or "nested too deeply").splitlines()[0]) from None
 
 
-def parsed(name: str, text: str) -> Any:
+def parse_yaml_document(name: str, text: str) -> Any:
     """The value of the document `name`. Raises RecipeError that shows what is wrong."""
     try:
         return load(text)
     except yaml.YAMLError as error:
-        message, position, hint = explained(error, text)
+        message, position, hint = explain_yaml_error(error, text)
         if position is None:
             raise RecipeError(f"{name}: {message}", file=name) from None
         raise error_at(name, text, message, position, hint) from None
 
 
-def located(text: str, path: Sequence[str | int], *, key: bool) -> Position:
+def position_of(text: str, path: Sequence[str | int], *, key: bool) -> Position:
     """Where the value at `path` stands (its key when `key`), or the nearest enclosing value that was written."""
     node = _nodes(text)
     mark = node.start_mark if node is not None else None

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import yaml
 
-from pipeline.documents.shown import LINE_END, Position
+from pipeline.documents.positions import LINE_END, Position
 from pipeline.documents.yaml_subset import YamlError
 
 _LONGEST_KEY = 1024  # characters; YAML 1.1 and 1.2, section 7.4.2
@@ -37,7 +37,7 @@ _DIRECTIVES = ("found incompatible YAML document", "found duplicate %YAML direct
 _BEGIN_HERE = ("while scanning a simple key", "while scanning a quoted scalar")
 
 
-class Explained(NamedTuple):
+class YamlMessage(NamedTuple):
     """What is wrong, where (None: unknown), and what helps ('': nothing is known)."""
 
     message: str
@@ -45,20 +45,20 @@ class Explained(NamedTuple):
     hint: str
 
 
-def explained(error: yaml.YAMLError, text: str) -> Explained:
+def explain_yaml_error(error: yaml.YAMLError, text: str) -> YamlMessage:
     """Explain what PyYAML, or the checks of yaml_subset, raised for `text`."""
     if isinstance(error, YamlError):
-        return Explained(str(error.problem), _position(error.problem_mark), _advice(error, text))
+        return YamlMessage(str(error.problem), _position(error.problem_mark), _advice(error, text))
     if isinstance(error, yaml.MarkedYAMLError):
         message, mark, hint = _syntax(error, text)
-        return Explained(f"YAML syntax: {message}", _position(mark), hint)
+        return YamlMessage(f"YAML syntax: {message}", _position(mark), hint)
     # A character that YAML does not allow, of which libyaml tells the offset in bytes.
     message = f"YAML syntax: {getattr(error, 'reason', '') or str(error).splitlines()[0]}"
     offset = getattr(error, "position", None)
     if offset is None:
-        return Explained(message, None, "")
+        return YamlMessage(message, None, "")
     lines = LINE_END.split(text.encode()[:offset].decode(errors="replace"))
-    return Explained(message, Position(len(lines), len(lines[-1]) + 1), "")
+    return YamlMessage(message, Position(len(lines), len(lines[-1]) + 1), "")
 
 
 def _syntax(error: yaml.MarkedYAMLError, text: str) -> tuple[str, yaml.Mark | None, str]:

@@ -26,8 +26,8 @@ else:
     RecipeYaml = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 MERGE = "tag:yaml.org,2002:merge"
-MOST_LEVELS = 60
-MOST_VALUES = 100_000
+MAX_DEPTH = 60
+MAX_VALUES = 100_000
 _TEXT = "tag:yaml.org,2002:str"
 _INT = "tag:yaml.org,2002:int"
 _FLOAT = "tag:yaml.org,2002:float"
@@ -153,8 +153,8 @@ def _check_depth(text: str) -> None:
     for event in yaml.parse(text, Loader=_Loader):
         if isinstance(event, yaml.CollectionStartEvent):
             depth += 1
-            if depth > MOST_LEVELS:
-                raise YamlError(f"values are nested more than {MOST_LEVELS} deep", event.start_mark)
+            if depth > MAX_DEPTH:
+                raise YamlError(f"values are nested more than {MAX_DEPTH} deep", event.start_mark)
         elif isinstance(event, yaml.CollectionEndEvent):
             depth -= 1
 
@@ -171,9 +171,9 @@ def _values(node: yaml.Node, counted: dict[int, int]) -> int:
         total += sum(_values(child, counted) for child in node.value)
     elif isinstance(node, yaml.MappingNode):
         total += sum(_values(child, counted) for pair in node.value for child in pair)
-    if total > MOST_VALUES:
+    if total > MAX_VALUES:
         raise YamlError(
-            f"this is {total:,} values, with its aliases written out; {MOST_VALUES:,} at most", node.start_mark
+            f"this is {total:,} values, with its aliases written out; {MAX_VALUES:,} at most", node.start_mark
         )
     counted[id(node)] = total
     return total

@@ -57,7 +57,7 @@ def explain(
     return [_explain(action, store, keys.get(action.kind), expected, elsewhere) for action in plan]
 
 
-def folders_of(action: Action) -> list[str]:
+def code_folders(action: Action) -> list[str]:
     """The folders whose code is in a stage's key: `stages`, `stages/graph`, `stages/kernels/{generic, rvp, tir}`.
 
     Of files in no folder, a plug-in's, the names.
@@ -69,7 +69,7 @@ def folders_of(action: Action) -> list[str]:
     return [f"{top}/{{{', '.join(sorted(below))}}}" if below else top for top, below in sorted(found.items())]
 
 
-def compared_with(plan: Plan, store: Store) -> str:
+def comparison_text(plan: Plan, store: Store) -> str:
     """Which run the reasons compare with, and what that one was given that this one is not, and the other way round.
 
     `compared with its run of 2026-11-21 04:10, which had target=rv32-rvp and not set=stages.emit.unroll=8`

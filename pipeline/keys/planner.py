@@ -25,8 +25,8 @@ from pipeline.documents.sources import Sources
 from pipeline.errors import PipelineError, ToolError
 from pipeline.keys.imports import Imports
 from pipeline.keys.tools import Tools
-from pipeline.plugins.discovery import outside
-from pipeline.plugins.importing import crashed
+from pipeline.plugins.discovery import plugins_of
+from pipeline.plugins.importing import stage_error
 from pipeline.project import Project, project_of
 from pipeline.recipes.chain import Link
 from pipeline.recipes.loader import LoadedRecipe
@@ -131,7 +131,7 @@ class _Resolved:
 
 
 @dataclass(frozen=True)
-class Identified:
+class StageIdentity:
     """Of an action what is no recipe's: ingredients but for `files` and `inputs`; the rest as of Action."""
 
     ingredients: Mapping[str, Any]
@@ -173,7 +173,7 @@ class Planner:
         for link in loaded.chain.until(until):
             inputs = {kind: actions[name].identity for kind, name in link.inputs.items()}
             actions[link.name] = self._action(link, loaded, inputs)
-        given = [override for override in loaded.sources.overrides if not override.place]
+        given = [override for override in loaded.sources.overrides if not override.matrix_path]
         changes = dict.fromkeys(override.text for override in given if override.path != ("target",))
         done = tuple(actions.values())
         return Plan(loaded.title, loaded.target.name, done, loaded.sources, tuple(changes), loaded)
@@ -220,13 +220,13 @@ class Planner:
             files = stage.files(config, recipe.model, self._root)
             for folder in reversed(self._project.folders):
                 files |= stage.target_files(target, folder) | stage.option_files(config, target, folder)
-            known = self.identified(stage, config, recipe.model, target)
+            known = self.identify(stage, config, recipe.model, target)
         except StageError as error:
-            raise loaded.sources.failed(link.name, error, stage.kind) from error
+            raise loaded.sources.stage_failure(link.name, error, stage.kind) from error
         except (PipelineError, KeyboardInterrupt):
             raise
         except BaseException as error:  # also sys.exit
-            raise crashed(link.name, error, outside(self._project)) from error
+            raise stage_error(link.name, error, plugins_of(self._project)) from error
         values = {
             "model": recipe.model.model_dump(mode="json"),
             "stages": {_named(link): known.ingredients["parameters"]},
@@ -242,7 +242,7 @@ class Planner:
             code=known.code,
         )
 
-    def identified(self, stage: Stage[Any], config: StageConfig, model: ModelSource, target: Target) -> Identified:
+    def identify(self, stage: Stage[Any], config: StageConfig, model: ModelSource, target: Target) -> StageIdentity:
         """What the key of a stage has on this machine, whatever recipe it is of. Raises StageError, ToolError."""
         wanted = (*stage.tools(config, target), *stage.model_tools(model))
         patterns = (*stage.sources, *stage.target_sources(target))
@@ -264,18 +264,18 @@ class Planner:
         }
         if own:
             ingredients["plug-in"] = {name: digest for name, (_, digest) in own.items()}
-        return Identified(ingredients, tools, wanted, code | own)
+        return StageIdentity(ingredients, tools, wanted, code | own)
 
-    def shown(self, path: Path) -> str:
+    def display_path(self, path: Path) -> str:
         """A path as messages call it: relative to the project when it lies inside."""
-        return self._project.shown(path)
+        return self._project.display_path(path)
 
     def operator_code(self, code: Container[str]) -> dict[str, Path]:
         """The files of plug-ins that declare operators, for a stage whose `code` has the table of operators."""
         found: dict[str, Path] = {}
         if _OPERATORS in code:
-            for one in outside(self._project)["operators"].values():
-                found |= package_files(one.place)
+            for one in plugins_of(self._project)["operators"].values():
+                found |= package_files(one.path)
         return found
 
     def source_names(self, stage: Stage[Any], target: Target) -> set[str]:
@@ -323,7 +323,7 @@ class Planner:
         try:
             return {name: (path, self.digests.digest(path)) for name, path in files.items()}
         except OSError as error:
-            shown = escape.name(self.shown(Path(error.filename or "")), 200)
+            shown = escape.name(self.display_path(Path(error.filename or "")), 200)
             raise PipelineError(f"stage {stage.kind}: {shown} cannot be read: {error.strerror}") from None
 
     def _file(self, path: Path, link: Link, loaded: LoadedRecipe, values: dict[str, Any]) -> str:
@@ -333,7 +333,7 @@ class Planner:
             reason = "does not exist" if isinstance(error, FileNotFoundError) else f"cannot be read: {error.strerror}"
             if isinstance(error, IsADirectoryError):
                 reason = "is a folder, not a file" if (self._root / path).is_dir() else "is not a regular file"
-            message = f"{link.name}: file {escape.name(self.shown(path), 200)} {reason}"
+            message = f"{link.name}: file {escape.name(self.display_path(path), 200)} {reason}"
             written, name = next(_paths_to(values, self._root, self._root / path), (("stages", _named(link)), ""))
             raise loaded.sources.error(message, written, hint=of_variable(name)) from None
 

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.errors import ToolError
-from pipeline.keys.groups import how_to_install, install_debian
+from pipeline.keys.package_groups import install_command, install_debian
 from stages.base import Tool, ToolIdentity
 from stages.system.caches import read_cache, write_cache
 from stages.system.programs import ended_by
@@ -44,21 +44,23 @@ _HEADER = re.compile(r'^# 1 "(/[^"]*/stdlib\.h)"', re.MULTILINE)
 
 
 class Tools:
-    """Looks tools up; `cache` is the file in which the versions of programs are remembered.
+    """Find tools and their versions.
 
-    `install` installs the group of a missing Python package, and returns whether it did. `promised`, of commands that
-    run nothing, returns the version of a group's package that `install` would bring; `to_install` has those.
+    cache: file that stores the versions of programs.
+    install: installs the group of a missing Python package and returns whether it did; None installs nothing.
+    locked_version: version of a package that `install` would install, for commands that run nothing.
+    to_install: packages that are missing and have a locked version.
     """
 
     def __init__(
         self,
         cache: Path,
         install: Callable[[str], bool] | None = None,
-        promised: Callable[[str], str] | None = None,
+        locked_version: Callable[[str], str] | None = None,
     ) -> None:
         self._cache = cache
         self._install = install
-        self._promised = promised
+        self._locked_version = locked_version
         self.to_install: dict[Tool, ToolIdentity] = {}
         self._lock = threading.Lock()
         self._found: dict[Tool, ToolIdentity] = {}
@@ -106,7 +108,7 @@ class Tools:
         except ToolError:
             return True
 
-    def replaced(self, tool: Tool) -> str:
+    def changed_file(self, tool: Tool) -> str:
         """What is not as it was when `identify` looked: the path of a file, or a package's name; '' when all is."""
         before = self._states[tool]
         if tool.package:
@@ -122,8 +124,8 @@ class Tools:
             raise ToolError(f"{tool.name} runs on {tool.platform} only, and this is {here}", hint=tool.install)
         if not version and tool.group and self._install is not None and self._install(tool.group):
             version = self._package_version(tool.package)
-        if not version and tool.group and self._promised is not None and self._promised(tool.package):
-            identity = ToolIdentity(tool.name, "", self._promised(tool.package))
+        if not version and tool.group and self._locked_version is not None and self._locked_version(tool.package):
+            identity = ToolIdentity(tool.name, "", self._locked_version(tool.package))
             return self.to_install.setdefault(tool, identity)
         if not version:
             message = f"Python package {tool.package} is not installed{_needed(tool)}"
@@ -299,5 +301,5 @@ def _needed(tool: Tool) -> str:
 
 
 def _install(tool: Tool) -> str:
-    command = how_to_install(tool.group) if tool.group else tool.install
+    command = install_command(tool.group) if tool.group else tool.install
     return f"install it: {command}" if command else ""

@@ -37,9 +37,9 @@ from stages.messages.wording import did_you_mean
 from stages.options.names import as_name, why_not
 from stages.options.strict_model import mistake
 
-MOST_COMBINATIONS = 5_000
+MAX_COMBINATIONS = 5_000
 _MOST_BEFORE_EXCLUDE = 200_000
-MOST_AXES = 50
+MAX_AXES = 50
 # How often an entry of `include` may be held against a combination.
 _MOST_COMPARED = 5_000_000
 _SETTINGS = ("include", "exclude")
@@ -76,7 +76,7 @@ class Matrix(BaseModel):
     exclude: Entries = Field(default=(), description="Combinations to leave out; values are globs.")
 
 
-class Locator(Protocol):
+class ErrorFactory(Protocol):
     """Makes the error at a path of the recipe (pipeline.recipes.loader.Sources.error)."""
 
     def __call__(self, message: str, path: YamlPath, *, key: bool = False, hint: str = "") -> RecipeError: ...
@@ -110,7 +110,7 @@ class Combination:
 
 
 def expand(
-    matrix: Mapping[str, Any], given: Sequence[Override], fields: Sequence[str], error: Locator
+    matrix: Mapping[str, Any], given: Sequence[Override], fields: Sequence[str], error: ErrorFactory
 ) -> tuple[list[Combination], list[Override]]:
     """The combinations of a matrix (as written in YAML, of Matrix's form), and the overrides that they leave to apply.
 
@@ -121,8 +121,8 @@ def expand(
     axes = {key: _points(key, values, error) for key, values in matrix.items() if key not in _SETTINGS}
     for key in axes:
         _check_key(key, ("matrix", key), [*_WHOLE, *_SETTINGS], fields, error)
-    if len(axes) > MOST_AXES:
-        raise error(f"the matrix has {len(axes):,} axes; {MOST_AXES} at most", ("matrix",), key=True)
+    if len(axes) > MAX_AXES:
+        raise error(f"the matrix has {len(axes):,} axes; {MAX_AXES} at most", ("matrix",), key=True)
     excluded = list(_exclusions(matrix.get("exclude") or (), axes, error))
     included = list(_inclusions(matrix.get("include") or (), axes, fields, error))
     rest: list[Override] = []
@@ -149,7 +149,7 @@ def expand(
 
 
 def select(
-    matrix: Mapping[str, Any], given: Sequence[Override], usual: str, fields: Sequence[str], error: Locator
+    matrix: Mapping[str, Any], given: Sequence[Override], usual: str, fields: Sequence[str], error: ErrorFactory
 ) -> tuple[list[Combination], list[Override]]:
     """`expand`; but `target=` selects where the matrix has these targets, also by an entry of `include` alone.
 
@@ -172,11 +172,11 @@ def select(
 
 
 def _grid(
-    axes: Mapping[str, tuple[Point, ...]], excluded: Sequence[Mapping[str, Any]], error: Locator
+    axes: Mapping[str, tuple[Point, ...]], excluded: Sequence[Mapping[str, Any]], error: ErrorFactory
 ) -> list[dict[str, Point]]:
     """The combinations of the axes without the excluded ones; with no axis, `include` alone adds some."""
     number = prod(map(len, axes.values()))
-    if number > (_MOST_BEFORE_EXCLUDE if excluded else MOST_COMBINATIONS):
+    if number > (_MOST_BEFORE_EXCLUDE if excluded else MAX_COMBINATIONS):
         before = ", before what `exclude` leaves out" if excluded else ""
         raise _too_many(number, before, error)
     # Labels are looked up instead of globs: a combination is compared with every entry.
@@ -188,17 +188,17 @@ def _grid(
     return [points for points in made if not any(all(points[k].label in labels[k] for k in labels) for labels in meant)]
 
 
-def _too_many(number: int, before: str, error: Locator) -> RecipeError:
-    most = _MOST_BEFORE_EXCLUDE if before else MOST_COMBINATIONS
+def _too_many(number: int, before: str, error: ErrorFactory) -> RecipeError:
+    most = _MOST_BEFORE_EXCLUDE if before else MAX_COMBINATIONS
     return error(f"the matrix has {number:,} combinations{before}; {most:,} at most", ("matrix",), key=True)
 
 
-def _check_number(number: int, included: Sequence[Mapping[str, Point]], error: Locator) -> None:
+def _check_number(number: int, included: Sequence[Mapping[str, Point]], error: ErrorFactory) -> None:
     """Refuse a matrix of too many combinations before a recipe is made of one."""
-    if number > MOST_COMBINATIONS:
+    if number > MAX_COMBINATIONS:
         raise _too_many(number, "", error)
-    if len(included) > MOST_COMBINATIONS:
-        message = f"`include` has {len(included):,} entries; {MOST_COMBINATIONS:,} at most"
+    if len(included) > MAX_COMBINATIONS:
+        message = f"`include` has {len(included):,} entries; {MAX_COMBINATIONS:,} at most"
         raise error(message, ("matrix", "include"), key=True)
     if number * len(included) > _MOST_COMPARED:
         message = f"{number:,} combinations and {len(included):,} entries of `include` are too many to be held together"
@@ -236,7 +236,7 @@ def _is(value: Any, point: Point) -> bool:
 
 
 def _exclusions(
-    entries: Sequence[Mapping[str, Any]], axes: Mapping[str, tuple[Point, ...]], error: Locator
+    entries: Sequence[Mapping[str, Any]], axes: Mapping[str, tuple[Point, ...]], error: ErrorFactory
 ) -> Iterator[Mapping[str, Any]]:
     for number, entry in enumerate(entries):
         if not entry:
@@ -258,7 +258,10 @@ def _exclusions(
 
 
 def _inclusions(
-    entries: Sequence[Mapping[str, Any]], axes: Mapping[str, tuple[Point, ...]], fields: Sequence[str], error: Locator
+    entries: Sequence[Mapping[str, Any]],
+    axes: Mapping[str, tuple[Point, ...]],
+    fields: Sequence[str],
+    error: ErrorFactory,
 ) -> Iterator[dict[str, Point]]:
     for number, entry in enumerate(entries):
         points = {}
@@ -270,7 +273,7 @@ def _inclusions(
         yield points
 
 
-def _check_key(key: str, place: YamlPath, known: Sequence[str], fields: Sequence[str], error: Locator) -> None:
+def _check_key(key: str, place: YamlPath, known: Sequence[str], fields: Sequence[str], error: ErrorFactory) -> None:
     first, dot, _ = key.partition(".")
     if key in _WHOLE or (dot and first in fields and all(key.split("."))):
         return
@@ -281,7 +284,7 @@ def _check_key(key: str, place: YamlPath, known: Sequence[str], fields: Sequence
     )
 
 
-def _points(key: str, values: Any, error: Locator) -> tuple[Point, ...]:
+def _points(key: str, values: Any, error: ErrorFactory) -> tuple[Point, ...]:
     """The points of an axis, of which no two have the same value."""
     points: list[Point] = []
     labels: set[str] = set()

@@ -30,56 +30,56 @@ from stages.options.names import why_not
 from stages.system.loaded_code import make_package, record
 
 KINDS = ("stages", "kernels", "accelerators", "targets", "simulators", "models", "operators", "exports")
-PLUGINS = "plugins"
+PLUGIN_FOLDER = "plugins"
 # The package that a project's plug-ins are modules of, below a name that says which project's.
 _PACKAGE = "firmline_plugins"
 
 
 @dataclass(frozen=True)
-class Found:
+class Plugin:
     """One plug-in: the module to import, '' for YAML; the file or folder that it is; how messages call it."""
 
     name: str
     module: str
-    place: Path
-    shown: str
+    path: Path
+    display_name: str
 
 
 #: By kind and name.
-Outside = Mapping[str, Mapping[str, Found]]
+Plugins = Mapping[str, Mapping[str, Plugin]]
 
 
 @cache
-def outside(project: Project) -> Outside:
+def plugins_of(project: Project) -> Plugins:
     """All plug-ins of a project and of this environment. Raises PipelineError for two of one name."""
-    found: dict[str, dict[str, Found]] = {kind: {} for kind in KINDS}
+    found: dict[str, dict[str, Plugin]] = {kind: {} for kind in KINDS}
     for kind, one in (*_of_project(project), *_of_environment()):
         for part in one.name.split("/"):
             if wrong := why_not(part):
-                raise PipelineError(f"plug-in {escape.name(one.shown)}: {wrong}")
+                raise PipelineError(f"plug-in {escape.name(one.display_name)}: {wrong}")
         other = found[kind].setdefault(one.name, one)
         if other is not one:
             raise PipelineError(
-                f"two plug-ins of {kind} are called '{escape.name(one.name)}': {other.shown}, {one.shown}"
+                f"two plug-ins of {kind} are called '{escape.name(one.name)}': {other.display_name}, {one.display_name}"
             )
     return found
 
 
-def _of_project(project: Project) -> Iterator[tuple[str, Found]]:
-    folder = project.root / PLUGINS
+def _of_project(project: Project) -> Iterator[tuple[str, Plugin]]:
+    folder = project.root / PLUGIN_FOLDER
     if not folder.is_dir():
         return
-    package = package_of(folder)
+    package = package_name(folder)
     for kind in KINDS:
         for place in sorted((folder / kind).glob("*")):
             if place.name.startswith((".", "_")) or not _is_plugin(kind, place):
                 continue
             module = "" if kind == "targets" else f"{package}.{kind}.{place.stem}"
-            yield kind, Found(place.stem, module, place, project.shown(place))
+            yield kind, Plugin(place.stem, module, place, project.display_path(place))
     make_package(package, folder)
 
 
-def package_of(folder: Path) -> str:
+def package_name(folder: Path) -> str:
     """The package that the modules in a project's folder of plug-ins are imported from."""
     return f"{_PACKAGE}.p{hashlib.sha256(str(folder).encode()).hexdigest()[:12]}"
 
@@ -90,7 +90,7 @@ def _is_plugin(kind: str, place: Path) -> bool:
     return place.suffix == ".py" or (place / "__init__.py").is_file()
 
 
-def _of_environment() -> Iterator[tuple[str, Found]]:
+def _of_environment() -> Iterator[tuple[str, Plugin]]:
     declared = entry_points()
     for kind in KINDS:
         for entry in declared.select(group=f"firmline.{kind}"):
@@ -101,11 +101,11 @@ def _of_environment() -> Iterator[tuple[str, Found]]:
                 raise PipelineError(f"plug-in {shown}: there is no such module", hint=f"group firmline.{kind}")
             if kind != "targets":
                 record(entry.module.partition(".")[0])
-                yield kind, Found(entry.name, entry.module, place, shown)
+                yield kind, Plugin(entry.name, entry.module, place, shown)
                 continue
             files = [place] if place.is_file() else sorted(place.glob("*.yaml"))
             yield from (
-                (kind, Found(f"{entry.name}/{file.stem}", "", file, f"{file.name} of {shown}")) for file in files
+                (kind, Plugin(f"{entry.name}/{file.stem}", "", file, f"{file.name} of {shown}")) for file in files
             )
 
 

@@ -12,8 +12,8 @@ from functools import cache
 from typing import Any
 
 from pipeline.errors import PipelineError
-from pipeline.plugins.discovery import Found, outside
-from pipeline.plugins.importing import attribute
+from pipeline.plugins.discovery import Plugin, plugins_of
+from pipeline.plugins.importing import plugin_attribute
 from pipeline.project import Project
 from stages.base import Stage
 from stages.models.zoo.names import NAMES
@@ -37,7 +37,7 @@ class Registry:
     """
 
     def __init__(
-        self, chain: Iterable[Stage[Any]], more: Iterable[Stage[Any]] = (), models: Mapping[str, Found] | None = None
+        self, chain: Iterable[Stage[Any]], more: Iterable[Stage[Any]] = (), models: Mapping[str, Plugin] | None = None
     ) -> None:
         self.models = models or {}
         self._stages: dict[str, Stage[Any]] = {}
@@ -91,25 +91,27 @@ def default_registry() -> Registry:
 @cache
 def registry_of(project: Project) -> Registry:
     """The stages of Firmline, and those that plug-ins add. Raises PipelineError for a plug-in that is none."""
-    usual, found = default_registry(), outside(project)["stages"].values()
-    more: dict[str, tuple[Stage[Any], Found]] = {}
+    usual, found = default_registry(), plugins_of(project)["stages"].values()
+    more: dict[str, tuple[Stage[Any], Plugin]] = {}
     for one in found:
-        stage = attribute(one, "STAGE")
+        stage = plugin_attribute(one, "STAGE")
         if not isinstance(stage, Stage):
-            raise PipelineError(f"plug-in {one.shown}: its STAGE is no stage", hint="an instance of stages.base.Stage")
+            raise PipelineError(
+                f"plug-in {one.display_name}: its STAGE is no stage", hint="an instance of stages.base.Stage"
+            )
         for field in ("consumes", "may_consume", "sources"):
             if isinstance(getattr(stage, field), str):
-                raise PipelineError(f"plug-in {one.shown}: {field} is a text", hint='a tuple: ("import",)')
+                raise PipelineError(f"plug-in {one.display_name}: {field} is a text", hint='a tuple: ("import",)')
         if stage.kind in usual or stage.kind in more:
-            other = more[stage.kind][1].shown if stage.kind in more else "Firmline"
-            raise PipelineError(f"plug-in {one.shown}: a stage of {other} has the kind '{stage.kind}' too")
+            other = more[stage.kind][1].display_name if stage.kind in more else "Firmline"
+            raise PipelineError(f"plug-in {one.display_name}: a stage of {other} has the kind '{stage.kind}' too")
         more[stage.kind] = stage, one
         try:
             Registry((), [stage])
         except ValueError as error:
-            raise PipelineError(f"plug-in {one.shown}: {error}") from None
-    models = outside(project)["models"]
+            raise PipelineError(f"plug-in {one.display_name}: {error}") from None
+    models = plugins_of(project)["models"]
     for name, found_model in models.items():
         if name in NAMES:
-            raise PipelineError(f"plug-in {found_model.shown} has the name of a model of Firmline, '{name}'")
+            raise PipelineError(f"plug-in {found_model.display_name} has the name of a model of Firmline, '{name}'")
     return Registry(usual, [stage for stage, _ in more.values()], models) if more or models else usual

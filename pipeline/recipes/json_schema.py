@@ -104,13 +104,13 @@ def known_keys(schema: dict[str, Any], path: YamlPath, written: Mapping[str, Any
     return [key for key in found if own is None or key in own]
 
 
-def kinds_of(schema: dict[str, Any], key: str) -> list[str]:
+def model_kinds_with(schema: dict[str, Any], key: str) -> list[str]:
     """The kinds of models that have a key: `file`, `url`, `zoo`, `op`."""
     having = [variant["properties"] for variant in _at(schema, ("model",)) if key in variant.get("properties", {})]
     return [source for source in MODEL_SOURCES if any(source in properties for properties in having)]
 
 
-def places_of(schema: dict[str, Any], path: YamlPath, most: int) -> list[str]:
+def nearest_places(schema: dict[str, Any], path: YamlPath, most: int) -> list[str]:
     """Where the last word of `path`, which is no key there, is one: the nearest places, such as `stages.tensorize`.
 
     `most` is how many steps they may be away, out of a mapping or into one. None where there are many.
@@ -186,4 +186,4 @@ def _children(schema: dict[str, Any], node: dict[str, Any], part: str | int) -> 
 
 def schema_file(project: Project) -> Path:
     """Where editors find the schema of a project's recipes: in Firmline's own repository beside the code."""
-    return project.root / "pipeline" / SCHEMA if project.alone else project.root / SCHEMA
+    return project.root / "pipeline" / SCHEMA if project.is_standalone else project.root / SCHEMA

@@ -10,16 +10,22 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from pipeline.documents.document import Document, document_of, load_document
-from pipeline.documents.overrides import Misplaced, Override, apply_overrides, parse_overrides, refuse_several_models
+from pipeline.documents.document import Document, dictionary_document, load_document
+from pipeline.documents.overrides import (
+    Override,
+    OverridePathError,
+    apply_overrides,
+    check_single_model,
+    parse_overrides,
+)
 from pipeline.documents.sources import Sources
 from pipeline.errors import RecipeError, list_known
 from pipeline.matrices.matrix import Matrix, expand, select
 from pipeline.plugins.registry import Registry
 from pipeline.project import RECIPES, Project, project_of
 from pipeline.recipes.chain import Chain, chain_of
-from pipeline.recipes.naming import no_such_part
 from pipeline.recipes.recipe import MODEL_SOURCES, Recipe, recipe_model
+from pipeline.recipes.recipe_arguments import unknown_part_error
 from pipeline.recipes.recipe_files import (
     check_name,
     default_name,
@@ -30,9 +36,9 @@ from pipeline.recipes.recipe_files import (
     recipe_names,
     shown_path,
 )
-from pipeline.recipes.shared_parts import SharedParts
 from pipeline.recipes.targets import load_targets
-from pipeline.recipes.validation import first_error
+from pipeline.recipes.validation import validation_error
+from pipeline.recipes.validation_cache import ValidationCache
 from stages.base import StageError
 from stages.messages import escape
 from stages.messages.wording import did_you_mean
@@ -66,7 +72,7 @@ class LoadedRecipe:
     chain: Chain
     variant: str = ""
     labels: Mapping[str, str] = field(default_factory=dict)
-    whole: tuple[str, ...] = ()
+    all_variants: tuple[str, ...] = ()
     path: Path | None = None
 
     @property
@@ -121,8 +127,8 @@ def load_recipes(
     targets = load_targets(project)
     if matrix is None:
         if wanted:
-            raise no_such_part(str(written), wanted, (), registry)
-        refuse_several_models(given, project.root)
+            raise unknown_part_error(str(written), wanted, (), registry)
+        check_single_model(given, project.root)
         return (_check(replace(read, data=data), given, registry, targets, said),)
     found = []
     changes = [*said, *changes]
@@ -130,20 +136,20 @@ def load_recipes(
     matrix = _check_matrix(matrix, sources, registry)
     whole = tuple(one.name for one in expand(matrix, [], _PARAMETERS, sources.error)[0])
     combinations, given = select(matrix, given, str(data.get("target")), _PARAMETERS, sources.error)
-    parts = SharedParts()
+    parts = ValidationCache()
     for combination in combinations:
         if not wanted or fnmatchcase(combination.name, wanted):
             values = [point.override for point in combination.points]
             loaded = _check(replace(read, data=data), [*values, *given], registry, targets, changes, parts)
             labels = {point.key: point.label for point in combination.points}
-            found.append(replace(loaded, variant=combination.name, labels=labels, whole=whole))
+            found.append(replace(loaded, variant=combination.name, labels=labels, all_variants=whole))
     if not found:
         names = [combination.name for combination in combinations]
-        raise no_such_part(str(written), wanted, names, registry)
+        raise unknown_part_error(str(written), wanted, names, registry)
     return tuple(found)
 
 
-def called(words: Sequence[str], root: Path | Project) -> list[str]:
+def paths_to_names(words: Sequence[str], root: Path | Project) -> list[str]:
     """Words of a command line with the names of recipes in place of the paths of their files. Raises RecipeError."""
     project = project_of(root)
     found = []
@@ -168,7 +174,7 @@ class Description:
     error: str = ""
 
 
-def describe(name: str, root: Path | Project) -> Description:
+def describe_recipe(name: str, root: Path | Project) -> Description:
     """What a recipe says about itself, unchecked."""
     try:
         read = _read(name, project_of(root))
@@ -176,12 +182,12 @@ def describe(name: str, root: Path | Project) -> Description:
         return Description(error=error.message.splitlines()[0])
     matrix = read.data.get("matrix")
     axes = matrix if isinstance(matrix, dict) else {}
-    model = "" if "model" in axes else model_shown(read.data.get("model"))
+    model = "" if "model" in axes else model_label(read.data.get("model"))
     target = "" if "target" in axes else str(read.data.get("target", ""))
     return Description((model, target), first_sentence(read.documents[0].text), matrix is not None)
 
 
-def model_shown(model: Any) -> str:
+def model_label(model: Any) -> str:
     """What a list shows of a recipe's `model`: the file without its folder, or the name; '' where there is none."""
     sources = [str(model[key]) for key in MODEL_SOURCES if model.get(key)] if isinstance(model, dict) else []
     return sources[0].partition("?")[0].rpartition("/")[2] if sources else ""
@@ -198,7 +204,7 @@ class _Written:
 
 def _read(source: str | Path | Mapping[str, Any], project: Project) -> _Written:
     if isinstance(source, Mapping):
-        first, path, name = document_of(source), project.root / RECIPES / "recipe", "recipe"
+        first, path, name = dictionary_document(source), project.root / RECIPES / "recipe", "recipe"
     else:
         path = find_recipe(str(source), project)
         first, name = load_document(path, shown_path(path, project)), default_name(path, project)
@@ -217,17 +223,17 @@ def _check(
     registry: Registry,
     targets: Mapping[str, Target],
     changes: Iterable[Override] = (),
-    parts: SharedParts | None = None,
+    parts: ValidationCache | None = None,
 ) -> LoadedRecipe:
     """One recipe: overrides applied, validated. `changes` are overrides that the data has already.
 
     `parts` are those that it may have in common with the recipes before.
     """
-    parts = parts or SharedParts()
+    parts = parts or ValidationCache()
     try:
         data, overrides = apply_overrides(read.data, given)
-    except Misplaced as error:
-        raise Sources(read.documents, tuple(changes)).misplaced(error) from None
+    except OverridePathError as error:
+        raise Sources(read.documents, tuple(changes)).override_error(error) from None
     sources = Sources(read.documents, (*changes, *overrides))
     chain = chain_of(data.get("stages"), registry, sources.error)
     try:
@@ -235,7 +241,7 @@ def _check(
     except ValidationError as error:
         from pipeline.recipes.json_schema import recipe_schema
 
-        raise first_error(error, data, sources, recipe_schema(registry), targets) from None
+        raise validation_error(error, data, sources, recipe_schema(registry), targets) from None
     parts.learn(recipe, given)
     if recipe.abstract and not any(override.path[:1] == ("model",) for override in given):
         message = f"recipe '{recipe.name}' is abstract: other recipes extend it"
@@ -261,7 +267,7 @@ def _check_matrix(matrix: Any, sources: Sources, registry: Registry) -> dict[str
     except ValidationError as error:
         from pipeline.recipes.json_schema import recipe_schema
 
-        raise first_error(error, data, sources, recipe_schema(registry)) from None
+        raise validation_error(error, data, sources, recipe_schema(registry)) from None
     checked: dict[str, Any] = matrix
     return checked
 

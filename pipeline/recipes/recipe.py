@@ -32,7 +32,7 @@ from pydantic_core import CoreSchema, PydanticCustomError
 
 from pipeline.errors import RecipeError
 from pipeline.matrices.matrix import Matrix
-from pipeline.plugins.discovery import Found
+from pipeline.plugins.discovery import Plugin
 from pipeline.plugins.registry import PLACEMENT, Registry
 from stages.base import Stage, StageConfig
 from stages.messages import escape
@@ -79,7 +79,7 @@ ModelEntry = Annotated[
 ]
 
 
-def at_home(model: ModelSource, models: Mapping[str, Found]) -> ModelSource:
+def rebind_plugin_model(model: ModelSource, models: Mapping[str, Plugin]) -> ModelSource:
     """A model of a plug-in with this project's module for it. Raises RecipeError where the project has none."""
     if not isinstance(model, PluginModel):
         return model
@@ -88,14 +88,14 @@ def at_home(model: ModelSource, models: Mapping[str, Found]) -> ModelSource:
     return _plugin_model(models).model_construct(model.model_fields_set, **dict(model))
 
 
-def _plugin_model(models: Mapping[str, Found]) -> type[PluginModel]:
+def _plugin_model(models: Mapping[str, Plugin]) -> type[PluginModel]:
     plugin = create_model("PluginModel", __base__=PluginModel, zoo=(cast(Any, Literal[tuple(models)]), ...))
     plugin.modules = {name: found.module for name, found in models.items()}
-    plugin.places = {name: found.place for name, found in models.items()}
+    plugin.places = {name: found.path for name, found in models.items()}
     return plugin
 
 
-def _model_entry(models: Mapping[str, Found]) -> Any:
+def _model_entry(models: Mapping[str, Plugin]) -> Any:
     """ModelEntry, where `zoo` may also name one of the models of plug-ins."""
     plugin = _plugin_model(models)
     named = AfterValidator(partial(check, plugins=tuple(models)))

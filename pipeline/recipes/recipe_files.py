@@ -42,13 +42,13 @@ def is_built_in(name: str, root: Path | Project) -> bool:
     return not _is_file(own) and any(map(_is_file, others))
 
 
-def hidden(names: Iterable[str], root: Path | Project) -> list[str]:
+def hiding_notes(names: Iterable[str], root: Path | Project) -> list[str]:
     """A sentence for each of these recipes, by names of files as messages show them, that hides a built-in one."""
     project = project_of(root)
     notes = []
     for name in names:
         path = Path(name)
-        if not project.alone and path.parts[0] == RECIPES and _is_file(project.installation / path):
+        if not project.is_standalone and path.parts[0] == RECIPES and _is_file(project.installation / path):
             notes.append(f"{name} hides the built-in recipe {default_name(project.root / path, project)}")
     return notes
 
@@ -74,7 +74,7 @@ def find_recipe(name: str, root: Path | Project) -> Path:
         if _is_file(path):
             return path
         if there := what_lies_at(path):
-            raise RecipeError(f"recipe '{escape.name(name)}': {escape.name(project.shown(path))} is {there}")
+            raise RecipeError(f"recipe '{escape.name(name)}': {escape.name(project.display_path(path))} is {there}")
     if _is_file(project.root / RECIPES / f"{name}.yml"):
         raise RecipeError(f"unknown recipe '{name}'", hint=f"rename recipes/{name}.yml to {name}.yaml")
     names = recipe_names(project, nested="/" in name)
@@ -100,7 +100,7 @@ def find_parent(name: str, child: Path, root: Path | Project) -> Path | None:
 
 def shown_path(path: Path, root: Path | Project) -> str:
     """A recipe's file as messages call it: relative to the project when it lies inside."""
-    return project_of(root).shown(Path(os.path.normpath(path)))
+    return project_of(root).display_path(Path(os.path.normpath(path)))
 
 
 def default_name(path: Path, root: Path | Project) -> str:

@@ -11,10 +11,10 @@ from pydantic import Field, ValidationError, model_validator
 from pipeline.documents.document import Document, load_document
 from pipeline.documents.sources import Sources
 from pipeline.errors import PipelineError, RecipeError, list_known
-from pipeline.plugins.discovery import Found, outside
+from pipeline.plugins.discovery import Plugin, plugins_of
 from pipeline.plugins.importing import declare_operators
 from pipeline.project import PROJECT_FILE, Project, project_of
-from pipeline.recipes.validation import first_error
+from pipeline.recipes.validation import validation_error
 from stages.accelerators.registry import accelerator_class
 from stages.accelerators.registry import names as accelerator_names
 from stages.base import StageError
@@ -67,8 +67,8 @@ def load_targets(root: Path | Project) -> dict[str, Target]:
     project = project_of(root)
     declare_operators(project)
     built_in = _document(project.installation, project)
-    documents = [load_document(one.place, one.shown) for one in outside(project)["targets"].values()]
-    if not project.alone and (project.root / PROJECT_FILE).exists():
+    documents = [load_document(one.path, one.display_name) for one in plugins_of(project)["targets"].values()]
+    if not project.is_standalone and (project.root / PROJECT_FILE).exists():
         documents.insert(0, _document(project.root, project))
     for number, own in enumerate(documents):
         _check(_Additions, own.data, Sources((own,)))
@@ -85,7 +85,7 @@ def load_targets(root: Path | Project) -> dict[str, Target]:
     return _targets({"schema": 1, **both}, Sources(tuple(documents)), project)
 
 
-def unknown_target(name: str, known: Iterable[str]) -> RecipeError:
+def unknown_target_error(name: str, known: Iterable[str]) -> RecipeError:
     """The error of a name on a command line that is no target."""
     names = list(known)
     message = f"unknown target '{escape.name(name)}'{did_you_mean(name, names)}"
@@ -114,7 +114,7 @@ def _complete(entries: Any) -> Any:
 
 def _document(folder: Path, project: Project) -> Document:
     path = folder / PROJECT_FILE
-    return load_document(path, project.shown(path))
+    return load_document(path, project.display_path(path))
 
 
 def _named(document: Document, kind: str) -> Mapping[str, Any]:
@@ -126,7 +126,7 @@ def _check(model: type[Catalogue], data: Any, sources: Sources) -> Catalogue:
         return model.model_validate(data)
     except ValidationError as error:
         schema = model.model_json_schema()
-        raise first_error(error, data, sources, {**schema, "definitions": schema["$defs"]}) from None
+        raise validation_error(error, data, sources, {**schema, "definitions": schema["$defs"]}) from None
 
 
 def _refuse_twice(own: Document, before: Document, built_in: Document) -> None:
@@ -195,12 +195,12 @@ def _placed(target: Target, project: Project, sources: Sources) -> Target:
             raise sources.error(message, (*at, "kind"), hint="its C would lie among theirs in the emitted sources")
         if plugin is None:  # a plug-in's are looked at when it is used: nothing imports it before
             _check_parameters(name, target.accelerator.parameters, sources, (*at, "parameters"))
-    found = outside(project)
+    found = plugins_of(project)
     update = {
-        "places": {name: one.place for name, one in own.items() if one is not None},
+        "places": {name: one.path for name, one in own.items() if one is not None},
         "modules": {name: one.module for name, one in own.items() if one is not None},
     }
-    folders = [project.root, *dict.fromkeys(one.place.parent for one in found["targets"].values())]
+    folders = [project.root, *dict.fromkeys(one.path.parent for one in found["targets"].values())]
     try:
         return with_places(target.model_copy(update=update), [*folders, project.installation])
     except StageError as error:
@@ -218,13 +218,13 @@ def _check_parameters(name: str, given: Mapping[str, Any], sources: Sources, at:
         raise sources.error(message, (*at, *wrong.at), key=wrong.key, hint=hint) from None
 
 
-def _plugin(kind: str, name: str, project: Project, sources: Sources, at: tuple[str | int, ...]) -> Found | None:
+def _plugin(kind: str, name: str, project: Project, sources: Sources, at: tuple[str | int, ...]) -> Plugin | None:
     """The plug-in that a core or board names at `at`, None for what Firmline has. RecipeError for what nobody has."""
-    plugins, built_in = outside(project)[kind], _BUILT_IN[kind]
+    plugins, built_in = plugins_of(project)[kind], _BUILT_IN[kind]
     if name not in plugins and name not in built_in:
         known = [*plugins, *built_in]
         message = f"unknown {_CALLED[kind]} '{escape.name(name)}'{did_you_mean(name, known)}"
         raise sources.error(message, at, hint=list_known(f"{_CALLED[kind]}s", known))
     if name in plugins and name in built_in:
-        raise PipelineError(f"plug-in {plugins[name].shown} has the name of Firmline's {_CALLED[kind]} '{name}'")
+        raise PipelineError(f"plug-in {plugins[name].display_name} has the name of Firmline's {_CALLED[kind]} '{name}'")
     return plugins.get(name)

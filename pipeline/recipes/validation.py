@@ -26,7 +26,7 @@ _PATTERNS = {
 }
 
 
-def first_error(
+def validation_error(
     error: ValidationError, data: Any, sources: Sources, schema: dict[str, Any], targets: Iterable[str] = ()
 ) -> RecipeError:
     """The deepest of pydantic's errors, as a union complains once per variant, and how many other places are wrong."""
@@ -45,10 +45,10 @@ def first_error(
         hint = _several(path[0], detail["input"]) or hint
     beside = detail["ctx"]["beside"] if detail["type"] == "mistake" else ()
     if beside:
-        hint = f"{beside[-1]} is at {sources.place((*path[: len(path) - len(_blamed(detail))], *beside))}"
+        hint = f"{beside[-1]} is at {sources.location((*path[: len(path) - len(_blamed(detail))], *beside))}"
     # What several use by an alias was written once.
-    found = dict.fromkeys(map(sources.place, islice(dict.fromkeys(others), 100)))
-    places = [place for place in found if place != sources.place(path)]
+    found = dict.fromkeys(map(sources.location, islice(dict.fromkeys(others), 100)))
+    places = [place for place in found if place != sources.location(path)]
     if places:
         more = f"and {len(places)} more {'mistake' if len(places) == 1 else 'mistakes'}"
         shown = [place for place in places if place][:_PLACES]
@@ -145,15 +145,15 @@ def _several(name: str | int, value: Any) -> str:
 
 def _unknown_key(name: str, path: YamlPath, schema: dict[str, Any], used: YamlPath, data: Any) -> tuple[str, list[str]]:
     """A message about a key that is none, and the keys that may stand in its place."""
-    from pipeline.recipes.json_schema import kinds_of, known_keys, places_of
+    from pipeline.recipes.json_schema import known_keys, model_kinds_with, nearest_places
 
     for part in path[:-1]:
         data = data[part]
     known, key = known_keys(schema, used[:-1], data), str(path[-1])
     guess = did_you_mean(name, known)
-    if path[:-1] == ("model",) and (kinds := kinds_of(schema, key)):
+    if path[:-1] == ("model",) and (kinds := model_kinds_with(schema, key)):
         guess = f"; it is of a model by {' or '.join(kinds)}"
-    elif (places := places_of(schema, used, 1 if guess else 2)) and ".".join(map(str, path)) not in places:
+    elif (places := nearest_places(schema, used, 1 if guess else 2)) and ".".join(map(str, path)) not in places:
         guess = f"; it is {' or '.join(places)}"
         if places == [key]:
             guess = f"; it stands at the top, not in {escape.name(str(path[-2]))}"

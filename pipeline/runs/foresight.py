@@ -8,8 +8,8 @@ from pathlib import Path
 from pipeline.artifacts.store import Artifact
 from pipeline.errors import PipelineError
 from pipeline.keys.planner import Plan
-from pipeline.plugins.discovery import outside as plug_ins_of
-from pipeline.plugins.importing import crashed
+from pipeline.plugins.discovery import plugins_of
+from pipeline.plugins.importing import stage_error
 from pipeline.project import project_of
 from pipeline.runs.elsewhere import Folders
 from stages.base import StageError
@@ -46,11 +46,11 @@ class Foresight:
                 try:
                     action.stage.foresee(action.config, action.model, action.target, self._root, Folders(dict(there)))
                 except StageError as error:
-                    raise self._plan.sources.failed(action.kind, error, action.stage.kind) from error
+                    raise self._plan.sources.stage_failure(action.kind, error, action.stage.kind) from error
                 except (PipelineError, KeyboardInterrupt):
                     raise
                 except BaseException as error:  # also sys.exit
-                    raise crashed(action.kind, error, plug_ins_of(project_of(self._root))) from error
+                    raise stage_error(action.kind, error, plugins_of(project_of(self._root))) from error
             # What follows reads this one's artifact, which may not be there, and not that of an earlier stage.
             there.pop(action.stage.role, None)
             if action.kind in made:

@@ -79,9 +79,9 @@ class Held:
         for index, (name, path) in enumerate(self._action.files.items()):
             place = folder / str(index) / path.name
             place.parent.mkdir(parents=True)
-            if copied(path, place, kind, self._planner.shown(path)) != self._action.ingredients["files"][name]:
+            if copied(path, place, kind, self._planner.display_path(path)) != self._action.ingredients["files"][name]:
                 self._digests.forget(path)
-                raise InputChanged(kind, self._planner.shown(path), planned)
+                raise InputChanged(kind, self._planner.display_path(path), planned)
             copies[name] = place
         return copies
 
@@ -129,7 +129,7 @@ class Held:
         for path in sorted(set(loaded) - known):
             if self._planner.imports.counts(path):
                 raise PipelineError(
-                    f"{self._action.kind}: loaded {self._planner.shown(path)}, which is not in its key",
+                    f"{self._action.kind}: loaded {self._planner.display_path(path)}, which is not in its key",
                     hint="a stage that imports by a name made up at run time names the file in its `sources`",
                 )
 
@@ -143,7 +143,7 @@ class Held:
 
     def _check_tools(self, when: str, cause: Exception | None = None) -> None:
         for tool in self._action.wanted:
-            replaced = self._planner.tools.replaced(tool)
+            replaced = self._planner.tools.changed_file(tool)
             if replaced:
                 raise InputChanged(self._action.kind, f"{tool.name} ({replaced})", when) from cause
 

@@ -23,12 +23,12 @@ from pipeline.errors import (
     PipelineError,
     StageCrashed,
     StageFailed,
-    surroundings,
+    environment_error,
 )
 from pipeline.keys.planner import Action, Plan
-from pipeline.keys.repeating import command_of
-from pipeline.plugins.discovery import outside as plug_ins_of
-from pipeline.plugins.importing import blamed
+from pipeline.keys.repeat_command import repeat_command
+from pipeline.plugins.discovery import plugins_of
+from pipeline.plugins.importing import plugin_error
 from pipeline.runs.elsewhere import Folders, here_or_elsewhere
 from pipeline.runs.executor import Work
 from pipeline.runs.foresight import Foresight
@@ -94,7 +94,7 @@ class Session:
     @property
     def log_name(self) -> str:
         """How messages call the log: relative to the project when it lies inside."""
-        return self.workspace.shown(self._log.path)
+        return self.workspace.display_path(self._log.path)
 
     def log_traceback(self) -> None:
         """Put the traceback of the exception being handled into the log."""
@@ -145,13 +145,15 @@ class Session:
         place = self.folder
         while place != place.parent and not os.path.lexists(place):
             place = place.parent
-        shown = self.workspace.shown(place)
+        shown = self.workspace.display_path(place)
         if not place.is_dir():
             there = what_lies_at(place) or "a file"
-            message = f"{shown} is {there}; the results go into the folder {self.workspace.shown(self.folder)}"
+            message = f"{shown} is {there}; the results go into the folder {self.workspace.display_path(self.folder)}"
             raise PipelineError(message, hint="move it away")
         if not os.access(place, os.W_OK | os.X_OK):
-            raise PipelineError(f"{shown} cannot be written; the results go into {self.workspace.shown(self.folder)}")
+            raise PipelineError(
+                f"{shown} cannot be written; the results go into {self.workspace.display_path(self.folder)}"
+            )
 
     def run(self, action: Action, *, force: bool = False, shared: bool = False) -> StageResult:
         """Make the action's artifact unless the store has it; `force` makes it in any case.
@@ -204,7 +206,7 @@ class Session:
     def _warn_of_place(self, action: Action) -> None:
         """Say that a recipe's file, which may be anybody's, names the machine that is connected to."""
         place = getattr(action.config, "run_on", None)
-        written = self.plan.sources.file_place(("stages", action.kind, "run_on")) if place else ""
+        written = self.plan.sources.file_location(("stages", action.kind, "run_on")) if place else ""
         if written:
             text = f"{written}: the recipe connects to {place}, and believes what answers there"
             self._log.write(action.kind, f"warning: {text}")
@@ -220,7 +222,7 @@ class Session:
             "stages": [vars(self.results[action.kind]) for action in self.plan],
             "tools": {name: tool.version for action in self.plan for name, tool in sorted(action.tools.items())},
         }
-        command = command_of(self.plan.loaded, self.workspace.project) if self.plan.loaded is not None else ""
+        command = repeat_command(self.plan.loaded, self.workspace.project) if self.plan.loaded is not None else ""
         try:
             with store.locked(lock):
                 self._build_folder()  # a link may have come meanwhile
@@ -325,15 +327,15 @@ class Session:
         except (PipelineError, KeyboardInterrupt, GeneratorExit):
             raise
         except StageError as error:
-            raise self.plan.sources.failed(kind, error, action.stage.kind) from error
+            raise self.plan.sources.stage_failure(kind, error, action.stage.kind) from error
         except BaseException as error:  # also sys.exit, and a panic of a library in Rust
             if is_disk_full(error):
                 raise
             self.log_traceback()
-            outside = surroundings(error, self.workspace.project.installation)
+            outside = environment_error(error, self.workspace.project.installation)
             if outside is None:
                 found = {name: (role, self._find(self.plan[name])) for role, name in action.link.inputs.items()}
-                outside = blamed(error, plug_ins_of(self.workspace.project), found, self.log_name)
+                outside = plugin_error(error, plugins_of(self.workspace.project), found, self.log_name)
             if outside is not None:
                 raise StageFailed(kind, outside) from error
             raise StageCrashed(kind, error, self.log_name, action.model_source) from error

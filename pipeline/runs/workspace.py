@@ -11,12 +11,12 @@ from typing import Any
 
 from pipeline.artifacts.manifest import ORIGIN
 from pipeline.artifacts.store import Artifact, Store
-from pipeline.keys.groups import how_to_install
 from pipeline.keys.imports import Imports
+from pipeline.keys.package_groups import install_command
 from pipeline.keys.planner import Plan, Planner
 from pipeline.keys.tools import Tools
 from pipeline.plugins.registry import Registry, registry_of
-from pipeline.project import Project, here, project_of
+from pipeline.project import Project, current_project, project_of
 from pipeline.recipes.loader import LoadedRecipe, load_recipe, load_recipes
 from pipeline.recipes.targets import remote_store
 from pipeline.remote.opening import open_remote
@@ -31,7 +31,7 @@ class Workspace:
     """The project, its stages and its store, as one run uses them. A context manager.
 
     `root`: the project (None: that of the current directory), or a folder that stands alone. `install` and
-    `promised` as of Tools. `executor` says where stages run; here unless given.
+    `locked_version` as of Tools. `executor` says where stages run; here unless given.
     """
 
     def __init__(
@@ -42,10 +42,10 @@ class Workspace:
         store: Path | None = None,
         build: Path | None = None,
         install: Callable[[str], bool] | None = None,
-        promised: Callable[[str], str] | None = None,
+        locked_version: Callable[[str], str] | None = None,
         executor: Executor | None = None,
     ) -> None:
-        self.project = here() if root is None else project_of(root)
+        self.project = current_project() if root is None else project_of(root)
         self.root = root = self.project.root
         self.registry = registry or registry_of(self.project)
         self.store = Store(store or root / (os.environ.get("FIRMLINE_STORE") or ".firmline/store"))
@@ -53,7 +53,7 @@ class Workspace:
         self.executor: Executor = executor or Local()
         folder, digests = self.store.folder, self.store.digests
         imports = Imports(self.project.installation, digests, folder / "imports.json")
-        self.planner = Planner(self.project, digests, Tools(folder / "tools.json", install, promised), imports)
+        self.planner = Planner(self.project, digests, Tools(folder / "tools.json", install, locked_version), imports)
         # Keys of the artifacts that this process has made, and of those that came from the remote store.
         self.made: set[str] = set()
         self.fetched: set[str] = set()
@@ -78,7 +78,7 @@ class Workspace:
         settings = remote_settings(remote_store(self.project))
         if settings is None:
             return None
-        return Remote(settings, self.store, lambda one: open_remote(one, self._install, how_to_install))
+        return Remote(settings, self.store, lambda one: open_remote(one, self._install, install_command))
 
     def find(self, key: str) -> Artifact | None:
         """The artifact of a key: from the store, or from the remote store by way of it; None where neither has it.
@@ -133,9 +133,9 @@ class Workspace:
         self.planner.imports.save()
         self._open.close()
 
-    def shown(self, path: Path) -> str:
+    def display_path(self, path: Path) -> str:
         """A path as messages call it: relative to the project when it lies inside."""
-        return self.project.shown(path)
+        return self.project.display_path(path)
 
     def plan(
         self, source: str | Path | Mapping[str, Any], variables: Mapping[str, str] | None = None, until: str = ""

@@ -131,7 +131,7 @@ class MatrixRun:
 
     def _part(self) -> str:
         """`3 of the 11 combinations` when this is not the matrix as it is written, else ''."""
-        whole = self._members[0].whole
+        whole = self._members[0].all_variants
         run = [member.variant for member in self._members]
         same = len(set(run) & set(whole))
         if same == len(run) == len(whole):

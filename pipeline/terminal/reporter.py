@@ -80,7 +80,7 @@ class StageReporter:
             self._member(shown, shown.matrix)
         elif shown is not None and shown.session is not None:
             session = shown.session
-            show_end(self.display, session.plan, session.report, session.workspace.shown(session.folder))
+            show_end(self.display, session.plan, session.report, session.workspace.display_path(session.folder))
 
     def skip_uptodate(self, task: Any) -> None:
         """Called when the store has what a task would make."""
@@ -185,7 +185,7 @@ def show_end(display: ProgressDisplay, plan: Plan, report: dict[str, Any] | None
 def _record(session: Session) -> dict[str, Any]:
     """What a recipe came to: its report's place, '' where it has none of this run, and its stages as far as it got."""
     stages = [vars(session.results[action.kind]) for action in session.plan if action.kind in session.results]
-    place = session.workspace.shown(session.folder / "report.json") if session.report is not None else ""
+    place = session.workspace.display_path(session.folder / "report.json") if session.report is not None else ""
     return {"recipe": session.plan.recipe, "target": session.plan.target, "report": place, "stages": stages}
 
 

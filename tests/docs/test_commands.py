@@ -26,7 +26,7 @@ from pipeline.commands.pyproject import in_pyproject
 from pipeline.documents.document import parse_value
 from pipeline.plugins.registry import default_registry
 from pipeline.project import Project
-from pipeline.recipes.naming import recipes_named
+from pipeline.recipes.recipe_arguments import matching_recipes
 from stages.system.installation import INSTALLATION as ROOT
 from tests.docs.test_pages import clone
 
@@ -85,7 +85,7 @@ def mistake(typed: str, recipes: bool = True) -> str:
     words = shlex.split(re.sub(r"[\[\]]| \| .*", "", typed) if "[" in typed and "=[" not in typed else typed)
     name, *rest = words
     if name not in COMMANDS:
-        known = name == "help" or not recipes or recipes_named([name], Project(ROOT), default_registry())
+        known = name == "help" or not recipes or matching_recipes([name], Project(ROOT), default_registry())
         return "" if known else f"no command {name}"
     made: Any = command_classes().get_plugin(name)
     command = made(task_loader=NamespaceTaskLoader(), config={}, bin_name="doit", cmds=PluginDict())
@@ -111,7 +111,7 @@ def _no_recipe(word: str) -> str:
     """What is wrong with a recipe's name."""
     if OWN.search(word) or word in ("a", "b"):
         return ""
-    return "" if recipes_named([word.partition(":")[0]], Project(ROOT), default_registry()) else f"no recipe {word}"
+    return "" if matching_recipes([word.partition(":")[0]], Project(ROOT), default_registry()) else f"no recipe {word}"
 
 
 def test_all_commands_on_the_pages_mean_something() -> None:

@@ -59,7 +59,7 @@ def test_from_the_model_to_the_report(model: Path, tmp_path: Path) -> None:
     display = ProgressDisplay(said)
     with Workspace(store=tmp_path / "store", build=tmp_path / "build") as workspace:
         run = run_recipe(recipe, store=tmp_path / "store", build=tmp_path / "build", display=display)
-        show_end(display, workspace.plan(recipe), run.report, workspace.shown(run.folder))
+        show_end(display, workspace.plan(recipe), run.report, workspace.display_path(run.folder))
     assert run.report is not None and run.report["verify"]["mismatches"] == 0
     assert is_safe(said.getvalue()) and "[red]" in said.getvalue()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from pipeline.plugins.discovery import outside
+from pipeline.plugins.discovery import plugins_of
 from pipeline.plugins.registry import registry_of
 from pipeline.project import Project
 
@@ -18,7 +18,7 @@ def write(folder: Path, name: str, text: str) -> None:
 
 def again(project: Project) -> Project:
     """The project as another process sees it."""
-    outside.cache_clear()
+    plugins_of.cache_clear()
     registry_of.cache_clear()
     for name in [name for name in sys.modules if name.startswith("firmline_plugins")]:
         del sys.modules[name]

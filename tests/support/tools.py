@@ -16,8 +16,8 @@ def install_missing() -> None:
     if all(map(shutil.which, _PROGRAMS)):
         return
     from pipeline.commands.doctor import install_tools, targets_of
-    from pipeline.keys.groups import install
+    from pipeline.keys.package_groups import install_group
     from pipeline.runs.workspace import Workspace
 
-    with Workspace(install=install) as workspace:
+    with Workspace(install=install_group) as workspace:
         install_tools(workspace, targets_of(workspace, ()))

@@ -12,7 +12,7 @@ from typing import Any
 
 from pipeline.commands.bench.suite import Loose, Peer, Row
 from pipeline.errors import PipelineError, list_known
-from pipeline.recipes.targets import unknown_target
+from pipeline.recipes.targets import unknown_target_error
 from stages.messages import escape
 
 MODELS_VARIABLE = "FIRMLINE_MODELS"
@@ -77,7 +77,7 @@ def select(cases: list[Case], only: str, targets: str, known_targets: Iterable[s
     globs, wanted = _parts(only), _parts(targets)
     for target in wanted:
         if target not in set(known_targets):
-            raise unknown_target(target, known_targets)
+            raise unknown_target_error(target, known_targets)
     found = [case for case in cases if not globs or any(fnmatchcase(case.row, glob) for glob in globs)]
     if not found:
         rows = dict.fromkeys(case.row for case in cases)

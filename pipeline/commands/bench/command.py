@@ -16,7 +16,7 @@ from pipeline.commands.executing import EXECUTOR, chosen, executing
 from pipeline.commands.exit_codes import FAILED
 from pipeline.commands.reported import reported
 from pipeline.errors import PipelineError
-from pipeline.project import Project, here, project_of
+from pipeline.project import Project, current_project, project_of
 from stages.messages import escape
 from stages.messages.wording import did_you_mean
 
@@ -119,7 +119,7 @@ def bench(
     if suite_name not in (NETWORKS, LAYERS):
         guess = did_you_mean(suite_name, (NETWORKS, LAYERS))
         raise PipelineError(f"unknown suite '{escape.name(suite_name)}'{guess}", hint=f"Known: {NETWORKS}, {LAYERS}")
-    project = here() if root is None else project_of(root)
+    project = current_project() if root is None else project_of(root)
     draw = _draw(drawing or {}, suite_name)
     if suite_name == LAYERS:
         refuse_modes(options)
@@ -174,7 +174,7 @@ def _refuse(options: dict[str, Any]) -> None:
 def _refuse_elsewhere(options: dict[str, Any], project: Project) -> None:
     """What is stored and timed are the figures of Firmline's own repository."""
     for mode in ("check", "update", "times"):
-        if options[mode] and not project.alone:
+        if options[mode] and not project.is_standalone:
             raise PipelineError(f"--{mode} is about Firmline's own figures: run it in a clone of Firmline")
 
 

@@ -30,11 +30,11 @@ from pipeline.commands.counting import counter_of, tools_of
 from pipeline.commands.executing import chosen
 from pipeline.commands.exit_codes import PENDING
 from pipeline.errors import PipelineError, list_known
-from pipeline.keys.groups import install
+from pipeline.keys.package_groups import install_group
 from pipeline.plugins.registry import registry_of
 from pipeline.project import Project
 from pipeline.recipes.loader import load_recipes
-from pipeline.recipes.targets import load_targets, unknown_target
+from pipeline.recipes.targets import load_targets, unknown_target_error
 from pipeline.runs.workspace import Workspace
 from pipeline.terminal.table import Table, render
 from stages.base import StageError
@@ -133,7 +133,7 @@ def _targets(given: str, layers: Layers, project: Project) -> list[str]:
     wanted = [name.strip() for name in given.split(",") if name.strip()] or [*layers.targets]
     for name in wanted:
         if name not in known:
-            raise unknown_target(name, known)
+            raise unknown_target_error(name, known)
         if known[name].counter == "none" or known[name].accelerator is not None:
             why = "counts no instructions" if known[name].counter == "none" else "has an accelerator"
             raise PipelineError(f"suite=layers measures kernels of cores; target {name} {why}")
@@ -196,7 +196,7 @@ def _counted(
     try:
         networks = list(_networks(members))
         begin = chosen().beginning(tools_of(target))
-        with Workspace(root=project, install=install) as workspace:
+        with Workspace(root=project, install=install_group) as workspace:
             counter = counter_of(target, workspace, progress)
             counted = list(count(networks, target, counter, progress=progress, begin=begin))
             if judged is not None:

@@ -17,7 +17,7 @@ from typing import Any
 from pipeline.commands.bench.cases import Case
 from pipeline.commands.bench.record import Record, record_of
 from pipeline.errors import PipelineError, first_line
-from pipeline.keys.groups import install
+from pipeline.keys.package_groups import install_group
 from pipeline.project import Project, project_of
 from pipeline.runs.executor import Executor
 from pipeline.terminal.progress import ProgressDisplay
@@ -135,7 +135,9 @@ def _run_recipe(
 
     assert case.recipe is not None
     build = project_of(root).root / "build" / "bench"
-    return run_recipe(case.recipe, root=root, build=build, display=display, install=install, executor=executor).report
+    return run_recipe(
+        case.recipe, root=root, build=build, display=display, install=install_group, executor=executor
+    ).report
 
 
 def _message(error: Exception) -> str:

@@ -47,12 +47,12 @@ class Kernels(Listing):
 
 
 def _targets() -> Sequence[Target]:
-    from pipeline.project import here
-    from pipeline.recipes.targets import load_targets, unknown_target
+    from pipeline.project import current_project
+    from pipeline.recipes.targets import load_targets, unknown_target_error
 
-    known, name = load_targets(here()), variables().get("target")
+    known, name = load_targets(current_project()), variables().get("target")
     if name is not None and name not in known:
-        raise unknown_target(name, known)
+        raise unknown_target_error(name, known)
     return list(known.values()) if name is None else [known[name]]
 
 

@@ -28,11 +28,11 @@ class Operators(Listing):
     def records(self) -> Sequence[Record]:
         """Firmline's by name, then those of the project's plug-ins."""
         from pipeline.plugins.importing import declare_operators
-        from pipeline.project import here
+        from pipeline.project import current_project
         from stages.models.layer_options import layer_options
         from stages.operators.page import described
         from stages.operators.table import OPERATORS, outside
 
-        declare_operators(here())
+        declare_operators(current_project())
         operators = (*OPERATORS.values(), *outside().operators.values())
         return [{**described(operator), "options": layer_options(operator)} for operator in operators]

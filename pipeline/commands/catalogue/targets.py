@@ -25,9 +25,9 @@ class Targets(Listing):
 
     def unknown(self, word: str, known: Sequence[str]) -> PipelineError:
         """In the words of all commands that take a target."""
-        from pipeline.recipes.targets import unknown_target
+        from pipeline.recipes.targets import unknown_target_error
 
-        return unknown_target(word, known)
+        return unknown_target_error(word, known)
 
     def records(self) -> Sequence[Record]:
         """In the order of pipeline.yaml: cores, then boards."""
@@ -51,10 +51,10 @@ class Boards(Listing):
 
 
 def _targets() -> Sequence[Target]:
-    from pipeline.project import here
+    from pipeline.project import current_project
     from pipeline.recipes.targets import load_targets
 
-    return list(load_targets(here()).values())
+    return list(load_targets(current_project()).values())
 
 
 def _record(target: Target) -> Record:

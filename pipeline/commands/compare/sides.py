@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.errors import PipelineError
-from pipeline.keys.groups import install
+from pipeline.keys.package_groups import install_group
 from pipeline.project import Project
 from pipeline.runs.publish import ON_BOARD
 from pipeline.terminal.progress import ProgressDisplay
@@ -58,13 +58,13 @@ def _side(word: str, project: Project, store: Path) -> Side:
         return Side(f"{recipe} at {revision}", _at_revision(revision, recipe, project, store))
     path = _report_file(word, project)
     if path is not None:
-        return Side(project.shown(path), _read(path, project.shown(path)))
+        return Side(project.display_path(path), _read(path, project.display_path(path)))
     from pipeline.api import run_recipe
 
     name, overrides = _recipe(word)
     display = ProgressDisplay(sys.stderr)
     try:
-        report = run_recipe(name, overrides, root=project, store=store, install=install, display=display).report
+        report = run_recipe(name, overrides, root=project, store=store, install=install_group, display=display).report
     finally:
         display.close()
     if report is None:

@@ -18,10 +18,10 @@ from pipeline.commands.reported import reported
 from pipeline.documents.overrides import check_assignments, parse_overrides
 from pipeline.errors import PipelineError, RecipeError
 from pipeline.plugins.registry import registry_of
-from pipeline.project import DODO, PROJECT_FILE, RECIPES, Project, checked
+from pipeline.project import DODO, PROJECT_FILE, RECIPES, Project, check_owner
 from pipeline.recipes.json_schema import SCHEMA, schema_text
 from pipeline.recipes.recipe_files import recipe_names
-from pipeline.recipes.targets import load_targets, unknown_target
+from pipeline.recipes.targets import load_targets, unknown_target_error
 from stages.base import StageError
 from stages.messages import escape
 from stages.models.graphs import graphs
@@ -84,10 +84,10 @@ def new_project(folder: Path, *, model: str = "zoo:ds_cnn", target: str = "rv64-
     root = Path(folder).expanduser().absolute()
     if is_clone(root):
         raise PipelineError(f"{escape.name(str(folder), 200)} is a clone of Firmline, which is a project already")
-    checked(Project(root))
+    check_owner(Project(root))
     targets = load_targets(Project(root))
     if target not in targets:
-        raise unknown_target(target, targets)
+        raise unknown_target_error(target, targets)
     content: dict[str, bytes] = {}
     entry = _model(model, root, content)
     name = _recipe_name(root)

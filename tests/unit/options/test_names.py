@@ -12,7 +12,7 @@ from doit import doit_cmd
 from pipeline.commands.matrix_json import MatrixJson
 from pipeline.commands.new_recipe import new_recipe
 from pipeline.errors import PipelineError, RecipeError
-from pipeline.plugins.discovery import outside
+from pipeline.plugins.discovery import plugins_of
 from pipeline.plugins.registry import default_registry
 from pipeline.project import Project
 from pipeline.recipes.loader import load_recipes
@@ -95,7 +95,7 @@ def test_plug_ins(tmp_path: Path, file: str) -> None:
     path.parent.mkdir(parents=True)
     path.write_text("")
     with pytest.raises(PipelineError, match=r"plug-in plugins/.* cannot be a name; allowed are"):
-        outside(Project(tmp_path))
+        plugins_of(Project(tmp_path))
 
 
 def test_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

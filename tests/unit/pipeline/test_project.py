@@ -13,10 +13,10 @@ from pipeline.commands.new_project import new_project
 from pipeline.errors import PipelineError, RecipeError
 from pipeline.keys.planner import Planner
 from pipeline.plugins.registry import default_registry
-from pipeline.project import Project, find_project, here
+from pipeline.project import Project, current_project, find_project
 from pipeline.recipes.loader import load_recipe
-from pipeline.recipes.naming import recipes_named
-from pipeline.recipes.recipe_files import hidden, is_built_in, recipe_names
+from pipeline.recipes.recipe_arguments import matching_recipes
+from pipeline.recipes.recipe_files import hiding_notes, is_built_in, recipe_names
 from pipeline.recipes.targets import load_targets
 from pipeline.runs.workspace import Workspace
 from stages.system.installation import INSTALLATION as ROOT
@@ -74,7 +74,7 @@ def test_a_project_is_found_from_below(own: Project) -> None:
 
 def test_a_clone_is_its_own_project(tmp_path: Path) -> None:
     assert find_project(ROOT / "recipes") == Project(ROOT)
-    assert Project(ROOT).alone
+    assert Project(ROOT).is_standalone
     # Another clone's code is not this one's.
     for name in ("bootstrap", "pipeline.yaml", "stages/system/installation.py", "recipes/x.yaml"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
@@ -100,14 +100,14 @@ def test_a_recipe_with_the_name_of_a_built_in_one_hides_it(own: Project) -> None
     assert [is_built_in(name, own) for name in ("kws_rvp", "mine", "ad_rvp", "zzz")] == [False, False, True, False]
     # A glob is about the project's own.
     registry = default_registry()
-    assert recipes_named(["kws*", "*"], own, registry) == ["kws_rvp", "mine"]
-    assert recipes_named(["ad_rvp", "layers/*"], own, registry) == ["ad_rvp"]
+    assert matching_recipes(["kws*", "*"], own, registry) == ["kws_rvp", "mine"]
+    assert matching_recipes(["ad_rvp", "layers/*"], own, registry) == ["ad_rvp"]
     # It may extend what it hides, and that is noted.
     assert load(own, "kws_rvp") == ("kws_rvp", "rv64-rvp", "resnet_8")
     names = [one.name for one in load_recipe("kws_rvp", root=own, registry=registry).sources.documents]
     assert names == ["recipes/kws_rvp.yaml", "<firmline>/recipes/kws_rvp.yaml", "<firmline>/recipes/rvp_base.yaml"]
-    assert hidden(names, own) == ["recipes/kws_rvp.yaml hides the built-in recipe kws_rvp"]
-    assert hidden(names, Project(ROOT)) == []
+    assert hiding_notes(names, own) == ["recipes/kws_rvp.yaml hides the built-in recipe kws_rvp"]
+    assert hiding_notes(names, Project(ROOT)) == []
     assert "extend each other in a circle: recipes/mine.yaml -> recipes/mine.yaml" in refused(own, "mine")
 
 
@@ -182,10 +182,10 @@ def test_a_folder_that_is_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     folder.mkdir()
     monkeypatch.chdir(folder)
     folder.rmdir()
-    assert here() == Project(ROOT)
+    assert current_project() == Project(ROOT)
     monkeypatch.setattr("pipeline.project.is_clone", lambda folder=ROOT: False)
     with pytest.raises(PipelineError, match=r"^the current folder is gone\n"):
-        here()
+        current_project()
 
 
 SAFE = "FIRMLINE_SAFE_DIRECTORY"
@@ -224,11 +224,11 @@ def test_a_project_that_is_named_runs(foreign: Project, monkeypatch: pytest.Monk
     root, others = str(foreign.root), f"relative:/nowhere:{foreign.root.parent}:{foreign.root}x/*:{foreign.root}/sub"
     for value in (root, f"{others}:{root}/", "*", "/*", f"{foreign.root.parent}/*", f"{root}/../{foreign.root.name}"):
         monkeypatch.setenv(SAFE, value)
-        assert here() == foreign
+        assert current_project() == foreign
     for value in ("", others, ".", "**", "~"):
         monkeypatch.setenv(SAFE, value)
         with pytest.raises(PipelineError, match="belongs to"):
-            here()
+            current_project()
 
 
 def test_root_by_sudo(foreign: Project, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -238,9 +238,9 @@ def test_root_by_sudo(foreign: Project, monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setenv("SUDO_UID", str(owner))
     if uid != 0:
         with pytest.raises(PipelineError, match="belongs to"):
-            here()
+            current_project()
     monkeypatch.setattr(os, "geteuid", lambda: 0)
-    assert here() == foreign
+    assert current_project() == foreign
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root gives files away")
@@ -254,4 +254,4 @@ def test_a_folder_that_all_may_write(tmp_path: Path, name: str, monkeypatch: pyt
     os.chown(tmp_path / name, 4321, -1)
     monkeypatch.chdir(tmp_path)
     with pytest.raises(PipelineError, match=rf"{name} belongs to uid 4321"):
-        here()
+        current_project()

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.errors import RecipeError
-from pipeline.plugins.discovery import outside
+from pipeline.plugins.discovery import plugins_of
 from pipeline.project import Project
 from pipeline.recipes.targets import load_targets
 from stages.targets.attached import Dma
@@ -98,7 +98,7 @@ def test_an_accelerator_named_as_a_folder_of_kernels(tmp_path: Path) -> None:
     assert load_targets(Project(folder))["with-toy"].accelerator is not None
     (folder / "plugins/accelerators/acme").rename(folder / "plugins/accelerators/generic")
     (folder / "pipeline.yaml").write_text(BOARD.replace("kind: toy", "kind: generic"))
-    outside.cache_clear()
+    plugins_of.cache_clear()
     with pytest.raises(RecipeError, match="accelerator 'generic' has the name of a folder of kernels or drivers"):
         load_targets(Project(folder))
 

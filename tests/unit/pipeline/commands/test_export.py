@@ -10,7 +10,7 @@ import pytest
 from pipeline.commands.dispatch import run
 from pipeline.commands.export import export
 from pipeline.errors import PipelineError
-from pipeline.plugins.discovery import outside
+from pipeline.plugins.discovery import plugins_of
 from pipeline.project import Project
 from stages.base import StageError
 from stages.system.installation import INSTALLATION
@@ -82,17 +82,17 @@ def test_the_form_of_the_page(folder: Path) -> None:
     for path, text in re.findall(r"^```\w*\n# (plugins/\S+)\n(.*?)^```$", page, re.MULTILINE | re.DOTALL):
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_text(text)
-    outside.cache_clear()
+    plugins_of.cache_clear()
     made = export("small", "bazel", project=Project(folder), store=exports._store())
     assert made["run"] == "bazel test //small:test"
     assert 'hdrs = ["src/small.h"]' in (folder / made["folder"] / "BUILD").read_text()
     # A module without FORM, and one with a name that is taken.
     (folder / "plugins/exports/bazel/__init__.py").rename(folder / "plugins/exports/cmake.py")
-    outside.cache_clear()
+    plugins_of.cache_clear()
     with pytest.raises(PipelineError, match="has the name of a form of Firmline, 'cmake'"):
         export("small", "cmake", project=Project(folder))
     (folder / "plugins/exports/cmake.py").rename(folder / "plugins/exports/other.py").write_text("")
-    outside.cache_clear()
+    plugins_of.cache_clear()
     with pytest.raises(PipelineError, match="its module has no FORM"):
         export("small", "other", project=Project(folder))
-    outside.cache_clear()
+    plugins_of.cache_clear()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.recipes.naming import recipes_named
+from pipeline.recipes.recipe_arguments import matching_recipes
 from tests.unit.pipeline.conftest import RECIPE, Doit, FakeProject
 
 
@@ -56,4 +56,4 @@ def test_list_shows_recipes_and_their_stages(doit: Doit) -> None:
 )
 def test_recipes_are_named_by_their_tasks(project: FakeProject, words: str, expected: list[str]) -> None:
     project.recipe(RECIPE, "dune")
-    assert recipes_named(words.replace("'", "").split(), project.root, project.registry) == expected
+    assert matching_recipes(words.replace("'", "").split(), project.root, project.registry) == expected

@@ -10,14 +10,14 @@ from pydantic import TypeAdapter
 
 from pipeline.distributed.values import read, written
 from pipeline.errors import RecipeError
-from pipeline.plugins.discovery import Found
+from pipeline.plugins.discovery import Plugin
 from pipeline.plugins.registry import default_registry
-from pipeline.recipes.recipe import _model_entry, at_home
+from pipeline.recipes.recipe import _model_entry, rebind_plugin_model
 from stages.models.spec import PluginModel
 
 
-def models(folder: str) -> dict[str, Found]:
-    return {"two_layers": Found("two_layers", f"{folder}.two_layers", Path(folder, "two_layers.py"), "two_layers")}
+def models(folder: str) -> dict[str, Plugin]:
+    return {"two_layers": Plugin("two_layers", f"{folder}.two_layers", Path(folder, "two_layers.py"), "two_layers")}
 
 
 def sent(given: dict[str, Any]) -> tuple[Any, Any]:
@@ -29,8 +29,8 @@ def sent(given: dict[str, Any]) -> tuple[Any, Any]:
 def test_a_model_of_a_plug_in_is_that_of_the_workers_project() -> None:
     here, there = sent({"zoo": "two_layers", "seed": 3})
     assert here.module == "here.two_layers"
-    own = at_home(there, models("there"))
+    own = rebind_plugin_model(there, models("there"))
     assert isinstance(own, PluginModel) and own.model_dump() == here.model_dump()
     assert (own.module, own.place) == ("there.two_layers", Path("there/two_layers.py"))
     with pytest.raises(RecipeError, match="there is no model 'two_layers'"):
-        at_home(there, default_registry().models)
+        rebind_plugin_model(there, default_registry().models)

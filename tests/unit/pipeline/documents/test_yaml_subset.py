@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.documents.document import load_document, parse_value
-from pipeline.documents.yaml_subset import MOST_LEVELS, load
+from pipeline.documents.yaml_subset import MAX_DEPTH, load
 from pipeline.errors import RecipeError
 
 _LAUGHS = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
@@ -48,7 +48,7 @@ def refused(tmp_path: Path, content: str | bytes) -> list[str]:
         ("<<: [{a: 1}, 2]", "r.yaml:1:14: << merges a mapping, or a list of mappings: `<<: *name`"),
         ("a: &x [*x]", "r.yaml:1:4: an anchor holds itself"),
         (_LAUGHS, "r.yaml:5:5: this is 111,111 values, with its aliases written out; 100,000 at most"),
-        ("a: " + "[" * 100_000, f"r.yaml:1:{MOST_LEVELS + 3}: values are nested more than {MOST_LEVELS} deep"),
+        ("a: " + "[" * 100_000, f"r.yaml:1:{MAX_DEPTH + 3}: values are nested more than {MAX_DEPTH} deep"),
         ("a: 1\n---\nb: 1", "r.yaml:2:1: YAML syntax: a second document begins here; one is read"),
         (f"a: 1\n{'k' * 1100}: 2", "r.yaml:2:1101: YAML syntax: a key has more than 1,024 characters"),
         ("a: 1\nb\nc: 2", "r.yaml:2:1: YAML syntax: a key needs ': ' behind it"),

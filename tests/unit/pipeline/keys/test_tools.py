@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.errors import ToolError
-from pipeline.keys import groups
+from pipeline.keys import package_groups
 from pipeline.keys.tools import Tools
 from stages.base import Tool
 from stages.system.installation import INSTALLATION as ROOT
@@ -129,16 +129,16 @@ def test_a_package_is_read_again_when_it_was_installed_anew(tmp_path: Path, monk
         if len(read) < times:
             described.write_text(f"Name: helper-of-tests\nVersion: {number}\n")
         look = Tools(cache)
-        assert (look.identify(tool).version, look.replaced(tool), len(read)) == (number, "", times)
+        assert (look.identify(tool).version, look.changed_file(tool), len(read)) == (number, "", times)
     described.unlink()
-    assert look.replaced(tool) == "Python package helper-of-tests"
+    assert look.changed_file(tool) == "Python package helper-of-tests"
 
 
 @pytest.mark.parametrize(("clone", "said"), [(True, "./bootstrap --with ptq"), (False, "pip install 'firmline[ptq]'")])
 def test_package_of_a_group_that_nobody_installs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clone: bool, said: str
 ) -> None:
-    monkeypatch.setattr(groups, "is_clone", lambda: clone)
+    monkeypatch.setattr(package_groups, "is_clone", lambda: clone)
     monkeypatch.setattr(sys, "prefix", str(ROOT / ".venv"))
     for install in (None, lambda group: False):
         with pytest.raises(ToolError) as caught:

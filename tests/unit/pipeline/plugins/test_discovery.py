@@ -10,7 +10,7 @@ import pytest
 from pipeline.api import run_recipe
 from pipeline.errors import PipelineError, RecipeError
 from pipeline.keys.planner import Plan
-from pipeline.plugins.discovery import outside
+from pipeline.plugins.discovery import plugins_of
 from pipeline.plugins.registry import registry_of
 from pipeline.project import Project
 from pipeline.recipes.loader import load_recipe
@@ -219,7 +219,7 @@ def test_distributions_add_the_same_by_entry_points(project: Project, monkeypatc
     assert "acme.dequantize" in kernels.kernels_of(load_targets(project)["acme"])
     write(project.root, "plugins/stages/say.py", STAGE)
     with pytest.raises(PipelineError, match=r"plugins/stages/say\.py, say = acme_parts\.say of acme_parts"):
-        outside(again(project))
+        plugins_of(again(project))
     (project.root / "plugins/stages/say.py").unlink()
     write(packages, "acme_parts/say.py", "raise OSError('no')\n")
     for module in ("acme_parts.say", "acme_parts.words"):

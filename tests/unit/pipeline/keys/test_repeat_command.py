@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pipeline.keys.repeating import command_of
+from pipeline.keys.repeat_command import repeat_command
 from pipeline.project import project_of
 from pipeline.recipes.loader import LoadedRecipe, load_recipe
 from tests.unit.pipeline.conftest import FakeProject
@@ -42,7 +42,7 @@ def test_the_command_gives_the_same_recipe(
     project.write("recipes/many.yaml", recipe.replace("name: demo\n", matrix))
     project.write("a b.txt", "a model\n")
     loaded = load(project, source, variables)
-    assert command_of(loaded, project_of(project.root)) == command
+    assert repeat_command(loaded, project_of(project.root)) == command
     _, _, name, *values = shlex.split(command)
     again = load(project, name, dict(value.split("=", 1) for value in values))
     assert (again.recipe, again.target) == (loaded.recipe, loaded.target)

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from pipeline.documents import remembered as module
-from pipeline.documents.remembered import remembered
+from pipeline.documents import parse_cache as module
+from pipeline.documents.parse_cache import cached_parse
 
 
 @pytest.fixture
@@ -19,7 +19,7 @@ def parsed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, An
 
     def ask(text: str, value: Any) -> bool:
         asked: list[str] = []
-        assert repr(remembered(text, lambda: asked.append(text) or value)) == repr(value)
+        assert repr(cached_parse(text, lambda: asked.append(text) or value)) == repr(value)
         return bool(asked)
 
     return ask

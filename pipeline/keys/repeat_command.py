@@ -11,13 +11,13 @@ from pipeline.recipes.recipe_files import default_name, shown_path
 _SET = "set="
 
 
-def command_of(loaded: LoadedRecipe, project: Project) -> str:
+def repeat_command(loaded: LoadedRecipe, project: Project) -> str:
     """Return the line that runs the recipe again with the same target, model and values, quoted for a shell.
 
     The executor is left out: it does not change the result. A recipe that is a dictionary has no name that a command
     line could give, so it is a line of Python.
     """
-    typed = dict.fromkeys(one.text for one in loaded.sources.overrides if not one.place)
+    typed = dict.fromkeys(one.text for one in loaded.sources.overrides if not one.matrix_path)
     values = {text.partition("=")[0]: text.partition("=")[2] for text in typed if not text.startswith(_SET)}
     if not loaded.variant and "board" not in values:
         values.setdefault("target", loaded.target.name)

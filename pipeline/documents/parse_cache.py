@@ -18,7 +18,7 @@ from stages.system.installation import build_cache
 _MOST = 500
 
 
-def remembered(text: str, parse: Callable[[], Any]) -> Any:
+def cached_parse(text: str, parse: Callable[[], Any]) -> Any:
     """What `parse` makes of a text, which is asked for a text that is new. Whatever it raises passes through."""
     place = build_cache("documents") / f"{hashlib.sha256(f'{_rules()}{text}'.encode()).hexdigest()}.json"
     kept = read_cache(place)

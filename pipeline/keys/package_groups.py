@@ -20,12 +20,12 @@ from pipeline.errors import ToolError
 from stages.system.installation import INSTALLATION, is_clone
 
 
-def how_to_install(group: str) -> str:
+def install_command(group: str) -> str:
     """The command that installs a group."""
     return f"./bootstrap --with {group}" if _bootstrapped() else f"pip install 'firmline[{group}]'"
 
 
-def install(group: str) -> bool:
+def install_group(group: str) -> bool:
     """Install a group with the clone's `bootstrap`; False where that is not what made this environment.
 
     What it does is on stderr. Raises ToolError when it fails.
@@ -34,7 +34,7 @@ def install(group: str) -> bool:
         return False
     if _bootstrap("--with", group):
         message = f"the Python packages of the group {group} cannot be installed, see above"
-        raise ToolError(message, hint=f"install them when there is a way: {how_to_install(group)}")
+        raise ToolError(message, hint=f"install them when there is a way: {install_command(group)}")
     importlib.invalidate_caches()
     return True
 
@@ -53,7 +53,7 @@ def _bootstrap(option: str, names: str) -> int:
         return subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, check=False).returncode
 
 
-def promised(package: str) -> str:
+def locked_version(package: str) -> str:
     """The version of a package that `install` would install, by constraints.txt; '' where it installs nothing."""
     if not _bootstrapped():
         return ""

@@ -11,7 +11,7 @@ import pytest
 from pipeline.commands import explain
 from pipeline.commands.exit_codes import PENDING
 from pipeline.errors import ToolError
-from pipeline.keys import groups, tools
+from pipeline.keys import package_groups, tools
 from stages.system.installation import INSTALLATION as ROOT
 
 
@@ -23,8 +23,8 @@ def test_who_runs_nothing_says_what_would_be_installed(
     found = tools._package_state
     missing = ("ai-edge-quantizer", "onnx", "onnxruntime")
     monkeypatch.setattr(tools, "_package_state", lambda name: [] if name in missing else found(name))
-    monkeypatch.setattr(groups, "_bootstrapped", lambda: True)
-    monkeypatch.setattr(groups, "install", lambda group: pytest.fail("it installs"))
+    monkeypatch.setattr(package_groups, "_bootstrapped", lambda: True)
+    monkeypatch.setattr(package_groups, "install_group", lambda group: pytest.fail("it installs"))
     monkeypatch.setenv("FIRMLINE_STORE", str(tmp_path / "store"))
     (one,) = explain.print_explanations(["digits_onnx_ptq"], as_json=as_json)
     assert explain.exit_code([one]) == PENDING and one.stages[0].key
@@ -39,6 +39,6 @@ def test_who_runs_nothing_says_what_would_be_installed(
     else:
         assert told.count("installs first: Python package") == len(wanted)
         assert f"installs first: Python package onnx {versions['onnx']} (group onnx)" in told
-    monkeypatch.setattr(groups, "_bootstrapped", lambda: False)  # a run installs nothing there
+    monkeypatch.setattr(package_groups, "_bootstrapped", lambda: False)  # a run installs nothing there
     with pytest.raises(ToolError, match="Python package ai-edge-quantizer is not installed\ninstall it: pip install"):
         explain.print_explanations(["digits_onnx_ptq"])

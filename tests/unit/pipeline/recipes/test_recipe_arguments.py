@@ -8,8 +8,14 @@ import pytest
 
 from pipeline.commands.tasks import recipe_tasks
 from pipeline.errors import RecipeError
-from pipeline.recipes.loader import called
-from pipeline.recipes.naming import check_matrix_words, check_words, no_such_part, recipes_named, separated
+from pipeline.recipes.loader import paths_to_names
+from pipeline.recipes.recipe_arguments import (
+    check_matrix_arguments,
+    check_recipe_arguments,
+    matching_recipes,
+    split_names,
+    unknown_part_error,
+)
 from tests.unit.pipeline.conftest import RECIPE, FakeProject
 
 STAGES = "known stages: import, emit, compile, report"
@@ -28,19 +34,19 @@ def test_words_that_name_nothing(project: FakeProject, words: list[str], given: 
     project.recipe(RECIPE, "dune")
     project.recipe(RECIPE, "layers/add")
     with pytest.raises(RecipeError) as caught:
-        check_words(words, given, project.root)
+        check_recipe_arguments(words, given, project.root)
     assert str(caught.value) == message
 
 
 def test_several_recipes_in_one_word(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert separated(["a, b", "c", "m:x,d:emit", "set=a=1,b=2", "--only=a,b"]) == [
+    assert split_names(["a, b", "c", "m:x,d:emit", "set=a=1,b=2", "--only=a,b"]) == [
         *("a", "b", "c", "m:x", "d:emit"),
         *("set=a=1,b=2", "--only=a,b"),
     ]
-    assert separated([",", "a,,b,"]) == [",", "a", "b"]
+    assert split_names([",", "a,,b,"]) == [",", "a", "b"]
     monkeypatch.chdir(tmp_path)
     (tmp_path / "a,b.yaml").touch()
-    assert separated(["a,b.yaml", "a.yaml,b.yaml"]) == ["a,b.yaml", "a.yaml", "b.yaml"]
+    assert split_names(["a,b.yaml", "a.yaml,b.yaml"]) == ["a,b.yaml", "a.yaml", "b.yaml"]
 
 
 @pytest.mark.parametrize(
@@ -53,14 +59,16 @@ def test_several_recipes_in_one_word(tmp_path: Path, monkeypatch: pytest.MonkeyP
     ],
 )
 def test_parts_that_are_no_recipe(project: FakeProject, part: str, variants: list[str], message: str) -> None:
-    assert str(no_such_part("demo", part, variants, project.registry)) == message
+    assert str(unknown_part_error("demo", part, variants, project.registry)) == message
 
 
 def test_a_stage_of_a_whole_matrix_is_refused_with_what_runs_it(project: FakeProject) -> None:
-    check_matrix_words(["demo", "demo:host", "demo:host:emit", "other:emit", "demo:*:emit"], "demo", project.registry)
+    check_matrix_arguments(
+        ["demo", "demo:host", "demo:host:emit", "other:emit", "demo:*:emit"], "demo", project.registry
+    )
     for stage in ("emit", "publish"):
         with pytest.raises(RecipeError) as caught:
-            check_matrix_words(["demo", f"demo:{stage}"], "demo", project.registry)
+            check_matrix_arguments(["demo", f"demo:{stage}"], "demo", project.registry)
         message = (
             f"'demo:{stage}' is a stage, and 'demo' a matrix of recipes\n`doit run 'demo:*:{stage}'` runs it of all"
         )
@@ -72,12 +80,12 @@ def test_a_path_is_the_recipe_of_its_file(project: FakeProject) -> None:
     project.write(outside, RECIPE.replace("name: demo\n", ""))
     project.write(named, RECIPE.replace("demo", "called"))
     words = [inside, "demo", f"{outside}:emit", named]
-    assert recipes_named(words, project.root, project.registry) == ["demo", outside, named]
-    check_words(words, [], project.root)
-    assert called([*words, "-n", "set=x.yaml"], project.root) == [
+    assert matching_recipes(words, project.root, project.registry) == ["demo", outside, named]
+    check_recipe_arguments(words, [], project.root)
+    assert paths_to_names([*words, "-n", "set=x.yaml"], project.root) == [
         *("demo", "demo", "other:emit", "called", "-n", "set=x.yaml")
     ]
     tasks = {f"{task['basename']}:{task['name']}" for task in recipe_tasks(words, project.root, project.registry)}
     assert {"demo:emit", "other:emit", "called:emit"} < tasks
     with pytest.raises(RecipeError, match=r"^recipe file elsewhere/none\.yaml does not exist\n"):
-        check_words(["elsewhere/none.yaml"], [], project.root)
+        check_recipe_arguments(["elsewhere/none.yaml"], [], project.root)

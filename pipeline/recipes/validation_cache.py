@@ -18,7 +18,7 @@ _WHOLE = ("model", "memory")
 _Part = tuple[tuple[str, ...], tuple[int, ...]]
 
 
-class SharedParts:
+class ValidationCache:
     """The validated parts of one recipe, by the values over those of its file that lie in each."""
 
     def __init__(self) -> None:

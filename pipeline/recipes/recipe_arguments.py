@@ -23,7 +23,7 @@ from stages.messages.wording import did_you_mean
 PUBLISH = "publish"
 
 
-def separated(words: Iterable[str]) -> list[str]:
+def split_names(words: Iterable[str]) -> list[str]:
     """The words of a command line with each recipe of `a,b` by itself, unless that is the path of a file."""
     found: list[str] = []
     for word in words:
@@ -34,7 +34,7 @@ def separated(words: Iterable[str]) -> list[str]:
     return found
 
 
-def recipes_named(words: Sequence[str], root: Path | Project, registry: Registry) -> list[str]:
+def matching_recipes(words: Sequence[str], root: Path | Project, registry: Registry) -> list[str]:
     """The recipes that a command line's words name, as `recipe=` takes them, each once.
 
     `doit run -n 2 'kws*' m:ad-host m:ad-host:emit` names each recipe that begins with kws, and sub-recipe m:ad-host.
@@ -50,7 +50,7 @@ def recipes_named(words: Sequence[str], root: Path | Project, registry: Registry
     return [name for name in found if ":" not in name or name.partition(":")[0] not in found]
 
 
-def check_words(words: Sequence[str], given: Sequence[str], root: Path | Project) -> None:
+def check_recipe_arguments(words: Sequence[str], given: Sequence[str], root: Path | Project) -> None:
     """Refuse words (without options and `name=value`) that name no recipe, or none of those `given` by `recipe=`.
 
     doit itself takes a glob that matches nothing for nothing to do. Raises RecipeError.
@@ -81,7 +81,7 @@ def check_words(words: Sequence[str], given: Sequence[str], root: Path | Project
             raise RecipeError(message, hint=list_known("recipes", known))
 
 
-def no_such_part(recipe: str, part: str, variants: Sequence[str], registry: Registry) -> RecipeError:
+def unknown_part_error(recipe: str, part: str, variants: Sequence[str], registry: Registry) -> RecipeError:
     """The error for `recipe:part` where a whole recipe is needed; `variants` are a matrix's, empty without one."""
     variant, stage = _variant_and_stage(part, registry)
     if stage and (not variant or variant in variants):
@@ -96,7 +96,7 @@ def no_such_part(recipe: str, part: str, variants: Sequence[str], registry: Regi
     return RecipeError(message, hint=list_known("stages", registry.kinds))
 
 
-def check_matrix_words(words: Sequence[str], matrix: str, registry: Registry) -> None:
+def check_matrix_arguments(words: Sequence[str], matrix: str, registry: Registry) -> None:
     """Refuse `matrix:stage`, which names no sub-recipe. Raises RecipeError."""
     for word in words:
         name, _, part = word.partition(":")
