@@ -1,1 +1,1 @@
-"""YAML as people write it: read with positions, overridden from the command line, blamed by line."""
+"""YAML documents: parsing, positions of values, command-line overrides, error messages."""

@@ -1,7 +1,7 @@
-"""A YAML file: read fast, and read again with positions only when something in it is wrong.
+"""YAML documents, with the position of each value.
 
-`load_document` keeps the text. `Document.locate` composes the text a second time into nodes
-that know line and column, and finds the node of a path such as ("stages", "layout", "rules", 0).
+`load_document` parses without positions, which is fast, and keeps the text. `Document.locate` parses the text again,
+into nodes with line and column, and finds the node of a path such as ("stages", "layout", "rules", 0).
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from stages.messages import escape
 
 YamlPath = tuple[str | int, ...]
 MAX_FILE_BYTES = 4 << 20
-# How messages call a recipe that is a dictionary: `recipe['model']['file']`.
+# Name of a dictionary recipe in messages: `recipe['model']['file']`.
 DICTIONARY = "recipe"
 _BYTE_ORDER_MARKS = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
 
 
 @dataclass(frozen=True)
 class Document:
-    """One parsed YAML file, or a dictionary, which has no lines that a message could show.
+    """A parsed YAML file or dictionary. Errors in a dictionary show a path instead of a line.
 
-    `name` is how messages call it (a file relative to the project when it lies inside).
+    name: the name in messages; a file inside the project has its path relative to the project.
     """
 
     name: str
@@ -38,15 +38,15 @@ class Document:
     is_file: bool = True
 
     def locate(self, path: YamlPath, *, key: bool = False) -> Position:
-        """Where the value at `path` stands (its key when `key`), or the nearest enclosing value that was written."""
+        """Return the position of the value (or key) at `path`, or of the nearest enclosing value."""
         from pipeline.documents.parsing import position_of
 
         return position_of(self.text, path, key=key)
 
     def error(self, message: str, path: YamlPath, *, key: bool = False, hint: str = "") -> RecipeError:
-        """Return the error for the value at `path` (its key when `key`).
+        """Return the error for the value at `path` (its key with `key`).
 
-        Of a file it is `file:line:column: message`, followed by the line itself and a caret; of a dictionary
+        A file gives `file:line:column: message`, the line and a caret; a dictionary gives
         `recipe['stages']['emit']: message`.
         """
         if self.is_file:
@@ -56,20 +56,20 @@ class Document:
 
 
 def parse_value(text: str) -> Any:
-    """A YAML value from the command line. Raises ValueError when it is not YAML."""
+    """Parse a YAML value of the command line. Raises ValueError if it is not YAML."""
     from pipeline.documents.parsing import parse_yaml_value
 
     return parse_yaml_value(text)
 
 
 def dictionary_document(data: Mapping[str, Any]) -> Document:
-    """A dictionary as if it had been written in a file. Raises RecipeError for values that YAML does not have."""
+    """Return a dictionary as a document. Raises RecipeError for values without a YAML type."""
     from pipeline.documents.parsing import dump_yaml, parse_yaml_value
 
     try:
         text = dump_yaml(data)
     except ValueError as error:
-        raise RecipeError(f"{DICTIONARY}: a recipe has YAML's types only: {error}") from None
+        raise RecipeError(f"{DICTIONARY}: a value has no YAML type: {error}") from None
     try:
         return Document(DICTIONARY, text, parse_yaml_value(text), is_file=False)
     except ValueError as error:
@@ -77,13 +77,13 @@ def dictionary_document(data: Mapping[str, Any]) -> Document:
 
 
 def load_document(path: Path, name: str) -> Document:
-    """Read a YAML file. Raises RecipeError for a file that cannot be read, and for what no recipe may have."""
+    """Read a YAML file. Raises RecipeError if it is unreadable or outside of the YAML subset."""
     try:
         data = _read(path)
     except OSError as error:
         raise RecipeError(f"{name}: cannot be read: {error.strerror or error}", file=name) from None
     if len(data) > MAX_FILE_BYTES:
-        raise RecipeError(f"{name}: has more than {MAX_FILE_BYTES >> 20} MiB, which no recipe needs", file=name)
+        raise RecipeError(f"{name}: is larger than {MAX_FILE_BYTES >> 20} MiB, the limit for recipes", file=name)
     if data[:2] in _BYTE_ORDER_MARKS:
         raise RecipeError(f"{name}: is {_BYTE_ORDER_MARKS[data[:2]]} text; save it as UTF-8", file=name)
     try:
@@ -104,10 +104,10 @@ def _parsed(name: str, text: str) -> Any:
 
 
 def _read(path: Path) -> bytes:
-    """The bytes of a regular file, as far as it can be a recipe. Raises OSError."""
-    # A pipe would be waited for until somebody writes into it.
+    """Return the first MAX_FILE_BYTES + 1 bytes of a regular file. Raises OSError."""
+    # O_NONBLOCK: opening a named pipe must not wait for a writer.
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     with os.fdopen(descriptor, "rb") as stream:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise OSError("it is no regular file")
+            raise OSError("not a regular file")
         return stream.read(MAX_FILE_BYTES + 1)

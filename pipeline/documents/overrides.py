@@ -1,12 +1,10 @@
-"""Values given on the command line, over those of the recipe.
+"""Overrides: command-line values that replace recipe values, applied in this order.
 
-    target=rv32-rvp                     the target; board= is the same
-    model=path/to/x.tflite              a file (relative to the project's root), or `model=zoo:ds_cnn`
-    run_on=gdb://localhost:3333         a board instead of the simulator
-    set=stages.simulate.inputs.seed=3   any value: a dotted path (list items by number), `=`, a YAML value
-    set=stages.a.x=1,stages.b.y=[1,2]   several, separated by `,` or `;` outside brackets and quotes
-
-The order above is the order in which they apply.
+target=rv32-rvp                     the target; board= is an alias
+model=path/to/x.tflite              a file (relative to the project's root), or `model=zoo:ds_cnn`
+run_on=gdb://localhost:3333         a board instead of the simulator
+set=stages.simulate.inputs.seed=3   any value: a dotted path (list items by index), `=`, a YAML value
+set=stages.a.x=1,stages.b.y=[1,2]   several, separated by `,` or `;` outside brackets and quotes
 """
 
 from __future__ import annotations
@@ -26,25 +24,26 @@ VARIABLES = ("target", "board", "model", "run_on", "set")
 RECIPE_VARIABLES = ("recipe", *VARIABLES)
 _OPEN, _CLOSE = "[{(", "]})"
 _INDEX = re.compile(r"^[0-9]{1,9}$", re.ASCII)
-# No recipe is that deep.
-_MOST_PARTS = 30
-# What a recipe's file settles before a value is put over it, with what to do instead.
-_SETTLED = {
+_MAX_DEPTH = 30
+# Keys that are evaluated before overrides: the reason and the alternative.
+_FIXED = {
     "extends": (
-        "what a recipe extends is read before its values are set",
+        "extends cannot be overridden",
         "`doit new recipe NAME model=… extends=OTHER` writes a recipe that extends another",
     ),
-    "name": ("a recipe is called as its file", "copy or rename the file; NAME.yaml is the recipe NAME"),
-    "schema": ("the version of the recipe language is the file's", "leave it out"),
+    "name": ("a recipe has the name of its file", "copy or rename the file; NAME.yaml is the recipe NAME"),
+    "schema": ("the schema version cannot be overridden", "remove it"),
 }
 
 
 @dataclass(frozen=True)
 class Override:
-    """One value and where it goes; `text` is what the user typed.
+    """A value and its path in the recipe.
 
-    A value from a recipe's `matrix` has the `place` where it was written. `whole` is the path that was asked for, of
-    which `path` is a part when what is above it was not there before.
+    text: the override as typed.
+    path: after `apply_overrides`, the path of the topmost value that the override created.
+    matrix_path: the path of a value from the recipe's `matrix`, else ().
+    requested_path: after `apply_overrides`, the path as typed.
     """
 
     text: str
@@ -55,25 +54,25 @@ class Override:
 
     @property
     def display_text(self) -> str:
-        """What the user typed, for a message."""
+        """The override as typed, escaped for a message."""
         return escape.name(self.text, 120)
 
 
-def check_assignments(given: Iterable[tuple[str, str]], known: Sequence[str] = RECIPE_VARIABLES) -> None:
-    """Refuse `name=value` arguments that mean nothing, are empty or contradict. Raises RecipeError."""
+def check_assignments(arguments: Iterable[tuple[str, str]], known: Sequence[str] = RECIPE_VARIABLES) -> None:
+    """Raise RecipeError for `name=value` arguments that are unknown, empty or contradictory."""
     values: dict[str, str] = {}
-    for name, value in given:
+    for name, value in arguments:
         check_variables([name], known)
         if not value.strip(" \t,;"):
-            raise RecipeError(f"{name}= is empty", hint="give a value, or leave it out")
+            raise RecipeError(f"{name}= is empty", hint="give a value, or remove it")
         if values.setdefault(name, value) != value:
-            which = "in a recipe with a matrix " if name in ("target", "model") else ""
-            both = escape.name(f"{name}={values[name]},{value}")
-            raise RecipeError(f"{name}= is given twice; {which}{both} means all of them")
+            context = "in a recipe with a matrix " if name in ("target", "model") else ""
+            combined = escape.name(f"{name}={values[name]},{value}")
+            raise RecipeError(f"duplicate {name}=; {context}{combined} selects all of them")
 
 
 class OverridePathError(RecipeError):
-    """A value for a path that leads nowhere in the recipe; `reason` is the message without the override's text."""
+    """An override with an invalid path; `reason` is the message without the override."""
 
     def __init__(self, override: Override, reason: str) -> None:
         super().__init__(f"{override.display_text}: {reason}")
@@ -82,79 +81,82 @@ class OverridePathError(RecipeError):
 
 
 def parse_overrides(variables: Mapping[str, str]) -> list[Override]:
-    """Overrides from `target`, `model` and `set`, in the order in which they apply. Raises RecipeError."""
+    """Return the overrides in the order in which they apply. Raises RecipeError."""
     check_assignments((name, value) for name, value in variables.items() if name in VARIABLES)
-    found = []
+    overrides = []
     if "target" in variables:
-        found.append(Override(f"target={variables['target']}", ("target",), variables["target"]))
+        overrides.append(Override(f"target={variables['target']}", ("target",), variables["target"]))
     if "board" in variables:
         if variables.get("target", variables["board"]) != variables["board"]:
-            raise RecipeError("target= and board= name two targets", hint="board= is target= by another name; give one")
-        found = [Override(f"board={variables['board']}", ("target",), variables["board"])]
+            raise RecipeError(
+                "target= and board= name different targets", hint="board= is an alias of target=; give one of them"
+            )
+        overrides = [Override(f"board={variables['board']}", ("target",), variables["board"])]
     if "run_on" in variables:
         text = f"run_on={variables['run_on']}"
-        found.append(Override(text, ("stages", "simulate", "run_on"), variables["run_on"]))
-        found.append(Override(text, ("stages", "compile", "host"), "debugger"))
+        overrides.append(Override(text, ("stages", "simulate", "run_on"), variables["run_on"]))
+        overrides.append(Override(text, ("stages", "compile", "host"), "debugger"))
     if "model" in variables:
         text = variables["model"]
         if re.match(r"https?:", text.strip()):
             hint = "give both: set='model={url: \"" + text.strip() + "\", sha256: …}'"
             raise RecipeError(f"model={escape.name(text)}: a download needs its sha256", hint=hint)
-        found.append(Override(f"model={text}", ("model",), model_entry(text)))
+        overrides.append(Override(f"model={text}", ("model",), model_entry(text)))
     assigned: list[Override] = []
     for part in _split(variables.get("set", "")):
         assigned.append(_assignment(part))
-        _refuse_replaced(assigned)
-    return found + assigned
+        _check_replaced(assigned)
+    return overrides + assigned
 
 
-def _refuse_replaced(assigned: Sequence[Override]) -> None:
-    """Refuse the last of these where it leaves nothing of one before it. Raises RecipeError."""
+def _check_replaced(assigned: Sequence[Override]) -> None:
+    """Raise RecipeError if the last override replaces an earlier one."""
     *others, last = assigned
     for other in others:
         if other.path[: len(last.path)] == last.path and (other.path, other.value) != (last.path, last.value):
             path = escape.name(".".join(map(str, last.path)))
             if other.path == last.path:
                 raise RecipeError(
-                    f"{last.display_text}: {path} is given twice", hint=f"the other is {other.display_text}"
+                    f"{last.display_text}: duplicate override of {path}", hint=f"also set by {other.display_text}"
                 )
             raise RecipeError(
-                f"{last.display_text}: replaces what {other.display_text} gives", hint="give it first, or one of them"
+                f"{last.display_text}: replaces the value of {other.display_text}", hint="reorder them, or remove one"
             )
 
 
-def check_variables(given: Iterable[str], known: Iterable[str]) -> None:
-    """Refuse `name=value` arguments that mean nothing. Raises RecipeError."""
+def check_variables(names: Iterable[str], known: Iterable[str]) -> None:
+    """Raise RecipeError for unknown `name=value` arguments."""
     known = list(known)
-    for name in given:
+    for name in names:
         if name not in known:
             message = f"unknown argument '{escape.name(name)}='{did_you_mean(name, known)}"
             raise RecipeError(message, hint=list_known("arguments", known))
 
 
-def check_single_model(given: Iterable[Override], root: Path) -> None:
-    """Refuse `model=a,b` where one is needed, unless it is the name of a file. Raises RecipeError."""
-    for override in given:
+def check_single_model(overrides: Iterable[Override], root: Path) -> None:
+    """Raise RecipeError for `model=a,b` without a matrix, unless it is the name of a file."""
+    for override in overrides:
         text = override.text.removeprefix("model=")
         if override.path == ("model",) and "," in text and text != override.text and not (root / text).exists():
-            message = f"'{escape.name(text)}' is several models; for these a recipe needs a matrix with the axis model"
+            message = f"'{escape.name(text)}' names several models; this needs a matrix with the axis model"
             raise RecipeError(f"{override.display_text}: {message}")
 
 
 def model_entry(text: str) -> dict[str, str]:
-    """The model entry that `model=text` means."""
+    """Return the model entry for `model=text`."""
     return {"zoo": text.removeprefix("zoo:")} if text.startswith("zoo:") else {"file": text}
 
 
 def yaml_path(text: str) -> YamlPath:
-    """`stages.tensorize.rules.0.kernel` as a path; list items are numbers."""
+    """Split a dotted path such as `stages.emit.rules.0`; list indices become integers."""
     return tuple(int(part) if _INDEX.match(part) else part for part in text.split("."))
 
 
 def apply_overrides(data: Any, overrides: list[Override]) -> tuple[Any, list[Override]]:
-    """`data` with the overrides in it, and the overrides with the path of the topmost value that each one put there.
+    """Apply overrides to a copy of `data`.
 
-    Mappings on the way are created; a list item must exist. Raises RecipeError naming the override.
+    Missing mappings on a path are created; list items must exist. Returns the new data, and the overrides with the
+    path of the topmost value that each created. Raises OverridePathError.
     """
     placed = []
     for override in overrides:
@@ -169,18 +171,18 @@ def _put(node: Any, override: Override, depth: int) -> tuple[Any, int]:
         if not (isinstance(part, int) and part < len(node)):
             where = ".".join(map(str, override.path[:depth]))
             name = escape.name(str(part))
-            raise OverridePathError(override, f"{where} is a list of {len(node)} items; '{name}' is none of them")
+            raise OverridePathError(override, f"{where} is a list of {len(node)} items, without an item '{name}'")
         child: Any = node[part]
     elif isinstance(node, dict):
         part = str(part)
         child = node.get(part)
     else:
         where = ".".join(map(str, override.path[:depth]))
-        raise OverridePathError(override, f"{where} is a single value, it has no '{escape.name(str(part))}'")
+        raise OverridePathError(override, f"{where} is a single value, without a key '{escape.name(str(part))}'")
     if last:
         child, placed = override.value, depth
     elif child is None:
-        # Everything below is new: an unknown key on the way is this override's mistake.
+        # The override creates everything below, so errors in it are its own.
         child, placed = _put({}, override, depth + 1)[0], depth
     else:
         child, placed = _put(child, override, depth + 1)
@@ -192,15 +194,15 @@ def _put(node: Any, override: Override, depth: int) -> tuple[Any, int]:
 def _assignment(text: str) -> Override:
     path, equals, value = text.partition("=")
     parts = path.strip().split(".")
-    if len(parts) > _MOST_PARTS:
-        raise RecipeError(f"set={escape.name(text)}: a path of {len(parts)} words, which leads nowhere")
+    if len(parts) > _MAX_DEPTH:
+        raise RecipeError(f"set={escape.name(text)}: the path has {len(parts)} parts; the limit is {_MAX_DEPTH}")
     if not equals or not all(parts):
         raise RecipeError(
             f"set={escape.name(text)}: is not PATH=VALUE",
-            hint="such as set=stages.simulate.inputs.seed=3; put lists in brackets",
+            hint="example: set=stages.simulate.inputs.seed=3; put lists in brackets",
         )
-    if parts[0] in _SETTLED:
-        reason, instead = _SETTLED[parts[0]]
+    if parts[0] in _FIXED:
+        reason, instead = _FIXED[parts[0]]
         raise RecipeError(f"set={escape.name(text)}: {reason}", hint=instead)
     try:
         parsed = parse_value(value)
@@ -210,7 +212,7 @@ def _assignment(text: str) -> Override:
 
 
 def _split(text: str) -> list[str]:
-    """Pieces between commas and semicolons that stand outside brackets and quotes."""
+    """Split at commas and semicolons outside brackets and quotes."""
     pieces, start, depth, quote = [], 0, 0, ""
     for index, letter in enumerate(text):
         if quote:

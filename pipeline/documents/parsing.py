@@ -1,4 +1,4 @@
-"""What is done with PyYAML, which takes as long to load as a short file to parse: imported when a text is new."""
+"""Parsing with PyYAML, imported only for uncached texts because PyYAML loads slowly."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from pipeline.errors import RecipeError
 
 
 def parse_yaml_value(text: str) -> Any:
-    """A YAML value. Raises ValueError when it is not YAML."""
+    """Parse a YAML value. Raises ValueError if it is not YAML."""
     try:
         return load(text)
     except yaml.YAMLError as error:
-        found = explain_yaml_error(error, text)
-        raise ValueError("; ".join(part for part in (found.message, found.hint) if part)) from None
+        message = explain_yaml_error(error, text)
+        raise ValueError("; ".join(part for part in (message.text, message.hint) if part)) from None
 
 
 def dump_yaml(data: Mapping[str, Any]) -> str:
-    """The text of a mapping. Raises ValueError, in words, for values that YAML does not have."""
+    """Return a mapping as YAML text. Raises ValueError for values without a YAML type."""
     try:
         return str(yaml.dump(dict(data), Dumper=_Dumper, sort_keys=False))
     except (yaml.YAMLError, ValueError, RecursionError) as error:
@@ -32,7 +32,7 @@ def dump_yaml(data: Mapping[str, Any]) -> str:
 
 
 def parse_yaml_document(name: str, text: str) -> Any:
-    """The value of the document `name`. Raises RecipeError that shows what is wrong."""
+    """Parse the text of the document `name`. Raises RecipeError with position and line."""
     try:
         return load(text)
     except yaml.YAMLError as error:
@@ -43,23 +43,24 @@ def parse_yaml_document(name: str, text: str) -> Any:
 
 
 def position_of(text: str, path: Sequence[str | int], *, key: bool) -> Position:
-    """Where the value at `path` stands (its key when `key`), or the nearest enclosing value that was written."""
+    """Return the position of the value (or key) at `path`, or of the nearest enclosing value."""
     node = _nodes(text)
     mark = node.start_mark if node is not None else None
     for depth, part in enumerate(path):
-        child, label = _child(node, part)
+        child, key_node = _child(node, part)
         if child is None:
             break
-        want_key = key and depth == len(path) - 1 and label is not None
-        mark = label.start_mark if want_key and label is not None else child.start_mark
+        at_key = key and depth == len(path) - 1 and key_node is not None
+        mark = key_node.start_mark if at_key and key_node is not None else child.start_mark
         node = child
     return Position(mark.line + 1, mark.column + 1) if mark is not None else Position(1, 1)
 
 
 class _Dumper(yaml.SafeDumper):
-    """Writes what is there twice twice: an alias would be blamed on the first."""
+    """Dumper without aliases, since each value needs its position."""
 
     def ignore_aliases(self, data: Any) -> bool:
+        """Disable aliases for all values."""
         return True
 
 
@@ -69,7 +70,10 @@ def _nodes(text: str) -> yaml.Node | None:
 
 
 def _child(node: yaml.Node | None, part: str | int) -> tuple[yaml.Node | None, yaml.Node | None]:
-    """The value under `part` and the node of its key; merged (`<<`) mappings are searched after the mapping's own."""
+    """Return the nodes of the value and of the key at `part`.
+
+    Own keys take precedence over merged ones (`<<`).
+    """
     if isinstance(node, yaml.SequenceNode) and isinstance(part, int) and part < len(node.value):
         return node.value[part], None
     if not isinstance(node, yaml.MappingNode):
@@ -80,7 +84,7 @@ def _child(node: yaml.Node | None, part: str | int) -> tuple[yaml.Node | None, y
     for key, value in node.value:
         if key.tag == MERGE:
             for merged in value.value if isinstance(value, yaml.SequenceNode) else [value]:
-                found = _child(merged, part)
-                if found[0] is not None:
-                    return found
+                child = _child(merged, part)
+                if child[0] is not None:
+                    return child
     return None, None

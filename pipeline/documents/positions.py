@@ -1,4 +1,4 @@
-"""Where something stands in a file, and the error that shows it there."""
+"""Positions in a file, and the error that shows a line with a caret."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ from dataclasses import dataclass
 from pipeline.errors import RecipeError
 from stages.messages import escape
 
-# What YAML, and so an editor, takes for the end of a line.
+# Line ends of YAML.
 LINE_END = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
-# As people write it: a / in a password ends no host here.
-_SECRET = re.compile(r"://([^\s\"']{1,500})@")
-# The width of a source line in a message; of a longer one the part around the column is shown.
-_SHOWN = 110
+# User and password of a URL. The password may contain an unescaped "/".
+_CREDENTIALS = re.compile(r"://([^\s\"']{1,500})@")
+# Maximum width of a source line in a message; longer lines are cut around the column.
+_MAX_WIDTH = 110
 
 
 @dataclass(frozen=True)
 class Position:
-    """Line and column, both from 1."""
+    """Line and column, both starting at 1."""
 
     line: int
     column: int
 
 
 def error_at(name: str, text: str, message: str, position: Position, hint: str = "") -> RecipeError:
-    """The error `file:line:column: message`, followed by the line itself and a caret."""
+    """Return the error `file:line:column: message`, followed by the line and a caret."""
     lines = LINE_END.split(text)
     if len(lines) > 1 and not lines[-1]:
         lines.pop()
@@ -33,31 +33,31 @@ def error_at(name: str, text: str, message: str, position: Position, hint: str =
     line = min(position.line, len(lines))
     column = position.column if line == position.line else 1
     source, offset = _shortened(*_without_secrets(lines[line - 1], column))
-    before, behind = escape.line(source[: offset - 1]), escape.line(source[offset - 1 :])
+    before, after = escape.line(source[: offset - 1]), escape.line(source[offset - 1 :])
     margin = f"{line:5} | "
-    # A tab moves the caret as it moves the text above it.
+    # Tabs are kept, so that the caret aligns.
     pad = "".join("\t" if letter == "\t" else " " for letter in before)
-    more = hint.splitlines()
-    if len(more) > 2:
-        hint = f"{more[0]}\n{'; '.join(more[1:])}"
-    where = f"{escape.name(name)}:{line}:{column}"
-    shown = f"{where}: {escape.line(message)}\n{margin}{before}{behind}\n{' ' * 5} | {pad}^"
-    return RecipeError(shown, hint=hint, file=name, line=line, column=column)
+    hint_lines = hint.splitlines()
+    if len(hint_lines) > 2:
+        hint = f"{hint_lines[0]}\n{'; '.join(hint_lines[1:])}"
+    location = f"{escape.name(name)}:{line}:{column}"
+    text_with_caret = f"{location}: {escape.line(message)}\n{margin}{before}{after}\n{' ' * 5} | {pad}^"
+    return RecipeError(text_with_caret, hint=hint, file=name, line=line, column=column)
 
 
 def _without_secrets(source: str, column: int) -> tuple[str, int]:
-    """A line with `***` for what stands before the last @ of a URL, and where its column is then (from 1)."""
-    for secret in reversed([*_SECRET.finditer(source)]):
+    """Replace URL credentials by `***`. Returns the line and the adjusted column (from 1)."""
+    for secret in reversed([*_CREDENTIALS.finditer(source)]):
         source = f"{source[: secret.start(1)]}***{source[secret.end(1) :]}"
-        behind = max(0, column - 1 - secret.start(1))
-        column -= behind if column - 1 < secret.end(1) else len(secret[1]) - len("***")
+        removed = max(0, column - 1 - secret.start(1))
+        column -= removed if column - 1 < secret.end(1) else len(secret[1]) - len("***")
     return source, column
 
 
 def _shortened(source: str, column: int) -> tuple[str, int]:
-    """A line as messages show it, and where its column is then (from 1): a long one around that column."""
-    if len(source) <= _SHOWN:
+    """Cut a long line around its column. Returns the line and its adjusted column (from 1)."""
+    if len(source) <= _MAX_WIDTH:
         return source, column
-    start = max(0, min(column - 1 - _SHOWN // 2, len(source) - _SHOWN))
-    before, after = ("..." if start else ""), ("..." if start + _SHOWN < len(source) else "")
-    return before + source[start : start + _SHOWN] + after, column - start + len(before)
+    start = max(0, min(column - 1 - _MAX_WIDTH // 2, len(source) - _MAX_WIDTH))
+    before, after = ("..." if start else ""), ("..." if start + _MAX_WIDTH < len(source) else "")
+    return before + source[start : start + _MAX_WIDTH] + after, column - start + len(before)

@@ -1,4 +1,4 @@
-"""Where each value of a recipe was written: in its file, in one it extends, in its matrix, on the command line."""
+"""Origin of recipe values: the file, an extended file, the matrix, or the command line."""
 
 from __future__ import annotations
 
@@ -14,22 +14,23 @@ from stages.messages import escape
 
 @dataclass(frozen=True)
 class Sources:
-    """Where each value of a recipe was written.
+    """Origins of a recipe's values.
 
-    `documents` has the recipe first, then what it extends, nearest first; an override beats them all.
+    documents: the recipe, then the recipes it extends, nearest first.
+    overrides: take precedence over all documents.
     """
 
     documents: tuple[Document, ...]
     overrides: tuple[Override, ...] = ()
 
     def error(self, message: str, path: YamlPath, *, key: bool = False, hint: str = "") -> RecipeError:
-        """A RecipeError at the value (or the key) at `path`: its override, or its file, line and column."""
+        """Return the error for the value (or key) at `path`, with its override or file position."""
         for override in reversed(self.overrides):
             if path[: len(override.path)] == override.path:
                 if override.matrix_path:
                     return self._in_matrix(override, message, path, key, hint)
                 return RecipeError(f"{override.display_text}: {escape.line(message)}", hint=hint)
-        # The value is the file's, but an override changed something in it.
+        # The value is from a file, but an override changed a part of it.
         changed = [override.display_text for override in self.overrides if path and override.path[: len(path)] == path]
         hint = "\n".join(line for line in (hint, f"together with {', '.join(changed)}" if changed else "") if line)
         for length in range(len(path), -1, -1):
@@ -39,27 +40,27 @@ class Sources:
         return RecipeError(message, hint=hint)
 
     def location(self, path: YamlPath) -> str:
-        """Where the value at `path` was written, for a message: `recipes/a.yaml:4:8`, or what the user typed."""
-        found = self.error("", path)
-        if found.line:
-            return f"{found.file}:{found.line}:{found.column}"
-        return found.file or found.message.rpartition(":")[0]
+        """Return the origin of a value: `recipes/a.yaml:4:8`, or the override as typed."""
+        error = self.error("", path)
+        if error.line:
+            return f"{error.file}:{error.line}:{error.column}"
+        return error.file or error.message.rpartition(":")[0]
 
     def file_location(self, path: YamlPath) -> str:
-        """As `place`, '' for a value that is in no file, but typed."""
+        """As `location`, but '' for a value of the command line."""
         return self.location(path) if self.error("", path).file else ""
 
     def stage_failure(self, name: str, error: StageError, kind: str = "") -> StageFailed:
-        """A stage's error, with the file, line and column of what it blames, if that is a value the recipe has.
+        """Return a stage's error with the position of the recipe value that it refers to.
 
-        `name` is what the recipe calls the stage, `kind` what it calls itself, if that is another. An option that the
-        recipe's `memory` sets for the stage is found there.
+        name: the stage's name in the recipe; kind: its own kind, if different. An option that the stage takes from
+        the recipe's `memory` is located there.
         """
         if error.at[:2] == ("stages", kind):
             error.at = ("stages", name, *error.at[2:])
-        own = ("stages", name, "memory_rules", *error.at[2:]) if error.at[:2] == ("memory", "rules") else error.at
-        places = (error.at, own, ("memory", *error.at[-1:]), error.at[:-1], error.at[:-2])
-        at = next((place for place in places if len(place) > 0 and self._written(place)), None)
+        in_rules = ("stages", name, "memory_rules", *error.at[2:]) if error.at[:2] == ("memory", "rules") else error.at
+        candidates = (error.at, in_rules, ("memory", *error.at[-1:]), error.at[:-1], error.at[:-2])
+        at = next((path for path in candidates if len(path) > 0 and self._written(path)), None)
         if at is None:
             return StageFailed(name, error)
         first, *rest = error.message.splitlines() or [""]
@@ -67,26 +68,27 @@ class Sources:
         return StageFailed(name, error, located)
 
     def override_error(self, error: OverridePathError) -> RecipeError:
-        """The error for a value whose path leads nowhere, at its axis when the matrix gives it."""
-        place = error.override.matrix_path
-        if not place:
+        """Return the error for an override with an invalid path; of a matrix, at its axis."""
+        axis_path = error.override.matrix_path
+        if not axis_path:
             return error
-        return self.error(error.reason, place if place[1] == "include" else place[:2], key=True)
+        return self.error(error.reason, axis_path if axis_path[1] == "include" else axis_path[:2], key=True)
 
     def _written(self, path: YamlPath) -> bool:
-        overridden = any(path[: len(one.path)] == one.path for one in self.overrides)
+        overridden = any(path[: len(override.path)] == override.path for override in self.overrides)
         return overridden or any(_contains(document.data, path) for document in self.documents)
 
     def _in_matrix(self, override: Override, message: str, path: YamlPath, key: bool, hint: str) -> RecipeError:
-        """An error in a value of the matrix, or in the dotted path of its axis."""
-        given = Sources(self.documents, tuple(one for one in self.overrides if not one.matrix_path))
+        """Return the error for a matrix value, or for the dotted path of its axis."""
+        typed = Sources(self.documents, tuple(item for item in self.overrides if not item.matrix_path))
         if path[: len(override.requested_path)] == override.requested_path:
-            return given.error(message, override.matrix_path + path[len(override.requested_path) :], key=key, hint=hint)
+            return typed.error(message, override.matrix_path + path[len(override.requested_path) :], key=key, hint=hint)
         included = override.matrix_path[1] == "include"
-        return given.error(message, override.matrix_path if included else override.matrix_path[:2], key=True, hint=hint)
+        return typed.error(message, override.matrix_path if included else override.matrix_path[:2], key=True, hint=hint)
 
 
 def has_part(data: Any, part: str | int) -> bool:
+    """Return whether a mapping has the key, or a list the index, `part`."""
     if isinstance(data, list):
         return isinstance(part, int) and part < len(data)
     return isinstance(data, dict) and part in data

@@ -99,7 +99,7 @@ MESSAGES = (
     ("bench target=rv64-rvp", "ERROR: doit bench takes no 'target='; did you mean --targets?\nknown arguments: suite"),
     ("run kws_rvp --targets host", "ERROR: unknown option --targets; did you mean target=?\noptions: --always"),
     ("gc kws_rvp", "ERROR: doit gc takes no 'kws_rvp'\n"),
-    ("run recipe=kws_rvp recipe=ad_rvp", "ERROR: recipe= is given twice; recipe=kws_rvp,ad_rvp means all of them"),
+    ("run recipe=kws_rvp recipe=ad_rvp", "ERROR: duplicate recipe=; recipe=kws_rvp,ad_rvp selects all of them"),
     ("forget", "ERROR: 'forget' is a command of doit that has no use here: the artifact store says what"),
 )
 

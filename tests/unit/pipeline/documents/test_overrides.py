@@ -1,4 +1,4 @@
-"""Values from the command line."""
+"""Overrides of the command line."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_set_syntax(text: str, values: list[tuple[str, Any]]) -> None:
     assert [(".".join(map(str, o.path)), o.value) for o in parse_overrides({"set": text})] == values
 
 
-def test_put_creates_mappings_and_reaches_into_lists() -> None:
+def test_overrides_create_mappings_and_change_list_items() -> None:
     data = {"a": [{"x": 1}, {"x": 2}]}
     changed, _ = apply_overrides(data, parse_overrides({"set": "a.1.x=5,b.c=6"}))
     assert changed == {"a": [{"x": 1}, {"x": 5}], "b": {"c": 6}}
@@ -41,24 +41,24 @@ def test_put_creates_mappings_and_reaches_into_lists() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("a.9.x=5", "set=a.9.x=5: a is a list of 1 items; '9' is none of them"),
-        ("b.c=1", "set=b.c=1: b is a single value, it has no 'c'"),
-        ("b", "set=b: is not PATH=VALUE\nsuch as set=stages.simulate.inputs.seed=3; put lists in brackets"),
-        ("a=1,2", "set=2: is not PATH=VALUE\nsuch as set=stages.simulate.inputs.seed=3; put lists in brackets"),
+        ("a.9.x=5", "set=a.9.x=5: a is a list of 1 items, without an item '9'"),
+        ("b.c=1", "set=b.c=1: b is a single value, without a key 'c'"),
+        ("b", "set=b: is not PATH=VALUE\nexample: set=stages.simulate.inputs.seed=3; put lists in brackets"),
+        ("a=1,2", "set=2: is not PATH=VALUE\nexample: set=stages.simulate.inputs.seed=3; put lists in brackets"),
         (
             "extends=base",
             """\
-set=extends=base: what a recipe extends is read before its values are set
+set=extends=base: extends cannot be overridden
 `doit new recipe NAME model=… extends=OTHER` writes a recipe that extends another""",
         ),
         (
             "name=foo",
-            "set=name=foo: a recipe is called as its file\ncopy or rename the file; NAME.yaml is the recipe NAME",
+            "set=name=foo: a recipe has the name of its file\ncopy or rename the file; NAME.yaml is the recipe NAME",
         ),
-        ("b=1,b=2", "set=b=2: b is given twice\nthe other is set=b=1"),
-        ("c.d=1,c={e: 2}", "set=c={e: 2}: replaces what set=c.d=1 gives\ngive it first, or one of them"),
-        ("schema=1", "set=schema=1: the version of the recipe language is the file's\nleave it out"),
-        ("b=[1", "set=b=[1: YAML syntax: the list that begins here does not end: ] is missing"),
+        ("b=1,b=2", "set=b=2: duplicate override of b\nalso set by set=b=1"),
+        ("c.d=1,c={e: 2}", "set=c={e: 2}: replaces the value of set=c.d=1\nreorder them, or remove one"),
+        ("schema=1", "set=schema=1: the schema version cannot be overridden\nremove it"),
+        ("b=[1", "set=b=[1: YAML syntax: the list that starts here has no closing ]"),
     ],
 )
 def test_wrong_set(text: str, message: str) -> None:
@@ -91,16 +91,16 @@ give both: set='model={url: "https://example.com/x.tflite", sha256: …}'""",
         ),
     ],
 )
-def test_mistake_names_the_override(project: FakeProject, variables: dict[str, str], message: str) -> None:
+def test_an_error_names_the_override(project: FakeProject, variables: dict[str, str], message: str) -> None:
     assert refused(project, **variables) == message
 
 
-def test_mistake_beside_an_override_still_shows_the_file(project: FakeProject) -> None:
+def test_an_error_beside_an_override_shows_the_file(project: FakeProject) -> None:
     project.edit("recipes/demo.yaml", "unroll: 4", "unroll: four")
     assert refused(project, set="stages.emit.window=[1, 2]").startswith("recipes/demo.yaml:6:18: ")
 
 
-def test_override_that_spoils_the_files_value_is_named(project: FakeProject) -> None:
+def test_an_override_that_invalidates_a_value_of_the_file_is_named(project: FakeProject) -> None:
     assert refused(project, set="model.zoo=ds_cnn").splitlines() == [
         "recipes/demo.yaml:4:8: model: give exactly one of file, url, zoo, op; here is file and zoo",
         "    4 | model: {file: model.txt}",
@@ -111,6 +111,6 @@ def test_override_that_spoils_the_files_value_is_named(project: FakeProject) -> 
 
 @pytest.mark.parametrize("name", ["target", "model", "set"])
 def test_empty_value(name: str) -> None:
-    """As from a shell variable that is not set."""
+    """The value of an unset shell variable is empty."""
     with pytest.raises(RecipeError, match=f"^{name}= is empty\n"):
         parse_overrides({name: ""})

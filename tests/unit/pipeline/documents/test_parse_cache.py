@@ -1,4 +1,4 @@
-"""Values of YAML files are remembered by their text, and only what was written is believed."""
+"""The parse cache returns equal values and ignores damaged entries."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from pipeline.documents.parse_cache import cached_parse
 
 @pytest.fixture
 def parsed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, Any], bool]:
-    """Asks for a text; tells whether it was parsed, which gives the value."""
+    """Return a function that looks a text up and returns whether it was parsed."""
     monkeypatch.setattr(module, "build_cache", lambda name: tmp_path / name)
 
     def ask(text: str, value: Any) -> bool:
-        asked: list[str] = []
-        assert repr(cached_parse(text, lambda: asked.append(text) or value)) == repr(value)
-        return bool(asked)
+        parses: list[str] = []
+        assert repr(cached_parse(text, lambda: parses.append(text) or value)) == repr(value)
+        return bool(parses)
 
     return ask
 
@@ -32,21 +32,23 @@ def test_a_text_is_parsed_once(parsed: Callable[[str, Any], bool]) -> None:
 
 
 @pytest.mark.parametrize("value", [{1: "a"}, [float("nan")], {"a": b"b"}])
-def test_what_json_does_not_keep_is_parsed_each_time(parsed: Callable[[str, Any], bool], value: Any) -> None:
+def test_values_that_json_cannot_represent_are_not_cached(parsed: Callable[[str, Any], bool], value: Any) -> None:
     assert [parsed("text", value) for _ in range(2)] == [True, True]
 
 
 @pytest.mark.parametrize("change", [lambda text: text.replace("7", "8"), lambda text: text[:-1], lambda text: ""])
-def test_what_was_damaged_is_parsed_again(
+def test_damaged_entries_are_parsed_again(
     parsed: Callable[[str, Any], bool], tmp_path: Path, change: Callable[[str], str]
 ) -> None:
     assert parsed("a: 7", {"a": 7})
-    (kept,) = (tmp_path / "documents").iterdir()
-    kept.write_text(change(kept.read_text()))
+    (entry,) = (tmp_path / "documents").iterdir()
+    entry.write_text(change(entry.read_text()))
     assert [parsed("a: 7", {"a": 7}) for _ in range(2)] == [True, False]
 
 
-def test_other_rules_of_yaml_parse_again(parsed: Callable[[str, Any], bool], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_new_parser_invalidates_the_cache(
+    parsed: Callable[[str, Any], bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert parsed("a: 0777", {"a": 777})
-    monkeypatch.setattr(module, "_rules", lambda: "others")
+    monkeypatch.setattr(module, "_parser_digest", lambda: "others")
     assert parsed("a: 0777", {"a": 511})

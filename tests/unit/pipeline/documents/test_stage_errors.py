@@ -1,4 +1,4 @@
-"""What a stage blames in the recipe is shown where it was written: file, matrix, extended recipe, command line."""
+"""Stage errors show the position of the value: file, matrix, or command line."""
 
 from __future__ import annotations
 

@@ -127,7 +127,7 @@ def test_dictionary(project: FakeProject) -> None:
     assert emit is not None and emit.model_dump()["window"] == (2, 3)
     message = refused(project, {**data, "stages": {"emit": {"windw": 1}}})
     assert message.startswith("recipe['stages']['emit']['windw']: unknown key 'windw'; did you mean 'window'?\n")
-    assert "recipe: the key 1 is read as a number" in refused(project, {**data, 1: 2})
+    assert "recipe: YAML reads the key 1 as a number" in refused(project, {**data, 1: 2})
 
 
 @pytest.mark.parametrize(
