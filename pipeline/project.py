@@ -1,11 +1,10 @@
-"""The two folders of a run: the project, which is the user's, and the installation, which is Firmline.
+"""The two folders of a run.
 
-    project         recipes/, pipeline.yaml with cores and boards of its own, models, costs/; build/ and .firmline/ are
-                    made there
-    installation    the code, the built-in pipeline.yaml and recipes/, measured costs; nothing is written there
+    project         the user's: recipes/, pipeline.yaml, plugins/, models; build/ and .firmline/ are written there
+    installation    Firmline's: code, built-in pipeline.yaml and recipes/; read-only
 
-In a clone of Firmline both are the same folder. A project's recipes hide built-in ones of the same name, its cores and
-boards add to the built-in ones.
+In a clone both are the same folder. A project's recipe hides a built-in recipe of the same name; its cores and boards
+extend the built-in ones.
 """
 
 from __future__ import annotations
@@ -23,81 +22,84 @@ from stages.system.ownership import VARIABLE, foreign, user_name
 PROJECT_FILE = "pipeline.yaml"
 RECIPES = "recipes"
 DODO = "dodo.py"
-# What of a project is read as code or as settings, or run: the store has programs.
-_LOADED = (PROJECT_FILE, RECIPES, "plugins", DODO, "costs", ".firmline")
-# What the one line of a project's dodo.py imports.
-_OURS = "firmline.dodo"
-# How messages call the installation's folder.
+# Parts of a project that are loaded as code or settings, or executed (the store has programs).
+_TRUSTED = (PROJECT_FILE, RECIPES, "plugins", DODO, "costs", ".firmline")
+# Import in the dodo.py of a project.
+_DODO_IMPORT = "firmline.dodo"
+# Name of the installation folder in messages.
 _BUILT_IN = "<firmline>"
 
 
 @dataclass(frozen=True)
 class Project:
-    """A project's folder, absolute, and the installation that it is run with."""
+    """A project folder (absolute) and its installation."""
 
     root: Path
     installation: Path = INSTALLATION
 
     @property
     def is_standalone(self) -> bool:
-        """Whether there is nothing but this folder: it is the installation itself."""
+        """Whether the project is the installation itself, as in a clone."""
         return self.root == self.installation
 
     @property
     def folders(self) -> tuple[Path, ...]:
-        """The project's folder, then the installation's where that is another."""
+        """The project folder, then the installation if it is another folder."""
         return (self.root,) if self.is_standalone else (self.root, self.installation)
 
     @property
     def recipes(self) -> tuple[Path, ...]:
-        """The folders of recipes; what the first has hides what the second has."""
+        """The folders of recipes, in order of precedence."""
         return tuple(folder / RECIPES for folder in self.folders)
 
     def display_path(self, path: Path) -> str:
-        """A path as messages call it: relative to the project, `<firmline>/...`, or whole when it lies elsewhere."""
-        # An environment, and so the installation, may lie inside of the project.
+        """Return a path for messages: relative to the project, `<firmline>/...`, or absolute."""
+        # A virtual environment with the installation may lie inside of the project.
         if not self.is_standalone and path.is_relative_to(self.installation):
             return str(_BUILT_IN / path.relative_to(self.installation))
         return str(path.relative_to(self.root) if path.is_relative_to(self.root) else path)
 
 
 def project_of(root: Path | Project) -> Project:
-    """A project as it is; a folder as one that stands alone, with code, cores and recipes of its own."""
+    """Return a project as it is, and a folder as a standalone project."""
     return root if isinstance(root, Project) else Project(root, root)
 
 
 def find_project(start: Path) -> Project:
-    """The project that a folder belongs to.
+    """Return the project that contains a folder.
 
-    The nearest folder upwards with pipeline.yaml and recipes/, or with a dodo.py that `doit init` wrote. Without one
-    it is the clone that runs; of an installed package the folder itself.
+    It is the nearest parent with pipeline.yaml and recipes/, or with the dodo.py of `doit init`. Without one it is
+    the running clone, or, for an installed package, the folder itself.
     """
     for folder in (start, *start.parents):
-        # Another clone is a project of its own code.
+        # Another clone belongs to other code.
         if folder == INSTALLATION or (_is_project(folder) and not is_clone(folder)):
             return Project(folder)
     return Project(INSTALLATION if is_clone() else start)
 
 
 def current_project() -> Project:
-    """The project of the current directory. Raises PipelineError when that is gone, or is another user's."""
+    """Return the project of the current directory. Raises PipelineError, see check_owner."""
     try:
         return check_owner(find_project(Path.cwd()))
     except FileNotFoundError:
         if is_clone():
             return Project(INSTALLATION)
-        raise PipelineError("the current folder is gone", hint="change to another one") from None
+        raise PipelineError("the current folder was deleted", hint="change to an existing folder") from None
 
 
 def check_owner(project: Project) -> Project:
-    """The project as it is. Raises PipelineError, before anything of it is loaded, where it is another user's."""
-    found = None if project.is_standalone else foreign(project.root, _LOADED)
-    if found is None:
+    """Return the project.
+
+    Raises PipelineError if another user owns a part that would be loaded.
+    """
+    foreign_part = None if project.is_standalone else foreign(project.root, _TRUSTED)
+    if foreign_part is None:
         return project
-    path, owner = found
+    path, owner = foreign_part
     raise PipelineError(
         f"{escape.name(str(path), 200)} belongs to {owner}, not to {user_name(os.geteuid())}; "
-        "a project has code that would run as you",
+        "its code would run as you",
         hint=f"if you trust it: {VARIABLE}={shlex.quote(str(project.root))}\n"
         "(containers often mount folders of another owner; docs/how-to/install.md)",
     )
@@ -107,6 +109,6 @@ def _is_project(folder: Path) -> bool:
     try:
         if (folder / PROJECT_FILE).is_file() and (folder / RECIPES).is_dir():
             return True
-        return _OURS in (folder / DODO).read_text(encoding="utf-8", errors="replace")
+        return _DODO_IMPORT in (folder / DODO).read_text(encoding="utf-8", errors="replace")
     except OSError:
         return False

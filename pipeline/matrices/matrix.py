@@ -1,17 +1,21 @@
-"""`matrix:` in a recipe: one sub-recipe for each combination of the values on its axes.
+"""`matrix:` of a recipe: one variant for each combination of axis values.
 
     matrix:
-      model: {kws: {zoo: ds_cnn}, ic: {zoo: resnet_8}}    values with names of their own ...
-      target: [rv64-rvp, cortex-m4]                       ... or a list, named after its values
+      model: {kws: {zoo: ds_cnn}, ic: {zoo: resnet_8}}    a mapping from names to values ...
+      target: [rv64-rvp, cortex-m4]                       ... or a list; values give the names
       stages.simulate.inputs.seed: [1, 2]                 any parameter of the recipe
       exclude:
         - {model: ic, target: "cortex-*"}
       include:
         - {target: cortex-m4, stages.compile.optimize: "-O3"}
 
-The combinations are those of GitHub Actions: all of the axes, without what an entry of `exclude` matches; then each
-entry of `include` is added to every combination whose values on the axes it does not change, and if there is none it is
-a combination of its own. A sub-recipe is called after its values, in the order of the axes: `kws-rv64-rvp-seed_1`.
+Combinations follow GitHub Actions:
+
+1. All combinations of axis values, except those that match an entry of `exclude`.
+2. Each entry of `include` extends every combination that agrees with it on the axes. If none does, it adds a
+   combination.
+
+The name of a variant joins its values in the order of the axes: `kws-rv64-rvp-seed_1`.
 """
 
 from __future__ import annotations
@@ -38,13 +42,13 @@ from stages.options.names import as_name, why_not
 from stages.options.strict_model import mistake
 
 MAX_COMBINATIONS = 5_000
-_MOST_BEFORE_EXCLUDE = 200_000
+_MAX_BEFORE_EXCLUDE = 200_000
 MAX_AXES = 50
-# How often an entry of `include` may be held against a combination.
-_MOST_COMPARED = 5_000_000
+# Limit for combinations times entries of `include`.
+_MAX_COMPARISONS = 5_000_000
 _SETTINGS = ("include", "exclude")
-# Values of the recipe as a whole; deeper ones are dotted paths.
-_WHOLE = ("target", "model")
+# Axes for top-level keys; other axes are dotted paths.
+_TOP_LEVEL = ("target", "model")
 
 
 def _axis(value: Any) -> Any:
@@ -64,76 +68,84 @@ Entries = Annotated[tuple[dict[str, Any], ...], Field(strict=False)]
 
 
 class Matrix(BaseModel):
-    """Axes: `target`, `model`, and any parameter by its dotted path, each with a list of values or a mapping from names
-    to values. Every combination is a recipe."""
+    """Axes of a matrix; each combination of values is a variant.
+
+    Axes are `target`, `model` and dotted paths, each with a list of values or a mapping from names to values.
+    """
 
     model_config = ConfigDict(frozen=True, extra="allow", strict=True, defer_build=True)
     __pydantic_extra__: dict[str, Axis]
 
     target: Axis | None = Field(default=None, description="Targets of pipeline.yaml.")
     model: Axis | None = Field(default=None, description="Networks: model entries, zoo:NAME, or TFLite files.")
-    include: Entries = Field(default=(), description="Values for combinations they agree with, or new combinations.")
-    exclude: Entries = Field(default=(), description="Combinations to leave out; values are globs.")
+    include: Entries = Field(
+        default=(), description="Additional values for matching combinations, or additional combinations."
+    )
+    exclude: Entries = Field(default=(), description="Combinations to remove; values are globs.")
 
 
 class ErrorFactory(Protocol):
-    """Makes the error at a path of the recipe (pipeline.recipes.loader.Sources.error)."""
+    """Function that returns the error for a path of the recipe (`Sources.error`)."""
 
     def __call__(self, message: str, path: YamlPath, *, key: bool = False, hint: str = "") -> RecipeError: ...
 
 
 @dataclass(frozen=True)
 class Point:
-    """A value of a parameter: how names and tables call it, and where in the recipe it stands.
+    """An axis value with its label in names and tables.
 
-    A value from the command line has its `text` and no `place`.
+    path: position in the recipe; () for a value of the command line.
+    text: the override as typed; '' for a value of the recipe.
     """
 
     key: str
     label: str
     value: Any
-    place: YamlPath = ()
+    path: YamlPath = ()
     text: str = ""
 
     @cached_property
     def override(self) -> Override:
-        """The same as a value over those of the recipe."""
-        return Override(self.text or f"{self.key}: {self.label}", yaml_path(self.key), self.value, self.place)
+        """The axis value as an override."""
+        return Override(self.text or f"{self.key}: {self.label}", yaml_path(self.key), self.value, self.path)
 
 
 @dataclass(frozen=True)
 class Combination:
-    """One sub-recipe: its name after the recipe's, and its values."""
+    """A variant: its name without the recipe's name, and its axis values."""
 
     name: str
     points: tuple[Point, ...]
 
 
 def expand(
-    matrix: Mapping[str, Any], given: Sequence[Override], fields: Sequence[str], error: ErrorFactory
+    matrix: Mapping[str, Any], overrides: Sequence[Override], fields: Sequence[str], error: ErrorFactory
 ) -> tuple[list[Combination], list[Override]]:
-    """The combinations of a matrix (as written in YAML, of Matrix's form), and the overrides that they leave to apply.
+    """Return the combinations of a matrix and the overrides that are not on an axis.
 
-    An override of an axis takes the place of its values, and drops entries of `include` that have others. `target=a,b`
-    and `model=a,b` name several; `model=` may be a name on the axis. `fields` are the first words a dotted path may
-    have. Raises RecipeError, also when nothing remains.
+    matrix: the YAML mapping, validated as Matrix.
+    overrides: an override of an axis replaces the values of the axis and removes entries of `include` with other
+        values. `target=a,b` and `model=a,b` give several values; `model=` may be a name on the axis.
+    fields: top-level keys that a dotted path may start with.
+
+    Raises RecipeError, also if no combination remains.
     """
     axes = {key: _points(key, values, error) for key, values in matrix.items() if key not in _SETTINGS}
     for key in axes:
-        _check_key(key, ("matrix", key), [*_WHOLE, *_SETTINGS], fields, error)
+        _check_key(key, ("matrix", key), [*_TOP_LEVEL, *_SETTINGS], fields, error)
     if len(axes) > MAX_AXES:
-        raise error(f"the matrix has {len(axes):,} axes; {MAX_AXES} at most", ("matrix",), key=True)
+        raise error(f"the matrix has {len(axes):,} axes; the limit is {MAX_AXES}", ("matrix",), key=True)
     excluded = list(_exclusions(matrix.get("exclude") or (), axes, error))
     included = list(_inclusions(matrix.get("include") or (), axes, fields, error))
-    rest: list[Override] = []
+    remaining: list[Override] = []
     replaced: dict[str, tuple[Point, ...]] = {}
-    for override in given:
+    for override in overrides:
         key = ".".join(map(str, override.path))
         if key in axes:
-            replaced[key] = _given_points(override, axes[key])
+            replaced[key] = _override_points(override, axes[key])
         else:
-            rest.append(override)
-            if key in _WHOLE:
+            remaining.append(override)
+            if key in _TOP_LEVEL:
                 replaced[key] = (Point(key, "", override.value),)
     axes |= {key: points for key, points in replaced.items() if key in axes}
     allowed = {key: [point.value for point in points] for key, points in replaced.items()}
@@ -142,66 +154,81 @@ def expand(
     ]
     grid = _grid(axes, excluded, error)
     _check_number(len(grid), included, error)
-    found = list(_combinations(axes, grid, included))
-    if not found:
-        raise error("no combination remains", ("matrix",), key=True)
-    return found, rest
+    combinations = list(_combinations(axes, grid, included))
+    if not combinations:
+        raise error("all combinations are excluded", ("matrix",), key=True)
+    return combinations, remaining
 
 
 def select(
-    matrix: Mapping[str, Any], given: Sequence[Override], usual: str, fields: Sequence[str], error: ErrorFactory
+    matrix: Mapping[str, Any],
+    overrides: Sequence[Override],
+    default_target: str,
+    fields: Sequence[str],
+    error: ErrorFactory,
 ) -> tuple[list[Combination], list[Override]]:
-    """`expand`; but `target=` selects where the matrix has these targets, also by an entry of `include` alone.
+    """As `expand`, but `target=` selects combinations if the matrix has these targets.
 
-    `usual` is the target of combinations that have none. As new values of the axis, targets of `include` would be
-    combined with all other axes.
+    Selecting also covers targets of `include`, which as axis values would be combined with all other axes.
+    default_target: target of combinations without a target.
     """
-    wanted = [one for one in given if one.text.startswith("target=")]
-    if wanted:
-        names = {name.strip() for one in wanted for name in str(one.value).split(",") if name.strip()}
-        others = [one for one in given if one not in wanted]
-        combinations, rest = expand(matrix, others, fields, error)
-        # A target that is set= for all has the last word.
-        usual = next((str(one.value) for one in rest if one.path == ("target",)), usual)
+    target_overrides = [override for override in overrides if override.text.startswith("target=")]
+    if target_overrides:
+        names = {
+            name.strip() for override in target_overrides for name in str(override.value).split(",") if name.strip()
+        }
+        others = [override for override in overrides if override not in target_overrides]
+        combinations, remaining = expand(matrix, others, fields, error)
+        # set=target= overrides the target of all combinations.
+        default_target = next(
+            (str(override.value) for override in remaining if override.path == ("target",)), default_target
+        )
         targets = [
-            next((str(point.value) for point in one.points if point.key == "target"), usual) for one in combinations
+            next((str(point.value) for point in combination.points if point.key == "target"), default_target)
+            for combination in combinations
         ]
         if names <= set(targets):
-            return [one for one, target in zip(combinations, targets, strict=True) if target in names], rest
-    return expand(matrix, given, fields, error)
+            return [
+                combination for combination, target in zip(combinations, targets, strict=True) if target in names
+            ], remaining
+    return expand(matrix, overrides, fields, error)
 
 
 def _grid(
     axes: Mapping[str, tuple[Point, ...]], excluded: Sequence[Mapping[str, Any]], error: ErrorFactory
 ) -> list[dict[str, Point]]:
-    """The combinations of the axes without the excluded ones; with no axis, `include` alone adds some."""
+    """Return the combinations of the axes without the excluded ones; none without axes."""
     number = prod(map(len, axes.values()))
-    if number > (_MOST_BEFORE_EXCLUDE if excluded else MAX_COMBINATIONS):
-        before = ", before what `exclude` leaves out" if excluded else ""
+    if number > (_MAX_BEFORE_EXCLUDE if excluded else MAX_COMBINATIONS):
+        before = " before `exclude`" if excluded else ""
         raise _too_many(number, before, error)
-    # Labels are looked up instead of globs: a combination is compared with every entry.
-    meant = [
-        {key: {point.label for point in axes[key] if _is(value, point)} for key, value in entry.items()}
+    # Globs are resolved to labels once, since every combination is compared with every entry.
+    excluded_labels = [
+        {key: {point.label for point in axes[key] if _matches(value, point)} for key, value in entry.items()}
         for entry in excluded
     ]
-    made = (dict(zip(axes, points, strict=True)) for points in product(*axes.values()) if axes)
-    return [points for points in made if not any(all(points[k].label in labels[k] for k in labels) for labels in meant)]
+    all_points = (dict(zip(axes, points, strict=True)) for points in product(*axes.values()) if axes)
+    return [
+        points
+        for points in all_points
+        if not any(all(points[k].label in labels[k] for k in labels) for labels in excluded_labels)
+    ]
 
 
 def _too_many(number: int, before: str, error: ErrorFactory) -> RecipeError:
-    most = _MOST_BEFORE_EXCLUDE if before else MAX_COMBINATIONS
-    return error(f"the matrix has {number:,} combinations{before}; {most:,} at most", ("matrix",), key=True)
+    most = _MAX_BEFORE_EXCLUDE if before else MAX_COMBINATIONS
+    return error(f"the matrix has {number:,} combinations{before}; the limit is {most:,}", ("matrix",), key=True)
 
 
 def _check_number(number: int, included: Sequence[Mapping[str, Point]], error: ErrorFactory) -> None:
-    """Refuse a matrix of too many combinations before a recipe is made of one."""
+    """Raise RecipeError for too many combinations, before any is loaded."""
     if number > MAX_COMBINATIONS:
         raise _too_many(number, "", error)
     if len(included) > MAX_COMBINATIONS:
-        message = f"`include` has {len(included):,} entries; {MAX_COMBINATIONS:,} at most"
+        message = f"`include` has {len(included):,} entries; the limit is {MAX_COMBINATIONS:,}"
         raise error(message, ("matrix", "include"), key=True)
-    if number * len(included) > _MOST_COMPARED:
-        message = f"{number:,} combinations and {len(included):,} entries of `include` are too many to be held together"
+    if number * len(included) > _MAX_COMPARISONS:
+        message = f"{number:,} combinations times {len(included):,} entries of `include` exceed {_MAX_COMPARISONS:,}"
         raise error(message, ("matrix", "include"), key=True)
 
 
@@ -210,17 +237,17 @@ def _combinations(
     original: Sequence[Mapping[str, Point]],
     included: Sequence[Mapping[str, Point]],
 ) -> Iterator[Combination]:
-    made, alone = [dict(points) for points in original], []
+    extended, added = [dict(points) for points in original], []
     for entry in included:
-        fits = [n for n, points in enumerate(original) if _agrees(entry, points)]
-        for n in fits:
-            made[n] |= entry
-        if not fits:
-            alone.append({key: entry[key] for key in sorted(entry, key=[*axes, *entry].index)})
+        matching = [n for n, points in enumerate(original) if _agrees(entry, points)]
+        for n in matching:
+            extended[n] |= entry
+        if not matching:
+            added.append({key: entry[key] for key in sorted(entry, key=[*axes, *entry].index)})
     names: set[str] = set()
-    for n, points in enumerate([*made, *alone]):
-        # What include adds does not rename a combination.
-        keys = axes if n < len(made) else points
+    for n, points in enumerate([*extended, *added]):
+        # Values added by include are not part of the name.
+        keys = axes if n < len(extended) else points
         name = _unique(as_name("-".join(points[key].label for key in keys)) or "default", names)
         names.add(name)
         yield Combination(name, tuple(points.values()))
@@ -230,8 +257,8 @@ def _agrees(entry: Mapping[str, Point], points: Mapping[str, Point]) -> bool:
     return all(points[key].value == point.value for key, point in entry.items() if key in points)
 
 
-def _is(value: Any, point: Point) -> bool:
-    """Whether an entry of exclude means a point: the same value, or a glob over its name."""
+def _matches(value: Any, point: Point) -> bool:
+    """Return whether a value of `exclude` matches a point, by value or as a glob of its label."""
     return bool(value == point.value) or fnmatchcase(point.label, str(value))
 
 
@@ -240,20 +267,20 @@ def _exclusions(
 ) -> Iterator[Mapping[str, Any]]:
     for number, entry in enumerate(entries):
         if not entry:
-            raise error("an entry that names no axis would exclude everything", ("matrix", "exclude", number))
+            raise error("an empty entry would exclude everything", ("matrix", "exclude", number))
         for key, value in entry.items():
-            place: YamlPath = ("matrix", "exclude", number, key)
+            path: YamlPath = ("matrix", "exclude", number, key)
             if key not in axes:
                 raise error(
                     f"no axis '{escape.name(key)}'{did_you_mean(key, axes)}",
-                    place,
+                    path,
                     key=True,
                     hint=list_known("axes", axes),
                 )
-            if not any(_is(value, point) for point in axes[key]):
+            if not any(_matches(value, point) for point in axes[key]):
                 labels = [point.label for point in axes[key]]
                 message = f"no value '{_label(key, value)}' on axis {key}{did_you_mean(_label(key, value), labels)}"
-                raise error(message, place, hint=list_known("values", labels))
+                raise error(message, path, hint=list_known("values", labels))
         yield entry
 
 
@@ -266,67 +293,66 @@ def _inclusions(
     for number, entry in enumerate(entries):
         points = {}
         for key, value in entry.items():
-            place: YamlPath = ("matrix", "include", number, key)
-            _check_key(key, place, [*_WHOLE, *axes], fields, error)
+            path: YamlPath = ("matrix", "include", number, key)
+            _check_key(key, path, [*_TOP_LEVEL, *axes], fields, error)
             named = next((point for point in axes.get(key, ()) if value in (point.label, point.value)), None)
-            points[key] = named or Point(key, _label(key, value), _value(key, value), place)
+            points[key] = named or Point(key, _label(key, value), _value(key, value), path)
         yield points
 
 
-def _check_key(key: str, place: YamlPath, known: Sequence[str], fields: Sequence[str], error: ErrorFactory) -> None:
+def _check_key(key: str, path: YamlPath, known: Sequence[str], fields: Sequence[str], error: ErrorFactory) -> None:
     first, dot, _ = key.partition(".")
-    if key in _WHOLE or (dot and first in fields and all(key.split("."))):
+    if key in _TOP_LEVEL or (dot and first in fields and all(key.split("."))):
         return
     guess = did_you_mean(first, fields) if dot else did_you_mean(key, known)
     keys = ", ".join(map(escape.name, dict.fromkeys(known)))
     raise error(
-        f"unknown key '{escape.name(key)}'{guess}", place, key=True, hint=f"known keys: {keys}, or a path as in set="
+        f"unknown key '{escape.name(key)}'{guess}", path, key=True, hint=f"known keys: {keys}, or a path as in set="
     )
 
 
 def _points(key: str, values: Any, error: ErrorFactory) -> tuple[Point, ...]:
-    """The points of an axis, of which no two have the same value."""
+    """Return the points of an axis. Raises RecipeError for duplicate values."""
     points: list[Point] = []
     labels: set[str] = set()
     known: dict[str, str] = {}
-    for place, value in values.items() if isinstance(values, dict) else enumerate(values):
-        made = _value(key, value)
-        same = json.dumps(made, sort_keys=True)
-        label = str(place) if isinstance(values, dict) else _label(key, value, place)
-        if same in known:
-            message = f"matrix.{escape.name(key)}: has this value twice, first as {known[same]}"
-            raise error(message, ("matrix", key, place))
-        label = known[same] = _unique(label, labels)
+    for name_or_index, value in values.items() if isinstance(values, dict) else enumerate(values):
+        axis_value = _value(key, value)
+        canonical = json.dumps(axis_value, sort_keys=True)
+        label = str(name_or_index) if isinstance(values, dict) else _label(key, value, name_or_index)
+        if canonical in known:
+            message = f"matrix.{escape.name(key)}: duplicate value, already used as {known[canonical]}"
+            raise error(message, ("matrix", key, name_or_index))
+        label = known[canonical] = _unique(label, labels)
         labels.add(label)
-        points.append(Point(key, label, made, ("matrix", key, place)))
+        points.append(Point(key, label, axis_value, ("matrix", key, name_or_index)))
     return tuple(points)
 
 
-def _given_points(override: Override, points: Sequence[Point]) -> tuple[Point, ...]:
-    """The points that the command line gives for an axis; those that are on it keep their names."""
+def _override_points(override: Override, points: Sequence[Point]) -> tuple[Point, ...]:
+    """Return the points of an override of an axis; known values keep their labels."""
     key = points[0].key
-    if key not in _WHOLE or "=" not in override.text or override.text.startswith("set="):
+    if key not in _TOP_LEVEL or "=" not in override.text or override.text.startswith("set="):
         values = [override.value]
     else:
         names = override.text.partition("=")[2].split(",")
         values = [name.strip() for name in names if name.strip()] or [override.value]
-    found: list[Point] = []
+    chosen: dict[str, Point] = {}
     for value in values:
-        made = _value(key, value)
-        same = next((point for point in points if value == point.label or made == point.value), None)
-        chosen = same or Point(key, _label(key, value), made)
-        if all(point.label != chosen.label for point in found):
-            found.append(Point(key, chosen.label, chosen.value, text=override.text))
-    return tuple(found)
+        axis_value = _value(key, value)
+        known = next((point for point in points if value == point.label or axis_value == point.value), None)
+        label = known.label if known else _label(key, value)
+        chosen.setdefault(label, Point(key, label, known.value if known else axis_value, text=override.text))
+    return tuple(chosen.values())
 
 
 def _value(key: str, value: Any) -> Any:
-    """A model may be given as on the command line."""
+    """Return an axis value; text for a model becomes a model entry."""
     return model_entry(value) if key == "model" and isinstance(value, str) else value
 
 
-def _label(key: str, value: Any, place: Any = "") -> str:
-    """How a value is called: a target by its name, a network by its source, another by the last word of its path."""
+def _label(key: str, value: Any, index: Any = "") -> str:
+    """Return the label of a value: target, model source, or last path part and value."""
     if key == "model":
         text = _model_label(_value(key, value))
     elif key == "target":
@@ -336,7 +362,7 @@ def _label(key: str, value: Any, place: Any = "") -> str:
     elif isinstance(value, str | int | float):
         text = f"{key.rpartition('.')[2]}_{str(value).strip('-')}"
     else:
-        text = f"{key.rpartition('.')[2]}_{place}"
+        text = f"{key.rpartition('.')[2]}_{index}"
     return as_name(text) or "value"
 
 
@@ -349,9 +375,9 @@ def _model_label(value: Any) -> str:
     return name if dtype == "int8" else f"{name}_{dtype}"
 
 
-def _unique(name: str, taken: Set[str]) -> str:
-    number, made = 1, name
-    while made in taken:
+def _unique(name: str, names: Set[str]) -> str:
+    number, candidate = 1, name
+    while candidate in names:
         number += 1
-        made = f"{name}_{number}"
-    return made
+        candidate = f"{name}_{number}"
+    return candidate

@@ -1,7 +1,7 @@
-"""What a project and installed packages add: stages, kernels, targets, operators and more. Nothing is imported here.
+"""Discovery of plug-ins in a project and in installed packages, without importing them.
 
     plugins/stages/prune.py           a module with STAGE, or a package
-    plugins/kernels/acme/             a package with FOLDER (stages.kernels.folder); the folder's name is its
+    plugins/kernels/acme/             a package with FOLDER (stages.kernels.folder); its name is that of the folder
     plugins/accelerators/acme/        a package with ACCELERATOR and FOLDER (stages.accelerators.accelerator)
     plugins/simulators/renode.py      a module with SIMULATOR (stages.simulators.outside)
     plugins/models/tiny.py            a module with `build(dtype, seed)`, the bytes of a TFLite file
@@ -9,8 +9,8 @@
     plugins/exports/bazel/            a package with FORM (stages.export.form)
     plugins/targets/acme.yaml         cores and boards, as in pipeline.yaml
 
-A distribution has the same by entry points: the group `firmline.kernels`, an entry's name, the module as its value; for
-`firmline.targets` a package with the YAML files, or one such file's name without the suffix.
+A distribution declares the same with entry points. Group: `firmline.kernels`, and so on; name: the plug-in's name;
+value: its module. A value of `firmline.targets` is a package with YAML files, or a YAML file without suffix.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from stages.system.loaded_code import make_package, record
 
 KINDS = ("stages", "kernels", "accelerators", "targets", "simulators", "models", "operators", "exports")
 PLUGIN_FOLDER = "plugins"
-# The package that a project's plug-ins are modules of, below a name that says which project's.
+# Top package of plug-in modules; each project has a sub-package.
 _PACKAGE = "firmline_plugins"
 
 
 @dataclass(frozen=True)
 class Plugin:
-    """One plug-in: the module to import, '' for YAML; the file or folder that it is; how messages call it."""
+    """A plug-in: module ('' for YAML), file or folder, and name in messages."""
 
     name: str
     module: str
@@ -45,24 +45,27 @@ class Plugin:
     display_name: str
 
 
-#: By kind and name.
+# By kind and name.
 Plugins = Mapping[str, Mapping[str, Plugin]]
 
 
 @cache
 def plugins_of(project: Project) -> Plugins:
-    """All plug-ins of a project and of this environment. Raises PipelineError for two of one name."""
-    found: dict[str, dict[str, Plugin]] = {kind: {} for kind in KINDS}
-    for kind, one in (*_of_project(project), *_of_environment()):
-        for part in one.name.split("/"):
+    """Return all plug-ins of a project and the environment.
+
+    Raises PipelineError for duplicates.
+    """
+    plugins: dict[str, dict[str, Plugin]] = {kind: {} for kind in KINDS}
+    for kind, plugin in (*_of_project(project), *_of_environment()):
+        for part in plugin.name.split("/"):
             if wrong := why_not(part):
-                raise PipelineError(f"plug-in {escape.name(one.display_name)}: {wrong}")
-        other = found[kind].setdefault(one.name, one)
-        if other is not one:
+                raise PipelineError(f"plug-in {escape.name(plugin.display_name)}: {wrong}")
+        other = plugins[kind].setdefault(plugin.name, plugin)
+        if other is not plugin:
             raise PipelineError(
-                f"two plug-ins of {kind} are called '{escape.name(one.name)}': {other.display_name}, {one.display_name}"
+                f"duplicate plug-in '{escape.name(plugin.name)}' of {kind}: {other.display_name}, {plugin.display_name}"
             )
-    return found
+    return plugins
 
 
 def _of_project(project: Project) -> Iterator[tuple[str, Plugin]]:
@@ -71,23 +74,23 @@ def _of_project(project: Project) -> Iterator[tuple[str, Plugin]]:
         return
     package = package_name(folder)
     for kind in KINDS:
-        for place in sorted((folder / kind).glob("*")):
-            if place.name.startswith((".", "_")) or not _is_plugin(kind, place):
+        for path in sorted((folder / kind).glob("*")):
+            if path.name.startswith((".", "_")) or not _is_plugin(kind, path):
                 continue
-            module = "" if kind == "targets" else f"{package}.{kind}.{place.stem}"
-            yield kind, Plugin(place.stem, module, place, project.display_path(place))
+            module = "" if kind == "targets" else f"{package}.{kind}.{path.stem}"
+            yield kind, Plugin(path.stem, module, path, project.display_path(path))
     make_package(package, folder)
 
 
 def package_name(folder: Path) -> str:
-    """The package that the modules in a project's folder of plug-ins are imported from."""
+    """Return the package name for the modules in a project's plug-in folder."""
     return f"{_PACKAGE}.p{hashlib.sha256(str(folder).encode()).hexdigest()[:12]}"
 
 
-def _is_plugin(kind: str, place: Path) -> bool:
+def _is_plugin(kind: str, path: Path) -> bool:
     if kind == "targets":
-        return place.suffix in (".yaml", ".yml")
-    return place.suffix == ".py" or (place / "__init__.py").is_file()
+        return path.suffix in (".yaml", ".yml")
+    return path.suffix == ".py" or (path / "__init__.py").is_file()
 
 
 def _of_environment() -> Iterator[tuple[str, Plugin]]:
@@ -95,28 +98,29 @@ def _of_environment() -> Iterator[tuple[str, Plugin]]:
     for kind in KINDS:
         for entry in declared.select(group=f"firmline.{kind}"):
             distribution = entry.dist.name if entry.dist is not None else "an unknown distribution"
-            shown = f"{entry.name} = {entry.value} of {distribution}"
-            place = _place(entry)
-            if place is None:
-                raise PipelineError(f"plug-in {shown}: there is no such module", hint=f"group firmline.{kind}")
+            display_name = f"{entry.name} = {entry.value} of {distribution}"
+            path = _module_path(entry)
+            if path is None:
+                raise PipelineError(f"plug-in {display_name}: module not found", hint=f"group firmline.{kind}")
             if kind != "targets":
                 record(entry.module.partition(".")[0])
-                yield kind, Plugin(entry.name, entry.module, place, shown)
+                yield kind, Plugin(entry.name, entry.module, path, display_name)
                 continue
-            files = [place] if place.is_file() else sorted(place.glob("*.yaml"))
+            files = [path] if path.is_file() else sorted(path.glob("*.yaml"))
             yield from (
-                (kind, Plugin(f"{entry.name}/{file.stem}", "", file, f"{file.name} of {shown}")) for file in files
+                (kind, Plugin(f"{entry.name}/{file.stem}", "", file, f"{file.name} of {display_name}"))
+                for file in files
             )
 
 
-def _place(entry: EntryPoint) -> Path | None:
-    """The file or folder of an entry's module, found without importing anything."""
+def _module_path(entry: EntryPoint) -> Path | None:
+    """Return the file or folder of an entry point's module, without importing it."""
     top, *rest = entry.module.split(".")
     spec = find_spec(top)
     if spec is None:
         return None
     folders = list(spec.submodule_search_locations or ())
     start = Path(folders[0]) if folders else Path(spec.origin or "")
-    place = start.joinpath(*rest)
-    candidates = (place, place.with_name(f"{place.name}.py"), place.with_name(f"{place.name}.yaml"))
-    return next((each for each in candidates if each.exists()), None)
+    path = start.joinpath(*rest)
+    candidates = (path, path.with_name(f"{path.name}.py"), path.with_name(f"{path.name}.yaml"))
+    return next((candidate for candidate in candidates if candidate.exists()), None)

@@ -184,7 +184,7 @@ def test_a_folder_that_is_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     folder.rmdir()
     assert current_project() == Project(ROOT)
     monkeypatch.setattr("pipeline.project.is_clone", lambda folder=ROOT: False)
-    with pytest.raises(PipelineError, match=r"^the current folder is gone\n"):
+    with pytest.raises(PipelineError, match=r"^the current folder was deleted\n"):
         current_project()
 
 

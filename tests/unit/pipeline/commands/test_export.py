@@ -93,6 +93,6 @@ def test_the_form_of_the_page(folder: Path) -> None:
         export("small", "cmake", project=Project(folder))
     (folder / "plugins/exports/cmake.py").rename(folder / "plugins/exports/other.py").write_text("")
     plugins_of.cache_clear()
-    with pytest.raises(PipelineError, match="its module has no FORM"):
+    with pytest.raises(PipelineError, match="its module does not define FORM"):
         export("small", "other", project=Project(folder))
     plugins_of.cache_clear()

@@ -1,4 +1,4 @@
-"""`matrix:`: which combinations, what they are called, what a mistake prints, what overrides do."""
+"""`matrix:`: combinations, their names, error messages and overrides."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_include_is_that_of_github_actions() -> None:
           - {x.fruit: banana, x.animal: cat}
     """)
     combinations, _ = expand(matrix, [], ("x",), never)
-    assert [{point.key[2:]: point.value for point in one.points} for one in combinations] == [
+    assert [{point.key[2:]: point.value for point in variant.points} for variant in combinations] == [
         {"fruit": "apple", "animal": "cat", "color": "pink", "shape": "circle"},
         {"fruit": "apple", "animal": "dog", "color": "green", "shape": "circle"},
         {"fruit": "pear", "animal": "cat", "color": "pink"},
@@ -74,7 +74,7 @@ def test_include_is_that_of_github_actions() -> None:
         {"fruit": "banana"},
         {"fruit": "banana", "animal": "cat"},
     ]
-    assert [one.name for one in combinations][-3:] == [
+    assert [variant.name for variant in combinations][-3:] == [
         "fruit_pear-animal_dog",
         "fruit_banana",
         "fruit_banana-animal_cat",
@@ -109,9 +109,9 @@ def test_exclude_and_include(grid: FakeProject) -> None:
     - {model: kws, target: rv32-rvp}
 stages:""",
     )
-    found = load(grid)
-    assert [one.variant for one in found] == ["kws-host", "file-rv64-rvp", "file-host", "kws-rv32-rvp"]
-    unrolls = [one.recipe.config("emit").model_dump()["unroll"] for one in found]  # type: ignore[union-attr]
+    combinations = load(grid)
+    assert [variant.variant for variant in combinations] == ["kws-host", "file-rv64-rvp", "file-host", "kws-rv32-rvp"]
+    unrolls = [variant.recipe.config("emit").model_dump()["unroll"] for variant in combinations]  # type: ignore[union-attr]
     assert unrolls == [16, 4, 16, 4]
     assert names(grid, target="host") == ["kws-host", "file-host"]
     assert names(grid, model="kws") == ["kws-host", "kws-rv32-rvp"]
@@ -127,14 +127,14 @@ stages:""",
         (AXIS, f"{AXIS}\n  stages.emit.unroll: [1, x]", "9:27: stages.emit.unroll: should be a valid integer, is 'x'"),
         (AXIS, "target: host", "8:11: matrix.target: should be a list"),
         (AXIS, f"{AXIS}\n  exclude: [{{target: hist}}]", "9:22: no value 'hist' on axis target; did you mean 'host'?"),
-        (AXIS, f"{AXIS}\n  exclude: [{{target: '*'}}]", "4:1: no combination remains"),
+        (AXIS, f"{AXIS}\n  exclude: [{{target: '*'}}]", "4:1: all combinations are excluded"),
         (AXIS, f"{AXIS}\n  exclude: [{{}}]", "9:13: "),
         (AXIS, f"{AXIS}\n  include: [{{stages.emit.unrol: 3}}]", "9:14: unknown key 'unrol'; did you mean 'unroll'?"),
-        (AXIS, "target: [host, rv64-rvp, host]", "8:28: matrix.target: has this value twice, first as host"),
-        ("{file: model.txt}\n  t", "{zoo: ds_cnn}\n  t", "7:11: matrix.model: has this value twice, first as kws"),
+        (AXIS, "target: [host, rv64-rvp, host]", "8:28: matrix.target: duplicate value, already used as host"),
+        ("{file: model.txt}\n  t", "{zoo: ds_cnn}\n  t", "7:11: matrix.model: duplicate value, already used as kws"),
     ],
 )
-def test_mistake_shows_its_place(grid: FakeProject, old: str, new: str, expected: str) -> None:
+def test_an_error_shows_its_position(grid: FakeProject, old: str, new: str, expected: str) -> None:
     grid.edit("recipes/grid.yaml", old, new)
     assert refused(grid)[0].startswith(f"recipes/grid.yaml:{expected}")
 
@@ -144,22 +144,22 @@ def test_combinations_are_bounded(grid: FakeProject) -> None:
         return MATRIX.replace("stages:\n", "".join(f"  {axis}\n" for axis in axes) + "stages:\n")
 
     unroll = f"stages.emit.unroll: {list(range(4000))}"
-    left_out = "exclude: [{model: kws}, {target: host, stages.emit.unroll: '*_?*'}]"
-    for axes, told in (
+    exclude = "exclude: [{model: kws}, {target: host, stages.emit.unroll: '*_?*'}]"
+    for axes, expected in (
         (
             [f"stages.emit.x{n}: {list(range(1000))}" for n in range(12)],
-            f"{4 * 1000**12:,} combinations; 5,000 at most",
+            f"{4 * 1000**12:,} combinations; the limit is 5,000",
         ),
         ([unroll], "has 16,000 combinations"),
         (
-            [unroll, f"stages.emit.y: {list(range(100))}", left_out],
-            "has 1,600,000 combinations, before what `exclude` leaves out; 200,000 at most",
+            [unroll, f"stages.emit.y: {list(range(100))}", exclude],
+            "has 1,600,000 combinations before `exclude`; the limit is 200,000",
         ),
-        ([f"include: [{', '.join(['{target: host}'] * 5001)}]"], "`include` has 5,001 entries; 5,000 at most"),
+        ([f"include: [{', '.join(['{target: host}'] * 5001)}]"], "`include` has 5,001 entries; the limit is 5,000"),
     ):
         grid.recipe(with_axes(*axes), "grid")
-        assert told in refused(grid)[0]
-    grid.recipe(with_axes(unroll, left_out), "grid")
+        assert expected in refused(grid)[0]
+    grid.recipe(with_axes(unroll, exclude), "grid")
     assert len(load(grid)) == 4000
 
 
@@ -177,16 +177,18 @@ def test_overrides(grid: FakeProject, variables: dict[str, str], expected: list[
     assert names(grid, **variables) == expected
 
 
-def test_set_goes_over_the_matrix(grid: FakeProject) -> None:
+def test_set_applies_to_all_combinations(grid: FakeProject) -> None:
     grid.edit("recipes/grid.yaml", "target: [", "stages.emit.unroll: [1, 2]\n  target: [")
-    found = load(grid, target="host", model="kws", set="stages.emit.unroll=9,stages.compile.opt=O3")
-    assert [one.variant for one in found] == ["kws-unroll_9-host"]
-    assert [one.model_dump()["opt"] for one in found[0].recipe.stages.values() if "opt" in one.model_dump()] == ["O3"]
+    recipes = load(grid, target="host", model="kws", set="stages.emit.unroll=9,stages.compile.opt=O3")
+    assert [recipe.variant for recipe in recipes] == ["kws-unroll_9-host"]
+    assert [
+        recipe.model_dump()["opt"] for recipe in recipes[0].recipe.stages.values() if "opt" in recipe.model_dump()
+    ] == ["O3"]
     assert refused(grid, set="stages.emit.unroll=x")[0].startswith("set=stages.emit.unroll=x: stages.emit.unroll:")
     assert refused(grid, target="hots")[0] == "target=hots: unknown target 'hots'; did you mean 'host'?"
 
 
-def test_sub_recipe_by_name(grid: FakeProject) -> None:
+def test_a_variant_by_name(grid: FakeProject) -> None:
     assert names(grid, "grid:kws-host") == ["kws-host"]
     assert names(grid, "grid:*-host") == ["kws-host", "file-host"]
     assert refused(grid, "grid:kws-hots") == [
@@ -198,8 +200,8 @@ def test_sub_recipe_by_name(grid: FakeProject) -> None:
         load_recipe("grid", root=grid.root, registry=grid.registry)
 
 
-def test_matrix_is_inherited_and_may_be_taken_away(grid: FakeProject) -> None:
+def test_a_matrix_is_inherited_and_can_be_removed(grid: FakeProject) -> None:
     grid.recipe("schema: 1\nextends: grid\nmatrix: {target: [rv32-rvp]}\n", "child")
-    assert [one.title for one in load(grid, "child")] == ["child:kws-rv32-rvp", "child:file-rv32-rvp"]
+    assert [variant.title for variant in load(grid, "child")] == ["child:kws-rv32-rvp", "child:file-rv32-rvp"]
     grid.recipe("schema: 1\nextends: grid\ntarget: host\nmatrix: null\n", "child")
-    assert [one.title for one in load(grid, "child")] == ["child"]
+    assert [variant.title for variant in load(grid, "child")] == ["child"]

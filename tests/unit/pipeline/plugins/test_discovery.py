@@ -235,7 +235,7 @@ def test_distributions_add_the_same_by_entry_points(project: Project, monkeypatc
         (
             "quantize",
             "(job.out / 'other').write_text('')",
-            "count: stage 'say' left no graph.json\nwho provides 'quantize' leaves all files that",
+            "count: stage 'say' did not write graph.json\na stage that provides 'quantize' writes all files of",
         ),
     ],
 )

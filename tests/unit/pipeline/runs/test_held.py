@@ -96,8 +96,7 @@ def test_file_that_changed_after_planning(project: FakeProject, name: str, kind:
     with pytest.raises(InputChanged) as caught:
         planned(project, lambda: project.write(name, "other\n"))
     assert str(caught.value) == (
-        f"{kind}: {name} changed after the run was planned\n"
-        f"nothing is stored of {kind}; run again when it stays as it is"
+        f"{kind}: {name} changed after the run was planned\nthe result of {kind} was not stored; run again"
     )
     assert kind not in project.ran()
     assert list((project.store / "building").iterdir()) == []
