@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
 # Columns of words; all others are of figures.
-_TEXT = {"model", "target", "verdict", "others", "network", "candidate"}
+_TEXT = {"model", "recipe", "target", "verdict", "others", "network", "candidate"}
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from pipeline.commands.bench.record import read_records
 from stages.system.installation import INSTALLATION as ROOT
 from tests.pages import accelerator, ne16, timing
 from tests.pages.tables import number, rows
+from tests.recording import PICTURE
 
 KERNELS = (ROOT / "docs/reference/kernels.md").read_text()
 OLD = "old figures; python -m tests.pages {} writes them anew"
@@ -40,6 +41,18 @@ def each(layer: str, target: str) -> float:
     """Instructions for a product or an element of a layer of docs/layers.json."""
     found = table("docs/layers.json")["layers"][layer]
     return float(found["targets"][target]["instructions"] / (found["macs"] or found["elements"]))
+
+
+def test_the_picture_in_the_readme_has_the_figures_of_the_bench() -> None:
+    text = re.sub(r"<[^>]*>|&#160;| ", "", PICTURE.read_text())
+    shown = [recorded("digits", target) for target in ("rv64-rvp", "cortex-m4")]
+    for key, figures in (
+        ("instructions", [one.instructions for one in shown]),
+        ("RAM", [one.memory["ram_bytes"] for one in shown]),
+        ("ROM", [one.memory["rom_bytes"] for one in shown]),
+    ):
+        row = key + "".join(f"{figure:,}" for figure in figures)
+        assert row in text, f"{row}: python -m tests.recording draws the picture again"
 
 
 def test_ne16_says_what_is_stored() -> None:

@@ -10,18 +10,17 @@ from pipeline.commands.bench.ratio import ratio_tables
 from pipeline.commands.bench.record import Record
 from pipeline.commands.bench.run import Outcome
 from pipeline.commands.bench.suite import Suite
-from pipeline.commands.bench.table import case_table, cycles_table, sources
+from pipeline.commands.bench.table import case_table, cycles_table, recipe_table, sources
 from pipeline.errors import PipelineError
-from pipeline.terminal.table import Table, markdown
+from pipeline.terminal.table import markdown
 from stages.messages.escape import markdown as escaped
 from stages.system.asides import write_whole
 
 BEGIN, END = "<!-- bench:begin -->", "<!-- bench:end -->"
-_NOT_SHOWN = ("verdict", "arena")
 
 
 def page(outcomes: Iterable[Outcome], suite: Suite) -> str:
-    """Markdown: all cases, the suite's ratios where rows of them were measured, who the others are."""
+    """Markdown of all cases, the suite's ratios as far as they were measured, and the other tools' sources."""
     outcomes = list(outcomes)
     records = {outcome.case.id: outcome.record for outcome in outcomes if outcome.record and not outcome.failed}
     parts = [markdown(case_table(outcomes))]
@@ -36,7 +35,7 @@ def page(outcomes: Iterable[Outcome], suite: Suite) -> str:
 
 
 def figures_section(cases: Iterable[Case], suite: Suite, records: Mapping[tuple[str, str], Record]) -> str:
-    """The page of the stored figures; what is not stored is named, not left out silently."""
+    """The tables of the stored figures for the page of figures; cases without figures are listed."""
     cases = list(cases)
     measured = [Outcome(case, records[case.id]) for case in cases if case.id in records]
     missing: dict[str, list[str]] = {}
@@ -44,10 +43,12 @@ def figures_section(cases: Iterable[Case], suite: Suite, records: Mapping[tuple[
         if case.id not in records:
             missing.setdefault(case.row, []).append(case.target)
     intro = (
-        "Written by `doit bench --update`, checked by `doit bench --check`. Instructions of one inference, cycles on\n"
-        "boards with an accelerator; arena, RAM and ROM in bytes, RAM with the arena and the stack really used.\n"
-        "Verdict: output values that differ from LiteRT's (`engine`: from the integer reference of the accelerator's\n"
-        "own arithmetic), and the layers that were compared as well. Ratio: what others need, by what this needs.\n"
+        "`doit bench --update` writes these tables, `doit bench --check` compares them with new measurements.\n\n"
+        "- Figures are instructions of one inference; cycles on boards with an accelerator.\n"
+        "- Arena, RAM and ROM are in bytes. RAM includes the arena and the measured stack.\n"
+        "- Verdict: output values that differ from LiteRT's, and the number of layers compared. `engine`: the reference\n"
+        "  is the accelerator's own integer arithmetic.\n"
+        "- Ratio: the other tool's figure divided by Firmline's. Cycles and instructions have no ratio.\n"
     )
     text = f"{intro}\n{page(measured, suite)}"
     names = ", ".join(f"{row} ({', '.join(targets)})" for row, targets in missing.items())
@@ -63,18 +64,13 @@ def replace_section(text: str, section: str, page: str) -> str:
 
 
 def short_section(cases: Iterable[Case], suite: Suite, records: Mapping[tuple[str, str], Record]) -> str:
-    """The table of README.md: the rows that the suite calls `shown`, as they are stored; '' without any."""
-    found = [Outcome(case, records[case.id]) for case in cases if case.id in records and suite.shows(case.id)]
-    if not found:
-        return ""
-    table = case_table(found)
-    kept = [index for index, name in enumerate(table.columns) if name not in _NOT_SHOWN]
-    rows = tuple(tuple(row[index] for index in kept) for row in table.rows)
-    return markdown(Table(tuple(table.columns[index] for index in kept), rows, table.good))
+    """The table of README.md: stored figures of the suite's `shown` rows, or '' if it has none."""
+    shown = [Outcome(case, records[case.id]) for case in cases if case.id in records and suite.shows(case.id)]
+    return markdown(recipe_table(shown)) if shown else ""
 
 
 def update_page(path: Path, section: str) -> bool:
-    """Write the section into a page; whether that changed it. Raises PipelineError."""
+    """Write the section into a page and return whether the page changed. Raises PipelineError."""
     text = path.read_text(encoding="utf-8")
     new = replace_section(text, section, path.name)
     if new != text:

@@ -15,7 +15,7 @@ _COLUMNS = ("model", "target", "verdict", "instructions", "per MAC", "arena", "R
 
 
 def case_table(outcomes: Iterable[Outcome]) -> Table:
-    """One row per case, bytes for arena, RAM and ROM. `ratio` is what others need, by what we need."""
+    """One row per case; arena, RAM and ROM in bytes. `ratio` is the baseline's figure divided by ours, in one unit."""
     outcomes = list(outcomes)
     rows = tuple(_case_row(outcome) for outcome in outcomes)
     good = tuple(not outcome.failed for outcome in outcomes)
@@ -48,7 +48,7 @@ def _distance(record: Record) -> str:
 
 
 def sources(cases: Iterable[Case]) -> list[str]:
-    """Who the others are: `name: source`, each once."""
+    """Sources of the other tools' figures: `name: source`, each once."""
     return list(dict.fromkeys(f"{peer.name}: {peer.source}" for case in cases for peer in case.peers))
 
 
@@ -66,9 +66,32 @@ def _case_row(outcome: Outcome) -> tuple[str, ...]:
     memory = [number(record.memory.get(key)) for key in ("arena_bytes", "ram_bytes", "rom_bytes")]
     count = record.instructions
     others = "\n".join(_other(peer) for peer in case.peers)
-    ratios = "\n".join(f"{peer.units(record.macs) / count:.2f}" if count else "" for peer in case.peers)
+    ratios = "\n".join(_ratio(peer, record) for peer in case.peers)
     per_mac = f"{count / record.macs:.3f}" if count and record.macs else ""
-    return (*head, verdict_of(record), number(count), per_mac, *memory, others, ratios)
+    return (*head, verdict_of(record), number(count), per_mac, *memory, others, ratios.rstrip())
+
+
+def recipe_table(outcomes: Iterable[Outcome]) -> Table:
+    """Table of measured cases by recipe and target, as `doit run RECIPE target=TARGET` gives them."""
+    rows = []
+    for outcome in outcomes:
+        case, record = outcome.case, outcome.record
+        if record is not None and not outcome.failed:
+            count = f"{number(record.instructions)}{'' if record.cycles is None else ' cycles'}"
+            memory = [number(record.memory.get(key)) for key in ("ram_bytes", "rom_bytes")]
+            others = "\n".join(_other(peer) for peer in case.peers)
+            ratios = "\n".join(_ratio(peer, record) for peer in case.peers)
+            rows.append((case.base, case.target, count, *memory, others, ratios))
+    columns = ("recipe", "target", "instructions", "RAM", "ROM", "others", "ratio")
+    return Table(columns, tuple(rows), (True,) * len(rows))
+
+
+def _ratio(peer: Peer, record: Record) -> str:
+    """Return the baseline's figure divided by ours, or '' if one has instructions and the other cycles."""
+    unit = "instructions" if record.cycles is None else "cycles"
+    if not record.instructions or peer.unit != unit:
+        return ""
+    return f"{peer.units(record.macs) / record.instructions:.2f}"
 
 
 def verdict_of(record: Record) -> str:
