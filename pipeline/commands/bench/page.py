@@ -46,8 +46,8 @@ def figures_section(cases: Iterable[Case], suite: Suite, records: Mapping[tuple[
         "`doit bench --update` writes these tables, `doit bench --check` compares them with new measurements.\n\n"
         "- Figures are instructions of one inference; cycles on boards with an accelerator.\n"
         "- Arena, RAM and ROM are in bytes. RAM includes the arena and the measured stack.\n"
-        "- Verdict: output values that differ from LiteRT's, and the number of layers compared. `engine`: the reference\n"
-        "  is the accelerator's own integer arithmetic.\n"
+        "- Verdict: output values that differ from LiteRT's, and how many layers were compared.\n"
+        "  With `engine` the reference is the accelerator's own integer arithmetic.\n"
         "- Ratio: the other tool's figure divided by Firmline's. Cycles and instructions have no ratio.\n"
     )
     text = f"{intro}\n{page(measured, suite)}"
