@@ -15,7 +15,7 @@ from rich.console import Console
 
 from pipeline.api import run_recipe
 from pipeline.commands.compare.difference import difference
-from pipeline.commands.compare.shown import text
+from pipeline.commands.compare.formats import text
 from pipeline.plugins.registry import default_registry
 from pipeline.runs.session import StageResult
 from pipeline.terminal.reporter import stage_line

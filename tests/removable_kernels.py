@@ -37,7 +37,7 @@ from pipeline.commands.bench.cases import models_folder, suite_cases
 from pipeline.commands.bench.layers import _members, _networks
 from pipeline.commands.bench.suite import load_suite
 from pipeline.commands.counting import counter_of
-from pipeline.commands.drawing import Draw
+from pipeline.commands.sampling import Sampling
 from pipeline.errors import PipelineError
 from pipeline.project import current_project
 from pipeline.recipes.targets import load_targets
@@ -219,7 +219,7 @@ def removable(cores: Sequence[Core], names: Sequence[str]) -> tuple[list[tuple[s
         print(f"goes: {least}: {worst[least] or 'computes nothing'}", flush=True)
 
 
-def items_of(target: str, project: Project, draw: Draw | None, skip: Sequence[str]) -> Iterator[Item]:
+def items_of(target: str, project: Project, draw: Sampling | None, skip: Sequence[str]) -> Iterator[Item]:
     """The networks and layers of a target, without float networks and what is not at hand."""
     suite = load_suite()
     recipes: dict[str, Any] = {}
@@ -264,14 +264,14 @@ def needed_drawn(items: Sequence[Item]) -> list[Item]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.removable_kernels", description=__doc__.splitlines()[0])
-    parser.add_argument("--targets", required=True, help="separated by commas; all that share a kernel folder")
-    parser.add_argument("--folders", default="", help="kernel folders, separated by commas; all but generic")
-    parser.add_argument("--skip", default=_LARGE, help=f"networks to leave out, globs separated by commas ({_LARGE})")
+    parser.add_argument("--targets", required=True, help="split_names by commas; all that share a kernel folder")
+    parser.add_argument("--folders", default="", help="kernel folders, split_names by commas; all but generic")
+    parser.add_argument("--skip", default=_LARGE, help=f"networks to leave out, globs split_names by commas ({_LARGE})")
     parser.add_argument("--drawn", type=int, default=200, help="how many layers to draw (200)")
     parser.add_argument("--seed", type=int, default=1, help="of the drawn layers")
     given = parser.parse_args()
     project, cores = current_project(), []
-    draw = Draw("drawn", given.drawn, given.seed) if given.drawn else None
+    draw = Sampling("drawn", given.drawn, given.seed) if given.drawn else None
     with Workspace(root=project) as workspace:
         for name in given.targets.split(","):
             target = load_targets(project)[name]

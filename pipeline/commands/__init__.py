@@ -1,1 +1,1 @@
-"""The commands of `doit` here: how a process starts, which command is meant, and each of them."""
+"""The commands of `doit`: entry point, command choice, one module or package per command."""

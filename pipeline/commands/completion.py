@@ -1,8 +1,8 @@
-"""`doit completion SHELL`: a script with which a shell completes recipes, targets, stages and options.
+"""`doit completion SHELL`: a script that completes recipes, targets, stages and options.
 
-The script asks `doit completion words …` for what may follow; what is offered is what the commands themselves go by.
-doit's `tabcompletion` is not used: it knows no `name=value` and no fish, and its bash script runs what names hold
-(`compgen -W` expands `$(…)`).
+The script calls `doit completion words …` for the possible words, which come from the commands themselves.
+doit's `tabcompletion` is not used: it does not support `name=value` and fish, and its bash script executes names that
+contain `$(…)` (`compgen -W`).
 """
 
 from __future__ import annotations
@@ -15,26 +15,26 @@ from doit.plugin import PluginDict
 
 from pipeline.commands.command import Command
 from pipeline.commands.dispatch import command_classes
-from pipeline.commands.reported import reported
+from pipeline.commands.report_errors import report_errors
 from pipeline.errors import PipelineError
 from pipeline.project import current_project
 from stages.messages import escape
 from stages.messages.wording import did_you_mean
 from stages.options.names import RECIPE_PATTERN, why_not
 
-# `:` and `=` divide words of bash: what is offered is the rest of the word behind the last of them. bash inserts it as
-# it is, so it is quoted here; zsh (compadd without -Q) and fish quote what they insert.
+# bash splits words at `:` and `=`, so it gets the part after the last of them. bash inserts the text as it is, so the
+# script quotes it; zsh (compadd without -Q) and fish quote inserted text.
 _BASH = """\
 _firmline() {
-    local line=${COMP_LINE:0:COMP_POINT} word found quoted
+    local line=${COMP_LINE:0:COMP_POINT} word match quoted
     local -a words
-    read -a words <<<"$line" # without -r: `\\;` was typed, `;` is meant
+    read -a words <<<"$line" # without -r: a typed `\\;` means `;`
     [[ $line == *[[:space:]] ]] && words+=("")
     word=${words[-1]}
     local before=${word%"${word##*[:=]}"}
     COMPREPLY=()
-    while IFS= read -r found; do
-        printf -v quoted %q "${found#"$before"}"
+    while IFS= read -r match; do
+        printf -v quoted %q "${match#"$before"}"
         COMPREPLY+=("$quoted")
     done < <("${words[0]}" completion words "${words[@]:1}" 2>/dev/null)
     [[ ${#COMPREPLY[@]} -eq 1 && ${COMPREPLY[0]} == *[:=] ]] && compopt -o nospace
@@ -44,9 +44,9 @@ complete -o default -F _firmline doit firmline
 _ZSH = """\
 #compdef doit firmline
 _firmline() {
-    local -a found
-    found=("${(@f)$("${words[1]}" completion words "${(@)words[2,CURRENT]}" 2>/dev/null)}")
-    compadd -S '' -- $found
+    local -a matches
+    matches=("${(@f)$("${words[1]}" completion words "${(@)words[2,CURRENT]}" 2>/dev/null)}")
+    compadd -S '' -- $matches
 }
 compdef _firmline doit firmline
 """
@@ -58,7 +58,7 @@ end
 complete -c doit -c firmline -a '(__firmline)'
 """
 _SCRIPTS = {"bash": _BASH, "zsh": _ZSH, "fish": _FISH}
-_ASKED = "words"
+_WORDS_ACTION = "words"
 
 
 class Completion(Command):
@@ -73,19 +73,19 @@ class Completion(Command):
     )
 
     def parse_execute(self, arguments: list[str]) -> Any:
-        """Called with what follows the command's name: of `words` all belongs to the line that is being typed."""
-        if arguments[:1] == [_ASKED]:
-            return reported(lambda: _print(offered(arguments[1:])))
+        """Parse and run the arguments. After `words`, all belong to the line that is being typed."""
+        if arguments[:1] == [_WORDS_ACTION]:
+            return report_errors(lambda: _print(possible_words(arguments[1:])))
         return super().parse_execute(arguments)
 
     def execute(self, opt_values: dict[str, Any], pos_args: list[str]) -> int:
         """Print the script. Returns the exit code."""
-        return reported(lambda: self._script(pos_args))
+        return report_errors(lambda: self._script(pos_args))
 
     def _script(self, named: Sequence[str]) -> int:
         if len(named) != 1 or named[0] not in _SCRIPTS:
             wrong = f"'{escape.name(named[0])}'{did_you_mean(named[0], _SCRIPTS)}" if named else "nothing"
-            raise PipelineError(f"doit completion: one of {', '.join(_SCRIPTS)} is needed, got {wrong}")
+            raise PipelineError(f"doit completion: expected one of {', '.join(_SCRIPTS)}, got {wrong}")
         return _print([_SCRIPTS[named[0]].rstrip("\n")])
 
 
@@ -95,36 +95,39 @@ def _print(lines: Iterable[str]) -> int:
     return 0
 
 
-def offered(words: Sequence[str]) -> list[str]:
-    """What the last of the words behind `doit` may become, sorted; words that end with `=` or `:` go on."""
+def possible_words(words: Sequence[str]) -> list[str]:
+    """Return the sorted completions of the last word after `doit`.
+
+    A completion that ends with `=` or `:` continues.
+    """
     *before, current = words or [""]
     commands = command_classes()
     command = before[0] if before and before[0] in commands else "run"
-    found: Iterable[str]
+    matches: Iterable[str]
     if not before and "=" not in current and ":" not in current:
-        found = [*commands, "help", *_names("recipe")]
+        matches = [*commands, "help", *_names("recipe")]
     elif before[:1] == ["help"]:
-        found = commands
+        matches = commands
     elif current.startswith("-"):
-        made = commands.get_plugin(command)(task_loader=NamespaceTaskLoader(), config={}, cmds=PluginDict())
-        found = [f"--{option.long}" for option in made.get_options() if option.long]
+        command_object = commands.get_plugin(command)(task_loader=NamespaceTaskLoader(), config={}, cmds=PluginDict())
+        matches = [f"--{option.long}" for option in command_object.get_options() if option.long]
     elif "=" in current:
         variable, _, value = current.partition("=")
         head = value.rpartition(",")[0]
-        found = [f"{variable}={head}{',' if head else ''}{name}" for name in _names(variable)]
+        matches = [f"{variable}={head}{',' if head else ''}{name}" for name in _names(variable)]
     elif ":" in current:
         recipe = current.rpartition(":")[0]
-        found = [f"{recipe}:{part}" for part in _parts(recipe)]
+        matches = [f"{recipe}:{part}" for part in _parts(recipe)]
     else:
-        made = commands.get_plugin(command)
+        command_object = commands.get_plugin(command)
         kind = _KINDS.get(command, "")
-        found = [*(_names(kind) if isinstance(kind, str) else kind)]
-        found += [f"{name}=" for name in (*made.variables, *made.own)]
-    return sorted({escape.line(word) for word in found if word.startswith(current)})
+        matches = [*(_names(kind) if isinstance(kind, str) else kind)]
+        matches += [f"{name}=" for name in (*command_object.variables, *command_object.own_variables)]
+    return sorted({escape.line(word) for word in matches if word.startswith(current)})
 
 
 def _names(kind: str) -> list[str]:
-    """Names of a kind of thing, which most often is what a `name=` takes; none for a kind that has no names."""
+    """Return the names of a kind, mostly the values of a `name=` argument; [] for unknown kinds."""
     from pipeline.plugins.discovery import plugins_of
     from pipeline.plugins.importing import declare_operators
     from pipeline.recipes.recipe_files import recipe_names
@@ -151,7 +154,7 @@ def _names(kind: str) -> list[str]:
 
 
 def _parts(recipe: str) -> list[str]:
-    """The stages of a recipe, and the sub-recipes of a matrix."""
+    """Return the stages of a recipe, or the variants of a matrix."""
     from pipeline.plugins.registry import registry_of
     from pipeline.recipes.loader import load_recipes
 
@@ -161,7 +164,7 @@ def _parts(recipe: str) -> list[str]:
     return [member.variant for member in members]
 
 
-# What the words of a command name: a kind of thing, or one of these.
+# The arguments of a command: a kind of name, or fixed words.
 _KINDS: dict[str, str | tuple[str, ...]] = {
     **dict.fromkeys(("run", "list", "explain", "compare", "search", "export", "matrix-json"), "recipe"),
     **dict.fromkeys(("targets", "doctor"), "target"),

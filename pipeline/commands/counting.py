@@ -1,4 +1,4 @@
-"""What commands need to count kernels outside of a run: the tools that figures depend on, and the store."""
+"""Counting kernels outside of a run: the tools and the counter."""
 
 from __future__ import annotations
 
@@ -16,13 +16,16 @@ if TYPE_CHECKING:
 
 
 def tools_of(target: Target) -> dict[str, Tool]:
-    """The tools of the stage `count`, by name."""
+    """Return the tools of the stage `count` by name."""
     stage = default_registry()["count"]
     return {tool.name: tool for tool in stage.tools(stage.config(), target)}
 
 
 def counter_of(target: Target, workspace: Workspace, progress: Callable[..., None]) -> Counter:
-    """Counts kernels as the stage `count` of a recipe for this target does. Raises ToolError."""
+    """Return a counter that counts kernels as the stage `count` does for this target.
+
+    Raises ToolError.
+    """
     from stages.count.counter import Counter
 
     tools = workspace.planner.tools

@@ -1,8 +1,8 @@
-"""The command line of this project: which command the words mean, and what becomes of its errors.
+"""The command line: choose the command and print its errors.
 
-The commands are those that pyproject.toml names, and `help`. doit's other commands are about the state it keeps: here
-it keeps none. doit's `DoitMain` would read the settings of whatever folder it is called in, offer those commands, and
-end with the exit code 3 for a mistake, which here is for work that is pending.
+The commands are those of pyproject.toml, and `help`. Firmline keeps no state in doit, so doit's other commands are
+not offered. doit's `DoitMain` is not used: it reads settings of the current folder, offers those commands, and exits
+with 3 for a mistake, which means pending work here.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from doit.plugin import PluginDict, PluginEntry
 from doit.version import VERSION as DOIT_VERSION
 
 from pipeline.commands.exit_codes import FAILED
-from pipeline.commands.pyproject import in_pyproject
+from pipeline.commands.pyproject import pyproject_table
 from pipeline.errors import PipelineError, first_line, list_known
 from pipeline.project import current_project
 from stages.base import StageError
@@ -30,28 +30,31 @@ from stages.system.system_limits import system_limit
 
 
 class ProjectTasks(NamespaceTaskLoader):  # type: ignore[misc]  # doit has no types
-    """Loads the tasks of pipeline.commands.dodo, once the command line is known to be right."""
+    """Load the tasks of pipeline.commands.dodo after the command line was checked."""
 
     def setup(self, opt_values: object) -> None:
-        """Called by doit before it asks for tasks."""
+        """Import the tasks; doit calls this before it asks for them."""
         from pipeline.commands import dodo
 
         self.namespace = vars(dodo)
 
 
 def run(words: Sequence[str]) -> int:
-    """Run a command line, without the program's name. Returns the exit code; errors are on stderr."""
+    """Run a command line, given without the program's name. Returns the exit code.
+
+    Prints errors to stderr.
+    """
     try:
         return _run(list(words))
     except (PipelineError, StageError, CmdParseError, InvalidDodoFile, InvalidCommand, InvalidTask) as error:
         text = str(error)
     except Exception as error:
-        from pipeline.commands.reported import wants_traceback
+        from pipeline.commands.report_errors import wants_traceback
 
         if wants_traceback():
             raise
         limit = system_limit(error)
-        text = f"unexpected {type(error).__name__}: {first_line(error)}\nFIRMLINE_TRACEBACK=1 shows where"
+        text = f"unexpected {type(error).__name__}: {first_line(error)}\nset FIRMLINE_TRACEBACK=1 to see the traceback"
         text = text if limit is None else "\n".join(filter(None, limit))
     sys.stderr.write(f"ERROR: {escape.message(text)}\n")
     return FAILED
@@ -61,38 +64,38 @@ def _run(words: list[str]) -> int:
     commands = command_classes()
     first = words[0] if words else "run"
     if first == "--version":
-        _alone(words)
-        print(f"firmline {in_pyproject('project')['version']}, doit {'.'.join(map(str, DOIT_VERSION))}")
+        _refuse_extra_words(words)
+        print(f"firmline {pyproject_table('project')['version']}, doit {'.'.join(map(str, DOIT_VERSION))}")
         return 0
     if first in ("help", "--help", "-h"):
         return _help(words[1:], commands)
     name, rest = _command(words, list(commands))
     if name != "init":
-        # Relative paths on the command line start at the project's root.
+        # Relative paths on the command line are relative to the project's root.
         os.chdir(current_project().root)
     doit_cmd.reset_vars()
-    return int(_made(name, commands).parse_execute(rest) or 0)
+    return int(_new_command(name, commands).parse_execute(rest) or 0)
 
 
 def command_classes() -> PluginDict:
-    """The class of each command by its name, loaded when it is asked for."""
-    named = in_pyproject("tool", "doit", "plugins", "command")
+    """Return the command classes by name. Each is imported on first use."""
+    named = pyproject_table("tool", "doit", "plugins", "command")
     return PluginDict({name: PluginEntry("COMMAND", name, place) for name, place in named.items()})
 
 
-def _made(name: str, commands: PluginDict) -> Any:
+def _new_command(name: str, commands: PluginDict) -> Any:
     return commands.get_plugin(name)(task_loader=ProjectTasks(), config={}, bin_name="doit", cmds=commands)
 
 
 def _command(words: list[str], known: Sequence[str]) -> tuple[str, list[str]]:
-    """The command that a command line names, `run` where it names recipes only, and the words for it."""
+    """Return the command's name and its arguments; `run` if only recipes are named."""
     first = words[0] if words else "run"
     if first in known:
         return first, words[1:]
     if first.startswith("-") or "=" in first:
         later = next((word for word in words if word in known), "")
         if later:
-            raise PipelineError(f"the command stands first: doit {later} …")
+            raise PipelineError(f"the command must come first: doit {later} …")
         return "run", words
     from pipeline.plugins.registry import registry_of
     from pipeline.recipes.recipe_arguments import matching_recipes, split_names
@@ -104,16 +107,18 @@ def _command(words: list[str], known: Sequence[str]) -> tuple[str, list[str]]:
 
 def _unknown(word: str, known: Sequence[str]) -> PipelineError:
     names = [*known, "help"]
-    message = f"'{escape.name(word)}' is no command{did_you_mean(word, names)}"
+    message = f"'{escape.name(word)}' is not a command{did_you_mean(word, names)}"
     if word in (command.get_name() for command in doit_cmd.DoitMain.DOIT_CMDS):
-        message = f"'{word}' is a command of doit that has no use here: the artifact store says what is up to date"
+        message = (
+            f"'{word}' is a doit command that Firmline does not support: the artifact store decides what is up to date"
+        )
     return PipelineError(message, hint=list_known("commands", names))
 
 
 def _help(words: list[str], commands: PluginDict) -> int:
-    _alone(words)
+    _refuse_extra_words(words)
     if words and words[0] in commands:
-        print(_made(words[0], commands).help())
+        print(_new_command(words[0], commands).help())
     elif words and words[0] != "help":
         raise _unknown(words[0], list(commands))
     else:
@@ -121,11 +126,11 @@ def _help(words: list[str], commands: PluginDict) -> int:
         print("commands:")
         for name in commands:
             print(f"  doit {name:{width}}  {commands.get_plugin(name).doc_purpose}")
-        print("\n`doit help COMMAND` says what a command takes; docs/reference/commands.md has examples.")
-        print("`doit NAME` is `doit run NAME`.")
+        print("\n`doit help COMMAND` describes a command; docs/reference/commands.md has examples.")
+        print("`doit NAME` is short for `doit run NAME`.")
     return 0
 
 
-def _alone(words: list[str]) -> None:
+def _refuse_extra_words(words: list[str]) -> None:
     if len(words) > 1:
-        raise PipelineError(f"'{escape.name(words[1])}' is not expected after {escape.name(words[0])}")
+        raise PipelineError(f"'{escape.name(words[1])}' is not allowed after {escape.name(words[0])}")

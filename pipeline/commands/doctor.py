@@ -1,4 +1,4 @@
-"""`doit doctor`: what this machine has of what the targets need, whether it works, and how to get what lacks."""
+"""`doit doctor`: check the tools that the targets need, and how to install missing ones."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from pipeline.commands.catalogue.listing import Record, in_columns
 from pipeline.commands.command import JSON, Command
 from pipeline.commands.exit_codes import PENDING
-from pipeline.commands.pyproject import in_pyproject
-from pipeline.commands.reported import reported
+from pipeline.commands.pyproject import pyproject_table
+from pipeline.commands.report_errors import report_errors
 from pipeline.errors import ToolError
 from pipeline.keys.package_groups import install_command, install_group
 from pipeline.runs.workspace import Workspace
@@ -22,13 +22,13 @@ from stages.messages import escape
 if TYPE_CHECKING:
     from stages.targets.spec import Target
 
-# Groups of pyproject.toml that only tests need, and the one of a simulator, which is among the tools.
+# Groups of pyproject.toml that only tests need, and the simulator's group, which is listed with the tools.
 _SHOWN_ELSEWHERE = ("docs", "browser", "servers", "riscv")
 _OF_RECIPES = ("ptq", "onnx")
 # Programs that bootstrap installs with the group hardware.
 _DEBUGGERS = ("gdb-multiarch", "openocd")
 _TURNS = 1000
-# What is counted of a loop twice as long is more by a whole number of instructions a turn, of any instruction set.
+# On any instruction set, twice the turns add a whole number of instructions per turn.
 _PROGRAM = f"""\
 #include "bench.h"
 #include <stdio.h>
@@ -51,11 +51,11 @@ class Doctor(Command):
 
     name = "doctor"
     names = "targets"
-    doc_purpose = "look at this machine: tools, versions, whether simulators count, what to install"
+    doc_purpose = "check this machine: tools, versions, simulators, what to install"
     doc_usage = "[TARGET...] [--install] [--json]"
     doc_description = (
-        "For all cores, or those of the targets named. Each simulator runs a program of known length. "
-        "Exit code 3 where something is missing or fails."
+        "Checks all cores, or those of the named targets. Each simulator runs a program of known length. "
+        "Exits with 3 if something is missing or fails."
     )
     cmd_options = (
         {
@@ -63,16 +63,16 @@ class Doctor(Command):
             "long": "install",
             "type": bool,
             "default": False,
-            "help": "first install what is missing, in a clone: Debian packages and Spike",
+            "help": "in a clone, first install missing Debian packages and Spike",
         },
         JSON,
     )
 
     def execute(self, opt_values: dict[str, Any], pos_args: list[str]) -> int:
-        """Print what was found. Returns the exit code."""
-        return reported(lambda: self._look(opt_values, pos_args))
+        """Print tools, optional packages and self-tests. Returns the exit code."""
+        return report_errors(lambda: self._check(opt_values, pos_args))
 
-    def _look(self, options: Mapping[str, Any], named: Sequence[str]) -> int:
+    def _check(self, options: Mapping[str, Any], named: Sequence[str]) -> int:
         with Workspace(install=install_group if options["install"] else None) as workspace:
             targets = targets_of(workspace, named)
             install_tools(workspace, targets)
@@ -84,11 +84,11 @@ class Doctor(Command):
         else:
             for line in _lines(tools, optional, tests):
                 print(line)
-        return PENDING if any(one["problem"] for one in (*tools, *tests)) else 0
+        return PENDING if any(record["problem"] for record in (*tools, *tests)) else 0
 
 
 def targets_of(workspace: Workspace, named: Sequence[str]) -> list[Target]:
-    """One target for each core: the core by itself."""
+    """Return one target per core, without boards. Raises RecipeError for an unknown name."""
     from pipeline.recipes.targets import load_targets, unknown_target_error
 
     known = load_targets(workspace.project)
@@ -100,49 +100,52 @@ def targets_of(workspace: Workspace, named: Sequence[str]) -> list[Target]:
 
 
 def _tools(workspace: Workspace, targets: Sequence[Target]) -> list[dict[str, Any]]:
-    """What the stages of the usual chain need on the targets: each tool once, with the cores that need it."""
-    found: dict[str, dict[str, Any]] = {}
+    """Return a record per tool of the usual chain, with the cores that need it."""
+    records: dict[str, dict[str, Any]] = {}
     for target in targets:
         for tool in _tools_of(workspace, target):
             record = _identified(workspace, tool)
-            cores = found.setdefault(json.dumps(record), {**record, "cores": []})["cores"]
+            cores = records.setdefault(json.dumps(record), {**record, "cores": []})["cores"]
             if target.core not in cores:
                 cores.append(target.core)
-    return list(found.values())
+    return list(records.values())
 
 
 def install_tools(workspace: Workspace, targets: Sequence[Target]) -> None:
-    """Install the Debian packages of programs that the targets lack, if the workspace may."""
+    """Install Debian packages of missing tools, if the workspace allows it."""
     workspace.planner.tools.install_missing(tool for target in targets for tool in _tools_of(workspace, target))
 
 
 def _tools_of(workspace: Workspace, target: Target) -> list[Tool]:
-    """What the stages of the usual chain need on a target."""
+    """Return the tools that the usual chain needs on a target."""
     stages = [workspace.registry[kind] for kind in workspace.registry.chain]
     tools = [tool for stage in stages for tool in stage.tools(stage.config(), target)]
     return [tool for tool in tools if tool.group not in _OF_RECIPES]
 
 
 def _optional() -> list[dict[str, Any]]:
-    """Packages that only some recipes, stores or executors need: those are installed when one first does."""
+    """Return records of optional packages, which are installed on first use."""
     from importlib import metadata
 
-    found = []
-    for group, packages in in_pyproject("project", "optional-dependencies").items():
-        for package in (re.split(r"[<>=~!; ]", one)[0] for one in packages if group not in _SHOWN_ELSEWHERE):
+    records = []
+    for group, packages in pyproject_table("project", "optional-dependencies").items():
+        for package in (
+            re.split(r"[<>=~!; ]", requirement)[0] for requirement in packages if group not in _SHOWN_ELSEWHERE
+        ):
             try:
                 version = metadata.version(package)
             except metadata.PackageNotFoundError:
                 version = ""
-            found.append({"name": package, "version": version, "group": group, "install": install_command(group)})
+            records.append({"name": package, "version": version, "group": group, "install": install_command(group)})
     for program in _DEBUGGERS:
         version = "on PATH" if shutil.which(program) else ""
-        command = f"apt-get install {program}"
-        found.append({"name": program, "version": version, "group": "hardware", "install": command})
-    return found
+        install = f"apt-get install {program}"
+        records.append({"name": program, "version": version, "group": "hardware", "install": install})
+    return records
 
 
 def _identified(workspace: Workspace, tool: Tool) -> dict[str, Any]:
+    """Return a tool's record: version and path, or the problem and how to install it."""
     record: dict[str, Any] = {"name": tool.name, "command": tool.command or tool.package, "minimum": tool.minimum}
     try:
         identity = workspace.planner.tools.identify(tool)
@@ -152,14 +155,15 @@ def _identified(workspace: Workspace, tool: Tool) -> dict[str, Any]:
 
 
 def _self_test(target: Target, tools: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Whether a program of known length compiles, runs and is counted right."""
-    lacks = [one["name"] for one in tools if one["problem"] and target.core in one["cores"]]
-    problem = f"needs {', '.join(lacks)}" if lacks else _problem(target)
+    """Return a record: does a program of known length compile, run, and count correctly?"""
+    missing = [tool["name"] for tool in tools if tool["problem"] and target.core in tool["cores"]]
+    problem = f"needs {', '.join(missing)}" if missing else _problem(target)
     simulator = target.simulator.command or target.simulator.kind
     return {"core": target.core, "simulator": simulator, "counts": target.counter != "none", "problem": problem}
 
 
 def _problem(target: Target) -> str:
+    """Return what is wrong with a core's compiler or simulator, '' if nothing is."""
     from stages.simulators.bench import compile_and_run_c
 
     try:
@@ -167,12 +171,16 @@ def _problem(target: Target) -> str:
     except StageError as error:
         return escape.line(str(error))
     if "works" not in run.stdout:
-        return "its output is lost"
+        return "the program's output is missing"
     if target.counter == "none":
         return ""
     short, long = (run.counts.get(name, 0) for name in ("short", "long"))
     per_turn, rest = divmod(long - short, _TURNS)
-    return "" if per_turn >= 2 and not rest else f"it counts {short:,} and {long:,} instructions of loops 1 : 2"
+    return (
+        ""
+        if per_turn >= 2 and not rest
+        else f"wrong count: {short:,} and {long:,} instructions for {_TURNS:,} and {2 * _TURNS:,} turns"
+    )
 
 
 def _lines(
@@ -180,23 +188,31 @@ def _lines(
 ) -> list[str]:
     rows = [
         {
-            **one,
-            "version": one["version"] or "missing",
-            "needed by": "all" if len(one["cores"]) == len(tests) else one["cores"],
+            **record,
+            "version": record["version"] or "missing",
+            "needed by": "all" if len(record["cores"]) == len(tests) else record["cores"],
         }
-        for one in tools
+        for record in tools
     ]
     lines = in_columns(rows, ("name", "version", "minimum", "path", "needed by"))
     lines.append("")
     extras = [
-        {**one, "version": one["version"] or f"not installed; when a run needs it, or {one['install']}"}
-        for one in optional
+        {
+            **record,
+            "version": record["version"] or f"not installed; a run installs it when needed, or use {record['install']}",
+        }
+        for record in optional
     ]
     lines += [*in_columns(extras, ("name", "group", "version")), ""]
-    runs = [{**one, "self-test": one["problem"] or ("counts right" if one["counts"] else "works")} for one in tests]
+    runs = [
+        {**record, "self-test": record["problem"] or ("counts correctly" if record["counts"] else "works")}
+        for record in tests
+    ]
     lines += in_columns(runs, ("core", "simulator", "self-test"))
     problems = {
-        f"{one['problem']}{chr(10) if one['install'] else ''}{one['install']}" for one in tools if one["problem"]
+        f"{record['problem']}{chr(10) if record['install'] else ''}{record['install']}"
+        for record in tools
+        if record["problem"]
     }
     for problem in sorted(problems):
         lines += ["", *escape.message(problem).splitlines()]

@@ -1,4 +1,4 @@
-"""What doit asks for: its settings and tasks. doit orders the stages; the artifact store says which are up to date."""
+"""What doit loads: settings and tasks. The artifact store decides what is up to date."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import sys
 from pipeline.commands.command import words
 from pipeline.commands.tasks import doit_config, recipe_tasks
 
-# doit's own default is what standard output was when doit was imported.
+# doit's default is the standard output at the time of its import.
 DOIT_CONFIG = {**doit_config(words()), "outfile": sys.stdout}
 
 
 def task_recipe():  # type: ignore[no-untyped-def]  # doit calls it; the tasks are dictionaries
-    """One task per stage of each recipe."""
+    """Yield one task per stage of each recipe."""
     yield from recipe_tasks(words())

@@ -1,10 +1,9 @@
-"""What a command ends with: 0, and two others that never mean the same.
+"""Exit codes of commands, besides 0.
 
-    FAILED    something went wrong, on the command line, in a recipe or while running; `ERROR:` on stderr says what
-    PENDING   nothing went wrong, and what the command looks for is there: work that would run, figures that grew,
-              measurements, tools or artifacts that are not as they should be; what is printed says which
+    FAILED    an error: wrong command line, wrong recipe, failed run; stderr has a line `ERROR: …`
+    PENDING   no error, but something is pending, larger than allowed, or missing; the output lists it
 
-A command that is interrupted ends with 128 and the signal's number.
+An interrupted command exits with 128 plus the signal's number.
 """
 
 FAILED = 1

@@ -11,8 +11,8 @@ from typing import Any
 from pipeline.artifacts.store import Artifact
 from pipeline.commands.command import JSON, Command, variables
 from pipeline.commands.exit_codes import FAILED, PENDING
-from pipeline.commands.reported import reported
-from pipeline.commands.tasks import recipes_given
+from pipeline.commands.report_errors import report_errors
+from pipeline.commands.tasks import recipe_argument
 from pipeline.documents.overrides import RECIPE_VARIABLES
 from pipeline.errors import PipelineError, RecipeError, list_known
 from pipeline.keys.explain import Explanation, code_folders, comparison_text, explain
@@ -28,16 +28,16 @@ from stages.messages import escape
 
 
 class Explain(Command):
-    """`doit explain NAME`: which stages would run, and why."""
+    """`doit explain NAME`."""
 
     name = "explain"
     names = "recipes"
     variables = RECIPE_VARIABLES
-    doc_purpose = "say for each stage of a recipe whether it is cached, or why it will run"
+    doc_purpose = "show for each stage of a recipe whether it is cached, or why it will run"
     doc_usage = "NAME... [target=… model=… set=…] [--check] [--code] [--json]"
     doc_description = (
-        "Compares with the last run of the same recipe. Stages that would run look at data and model first, as in a "
-        "run: what they would refuse is an error. With --check, exit code 3 if a stage would run."
+        "Compares with the last run of the same recipe. Includes the preflight check of a run: data or a model that a "
+        "stage would refuse is an error. With --check, exits with 3 if a stage would run."
     )
     cmd_options = (
         {
@@ -54,27 +54,29 @@ class Explain(Command):
             "short": "",
             "type": bool,
             "default": False,
-            "help": "name the folders whose code each stage depends on",
+            "help": "print the folders whose code each stage depends on",
         },
         JSON,
     )
 
     def execute(self, opt_values: dict[str, Any], pos_args: list[str]) -> int:
-        """Print one line per stage, and below it the reasons. Returns the exit code."""
-        return reported(lambda: self._explain(opt_values, pos_args))
+        """Print one line per stage, followed by the reasons. Returns the exit code."""
+        return report_errors(lambda: self._explain(opt_values, pos_args))
 
     def _explain(self, options: Mapping[str, Any], named: list[str]) -> int:
-        found = print_explanations(named, code=options["code"], as_json=options["json"])
-        code = exit_code(found)
+        recipes = print_explanations(named, code=options["code"], as_json=options["json"])
+        code = exit_code(recipes)
         return code if code == FAILED or options["check"] else 0
 
 
 @dataclass(frozen=True)
-class Explained:
-    """A recipe on a target: what each stage would do, or the message of why it cannot be planned.
+class RecipeExplanation:
+    """What each stage of a recipe would do on a target, or why the recipe cannot be planned.
 
-    `compared` says with which run, `installs` which Python packages a run installs first (package, version, group);
-    `code` has the folders whose code each stage depends on, by its kind.
+    compared  the run that the reasons compare with
+    installs  Python packages that a run installs first: package, version, group
+    code      folders whose code a stage depends on, by the stage's kind
+    error     message if the recipe cannot be planned, else ''
     """
 
     title: str
@@ -87,25 +89,25 @@ class Explained:
 
     @property
     def pending(self) -> bool:
-        """Whether a stage would run, or may."""
+        """Whether a stage would or may run."""
         return bool(self.error or self.installs) or any(not stage.cached or stage.unless for stage in self.stages)
 
     def record(self) -> dict[str, Any]:
-        """As JSON has it."""
+        """Return the JSON form."""
         stages = [{**asdict(stage), "code": list(self.code[stage.kind])} for stage in self.stages]
-        own = {"recipe": self.title, "target": self.target, "pending": self.pending, "compared": self.compared}
-        installs = [dict(zip(("package", "version", "group"), one, strict=True)) for one in self.installs]
-        return {**own, "error": self.error, "installs": installs, "stages": stages}
+        head = {"recipe": self.title, "target": self.target, "pending": self.pending, "compared": self.compared}
+        installs = [dict(zip(("package", "version", "group"), package, strict=True)) for package in self.installs]
+        return {**head, "error": self.error, "installs": installs, "stages": stages}
 
 
-def explanations(named: Sequence[str]) -> Iterator[tuple[Explained, bool]]:
-    """All recipes that the command line names, some as far as one stage, and whether each is alone, not one of many.
+def explanations(named: Sequence[str]) -> Iterator[tuple[RecipeExplanation, bool]]:
+    """Yield an explanation per named recipe, and whether the recipe is the only one.
 
-    Raises RecipeError, and what hinders planning a recipe that is alone.
+    `NAME:STAGE` ends at that stage. Raises RecipeError, and errors of a recipe that is the only one.
     """
-    given = variables()
+    values = variables()
     check_recipe_arguments(named, [], current_project())
-    found = dict.fromkeys((name, "") for name in recipes_given(given))
+    selected = dict.fromkeys((name, "") for name in recipe_argument(values))
     parts = (*registry_of(current_project()).kinds, PUBLISH)
     for word in named:
         recipe, _, part = word.rpartition(":")
@@ -115,80 +117,83 @@ def explanations(named: Sequence[str]) -> Iterator[tuple[Explained, bool]]:
             raise unknown_part_error(name, rest, (), registry_of(current_project()))
         until = part if is_part and part != PUBLISH else ""
         names = matching_recipes([recipe if is_part else word], current_project(), registry_of(current_project()))
-        found |= dict.fromkeys((name, until) for name in names)
-    given.pop("recipe", None)
-    if not found:
+        selected |= dict.fromkeys((name, until) for name in names)
+    values.pop("recipe", None)
+    if not selected:
         raise RecipeError(
-            "which recipe? `doit explain NAME`", hint=list_known("recipes", recipe_names(current_project()))
+            "no recipe is named: use `doit explain NAME`", hint=list_known("recipes", recipe_names(current_project()))
         )
     with Workspace(locked_version=locked_version) as workspace:
-        for name, until in found:
-            members = workspace.load(name, given)
+        for name, until in selected:
+            members = workspace.load(name, values)
             for loaded in members:
-                yield _explained(workspace, loaded, until, alone=len(members) == 1), len(members) == 1
+                yield _explain_recipe(workspace, loaded, until, alone=len(members) == 1), len(members) == 1
 
 
-def _explained(workspace: Workspace, loaded: LoadedRecipe, until: str, *, alone: bool) -> Explained:
+def _explain_recipe(workspace: Workspace, loaded: LoadedRecipe, until: str, *, alone: bool) -> RecipeExplanation:
     title, target = loaded.title, loaded.target.name
     try:
         plan = workspace.planner.plan(loaded, until)
         stages = tuple(explain(plan, workspace.store, workspace.manifest_elsewhere))
         if any(not stage.cached for stage in stages):
-            Foresight(plan, workspace.root).look(_made(workspace, stages))
+            Foresight(plan, workspace.root).look(_existing_artifacts(workspace, stages))
     except PipelineError as error:
         if alone:
             raise
-        # As when it is run: one that cannot be planned does not hide the others.
-        return Explained(title, target, error=str(error))
+        # An error in one recipe must not hide the others.
+        return RecipeExplanation(title, target, error=str(error))
     code = {stage.kind: code_folders(plan[stage.kind]) for stage in stages}
-    lacking = workspace.planner.tools.to_install
-    wanted = dict.fromkeys(tool for action in plan for tool in action.wanted if tool in lacking)
-    installs = tuple((tool.package, lacking[tool].version, tool.group) for tool in wanted)
-    return Explained(title, target, comparison_text(plan, workspace.store), stages, installs, code)
+    missing = workspace.planner.tools.to_install
+    used = dict.fromkeys(tool for action in plan for tool in action.wanted if tool in missing)
+    installs = tuple((tool.package, missing[tool].version, tool.group) for tool in used)
+    return RecipeExplanation(title, target, comparison_text(plan, workspace.store), stages, installs, code)
 
 
-def _made(workspace: Workspace, stages: Sequence[Explanation]) -> dict[str, Artifact]:
-    """The artifacts that are there whatever runs, by the names of their stages."""
-    found = {stage.kind: workspace.store.find(stage.key) for stage in stages if stage.cached and not stage.unless}
-    return {kind: artifact for kind, artifact in found.items() if artifact is not None}
+def _existing_artifacts(workspace: Workspace, stages: Sequence[Explanation]) -> dict[str, Artifact]:
+    """Return the artifacts that exist whatever runs, by the names of their stages."""
+    artifacts = {stage.kind: workspace.store.find(stage.key) for stage in stages if stage.cached and not stage.unless}
+    return {kind: artifact for kind, artifact in artifacts.items() if artifact is not None}
 
 
-def exit_code(found: Sequence[Explained]) -> int:
-    """FAILED, with a line that says so, where a recipe cannot be planned; PENDING where a stage would run."""
-    broken = [one for one in found if one.error]
+def exit_code(recipes: Sequence[RecipeExplanation]) -> int:
+    """Return the exit code and print an error line if a recipe cannot be planned.
+
+    FAILED: a recipe cannot be planned. PENDING: a stage would run. Else 0."""
+    broken = [recipe for recipe in recipes if recipe.error]
     if broken:
-        sys.stderr.write(f"ERROR: {len(broken)} of {len(found)} recipes cannot run\n")
+        sys.stderr.write(f"ERROR: {len(broken)} of {len(recipes)} recipes cannot run\n")
         return FAILED
-    return PENDING if any(one.pending for one in found) else 0
+    return PENDING if any(recipe.pending for recipe in recipes) else 0
 
 
-def print_explanations(named: Sequence[str], *, code: bool = False, as_json: bool = False) -> list[Explained]:
-    """Print the stages of a recipe, of one among many only those that would run, and return all that was found.
+def print_explanations(named: Sequence[str], *, code: bool = False, as_json: bool = False) -> list[RecipeExplanation]:
+    """Print the stages of each recipe. Returns the explanations.
 
-    With `code` the folders whose code each stage depends on are named; JSON has them always, and all stages.
+    Of several recipes, only stages that would run are printed. `code` adds the folders whose code each stage uses.
+    JSON always has all stages and folders.
     """
     if as_json:
-        found = [one for one, _ in explanations(named)]
-        print(json.dumps([one.record() for one in found], indent=1))
-        return found
-    found = []
-    for one, alone in explanations(named):
-        found.append(one)
-        title = escape.line(f"{one.title} on {one.target}")
-        if one.error:
-            print(f"{title}\n  {escape.message(one.error).replace(chr(10), chr(10) + '  ')}")
+        recipes = [recipe for recipe, _ in explanations(named)]
+        print(json.dumps([recipe.record() for recipe in recipes], indent=1))
+        return recipes
+    recipes = []
+    for recipe, alone in explanations(named):
+        recipes.append(recipe)
+        title = escape.line(f"{recipe.title} on {recipe.target}")
+        if recipe.error:
+            print(f"{title}\n  {escape.message(recipe.error).replace(chr(10), chr(10) + '  ')}")
             continue
-        print(f"{title}{escape.line(f', {one.compared}' if alone or one.pending else ': cached')}")
-        for package, version, group in one.installs:
+        print(f"{title}{escape.line(f', {recipe.compared}' if alone or recipe.pending else ': cached')}")
+        for package, version, group in recipe.installs:
             print(escape.line(f"  installs first: Python package {package} {version} (group {group})"))
-        for stage in one.stages:
+        for stage in recipe.stages:
             if alone or not stage.cached or stage.unless:
                 print(f"  {stage.kind:12} {_state(stage)}")
                 for reason in stage.reasons:
                     print(f"    {escape.line(reason)}")
             if alone and code:
-                print(escape.line(f"    code: {', '.join(one.code[stage.kind])}"))
-    return found
+                print(escape.line(f"    code: {', '.join(recipe.code[stage.kind])}"))
+    return recipes
 
 
 def _state(stage: Explanation) -> str:

@@ -1,4 +1,4 @@
-"""`doit list`: doit's own, about recipes."""
+"""`doit list`: doit's command for recipes."""
 
 from __future__ import annotations
 
@@ -9,38 +9,53 @@ from typing import Any
 from doit.cmd_list import List as DoitList
 from doit.cmdparse import CmdParseError
 
-from pipeline.commands.command import JSON, Common, variables
+from pipeline.commands.command import JSON, CommandMixin, variables
 from pipeline.documents.overrides import RECIPE_VARIABLES
 from stages.messages import escape
 
+_HELP = {
+    "subtasks": "also list variants and stages",
+    "quiet": "print names only",
+    "sort": "order of the list [default: %(default)s]",
+}
 
-class List(Common, DoitList):  # type: ignore[misc]
+
+class List(CommandMixin, DoitList):  # type: ignore[misc]
     """`doit list`."""
 
     name = "list"
-    doc_purpose = "list recipes: model, target, what each is for"
+    doc_purpose = "list recipes: model, target, purpose"
     doc_usage = "[NAME...] [--all] [--json]"
-    doc_description = "With names, these; with --all the sub-recipes of matrices too, and of a recipe its stages."
+    doc_description = (
+        "Lists all recipes, or those named. --all adds the variants of a matrix and the stages of a recipe."
+    )
     names = "recipes"
     variables = RECIPE_VARIABLES
     cmd_options = (*DoitList.cmd_options, JSON)
-    offered = ("subtasks", "quiet", "sort", "json")
+    offered_options = ("subtasks", "quiet", "sort", "json")
+
+    def get_options(self) -> list[Any]:
+        """Return the options with Firmline's help texts."""
+        options = super().get_options()
+        for option in options:
+            option.help = _HELP.get(option.name, option.help)
+        return options
 
     def execute(self, opt_values: Any, pos_args: list[str]) -> Any:
-        """Returns the exit code; a word that names no recipe is an error, a glob names several."""
-        from pipeline.commands.tasks import check_named
+        """Print the list. Returns the exit code; a name without a recipe is an error, except a glob."""
+        from pipeline.commands.tasks import task_names
         from pipeline.plugins.registry import registry_of
         from pipeline.project import current_project
         from pipeline.recipes.recipe_arguments import matching_recipes
 
-        pos_args = check_named(pos_args)
-        given = list(variables())
-        if given and not pos_args and "recipe" not in given:
-            raise CmdParseError(f"doit list: {given[0]}= is about recipes: name them")
+        pos_args = task_names(pos_args)
+        arguments = list(variables())
+        if arguments and not pos_args and "recipe" not in arguments:
+            raise CmdParseError(f"doit list: {arguments[0]}= needs the name of a recipe")
         named = [
-            one
+            name
             for word in pos_args
-            for one in (
+            for name in (
                 matching_recipes([word], current_project(), registry_of(current_project())) if "*" in word else [word]
             )
         ]
@@ -54,28 +69,36 @@ class List(Common, DoitList):  # type: ignore[misc]
 
 
 def _records(named: Sequence[str], *, parts: bool) -> list[dict[str, Any]]:
-    """What each recipe says of itself; `error` is '' where it can be read.
+    """Return the JSON records of the named recipes. `error` is '' for a valid recipe.
 
-    A matrix has '' for the model or the target where that is an axis of it. With `parts` its sub-recipes follow it.
+    `model` or `target` is '' if it is an axis of a matrix. `parts` adds the variants of each matrix after it.
     """
     from pipeline.project import current_project
     from pipeline.recipes.loader import describe_recipe
     from pipeline.recipes.recipe_files import is_built_in, recipe_names
 
-    found = []
+    records = []
     for name in recipe_names(current_project(), nested=True):
         if not named or name in named:
-            one = describe_recipe(name, current_project())
-            model, target = one.columns or ("", "")
-            own = {"name": name, "model": model, "target": target, "purpose": one.purpose, "matrix": one.matrix}
-            found.append({**own, "built_in": is_built_in(name, current_project()), "error": one.error})
-            if parts and one.matrix:
-                found += _parts(found[-1])
-    return found
+            summary = describe_recipe(name, current_project())
+            model, target = summary.columns or ("", "")
+            head = {
+                "name": name,
+                "model": model,
+                "target": target,
+                "purpose": summary.purpose,
+                "matrix": summary.matrix,
+            }
+            records.append({**head, "built_in": is_built_in(name, current_project()), "error": summary.error})
+            if parts and summary.matrix:
+                records += _parts(records[-1])
+    return records
 
 
 def _parts(matrix: dict[str, Any]) -> list[dict[str, Any]]:
-    """The sub-recipes of a matrix, as its own record; where they cannot be read that record has the `error`."""
+    """Return the records of a matrix's variants.
+
+    For an invalid matrix, sets `error` in its record."""
     from pipeline.errors import PipelineError
     from pipeline.plugins.registry import registry_of
     from pipeline.project import current_project
@@ -84,12 +107,12 @@ def _parts(matrix: dict[str, Any]) -> list[dict[str, Any]]:
 
     try:
         members = load_recipes(matrix["name"], root=current_project(), registry=registry_of(current_project()))
-    except (PipelineError, StageError) as error:  # the second of a plug-in that it needs
+    except (PipelineError, StageError) as error:  # StageError: from a plug-in
         matrix["error"] = str(error).splitlines()[0]
         return []
-    found = []
+    records = []
     for member in members:
         model = model_label(member.recipe.model.model_dump(mode="json"))
-        own = {"name": member.title, "model": model, "target": member.target.name, "matrix": False}
-        found.append({**matrix, **own})
-    return found
+        fields = {"name": member.title, "model": model, "target": member.target.name, "matrix": False}
+        records.append({**matrix, **fields})
+    return records

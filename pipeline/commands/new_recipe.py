@@ -1,4 +1,4 @@
-"""`doit new recipe NAME`: a recipe in recipes/, from a model's file, a topology or one operator, that runs as it is."""
+"""`doit new recipe NAME`: write a recipe for a model file, a built-in model or one operator."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import yaml
 
 from pipeline.commands.command import JSON, Command, variables
 from pipeline.commands.new_project import base_recipe
-from pipeline.commands.reported import reported
+from pipeline.commands.report_errors import report_errors
 from pipeline.documents.document import DICTIONARY, parse_value
 from pipeline.documents.overrides import Override, apply_overrides, check_assignments, parse_overrides
 from pipeline.errors import PipelineError, RecipeError, list_known
@@ -32,7 +32,7 @@ from stages.system.pathname import located, of_variable
 _LAYER, _EXTENDS = "layer", "extends"
 VARIABLES = ("model", "target", "set")
 _RECIPE = "recipe"
-_TARGET = "rv64-rvp"  # where neither target= nor extends= names one
+_TARGET = "rv64-rvp"  # without target= and extends=
 _INPUTS = {"random": 2, "seed": 1, "extremes": True}
 
 
@@ -43,30 +43,30 @@ class New(Command):
     names = "what to make, and its name"
     cmd_options = (JSON,)
     variables = VARIABLES
-    own = (_LAYER, _EXTENDS)
+    own_variables = (_LAYER, _EXTENDS)
     doc_purpose = "write a recipe for a model or a single layer"
     doc_usage = (
         "recipe NAME model=x.tflite | model=zoo:NAME | layer='{op: conv2d, …}' [target=…] [extends=…] [set=…] [--json]"
     )
     doc_description = (
-        "Writes recipes/NAME.yaml, which runs as it is; asks nothing and overwrites nothing. layer= is a mapping as of "
-        "model: {op: …}, whose options `doit operators NAME` lists; extends= is another recipe than the usual one of "
-        "the target, or none, and its target is kept unless target= is given; set= as for `doit run`."
+        "Writes recipes/NAME.yaml, which runs without edits. Never overwrites a file. layer= is the mapping of "
+        "model: {op: …}; `doit operators NAME` lists its options. extends= replaces the target's default base recipe "
+        "(or is none); its target is kept unless target= is given. set= as for `doit run`."
     )
 
     def execute(self, opt_values: dict[str, Any], pos_args: list[str]) -> int:
-        """Write the file, and print its name. Returns the exit code."""
-        return reported(lambda: self._make(pos_args, as_json=opt_values["json"]))
+        """Write the file and print its name. Returns the exit code."""
+        return report_errors(lambda: self._make(pos_args, as_json=opt_values["json"]))
 
     def _make(self, named: list[str], *, as_json: bool) -> int:
         usage = "`doit new recipe NAME model=FILE`, or layer='{op: …}'"
         if named and named[0] != _RECIPE:
-            known = did_you_mean(named[0], [_RECIPE])
-            raise PipelineError(f"'{escape.name(named[0])}' is nothing that can be made{known}", hint=usage)
+            guess = did_you_mean(named[0], [_RECIPE])
+            raise PipelineError(f"'{escape.name(named[0])}' cannot be created{guess}", hint=usage)
         if len(named) != 2:
-            missing = "a recipe of which name?" if named == [_RECIPE] else "one recipe at a time" if named else "what?"
-            raise PipelineError(missing, hint=usage)
-        path = new_recipe(named[1], current_project(), **variables(), **self.given)
+            extra = f"unexpected '{escape.name(named[2])}'" if len(named) > 2 else "the recipe needs a name"
+            raise PipelineError(f"doit new: {extra}", hint=usage)
+        path = new_recipe(named[1], current_project(), **variables(), **self.own_values)
         print(json.dumps({"recipe": named[1], "file": path}) if as_json else f"{path}\nnext: doit run {named[1]}")
         return 0
 
@@ -81,24 +81,25 @@ def new_recipe(
     extends: str = "",
     **more: str,
 ) -> str:
-    """Write a recipe; returns its file, relative to the project. `more` is `set`. Raises PipelineError.
+    """Write a recipe. Returns its file, relative to the project.
 
-    Without `target` it is that of the recipe that it `extends`, or rv64-rvp.
+    `more` may have `set`. The default target is that of the recipe that it `extends`, or rv64-rvp.
+    Raises PipelineError.
     """
     if wrong := why_not(name, RECIPE_PATTERN):
         raise PipelineError(wrong)
     path = project.root / RECIPES / f"{name}.yaml"
     shown = project.display_path(path)
     if path.exists() or path.is_symlink():
-        raise PipelineError(f"{escape.name(shown)} is already there", hint="nothing was written")
+        raise PipelineError(f"{escape.name(shown)} already exists", hint="nothing was written")
     data = _recipe(project, name, path, model=model, layer=layer, target=target, extends=extends)
     overrides = parse_overrides(more)
     data, overrides = apply_overrides(data, overrides)
-    given = {"target": target, "extends": extends, _LAYER if layer else "model": layer or model}
-    said = [
-        Override(f"{key}={text}", ("model" if key == _LAYER else key,), None) for key, text in given.items() if text
+    arguments = {"target": target, "extends": extends, _LAYER if layer else "model": layer or model}
+    typed = [
+        Override(f"{key}={text}", ("model" if key == _LAYER else key,), None) for key, text in arguments.items() if text
     ]
-    loaded = _check(data, project, [*said, *overrides], shown)
+    loaded = _check(data, project, [*typed, *overrides], shown)
     entry = data["model"]
     title = f"A {entry['op']} by itself" if layer else Path(*map(str, entry.values())).name
     text = _head(project, path, f"{title} on {loaded.target.name}.")
@@ -120,62 +121,65 @@ def new_recipe(
 def _recipe(
     project: Project, name: str, path: Path, *, model: str, layer: str, target: str, extends: str
 ) -> dict[str, Any]:
+    """Return the recipe's content. Raises PipelineError."""
     if bool(model) == bool(layer):
         raise RecipeError(
-            "give one of model= and layer=", hint="model=net.tflite, model=zoo:ds_cnn, layer='{op: conv2d, …}'"
+            "either model= or layer= is required", hint="model=net.tflite, model=zoo:ds_cnn, layer='{op: conv2d, …}'"
         )
     targets = load_targets(project)
     if target and target not in targets:
         raise unknown_target_error(target, targets)
-    own = extends if extends != "none" else ""
-    if own and find_parent(own, path, project) is None:
+    parent = extends if extends != "none" else ""
+    if parent and find_parent(parent, path, project) is None:
         known = recipe_names(project, abstract=True)
-        message = f"extends={escape.name(own)}: unknown recipe '{escape.name(own)}'{did_you_mean(own, known)}"
+        message = f"extends={escape.name(parent)}: unknown recipe '{escape.name(parent)}'{did_you_mean(parent, known)}"
         raise RecipeError(message, hint=list_known("recipes", known))
-    base = own if extends else base_recipe(targets[target or _TARGET])
-    chosen = target or ("" if own else _TARGET)
+    base = parent if extends else base_recipe(targets[target or _TARGET])
+    target_name = target or ("" if parent else _TARGET)
     return {
         "schema": 1,
         "name": name,
         **({"extends": base} if base else {}),
-        **({"target": chosen} if chosen else {}),
+        **({"target": target_name} if target_name else {}),
         "model": _layer(layer) if layer else _model(model, project),
         "stages": {"simulate": {"inputs": dict(_INPUTS)}},
     }
 
 
 def _layer(text: str) -> Mapping[str, Any]:
+    """Parse `layer=`. Raises RecipeError."""
     try:
-        found = parse_value(text)
+        layer = parse_value(text)
     except ValueError as error:
         raise RecipeError(f"layer={escape.name(text)}: {error}") from None
-    if not isinstance(found, dict) or "op" not in found:
+    if not isinstance(layer, dict) or "op" not in layer:
         hint = "such as layer='{op: conv2d, shape: [14, 14, 64], out_channels: 64, kernel: [3, 3]}'"
-        raise RecipeError(f"layer={escape.name(text)}: should be a mapping with op", hint=hint)
-    return found
+        raise RecipeError(f"layer={escape.name(text)}: expected a mapping with op", hint=hint)
+    return layer
 
 
 def _model(text: str, project: Project) -> Mapping[str, Any]:
+    """Parse `model=`. Raises RecipeError for a missing file."""
     check_assignments([("model", text)])
     (override,) = parse_overrides({"model": text})
     entry: dict[str, Any] = override.value
     if "file" in entry and not located(entry["file"], project.root).is_file():
-        raise RecipeError(f"model={escape.name(text, 200)}: there is no such file", hint=of_variable(entry["file"]))
+        raise RecipeError(f"model={escape.name(text, 200)}: no such file", hint=of_variable(entry["file"]))
     return entry
 
 
 def _head(project: Project, path: Path, title: str) -> str:
-    """Its first lines: where the schema is that an editor completes by, and what `doit list` says it is for."""
+    """Return the comment lines at the top: an editor's schema, and the purpose for `doit list`."""
     lines, schema = [escape.line(title)], schema_file(project)
     if schema.is_file():
         lines.insert(0, f"yaml-language-server: $schema={Path(os.path.relpath(schema, path.parent)).as_posix()}")
     return "".join(f"# {line}\n" for line in lines)
 
 
-def _check(data: Mapping[str, Any], project: Project, said: Sequence[Override], shown: str) -> LoadedRecipe:
-    """The recipe; what no run would take is refused in the words of the command line. Raises PipelineError."""
+def _check(data: Mapping[str, Any], project: Project, typed: Sequence[Override], shown: str) -> LoadedRecipe:
+    """Load the recipe as a run does. Raises PipelineError that names command line arguments."""
     try:
-        loaded = load_recipe(data, root=project, registry=registry_of(project), said=said)
+        loaded = load_recipe(data, root=project, registry=registry_of(project), said=typed)
     except RecipeError as error:
         if error.line or not error.file.startswith(DICTIONARY):
             raise
@@ -190,7 +194,7 @@ def _check(data: Mapping[str, Any], project: Project, said: Sequence[Override], 
 
 
 def _check_model(model: ModelSource, project: Project) -> None:
-    """Refuse a file that is not sound, and shapes and values that the import of a layer refuses. Raises StageError."""
+    """Raise StageError for a damaged model file, or a layer that import refuses."""
     if not isinstance(model, OpModel):
         from stages.import_model.stage import known_model
 

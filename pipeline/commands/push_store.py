@@ -1,4 +1,4 @@
-"""`doit store push`: what a store has, and the remote store lacks, is sent there."""
+"""`doit store push`: send artifacts that the remote store lacks."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ OPTIONS: tuple[Mapping[str, Any], ...] = (
         "short": "",
         "type": bool,
         "default": False,
-        "help": "push: send nothing, and say what would be sent",
+        "help": "push: send nothing; print what would be sent",
     },
     {
         "name": "days",
@@ -35,45 +35,50 @@ OPTIONS: tuple[Mapping[str, Any], ...] = (
         "short": "",
         "type": str,
         "default": "",
-        "help": "push: only what a run used within so many days",
+        "help": "push: only artifacts that a run used in the last N days",
     },
 )
-# Beside what the remote store says of one: it may not be sent, or is not as it was written.
+# Outcomes beside those of the remote store: results of a board are not sent, nor are damaged artifacts.
 _OWN, _DAMAGED = "own", "damaged"
-# Among the parameters of a stage that ran on a board.
+# The parameter that marks a stage that ran on a board.
 _MOMENT = "moment"
-_TOLD = {
+_OUTCOMES = {
     SENT: "sent",
     LACKING: "to be sent",
-    THERE: "there already",
-    _OWN: "of a board, which nobody can ask for",
+    THERE: "already there",
+    _OWN: "not shared, results of a board",
     _DAMAGED: "damaged (`doit store verify`)",
-    GONE: "gone meanwhile",
+    GONE: "deleted meanwhile",
     FAILED: "not sent",
 }
 
 
-def days_of(given: Mapping[str, Any], action: str) -> float | None:
-    """The number of --days. Raises PipelineError where it is none, or an option of push goes with another word."""
+def days_of(options: Mapping[str, Any], action: str) -> float | None:
+    """Return the number of --days, None without it.
+
+    Raises PipelineError for a wrong number, or if an option of push is used with another action.
+    """
     for name in ("dry-run", "days"):
-        if given.get(name) and action != "push":
-            raise PipelineError(f"--{name} goes with `doit store push`, not with {action}")
-    days = given.get("days") or ""
+        if options.get(name) and action != "push":
+            raise PipelineError(f"--{name} is an option of `doit store push`, not of `doit store {action}`")
+    days = options.get("days") or ""
     if days and not re.fullmatch(r"\d{1,6}(\.\d*)?", days):
-        raise PipelineError(f"doit store push: --days {escape.name(days)}: should be a number of days, such as 7")
+        raise PipelineError(f"doit store push: --days {escape.name(days)}: expected a number of days, such as 7")
     if days and float(days) == 0:
-        raise PipelineError(f"doit store push: --days {days}: should be more than 0; without --days all are sent")
+        raise PipelineError(
+            f"doit store push: --days {days}: expected more than 0; without --days, all artifacts are sent"
+        )
     return float(days) if days else None
 
 
 def remote_of(workspace: Workspace) -> Remote:
-    """The remote store. Raises PipelineError where there is none, or what names it is wrong."""
+    """Return the remote store. Raises PipelineError if none is set or its setting is wrong."""
     settings = remote_settings(remote_store(workspace.project))
     if settings is not None and settings.wrong:
         raise PipelineError(settings.wrong)
     remote = workspace.remote
     if remote is None:
-        raise PipelineError("there is no remote store", hint="docs/explanation/store.md says how to name one")
+        raise PipelineError("no remote store is set", hint="docs/explanation/store.md shows how to set one")
     return remote
 
 
@@ -81,45 +86,52 @@ _EVER = 100_000.0  # days: longer ago than any artifact
 
 
 def push(workspace: Workspace, entries: Sequence[Entry], days: float | None, *, dry_run: bool, as_json: bool) -> int:
-    """Send them, or say which would be. Returns the exit code. Raises PipelineError where not all of them are there."""
+    """Send the artifacts, or print which would be sent. Returns the exit code.
+
+    Raises PipelineError if the remote store did not accept all of them.
+    """
     remote = remote_of(workspace)
     shown = remote.settings.shown
     if remote.settings.read_only and not dry_run:
-        raise PipelineError(f"{shown} is only read from here", hint="FIRMLINE_REMOTE_READ_ONLY=0 has it written")
+        raise PipelineError(f"{shown} is read-only here", hint="FIRMLINE_REMOTE_READ_ONLY=0 allows writing")
     if wrong := remote.trouble(reads_only=dry_run):
         raise PipelineError(f"{shown} {wrong}")
     if days is not None:
         since = (datetime.now(UTC) - timedelta(days=min(days, _EVER))).date().isoformat()
-        entries = [one for one in entries if one.used >= since]
-    found: dict[str, list[Entry]] = {}
+        entries = [entry for entry in entries if entry.used >= since]
+    by_outcome: dict[str, list[Entry]] = {}
     records = []
-    for entry, outcome in _pushed(workspace, remote, entries, dry_run=dry_run):
-        found.setdefault(outcome, []).append(entry)
+    for entry, outcome in _outcomes(workspace, remote, entries, dry_run=dry_run):
+        by_outcome.setdefault(outcome, []).append(entry)
         records.append({**asdict(entry), "outcome": outcome})
         if not as_json and outcome in (SENT, LACKING, _DAMAGED, GONE):
-            line = f"{_TOLD[outcome]}: {entry.key[:16]} {entry.stage} of {entry.recipe}, {entry.bytes:,} bytes"
+            line = f"{_OUTCOMES[outcome]}: {entry.key[:16]} {entry.stage} of {entry.recipe}, {entry.bytes:,} bytes"
             print(escape.line(line), flush=True)
     if as_json:
-        print(json.dumps(sorted(records, key=lambda one: str(one["key"])), indent=1))
+        print(json.dumps(sorted(records, key=lambda entry: str(entry["key"])), indent=1))
     else:
-        parts = [f"{len(ones):,} {_TOLD[name]} ({_megabytes(ones)})" for name in _TOLD if (ones := found.get(name))]
+        parts = [
+            f"{len(entries_of):,} {_OUTCOMES[name]} ({_megabytes(entries_of)})"
+            for name in _OUTCOMES
+            if (entries_of := by_outcome.get(name))
+        ]
         print(escape.line(f"{shown}: {', '.join(parts) or 'nothing to send'}"))
-    if failed := found.get(FAILED):
-        raise PipelineError(f"{shown} has not taken {len(failed):,} of {len(entries):,} artifacts", hint="push again")
-    return PENDING if found.keys() & {LACKING, _DAMAGED, GONE} else 0
+    if failed := by_outcome.get(FAILED):
+        raise PipelineError(f"{shown} did not accept {len(failed):,} of {len(entries):,} artifacts", hint="push again")
+    return PENDING if by_outcome.keys() & {LACKING, _DAMAGED, GONE} else 0
 
 
-def _pushed(
+def _outcomes(
     workspace: Workspace, remote: Remote, entries: Sequence[Entry], *, dry_run: bool
 ) -> Iterator[tuple[Entry, str]]:
-    """Each with what became of it, in the order in which that is known."""
+    """Yield each entry with its outcome, in the order of completion."""
     waiting: dict[Future[str], Entry] = {}
-    own = _own(workspace)
+    board_results = _board_results(workspace)
     for entry in entries:
         artifact = workspace.store.find(entry.key)
         if artifact is None:
             yield entry, _DAMAGED if workspace.store.path(entry.key).exists() else GONE
-        elif entry.key in own:
+        elif entry.key in board_results:
             yield entry, _OWN
         else:
             waiting[remote.asked(entry.key) if dry_run else remote.send(artifact, look=True)] = entry
@@ -127,24 +139,26 @@ def _pushed(
         yield waiting[done], done.result()
 
 
-def _own(workspace: Workspace) -> set[str]:
-    """Keys of what a board did, and of what is made of that: those that say so, or that tell by their ingredients."""
+def _board_results(workspace: Workspace) -> set[str]:
+    """Return the keys of a board's results and of artifacts derived from them."""
     store = workspace.store
-    manifests = {one.key: store.manifest(one.key) for one in inventory(store)}
+    manifests = {item.key: store.manifest(item.key) for item in inventory(store)}
     known = {key: manifest for key, manifest in manifests.items() if manifest is not None}
-    own = {
+    keys = {
         key
         for key, manifest in known.items()
         if not manifest.get(SHARED, True) or _MOMENT in manifest["ingredients"].get("parameters", {})
     }
     while True:
-        # Bytes that a simulation left as well tell nothing.
-        left = {content_of(known[key]) for key in own} - {content_of(known[key]) for key in known.keys() - own}
-        more = {key for key, one in known.items() if left & {*one["ingredients"].get("inputs", {}).values()}} - own
+        # The same bytes from a simulation are not a board's result.
+        contents = {content_of(known[key]) for key in keys} - {content_of(known[key]) for key in known.keys() - keys}
+        more = {
+            key for key, item in known.items() if contents & {*item["ingredients"].get("inputs", {}).values()}
+        } - keys
         if not more:
-            return own
-        own |= more
+            return keys
+        keys |= more
 
 
 def _megabytes(entries: Sequence[Entry]) -> str:
-    return f"{sum(one.bytes for one in entries) / 1e6:,.1f} MB"
+    return f"{sum(entry.bytes for entry in entries) / 1e6:,.1f} MB"

@@ -1,4 +1,4 @@
-"""What pyproject.toml says of this installation: the names of the commands, the version, optional packages."""
+"""Read pyproject.toml of this installation: names of commands, version, optional packages."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from stages.system.installation import INSTALLATION
 DECLARED = "pyproject.toml"
 
 
-def in_pyproject(*path: str) -> Mapping[str, Any]:
-    """A table of pyproject.toml. Raises PipelineError."""
+def pyproject_table(*path: str) -> Mapping[str, Any]:
+    """Return the table at a path of keys. Raises PipelineError."""
     try:
         table: Any = tomllib.loads((INSTALLATION / DECLARED).read_text(encoding="utf-8"))
         for part in path:

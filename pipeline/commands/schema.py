@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pipeline.commands.command import Command
-from pipeline.commands.reported import reported
+from pipeline.commands.report_errors import report_errors
 from pipeline.errors import PipelineError
 from pipeline.plugins.registry import registry_of
 from pipeline.project import current_project
@@ -14,16 +14,16 @@ from stages.system.asides import write_whole
 
 
 class Schema(Command):
-    """`doit schema`: write the recipe's JSON Schema."""
+    """`doit schema`."""
 
     name = "schema"
-    doc_purpose = "write recipe.schema.json, which editors use for completion in recipes"
+    doc_purpose = "write recipe.schema.json, with which editors complete and check recipes"
     doc_usage = ""
     doc_description = None
 
     def execute(self, opt_values: dict[str, Any], pos_args: list[str]) -> int:
         """Write the file. Returns the exit code."""
-        return reported(self._write)
+        return report_errors(self._write)
 
     def _write(self) -> int:
         project = current_project()

@@ -1,4 +1,4 @@
-"""`doit store`: what is in the artifact store, and whether it is as it was written."""
+"""`doit store`: show and verify the artifact store."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pipeline.commands.catalogue.listing import Record, in_columns
 from pipeline.commands.command import JSON, Command
 from pipeline.commands.exit_codes import PENDING
 from pipeline.commands.push_store import OPTIONS, days_of, push, remote_of
-from pipeline.commands.reported import reported
+from pipeline.commands.report_errors import report_errors
 from pipeline.errors import PipelineError
 from pipeline.keys.package_groups import install_group
 from pipeline.runs.workspace import Workspace
@@ -27,30 +27,30 @@ class ShowStore(Command):
     """`doit store`."""
 
     name = "store"
-    names = "what to show"
-    doc_purpose = "say what is in the artifact store, and whether it is whole"
+    names = "action"
+    doc_purpose = "show, verify or push the artifact store"
     doc_usage = "[size | list | verify | remote | push [--days N] [--dry-run]] [--json]"
     doc_description = (
-        "size: artifacts, bytes and seconds of work by stage. list: every artifact. verify: reads every file and "
-        "compares it with its digest; exit code 3 where one differs. remote: whether the remote store can be read and "
-        "written; exit code 3 where it cannot. push: sends the remote store what it lacks; with --dry-run it says what "
-        "that would be; exit code 3 where there is something, or something damaged stays here. `doit gc` deletes."
+        "size: artifacts, bytes and seconds of work by stage. list: all artifacts. verify: compares every file with "
+        "its digest; exits with 3 if one differs. remote: checks whether the remote store can be read and written; "
+        "exits with 3 if not. push: sends artifacts that the remote store lacks; --dry-run only lists them and exits "
+        "with 3 if there are any. Damaged artifacts are not sent; push then exits with 3. `doit gc` deletes artifacts."
     )
     cmd_options = (JSON, *OPTIONS)
 
     def execute(self, opt_values: dict[str, Any], pos_args: list[str]) -> int:
-        """Print it. Returns the exit code."""
-        return reported(lambda: self._show(opt_values, pos_args))
+        """Print the result of the action. Returns the exit code."""
+        return report_errors(lambda: self._show(opt_values, pos_args))
 
-    def _show(self, given: Mapping[str, Any], named: Sequence[str]) -> int:
-        as_json = given["json"]
+    def _show(self, options: Mapping[str, Any], named: Sequence[str]) -> int:
+        as_json = options["json"]
         if len(named) > 1:
-            raise PipelineError(f"doit store {named[0]} takes no '{escape.name(named[1])}'")
+            raise PipelineError(f"doit store {named[0]} does not take '{escape.name(named[1])}'")
         action = named[0] if named else "size"
         if action not in _ACTIONS:
-            message = f"doit store: '{escape.name(action)}' is none of {', '.join(_ACTIONS)}"
+            message = f"doit store: '{escape.name(action)}' is not one of {', '.join(_ACTIONS)}"
             raise PipelineError(message + did_you_mean(action, _ACTIONS))
-        days = days_of(given, action)
+        days = days_of(options, action)
         with Workspace(install=install_group) as workspace:
             store = workspace.store
             entries = inventory(store)
@@ -59,9 +59,9 @@ class ShowStore(Command):
             if action == "remote":
                 return _try_remote(workspace, as_json)
             if action == "push":
-                return push(workspace, entries, days, dry_run=given["dry-run"], as_json=as_json)
+                return push(workspace, entries, days, dry_run=options["dry-run"], as_json=as_json)
         if action == "list":
-            _print([_listed(one) for one in entries], _LISTED, as_json)
+            _print([_listed(entry) for entry in entries], _LISTED, as_json)
         else:
             records = _sizes(entries)
             _print(records, ("stage", "artifacts", "bytes", "seconds"), as_json)
@@ -76,11 +76,13 @@ _LISTED = ("key", "stage", "recipe", "bytes", "seconds", "created", "used", "rem
 
 def _print_remote(workspace: Workspace, entries: Sequence[Entry]) -> None:
     remote = workspace.remote
-    for place in sorted({one.remote for one in entries if one.remote} | ({remote.settings.shown} if remote else set())):
-        came = [one for one in entries if one.remote == place]
+    for place in sorted(
+        {entry.remote for entry in entries if entry.remote} | ({remote.settings.shown} if remote else set())
+    ):
+        received = [entry for entry in entries if entry.remote == place]
         now = remote is not None and remote.settings.shown == place
-        how = (", only read" if remote is not None and remote.settings.read_only else "") if now else ", not used now"
-        text = f"{len(came):,} of them, {sum(one.bytes for one in came) / 1e6:,.1f} MB, came from it"
+        how = (", read-only" if remote is not None and remote.settings.read_only else "") if now else ", not in use"
+        text = f"{len(received):,} artifacts, {sum(entry.bytes for entry in received) / 1e6:,.1f} MB, came from it"
         print(escape.line(f"{place} (remote{how}): {text}"))
 
 
@@ -99,34 +101,34 @@ def _listed(entry: Entry) -> Record:
 
 
 def _sizes(entries: Sequence[Entry]) -> list[Record]:
-    """By stage, the largest first; seconds are those that the stages took, which a run that finds them saves."""
-    found: dict[str, dict[str, Any]] = {}
-    for one in entries:
-        sums = found.setdefault(one.stage or "damaged", {"artifacts": 0, "bytes": 0, "seconds": 0.0})
-        for field, value in (("artifacts", 1), ("bytes", one.bytes), ("seconds", one.seconds)):
+    """Return sums by stage, the largest first. Seconds are the time that a cached run saves."""
+    by_stage: dict[str, dict[str, Any]] = {}
+    for entry in entries:
+        sums = by_stage.setdefault(entry.stage or "damaged", {"artifacts": 0, "bytes": 0, "seconds": 0.0})
+        for field, value in (("artifacts", 1), ("bytes", entry.bytes), ("seconds", entry.seconds)):
             sums[field] += value
-    largest = sorted(found.items(), key=lambda pair: (-pair[1]["bytes"], pair[0]))
+    largest = sorted(by_stage.items(), key=lambda pair: (-pair[1]["bytes"], pair[0]))
     return [{"stage": stage, **sums, "seconds": round(sums["seconds"])} for stage, sums in largest]
 
 
 def _summary(entries: Sequence[Entry]) -> str:
-    text = f"{len(entries):,} artifacts, {sum(one.bytes for one in entries) / 1e6:,.1f} MB"
-    used = sorted(one.used for one in entries)
+    text = f"{len(entries):,} artifacts, {sum(entry.bytes for entry in entries) / 1e6:,.1f} MB"
+    used = sorted(entry.used for entry in entries)
     return f"{text}, last used {used[0]} to {used[-1]}" if used else text
 
 
 def _verify(store: Store, entries: Sequence[Entry], as_json: bool) -> int:
-    found = {entry: list(damages(store, entry)) for entry in entries}
-    bad = {entry: wrong for entry, wrong in found.items() if wrong}
+    damages_of = {entry: list(damages(store, entry)) for entry in entries}
+    bad = {entry: wrong for entry, wrong in damages_of.items() if wrong}
     if as_json:
         print(json.dumps([{**asdict(entry), "damage": wrong} for entry, wrong in bad.items()], indent=1))
     else:
         for entry, wrong in bad.items():
             what = f"{entry.stage} of {entry.recipe}" if entry.stage else "unknown"
             print(escape.line(f"{entry.key[:16]} {what}: {'; '.join(wrong)}"))
-        print(f"{_summary(entries)}: {f'{len(bad)} damaged' if bad else 'all as they were written'}")
+        print(f"{_summary(entries)}: {f'{len(bad)} damaged' if bad else 'none damaged'}")
         if bad:
-            print("a run that needs one makes it again; nothing else has to be done")
+            print("runs rebuild damaged artifacts when they need them; no action is necessary")
     return PENDING if bad else 0
 
 

@@ -1,11 +1,11 @@
 """The recipe's stages as doit tasks.
 
-`doit run recipe=a,b` has, for each recipe, one task per stage and one that fills the build folder: `a:import` …
-`a:publish`; for a matrix `m` these of each sub-recipe, `m:kws-host:import` …, and a stage that several sub-recipes
-share runs in the first of them. A recipe named as a task (`doit run a`, `doit run m:kws-host:emit`) is the same as
-with `recipe=`. Without any, each recipe and sub-recipe is one task, so that `doit list` shows them.
+For each recipe, `doit run recipe=a,b` has one task per stage, and one that fills the build folder: `a:import` …
+`a:publish`. A matrix `m` has these for each variant: `m:kws-host:import` …. The first variant runs the stages
+that several variants share. A recipe named as a task (`doit run a`, `doit run m:kws-host:emit`) is the same as with
+`recipe=`. Without a name, each recipe and variant is one task, for `doit list`.
 
-doit's own state is kept in memory and forgotten: `uptodate` asks the store.
+doit's state is kept in memory and dropped at the end: `uptodate` asks the store.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from typing import Any
 from doit.exceptions import InvalidCommand, TaskFailed
 
 from pipeline.commands.command import variables
-from pipeline.commands.executing import chosen
-from pipeline.commands.reported import wants_traceback
+from pipeline.commands.executor import current_executor
+from pipeline.commands.report_errors import wants_traceback
 from pipeline.errors import PipelineError, RecipeError, first_line, list_known
 from pipeline.keys.package_groups import install_group
 from pipeline.keys.planner import Action
@@ -39,19 +39,22 @@ from pipeline.terminal.reporter import Shown, StageReporter
 from stages.base import StageError
 from stages.messages import escape
 
-_ASK = "_which_recipe"
+_NO_RECIPE = "_which_recipe"
 Task = dict[str, Any]
 
 
-def recipes_given(given: dict[str, str]) -> list[str]:
-    """The recipes of `recipe=a,b`, each once, in order."""
-    return list(dict.fromkeys(name.strip() for name in given.get("recipe", "").split(",") if name.strip()))
+def recipe_argument(values: dict[str, str]) -> list[str]:
+    """Return the recipes of `recipe=a,b`, each once, in order."""
+    return list(dict.fromkeys(name.strip() for name in values.get("recipe", "").split(",") if name.strip()))
 
 
-def check_named(words: Sequence[str]) -> list[str]:
-    """The names of the tasks that `words` (without options) mean. Raises doit's InvalidCommand."""
+def task_names(words: Sequence[str]) -> list[str]:
+    """Return the names of the tasks that `words` (without options) select.
+
+    Raises doit's InvalidCommand.
+    """
     try:
-        check_recipe_arguments(words, recipes_given(variables()), current_project())
+        check_recipe_arguments(words, recipe_argument(variables()), current_project())
         return paths_to_names(words, current_project())
     except PipelineError as error:
         raise InvalidCommand(str(error)) from None
@@ -60,51 +63,53 @@ def check_named(words: Sequence[str]) -> list[str]:
 def doit_config(
     words: Sequence[str] = (), root: Path | Project | None = None, registry: Registry | None = None
 ) -> dict[str, Any]:
-    """doit's settings for this project; `words` are the command line's."""
+    """Return doit's settings for this project; `words` are those of the command line."""
     config: dict[str, Any] = {
         "reporter": StageReporter,
-        # In memory: nothing to corrupt, nothing for two runs to fight over.
+        # In memory: it cannot be corrupted, and parallel runs share no file.
         "backend": "sqlite3",
         "dep_file": ":memory:",
-        # Stages share the plan, and do their work in subprocesses or in C++.
+        # Stages share the plan; they work in subprocesses or in C++.
         "par_type": "thread",
         "verbosity": 2,
-        # A recipe that fails stops its own stages, not those of the others.
+        # A failed recipe stops its own stages only.
         "continue": True,
     }
     if "recipe" not in variables() and not matching_recipes(
         words, root or current_project(), registry or registry_of(project_of(root or current_project()))
     ):
-        config["default_tasks"] = [_ASK]
+        config["default_tasks"] = [_NO_RECIPE]
     return config
 
 
 def recipe_tasks(
     words: Sequence[str] = (), root: Path | Project | None = None, registry: Registry | None = None
 ) -> Iterator[Task]:
-    """The tasks of the recipes named on the command line, whose words are `words`.
+    """Yield the tasks of the recipes that the command line names.
 
     Raises doit's InvalidCommand with the pipeline's message.
     """
     try:
         project = project_of(root or current_project())
-        given = variables()
-        names = recipes_given(given) or matching_recipes(words, project, registry or registry_of(project))
-        given.pop("recipe", None)
+        values = variables()
+        names = recipe_argument(values) or matching_recipes(words, project, registry or registry_of(project))
+        values.pop("recipe", None)
         words = paths_to_names(words, project)
         if not names:
             yield from _one_task_per_recipe(project, registry or registry_of(project))
             return
-        # Stays open until the process ends: the store must not be trimmed while it is in use.
-        workspace = Workspace(root=project, registry=registry, install=install_group, executor=chosen()).__enter__()
-        # Thousands of tasks are made and none is dropped: collecting garbage again and again took most of the time.
+        # Stays open until the process ends: `doit gc` must not delete from a store in use.
+        workspace = Workspace(
+            root=project, registry=registry, install=install_group, executor=current_executor()
+        ).__enter__()
+        # Thousands of tasks are created and none is dropped: garbage collection would take most of the time.
         gc.disable()
-        told: list[str] = []
+        printed: list[str] = []
         for name in names:
-            members = workspace.load(name, given)
+            members = workspace.load(name, values)
             for note in hiding_notes((document.name for document in members[0].sources.documents), project):
-                if note not in told:
-                    told.append(note)
+                if note not in printed:
+                    printed.append(note)
                     sys.stderr.write(f"note: {escape.line(note)}\n")
             if len(members) == 1 and (not members[0].variant or name == members[0].title):
                 yield from _recipe_tasks(workspace, members[0], words, alone=len(names) == 1)
@@ -120,7 +125,7 @@ def recipe_tasks(
 
 
 def _session(workspace: Workspace, member: LoadedRecipe, words: Sequence[str]) -> Session:
-    """The session of a recipe that no stage is yet sure to refuse; of stages that `words` name, the last is the end."""
+    """Return the session of a recipe after its preflight check; it ends at the last named stage."""
     plan = workspace.planner.plan(member)
     for kind in workspace.registry.kinds:
         if f"{plan.recipe}:{kind}" in words:
@@ -137,7 +142,7 @@ def _session(workspace: Workspace, member: LoadedRecipe, words: Sequence[str]) -
 
 
 def _recipe_tasks(workspace: Workspace, member: LoadedRecipe, words: Sequence[str], *, alone: bool) -> Iterator[Task]:
-    """The tasks of one recipe. Raises PipelineError where a stage refuses it, and no other recipe can run."""
+    """Yield the tasks of one recipe. Raises PipelineError if it is refused and is the only one."""
     try:
         session = _session(workspace, member, words)
     except PipelineError as error:
@@ -162,7 +167,7 @@ def _matrix_tasks(workspace: Workspace, members: Sequence[LoadedRecipe], words: 
     for member in members:
         try:
             session = _session(workspace, member, words)
-        except Exception as error:  # whatever its class, the outcome of this one and not the end of all
+        except Exception as error:  # of any class: it must not stop the other variants
             yield _refused_task(matrix, member, error)
             continue
         matrix.planned(session.plan)
@@ -185,7 +190,10 @@ def _refused_task(matrix: MatrixRun | None, member: LoadedRecipe, error: Excepti
 def _stage_tasks(
     session: Session, matrix: MatrixRun | None = None, owners: dict[str, list[str]] | None = None
 ) -> Iterator[Task]:
-    """The tasks of one recipe. `owners` has the tasks that run an action, by identity, of all sub-recipes so far."""
+    """Yield the tasks of one recipe.
+
+    `owners` has the tasks of all variants so far that run an action, by the action's identity.
+    """
     recipe = session.plan.recipe
     owners = {} if owners is None else owners
 
@@ -193,7 +201,7 @@ def _stage_tasks(
         session.publish()
         if matrix is not None:
             matrix.finished(recipe, session.report)
-            # A matrix may have more recipes than a process may have open files.
+            # A matrix may have more recipes than the limit of open files.
             session.close()
 
     yield {"basename": recipe, "name": None, "doc": f"all stages of {recipe} on {session.plan.target}"}
@@ -213,18 +221,20 @@ def _stage_tasks(
 
 
 def _stage_task(session: Session, action: Action, matrix: MatrixRun | None, tasks: Sequence[str]) -> Task:
-    """The task of a stage. `tasks` are those of all recipes that share it, in the end; the first owns it."""
+    """Return the task of a stage.
+
+    `tasks` are the tasks of all recipes that share the stage; the first one owns it."""
     recipe = action.recipe
     name, owner = f"{recipe}:{action.kind}", tasks[0]
-    found: list[bool] = []
+    done: list[bool] = []
 
     def is_done() -> bool:
-        found[:] = [session.is_done(action)]
-        return found[0]
+        done[:] = [session.is_done(action)]
+        return done[0]
 
     def run() -> None:
-        # doit runs what is up to date only when told to (`-a`); what is shared is then made once.
-        session.run(action, force=found == [True] and owner == name, shared=len(tasks) > 1)
+        # With `-a`, doit also runs tasks that are up to date; shared stages must then run once only.
+        session.run(action, force=done == [True] and owner == name, shared=len(tasks) > 1)
 
     return {
         "basename": recipe,
@@ -233,41 +243,43 @@ def _stage_task(session: Session, action: Action, matrix: MatrixRun | None, task
         "actions": [(_guarded, [run, session])],
         "task_dep": [f"{recipe}:{name}" for name in action.link.inputs.values()] + ([owner] if owner != name else []),
         "uptodate": [is_done],
-        # doit captures output by replacing sys.stdout, which threads share.
+        # doit would capture output by replacing sys.stdout, which threads share.
         "io": {"capture": False},
         "meta": {"shown": Shown(recipe, session, action.kind, action.identity, matrix)},
     }
 
 
 def _one_task_per_recipe(project: Project, registry: Registry) -> Iterator[Task]:
-    """For `doit list`: a task that is run by its name is in `recipe_tasks`."""
+    """Yield a task per recipe for `doit list`; `recipe_tasks` has those that run."""
     known = recipe_names(project, nested=True)
-    written = {name: describe_recipe(name, project) for name in known}
-    columns = [one.columns for one in written.values() if not one.matrix and not one.error]
+    summaries = {name: describe_recipe(name, project) for name in known}
+    columns = [summary.columns for summary in summaries.values() if not summary.matrix and not summary.error]
     model, target = (max((len(row[index]) for row in columns), default=0) for index in (0, 1))
-    for name, one in written.items():
-        purpose = f"built-in. {one.purpose}" if is_built_in(name, project) else one.purpose
-        # Firmline's own are sound.
-        error = one.error or ("" if one.matrix or is_built_in(name, project) else _mistake(name, project, registry))
+    for name, summary in summaries.items():
+        purpose = f"built-in. {summary.purpose}" if is_built_in(name, project) else summary.purpose
+        # Built-in recipes have no errors.
+        error = summary.error or (
+            "" if summary.matrix or is_built_in(name, project) else _recipe_error(name, project, registry)
+        )
         if error:
-            # A mistake in one recipe must not hide the others.
+            # An error in one recipe must not hide the others.
             yield {"basename": name, "doc": f"cannot be read: {error}", "actions": None}
-        elif one.matrix:
+        elif summary.matrix:
             yield from _matrix_listing(name, purpose, project, registry)
         else:
-            doc = f"{one.columns[0]:{model}}  {one.columns[1]:{target}}  {purpose}".rstrip()
+            doc = f"{summary.columns[0]:{model}}  {summary.columns[1]:{target}}  {purpose}".rstrip()
             yield {"basename": name, "doc": doc, "actions": None}
-    yield {"basename": _ASK, "actions": [(_guarded, [partial(_ask, known)])], "io": {"capture": False}}
+    yield {"basename": _NO_RECIPE, "actions": [(_guarded, [partial(_no_recipe, known)])], "io": {"capture": False}}
 
 
-def _mistake(name: str, project: Project, registry: Registry) -> str:
-    """The first line of what is wrong with a recipe, '' when nothing is."""
+def _recipe_error(name: str, project: Project, registry: Registry) -> str:
+    """Return the first line of a recipe's error, '' if there is none."""
     try:
         load_recipes(name, root=project, registry=registry)
     except RecipeError as error:
         return error.message.splitlines()[0]
     except (PipelineError, StageError) as error:
-        return str(error).splitlines()[0]  # of a plug-in that it needs
+        return str(error).splitlines()[0]  # from a plug-in of the recipe
     return ""
 
 
@@ -284,12 +296,12 @@ def _matrix_listing(name: str, purpose: str, project: Project, registry: Registr
 
 
 def _guarded(work: Callable[[], object], session: Session | None = None) -> TaskFailed | None:
-    """Run a task's work; an error becomes doit's failure with the message alone, unless tracebacks are wanted."""
+    """Run a task's work. Returns an error as doit's failure with its message, or its traceback."""
     try:
         work()
     except Exception as error:
         if interrupted():
-            # The compiler was killed, or TVM made an error of its own of it.
+            # The signal killed the compiler, or TVM raised its own error for it.
             raise KeyboardInterrupt from None
         if wants_traceback():
             return TaskFailed(traceback.format_exc())
@@ -303,5 +315,5 @@ def _guarded(work: Callable[[], object], session: Session | None = None) -> Task
     return None
 
 
-def _ask(known: list[str]) -> None:
-    raise RecipeError("which recipe? `doit run recipe=NAME`", hint=list_known("recipes", known))
+def _no_recipe(known: list[str]) -> None:
+    raise RecipeError("no recipe is named: use `doit run recipe=NAME`", hint=list_known("recipes", known))

@@ -145,5 +145,5 @@ class Workspace:
         return self.planner.plan(loaded, until)
 
     def load(self, source: str, variables: Mapping[str, str] | None = None) -> tuple[LoadedRecipe, ...]:
-        """A recipe, or the sub-recipes of a matrix. Raises RecipeError."""
+        """A recipe, or the variants of a matrix. Raises RecipeError."""
         return load_recipes(source, root=self.project, registry=self.registry, variables=variables)

@@ -1,4 +1,4 @@
-"""A matrix's outcome as one HTML page: of two axes a grid, each cell a link to the report of its sub-recipe."""
+"""A matrix's outcome as one HTML page: of two axes a grid, each cell a link to the report of its variant."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _OWN = (
 
 
 def matrix_page(name: str, part: str, rows: Sequence[MatrixRow], folder: Path) -> str:
-    """The file. A link goes to `<sub-recipe>/report.html` below `folder`, where there is one."""
+    """The file. A link goes to `<variant>/report.html` below `folder`, where there is one."""
     axes = list(dict.fromkeys(axis for row in rows for axis in row.axes))
     head = (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
@@ -63,7 +63,7 @@ def _cell(row: MatrixRow, folder: Path) -> str:
     figures = (("instructions", row.instructions), ("RAM", row.ram_bytes), ("ROM", row.rom_bytes))
     lines = "".join(f"<br><small>{title} {value:,}</small>" for title, value in figures if value is not None)
     told = _text(row.verdict)
-    # What a sub-recipe is called stands in file names: nothing in it has to be quoted for a link but what HTML has.
+    # What a variant is called stands in file names: nothing in it has to be quoted for a link but what HTML has.
     link = f"{row.name}/report.html"
     if (folder / link).is_file():
         told = f'<a href="{html(link)}">{told}</a>'

@@ -1,4 +1,4 @@
-"""One run of a matrix: which sub-recipe came to what, as a table, matrix.json, matrix.html and matrix.md."""
+"""One run of a matrix: which variant came to what, as a table, matrix.json, matrix.html and matrix.md."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ NOT_RUN = "not run"
 
 @dataclass(frozen=True)
 class MatrixRow:
-    """A sub-recipe's outcome. `axes` has the name of its value on each axis; bytes for RAM and ROM.
+    """A variant's outcome. `axes` has the name of its value on each axis; bytes for RAM and ROM.
 
     `error` is the message of what failed, '' for what did not; figures are None then, and where the target cannot
     measure them.
@@ -43,9 +43,9 @@ class MatrixRow:
 
 
 class MatrixRun:
-    """Collects the outcomes of a matrix's sub-recipes. Methods may be called from several threads.
+    """Collects the outcomes of a matrix's variants. Methods may be called from several threads.
 
-    A stage that several sub-recipes share runs once; what it fails with is the outcome of them all.
+    A stage that several variants share runs once; what it fails with is the outcome of them all.
     """
 
     def __init__(self, folder: Path, shown_folder: str, members: Sequence[LoadedRecipe]) -> None:
@@ -61,21 +61,21 @@ class MatrixRun:
         self._told: set[str] = set()
 
     def planned(self, plan: Plan) -> None:
-        """A sub-recipe has this plan."""
+        """A variant has this plan."""
         self._plans[plan.recipe] = plan
 
     def finished(self, title: str, report: Mapping[str, Any] | None) -> None:
-        """A sub-recipe ran to its end."""
+        """A variant ran to its end."""
         with self._lock:
             self._reports[title] = report or {}
 
     def failed(self, what: str, message: str) -> None:
-        """A sub-recipe (by its title) or an action (by its identity) failed."""
+        """A variant (by its title) or an action (by its identity) failed."""
         with self._lock:
             self._errors[what] = message
 
     def row(self, member: LoadedRecipe) -> MatrixRow:
-        """What a sub-recipe came to, as far as that is known."""
+        """What a variant came to, as far as that is known."""
         name, target, axes = member.variant, member.target.name, dict(member.labels)
         error = self._error(member.title)
         if error:
@@ -99,7 +99,7 @@ class MatrixRun:
         return [self.row(member) for member in self._members]
 
     def line(self, title: str) -> str:
-        """One line about a sub-recipe that is done or failed: its number of all, and the time left for others."""
+        """One line about a variant that is done or failed: its number of all, and the time left for others."""
         self._told.add(title)
         done, whole = len(self._told), len(self._members)
         left = time_left(time.monotonic() - self._begun, done, whole - done)
@@ -112,7 +112,7 @@ class MatrixRun:
 
     @property
     def ended(self) -> tuple[int, int]:
-        """How many sub-recipes a line was about, of how many."""
+        """How many variants a line was about, of how many."""
         return len(self._told), len(self._members)
 
     def end(self, display: ProgressDisplay) -> None:
@@ -146,7 +146,7 @@ class MatrixRun:
 
 
 def matrix_table(rows: Sequence[MatrixRow]) -> Table:
-    """One line per sub-recipe: its place on each axis, verdict, instructions, bytes of RAM and ROM."""
+    """One line per variant: its place on each axis, verdict, instructions, bytes of RAM and ROM."""
     axes = list(dict.fromkeys(axis for row in rows for axis in row.axes))
     columns = (*(axis.rpartition(".")[2] for axis in axes), *_FIGURES)
     cells = tuple((*(row.axes.get(axis, "") for axis in axes), *_figures(row)) for row in rows)

@@ -149,7 +149,7 @@ class StageReporter:
             self.display.line(f"{workspace.used_remote.settings.shown}: {moved}")
 
     def _member(self, shown: Shown, matrix: MatrixRun) -> None:
-        """A sub-recipe of a matrix is done, or failed."""
+        """A variant of a matrix is done, or failed."""
         if matrix not in self._matrices:
             self._matrices.append(matrix)
         self.display.line(matrix.line(shown.recipe))

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from pipeline.api import RunResult, run_recipe
-from pipeline.commands.compare import shown
+from pipeline.commands.compare import formats
 from pipeline.commands.compare.difference import difference
 from pipeline.terminal.matrix_page import matrix_page
 from pipeline.terminal.matrix_run import MatrixRow
@@ -41,7 +41,7 @@ def pages(run: RunResult, tmp_path_factory: pytest.TempPathFactory) -> dict[str,
     folder = tmp_path_factory.mktemp("pages")
     report = json.loads((run.folder / "report.json").read_text())
     half = {**report, "layers": [{**one, "instructions": one["instructions"] // 2} for one in report["layers"]]}
-    (folder / "compare.html").write_text(shown.page(difference(("before", "after"), report, half)))
+    (folder / "compare.html").write_text(formats.page(difference(("before", "after"), report, half)))
     axes = [("a model with a long name", f"target-{number}") for number in range(12)]
     rows = [MatrixRow("m", b, {"model": a, "target": b}, "exact", 10**8, 10**6, 10**6, "") for a, b in axes]
     (folder / "matrix.html").write_text(matrix_page("many", "", rows, folder))

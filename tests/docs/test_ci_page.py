@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from pipeline.commands.command import options_first
-from pipeline.commands.dispatch import _made, command_classes
+from pipeline.commands.dispatch import _new_command, command_classes
 from pipeline.commands.new_project import new_project
 from pipeline.plugins.registry import default_registry
 from pipeline.recipes.loader import load_recipes
@@ -58,12 +58,12 @@ ALL = [*commands(list(WORKFLOWS.values())), *commands(BLOCKS), *commands(PLAIN)]
 def test_commands_are_taken_as_they_stand(words: list[str]) -> None:
     known = command_classes()
     assert words[0] in known
-    command = _made(words[0], known)
+    command = _new_command(words[0], known)
     given = options_first(words[1:], command.cmdparser)
     for word in given[given.index("--") + 1 :]:
         name, is_variable, value = word.partition("=")
         if is_variable and not name.startswith("git:"):
-            assert name in (*command.variables, *command.own), word
+            assert name in (*command.variables, *command.own_variables), word
         if name == "recipe" or (not is_variable and words[0] in ("run", "compare") and not word.startswith("git:")):
             assert load_recipes(value or word, root=ROOT, registry=default_registry())
 

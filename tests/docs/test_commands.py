@@ -22,7 +22,7 @@ from doit.plugin import PluginDict
 
 from pipeline.commands.command import options_first
 from pipeline.commands.dispatch import command_classes
-from pipeline.commands.pyproject import in_pyproject
+from pipeline.commands.pyproject import pyproject_table
 from pipeline.documents.document import parse_value
 from pipeline.plugins.registry import default_registry
 from pipeline.project import Project
@@ -36,7 +36,7 @@ PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").r
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 SPAN = re.compile(r"`((?:\S*bootstrap )?doit [^`\n]+)`")
 LINE = re.compile(r"(?:^|\s|/)(?:doit|firmline) (?=[a-z])(.*)")
-COMMANDS = in_pyproject("tool", "doit", "plugins", "command")
+COMMANDS = pyproject_table("tool", "doit", "plugins", "command")
 # Commands whose words are recipes; one that is not there is in capitals, has an ellipsis, or is of a page's project.
 OF_RECIPES = ("run", "explain", "list", "tune", "search")
 OWN = re.compile(r"[A-Z]{2}|…|\.\.\.|/.*\.yaml$|^(my_project|line_by_line|digits_project)$")
@@ -96,7 +96,7 @@ def mistake(typed: str, recipes: bool = True) -> str:
         return "" if " needs a value" in str(error) else str(error)
     for word in given[given.index("--") + 1 :]:
         option, equals, value = word.partition("=")
-        if equals and option not in (*made.variables, *made.own):
+        if equals and option not in (*made.variables, *made.own_variables):
             return f"doit {name} takes no {option}="
         named = option in ("recipe", "recipes") if equals else name in OF_RECIPES
         for recipe in (value or word).split(",") if named and recipes else ():

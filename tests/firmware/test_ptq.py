@@ -47,7 +47,7 @@ def test_digits_from_float_to_firmware(tmp_path: Path) -> None:
     ):
         assert number in page
     told = re.search(
-        r"\| as the recipe says \|.*?\|.*?\| ([\d,]+) \|", (ROOT / "docs/how-to/quantization.md").read_text()
+        r"\| unchanged recipe \|.*?\|.*?\| ([\d,]+) \|", (ROOT / "docs/how-to/quantization.md").read_text()
     )
     assert told is not None
     apart = int(told[1].replace(",", "")) / report["instructions"]["total"] - 1

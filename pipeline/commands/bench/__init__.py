@@ -1,5 +1,5 @@
-"""`doit bench`: a suite of networks on targets, their instructions, RAM and ROM, and what they were before.
+"""`doit bench`: measure models on targets and compare with stored figures.
 
-suite.yaml declares what is measured; docs/bench.json keeps the figures.
-docs/reference/figures.md shows all of them, README.md some.
+suite.yaml declares the measurements, docs/bench.json stores the figures. docs/reference/figures.md shows all of them,
+README.md some.
 """

@@ -1,6 +1,6 @@
-"""Comparing figures with those of docs/bench.json: what rose by more than 1 %, in which layer, and what fell.
+"""Compare figures with docs/bench.json: report growth of more than 1 %, and stale figures.
 
-Figures that fell far, or that other kernels made, are stale: they let pass what would be a rise of the true ones.
+A stored figure is stale if today's is much lower or other kernels were measured. A stale figure hides a regression.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from pipeline.commands.exit_codes import FAILED, PENDING
 from stages.messages import escape
 
 TOLERANCE = 0.01
-_FELL = 0.05  # by which a figure may fall until the stored one is stale
-# A layer counts by itself when it also moved its network by this share: 28 instructions that become 30 do not.
+_FELL = 0.05  # a figure that fell by more makes the stored one stale
+# Report a layer only if it changed its network by this share: not 28 instructions that become 30.
 _LAYER_SHARE = 0.001
 _LAYERS_NAMED = 3
 _MEMORY = (("ram_bytes", "RAM"), ("rom_bytes", "ROM"))
@@ -26,7 +26,7 @@ _MEMORY = (("ram_bytes", "RAM"), ("rom_bytes", "ROM"))
 
 @dataclass
 class Verdict:
-    """`worse` makes the check fail; `stale`, `better` and `notes` are told. Each entry has one to four lines."""
+    """The result of a check: `worse` makes it fail. Each entry has one to four lines."""
 
     worse: list[str] = field(default_factory=list)
     stale: list[str] = field(default_factory=list)
@@ -35,27 +35,27 @@ class Verdict:
 
     @property
     def failed(self) -> bool:
-        """Whether anything is worse."""
+        """Whether any figure is worse."""
         return bool(self.worse)
 
     @property
     def exit_code(self) -> int:
-        """FAILED where anything is worse, PENDING where only stored figures are old."""
+        """FAILED if a figure is worse, PENDING if only stored figures are stale, else 0."""
         return FAILED if self.failed else PENDING if self.stale else 0
 
-    def tell(self, renew: str) -> None:
-        """Prints all of it, what is worse at the end; `renew` is the command that stores figures anew."""
+    def print(self, renew: str) -> None:
+        """Print all entries, the worse ones last; `renew` is the command that updates the figures."""
         labels = (("note", self.notes), ("better", self.better), ("STALE", self.stale), ("WORSE", self.worse))
         for label, lines in labels:
             for line in lines:
                 print(f"{label}: {escape.message(line)}")
         if self.stale:
-            print(f"figures are stored that are not of today's kernels: {renew}")
+            print(f"some stored figures are outdated; update them with {renew}")
 
 
 @dataclass(frozen=True)
-class _Move:
-    """One layer's instructions before and now; 0 before when it is new, 0 now when it is gone."""
+class _LayerChange:
+    """A layer's instructions before (0: new layer) and now (0: removed layer)."""
 
     index: int
     op: str
@@ -68,7 +68,7 @@ class _Move:
 
 
 def check(outcomes: Iterable[Outcome], stored: Mapping[tuple[str, str], Record]) -> Verdict:
-    """Compare each measured case with its stored record. A case that failed is worse, whatever is stored."""
+    """Compare each case with its stored record. A failed case is always worse."""
     verdict = Verdict()
     for outcome in outcomes:
         title, now, before = outcome.case.title, outcome.record, stored.get(outcome.case.id)
@@ -77,10 +77,10 @@ def check(outcomes: Iterable[Outcome], stored: Mapping[tuple[str, str], Record])
         elif now is None:
             verdict.notes.append(f"{title}: skipped, {outcome.first_line}")
         elif before is None:
-            verdict.notes.append(f"{title}: not stored yet; `doit bench --update` stores it")
+            verdict.notes.append(f"{title}: not stored yet; run `doit bench --update`")
             _limit(outcome.case, now, verdict)
         elif before.sha256 != now.sha256:
-            verdict.worse.append(f"{title}: the model is not the one whose figures are stored; `doit bench --update`")
+            verdict.worse.append(f"{title}: the stored figures are for another model file; run `doit bench --update`")
         else:
             _compare(title, before, now, verdict)
             _limit(outcome.case, now, verdict)
@@ -88,24 +88,24 @@ def check(outcomes: Iterable[Outcome], stored: Mapping[tuple[str, str], Record])
     return verdict
 
 
-def over_limit(case: Case, record: Record) -> str:
-    """A line where a case takes more instructions (or cycles) than the suite lets it, else ''."""
+def limit_error(case: Case, record: Record) -> str:
+    """Return a line if a case exceeds the suite's limit, else ''."""
     count, limit = record.instructions, case.at_most
     if limit is None or count is None or count <= limit:
         return ""
-    return f"{case.title}: {count:,} {unit_of(record)}, of which {limit:,} are allowed"
+    return f"{case.title}: {count:,} {unit_of(record)}, the limit is {limit:,}"
 
 
 def _limit(case: Case, now: Record, verdict: Verdict) -> None:
-    if line := over_limit(case, now):
+    if line := limit_error(case, now):
         verdict.worse.append(line)
 
 
 def _other_tools(before: Record, now: Record) -> Iterator[str]:
-    """A line for each tool of another version: figures may have moved for that reason alone."""
+    """Yield a line per tool of another version: it can be the reason of a change."""
     for name in sorted(before.tools.keys() & now.tools.keys()):
         if before.tools[name] != now.tools[name]:
-            yield f"{name} {now.tools[name]}; figures are stored that were measured with {before.tools[name]}"
+            yield f"{name} {now.tools[name]}; the stored figures were measured with {before.tools[name]}"
 
 
 def _compare(title: str, before: Record, now: Record, verdict: Verdict) -> None:
@@ -129,10 +129,12 @@ def _compare_instructions(title: str, before: Record, now: Record, verdict: Verd
         if old != new:
             verdict.worse.append(f"{title}: instructions were {old}, are {new}")
         return
-    moves = _moves(before.layers, now.layers)
+    layer_changes = _layer_changes(before.layers, now.layers)
     line = f"{title}: {unit_of(now)} {change(old, new)}"
     if _rose(old, new):
-        rising = sorted((move for move in moves if move.now > move.before), key=lambda move: move.before - move.now)
+        rising = sorted(
+            (layer for layer in layer_changes if layer.now > layer.before), key=lambda layer: layer.before - layer.now
+        )
         verdict.worse.append("\n  ".join([line, *map(str, rising[:_LAYERS_NAMED])]))
         return
     if _rose(new, old):
@@ -141,38 +143,39 @@ def _compare_instructions(title: str, before: Record, now: Record, verdict: Verd
         verdict.stale.append(f"{line}; {others}")
     elif fell(old, new):
         verdict.stale.append(line)
-    # The network holds its total, but one of its layers pays for the others.
-    for move in moves:
-        if move.before and _rose(move.before, move.now) and move.now - move.before > _LAYER_SHARE * old:
-            verdict.worse.append(f"{title}: {move}")
+    # The total is within the tolerance, but a single layer is slower.
+    for layer in layer_changes:
+        if layer.before and _rose(layer.before, layer.now) and layer.now - layer.before > _LAYER_SHARE * old:
+            verdict.worse.append(f"{title}: {layer}")
 
 
-def _moves(before: Iterable[Mapping[str, Any]], now: Iterable[Mapping[str, Any]]) -> list[_Move]:
-    """Layers paired by name (the n-th of a name with the n-th of that name) in running order; at the end those gone."""
+def _layer_changes(before: Iterable[Mapping[str, Any]], now: Iterable[Mapping[str, Any]]) -> list[_LayerChange]:
+    """Pair layers by name (equal names by position), in running order; removed layers last."""
     old = dict(_numbered(before))
     new = _numbered(now)
-    moves = []
+    layer_changes = []
     for index, (key, layer) in enumerate(new):
         earlier = old.pop(key, None)
         count = (earlier["instructions"] or 0) if earlier is not None else 0
-        moves.append(_Move(index, layer["op"], layer["name"], count, layer["instructions"] or 0))
+        layer_changes.append(_LayerChange(index, layer["op"], layer["name"], count, layer["instructions"] or 0))
     places = {key: index for index, (key, _) in enumerate(_numbered(before))}
-    moves += [
-        _Move(places[key], layer["op"], layer["name"], layer["instructions"] or 0, 0) for key, layer in old.items()
+    layer_changes += [
+        _LayerChange(places[key], layer["op"], layer["name"], layer["instructions"] or 0, 0)
+        for key, layer in old.items()
     ]
-    return moves
+    return layer_changes
 
 
 def _other_kernels(before: Iterable[Mapping[str, Any]], now: Iterable[Mapping[str, Any]]) -> str:
-    """The layers that other kernels compute than those of the stored figures, the first few by name; '' for none."""
+    """Describe the layers whose kernel changed, the first few by name; '' if there are none."""
     old = dict(_numbered(before))
-    moved = [
-        f"{layer['name']!r} by {layer['kernel']}, was by {earlier['kernel']}"
+    changed = [
+        f"{layer['name']!r} uses {layer['kernel']}, was {earlier['kernel']}"
         for key, layer in _numbered(now)
         if (earlier := old.get(key)) is not None and earlier["kernel"] != layer["kernel"]
     ]
-    more = len(moved) - _LAYERS_NAMED
-    return "; ".join([*moved[:_LAYERS_NAMED], *([f"{more} more layers"] if more > 0 else [])])
+    more = len(changed) - _LAYERS_NAMED
+    return "; ".join([*changed[:_LAYERS_NAMED], *([f"{more} more layers"] if more > 0 else [])])
 
 
 def _numbered(layers: Iterable[Mapping[str, Any]]) -> list[tuple[tuple[str, int], Mapping[str, Any]]]:
@@ -189,11 +192,11 @@ def _rose(before: int, now: int) -> bool:
 
 
 def fell(before: int, now: int) -> bool:
-    """Whether a figure is so much lower than the stored one that this is stale."""
+    """Return whether a figure is so much lower that the stored one is stale."""
     return before - now > _FELL * before
 
 
 def change(before: int, now: int) -> str:
-    """`1,000 -> 1,020 (+2.0 %)`."""
+    """Return a text such as `1,000 -> 1,020 (+2.0 %)`."""
     share = f"{100 * (now - before) / before:+.1f} %" if before else "new"
     return f"{before:,} -> {now:,} ({share})"

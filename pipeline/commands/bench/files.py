@@ -1,4 +1,4 @@
-"""Files that the user names for figures."""
+"""Write a result file that the user named."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from pipeline.errors import PipelineError
 from stages.messages import escape
 
 
-def writing(name: str, write: Callable[[Path], object]) -> None:
-    """Calls `write` with the path. Raises PipelineError where it cannot be written."""
+def write_named_file(name: str, write: Callable[[Path], object]) -> None:
+    """Call `write` with the path. Raises PipelineError if the file cannot be written."""
     try:
         write(Path(name).expanduser())
     except OSError as error:

@@ -1,4 +1,4 @@
-"""The figures of `doit bench suite=layers`, and docs/layers.json, which keeps them."""
+"""Figures of `doit bench suite=layers`, and docs/layers.json, which stores them."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from stages.system.asides import write_whole
 from stages.system.json_text import parsed_json
 
 FORMAT = 1
-_RENEW = "write it anew with `doit bench suite=layers --update`"
+_RENEW = "update it with `doit bench suite=layers --update`"
 
 
 @dataclass(frozen=True)
 class Figure:
-    """One layer on one target: instructions of the first inference, and the kernels that compute it.
+    """One layer on one target: instructions of the first inference, and its kernels.
 
-    peers  instructions that the functions of others take, by their names
+    peers  instructions of baselines, by name
     """
 
     instructions: int
@@ -31,9 +31,9 @@ class Figure:
 
 @dataclass(frozen=True)
 class LayerRow:
-    """A layer, called `CLASS/NAME` as its recipe, and what it takes on each target.
+    """A layer, named `CLASS/NAME` like its recipe, with its figures by target.
 
-    elements  of its largest input or output
+    elements  number of elements of its largest input or output
     """
 
     name: str
@@ -42,17 +42,17 @@ class LayerRow:
     figures: Mapping[str, Figure]
 
     @property
-    def family(self) -> str:
-        """The class of layers that it is of."""
+    def layer_class(self) -> str:
+        """The first part of its name."""
         return self.name.partition("/")[0]
 
     @property
     def work(self) -> int:
-        """Multiply-accumulates, elements where there are none."""
+        """Multiply-accumulates, or elements if there are none."""
         return self.macs or self.elements
 
     def per_work(self, target: str) -> float | None:
-        """Instructions per multiply-accumulate (or element); None where the target was not measured."""
+        """Return instructions per MAC or element; None for a target without a figure."""
         figure = self.figures.get(target)
         return None if figure is None else figure.instructions / self.work
 
@@ -60,12 +60,13 @@ class LayerRow:
 Rows = Mapping[str, LayerRow]
 
 
-def merged(stored: Rows, measured: Rows, names: Iterable[str], asked: str = "") -> dict[str, LayerRow]:
-    """The measured figures over the stored ones, for the layers that there are.
+def merged(stored: Rows, measured: Rows, names: Iterable[str], measured_baseline: str = "") -> dict[str, LayerRow]:
+    """Return the stored figures updated by measured ones, for the layers in `names`.
 
-    A peer's figure stays where the layer's work is as it was and the peer is not the one that was `asked`.
+    Figures of a baseline are kept if the layer's work is unchanged. `measured_baseline` is the one just measured, whose
+    stored figures are not kept.
     """
-    found = {}
+    result = {}
     for name in names:
         old, new = stored.get(name), measured.get(name)
         if new is None or old is None or (old.macs, old.elements) != (new.macs, new.elements):
@@ -73,17 +74,17 @@ def merged(stored: Rows, measured: Rows, names: Iterable[str], asked: str = "") 
         else:
             figures = dict(old.figures)
             for target, figure in new.figures.items():
-                stayed = old.figures[target].peers if target in old.figures else {}
-                before = {peer: count for peer, count in stayed.items() if peer != asked}
-                figures[target] = replace(figure, peers={**before, **figure.peers})
+                stored_peers = old.figures[target].peers if target in old.figures else {}
+                kept = {peer: count for peer, count in stored_peers.items() if peer != measured_baseline}
+                figures[target] = replace(figure, peers={**kept, **figure.peers})
             row = replace(new, figures=figures)
         if row is not None:
-            found[name] = row
-    return found
+            result[name] = row
+    return result
 
 
-def check_layers(measured: Rows, stored: Rows) -> Verdict:
-    """Compares instructions with the stored ones."""
+def compare_layers(measured: Rows, stored: Rows) -> Verdict:
+    """Compare instructions with the stored ones."""
     verdict = Verdict()
     for name, row in measured.items():
         for target, figure in row.figures.items():
@@ -93,34 +94,34 @@ def check_layers(measured: Rows, stored: Rows) -> Verdict:
                 verdict.notes.append(f"{name} on {target}: not stored yet; {_RENEW}")
                 continue
             line = f"{name} on {target}: instructions {change(before.instructions, figure.instructions)}"
-            others = f"{line}, by {', '.join(figure.kernels)}; were by {', '.join(before.kernels)}"
+            kernels = f"{line}, with {', '.join(figure.kernels)}; before with {', '.join(before.kernels)}"
             if figure.instructions > (1 + TOLERANCE) * before.instructions:
-                verdict.worse.append(others)
+                verdict.worse.append(kernels)
                 continue
             if figure.instructions < (1 - TOLERANCE) * before.instructions:
                 verdict.better.append(line)
             if figure.kernels != before.kernels or fell(before.instructions, figure.instructions):
-                verdict.stale.append(others)
+                verdict.stale.append(kernels)
     return verdict
 
 
 def slower(rows: Rows, order: Mapping[str, str]) -> list[str]:
-    """A line for each layer on which a target takes over a percent more than the one that it may be no slower than."""
+    """Return a line per layer that is over 1 % slower on a target than `order` allows."""
     lines = []
     for name, row in rows.items():
         for target, other in order.items():
             if target not in row.figures or other not in row.figures:
                 continue
-            here, there = row.figures[target], row.figures[other]
-            if here.instructions > (1 + TOLERANCE) * there.instructions:
-                counts = f"{here.instructions:,} instructions, by {', '.join(here.kernels)}"
-                others = f"{there.instructions:,} on {other}, by {', '.join(there.kernels)}"
+            figure, limit = row.figures[target], row.figures[other]
+            if figure.instructions > (1 + TOLERANCE) * limit.instructions:
+                counts = f"{figure.instructions:,} instructions, with {', '.join(figure.kernels)}"
+                others = f"{limit.instructions:,} on {other}, with {', '.join(limit.kernels)}"
                 lines.append(f"{name} on {target}: {counts}; {others}")
     return lines
 
 
 def read_rows(path: Path) -> dict[str, LayerRow]:
-    """The rows of docs/layers.json; none when there is no such file. Raises PipelineError."""
+    """Read docs/layers.json; {} if there is no such file. Raises PipelineError."""
     try:
         data = parsed_json(path.read_text(encoding="utf-8"))
         if data["format"] != FORMAT:
@@ -131,8 +132,8 @@ def read_rows(path: Path) -> dict[str, LayerRow]:
                 int(entry["macs"]),
                 int(entry["elements"]),
                 {
-                    target: Figure(int(one["instructions"]), tuple(one["kernels"]), dict(one.get("peers", {})))
-                    for target, one in entry["targets"].items()
+                    target: Figure(int(figure["instructions"]), tuple(figure["kernels"]), dict(figure.get("peers", {})))
+                    for target, figure in entry["targets"].items()
                 },
             )
             for name, entry in data["layers"].items()
@@ -144,7 +145,7 @@ def read_rows(path: Path) -> dict[str, LayerRow]:
 
 
 def write_rows(path: Path, rows: Iterable[LayerRow]) -> None:
-    """Writes the rows with one line for each layer and target, so that a diff shows what changed."""
+    """Write the rows, one line per layer and target for readable diffs."""
     path.parent.mkdir(parents=True, exist_ok=True)
     layers = ",\n".join(f"  {json.dumps(row.name)}: {{\n{_entry(row)}\n  }}" for row in rows)
     write_whole(path, f'{{\n "format": {FORMAT},\n "layers": {{\n{layers}\n }}\n}}\n')
@@ -153,9 +154,9 @@ def write_rows(path: Path, rows: Iterable[LayerRow]) -> None:
 def _entry(row: LayerRow) -> str:
     lines = []
     for target, figure in row.figures.items():
-        one: dict[str, Any] = {"instructions": figure.instructions, "kernels": list(figure.kernels)}
+        record: dict[str, Any] = {"instructions": figure.instructions, "kernels": list(figure.kernels)}
         if figure.peers:
-            one["peers"] = dict(figure.peers)
-        lines.append(f"    {json.dumps(target)}: {json.dumps(one)}")
+            record["peers"] = dict(figure.peers)
+        lines.append(f"    {json.dumps(target)}: {json.dumps(record)}")
     joined = ",\n".join(lines)
     return f'   "macs": {row.macs}, "elements": {row.elements},\n   "targets": {{\n{joined}\n   }}'

@@ -1,6 +1,6 @@
-"""`doit bench suite=layers`: single layers of real networks, or drawn ones, many in one firmware.
+"""`doit bench suite=layers`: single layers, real or sampled, many in one firmware.
 
-Those of networks are held to docs/layers.json, all of them to `no_slower` of the suite.
+Layers of networks are compared with docs/layers.json. All layers must meet `no_slower` of the suite.
 """
 
 from __future__ import annotations
@@ -11,23 +11,23 @@ from fnmatch import fnmatchcase
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from pipeline.commands.bench.baseline import Baseline, parse_baseline
 from pipeline.commands.bench.check import Verdict
-from pipeline.commands.bench.choices import report_choices
-from pipeline.commands.bench.files import writing
+from pipeline.commands.bench.files import write_named_file
+from pipeline.commands.bench.kernel_choices import print_kernel_choices
 from pipeline.commands.bench.layer_figures import (
     Figure,
     LayerRow,
-    check_layers,
+    compare_layers,
     merged,
     read_rows,
     slower,
     write_rows,
 )
-from pipeline.commands.bench.layer_page import family_table, layer_table, peer_tables, section, update_page
-from pipeline.commands.bench.peer import AskedPeer, asked_peer
+from pipeline.commands.bench.layer_page import baseline_tables, class_table, layer_table, section, update_page
 from pipeline.commands.bench.suite import Layers
 from pipeline.commands.counting import counter_of, tools_of
-from pipeline.commands.executing import chosen
+from pipeline.commands.executor import current_executor
 from pipeline.commands.exit_codes import PENDING
 from pipeline.errors import PipelineError, list_known
 from pipeline.keys.package_groups import install_group
@@ -42,7 +42,7 @@ from stages.messages import escape
 from stages.system.asides import check_writable
 
 if TYPE_CHECKING:
-    from pipeline.commands.drawing import Draw
+    from pipeline.commands.sampling import Sampling
     from pipeline.terminal.progress import ProgressDisplay
     from stages.bench.judge import Judged
     from stages.bench.side_by_side import Network
@@ -57,7 +57,7 @@ _NETWORKS_ONLY = ("models", "recipe", "times")
 
 @dataclass(frozen=True)
 class Member:
-    """A layer on one target: of the suite, `CLASS/NAME`, with its recipe's options, or drawn, with the usual ones."""
+    """A layer on one target: `CLASS/NAME` of the suite, or a sampled layer with default options."""
 
     name: str
     target: Target
@@ -67,94 +67,108 @@ class Member:
 
 
 def bench_layers(
-    options: Mapping[str, Any], layers: Layers, project: Project, display: ProgressDisplay, draw: Draw | None = None
+    options: Mapping[str, Any],
+    layers: Layers,
+    project: Project,
+    display: ProgressDisplay,
+    sample: Sampling | None = None,
 ) -> int:
-    """Measures what the options select, shows it, keeps it or holds it to what is stored. Returns the exit code.
+    """Measure the selected layers; print, store or check the figures. Returns the exit code.
 
-    With `draw` it is layers drawn at random instead of those of the suite. Raises PipelineError, also for a layer whose
-    firmware is not exact.
+    `sample` selects random layers instead of the suite's. Raises PipelineError, also for a layer that differs from the
+    reference.
     """
     refuse(options)
-    if draw is not None and options["update"]:
-        raise PipelineError("drawn= measures layers that docs/layers.json does not keep; it does not go with --update")
-    wanted = _targets(options["targets"], layers, project)
-    members = {target: list(_members(layers, target, project, draw)) for target in wanted}
-    names = list(dict.fromkeys(one.name for found in members.values() for one in found))
-    chosen = _selected(names, options["only"])
+    if sample is not None and options["update"]:
+        raise PipelineError("drawn= cannot be combined with --update: docs/layers.json has no sampled layers")
+    target_names = _targets(options["targets"], layers, project)
+    members = {target: list(_members(layers, target, project, sample)) for target in target_names}
+    names = list(dict.fromkeys(member.name for of_target in members.values() for member in of_target))
+    selected = _selected(names, options["only"])
     _check_places(options, project)
     rows: dict[str, LayerRow] = {}
-    judged: dict[str, Sequence[Judged]] = {}
-    peer = asked_peer(options["peer"])
-    if peer is not None and not any(load_targets(project)[name].family in peer.families for name in wanted):
-        fitting = [name for name in layers.targets if load_targets(project)[name].family in peer.families]
+    choices: dict[str, Sequence[Judged]] = {}
+    baseline = parse_baseline(options["peer"])
+    if baseline is not None and not any(
+        load_targets(project)[name].family in baseline.families for name in target_names
+    ):
+        supported = [name for name in layers.targets if load_targets(project)[name].family in baseline.families]
         raise PipelineError(
-            f"--peer {peer.name}: it has no functions for {', '.join(wanted)}", hint=f"--targets {','.join(fitting)}"
+            f"--peer {baseline.name}: no functions for {', '.join(target_names)}",
+            hint=f"--targets {','.join(supported)}",
         )
-    for target, found in members.items():
+    for target, of_target in members.items():
         for row in _counted(
-            target, [one for one in found if one.name in chosen], project, display, peer, judged if draw else None
+            target,
+            [member for member in of_target if member.name in selected],
+            project,
+            display,
+            baseline,
+            choices if sample else None,
         ):
             before = rows.get(row.name)
             rows[row.name] = (
                 row if before is None else LayerRow(row.name, row.macs, row.elements, {**before.figures, **row.figures})
             )
-    asked = "" if peer is None else peer.title
-    code = _finish(options, layers, project, rows, names, display, stored=draw is None, asked=asked)
-    if draw is None:
+    baseline_title = "" if baseline is None else baseline.title
+    code = _finish(
+        options, layers, project, rows, names, display, stored=sample is None, measured_baseline=baseline_title
+    )
+    if sample is None:
         return code
-    print(f"layers of {draw}")
-    behind = report_choices(judged)
+    print(f"layers of {sample}")
+    behind = print_kernel_choices(choices)
     return code or (PENDING if behind else 0)
 
 
 def _check_places(options: Mapping[str, Any], project: Project) -> None:
-    """That what is measured can be kept. Raises PipelineError."""
+    """Check that the result files can be written. Raises PipelineError."""
     for name in ("json", "markdown"):
         if options[name]:
-            writing(options[name], check_writable)
+            write_named_file(options[name], check_writable)
     if options["update"]:
         for name in ("layers.json", "reference/layers.md"):
-            writing(str(project.root / "docs" / name), check_writable)
+            write_named_file(str(project.root / "docs" / name), check_writable)
 
 
 def refuse(options: Mapping[str, Any]) -> None:
-    """Raises PipelineError for options that are about networks."""
+    """Raise PipelineError for options that apply to whole networks."""
     for name in _NETWORKS_ONLY:
         if options[name]:
-            raise PipelineError(f"--{name} is about networks; it does not go with suite=layers")
+            raise PipelineError(f"--{name} cannot be combined with suite=layers")
     if options["jobs"] not in (None, 1):
-        raise PipelineError("-n is about networks: suite=layers measures many layers in one firmware")
+        raise PipelineError("-n cannot be combined with suite=layers, which measures many layers in one firmware")
     if options["check"] and options["update"]:
-        raise PipelineError("give one of --check and --update")
+        raise PipelineError("--check and --update cannot be combined")
 
 
-def _targets(given: str, layers: Layers, project: Project) -> list[str]:
+def _targets(text: str, layers: Layers, project: Project) -> list[str]:
     known = load_targets(project)
-    wanted = [name.strip() for name in given.split(",") if name.strip()] or [*layers.targets]
-    for name in wanted:
+    target_names = [name.strip() for name in text.split(",") if name.strip()] or [*layers.targets]
+    for name in target_names:
         if name not in known:
             raise unknown_target_error(name, known)
         if known[name].counter == "none" or known[name].accelerator is not None:
-            why = "counts no instructions" if known[name].counter == "none" else "has an accelerator"
+            why = "does not count instructions" if known[name].counter == "none" else "has an accelerator"
             raise PipelineError(f"suite=layers measures kernels of cores; target {name} {why}")
-    return list(dict.fromkeys(wanted))
+    return list(dict.fromkeys(target_names))
 
 
-def _members(layers: Layers, target: str, project: Project, draw: Draw | None) -> Iterator[Member]:
+def _members(layers: Layers, target: str, project: Project, sample: Sampling | None) -> Iterator[Member]:
     from stages.layout.rules import LayoutConfig
     from stages.models.spec import OpModel
     from stages.tensorize import TensorizeConfig
 
-    if draw is not None:
+    if sample is not None:
         from stages.bench.drawn import described, drawn
 
-        for spec in drawn(draw.seed, draw.count):
+        for spec in drawn(sample.seed, sample.count):
             name = f"{_DRAWN}{described(spec)}"
             yield Member(name, load_targets(project)[target], spec, LayoutConfig(), TensorizeConfig())
         return
     for recipe in layers.recipes:
-        found = load_recipes(recipe, root=project, registry=registry_of(project), variables={"target": target})
-        for loaded in found:
+        variants = load_recipes(recipe, root=project, registry=registry_of(project), variables={"target": target})
+        for loaded in variants:
             name, stages = f"{recipe.rpartition('/')[2]}/{loaded.labels['model']}", loaded.recipe.stages
             layout, tensorize = stages.get("layout", LayoutConfig()), stages.get("tensorize", TensorizeConfig())
             model = loaded.recipe.model
@@ -165,11 +179,11 @@ def _members(layers: Layers, target: str, project: Project, draw: Draw | None) -
 
 def _selected(names: Sequence[str], only: str) -> set[str]:
     globs = [part.strip() for part in only.split(",") if part.strip()]
-    found = {name for name in names if not globs or any(fnmatchcase(name, glob) for glob in globs)}
-    if not found:
+    matches = {name for name in names if not globs or any(fnmatchcase(name, glob) for glob in globs)}
+    if not matches:
         families = dict.fromkeys(f"{name.partition('/')[0]}/*" for name in names)
-        raise PipelineError(f"--only {escape.name(only)}: no layer is called that", hint=list_known("layers", families))
-    return found
+        raise PipelineError(f"--only {escape.name(only)}: no layer matches", hint=list_known("layers", families))
+    return matches
 
 
 def _counted(
@@ -177,12 +191,13 @@ def _counted(
     members: Sequence[Member],
     project: Project,
     display: ProgressDisplay,
-    peer: AskedPeer | None,
-    judged: dict[str, Sequence[Judged]] | None,
+    baseline: Baseline | None,
+    choices: dict[str, Sequence[Judged]] | None,
 ) -> Iterator[LayerRow]:
-    """With the figures of a peer that is for the target. What its memory does not hold is reported, and left out.
+    """Yield a row per layer, with a baseline's figures if it supports the target.
 
-    Choices of kernels are judged where `judged` is there, by the target's name.
+    Layers that do not fit the target's memory are reported and skipped. `choices` collects the results of judging the
+    kernel choices.
     """
     if not members:
         return
@@ -195,21 +210,25 @@ def _counted(
     target = members[0].target
     try:
         networks = list(_networks(members))
-        begin = chosen().beginning(tools_of(target))
+        begin = current_executor().beginning(tools_of(target))
         with Workspace(root=project, install=install_group) as workspace:
             counter = counter_of(target, workspace, progress)
             counted = list(count(networks, target, counter, progress=progress, begin=begin))
-            if judged is not None:
-                settings = [(one.name, one.graph, setting_of(target, one.tensorize)) for one in networks]
-                judged[name] = judge(settings, counter)
-        measured = {one.network.name for one in counted}
-        others: dict[str, int] = {}
-        if peer is not None and target.family in peer.families:
-            others = peer.figures([one.network for one in counted], target, progress, display.line)
-        for one in counted:
-            network = one.network
-            theirs = {peer.title: others[network.name]} if peer is not None and network.name in others else {}
-            figures = {name: Figure(one.instructions, one.kernels, theirs)}
+            if choices is not None:
+                settings = [(layer.name, layer.graph, setting_of(target, layer.tensorize)) for layer in networks]
+                choices[name] = judge(settings, counter)
+        measured = {layer.network.name for layer in counted}
+        baseline_counts: dict[str, int] = {}
+        if baseline is not None and target.family in baseline.families:
+            baseline_counts = baseline.figures([layer.network for layer in counted], target, progress, display.line)
+        for layer in counted:
+            network = layer.network
+            of_baseline = (
+                {baseline.title: baseline_counts[network.name]}
+                if baseline is not None and network.name in baseline_counts
+                else {}
+            )
+            figures = {name: Figure(layer.instructions, layer.kernels, of_baseline)}
             yield LayerRow(network.name, network.macs, network.elements, figures)
     except StageError as error:
         raise PipelineError(f"suite=layers on {name}: {error.message}", hint=error.hint) from error
@@ -217,18 +236,18 @@ def _counted(
         display.end("", name)
     for network in networks:
         if network.name not in measured:
-            display.line(f"  {escape.name(network.name)} on {name}: skipped, its memory does not hold it")
+            display.line(f"  {escape.name(network.name)} on {name}: skipped, it does not fit the target's memory")
 
 
 def _networks(members: Iterable[Member]) -> Iterator[Network]:
-    """Of each member; of drawn ones those whose options go together: a window may not fit its image."""
+    """Yield a one-layer network per member; skip sampled layers with impossible options."""
     from stages.bench.side_by_side import Network
 
-    for one in members:
+    for member in members:
         try:
-            yield Network.of(one.name, one.model, one.layout, one.tensorize)
+            yield Network.of(member.name, member.model, member.layout, member.tensorize)
         except StageError:
-            if not one.name.startswith(_DRAWN):
+            if not member.name.startswith(_DRAWN):
                 raise
 
 
@@ -241,33 +260,34 @@ def _finish(
     display: ProgressDisplay,
     *,
     stored: bool,
-    asked: str,
+    measured_baseline: str,
 ) -> int:
+    """Print, store and check the figures. Returns the exit code."""
     ordered = [rows[name] for name in names if name in rows]
     tables = [("instructions per multiply-accumulate or element", layer_table(ordered))]
-    tables += [("the same by class: median, and from least to most", family_table(ordered)), *peer_tables(ordered)]
+    tables += [("the same by class: median (least to most)", class_table(ordered)), *baseline_tables(ordered)]
     for title, table in tables:
-        display.show(partial(_drawn, table, title))
+        display.show(partial(_render, table, title))
     if options["json"]:
-        writing(options["json"], lambda path: write_rows(path, ordered))
+        write_named_file(options["json"], lambda path: write_rows(path, ordered))
     if options["markdown"]:
-        writing(options["markdown"], lambda path: path.write_text(section(ordered), encoding="utf-8"))
+        write_named_file(options["markdown"], lambda path: path.write_text(section(ordered), encoding="utf-8"))
     place = project.root / "docs" / "layers.json"
     if options["update"]:
-        kept = merged(read_rows(place), rows, names, asked)
+        kept = merged(read_rows(place), rows, names, measured_baseline)
         write_rows(place, kept.values())
         changed = update_page(place.parent / "reference" / "layers.md", [*kept.values()])
-        print(f"docs/layers.json: {len(kept)} layers; docs/reference/layers.md is {'new' if changed else 'as it was'}")
+        print(f"docs/layers.json: {len(kept)} layers; docs/reference/layers.md {'updated' if changed else 'unchanged'}")
     if not options["check"]:
         return 0
-    verdict = check_layers(rows, read_rows(place)) if stored else Verdict()
+    verdict = compare_layers(rows, read_rows(place)) if stored else Verdict()
     verdict.worse += slower(rows, layers.no_slower)
-    verdict.tell("doit bench suite=layers --update")
+    verdict.print("doit bench suite=layers --update")
     compared = sum(len(row.figures) for row in rows.values())
     counts = f"{len(verdict.worse)} worse, {len(verdict.better)} better, {len(verdict.stale)} stale"
     print(f"{counts}; {compared} figures of {len(rows)} layers")
     return verdict.exit_code
 
 
-def _drawn(table: Table, title: str, width: int) -> Any:
+def _render(table: Table, title: str, width: int) -> Any:
     return render(table, title)

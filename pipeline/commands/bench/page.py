@@ -1,4 +1,4 @@
-"""The tables as a page, and as what `doit bench --update` writes into docs/reference/figures.md and README.md."""
+"""Figures as Markdown: a page, and the sections of docs/reference/figures.md and README.md."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ BEGIN, END = "<!-- bench:begin -->", "<!-- bench:end -->"
 
 
 def page(outcomes: Iterable[Outcome], suite: Suite) -> str:
-    """Markdown of all cases, the suite's ratios as far as they were measured, and the other tools' sources."""
+    """Return Markdown: all cases, the suite's ratios, and the sources of the baselines."""
     outcomes = list(outcomes)
     records = {outcome.case.id: outcome.record for outcome in outcomes if outcome.record and not outcome.failed}
     parts = [markdown(case_table(outcomes))]
@@ -35,7 +35,7 @@ def page(outcomes: Iterable[Outcome], suite: Suite) -> str:
 
 
 def figures_section(cases: Iterable[Case], suite: Suite, records: Mapping[tuple[str, str], Record]) -> str:
-    """The tables of the stored figures for the page of figures; cases without figures are listed."""
+    """Return the section of the stored figures, with a list of cases without figures."""
     cases = list(cases)
     measured = [Outcome(case, records[case.id]) for case in cases if case.id in records]
     missing: dict[str, list[str]] = {}
@@ -56,7 +56,10 @@ def figures_section(cases: Iterable[Case], suite: Suite, records: Mapping[tuple[
 
 
 def replace_section(text: str, section: str, page: str) -> str:
-    """`text` with `section` between the two markers. Raises PipelineError unless each is there once, in order."""
+    """Return `text` with `section` between the two markers.
+
+    Raises PipelineError unless each marker occurs once, in order.
+    """
     begin, end = text.find(BEGIN), text.find(END)
     if text.count(BEGIN) != 1 or text.count(END) != 1 or end < begin:
         raise PipelineError(f"{page} needs the lines {BEGIN} and {END}, once each, around the table")
@@ -64,13 +67,13 @@ def replace_section(text: str, section: str, page: str) -> str:
 
 
 def short_section(cases: Iterable[Case], suite: Suite, records: Mapping[tuple[str, str], Record]) -> str:
-    """The table of README.md: stored figures of the suite's `shown` rows, or '' if it has none."""
+    """Return README.md's table: the stored rows that the suite lists as `shown`; '' without any."""
     shown = [Outcome(case, records[case.id]) for case in cases if case.id in records and suite.shows(case.id)]
     return markdown(recipe_table(shown)) if shown else ""
 
 
 def update_page(path: Path, section: str) -> bool:
-    """Write the section into a page and return whether the page changed. Raises PipelineError."""
+    """Write the section into a page. Returns whether it changed. Raises PipelineError."""
     text = path.read_text(encoding="utf-8")
     new = replace_section(text, section, path.name)
     if new != text:

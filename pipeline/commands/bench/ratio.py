@@ -1,11 +1,11 @@
-"""The ratios that suite.yaml asks for: of two networks' instructions, ours and beside them those of others."""
+"""Ratios that suite.yaml lists: instructions of two networks, ours and those of baselines."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
 from pipeline.commands.bench.record import Record
-from pipeline.commands.bench.suite import Ratio, Suite, peer_of
+from pipeline.commands.bench.suite import Ratio, Suite, published_baseline
 from pipeline.commands.bench.table import number
 from pipeline.terminal.table import Table
 
@@ -13,9 +13,9 @@ Records = Mapping[tuple[str, str], Record]
 
 
 def ratio_tables(suite: Suite, records: Records) -> list[tuple[str, Table]]:
-    """Titles and tables, one for each pair of sides: instructions of both and their quotient, then their first peers'.
+    """Return titles and tables, one per pair of sides: counts, ratios, baselines' figures.
 
-    Lines of which neither network was measured are left out, and so are tables without a line.
+    Omits ratios without any measured network, and empty tables.
     """
     groups: dict[tuple[str, str], list[Ratio]] = {}
     for ratio in suite.ratios:
@@ -25,13 +25,13 @@ def ratio_tables(suite: Suite, records: Records) -> list[tuple[str, Table]]:
 
 
 def short_ratios(suite: Suite, records: Records) -> list[str]:
-    """A line for each ratio of two measured networks that is below its `at_least`."""
+    """Return a line per ratio below its `at_least`."""
     lines = []
     for ratio in suite.ratios:
         over, under = _counts(ratio, records)
         if ratio.at_least is not None and over is not None and under and over / under < ratio.at_least:
             titles = " against ".join(ratio.sides)
-            lines.append(f"{ratio.name}, {titles}: {over:,} by {under:,} is {over / under:.4g}, below {ratio.at_least}")
+            lines.append(f"{ratio.name}, {titles}: {over:,} / {under:,} is {over / under:.4g}, below {ratio.at_least}")
     return lines
 
 
@@ -39,16 +39,16 @@ def _table(suite: Suite, sides: tuple[str, str], ratios: Sequence[Ratio], record
     columns = (*sides, "ratio")
     rows, names = [], ""
     for ratio in ratios:
-        peers = [peer_of(suite, side) for side in (ratio.numerator, ratio.denominator)]
-        names = names or next((peer.name for peer in peers if peer), "")
-        theirs = _cells(*(peer.value if peer else None for peer in peers))
-        rows.append((ratio.name, *_cells(*_counts(ratio, records)), *theirs))
-    wide = ("network", *columns, *(f"{names} {name}" for name in columns)) if names else ("network", *columns)
-    return Table(wide, tuple(row[: len(wide)] for row in rows), (True,) * len(rows))
+        baselines = [published_baseline(suite, side) for side in (ratio.numerator, ratio.denominator)]
+        names = names or next((baseline.name for baseline in baselines if baseline), "")
+        baseline_cells = _cells(*(baseline.value if baseline else None for baseline in baselines))
+        rows.append((ratio.name, *_cells(*_counts(ratio, records)), *baseline_cells))
+    titles = ("network", *columns, *(f"{names} {name}" for name in columns)) if names else ("network", *columns)
+    return Table(titles, tuple(row[: len(titles)] for row in rows), (True,) * len(rows))
 
 
 def _counts(ratio: Ratio, records: Records) -> tuple[int | None, int | None]:
-    """Instructions of numerator and denominator; None for what was not measured."""
+    """Return instructions of numerator and denominator; None if not measured."""
     over, under = (records.get((side.row, side.target)) for side in (ratio.numerator, ratio.denominator))
     return over.instructions if over else None, under.instructions if under else None
 

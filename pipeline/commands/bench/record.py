@@ -1,4 +1,4 @@
-"""The figures of one case, taken from its report.json, and the file docs/bench.json that keeps them."""
+"""Figures of a case, from its report.json, and the file docs/bench.json that stores them."""
 
 from __future__ import annotations
 
@@ -21,13 +21,15 @@ _VERIFY = ("inputs", "outputs_checked", "mismatches", "layers_checked")
 
 @dataclass(frozen=True)
 class Record:
-    """What one case came to; no times, so the same code gives the same record.
+    """Figures of a case, without times: the same code gives the same record.
 
-    `instructions` are those of the first inference, None on a target without a counter. `memory` holds bytes.
-    `layers` are {name, op, kernel, macs, instructions} in running order. `max_relative` is the largest relative error
-    of a float32 output, None for integer networks. `cycles` are the report's by unit and what was predicted, None on a
-    target without an accelerator; `distance` is that of the outputs from LiteRT's: None where they are its own, and
-    where the firmware is held to an accelerator's arithmetic the share that differs and by how much at most.
+    instructions  of the first inference, None on a target without a counter
+    memory        bytes
+    layers        {name, op, kernel, macs, instructions} in running order
+    max_relative  largest relative error of a float32 output, None for integer networks
+    cycles        by unit, and the predicted number; None without an accelerator
+    distance      difference of the outputs from LiteRT, for firmware that is compared with an accelerator's arithmetic:
+                  the share of values that differ, and the largest difference; else None
     """
 
     row: str
@@ -47,12 +49,12 @@ class Record:
 
     @property
     def id(self) -> tuple[str, str]:
-        """The same as the case's."""
+        """The key of its case."""
         return self.row, self.target
 
 
 def record_of(case: Case, report: Mapping[str, Any]) -> Record:
-    """The record of a report.json."""
+    """Return the record of a report.json."""
     verify = report["verify"]
     relative = (verify.get("float") or {}).get("max_relative")
     return Record(
@@ -65,7 +67,7 @@ def record_of(case: Case, report: Mapping[str, Any]) -> Record:
         instructions=report["instructions"]["total"],
         memory={name: report["memory"].get(name) for name in MEMORY},
         verify={name: verify[name] for name in _VERIFY},
-        # Two digits tell all; the last ones depend on the machine's mathematical library.
+        # Two digits: the others depend on the machine's math library.
         max_relative=None if relative is None else float(f"{relative:.1e}"),
         cycles=_cycles(report["cycles"]),
         distance=_distance(verify["distance"]),
@@ -78,7 +80,7 @@ def record_of(case: Case, report: Mapping[str, Any]) -> Record:
 
 
 def unit_of(record: Record) -> str:
-    """What `instructions` of a record are called: on a board with an accelerator they are cycles of its one clock."""
+    """Return the unit of `instructions`: cycles on a board with an accelerator."""
     return "instructions" if record.cycles is None else "cycles"
 
 
@@ -95,7 +97,7 @@ def _distance(distance: Mapping[str, Any] | None) -> dict[str, float] | None:
 
 
 def read_records(path: Path) -> dict[tuple[str, str], Record]:
-    """The records of docs/bench.json by id; none when there is no such file. Raises PipelineError."""
+    """Read docs/bench.json; {} if there is no such file. Raises PipelineError."""
     try:
         data = parsed_json(path.read_text(encoding="utf-8"))
         if data["format"] != FORMAT:
@@ -109,13 +111,13 @@ def read_records(path: Path) -> dict[tuple[str, str], Record]:
 
 
 def write_records(path: Path, records: Iterable[Record]) -> None:
-    """Write records as JSON with one line for each figure and each layer, so that a diff shows what changed."""
+    """Write records as JSON, one line per figure and layer for readable diffs."""
     path.parent.mkdir(parents=True, exist_ok=True)
     rows = ",\n".join(_entry(record) for record in records)
     write_whole(path, f'{{\n "format": {FORMAT},\n "rows": [\n{rows}\n ]\n}}\n')
 
 
-_RENEW = "write it anew with `doit bench --update`"
+_RENEW = "update it with `doit bench --update`"
 
 
 def _entry(record: Record) -> str:

@@ -1,6 +1,6 @@
-"""Runs cases, one after another or several side by side; a case that fails ends nothing but itself.
+"""Run cases, one after another or in parallel. A failed case does not stop the others.
 
-Side by side they run in processes: TVM has state that its threads would share.
+Parallel cases run in processes: TVM has state that threads would share.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Runner = Callable[[Case], "dict[str, Any] | None"]
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a case: its record, or the `error` in full; neither when the case is skipped."""
+    """The result of a case: its record or its error; neither if it is skipped."""
 
     case: Case
     record: Record | None = None
@@ -35,33 +35,35 @@ class Outcome:
 
     @property
     def failed(self) -> bool:
-        """Whether the case ran and did not end well."""
+        """Whether the case failed."""
         return bool(self.error)
 
     @property
     def first_line(self) -> str:
-        """The error's first line, or why the case was skipped."""
+        """The error's first line, or why the case is skipped."""
         return self.error.strip().splitlines()[0] if self.error else self.case.skipped
 
 
-def run_cases(cases: Iterable[Case], run: Runner, tell: Callable[[Outcome], None], jobs: int = 1) -> list[Outcome]:
-    """Run cases and give their outcomes, in the order of `cases`; `tell` hears of each as soon as it is known.
+def run_cases(
+    cases: Iterable[Case], run: Runner, report_outcome: Callable[[Outcome], None], jobs: int = 1
+) -> list[Outcome]:
+    """Run cases in `jobs` threads. Returns their outcomes in the order of `cases`.
 
-    `run` gives a case's report; it is called from `jobs` threads.
+    `run` returns a case's report; `report_outcome` is called when a case is done.
     """
 
-    def one(case: Case) -> Outcome:
+    def run_case(case: Case) -> Outcome:
         outcome = _run(case, run)
-        tell(outcome)
+        report_outcome(outcome)
         return outcome
 
     if jobs <= 1:
-        return [one(case) for case in cases]
+        return [run_case(case) for case in cases]
     pool = ThreadPoolExecutor(jobs)
     try:
-        return list(pool.map(one, cases))
+        return list(pool.map(run_case, cases))
     finally:
-        # After Ctrl-C, what has not begun is not begun.
+        # After Ctrl-C, start no further cases.
         pool.shutdown(wait=True, cancel_futures=True)
 
 
@@ -69,9 +71,9 @@ def run_cases(cases: Iterable[Case], run: Runner, tell: Callable[[Outcome], None
 def recipe_runner(
     root: Path | Project, display: ProgressDisplay, jobs: int, executor: Executor | None = None
 ) -> Iterator[Runner]:
-    """A runner that runs a case's recipe: in this process, or in one of `jobs` processes when there are several.
+    """Yield a runner for recipes: in this process, or in `jobs` processes.
 
-    An executor that runs stages elsewhere is asked from this process.
+    With an executor for other machines, cases run in this process.
     """
     if jobs <= 1 or (executor is not None and executor.width):
         yield lambda case: _run_recipe(case, root, _CaseDisplay(case, display), executor)
@@ -79,14 +81,14 @@ def recipe_runner(
     with ProcessPoolExecutor(
         jobs,
         mp_context=multiprocessing.get_context("spawn"),
-        # Ctrl-C reaches all processes of a terminal; this one stops the others.
+        # Ctrl-C reaches all processes of a terminal; only the parent handles it.
         initializer=signal.signal,
         initargs=(signal.SIGINT, signal.SIG_IGN),
     ) as pool:
 
         def run(case: Case) -> dict[str, Any] | None:
             display.progress("", case.title, "runs", None)
-            with _interrupts_held():
+            with _block_interrupts():
                 future = pool.submit(_in_process, case, root)
             report, error = future.result()
             if error:
@@ -100,8 +102,8 @@ def recipe_runner(
 
 
 @contextmanager
-def _interrupts_held() -> Iterator[None]:
-    """A process that this thread starts meanwhile is not interrupted while it has not come to its initializer."""
+def _block_interrupts() -> Iterator[None]:
+    """Block SIGINT while a child process starts, until its initializer has run."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
@@ -110,18 +112,18 @@ def _interrupts_held() -> Iterator[None]:
 
 
 class _CaseDisplay:
-    """One moving line per case instead of one per stage."""
+    """A display with one progress line per case instead of one per stage."""
 
     def __init__(self, case: Case, display: ProgressDisplay) -> None:
         self._title, self._display = case.title, display
 
     def progress(self, recipe: str, kind: str, message: str, fraction: float | None) -> None:
-        """A stage of the case says what it is doing."""
+        """Show a stage's progress on the case's line."""
         self._display.progress("", self._title, f"{kind}: {message}", fraction)
 
 
 def _in_process(case: Case, root: Path | Project) -> tuple[dict[str, Any] | None, str]:
-    """Report and error message: the pipeline's exceptions do not travel between processes."""
+    """Return report and error message: exceptions of the pipeline cannot be pickled."""
     try:
         return _run_recipe(case, root, None), ""
     except Exception as error:
@@ -150,12 +152,12 @@ def _run(case: Case, run: Runner) -> Outcome:
     try:
         report = run(case)
     except Exception as error:
-        # One broken row must not hide the figures of the others.
+        # A failed row must not hide the figures of the others.
         return Outcome(case, error=_message(error))
     if report is None:
-        return Outcome(case, error="the run left no report")
+        return Outcome(case, error="the run wrote no report")
     if report["verify"] is None:
-        return Outcome(case, error="the recipe leaves out verify")
+        return Outcome(case, error="the recipe has no stage verify")
     record = record_of(case, report)
     wrong = record.verify["mismatches"]
     if wrong:

@@ -1,4 +1,4 @@
-"""What is measured, as declared in suite.yaml: rows, figures of peers, and which rows a ratio is taken of."""
+"""The content of suite.yaml: rows, published figures of baselines, ratios."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ Names = Annotated[tuple[str, ...], Field(min_length=1)]
 Count = Annotated[int, Field(ge=1)]
 
 
-class Peer(StrictModel):
-    """What somebody else needs for one inference of the same network; shown beside the row on each of `targets`.
+class PublishedBaseline(StrictModel):
+    """A published figure of another tool for the same network, shown beside a row.
 
-    Exactly one of `value`, in units, and `per_mac`, in units per multiply-accumulate.
+    Exactly one of `value` (in `unit`) and `per_mac` (`unit` per multiply-accumulate).
     """
 
     name: str
@@ -32,22 +32,23 @@ class Peer(StrictModel):
     source: str = Field(description="Who measured it, and on what.")
 
     @model_validator(mode="after")
-    def _one_figure(self) -> Peer:
+    def _one_figure(self) -> PublishedBaseline:
         if (self.value is None) == (self.per_mac is None):
-            raise ValueError("give a value, or per_mac")
+            raise ValueError("needs either value or per_mac")
         return self
 
     def units(self, macs: int) -> float:
-        """The figure for a network of so many multiply-accumulates."""
+        """Return the figure for a network with this many multiply-accumulates."""
         return self.value if self.value is not None else (self.per_mac or 0.0) * macs
 
 
 class Row(StrictModel):
-    """A network, measured on each of `targets` through `recipe`.
+    """A network, measured on each target with `recipe`.
 
-    `model` replaces the recipe's model entry. `file` does so too: a file inside the folder of real models, which is no
-    part of the project; where it is absent the row is skipped. `stages` goes over the recipe's stage options. `at_most`
-    bounds the instructions on a target (cycles, on a board with an accelerator): more fail `doit bench --check`.
+    model    replaces the recipe's model
+    file     does so with a file of the models folder; the row is skipped if the file is missing
+    stages   override the recipe's stage options
+    at_most  limits of instructions (of cycles, with an accelerator) by target, for `doit bench --check`
     """
 
     name: Name
@@ -56,21 +57,21 @@ class Row(StrictModel):
     model: dict[str, Any] | None = None
     file: str | None = None
     stages: dict[str, Any] = Field(default_factory=dict)
-    peers: tuple[Peer, ...] = ()
+    peers: tuple[PublishedBaseline, ...] = ()
     at_most: dict[str, Count] = Field(default_factory=dict)
 
 
 class RowOn(StrictModel):
-    """One row on one target."""
+    """A row on a target."""
 
     row: str
     target: str
 
 
 class Ratio(StrictModel):
-    """Instructions of `numerator` by those of `denominator`; `sides` are what the two are called.
+    """Instructions of `numerator` divided by those of `denominator`; `sides` are their titles.
 
-    Ratios of the same sides make one table. One below `at_least` fails `doit bench --check`.
+    Ratios with the same sides form one table. `doit bench --check` fails for a ratio below `at_least`.
     """
 
     name: str
@@ -81,9 +82,9 @@ class Ratio(StrictModel):
 
 
 class Layers(StrictModel):
-    """What `suite=layers` measures: matrices of one-operator models, each a class of layers, on these targets.
+    """Measurements of `suite=layers`: matrix recipes of one-operator models, and targets.
 
-    no_slower  a target for each that may take more instructions than it on no layer: it has narrower registers
+    no_slower  by target, a target with narrower registers; no layer may be slower than on that one
     """
 
     recipes: Names
@@ -91,15 +92,15 @@ class Layers(StrictModel):
     no_slower: dict[str, str] = Field(default_factory=dict)
 
 
-class Loose(StrictModel):
-    """How the files of `--models` are measured: these have no row of their own."""
+class ModelFiles(StrictModel):
+    """Options for the files of `--models`."""
 
     recipe: str
     targets: Names
 
 
 class Times(StrictModel):
-    """What `--times` runs: a recipe, and a `set=` that changes one parameter of the tensorize stage."""
+    """Runs of `--times`: a recipe, and a `set=` that changes a parameter of tensorize."""
 
     recipe: str
     changed: str
@@ -112,22 +113,22 @@ class Suite(StrictModel):
     rows: Annotated[tuple[Row, ...], Field(min_length=1)]
     ratios: tuple[Ratio, ...] = ()
     shown: tuple[RowOn, ...] = ()
-    models: Loose
+    models: ModelFiles
     layers: Layers
     times: Times
 
     def shows(self, id_: tuple[str, str]) -> bool:
-        """Whether the row on the target is one of those that README.md has."""
-        return any((one.row, one.target) == id_ for one in self.shown)
+        """Return whether README.md shows the row on the target."""
+        return any((shown_row.row, shown_row.target) == id_ for shown_row in self.shown)
 
 
 def load_suite(path: Path = SUITE) -> Suite:
-    """The suite of a file. Raises RecipeError with the line that is wrong."""
+    """Read a suite. Raises RecipeError with the wrong line."""
     document = load_document(path, path.name)
     try:
         suite = Suite.model_validate(document.data)
     except ValidationError as error:
-        # A misspelt key is also a missing one: the key that is there is the one to show.
+        # A misspelled key also makes a missing one: report the misspelled key.
         detail = max(error.errors(include_url=False), key=lambda d: (len(d["loc"]), d["type"] == "extra_forbidden"))
         place, unknown = detail["loc"], detail["type"] == "extra_forbidden"
         where = ".".join(map(str, place))
@@ -140,7 +141,7 @@ def load_suite(path: Path = SUITE) -> Suite:
 
     rows: dict[str, Row] = {}
     for index, row in enumerate(suite.rows):
-        check(row.name in rows, f"row '{row.name}' is there twice", "rows", index, "name")
+        check(row.name in rows, f"row '{row.name}' exists twice", "rows", index, "name")
         check(bool(row.model and row.file), f"row '{row.name}' has a model and a file", "rows", index, "file")
         for number, peer in enumerate(row.peers):
             for target in peer.targets:
@@ -150,9 +151,9 @@ def load_suite(path: Path = SUITE) -> Suite:
             message = f"row '{row.name}' is not measured on {target}"
             check(target not in row.targets, message, "rows", index, "at_most", target)
         rows[row.name] = row
-    for index, one in enumerate(suite.shown):
-        known = one.row in rows and one.target in rows[one.row].targets
-        check(not known, f"row '{one.row}' is not measured on {one.target}", "shown", index)
+    for index, shown_row in enumerate(suite.shown):
+        known = shown_row.row in rows and shown_row.target in rows[shown_row.row].targets
+        check(not known, f"row '{shown_row.row}' is not measured on {shown_row.target}", "shown", index)
     for index, ratio in enumerate(suite.ratios):
         for key, side in (("numerator", ratio.numerator), ("denominator", ratio.denominator)):
             guess = did_you_mean(side.row, rows)
@@ -162,7 +163,7 @@ def load_suite(path: Path = SUITE) -> Suite:
     return suite
 
 
-def peer_of(suite: Suite, side: RowOn) -> Peer | None:
-    """The first peer in instructions that is shown beside a row on a target."""
+def published_baseline(suite: Suite, side: RowOn) -> PublishedBaseline | None:
+    """Return the first published baseline in instructions for a row on a target, or None."""
     row = next(row for row in suite.rows if row.name == side.row)
     return next((peer for peer in row.peers if side.target in peer.targets and peer.unit == "instructions"), None)

@@ -1,4 +1,4 @@
-"""The table of every case with what others need."""
+"""The table of all cases, with baselines."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pipeline.commands.bench.cases import Case
 from pipeline.commands.bench.record import CYCLES, Record
 from pipeline.commands.bench.run import Outcome
-from pipeline.commands.bench.suite import Peer
+from pipeline.commands.bench.suite import PublishedBaseline
 from pipeline.terminal.table import Table
 
 _CYCLES = ("cycles", "at most", "MACs per cycle", *CYCLES, "predicted", "outputs unlike LiteRT's")
@@ -15,19 +15,19 @@ _COLUMNS = ("model", "target", "verdict", "instructions", "per MAC", "arena", "R
 
 
 def case_table(outcomes: Iterable[Outcome]) -> Table:
-    """One row per case; arena, RAM and ROM in bytes. `ratio` is the baseline's figure divided by ours, in one unit."""
+    """Return a row per case; memory in bytes. `ratio` is the baseline's count ÷ ours."""
     outcomes = list(outcomes)
     rows = tuple(_case_row(outcome) for outcome in outcomes)
     good = tuple(not outcome.failed for outcome in outcomes)
-    # Without figures of others, as with --models, their columns say nothing.
-    kept = [n for n, name in enumerate(_COLUMNS) if name not in ("others", "ratio") or any(row[n] for row in rows)]
-    return Table(tuple(_COLUMNS[n] for n in kept), tuple(tuple(row[n] for n in kept) for row in rows), good)
+    # Omit empty columns of baselines, as with --models.
+    columns = [n for n, name in enumerate(_COLUMNS) if name not in ("others", "ratio") or any(row[n] for row in rows)]
+    return Table(tuple(_COLUMNS[n] for n in columns), tuple(tuple(row[n] for n in columns) for row in rows), good)
 
 
 def cycles_table(outcomes: Iterable[Outcome]) -> Table | None:
-    """One row per case on a board with an accelerator: its cycles, by unit; None where there is no such case.
+    """Return a row per case with an accelerator: its cycles by unit; None without such cases.
 
-    `core` and `waiting` (of the core, for the others) are all of the cycles; `engine` and `dma` work meanwhile.
+    `core` plus `waiting` (the core waits) are all cycles; `engine` and `dma` run in parallel with them.
     """
     rows = []
     for outcome in outcomes:
@@ -48,12 +48,12 @@ def _distance(record: Record) -> str:
 
 
 def sources(cases: Iterable[Case]) -> list[str]:
-    """Sources of the other tools' figures: `name: source`, each once."""
-    return list(dict.fromkeys(f"{peer.name}: {peer.source}" for case in cases for peer in case.peers))
+    """Return the sources of the baselines as `name: source`, each once."""
+    return list(dict.fromkeys(f"{baseline.name}: {baseline.source}" for case in cases for baseline in case.baselines))
 
 
 def number(value: int | None) -> str:
-    """`1,000`, or nothing where there is no figure."""
+    """Return a number such as `1,000`, '' for None."""
     return "" if value is None else f"{value:,}"
 
 
@@ -65,40 +65,39 @@ def _case_row(outcome: Outcome) -> tuple[str, ...]:
         return (*head, verdict, *[""] * (len(_COLUMNS) - 3))
     memory = [number(record.memory.get(key)) for key in ("arena_bytes", "ram_bytes", "rom_bytes")]
     count = record.instructions
-    others = "\n".join(_other(peer) for peer in case.peers)
-    ratios = "\n".join(_ratio(peer, record) for peer in case.peers)
+    baselines = "\n".join(_baseline_figure(baseline) for baseline in case.baselines)
+    ratios = "\n".join(_ratio(baseline, record) for baseline in case.baselines)
     per_mac = f"{count / record.macs:.3f}" if count and record.macs else ""
-    return (*head, verdict_of(record), number(count), per_mac, *memory, others, ratios.rstrip())
+    return (*head, verdict_of(record), number(count), per_mac, *memory, baselines, ratios.rstrip())
 
 
 def recipe_table(outcomes: Iterable[Outcome]) -> Table:
-    """Table of measured cases by recipe and target, as `doit run RECIPE target=TARGET` gives them."""
+    """Return a row per measured case, by recipe and target, as `doit run` measures them."""
     rows = []
     for outcome in outcomes:
         case, record = outcome.case, outcome.record
         if record is not None and not outcome.failed:
             count = f"{number(record.instructions)}{'' if record.cycles is None else ' cycles'}"
             memory = [number(record.memory.get(key)) for key in ("ram_bytes", "rom_bytes")]
-            others = "\n".join(_other(peer) for peer in case.peers)
-            ratios = "\n".join(_ratio(peer, record) for peer in case.peers)
-            rows.append((case.base, case.target, count, *memory, others, ratios))
+            baselines = "\n".join(_baseline_figure(baseline) for baseline in case.baselines)
+            ratios = "\n".join(_ratio(baseline, record) for baseline in case.baselines)
+            rows.append((case.base, case.target, count, *memory, baselines, ratios))
     columns = ("recipe", "target", "instructions", "RAM", "ROM", "others", "ratio")
     return Table(columns, tuple(rows), (True,) * len(rows))
 
 
-def _ratio(peer: Peer, record: Record) -> str:
-    """Return the baseline's figure divided by ours, or '' if one has instructions and the other cycles."""
+def _ratio(baseline: PublishedBaseline, record: Record) -> str:
+    """Return the baseline's count ÷ ours; '' if one is in instructions, the other in cycles."""
     unit = "instructions" if record.cycles is None else "cycles"
-    if not record.instructions or peer.unit != unit:
+    if not record.instructions or baseline.unit != unit:
         return ""
-    return f"{peer.units(record.macs) / record.instructions:.2f}"
+    return f"{baseline.units(record.macs) / record.instructions:.2f}"
 
 
 def verdict_of(record: Record) -> str:
-    """`0 of 4,004, 31 layers`: mismatches in the output values, and how many layers were compared as well.
+    """Return a text such as `0 of 4,004, 31 layers`: mismatches, output values, compared layers.
 
-    Float32 outputs match when they are near enough; how near they are is added. `engine`: they are compared with the
-    accelerator's own arithmetic.
+    For float32 outputs, adds the largest relative error; `engine` means compared with the accelerator's arithmetic.
     """
     verify = record.verify
     text = f"{verify['mismatches']:,} of {verify['outputs_checked']:,}, {verify['layers_checked']} layers"
@@ -109,7 +108,7 @@ def verdict_of(record: Record) -> str:
     return f"{text}, float within {record.max_relative:.1g}" if record.max_relative else f"{text}, float equal"
 
 
-def _other(peer: Peer) -> str:
-    unit = "" if peer.unit == "instructions" else f" {peer.unit}"
-    figure = f"{peer.per_mac:.3f} per MAC" if peer.value is None else f"{peer.value:,}"
-    return f"{peer.name} {figure}{unit}"
+def _baseline_figure(baseline: PublishedBaseline) -> str:
+    unit = "" if baseline.unit == "instructions" else f" {baseline.unit}"
+    figure = f"{baseline.per_mac:.3f} per MAC" if baseline.value is None else f"{baseline.value:,}"
+    return f"{baseline.name} {figure}{unit}"

@@ -1,7 +1,6 @@
-"""`doit bench --times`: how long runs take: cold, with nothing changed, with a changed parameter; `explain`, a dry run.
+"""`doit bench --times`: duration of cold, unchanged and changed runs, explain, dry run.
 
-Each is a process of its own, as a user starts it, with a store of its own that is new at the beginning. Times depend
-on the machine, so they are printed and neither stored nor compared.
+Each run is a process with a new store. Times depend on the machine, so they are printed only.
 """
 
 from __future__ import annotations
@@ -19,11 +18,11 @@ from pipeline.errors import PipelineError
 from stages.system.scratch import temporary_folder
 
 _KIB = 1024
-# What users rarely set, and what costs each start the time to compile all of its Python.
+# With this variable set, each start would compile all Python files.
 _AS_USUAL = {"PYTHONDONTWRITEBYTECODE": ""}
 
-# Runs a command and writes its wall seconds and peak RSS, in KiB, to a file: arguments are the file, then the command.
-# What a large process starts counts the memory it shared until its exec; from this small one it does not.
+# Runs a command and writes its wall seconds and peak RSS in KiB to a file. Arguments: the file, then the command.
+# A child of a large process counts memory shared before exec; a child of this small one does not.
 _LAUNCHER = """
 import resource, subprocess, sys, time
 start = time.perf_counter()
@@ -36,7 +35,7 @@ sys.exit(code)
 
 @dataclass(frozen=True)
 class Timing:
-    """Wall seconds of one run, the largest resident set of a process in it, in bytes, and how many stages ran."""
+    """One run: wall seconds, largest resident set of a process in bytes, stages that ran."""
 
     what: str
     seconds: float
@@ -48,9 +47,9 @@ class Timing:
         return f"  {self.what:34} {self.seconds:8.2f} s   {memory}   {self.stages} stages ran"
 
 
-def measure_times(times: Times, root: Path, tell: Callable[[str], None]) -> None:
-    """Run and `tell` each figure. Raises PipelineError when a run fails."""
-    tell(f"{times.recipe}, {os.cpu_count()} cores")
+def measure_times(times: Times, root: Path, show: Callable[[str], None]) -> None:
+    """Run and print each figure. Raises PipelineError for a failed run."""
+    show(f"{times.recipe}, {os.cpu_count()} cores")
     with temporary_folder("times") as folder:
         store = folder / "store"
         runs = (
@@ -63,11 +62,11 @@ def measure_times(times: Times, root: Path, tell: Callable[[str], None]) -> None
         )
         for what, (command_name, *arguments) in runs:
             command = [sys.executable, "-m", "doit", command_name, f"recipe={times.recipe}", *arguments]
-            tell(str(timed(what, command, root, {**os.environ, "FIRMLINE_STORE": str(store), **_AS_USUAL})))
+            show(str(timed(what, command, root, {**os.environ, "FIRMLINE_STORE": str(store), **_AS_USUAL})))
 
 
 def timed(what: str, command: list[str], folder: Path, environment: dict[str, str]) -> Timing:
-    """Run a command in a folder and measure it. Raises PipelineError with the end of its output when it fails."""
+    """Run a command in a folder and measure it. Raises PipelineError with the end of its output."""
     with tempfile.TemporaryFile() as output, tempfile.NamedTemporaryFile() as measured:
         launched = [sys.executable, "-c", _LAUNCHER, measured.name, *command]
         run = subprocess.run(launched, cwd=folder, env=environment, stdout=output, stderr=subprocess.STDOUT)
@@ -76,6 +75,6 @@ def timed(what: str, command: list[str], folder: Path, environment: dict[str, st
         lines = output.read().decode(errors="replace").strip().splitlines()
         if run.returncode:
             raise PipelineError("\n".join([f"{what}: the run failed", *lines[-3:]]))
-    # The reporter's lines: kind, ran or cached, seconds, key.
+    # Lines of the reporter: kind, `ran` or `cached`, seconds, key.
     stages = sum(words[1:2] == ["ran"] for words in map(str.split, lines))
     return Timing(what, float(seconds), int(peak_kib) * _KIB, stages)

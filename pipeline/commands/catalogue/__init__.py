@@ -1,1 +1,1 @@
-"""Commands that list what there is: `doit targets`, `doit boards`, `doit kernels`, `doit operators`."""
+"""Commands that list targets, boards, kernels and operators."""

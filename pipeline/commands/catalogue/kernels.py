@@ -1,4 +1,4 @@
-"""`doit kernels`: the micro-kernels, what they are for, and the cores they run on."""
+"""`doit kernels`: list the kernels, their operators and cores."""
 
 from __future__ import annotations
 
@@ -24,26 +24,27 @@ class Kernels(Listing):
     doc_purpose = "list kernels: operators, layouts, roundings, the cores they run on"
     doc_usage = "[NAME...] [target=NAME] [--json]"
     doc_description = (
-        "NAME is a kernel's, such as 'rvp.*', or an operator's, such as conv2d. target= leaves what runs there."
+        "NAME is a kernel (such as 'rvp.*') or an operator (such as conv2d). target= filters to kernels that run on "
+        "that target."
     )
     columns = ("name", "operators", "bits", "layouts", "cores")
 
-    def called(self, record: Record) -> Sequence[str]:
-        """By its name, or an operator that it computes."""
+    def names_of(self, record: Record) -> Sequence[str]:
+        """Return the kernel's name and its operators."""
         return [record["name"], *record["operators"]]
 
     def records(self) -> Sequence[Record]:
-        """Those of all targets, or of the one that was given, in the order in which they are offered."""
+        """Return the kernels of all targets, or of `target=`, in search order."""
         from stages.kernels.registry import folders_of
 
-        found: dict[str, dict[str, Any]] = {}
+        records: dict[str, dict[str, Any]] = {}
         for target in _targets():
             for folder in folders_of(target).values():
                 for cls in folder.kernels if not folder.why_not(target) else ():
-                    record = found.setdefault(cls.name, _record(cls()))
+                    record = records.setdefault(cls.name, _record(cls()))
                     if target.core not in record["cores"]:
                         record["cores"].append(target.core)
-        return list(found.values())
+        return list(records.values())
 
 
 def _targets() -> Sequence[Target]:
@@ -61,7 +62,7 @@ def _default(value: Any) -> str:
 
 
 def _record(kernel: Kernel) -> dict[str, Any]:
-    """`bits` are those of activations, `code` the files of its C and assembly relative to its folder."""
+    """Return a kernel's record: `bits` of activations, `code` files relative to its folder."""
     return {
         "name": kernel.name,
         "operators": sorted(kernel.ops),

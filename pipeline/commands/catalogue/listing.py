@@ -1,4 +1,4 @@
-"""A command that lists records: as aligned columns, one of them in full when it is named, as JSON for programs."""
+"""Base of commands that list records: as columns, in full if one is named, or as JSON."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from fnmatch import fnmatchcase
 from typing import Any, ClassVar
 
 from pipeline.commands.command import JSON, Command
-from pipeline.commands.reported import reported
+from pipeline.commands.report_errors import report_errors
 from pipeline.errors import PipelineError, list_known
 from stages.messages import escape
 from stages.messages.wording import did_you_mean
 
 Record = Mapping[str, Any]
-# Names that a message lists; of more it would leave out the middle.
+# The most names that an error message lists.
 _MOST_KNOWN = 20
 
 
 class Listing(Command, ABC):
-    """A command that lists records, each with a `name`; words that follow it name some, `*` stands for any text."""
+    """A command that lists records with a `name`. Arguments select records; `*` matches any text."""
 
     what: ClassVar[str]
     columns: ClassVar[tuple[str, ...]]
@@ -28,14 +28,14 @@ class Listing(Command, ABC):
 
     @abstractmethod
     def records(self) -> Sequence[Record]:
-        """All there are, with values that JSON has; those of one name after each other."""
+        """Return all records, with JSON values. Records of one name are consecutive."""
 
-    def called(self, record: Record) -> Sequence[str]:
-        """What a word of the command line may call the record."""
+    def names_of(self, record: Record) -> Sequence[str]:
+        """Return the names by which an argument can select the record."""
         return [record["name"]]
 
     def unknown(self, word: str, known: Sequence[str]) -> PipelineError:
-        """The error of a word that calls no record."""
+        """Return the error for an argument that selects no record."""
         message = f"unknown {self.what} '{escape.name(word)}'{did_you_mean(word, known)}"
         many = len(known) > _MOST_KNOWN
         return PipelineError(
@@ -43,17 +43,19 @@ class Listing(Command, ABC):
         )
 
     def _matches(self, record: Record, word: str) -> bool:
-        return any(fnmatchcase(name.lower(), word.lower()) for name in self.called(record))
+        return any(fnmatchcase(name.lower(), word.lower()) for name in self.names_of(record))
 
     def execute(self, opt_values: dict[str, Any], pos_args: list[str]) -> int:
-        """Print them. Returns the exit code."""
-        return reported(lambda: self._print(opt_values["json"], pos_args))
+        """Print the selected records. Returns the exit code."""
+        return report_errors(lambda: self._print(opt_values["json"], pos_args))
 
     def _print(self, as_json: bool, named: Sequence[str]) -> int:
         records = self.records()
         for word in named:
             if not any(self._matches(record, word) for record in records):
-                raise self.unknown(word, list(dict.fromkeys(name for one in records for name in self.called(one))))
+                raise self.unknown(
+                    word, list(dict.fromkeys(name for record in records for name in self.names_of(record)))
+                )
         if named:
             records = [record for record in records if any(self._matches(record, word) for word in named)]
         if as_json:
@@ -66,7 +68,7 @@ class Listing(Command, ABC):
 
 
 def in_columns(records: Sequence[Record], columns: Sequence[str]) -> list[str]:
-    """A line of titles and one for each record; numbers to the right."""
+    """Return a line of titles and a line per record. Numbers are right-aligned."""
     rows = [[_text(record.get(column)) for column in columns] for record in records]
     widths = [max(map(len, cells)) for cells in zip(columns, *rows, strict=True)]
     right = [any(isinstance(record.get(column), int) for record in records) for column in columns]
@@ -81,7 +83,7 @@ def in_columns(records: Sequence[Record], columns: Sequence[str]) -> list[str]:
 
 
 def _in_full(record: Record) -> list[str]:
-    """A line for each field, and for what a field has inside."""
+    """Return the lines of one record: one per field and per nested value."""
     width = max(map(len, record))
     lines = []
     for field, value in record.items():

@@ -1,4 +1,4 @@
-"""`doit operators`: the operators of a TFLite file that firmware can have, and in which types."""
+"""`doit operators`: list the supported TFLite operators and their types."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ class Operators(Listing):
     name = "operators"
     what = "operator"
     names = "operators"
-    doc_purpose = "list operators: their types, and how each is computed"
+    doc_purpose = "list operators: types and limits"
     doc_usage = "[NAME...] [--json]"
     doc_description = (
-        "NAME is that of TFLite or of rules: CONV_2D, conv2d. One that is named is shown in full, with the options of "
-        "model: {op: NAME}. docs/reference/operators.md explains the words."
+        "NAME is TFLite's name or that of rules: CONV_2D, conv2d. A single operator is shown in full, with the options "
+        "of model: {op: NAME}. docs/reference/operators.md explains the columns."
     )
     columns = ("name", "kind", "int8", "int16", "float32", "limits")
 
-    def called(self, record: Record) -> Sequence[str]:
-        """By either name."""
+    def names_of(self, record: Record) -> Sequence[str]:
+        """Return TFLite's name and that of rules."""
         return [record["name"], record["kind"]]
 
     def records(self) -> Sequence[Record]:
-        """Firmline's by name, then those of the project's plug-ins."""
+        """Return the built-in operators by name, then those of plug-ins."""
         from pipeline.plugins.importing import declare_operators
         from pipeline.project import current_project
         from stages.models.layer_options import layer_options

@@ -1,4 +1,4 @@
-"""`doit targets` and `doit boards`: what a recipe's `target` may name."""
+"""`doit targets` and `doit boards`: list the names that a recipe's `target` may have."""
 
 from __future__ import annotations
 
@@ -18,19 +18,21 @@ class Targets(Listing):
     name = "targets"
     what = "target"
     names = "targets"
-    doc_purpose = "list what a recipe's target may be: cores, and boards with one"
+    doc_purpose = "list targets: cores and boards"
     doc_usage = "[NAME...] [--json]"
-    doc_description = "Those of pipeline.yaml, the project's own and its plug-ins'. One that is named is shown in full."
+    doc_description = (
+        "Lists built-in targets, and those of the project and its plug-ins. A single target is shown in full."
+    )
     columns = ("name", "core", "isa", "kernels", "simulator", "timing", "accelerator")
 
     def unknown(self, word: str, known: Sequence[str]) -> PipelineError:
-        """In the words of all commands that take a target."""
+        """Return the same error as other commands with a target."""
         from pipeline.recipes.targets import unknown_target_error
 
         return unknown_target_error(word, known)
 
     def records(self) -> Sequence[Record]:
-        """In the order of pipeline.yaml: cores, then boards."""
+        """Return all targets in the order of pipeline.yaml: cores, then boards."""
         return [_record(target) for target in _targets()]
 
 
@@ -42,11 +44,11 @@ class Boards(Listing):
     names = "boards"
     doc_purpose = "list boards: core, clock, memories, accelerator"
     doc_usage = "[NAME...] [--json]"
-    doc_description = "Each is a target. One that is named is shown in full, with its source."
+    doc_description = "Each board is a target. A single board is shown in full, with its source."
     columns = ("name", "core", "clock", "rom", "ram", "accelerator", "title")
 
     def records(self) -> Sequence[Record]:
-        """In the order of pipeline.yaml."""
+        """Return all boards in the order of pipeline.yaml."""
         return [_record(target) for target in _targets() if target.board is not None]
 
 
@@ -58,10 +60,10 @@ def _targets() -> Sequence[Target]:
 
 
 def _record(target: Target) -> Record:
-    """Memories in bytes, the clock in Hz."""
+    """Return a target's record: memories in bytes, the clock in Hz."""
     memory = target.memory
     regions = {} if memory is None else memory.regions
-    found = {
+    record = {
         "name": target.name,
         "core": target.core,
         "isa": target.isa,
@@ -79,9 +81,9 @@ def _record(target: Target) -> Record:
         "memory": {name: f"{region.length:,} bytes at {region.origin:#x}" for name, region in regions.items()},
     }
     if target.timing_model is not None:
-        found |= {"timing_model": target.timing_model.title, "timing_source": target.timing_model.source}
+        record |= {"timing_model": target.timing_model.title, "timing_source": target.timing_model.source}
     if target.flash is not None:
-        found |= {"flash": target.flash.said, "flash_source": target.flash.source}
+        record |= {"flash": target.flash.said, "flash_source": target.flash.source}
     if target.board is not None:
-        found |= {"title": target.board.title, "clock": target.board.clock, "source": target.board.source}
-    return found
+        record |= {"title": target.board.title, "clock": target.board.clock, "source": target.board.source}
+    return record

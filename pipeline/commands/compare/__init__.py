@@ -1,1 +1,1 @@
-"""`doit compare A B`: two runs side by side, what differs first."""
+"""`doit compare A B`: compare two runs, the largest differences first."""

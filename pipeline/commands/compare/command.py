@@ -1,4 +1,4 @@
-"""The command."""
+"""The command `doit compare`."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.commands.command import JSON, Command
-from pipeline.commands.compare import shown
+from pipeline.commands.compare import formats
 from pipeline.commands.compare.difference import Difference, difference
 from pipeline.commands.compare.sides import sides
 from pipeline.commands.exit_codes import PENDING
-from pipeline.commands.reported import reported
+from pipeline.commands.report_errors import report_errors
 from pipeline.errors import PipelineError
 from pipeline.runs.workspace import Workspace
 from stages.messages import escape
@@ -28,62 +28,65 @@ class Compare(Command):
     """`doit compare`."""
 
     name = "compare"
-    names = "what to compare"
-    doc_purpose = "set two runs side by side: instructions, memory, accuracy, layers by effect"
+    names = "two sides"
+    doc_purpose = "compare two runs: instructions, memory, accuracy, layers"
     doc_usage = "A B [--all] [--markdown FILE] [--html FILE] [--json] [--fail-above 1%]"
     doc_description = (
         "A and B: a recipe, NAME@TARGET, a report.json or its folder, git:REV:NAME, or git:REV for the other side's "
-        "recipe as it was then. What has not run yet is run. Cycles of a board are not set against instructions."
+        "recipe at that revision. Runs recipes that are not up to date. Cycles of a board are not compared with "
+        "instructions."
     )
     cmd_options = (
-        _option("all", "all layers that differ, not the first 20", bool),
-        _option("markdown", "write a Markdown page too, `-` instead of what is printed"),
-        _option("html", "write an HTML page too"),
+        _option("all", "print all layers that differ, not only the first 20", bool),
+        _option("markdown", "also write a Markdown page; `-` prints it instead of the table"),
+        _option("html", "also write an HTML page"),
         JSON,
-        _option("fail-above", "exit code 3 when B has more instructions, RAM or ROM by more than this many percent"),
+        _option("fail-above", "exit with 3 if B needs over N % more instructions, RAM or ROM than A"),
     )
 
     def execute(self, opt_values: dict[str, Any], pos_args: list[str]) -> int:
-        """Print it. Returns the exit code."""
-        return reported(lambda: self._compare(opt_values, pos_args))
+        """Print the comparison. Returns the exit code."""
+        return report_errors(lambda: self._compare(opt_values, pos_args))
 
     def _compare(self, options: dict[str, Any], named: list[str]) -> int:
         limit = _percent(options["fail-above"])
         if len(named) != 2:
             raise PipelineError(
-                f"doit compare takes two, got {len(named)}", hint="doit compare kws_rvp kws_rvp@rv32-rvp"
+                f"doit compare needs two sides, got {len(named)}", hint="doit compare kws_rvp kws_rvp@rv32-rvp"
             )
         with Workspace() as workspace:
             project, store = workspace.project, workspace.store.folder
         before, after = sides((named[0], named[1]), project, store)
-        networks = [one.report["model"] for one in (before, after)]
-        if len({network.get("sha256") for network in networks}) > 1:
-            both = " and ".join(escape.name(network["name"]) for network in networks)
-            sys.stderr.write(f"note: the networks are two, {both}\n")
-        found = difference((before.name, after.name), before.report, after.report)
-        _print(found, options)
+        models = [side.report["model"] for side in (before, after)]
+        if len({model.get("sha256") for model in models}) > 1:
+            both = " and ".join(escape.name(model["name"]) for model in models)
+            sys.stderr.write(f"note: the models differ: {both}\n")
+        comparison = difference((before.name, after.name), before.report, after.report)
+        _print(comparison, options)
         if limit is None:
             return 0
-        if not found.one_counter:
-            first, second = map(escape.name, found.counters)
-            sys.stderr.write(f"note: A counts {first}, B {second}: no limit holds for these\n")
-        grown = found.grown(limit)
-        for one in grown:
-            by = f"by {one.percent:.2f} %" if one.percent is not None else ""
-            sys.stderr.write(f"{one.name}: {one.before or 0:,} -> {one.after:,} {by}".rstrip() + ", above the limit\n")
+        if not comparison.one_counter:
+            first, second = map(escape.name, comparison.counters)
+            sys.stderr.write(f"note: A counts {first}, B {second}: --fail-above does not apply to these\n")
+        grown = comparison.grown(limit)
+        for change in grown:
+            by = f"by {change.percent:.2f} %" if change.percent is not None else ""
+            sys.stderr.write(
+                f"{change.name}: {change.before or 0:,} -> {change.after:,} {by}".rstrip() + ", above the limit\n"
+            )
         return PENDING if grown else 0
 
 
-def _print(found: Difference, options: dict[str, Any]) -> None:
-    most = len(found.layers) if options["all"] else _MOST
+def _print(comparison: Difference, options: dict[str, Any]) -> None:
+    most = len(comparison.layers) if options["all"] else _MOST
     if options["html"]:
-        _write(options["html"], shown.page(found))
+        _write(options["html"], formats.page(comparison))
     if options["markdown"] == "-":
-        print(shown.markdown(found, most), end="")
+        print(formats.markdown(comparison, most), end="")
         return
     if options["markdown"]:
-        _write(options["markdown"], shown.markdown(found, most))
-    print(shown.as_json(found) if options["json"] else "\n".join(shown.text(found, most)))
+        _write(options["markdown"], formats.markdown(comparison, most))
+    print(formats.as_json(comparison) if options["json"] else "\n".join(formats.text(comparison, most)))
 
 
 def _write(name: str, content: str) -> None:
@@ -93,9 +96,10 @@ def _write(name: str, content: str) -> None:
         raise PipelineError(f"{escape.name(name)} cannot be written: {error.strerror}") from None
 
 
-def _percent(given: str) -> float | None:
-    if not given:
+def _percent(text: str) -> float | None:
+    """Parse --fail-above. Raises PipelineError."""
+    if not text:
         return None
-    if not re.fullmatch(r"\d{1,6}(\.\d{0,6})?\s*%?", given):
-        raise PipelineError(f"--fail-above {escape.name(given)}: should be a number of percent, such as 1%")
-    return float(given.rstrip("% "))
+    if not re.fullmatch(r"\d{1,6}(\.\d{0,6})?\s*%?", text):
+        raise PipelineError(f"--fail-above {escape.name(text)}: expected a percentage, such as 1%")
+    return float(text.rstrip("% "))

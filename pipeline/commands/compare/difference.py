@@ -1,4 +1,4 @@
-"""What differs between two reports: totals, and layers matched by name, those that matter most first."""
+"""Compare two reports: totals, and layers matched by name, the largest changes first."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-# What may not grow when a limit is given; the others are shown.
+# Figures that --fail-above applies to.
 INSTRUCTIONS, _CYCLES, _ESTIMATE = "instructions", "cycles", "estimated cycles"
-HELD = (INSTRUCTIONS, _CYCLES, _ESTIMATE, "RAM", "ROM")
+LIMITED = (INSTRUCTIONS, _CYCLES, _ESTIMATE, "RAM", "ROM")
 
 
 @dataclass(frozen=True)
 class Change:
-    """A figure before and after, None where there is none."""
+    """A figure before and after; None if a report does not have it."""
 
     name: str
     before: float | None
@@ -21,18 +21,18 @@ class Change:
 
     @property
     def by(self) -> float | None:
-        """How much more it is; None where one side has none."""
+        """The difference; None if a side has no figure."""
         return None if self.before is None or self.after is None else self.after - self.before
 
     @property
     def percent(self) -> float | None:
-        """The same in percent of before; None where that is nothing or unknown."""
+        """The difference in percent of `before`; None if that is 0 or unknown."""
         return None if self.by is None or not self.before else 100 * self.by / self.before
 
 
 @dataclass(frozen=True)
 class LayerChange(Change):
-    """A layer's instructions; `kernels` and `shapes` of both sides, '' where it is on one side only."""
+    """A layer's instructions; kernels and shapes of both sides, '' if a side lacks the layer."""
 
     op: str = ""
     kernels: tuple[str, str] = ("", "")
@@ -40,17 +40,20 @@ class LayerChange(Change):
 
     @property
     def effect(self) -> float:
-        """Instructions that it adds to the run, or takes from it."""
+        """Instructions that the change adds to the run."""
         return (self.after or 0) - (self.before or 0)
 
 
 @dataclass(frozen=True)
 class Difference:
-    """Two reports, by what they are called, and what each counted; `layers` are none where that are two things.
+    """The comparison of two reports.
 
-    `counted` is the name of what layers took: `cycles / instructions` of an accelerator's report and a core's, since in
-    the simulator a cycle is an instruction of the core. `notes` say which totals both have that are not set against
-    each other, and why.
+    names     how messages call the two sides
+    layers    empty if the sides count different things
+    counters  what each side counts
+    counted   heading of the layers' figures; `cycles / instructions` for a report of an accelerator and one of a core:
+              in the simulator, a cycle is an instruction of the core
+    notes     totals that are not compared, and why
     """
 
     names: tuple[str, str]
@@ -62,48 +65,51 @@ class Difference:
 
     @property
     def one_counter(self) -> bool:
-        """Whether both count the same."""
+        """Whether both sides count the same thing."""
         return len(set(self.counters)) == 1
 
     def grown(self, limit: float) -> list[Change]:
-        """What grew by more than `limit` percent, and an accuracy that fell by more percentage points."""
-        return [one for one in self.totals if _is_worse(one, limit, (*HELD, *self.counters, self.counted))]
+        """Return figures that grew by more than `limit` percent.
+
+        An accuracy is included if it fell by more than `limit` percentage points.
+        """
+        return [change for change in self.totals if _is_worse(change, limit, (*LIMITED, *self.counters, self.counted))]
 
 
-def _is_worse(one: Change, limit: float, held: Container[str]) -> bool:
-    if one.name == "accuracy":
-        return one.by is not None and -100 * one.by > limit
-    if one.name == "mismatches":
-        return bool(one.after and one.after > (one.before or 0))
-    if one.name not in held or one.by is None:
+def _is_worse(change: Change, limit: float, limited: Container[str]) -> bool:
+    if change.name == "accuracy":
+        return change.by is not None and -100 * change.by > limit
+    if change.name == "mismatches":
+        return bool(change.after and change.after > (change.before or 0))
+    if change.name not in limited or change.by is None:
         return False
-    return one.by > 0 if not one.before else one.percent is not None and one.percent > limit
+    return change.by > 0 if not change.before else change.percent is not None and change.percent > limit
 
 
 def difference(names: tuple[str, str], before: Mapping[str, Any], after: Mapping[str, Any]) -> Difference:
-    """Of two contents of report.json."""
+    """Compare the contents of two report.json files."""
     totals = tuple(_totals(before, after))
     counters, notes = (_counter(before), _counter(after)), tuple(_notes(before, after))
     if counters[0] != counters[1]:
         return Difference(names, totals, (), counters, notes=notes)
-    layers = sorted(_layers(before["layers"], after["layers"]), key=lambda one: (-abs(one.effect), one.name))
+    layers = sorted(_layers(before["layers"], after["layers"]), key=lambda change: (-abs(change.effect), change.name))
     return Difference(names, totals, tuple(layers), counters, _counted_by((before, after), counters[0]), notes)
 
 
 def _counter(report: Mapping[str, Any]) -> str:
-    """What a report's column of instructions can be set against: of a run on a board `cycles by DWT` or the like."""
+    """Return what a report counts: instructions or, from a board, such as `cycles by DWT`."""
     ran = report.get("ran")
     return INSTRUCTIONS if not isinstance(ran, Mapping) else str(ran.get("counter") or "nothing")
 
 
 def _counted_by(reports: Sequence[Mapping[str, Any]], counter: str) -> str:
-    """What the reports with this counter call it, each name once."""
-    found = [_CYCLES if one.get("cycles") else counter for one in reports if _counter(one) == counter]
-    return " / ".join(dict.fromkeys(found))
+    """Return the heading for this counter: each name that the reports use, once."""
+    headings = [_CYCLES if report.get("cycles") else counter for report in reports if _counter(report) == counter]
+    return " / ".join(dict.fromkeys(headings))
 
 
 def _counted(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Change]:
-    """A row for each thing that is counted, two where a board has counted cycles and a simulator instructions."""
+    """Yield a row per counter: two if one side has cycles of a board, the other instructions."""
     path = (INSTRUCTIONS, "total")
     sides = [(_counter(report), _at(report, path)) for report in (before, after)]
     for counter in dict.fromkeys(counter for counter, _ in sides):
@@ -113,7 +119,8 @@ def _counted(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Ch
 
 
 def _totals(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Change]:
-    yield from (one for one in _counted(before, after) if one.before is not None or one.after is not None)
+    """Yield the totals that at least one report has."""
+    yield from (change for change in _counted(before, after) if change.before is not None or change.after is not None)
     for name, path in {
         _ESTIMATE: ("estimated_cycles", "total"),
         "RAM": ("memory", "ram_bytes"),
@@ -127,21 +134,21 @@ def _totals(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Cha
     }.items():
         if name == _ESTIMATE and len(_timing_models(before, after)) > 1:
             continue
-        one = Change(name, _at(before, path), _at(after, path))
-        if one.before is not None or one.after is not None:
-            yield one
+        change = Change(name, _at(before, path), _at(after, path))
+        if change.before is not None or change.after is not None:
+            yield change
 
 
 def _timing_models(*reports: Mapping[str, Any]) -> list[str]:
-    """The models that cycles are estimated by, each once: estimates of two say nothing of each other."""
-    found = [report.get("estimated_cycles") for report in reports]
-    return list(dict.fromkeys(str(one["model"]) for one in found if one))
+    """Return the timing models of the reports, each once. Their estimates are not comparable."""
+    estimates = [report.get("estimated_cycles") for report in reports]
+    return list(dict.fromkeys(str(estimate["model"]) for estimate in estimates if estimate))
 
 
 def _notes(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[str]:
     models = _timing_models(before, after)
     if len(models) > 1:
-        yield f"{_ESTIMATE} are by the timing models {models[0]} of A and {models[1]} of B: not set against each other"
+        yield f"{_ESTIMATE} not compared: A uses timing model {models[0]}, B uses {models[1]}"
 
 
 def _at(report: Any, path: Sequence[str]) -> float | None:
@@ -151,7 +158,7 @@ def _at(report: Any, path: Sequence[str]) -> float | None:
 
 
 def _layers(before: Sequence[Mapping[str, Any]], after: Sequence[Mapping[str, Any]]) -> Iterator[LayerChange]:
-    """By name; of several with one name the first with the first."""
+    """Yield the pairs of layers with one name; equal names in their order."""
     waiting: dict[str, list[Mapping[str, Any]]] = {}
     for layer in after:
         waiting.setdefault(layer["name"], []).append(layer)
@@ -163,11 +170,11 @@ def _layers(before: Sequence[Mapping[str, Any]], after: Sequence[Mapping[str, An
 
 
 def _layer(before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -> LayerChange:
-    there: Mapping[str, Any] = before or after or {}
-    counts = [None if one is None else one["instructions"] for one in (before, after)]
+    layer: Mapping[str, Any] = before or after or {}
+    counts = [None if item is None else item["instructions"] for item in (before, after)]
     kernels = ("" if before is None else before["kernel"], "" if after is None else after["kernel"])
     shapes = ("" if before is None else _shape(before), "" if after is None else _shape(after))
-    return LayerChange(there["name"], counts[0], counts[1], there["op"], kernels, shapes)
+    return LayerChange(layer["name"], counts[0], counts[1], layer["op"], kernels, shapes)
 
 
 def _shape(layer: Mapping[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""What `doit compare` may be given: a report's file, a recipe, a recipe on a target, a git revision."""
+"""The two sides of `doit compare`: report file, recipe, recipe on a target, or git revision."""
 
 from __future__ import annotations
 
@@ -26,30 +26,31 @@ _NAME = "report.json"
 
 @dataclass(frozen=True)
 class Side:
-    """What one side is called, and its report.json."""
+    """A side's name and its report.json."""
 
     name: str
     report: Mapping[str, Any]
 
 
 def sides(words: tuple[str, str], project: Project, store: Path) -> tuple[Side, Side]:
-    """Both; a `git:REV` without a recipe means that of the other. Runs what has to be run. Raises PipelineError."""
+    """Return both sides. Runs what is not up to date. Raises PipelineError.
+
+    `git:REV` without a recipe means the recipe of the other side.
+    """
     revisions = [word.startswith(GIT) and ":" not in word.removeprefix(GIT) for word in words]
     if all(revisions):
-        raise PipelineError(
-            "which recipe at these revisions? one side names it", hint="doit compare git:HEAD~1:NAME git:HEAD"
-        )
-    wanted = []
+        raise PipelineError("one of the revisions needs a recipe", hint="doit compare git:HEAD~1:NAME git:HEAD")
+    specifications = []
     for word, bare, other in zip(words, revisions, reversed(words), strict=True):
         if bare:
             recipe = other.removeprefix(GIT).partition(":")[2] if other.startswith(GIT) else other
             if _report_file(recipe, project) is not None:
                 hint = f"doit compare {escape.name(other)} {escape.name(word)}:NAME"
-                raise PipelineError(f"{escape.name(other)} is a file and names no recipe for {word}", hint=hint)
-            wanted.append(f"{word}:{recipe}")
+                raise PipelineError(f"{escape.name(other)} is a file, so {word} needs a recipe", hint=hint)
+            specifications.append(f"{word}:{recipe}")
         else:
-            wanted.append(word)
-    return _side(wanted[0], project, store), _side(wanted[1], project, store)
+            specifications.append(word)
+    return _side(specifications[0], project, store), _side(specifications[1], project, store)
 
 
 def _side(word: str, project: Project, store: Path) -> Side:
@@ -68,18 +69,18 @@ def _side(word: str, project: Project, store: Path) -> Side:
     finally:
         display.close()
     if report is None:
-        raise PipelineError(f"{escape.name(word)} leaves no report", hint="its recipe leaves the stage report out")
+        raise PipelineError(f"{escape.name(word)} has no report", hint="its recipe omits the stage report")
     return Side(word, report)
 
 
 def _recipe(word: str) -> tuple[str, dict[str, str]]:
-    """`kws_rvp@rv32-rvp` is the recipe, and what is given to it."""
+    """Split `kws_rvp@rv32-rvp` into the recipe and its overrides."""
     name, _, target = word.partition("@")
     return name, {"target": target} if target else {}
 
 
 def _report_file(word: str, project: Project) -> Path | None:
-    """The report.json that a word names: itself, or that of a folder; None where it names neither."""
+    """Return the report.json that a word names, itself or its folder; None if there is none."""
     path = project.root / word
     if word.endswith(".json"):
         return path
@@ -92,29 +93,37 @@ def _read(path: Path, shown: str) -> Mapping[str, Any]:
     except OSError as error:
         raise PipelineError(f"{escape.name(shown)} cannot be read: {error.strerror}") from None
     except ValueError as error:
-        raise PipelineError(f"{escape.name(shown)} is no JSON: {escape.line(str(error))}") from None
+        raise PipelineError(f"{escape.name(shown)} is not valid JSON: {escape.line(str(error))}") from None
     parts = ("format", "model", "target", "instructions", "memory", "layers")
     if not isinstance(report, dict) or any(part not in report for part in parts):
         raise PipelineError(
-            f"{escape.name(shown)} is no report of a run", hint="build/RECIPE/TARGET/report.json is one"
+            f"{escape.name(shown)} is not a report of a run", hint="use a file such as build/RECIPE/TARGET/report.json"
         )
     return report
 
 
 def _at_revision(revision: str, recipe: str, project: Project, store: Path) -> Mapping[str, Any]:
-    """The report of a recipe as the project was then, its code too in a clone. Artifacts go to the store of now."""
+    """Run a recipe of an earlier revision, in a clone also with its code, and return its report.
+
+    Its artifacts go to the current store.
+    """
     if not revision or revision.startswith("-"):
-        raise PipelineError(f"{GIT}{escape.name(revision)} names no revision", hint=f"{GIT}HEAD~1, {GIT}v1.2")
+        raise PipelineError(f"{GIT}{escape.name(revision)} is not a revision", hint=f"{GIT}HEAD~1, {GIT}v1.2")
     name, overrides = _recipe(recipe)
     with temporary_folder("compare") as folder:
-        there = folder / project.root.name
-        _git(project.root, "worktree", "add", "--detach", "--quiet", str(there), revision, what=f"revision {revision}")
+        worktree = folder / project.root.name
+        _git(
+            project.root, "worktree", "add", "--detach", "--quiet", str(worktree), revision, what=f"revision {revision}"
+        )
         try:
-            top = Path(_git(project.root, "rev-parse", "--show-prefix", what="the project's place").strip())
-            return _run(there / top, name, overrides, revision, project, store)
+            prefix = Path(_git(project.root, "rev-parse", "--show-prefix", what="the project's place").strip())
+            return _run(worktree / prefix, name, overrides, revision, project, store)
         finally:
             subprocess.run(
-                ["git", "worktree", "remove", "--force", str(there)], cwd=project.root, capture_output=True, check=False
+                ["git", "worktree", "remove", "--force", str(worktree)],
+                cwd=project.root,
+                capture_output=True,
+                check=False,
             )
 
 
@@ -123,27 +132,29 @@ def _run(
 ) -> Mapping[str, Any]:
     built = project.installation / ".firmline"
     if is_clone(folder) and built.is_dir():
-        (folder / ".firmline").symlink_to(built)  # what is compiled for this machine, by digest
+        (folder / ".firmline").symlink_to(built)  # tools compiled for this machine, by digest
     module = "pipeline" if is_clone(folder) else "firmline"
     command = [sys.executable, "-m", module, "run", name, *(f"{key}={value}" for key, value in overrides.items())]
     environment = {**os.environ, "FIRMLINE_STORE": str(store.resolve())}
-    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
-    found = sorted(path for path in folder.glob("build/**/report.json") if path.parent.name != ON_BOARD)
-    if done.returncode or len(found) != 1:
-        said = "\n".join(done.stderr.strip().splitlines()[:4])
-        message = f"{escape.name(name)} does not run at revision {escape.name(revision)}"
-        raise PipelineError(f"{message}\n{escape.message(said)}" if said else message)
-    return _read(found[0], f"{revision}:report.json")
+    process = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    reports = sorted(path for path in folder.glob("build/**/report.json") if path.parent.name != ON_BOARD)
+    if process.returncode or len(reports) != 1:
+        output = "\n".join(process.stderr.strip().splitlines()[:4])
+        message = f"{escape.name(name)} fails at revision {escape.name(revision)}"
+        raise PipelineError(f"{message}\n{escape.message(output)}" if output else message)
+    return _read(reports[0], f"{revision}:report.json")
 
 
 def _git(root: Path, *words: str, what: str) -> str:
     try:
-        done = subprocess.run(["git", *words], cwd=root, capture_output=True, text=True, check=False)
+        process = subprocess.run(["git", *words], cwd=root, capture_output=True, text=True, check=False)
     except OSError as error:
-        raise PipelineError(f"git does not run: {error.strerror}", hint="comparing revisions needs it") from None
-    if done.returncode:
-        said = done.stderr.strip().splitlines()[-1:]
-        if "not a git repository" in "".join(said):
-            raise PipelineError(f"{escape.name(str(root), 200)} is in no git repository", hint="git init makes one")
-        raise PipelineError(f"git finds no {escape.name(what)}: {escape.line(''.join(said))}")
-    return done.stdout
+        raise PipelineError(f"git cannot be run: {error.strerror}", hint="install git to compare revisions") from None
+    if process.returncode:
+        output = process.stderr.strip().splitlines()[-1:]
+        if "not a git repository" in "".join(output):
+            raise PipelineError(
+                f"{escape.name(str(root), 200)} is not in a git repository", hint="git init creates one"
+            )
+        raise PipelineError(f"git finds no {escape.name(what)}: {escape.line(''.join(output))}")
+    return process.stdout

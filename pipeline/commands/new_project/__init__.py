@@ -1,4 +1,4 @@
-"""`doit init FOLDER`: a project of one's own, with a recipe that runs."""
+"""`doit init FOLDER`: create a project with a recipe that runs."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from typing import Any
 import yaml
 
 from pipeline.commands.command import JSON, Command, variables
-from pipeline.commands.pyproject import in_pyproject
-from pipeline.commands.reported import reported
+from pipeline.commands.pyproject import pyproject_table
+from pipeline.commands.report_errors import report_errors
 from pipeline.documents.overrides import check_assignments, parse_overrides
 from pipeline.errors import PipelineError, RecipeError
 from pipeline.plugins.registry import registry_of
@@ -35,34 +35,34 @@ VARIABLES = ("model", "target")
 _FILES = Path(__file__).with_name("files")
 _MODELS = "models"
 _OF_ONNX = """\
-# What a file leaves open: shapes: {images: [1, 3, 96, 96]}. With layout: nhwc, inputs and outputs of four axes are
-# images, channels last, and nothing is transposed at run time.
+# Set unknown dimensions with shapes: {images: [1, 3, 96, 96]}. With layout: nhwc, inputs and outputs with four axes
+# are images with channels last, and nothing is transposed at run time.
 """
 _WORKFLOW = ".github/workflows/firmware.yml"
-# The built-in recipe with layouts that suit the first of a target's kernels.
+# The built-in recipe with layouts for the first of a target's kernel folders.
 _BASES = {"rvp": "rvp_base", "mve": "mve_base", "arm_dsp": "cortex_m_base"}
-# What the simulators' plug-ins are compiled with, and what Spike runs at its start.
+# Tools that compile the simulators' plug-ins, and one that Spike starts.
 _PACKAGES = ("gcc", "g++", "device-tree-compiler")
 
 
 class Init(Command):
-    """`doit init FOLDER`: make a project."""
+    """`doit init FOLDER`."""
 
     name = "init"
     names = "folder"
     cmd_options = (JSON,)
     variables = VARIABLES
-    doc_purpose = "make a project of your own, with a recipe that runs"
+    doc_purpose = "create a project with a recipe that runs"
     doc_usage = "FOLDER [model=x.tflite] [target=…] [--json]"
     doc_description = "Writes pipeline.yaml, recipes/, dodo.py, .gitignore and a CI workflow; copies the model."
 
     def execute(self, opt_values: dict[str, Any], pos_args: list[str]) -> int:
-        """Write the files, and print which. Returns the exit code."""
-        return reported(lambda: self._make(pos_args, as_json=opt_values["json"]))
+        """Write the files and print their names. Returns the exit code."""
+        return report_errors(lambda: self._make(pos_args, as_json=opt_values["json"]))
 
     def _make(self, named: list[str], *, as_json: bool) -> int:
         if len(named) != 1:
-            raise PipelineError("which folder? `doit init my_project`")
+            raise PipelineError("doit init needs one folder, such as `doit init my_project`")
         written = new_project(Path(named[0]), **variables())
         if as_json:
             print(json.dumps({"folder": named[0], "files": written}))
@@ -76,14 +76,14 @@ class Init(Command):
 
 
 def new_project(folder: Path, *, model: str = "zoo:ds_cnn", target: str = "rv64-rvp") -> list[str]:
-    """Make a project in a folder, which may have other files already; returns the paths written, relative to it.
+    """Create a project in a folder, which may have other files. Returns the paths written.
 
     `model` is a TFLite or ONNX file, which is copied, or `zoo:NAME`. Raises PipelineError; nothing is written then.
     """
     check_assignments({"model": model, "target": target}.items(), VARIABLES)
     root = Path(folder).expanduser().absolute()
     if is_clone(root):
-        raise PipelineError(f"{escape.name(str(folder), 200)} is a clone of Firmline, which is a project already")
+        raise PipelineError(f"{escape.name(str(folder), 200)} is a clone of Firmline, which is already a project")
     check_owner(Project(root))
     targets = load_targets(Project(root))
     if target not in targets:
@@ -92,15 +92,17 @@ def new_project(folder: Path, *, model: str = "zoo:ds_cnn", target: str = "rv64-
     entry = _model(model, root, content)
     name = _recipe_name(root)
     values = _recipe_values(name, targets[target], entry) | {
-        "packages": " ".join(sorted({*_PACKAGES, *(one for each in targets.values() for one in _packages(each))})),
-        "wheel": f"firmline-{in_pyproject('project')['version']}-py3-none-any.whl",
+        "packages": " ".join(
+            sorted({*_PACKAGES, *(package for other in targets.values() for package in _packages(other))})
+        ),
+        "wheel": f"firmline-{pyproject_table('project')['version']}-py3-none-any.whl",
     }
     texts = {
-        PROJECT_FILE: _filled("pipeline.yaml", values),
-        f"{RECIPES}/{name}.yaml": _filled("recipe.yaml", values),
-        DODO: _filled("dodo.py.txt", values),
-        ".gitignore": _filled("gitignore", values),
-        _WORKFLOW: _filled("workflow.yml", values),
+        PROJECT_FILE: _fill_template("pipeline.yaml", values),
+        f"{RECIPES}/{name}.yaml": _fill_template("recipe.yaml", values),
+        DODO: _fill_template("dodo.py.txt", values),
+        ".gitignore": _fill_template("gitignore", values),
+        _WORKFLOW: _fill_template("workflow.yml", values),
         SCHEMA: schema_text(registry_of(Project(root))),
     }
     content = {path: text.encode() for path, text in texts.items()} | content
@@ -109,9 +111,9 @@ def new_project(folder: Path, *, model: str = "zoo:ds_cnn", target: str = "rv64-
 
 
 def _model(model: str, root: Path, content: dict[str, bytes]) -> dict[str, str]:
-    """The recipe's entry for a model; a file from elsewhere is added to the `content` of the project.
+    """Return the recipe's model entry; a file outside of the project is added to `content`.
 
-    What a variable names the folder of is found by it, also later.
+    A path with a variable stays as it is: runs read the variable as well.
     """
     (override,) = parse_overrides({"model": model})
     entry: dict[str, str] = override.value
@@ -124,9 +126,9 @@ def _model(model: str, root: Path, content: dict[str, bytes]) -> dict[str, str]:
     variable = of_variable(entry["file"])
     path = located(entry["file"], root) if variable else Path(entry["file"]).expanduser().absolute()
     try:
-        # A pipe would be waited for.
+        # Reading a pipe would block.
         if path.exists() and not path.is_file():
-            raise RecipeError(f"model={escape.name(model, 200)}: is no regular file")
+            raise RecipeError(f"model={escape.name(model, 200)}: not a regular file")
         data = path.read_bytes()
         if path.suffix.lower() != ".onnx":
             graphs(data, path.name)
@@ -143,7 +145,7 @@ def _model(model: str, root: Path, content: dict[str, bytes]) -> dict[str, str]:
 
 
 def _recipe_name(root: Path) -> str:
-    """A name for the recipe: the folder's, as far as a recipe can be called so, and no built-in one's."""
+    """Return the folder's name as a valid recipe name that no built-in recipe has."""
     name = as_name(root.resolve().name) or "network"
     return f"my_{name}" if name in recipe_names(INSTALLATION, abstract=True) else name
 
@@ -166,10 +168,13 @@ def _recipe_values(name: str, target: Target, entry: Mapping[str, str]) -> dict[
 
 
 def base_recipe(target: Target) -> str:
-    """The built-in recipe to begin with, '' for none. Layouts that suit the core need not suit an engine beside it."""
+    """Return the name of the built-in base recipe, '' for none.
+
+    A core's base recipe is not used with an accelerator: its layouts may not suit the engine.
+    """
     if target.accelerator is not None:
-        own = f"{target.accelerator.kind}_base"
-        return own if own in recipe_names(INSTALLATION, abstract=True) else ""
+        name = f"{target.accelerator.kind}_base"
+        return name if name in recipe_names(INSTALLATION, abstract=True) else ""
     return next((_BASES[kernel] for kernel in target.kernels if kernel in _BASES), "")
 
 
@@ -177,33 +182,36 @@ def _packages(target: Target) -> tuple[str, ...]:
     return (*target.compiler.packages, *target.simulator.packages)
 
 
-def _filled(name: str, values: Mapping[str, str]) -> str:
-    """A file of files/, where `@name@` is a value: dollar signs and braces have other meanings in what is written."""
+def _fill_template(name: str, values: Mapping[str, str]) -> str:
+    """Return a file of files/ with each `@name@` replaced.
+
+    `$` and `{}` have other meanings in these files.
+    """
     text = (_FILES / name).read_text(encoding="utf-8")
-    return re.sub("@([a-z]+)@", lambda found: values[found[1]], text)
+    return re.sub("@([a-z]+)@", lambda match: values[match[1]], text)
 
 
 def _write(root: Path, content: Mapping[str, bytes], shown: str) -> None:
     """Write all files, or none. Raises PipelineError."""
-    there = [path for path in content if (root / path).exists() or (root / path).is_symlink()]
-    if there:
-        raise PipelineError(f"{shown}/{escape.name(there[0], 200)} is already there", hint="nothing was written")
-    made: list[Path] = []
+    existing = [path for path in content if (root / path).exists() or (root / path).is_symlink()]
+    if existing:
+        raise PipelineError(f"{shown}/{escape.name(existing[0], 200)} already exists", hint="nothing was written")
+    created: list[Path] = []
     try:
         for path, data in content.items():
             place = root / path
             missing = [folder for folder in place.parents if not folder.exists()]
             for folder in reversed(missing):
                 folder.mkdir()
-                made.append(folder)
-            # Exclusively: nothing that appears meanwhile is overwritten.
+                created.append(folder)
+            # Exclusive mode: never overwrite a file that appears meanwhile.
             with place.open("xb") as stream:
-                made.append(place)
+                created.append(place)
                 stream.write(data)
     except OSError as error:
-        for place in reversed(made):
+        for place in reversed(created):
             if place.is_dir():
                 place.rmdir()
             else:
                 place.unlink()
-        raise PipelineError(f"{shown} cannot be made a project: {error.strerror}", hint="nothing was written") from None
+        raise PipelineError(f"{shown} cannot become a project: {error.strerror}", hint="nothing was written") from None

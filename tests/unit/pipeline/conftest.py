@@ -72,7 +72,7 @@ class FakeProject:
     def serve(self, monkeypatch: pytest.MonkeyPatch, *commands: ModuleType) -> None:
         """Have the modules of commands work on this project."""
         for module in commands:
-            monkeypatch.setattr(module, "here", lambda: project_of(self.root), raising=False)
+            monkeypatch.setattr(module, "current_project", lambda: project_of(self.root), raising=False)
             monkeypatch.setattr(module, "Workspace", lambda **_: self.workspace())
 
     @property

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.commands.completion import Completion, offered
+from pipeline.commands.completion import Completion, possible_words
 
 
 @pytest.mark.parametrize(
@@ -31,7 +31,7 @@ from pipeline.commands.completion import Completion, offered
     ],
 )
 def test_what_may_follow(words: list[str], expected: list[str]) -> None:
-    assert offered(words) == expected
+    assert possible_words(words) == expected
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
@@ -53,8 +53,8 @@ def test_bash_inserts_what_is_offered_as_one_word(tmp_path: Path, capsys: pytest
     assert Completion().execute({}, ["bash"]) == 0
     (tmp_path / "completion").write_text(capsys.readouterr().out)
     words = [*HOSTILE, *(f"recipe={one}" for one in HOSTILE)]
-    (tmp_path / "offered").write_text("".join(f"{word}\n" for word in words))
-    (tmp_path / "doit").write_text(f"#!/bin/sh\ncat {tmp_path}/offered\n")
+    (tmp_path / "possible_words").write_text("".join(f"{word}\n" for word in words))
+    (tmp_path / "doit").write_text(f"#!/bin/sh\ncat {tmp_path}/possible_words\n")
     (tmp_path / "doit").chmod(0o755)
     script = """
         PATH=$PWD:$PATH
@@ -81,4 +81,4 @@ def test_recipes_whose_names_are_none_are_not_offered(tmp_path: Path, monkeypatc
     for name in ("mine", "mine;touch PWNED", "mine$(id)", "mine\nb"):
         (tmp_path / "recipes" / f"{name}.yaml").write_text("schema: 1\n")
     monkeypatch.chdir(tmp_path)
-    assert offered(["run", "mi"]) == ["mine"]
+    assert possible_words(["run", "mi"]) == ["mine"]

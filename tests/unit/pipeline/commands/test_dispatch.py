@@ -85,9 +85,9 @@ def test_what_is_right_is_not_refused(tmp_path: Path) -> None:
 
 
 MESSAGES = (
-    ("runn kws_rvp", "ERROR: 'runn' is no command; did you mean 'run'?\nknown commands: run, list,"),
+    ("runn kws_rvp", "ERROR: 'runn' is not a command; did you mean 'run'?\nknown commands: run, list,"),
     ("run kws_rpv", "ERROR: unknown recipe 'kws_rpv'; did you mean 'kws_rvp'?\nknown recipes: "),
-    ("run -n 65 kws_rvp", f"ERROR: -n 65: should be a number from 0 to {MOST_JOBS}\n"),
+    ("run -n 65 kws_rvp", f"ERROR: -n 65: expected a number from 0 to {MOST_JOBS}\n"),
     ("run -o /nonexistent/x kws_rvp", "ERROR: /nonexistent/x cannot be written: No such file or directory\n"),
     ("bench --onyl x", "ERROR: unknown option --onyl; did you mean --only?\noptions: "),
     ("bench --only", "ERROR: --only needs a value: "),
@@ -100,7 +100,7 @@ MESSAGES = (
     ("run kws_rvp --targets host", "ERROR: unknown option --targets; did you mean target=?\noptions: --always"),
     ("gc kws_rvp", "ERROR: doit gc takes no 'kws_rvp'\n"),
     ("run recipe=kws_rvp recipe=ad_rvp", "ERROR: duplicate recipe=; recipe=kws_rvp,ad_rvp selects all of them"),
-    ("forget", "ERROR: 'forget' is a command of doit that has no use here: the artifact store says what"),
+    ("forget", "ERROR: 'forget' is a doit command that Firmline does not support: the artifact store decides"),
 )
 
 

@@ -51,4 +51,4 @@ def test_a_simulator_that_counts_wrong(monkeypatch: pytest.MonkeyPatch, capsys: 
 
     monkeypatch.setattr(bench, "compile_and_run_c", counts)
     assert look("cortex-m4") == PENDING
-    assert "it counts 3,005 and 6,006" in capsys.readouterr().out
+    assert "wrong count: 3,005 and 6,006" in capsys.readouterr().out

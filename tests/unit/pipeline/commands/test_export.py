@@ -40,15 +40,15 @@ def said(words: str, capsys: pytest.CaptureFixture[str]) -> str:
 
 def test_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """None of these runs a stage, or leaves anything."""
-    assert "as what? as=FORM\nforms: arduino, cmake" in said("recipe=small", capsys)
-    assert "as what? as=FORM" in said("small", capsys)
-    assert "which recipe? `doit export NAME`" in said("as=cmake", capsys)
+    assert "doit export needs as=FORM\nforms: arduino, cmake" in said("recipe=small", capsys)
+    assert "doit export needs as=FORM" in said("small", capsys)
+    assert "no recipe is named: use `doit export NAME`" in said("as=cmake", capsys)
     assert "did you mean 'cmake'" in said("recipe=small as=cmak", capsys)
     assert "one recipe is needed, got 2" in said("recipe=small,two as=cmake", capsys)
-    assert "that is 2 recipes; one export is of one\nsuch as two:host" in said("recipe=two as=cmake", capsys)
+    assert "an export needs one recipe, got 2\nsuch as two:host" in said("recipe=two as=cmake", capsys)
     assert "doit export takes no 'form='" in said("recipe=small form=cmake", capsys)
     without = "recipe=small as=cmake set=stages.simulate=false,stages.verify=false,stages.report=false"
-    assert "leaves out simulate" in said(without, capsys)
+    assert "has no stage simulate" in said(without, capsys)
     (folder / "taken").mkdir()
     (folder / "taken/notes.txt").write_text("mine")
     assert "taken has other files: notes.txt" in said("recipe=small as=cmake to=taken", capsys)
@@ -89,7 +89,7 @@ def test_the_form_of_the_page(folder: Path) -> None:
     # A module without FORM, and one with a name that is taken.
     (folder / "plugins/exports/bazel/__init__.py").rename(folder / "plugins/exports/cmake.py")
     plugins_of.cache_clear()
-    with pytest.raises(PipelineError, match="has the name of a form of Firmline, 'cmake'"):
+    with pytest.raises(PipelineError, match="has the name of a built-in form, 'cmake'"):
         export("small", "cmake", project=Project(folder))
     (folder / "plugins/exports/cmake.py").rename(folder / "plugins/exports/other.py").write_text("")
     plugins_of.cache_clear()

@@ -121,12 +121,12 @@ def test_nothing_is_overwritten_and_nothing_is_left(tmp_path: Path) -> None:
     net = tmp_path / "net"
     (net / "recipes").mkdir(parents=True)
     (net / "dodo.py").write_text("mine")
-    assert refused(net) == f"{net}/dodo.py is already there\nnothing was written"
+    assert refused(net) == f"{net}/dodo.py already exists\nnothing was written"
     (net / "dodo.py").unlink()
     # In the way of a folder, also for root; what was written before goes again.
     (net / ".github").write_text("")
-    assert refused(net) == f"{net} cannot be made a project: Not a directory\nnothing was written"
-    with pytest.raises(PipelineError, match="is a clone of Firmline, which is a project already"):
+    assert refused(net) == f"{net} cannot become a project: Not a directory\nnothing was written"
+    with pytest.raises(PipelineError, match="is a clone of Firmline, which is already a project"):
         new_project(ROOT)
     (net / ".github").unlink()
     assert new_project(net)
@@ -134,9 +134,9 @@ def test_nothing_is_overwritten_and_nothing_is_left(tmp_path: Path) -> None:
 
 def test_the_command_line(tmp_path: Path) -> None:
     errors = {
-        "init": "ERROR: which folder? `doit init my_project`\n",
-        "init a b": "ERROR: which folder? `doit init my_project`\n",
-        "init my_net": "ERROR: my_net/pipeline.yaml is already there\nnothing was written\n",
+        "init": "ERROR: doit init needs one folder, such as `doit init my_project`\n",
+        "init a b": "ERROR: doit init needs one folder, such as `doit init my_project`\n",
+        "init my_net": "ERROR: my_net/pipeline.yaml already exists\nnothing was written\n",
         "init a recipe=b": "ERROR: doit init takes no 'recipe='",
     }
     first = ["init", "my_net", f"model={MODEL}", "target=host"]

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.commands.pyproject import in_pyproject
+from pipeline.commands.pyproject import pyproject_table
 from pipeline.plugins.discovery import KINDS
 from stages.system.installation import INSTALLATION as ROOT
 from tests.support.command_lines import Ended, run_all
@@ -112,7 +112,7 @@ def wrong(ended: Ended, code: int, told: str) -> str:
 @pytest.mark.skipif(shutil.which("riscv64-unknown-elf-gcc") is None, reason="needs riscv64-unknown-elf-gcc on PATH")
 def test_every_command_knows_the_plug_ins(project: Path) -> None:
     assert {path.name for path in (project / "plugins").iterdir()} == set(KINDS)
-    assert {line.split()[0] for line in LINES} >= set(in_pyproject("tool", "doit", "plugins", "command"))
+    assert {line.split()[0] for line in LINES} >= set(pyproject_table("tool", "doit", "plugins", "command"))
     found = run_all([shlex.split(line) for line in LINES], project.parent, project)
     failed = [wrong(ended, *expected) for ended, expected in zip(found, LINES.values(), strict=True)]
     assert not any(failed), "\n".join(filter(None, failed))

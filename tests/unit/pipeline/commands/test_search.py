@@ -9,16 +9,16 @@ from typing import Any
 import pytest
 
 from pipeline.api import run_recipe
-from pipeline.commands.search import Budget, Candidate, Measured, best, candidates, front, search, table
+from pipeline.commands.search import Budget, Candidate, Measurement, best, candidates, pareto_front, search, table
 from pipeline.errors import PipelineError
 from tests.support.optional import needs
 
 OPTIONS: dict[str, Any] = {"weights": "int8", "keep_int16": [{"op": "add"}], "keep_float": []}
 
 
-def measured(name: str, *figures: float, error: str = "") -> Measured:
+def measured(name: str, *figures: float, error: str = "") -> Measurement:
     loss, snr, instructions, ram, rom = figures or (0.0, 0.0, 0, 0, 0)
-    return Measured(Candidate(name, {}), loss, snr, int(instructions), int(ram), int(rom), error)
+    return Measurement(Candidate(name, {}), loss, snr, int(instructions), int(ram), int(rom), error)
 
 
 def layer(name: str, drop: float, dtype: str = "int8") -> dict[str, Any]:
@@ -29,7 +29,7 @@ def test_layers_that_lose_most_are_tried_first_and_rules_of_the_recipe_stay() ->
     layers = [layer("a", 1), layer("b[0]", 3), layer("c", 2), layer("d", 0.05), layer("e", 9, "float32")]
     found = candidates(layers, OPTIONS, 100)
     assert [one.name for one in found[:5]] == [
-        *("as the recipe says", "int4 weights", "1 layer with int16", "1 layer with int16, int4 weights"),
+        *("unchanged recipe", "int4 weights", "1 layer with int16", "1 layer with int16, int4 weights"),
         "1 layer in float",
     ]
     assert found[2].options == {"keep_int16": [{"op": "add"}, {"name": "b[[]0]"}]}
@@ -39,7 +39,7 @@ def test_layers_that_lose_most_are_tried_first_and_rules_of_the_recipe_stay() ->
     assert [one["name"] for one in found[-1].options["keep_float"]] == ["b[[]0]", "c", "a"]
     assert len(candidates(layers, OPTIONS, 4)) == 4
     assert [one.name for one in candidates([layer("a", 1)], {**OPTIONS, "weights": "int4"}, 9)] == [
-        *("as the recipe says", "1 layer with int16", "1 layer in float")
+        *("unchanged recipe", "1 layer with int16", "1 layer in float")
     ]
 
 
@@ -51,7 +51,7 @@ def test_front_has_what_nothing_beats_in_everything() -> None:
         measured("same", 0, 40, 900, 50, 10),
         measured("failed", error="does not fit"),
     )
-    assert front([worse, fast, exact, same, failed]) == [fast, exact]
+    assert pareto_front([worse, fast, exact, same, failed]) == [fast, exact]
 
 
 def test_best_is_within_the_budget_with_least_loss_then_fewest_instructions() -> None:
@@ -71,9 +71,9 @@ def test_best_is_within_the_budget_with_least_loss_then_fewest_instructions() ->
 
 
 def test_a_recipe_that_quantizes_nothing_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(PipelineError, match="recipe 'digits_rvp' quantizes nothing: there is nothing to search"):
+    with pytest.raises(PipelineError, match="recipe 'digits_rvp' does not quantize: nothing to search"):
         search("digits_rvp", store=tmp_path / "store", build=tmp_path / "build")
-    with pytest.raises(PipelineError, match="target host counts no instructions"):
+    with pytest.raises(PipelineError, match="target host does not count instructions"):
         search("digits_ptq", {"target": "host"}, store=tmp_path / "store", build=tmp_path / "build")
 
 
@@ -97,4 +97,4 @@ def test_candidates_are_measured_and_verified_as_firmware(tmp_path: Path, monkey
     assert wide.instructions > plain.instructions > 50_000
     tight = Budget(5.0, 65536, plain.instructions)
     assert tight.exceeded(wide) == "instructions" and best(found, tight) is best(found, bounds) is plain
-    assert plain in front(found)
+    assert plain in pareto_front(found)

@@ -23,7 +23,7 @@ import yaml
 from pipeline.api import RunResult, run_recipe
 from pipeline.artifacts.inventory import inventory
 from pipeline.artifacts.store import Store
-from pipeline.commands.executing import executing
+from pipeline.commands.executor import selected_executor
 from pipeline.distributed.choice import executor_of
 from pipeline.errors import PipelineError
 from pipeline.remote.health import MOST_FAILURES
@@ -233,7 +233,7 @@ def test_a_matrix_whose_worker_is_killed_is_that_of_one_machine(
     cluster.worker("slow", mood="hang")
     with ThreadPoolExecutor(1) as pool:
         replaced = pool.submit(_replace_at_work, cluster, "slow", "quick")
-        with executing({"executor": cluster.address.replace("tcp:", "dask:")}):
+        with selected_executor({"executor": cluster.address.replace("tcp:", "dask:")}):
             code, _, err = doit("run", "-n", "4", "recipe=grid")
         replaced.result()
     assert (code, err, project.ran()) == (0, "", [])

@@ -54,8 +54,8 @@ def there(project: FakeProject, tmp_path_factory: pytest.TempPathFactory) -> Fak
 
 @pytest.fixture
 def begin(project: FakeProject, there: FakeProject, monkeypatch: pytest.MonkeyPatch) -> Iterator[Begin]:
-    monkeypatch.setattr(dask_executor, "here", lambda: project_of(project.root))
-    monkeypatch.setattr(worker, "here", lambda: project_of(there.root))
+    monkeypatch.setattr(dask_executor, "current_project", lambda: project_of(project.root))
+    monkeypatch.setattr(worker, "current_project", lambda: project_of(there.root))
     monkeypatch.setattr(worker, "_workspace", there.workspace)
     monkeypatch.setattr(worker, "load_targets", lambda one: {"rv64-rvp": with_acme(one.root)})
     made = _Direct().beginning({})

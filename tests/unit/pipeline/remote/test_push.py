@@ -55,7 +55,7 @@ def test_what_was_made_before_is_sent_once(
     assert said[-1].startswith(f"{server.url}: 4 sent (")
     server.check()
     assert push() == 0
-    assert capsys.readouterr().out.startswith(f"{server.url}: 4 there already (")
+    assert capsys.readouterr().out.startswith(f"{server.url}: 4 already there (")
     assert push(dry_run=True) == 0
     assert how(other) == all_of("remote") and other.ran() == []
 
@@ -135,16 +135,16 @@ def test_a_server_that_has_whatever_it_is_asked_for_is_none(
 @pytest.mark.parametrize(
     ("words", "given", "environment", "said"),
     [
-        (("push",), {"days": "soon"}, {}, "--days soon: should be a number of days"),
-        (("list",), {"dry_run": True}, {}, "--dry-run goes with `doit store push`, not with list"),
-        (("push", "demo"), {}, {}, "doit store push takes no 'demo'"),
-        (("push",), {}, {}, "there is no remote store\ndocs/explanation/store.md says how"),
+        (("push",), {"days": "soon"}, {}, "--days soon: expected a number of days"),
+        (("list",), {"dry_run": True}, {}, "--dry-run is an option of `doit store push`, not of `doit store list`"),
+        (("push", "demo"), {}, {}, "doit store push does not take 'demo'"),
+        (("push",), {}, {}, "no remote store is set\ndocs/explanation/store.md shows how"),
         (("push",), {}, {"": "http://127.0.0.1:9"}, "ERROR: http://127.0.0.1:9 cannot be read: "),
         (
             ("push",),
             {},
             {"": "http://127.0.0.1:9", "_READ_ONLY": "1"},
-            "http://127.0.0.1:9 is only read from here\nFIRMLINE_REMOTE_READ_ONLY=0",
+            "http://127.0.0.1:9 is read-only here\nFIRMLINE_REMOTE_READ_ONLY=0",
         ),
     ],
 )

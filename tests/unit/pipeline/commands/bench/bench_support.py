@@ -7,7 +7,7 @@ from typing import Any
 
 from pipeline.commands.bench.cases import Case
 from pipeline.commands.bench.record import Record, record_of
-from pipeline.commands.bench.suite import Peer
+from pipeline.commands.bench.suite import PublishedBaseline
 
 SUITE = """\
 schema: 1
@@ -46,7 +46,7 @@ def suite_file(folder: Path, text: str = SUITE) -> Path:
     return path
 
 
-def case(row: str = "net", target: str = "rv64-rvp", peers: tuple[Peer, ...] = ()) -> Case:
+def case(row: str = "net", target: str = "rv64-rvp", peers: tuple[PublishedBaseline, ...] = ()) -> Case:
     return Case(row, target, {}, "demo", peers)
 
 

@@ -25,7 +25,7 @@ def test_tools_of_other_versions_are_told_once() -> None:
     now = [replace(record(row=row), tools={"compiler": "13.2.0", "numpy": "2.4", "qemu": "8.2"}) for row in "ab"]
     outcomes = [Outcome(case(row), one) for row, one in zip("ab", now, strict=True)]
     verdict = check(outcomes, {one.id: one for one in before})
-    assert verdict.notes == ["compiler 13.2.0; figures are stored that were measured with 12.2.0"]
+    assert verdict.notes == ["compiler 13.2.0; the stored figures were measured with 12.2.0"]
     assert not verdict.failed
 
 
@@ -68,7 +68,7 @@ def test_tools_of_other_versions_are_told_once() -> None:
         (record(rom=10_000), record(rom=10_101), ["ROM 10,000 -> 10,101 (+1.0 %) bytes"], [], 1),
         (record(ram=10_000), record(ram=10_101), ["RAM 10,000 -> 10,101 (+1.0 %) bytes"], [], 1),
         (record(ram=10_000), record(ram=8_000), [], ["RAM 10,000 -> 8,000 (-20.0 %) bytes"], 3),
-        (record(), record(sha256="cd" * 32), ["the model is not the one whose figures are stored"], [], 1),
+        (record(), record(sha256="cd" * 32), ["the stored figures are for another model file"], [], 1),
     ],
 )
 def test_what_may_rise_and_fall(before: Record, now: Record, worse: list[str], better: list[str], code: int) -> None:
@@ -82,8 +82,8 @@ def test_what_may_rise_and_fall(before: Record, now: Record, worse: list[str], b
 def test_stale_figures_are_told_with_the_command_that_renews_them(capsys: pytest.CaptureFixture[str]) -> None:
     verdict = compare(record((("all", 1000),)), record((("all", 949),)))
     assert verdict.stale == ["net on rv64-rvp: instructions 1,000 -> 949 (-5.1 %)"]
-    verdict.tell("doit bench --update")
-    assert "figures are stored that are not of today's kernels: doit bench --update" in capsys.readouterr().out
+    verdict.print("doit bench --update")
+    assert "some stored figures are outdated; update them with doit bench --update" in capsys.readouterr().out
 
 
 def test_figures_of_other_kernels_are_stale_whatever_they_are() -> None:
@@ -91,8 +91,8 @@ def test_figures_of_other_kernels_are_stale_whatever_they_are() -> None:
     layers = tuple({**layer, "kernel": f"new.{layer['name']}"} for layer in before.layers)
     verdict = compare(before, replace(before, layers=layers))
     (line,) = verdict.stale
-    assert line.startswith("net on rv64-rvp: instructions 1,000 -> 1,000 (+0.0 %); 'conv' by new.conv, was by ")
-    assert "'softmax' by new.softmax" in line and (verdict.worse, verdict.exit_code) == ([], 3)
+    assert line.startswith("net on rv64-rvp: instructions 1,000 -> 1,000 (+0.0 %); 'conv' uses new.conv, was ")
+    assert "'softmax' uses new.softmax" in line and (verdict.worse, verdict.exit_code) == ([], 3)
 
 
 def test_skipped_and_new_rows_are_told_and_do_not_fail() -> None:
@@ -101,7 +101,7 @@ def test_skipped_and_new_rows_are_told_and_do_not_fail() -> None:
     assert not verdict.failed
     assert verdict.notes == [
         "real on rv64-rvp: skipped, the file is absent",
-        "net on rv64-rvp: not stored yet; `doit bench --update` stores it",
+        "net on rv64-rvp: not stored yet; run `doit bench --update`",
     ]
 
 
@@ -111,7 +111,7 @@ def test_limit_of_the_suite_holds_whatever_is_stored(count: int, stored: bool) -
     now = record((("conv", count),), row="real")
     before = {now.id: record((("conv", 1000),), row="real")} if stored else {}
     worse = check([Outcome(Case("real", "rv64-rvp", {}, "demo", at_most=1000), now)], before).worse
-    expected = "real on rv64-rvp: 1,001 instructions, of which 1,000 are allowed"
+    expected = "real on rv64-rvp: 1,001 instructions, the limit is 1,000"
     assert worse == ([expected] if count > 1000 else [])
 
 

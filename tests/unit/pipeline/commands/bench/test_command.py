@@ -61,7 +61,7 @@ def test_plain_bench_prints_every_row_and_writes_nothing(project: Project, capsy
     out = capsys.readouterr().out
     lines = [line.split() for line in out.splitlines()]
     assert ["net", "on", "rv64-rvp", "1,000", "instructions"] in lines
-    assert "skipped: folder/real.tflite is not in the folder of models" in out
+    assert "skipped: folder/real.tflite is not in the models folder" in out
     assert "FP32 against int8" in out
     assert sorted(project.root.rglob("*")) == before
 
@@ -82,7 +82,7 @@ def test_update_then_check_passes_then_a_rise_fails(project: Project, capsys: Ca
     # Nothing rose: FP32 needs less than before, so int8 is worth less.
     project.reports = {"net_fp32": report((("conv", 300), ("softmax", 100)))}
     assert project.bench(check=True) == FAILED
-    assert "WORSE: Net, FP32 against int8: 400 by 1,000 is 0.4, below 0.5" in capsys.readouterr().out
+    assert "WORSE: Net, FP32 against int8: 400 / 1,000 is 0.4, below 0.5" in capsys.readouterr().out
     project.reports = {"net": report(mismatches=1)}
     assert [project.bench(), project.bench(check=True), project.bench(update=True)] == [FAILED] * 3
 
@@ -123,8 +123,8 @@ def test_row_that_fails_is_not_stored_and_the_exit_code_is_1(project: Project, c
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"check": True, "update": True}, "give one of --check and --update"),
-        ({"models": "x", "update": True}, "--update is about the suite"),
+        ({"check": True, "update": True}, "--check and --update cannot be combined"),
+        ({"models": "x", "update": True}, "--update applies to the suite"),
         ({"markdown": "/nowhere/at/all.md"}, "/nowhere/at/all.md cannot be written: No such file"),
     ],
 )

@@ -8,7 +8,7 @@ import pytest
 
 from pipeline.commands.bench import layers
 from pipeline.commands.bench.command import bench
-from pipeline.commands.bench.layer_figures import Figure, LayerRow, check_layers, merged, read_rows, slower
+from pipeline.commands.bench.layer_figures import Figure, LayerRow, compare_layers, merged, read_rows, slower
 from pipeline.commands.bench.suite import load_suite
 from pipeline.commands.exit_codes import FAILED
 from pipeline.errors import PipelineError
@@ -32,8 +32,8 @@ ROWS = {
 
 
 def run(**options: Any) -> int:
-    drawing = {name: options.pop(name) for name in ("drawn", "seed") if name in options}
-    return bench({**OPTIONS, **options}, root=ROOT, suite_name=options.pop("suite", "layers"), drawing=drawing)
+    sampling = {name: options.pop(name) for name in ("drawn", "seed") if name in options}
+    return bench({**OPTIONS, **options}, root=ROOT, suite_name=options.pop("suite", "layers"), sampling=sampling)
 
 
 def test_merging_keeps_what_was_not_measured() -> None:
@@ -64,10 +64,10 @@ def test_check() -> None:
         "conv/b": LayerRow("conv/b", 100, 50, {"m4": Figure(200, ("x",))}),
         "new/d": LayerRow("new/d", 100, 50, {"m4": Figure(200, ("x",))}),
     }
-    verdict = check_layers(now, ROWS)
-    assert verdict.worse == ["conv/a on m55: instructions 200 -> 203 (+1.5 %), by w; were by y"]
+    verdict = compare_layers(now, ROWS)
+    assert verdict.worse == ["conv/a on m55: instructions 200 -> 203 (+1.5 %), with w; before with y"]
     assert verdict.better == ["conv/b on m4: instructions 300 -> 200 (-33.3 %)"]
-    assert verdict.stale == ["conv/b on m4: instructions 300 -> 200 (-33.3 %), by x; were by x.gemm"]
+    assert verdict.stale == ["conv/b on m4: instructions 300 -> 200 (-33.3 %), with x; before with x.gemm"]
     assert [note.partition(":")[0] for note in verdict.notes] == ["new/d on m4"]
 
 
@@ -90,11 +90,11 @@ def test_drawn_layers_are_held_to_the_order_of_targets(monkeypatch: pytest.Monke
     ("options", "says"),
     [
         ({"suite": "layer"}, "unknown suite 'layer'; did you mean 'layers'?"),
-        ({"times": True}, "--times is about networks; it does not go with suite=layers"),
-        ({"only": "nothing/*"}, "--only nothing/\\*: no layer is called that"),
-        ({"drawn": "0"}, "drawn=0: should be a number from 1 to 2,000"),
-        ({"drawn": "5", "update": True}, "drawn= measures layers that docs/layers.json does not keep"),
-        ({"targets": "host"}, "suite=layers measures kernels of cores; target host counts no instructions"),
+        ({"times": True}, "--times cannot be combined with suite=layers"),
+        ({"only": "nothing/*"}, "--only nothing/\\*: no layer matches"),
+        ({"drawn": "0"}, "drawn=0: expected a number from 1 to 2,000"),
+        ({"drawn": "5", "update": True}, "drawn= cannot be combined with --update"),
+        ({"targets": "host"}, "suite=layers measures kernels of cores; target host does not count instructions"),
         ({"targets": "rv32-ne16"}, "suite=layers measures kernels of cores; target rv32-ne16 has an accelerator"),
     ],
 )

@@ -73,7 +73,7 @@ def test_ratio_divides_ours_and_theirs(tmp_path: Path) -> None:
     ((_, half),) = ratio_tables(suite, {int8.id: int8})
     assert half.rows == (("Net", "", "1,000", "", "20,000", "5,000", "4.00"),)
     assert ratio_tables(suite, {}) == []
-    for instructions, told in ((500, []), (499, ["Net, FP32 against int8: 499 by 1,000 is 0.499, below 0.5"])):
+    for instructions, told in ((500, []), (499, ["Net, FP32 against int8: 499 / 1,000 is 0.499, below 0.5"])):
         float32 = record((("all", instructions),), row="net_fp32", target="rv64-scalar")
         assert short_ratios(suite, {int8.id: int8, float32.id: float32}) == told
 

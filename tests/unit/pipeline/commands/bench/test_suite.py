@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.commands.bench.cases import file_cases, models_folder, select, suite_cases
-from pipeline.commands.bench.check import over_limit
+from pipeline.commands.bench.check import limit_error
 from pipeline.commands.bench.ratio import short_ratios
 from pipeline.commands.bench.record import read_records
 from pipeline.commands.bench.suite import load_suite
@@ -35,7 +35,7 @@ def test_stored_figures_are_within_the_limits_of_the_suite() -> None:
     suite, records = load_suite(), read_records(ROOT / "docs" / "bench.json")
     bounded = [case for case in suite_cases(suite.rows, ROOT, models_folder(ROOT)) if case.at_most]
     assert [case.title for case in bounded if case.id not in records] == []
-    assert [line for case in bounded if (line := over_limit(case, records[case.id]))] == []
+    assert [line for case in bounded if (line := limit_error(case, records[case.id]))] == []
     assert short_ratios(suite, records) == []
 
 
@@ -43,7 +43,7 @@ def test_row_without_its_file_is_skipped_with_the_reason_and_runs_with_it(tmp_pa
     rows = load_suite(suite_file(tmp_path)).rows[2:]
     (absent,) = suite_cases(rows, tmp_path, tmp_path / "models")
     assert absent.recipe is None
-    assert absent.skipped.startswith("folder/real.tflite is not in the folder of models (FIRMLINE_MODELS")
+    assert absent.skipped.startswith("folder/real.tflite is not in the models folder (FIRMLINE_MODELS")
     file = tmp_path / "models" / "folder" / "real.tflite"
     file.parent.mkdir(parents=True)
     file.touch()
@@ -81,9 +81,9 @@ def test_selection(tmp_path: Path) -> None:
     selected = select(cases, "real, net*", "rv64-rvp", load_targets(ROOT))
     assert [case.id for case in selected] == [("net", "rv64-rvp"), ("real", "rv64-rvp")]
     for only, targets, message in (
-        ("nat", "", "--only nat: no row is called that\nknown rows: net, net_fp32, real"),
+        ("nat", "", "--only nat: no row matches\nknown rows: net, net_fp32, real"),
         ("", "rv65", "unknown target 'rv65'\nknown targets: rv64-rvp,"),
-        ("real", "rv64-scalar", "no selected row is measured on these"),
+        ("real", "rv64-scalar", "no selected row is measured on them"),
     ):
         with pytest.raises(PipelineError, match=message):
             select(cases, only, targets, load_targets(ROOT))
@@ -92,7 +92,7 @@ def test_selection(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("name: net_fp32", "name: net", "suite.yaml:9:11: row 'net' is there twice"),
+        ("name: net_fp32", "name: net", "suite.yaml:9:11: row 'net' exists twice"),
         ("row: net_fp32", "row: net_fp23", "suite.yaml:22:22: unknown row 'net_fp23'; did you mean 'net_fp32'?"),
         ("at_most: {rv64-rvp", "at_most: {host", "suite.yaml:18:21: row 'real' is not measured on host"),
         ("recipe: demo\n    file", "model: {zoo: a}\n    recipe: demo\n    file", "row 'real' has a model and a file"),

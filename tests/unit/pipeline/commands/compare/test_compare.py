@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from pipeline.commands.compare import command, shown
+from pipeline.commands.compare import command, formats
 from pipeline.commands.compare.command import Compare
 from pipeline.commands.compare.difference import difference
 from tests.unit.pipeline.conftest import FakeProject
@@ -77,7 +77,7 @@ def test_what_is_printed(compare: Callable[..., int], capsys: Capture) -> None:
     lines = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert ["instructions", "1,000", "900", "-100", "-10.00"] in lines
     assert ["x/a", "conv2d", "100", "50", "-50", "-50.00", "generic.conv2d", "->", "rvp.gemm_s8"] in lines
-    assert ["1", "of", "2", "layers", "take", "as", "many", "instructions", "as", "before"] in lines
+    assert ["1", "of", "2", "layers", "have", "the", "same", "instructions"] in lines
     assert compare(before, after, json=True) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["totals"][0]["percent"] == -10 and found["layers"][0]["by"] == -50
@@ -111,7 +111,7 @@ def test_what_may_not_grow(
 def test_cycles_of_two_timing_models_are_told_apart(
     compare: Callable[..., int], project: FakeProject, capsys: Capture
 ) -> None:
-    told = "estimated cycles are by the timing models a-m4 of A and b-m0 of B: not set against each other"
+    told = "estimated cycles not compared: A uses timing model a-m4, B uses b-m0"
     two = report(**estimate("a-m4", 5)), report(**estimate("b-m0", 6))
     page = project.root / "page.html"
     assert compare(*two, html=str(page)) == 0
@@ -133,7 +133,7 @@ def test_pages(compare: Callable[..., int], project: FakeProject, capsys: Captur
     assert "<script>x" not in page and "+0" in page
     HTMLParser().feed(page)
     table = [line for line in (project.root / "page.md").read_text().splitlines() if "script" in line]
-    assert len(table) == 1 and table[0].replace("\\|", "").count("|") == len(shown._LAYERS) + 1
+    assert len(table) == 1 and table[0].replace("\\|", "").count("|") == len(formats._LAYERS) + 1
     capsys.readouterr()
     assert compare(before, after, markdown="-") == 0
     assert capsys.readouterr().out == (project.root / "page.md").read_text()
@@ -142,12 +142,12 @@ def test_pages(compare: Callable[..., int], project: FakeProject, capsys: Captur
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("demo",), "doit compare takes two, got 1"),
+        (("demo",), "doit compare needs two sides, got 1"),
         (("nope.json", "demo"), "nope.json cannot be read: No such file or directory"),
-        (("git:HEAD", "git:HEAD~1"), "which recipe at these revisions?"),
-        (("git:HEAD", "0.json"), "0.json is a file and names no recipe for git:HEAD"),
-        (("git:--help:demo", "demo"), "names no revision"),
-        (("list.json", "0.json"), "list.json is no report of a run"),
+        (("git:HEAD", "git:HEAD~1"), "one of the revisions needs a recipe"),
+        (("git:HEAD", "0.json"), "0.json is a file, so git:HEAD needs a recipe"),
+        (("git:--help:demo", "demo"), "is not a revision"),
+        (("list.json", "0.json"), "list.json is not a report of a run"),
     ],
 )
 def test_what_cannot_be_compared(
@@ -188,7 +188,7 @@ def test_a_revision_is_run_in_a_tree_of_its_own(
     assert compare("git:HEAD~1:demo", "0.json") == 0
     assert "+2" in capsys.readouterr().out
     assert compare("git:HEAD:demo", "0.json") == 1
-    assert capsys.readouterr().err == "ERROR: demo does not run at revision HEAD\nit fails\n"
+    assert capsys.readouterr().err == "ERROR: demo fails at revision HEAD\nit fails\n"
     assert compare("git:nope:demo", "0.json") == 1
     assert "git finds no revision nope" in capsys.readouterr().err
     assert not (project.root / ".git/worktrees").exists()

@@ -1,4 +1,4 @@
-"""Errors of commands, as messages or, for who asks, as tracebacks."""
+"""Print a command's errors as messages or, on request, as tracebacks."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from pipeline.errors import PipelineError
 from stages.messages import escape
 
 
-def reported(work: Callable[[], int]) -> int:
-    """Run a command; an error becomes its message on stderr and exit code 1."""
+def report_errors(work: Callable[[], int]) -> int:
+    """Run a command. Prints a PipelineError to stderr and returns exit code 1 for it."""
     try:
         return work()
     except PipelineError as error:
@@ -23,5 +23,5 @@ def reported(work: Callable[[], int]) -> int:
 
 
 def wants_traceback() -> bool:
-    """Whether the user asked for tracebacks: FIRMLINE_TRACEBACK=1, or `-v 2`, which sets it."""
+    """Return whether tracebacks are requested: FIRMLINE_TRACEBACK=1, or `-v 2`, which sets it."""
     return os.environ.get("FIRMLINE_TRACEBACK", "") not in ("", "0")

@@ -1,0 +1,99 @@
+"""`--peer NAME=PATH`: a baseline whose functions are measured beside ours."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pipeline.errors import PipelineError
+from stages.messages import escape
+from stages.messages.wording import did_you_mean
+
+if TYPE_CHECKING:
+    from stages.bench.side_by_side import Network
+    from stages.targets.spec import Target
+
+_CHECKOUT = "PATH must be a checkout of its repository; docs/reference/layers.md links to it"
+_ROUNDING = 1  # allowed difference of outputs: a baseline may round differently than LiteRT
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """A baseline: its name, its header's revision, its files, and the architectures it supports."""
+
+    name: str
+    revision: str
+    folder: Path
+    families: tuple[str, ...]
+
+    @property
+    def title(self) -> str:
+        """The key of its figures; it contains the version."""
+        return f"{self.name} (header {self.revision})" if self.revision else self.name
+
+    def figures(
+        self,
+        networks: Sequence[Network],
+        target: Target,
+        progress: Callable[..., None],
+        report: Callable[[str], None],
+    ) -> dict[str, int]:
+        """Measure the baseline. Returns its instructions by network name. Raises StageError.
+
+        Networks that it cannot compute, or computes differently, are reported and skipped.
+        """
+        from stages.bench.peers import PEERS
+        from stages.bench.peers.count import count_peer
+
+        instructions = {}
+        counts = count_peer(
+            PEERS[self.name],
+            self.folder,
+            networks,
+            target,
+            progress=progress,
+            tell=lambda line: report(f"  {self.name} on {target.name}: {line}"),
+        )
+        for result in counts:
+            name = result.network.name
+            if result.refused:
+                report(f"  {name} on {target.name}: {self.name} {result.refused}; skipped")
+                continue
+            if result.largest <= _ROUNDING:
+                instructions[name] = result.instructions
+            if result.differing:
+                verdict = "" if name in instructions else "; skipped"
+                report(
+                    f"  {name} on {target.name}: {self.name} differs from LiteRT in {result.differing:,} of "
+                    f"{result.outputs:,} values, by at most {result.largest}{verdict}"
+                )
+        return instructions
+
+
+def parse_baseline(text: str) -> Baseline | None:
+    """Parse `--peer`; None for ''. Raises PipelineError."""
+    if not text:
+        return None
+    from stages.bench.peers import PEERS
+
+    name, separator, place = text.partition("=")
+    if not separator or not place:
+        raise PipelineError(f"--peer {escape.name(text)}: expected NAME=PATH, such as cmsis-nn=../CMSIS-NN")
+    if name not in PEERS:
+        guess = did_you_mean(name, PEERS)
+        raise PipelineError(f"--peer: unknown peer '{escape.name(name)}'{guess}", hint=f"Known: {', '.join(PEERS)}")
+    folder = Path(place).expanduser().resolve()
+    header = folder / PEERS[name].header
+    if not folder.is_dir():
+        what = "is not a folder" if folder.exists() else "does not exist"
+        raise PipelineError(f"--peer {name}: {escape.name(place, 200)} {what}", hint=_CHECKOUT)
+    if not header.is_file():
+        below = next((path.parent for path in sorted(folder.glob(f"*/{PEERS[name].header}"))), None)
+        hint = _CHECKOUT if below is None else f"did you mean {escape.name(str(Path(place) / below.parent.name), 200)}?"
+        raise PipelineError(f"--peer {name}: no {PEERS[name].header} in {escape.name(place, 200)}", hint=hint)
+    if not PEERS[name].files(folder):
+        message = f"--peer {name}: no {', '.join(PEERS[name].sources)} in {escape.name(place, 200)}"
+        raise PipelineError(message, hint="use a complete checkout")
+    return Baseline(name, PEERS[name].revision_of(folder), folder, PEERS[name].families)
