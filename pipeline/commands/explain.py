@@ -22,7 +22,7 @@ from pipeline.project import current_project
 from pipeline.recipes.loader import LoadedRecipe
 from pipeline.recipes.recipe_arguments import PUBLISH, check_recipe_arguments, matching_recipes, unknown_part_error
 from pipeline.recipes.recipe_files import recipe_names
-from pipeline.runs.foresight import Foresight
+from pipeline.runs.preflight import PreflightCheck
 from pipeline.runs.workspace import Workspace
 from stages.messages import escape
 
@@ -134,9 +134,9 @@ def _explain_recipe(workspace: Workspace, loaded: LoadedRecipe, until: str, *, a
     title, target = loaded.title, loaded.target.name
     try:
         plan = workspace.planner.plan(loaded, until)
-        stages = tuple(explain(plan, workspace.store, workspace.manifest_elsewhere))
+        stages = tuple(explain(plan, workspace.store, workspace.remote_manifest))
         if any(not stage.cached for stage in stages):
-            Foresight(plan, workspace.root).look(_existing_artifacts(workspace, stages))
+            PreflightCheck(plan, workspace.root).run(_existing_artifacts(workspace, stages))
     except PipelineError as error:
         if alone:
             raise

@@ -81,7 +81,7 @@ class Run(CommandMixin, DoitRun):  # type: ignore[misc]
             return exit_code(print_explanations(named, as_json=opt_values["json"]))
         with ExitStack() as stack:
             executor = stack.enter_context(selected_executor(self.own_values))
-            opt_values["num_process"] = opt_values["num_process"] or executor.width
+            opt_values["num_process"] = opt_values["num_process"] or executor.max_parallel
             if (opt_values["quiet"] or opt_values["json"]) and not isinstance(opt_values["outfile"], str):
                 opt_values["outfile"] = os.devnull
             if isinstance(opt_values["outfile"], str):

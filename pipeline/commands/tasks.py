@@ -134,7 +134,7 @@ def _session(workspace: Workspace, member: LoadedRecipe, words: Sequence[str]) -
     wholly = {plan.recipe, member.recipe.name, f"{plan.recipe}:{PUBLISH}"} & set(words)
     session = Session(workspace, plan, until=named[-1] if named and not wholly else "")
     try:
-        session.foresee()
+        session.preflight_check()
     except PipelineError:
         session.close()
         raise

@@ -34,9 +34,9 @@ from pipeline.errors import InputChanged, PipelineError, StageCrashed
 from pipeline.keys.planner import Action
 from pipeline.keys.tools import Tools
 from pipeline.project import current_project
-from pipeline.runs.elsewhere import here_or_elsewhere
 from pipeline.runs.executor import Local, Work
-from pipeline.runs.held import copied
+from pipeline.runs.input_guard import copy_with_digest
+from pipeline.runs.worker_artifacts import local_if_fetched
 from pipeline.runs.workspace import Workspace
 from stages.base import StageError, Tool
 
@@ -101,7 +101,7 @@ class DaskExecutor:
                 raise _refused("the run", name, told(wrong))
 
     @property
-    def width(self) -> int:
+    def max_parallel(self) -> int:
         """As Executor says: as many as the workers take now, and some that fetch and send meanwhile."""
         threads = sum(self._client.nthreads().values())
         return int(min(max(_AHEAD * threads, 2), _MOST))
@@ -144,7 +144,7 @@ class DaskExecutor:
             work.log(f"worker {name} {answer['message']}; the stage runs here")
             return self._make_here(work)
         if "error" in answer:
-            with work.failures():
+            with work.convert_errors():
                 self._raise(answer, name, action.kind, work)
         found = left_by(name, work, self._make_here, cached=bool(answer["cached"]))
         if found is None:
@@ -167,7 +167,7 @@ class DaskExecutor:
             return answer, name
         work.log(f"worker {name} {answer['message']}; it is sent again")
         self._send_again(answer["missing"], work)
-        if any(here_or_elsewhere(artifact).content != artifact.content for artifact in work.artifacts.values()):
+        if any(local_if_fetched(artifact).content != artifact.content for artifact in work.artifacts.values()):
             return answer, name
         return self._answer(worker.perform, request, f"{task}-again", kind, without=name)
 
@@ -185,7 +185,7 @@ class DaskExecutor:
     def _unseen(self, answer: worker.Answer, name: str, work: Work) -> tuple[Artifact, bool]:
         """What a worker made, and this machine does not see. Raises PipelineError where that is how they are set up."""
         workspace, own = work.workspace, worker.remote_of(work.workspace)
-        why = workspace.why_not(work.key)
+        why = workspace.fetch_error(work.key)
         if not why and own and answer["remote"] == own:
             why = f"the remote store {own} has it not"
         if not why:
@@ -203,11 +203,11 @@ class DaskExecutor:
     def _make_here(self, work: Work) -> tuple[Artifact, bool]:
         """Make it in this process, as many at once as there are cores."""
         # While it runs it may hold what those need that bring what it reads.
-        work = work.here()
+        work = work.with_local_artifacts()
         with self._own:
             return Local().make(work)
 
-    def beginning(self, tools: Mapping[str, Tool]) -> Begin | None:
+    def remote_calls(self, tools: Mapping[str, Tool]) -> Begin | None:
         """As Executor says."""
         looked_up = Tools(current_project().root / ".firmline" / "tools.json")
         self._code = own_code()
@@ -295,7 +295,7 @@ class DaskExecutor:
         digest, shown = work.action.ingredients["files"][name], workspace.planner.display_path(path)
 
         def write(out: Path, _: Callable[[str], None]) -> None:
-            if copied(path, out / path.name, kind, shown) != digest:
+            if copy_with_digest(path, out / path.name, kind, shown) != digest:
                 workspace.planner.digests.forget(path)
                 raise InputChanged(kind, shown, "after the run was planned")
 

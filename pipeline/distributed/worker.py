@@ -34,7 +34,7 @@ from pipeline.recipes.recipe import rebind_plugin_model
 from pipeline.recipes.targets import load_targets
 from pipeline.remote.health import forget_failures
 from pipeline.runs.cache import StoreCache
-from pipeline.runs.executor import logging_to, run_stage
+from pipeline.runs.executor import run_stage, stage_logger
 from pipeline.runs.workspace import Workspace
 from stages.base import StageError, Tool
 from stages.system.installation import INSTALLATION
@@ -216,7 +216,7 @@ def _made(
                 workspace.planner,
                 workspace.project,
                 out,
-                log=logging_to(keep),
+                log=stage_logger(keep),
                 progress=progress,
                 cache=StoreCache(workspace, action.recipe),
             )
@@ -254,10 +254,10 @@ def _there(workspace: Workspace, names: Mapping[str, str]) -> dict[str, Artifact
     lost: dict[str, str] = {}
     for key in names:
         # Who waited for one has waited for all.
-        look, why_not = partial(workspace.find, key), partial(workspace.why_not, key)
+        look, why_not = partial(workspace.find, key), partial(workspace.fetch_error, key)
         artifact = look() if lost else seen(look, why_not)
         if artifact is None:
-            lost[key] = workspace.why_not(key)
+            lost[key] = workspace.fetch_error(key)
         else:
             found[key] = artifact
     if lost:

@@ -91,7 +91,7 @@ class Remote:
             return None if found is None else found[0]
         return None
 
-    def described(self, key: str) -> tuple[dict[str, Any], str] | None:
+    def manifest_and_log(self, key: str) -> tuple[dict[str, Any], str] | None:
         """The manifest and the log of an artifact that is there."""
         with self._reading(key) as reads:
             found = self._entry(key) if reads else None
@@ -144,7 +144,7 @@ class Remote:
         """Whether it is not read any more."""
         return not self._health.reads
 
-    def why_not(self, key: str) -> str:
+    def fetch_error(self, key: str) -> str:
         """Why an artifact that could not be had will not come either when it is asked for again; '': it may."""
         shown = f"the remote store {self.settings.shown}"
         if self.given_up:

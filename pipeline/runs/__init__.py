@@ -1,1 +1,1 @@
-"""A run of a recipe: stages run on what their keys say, and the build folder is filled."""
+"""A run of a recipe: stages run on guarded inputs, and the build folder is filled."""

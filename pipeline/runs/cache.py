@@ -1,4 +1,4 @@
-"""What stages keep for other recipes, in the artifact store: objects of kernels, for example."""
+"""Parts of artifacts that several recipes share, such as compiled kernels, in the store."""
 
 from __future__ import annotations
 
@@ -13,25 +13,28 @@ if TYPE_CHECKING:
 
 
 class StoreCache:
-    """stages.base.Cache over the workspace's store and its remote store. `recipe` is the one that runs."""
+    """Implements stages.base.Cache on the workspace's store and remote store.
+
+    `recipe` is the running recipe.
+    """
 
     def __init__(self, workspace: Workspace, recipe: str) -> None:
         self._workspace = workspace
         self._recipe = recipe
 
     def find(self, ingredients: Mapping[str, Any]) -> Path | None:
-        """As stages.base.Cache says."""
-        artifact = self._workspace.brought(digest_of(ingredients))
+        """See stages.base.Cache."""
+        artifact = self._workspace.find_or_fetch(digest_of(ingredients))
         if artifact is None:
             return None
         self._workspace.store.mark_used(artifact)
         return artifact.files
 
     def get(self, ingredients: Mapping[str, Any], write: Callable[[Path], None]) -> Path:
-        """As stages.base.Cache says. Raises StoreError, DiskFullError too."""
-        found = self.find(ingredients)
-        if found is not None:
-            return found
+        """See stages.base.Cache. Also raises StoreError, DiskFullError."""
+        files = self.find(ingredients)
+        if files is not None:
+            return files
         store = self._workspace.store
         artifact, _ = store.make(ingredients, lambda folder, log: write(folder), recipe=self._recipe)
         self._workspace.share(artifact)

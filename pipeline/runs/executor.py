@@ -1,4 +1,4 @@
-"""Where a stage runs: here, or on another machine (pipeline.distributed)."""
+"""The executor of stages: this process, or workers (pipeline.distributed)."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from pipeline.keys.planner import Action, Planner
 from pipeline.plugins.importing import declare_operators
 from pipeline.project import Project
 from pipeline.runs.cache import StoreCache
-from pipeline.runs.elsewhere import here
-from pipeline.runs.held import Held
+from pipeline.runs.input_guard import InputGuard
+from pipeline.runs.worker_artifacts import local_artifact
 from stages.base import Cache, Job, Tool
 from stages.messages import escape
 
@@ -25,22 +25,22 @@ if TYPE_CHECKING:
     from pipeline.runs.workspace import Workspace
     from stages.count.side_work import Begin
 
-# Held by a running stage that is `exclusive`.
+# InputGuard by a running stage that is `exclusive`.
 _EXCLUSIVE = threading.Lock()
 
 
 @dataclass(frozen=True)
 class Work:
-    """An action that has to run.
+    """An action to run.
 
-    artifacts    those that it consumes, by kind
-    ingredients  those of its `key`, all of them
-    shared       whether other machines may make it, and see it
-    force        make it though it is there
-    failures     turns what a stage raises into the pipeline's errors, at their place in the recipe
-    log          takes a line for the run's log.txt
-    log_name     how messages call that
-    progress     takes what the stage is doing, and how far it is
+    artifacts       consumed artifacts, by kind
+    ingredients     all ingredients of `key`
+    shared          whether other machines may make and see the artifact
+    force           make it even if it exists
+    convert_errors  context that turns a stage's exceptions into errors at their place in the recipe
+    log             writes a line to the run's log.txt
+    log_name        name of log.txt in messages
+    progress        shows what the stage does, and how far it is
     """
 
     action: Action
@@ -50,14 +50,14 @@ class Work:
     workspace: Workspace
     shared: bool
     force: bool
-    failures: Callable[[], AbstractContextManager[None]]
+    convert_errors: Callable[[], AbstractContextManager[None]]
     log: Callable[[str], None]
     log_name: str
     progress: Callable[..., None]
 
-    def here(self) -> Work:
-        """The same of what this machine's store has: artifacts that are elsewhere come here. Raises PipelineError."""
-        artifacts = {kind: here(artifact) for kind, artifact in self.artifacts.items()}
+    def with_local_artifacts(self) -> Work:
+        """Return the same work with all artifacts fetched to this machine. Raises PipelineError."""
+        artifacts = {kind: local_artifact(artifact) for kind, artifact in self.artifacts.items()}
         ingredients = self.action.consuming({kind: artifact.content for kind, artifact in artifacts.items()})
         return replace(self, artifacts=artifacts, ingredients=ingredients, key=digest_of(ingredients))
 
@@ -66,44 +66,45 @@ class Executor(Protocol):
     """Runs actions. Methods may be called from several threads."""
 
     @property
-    def width(self) -> int:
-        """How many stages it runs side by side; 0 where that is for the command line to say."""
+    def max_parallel(self) -> int:
+        """The number of stages that it runs in parallel; 0 if the command line decides."""
 
     def make(self, work: Work) -> tuple[Artifact, bool]:
-        """The artifact, in the workspace's store, and whether it was there already.
+        """Return the artifact, in the workspace's store, and whether it existed before.
 
-        Raises PipelineError, and what `failures` makes of what the stage raised.
+        Raises PipelineError, and the errors of `convert_errors`.
         """
 
-    def beginning(self, tools: Mapping[str, Tool]) -> Begin | None:
-        """Begins to call functions of the stages elsewhere (stages.count.side_work), where these tools are as here.
+    def remote_calls(self, tools: Mapping[str, Tool]) -> Begin | None:
+        """Return a function that starts calls on workers (stages.count.side_work).
 
-        None where they are to be called in this process. What it gives raises PipelineError, and StageError.
+        None if calls must run in this process. The calls raise PipelineError and StageError, also for workers whose
+        tools differ from `tools`.
         """
 
     def close(self) -> None:
-        """End what was begun for it."""
+        """Release the executor's resources."""
 
 
 class Local:
-    """Runs them in this process."""
+    """Runs actions in this process."""
 
-    width = 0
+    max_parallel = 0
 
     def make(self, work: Work) -> tuple[Artifact, bool]:
-        """As Executor says."""
-        work = work.here()
+        """See Executor."""
+        work = work.with_local_artifacts()
 
         def write(out: Path, keep: Callable[[str], None]) -> None:
             work.log(f"runs; key {work.key}")
-            with work.failures():
+            with work.convert_errors():
                 run_stage(
                     work.action,
                     work.artifacts,
                     work.workspace.planner,
                     work.workspace.project,
                     out,
-                    log=logging_to(keep, work.log),
+                    log=stage_logger(keep, work.log),
                     progress=work.progress,
                     cache=StoreCache(work.workspace, work.action.recipe),
                 )
@@ -114,19 +115,19 @@ class Local:
             recipe=work.action.recipe,
             force=work.force,
             shared=work.shared,
-            waiting=lambda: work.progress("waits for another run that makes the same"),
+            waiting=lambda: work.progress("waits for another run that makes the same artifact"),
         )
 
-    def beginning(self, tools: Mapping[str, Tool]) -> Begin | None:
-        """As Executor says."""
+    def remote_calls(self, tools: Mapping[str, Tool]) -> Begin | None:
+        """See Executor."""
         return None
 
     def close(self) -> None:
-        """As Executor says."""
+        """See Executor."""
 
 
-def logging_to(keep: Callable[[str], None], *others: Callable[[str], None]) -> Callable[[str], None]:
-    """What takes a stage's lines: `keep`, which puts them beside the artifact, and others."""
+def stage_logger(keep: Callable[[str], None], *others: Callable[[str], None]) -> Callable[[str], None]:
+    """Return a function that writes a stage's lines to the artifact's log and to `others`."""
 
     def log(line: str) -> None:
         keep("\n".join(map(escape.log_line, line.split("\n"))))
@@ -147,13 +148,13 @@ def run_stage(
     progress: Callable[..., None],
     cache: Cache | None = None,
 ) -> None:
-    """Run a stage in this process, on what its key says, into the folder `out`. Raises what it raises.
+    """Run a stage in this process on guarded inputs; it writes to `out`. Raises its errors.
 
-    What is no Exception but would end the process, as sys.exit, is raised as RuntimeError.
+    Exceptions that would end the process, such as SystemExit, become RuntimeError.
     """
     declare_operators(project)
     alone = _EXCLUSIVE if action.stage.exclusive else contextlib.nullcontext()
-    with alone, Held(action, artifacts, planner).running(out.with_name(READ)) as files:
+    with alone, InputGuard(action, artifacts, planner).running(out.with_name(READ)) as files:
         job = Job(
             config=action.config,
             model=action.model,

@@ -1,4 +1,4 @@
-"""One run of one recipe: which actions are done, running those that are not, and leaving the build folder."""
+"""One run of one recipe: find finished actions, run the others, fill the build folder."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ from pipeline.keys.planner import Action, Plan
 from pipeline.keys.repeat_command import repeat_command
 from pipeline.plugins.discovery import plugins_of
 from pipeline.plugins.importing import plugin_error
-from pipeline.runs.elsewhere import Folders, here_or_elsewhere
 from pipeline.runs.executor import Work
-from pipeline.runs.foresight import Foresight
+from pipeline.runs.preflight import PreflightCheck
 from pipeline.runs.publish import publish
+from pipeline.runs.worker_artifacts import ArtifactFolders, local_if_fetched
 from pipeline.runs.workspace import Workspace
 from stages.base import StageError
 from stages.messages import escape
@@ -42,10 +42,10 @@ from stages.system.system_limits import is_disk_full, system_limit
 
 
 class Display(Protocol):
-    """Where the progress of running stages is shown."""
+    """Shows the progress of running stages."""
 
     def progress(self, recipe: str, kind: str, message: str, fraction: float | None) -> None:
-        """A stage says what it is doing, and how far it is (0 to 1) if it knows."""
+        """Show what a stage does, and how far it is (0 to 1) if known."""
 
 
 class _NoDisplay:
@@ -55,9 +55,9 @@ class _NoDisplay:
 
 @dataclass(frozen=True)
 class StageResult:
-    """How one stage went. `seconds` is how long it took when it ran, in this run or in an earlier one.
+    """The result of one stage. `seconds` is the duration of its run, now or earlier.
 
-    `remote`: it is cached, and this run had it from the remote store.
+    `remote`: it is cached, and this run fetched it from the remote store.
     """
 
     kind: str
@@ -68,11 +68,10 @@ class StageResult:
 
 
 class Session:
-    """Runs the actions of one plan, as far as the stage `until` ('': all).
+    """Runs the actions of one plan, up to the stage `until` ('': all).
 
-    Methods may be called from several threads, each action from one.
-
-    log.txt has what stages log as they log it, and for a cached stage what it logged when it ran.
+    Methods may be called from several threads, each action from one. log.txt gets what stages log, and for a cached
+    stage what it logged when it ran.
     """
 
     def __init__(self, workspace: Workspace, plan: Plan, display: Display | None = None, until: str = "") -> None:
@@ -80,98 +79,98 @@ class Session:
         self.plan = plan
         self.folder = self._build_folder()
         self.results: dict[str, StageResult] = {}
-        # Stages that ran and left what the recipe had of them already.
+        # Stages that ran and made the same bytes as before.
         self.unchanged: set[str] = set()
         self.report: dict[str, Any] | None = None
         self._done: dict[str, Artifact] = {}
         self._last: Mapping[str, str] | None = None
         self._closed = False
-        self._foresight = Foresight(plan, workspace.root, until)
+        self._preflight = PreflightCheck(plan, workspace.root, until)
         self._until = until
         self.display = display or _NoDisplay()
         self._log = _RunLog(self.folder / "log.txt", plan)
 
     @property
     def log_name(self) -> str:
-        """How messages call the log: relative to the project when it lies inside."""
+        """The log's name in messages: relative to the project if it is inside."""
         return self.workspace.display_path(self._log.path)
 
     def log_traceback(self) -> None:
-        """Put the traceback of the exception being handled into the log."""
+        """Write the traceback of the current exception to the log."""
         for line in traceback.format_exc().splitlines():
             self._log.write("error", line)
 
     @property
-    def folders(self) -> Folders:
-        """The folders of the artifacts, by the kinds of their stages."""
-        return Folders(dict(self._done))
+    def folders(self) -> ArtifactFolders:
+        """The folders of the artifacts, by stage."""
+        return ArtifactFolders(dict(self._done))
 
     def is_done(self, action: Action) -> bool:
-        """Whether the store has the action's artifact, and those that it follows from, whole and unaltered."""
+        """Return whether the store has the action's artifact and its inputs, unaltered."""
         return self._find(action) is not None
 
-    def foresee(self) -> None:
-        """Let the stages say what they are sure to refuse; so does what lies where results go. Raises PipelineError.
+    def preflight_check(self) -> None:
+        """Check the build folder and let the stages report certain failures. Raises PipelineError.
 
-        Stages whose artifacts are all there have looked at this data and this model before: nobody is asked again.
+        Skipped if all artifacts exist: their stages have checked this data and model before.
         """
         if not self._until:
             self._check_folder()
         if not self._done and self._is_stored():
             return
         try:
-            self._foresight.look(dict(self._done))
+            self._preflight.run(dict(self._done))
         except PipelineError as error:
             if error.__cause__ is not None and not isinstance(error.__cause__, StageError):
                 self.log_traceback()
-            self._log.write("foresee", f"failed: {error}")
+            self._log.write("preflight", f"failed: {error}")
             raise
 
     def _is_stored(self) -> bool:
-        """Whether the store, without the remote one, has what this session is to make."""
+        """Return whether the local store has all artifacts of this session."""
         contents: dict[str, str] = {}
         for action in self.plan.actions:
             inputs = {kind: contents[name] for kind, name in action.link.inputs.items()}
-            found = self.workspace.store.find(digest_of(action.consuming(inputs)))
-            if found is None:
+            artifact = self.workspace.store.find(digest_of(action.consuming(inputs)))
+            if artifact is None:
                 return False
             if action.kind == self._until:
                 break
-            contents[action.kind] = found.content
+            contents[action.kind] = artifact.content
         return True
 
     def _check_folder(self) -> None:
-        """Raises PipelineError when no folder can be made, or filled, where the results go."""
+        """Raise PipelineError if the build folder cannot be created or written."""
         place = self.folder
         while place != place.parent and not os.path.lexists(place):
             place = place.parent
         shown = self.workspace.display_path(place)
         if not place.is_dir():
-            there = what_lies_at(place) or "a file"
-            message = f"{shown} is {there}; the results go into the folder {self.workspace.display_path(self.folder)}"
+            kind = what_lies_at(place) or "a file"
+            message = f"{shown} is {kind}; the build folder is {self.workspace.display_path(self.folder)}"
             raise PipelineError(message, hint="move it away")
         if not os.access(place, os.W_OK | os.X_OK):
             raise PipelineError(
-                f"{shown} cannot be written; the results go into {self.workspace.display_path(self.folder)}"
+                f"{shown} cannot be written; the build folder is {self.workspace.display_path(self.folder)}"
             )
 
     def run(self, action: Action, *, force: bool = False, shared: bool = False) -> StageResult:
-        """Make the action's artifact unless the store has it; `force` makes it in any case.
+        """Make the action's artifact unless the store has it; `force` always makes it.
 
-        One that is `shared` with another recipe is made even where a later stage of this recipe is sure to refuse.
-        Raises StageFailed, StageCrashed (its traceback is in the log), StoreError.
+        A `shared` action (used by another recipe) is made even if a later stage of this recipe is certain to fail.
+        Raises StageFailed, StageCrashed (the log has its traceback), StoreError.
         """
         if not force and (done := self.results.get(action.kind)) is not None:
             return done
         if not shared:
             for name in action.link.inputs.values():
                 self._artifact(action, self.plan[name])
-            self.foresee()
-        # Those that came here for that may have other bytes than before.
+            self.preflight_check()
+        # Artifacts that were fetched meanwhile may have other bytes than before.
         artifacts = {kind: self._artifact(action, self.plan[name]) for kind, name in action.link.inputs.items()}
         ingredients = action.consuming({kind: artifact.content for kind, artifact in artifacts.items()})
         key = digest_of(ingredients)
-        self._warn_of_place(action)
+        self._warn_of_endpoint(action)
         work = Work(
             action=action,
             artifacts=artifacts,
@@ -179,9 +178,9 @@ class Session:
             key=key,
             workspace=self.workspace,
             shared=self._is_shared(action),
-            # What this process has just made need not be made again for another recipe that comes to the same.
-            force=force and key not in self.workspace.made,
-            failures=lambda: self._failures(action),
+            # Do not repeat an action that this process has just run for another recipe.
+            force=force and key not in self.workspace.made_keys,
+            convert_errors=lambda: self._convert_errors(action),
             log=lambda line: self._log.write(action.kind, line),
             log_name=self.log_name,
             progress=lambda message, fraction=None: self.display.progress(
@@ -193,31 +192,31 @@ class Session:
         except PipelineError as error:
             self._log.write(action.kind, f"failed: {error}")
             raise
-        self.workspace.made.add(artifact.key)
+        self.workspace.made_keys.add(artifact.key)
         if not cached and work.shared:
             self.workspace.share(artifact)
         return self._finish(action, artifact, cached=cached)
 
     def _is_shared(self, action: Action) -> bool:
-        """Whether other machines may see its artifact."""
+        """Return whether other machines may see the artifact."""
         inputs = (self.plan[name] for name in action.link.inputs.values())
         return action.stage.shared(action.config) and all(map(self._is_shared, inputs))
 
-    def _warn_of_place(self, action: Action) -> None:
-        """Say that a recipe's file, which may be anybody's, names the machine that is connected to."""
-        place = getattr(action.config, "run_on", None)
-        written = self.plan.sources.file_location(("stages", action.kind, "run_on")) if place else ""
-        if written:
-            text = f"{written}: the recipe connects to {place}, and believes what answers there"
+    def _warn_of_endpoint(self, action: Action) -> None:
+        """Warn if `run_on` comes from a recipe file: the endpoint is untrusted."""
+        endpoint = getattr(action.config, "run_on", None)
+        location = self.plan.sources.file_location(("stages", action.kind, "run_on")) if endpoint else ""
+        if location:
+            text = f"{location}: the recipe connects to {endpoint}, which may not be trusted"
             self._log.write(action.kind, f"warning: {text}")
             sys.stderr.write(f"warning: {escape.message(text)}\n")
 
     def publish(self) -> None:
-        """Fill the build folder from the artifacts of all stages, and complete the report. Raises PipelineError."""
+        """Fill the build folder from the artifacts and complete the report. Raises PipelineError."""
         store = self.workspace.store
         lock = "build-" + digest_of(str(self.folder))
-        # By role: the last that provides one is the one that counts.
-        artifacts = Folders({action.stage.role: self._artifact(action, action) for action in self.plan})
+        # By role: the last stage with a role provides it.
+        artifacts = ArtifactFolders({action.stage.role: self._artifact(action, action) for action in self.plan})
         additions = {
             "stages": [vars(self.results[action.kind]) for action in self.plan],
             "tools": {name: tool.version for action in self.plan for name, tool in sorted(action.tools.items())},
@@ -225,7 +224,7 @@ class Session:
         command = repeat_command(self.plan.loaded, self.workspace.project) if self.plan.loaded is not None else ""
         try:
             with store.locked(lock):
-                self._build_folder()  # a link may have come meanwhile
+                self._build_folder()  # check again: a link may have appeared
                 self.report = publish(artifacts, self.folder, additions, command)
         except OSError as error:
             if is_disk_full(error):
@@ -235,19 +234,19 @@ class Session:
                 raise PipelineError(f"{self.folder} cannot be written: {limit[0]}", hint=limit[1]) from error
             raise PipelineError(f"{self.folder} cannot be written: {error.strerror}") from error
         for kind, done in list(self._done.items()):
-            # What came here for this may have been made again.
-            self._as_it_is(kind, done)
+            # An artifact that was fetched for this may have been made again.
+            self._current(kind, done)
         self._log.write("publish", f"wrote {self.folder.relative_to(self.workspace.build)}")
 
     def _build_folder(self) -> Path:
-        """The folder of the run's results. Raises PipelineError where a link leads out of the build folder."""
+        """Return the build folder. Raises PipelineError for a link that leads out of build/."""
         try:
             return below(self.workspace.build, self.plan.folder)
         except OSError as error:
             raise PipelineError(f"{error.filename} cannot be written: {error.strerror}") from None
 
     def close(self) -> None:
-        """End the log and note which keys this recipe had, for `doit explain`. May be called twice."""
+        """End the log and note the recipe's keys for `doit explain`. May be called twice."""
         if self._closed:
             return
         self._closed = True
@@ -259,7 +258,7 @@ class Session:
         self._log.close()
 
     def _finish(self, action: Action, artifact: Artifact, *, cached: bool) -> StageResult:
-        remote = artifact.key in self.workspace.fetched
+        remote = artifact.key in self.workspace.fetched_keys
         result = StageResult(action.kind, artifact.key, cached, artifact.seconds, cached and remote)
         self.results[action.kind] = result
         self._done[action.kind] = artifact
@@ -270,14 +269,14 @@ class Session:
             for line in artifact.log.splitlines():
                 self._log.write(action.kind, line)
         else:
-            if self._is_as_before(action, artifact):
+            if self._is_unchanged(action, artifact):
                 self.unchanged.add(action.kind)
             same = ", same bytes as before" if action.kind in self.unchanged else ""
             self._log.write(action.kind, f"done in {artifact.seconds:.1f} s{same}")
         return result
 
-    def _is_as_before(self, action: Action, artifact: Artifact) -> bool:
-        """Whether an artifact that was just made has the bytes of the one that the recipe had last."""
+    def _is_unchanged(self, action: Action, artifact: Artifact) -> bool:
+        """Return whether a new artifact has the bytes of the recipe's last one."""
         store = self.workspace.store
         if self._last is None:
             last = store.runs.find(self.plan.recipe, self.plan.target)
@@ -287,31 +286,31 @@ class Session:
         return manifest is not None and content_of(manifest) == artifact.content
 
     def _find(self, action: Action) -> Artifact | None:
-        """The action's artifact: what this session has of it, or the store; None when a stage has to run for it."""
+        """Return the action's artifact of this session or the store; None if a stage has to run."""
         done = self._done.get(action.kind)
         if done is not None:
-            return self._as_it_is(action.kind, done)
+            return self._current(action.kind, done)
         contents = {}
         for kind, name in action.link.inputs.items():
             consumed = self._find(self.plan[name])
             if consumed is None:
                 return None
             contents[kind] = consumed.content
-        found = self.workspace.find(digest_of(action.consuming(contents)))
-        if found is not None:
-            self._finish(action, found, cached=True)
-        return found
+        artifact = self.workspace.find(digest_of(action.consuming(contents)))
+        if artifact is not None:
+            self._finish(action, artifact, cached=True)
+        return artifact
 
-    def _as_it_is(self, kind: str, done: Artifact) -> Artifact:
-        """What this session has of a stage, or what took its place when it came here."""
-        found = here_or_elsewhere(done)
-        if found is not done:
-            self._done[kind] = found
-            self.results[kind] = replace(self.results[kind], key=found.key)
-        return found
+    def _current(self, kind: str, done: Artifact) -> Artifact:
+        """Return the session's artifact of a stage, or the fetched one that replaced it."""
+        current = local_if_fetched(done)
+        if current is not done:
+            self._done[kind] = current
+            self.results[kind] = replace(self.results[kind], key=current.key)
+        return current
 
     def _artifact(self, reader: Action, action: Action) -> Artifact:
-        """The artifact of a consumed stage, which ran before in this session, or in an earlier run."""
+        """Return the artifact of a consumed stage. Raises PipelineError if it is not in the store."""
         artifact = self._find(action)
         if artifact is None:
             kind = action.kind
@@ -319,8 +318,8 @@ class Session:
         return artifact
 
     @contextlib.contextmanager
-    def _failures(self, action: Action) -> Iterator[None]:
-        """Turns what a stage raises into the pipeline's errors."""
+    def _convert_errors(self, action: Action) -> Iterator[None]:
+        """Turn a stage's exceptions into the pipeline's errors."""
         kind = action.kind
         try:
             yield
@@ -328,21 +327,21 @@ class Session:
             raise
         except StageError as error:
             raise self.plan.sources.stage_failure(kind, error, action.stage.kind) from error
-        except BaseException as error:  # also sys.exit, and a panic of a library in Rust
+        except BaseException as error:  # includes SystemExit, and a panic of a Rust library
             if is_disk_full(error):
                 raise
             self.log_traceback()
-            outside = environment_error(error, self.workspace.project.installation)
-            if outside is None:
-                found = {name: (role, self._find(self.plan[name])) for role, name in action.link.inputs.items()}
-                outside = plugin_error(error, plugins_of(self.workspace.project), found, self.log_name)
-            if outside is not None:
-                raise StageFailed(kind, outside) from error
+            known_error = environment_error(error, self.workspace.project.installation)
+            if known_error is None:
+                inputs = {name: (role, self._find(self.plan[name])) for role, name in action.link.inputs.items()}
+                known_error = plugin_error(error, plugins_of(self.workspace.project), inputs, self.log_name)
+            if known_error is not None:
+                raise StageFailed(kind, known_error) from error
             raise StageCrashed(kind, error, self.log_name, action.model_source) from error
 
 
 class _RunLog:
-    """log.txt: seconds since the start, stage, line. Opened with the first line; skipped when it cannot be written."""
+    """log.txt: seconds since the start, stage, line. Not written if it cannot be opened."""
 
     def __init__(self, path: Path, plan: Plan) -> None:
         self.path = path
@@ -353,7 +352,7 @@ class _RunLog:
         self._start = time.monotonic()
 
     def write(self, kind: str, line: str) -> None:
-        """Add a line; safe from threads."""
+        """Write a line; thread-safe."""
         with self._lock:
             if self._stream is None and not self._broken:
                 self._open()
@@ -371,7 +370,7 @@ class _RunLog:
     def _open(self) -> None:
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            # A new file, not the old one truncated: another run may still be writing that.
+            # A new file: another run may still write to the old one.
             self.path.unlink(missing_ok=True)
             self._stream = self.path.open("w", encoding="utf-8", buffering=1)
         except OSError:
@@ -386,6 +385,6 @@ class _RunLog:
                 self._put(f"{escape.log_line(uses)}\n")
 
     def _put(self, text: str) -> None:
-        # A full disk must not hide the message about the full disk.
+        # On a full disk, the message about it must still be printed.
         with contextlib.suppress(OSError):
             self._stream.write(text)

@@ -1,4 +1,4 @@
-"""What runs of recipes work with: the project, its stages, its store and what plans them."""
+"""Context of runs: the project, its stages, its store and the planner."""
 
 from __future__ import annotations
 
@@ -22,16 +22,18 @@ from pipeline.recipes.targets import remote_store
 from pipeline.remote.opening import open_remote
 from pipeline.remote.remote import Remote
 from pipeline.remote.settings import remote_settings
-from pipeline.runs.elsewhere import Elsewhere
 from pipeline.runs.executor import Executor, Local
+from pipeline.runs.worker_artifacts import WorkerArtifact
 from stages.system.scratch import clear_abandoned
 
 
 class Workspace:
     """The project, its stages and its store, as one run uses them. A context manager.
 
-    `root`: the project (None: that of the current directory), or a folder that stands alone. `install` and
-    `locked_version` as of Tools. `executor` says where stages run; here unless given.
+    root            the project (None: that of the current directory), or a folder that is a project by itself
+    install         see Tools
+    locked_version  see Tools
+    executor        runs the stages; default: this process
     """
 
     def __init__(
@@ -54,11 +56,11 @@ class Workspace:
         folder, digests = self.store.folder, self.store.digests
         imports = Imports(self.project.installation, digests, folder / "imports.json")
         self.planner = Planner(self.project, digests, Tools(folder / "tools.json", install, locked_version), imports)
-        # Keys of the artifacts that this process has made, and of those that came from the remote store.
-        self.made: set[str] = set()
-        self.fetched: set[str] = set()
-        # Those that workers have made for this process, and whose files nobody has read here yet.
-        self.elsewhere: dict[str, Elsewhere] = {}
+        # Keys of artifacts that this process made, and of those from the remote store.
+        self.made_keys: set[str] = set()
+        self.fetched_keys: set[str] = set()
+        # Artifacts that workers made for this process, with files that may not be here yet.
+        self.worker_artifacts: dict[str, WorkerArtifact] = {}
         self._install = install
         self._open = ExitStack()
 
@@ -74,76 +76,76 @@ class Workspace:
 
     @cached_property
     def remote(self) -> Remote | None:
-        """The remote store, if there is one; made when the store first lacks something. Raises RecipeError."""
+        """The remote store, None without one; opened on first use. Raises RecipeError."""
         settings = remote_settings(remote_store(self.project))
         if settings is None:
             return None
-        return Remote(settings, self.store, lambda one: open_remote(one, self._install, install_command))
+        return Remote(settings, self.store, lambda settings: open_remote(settings, self._install, install_command))
 
     def find(self, key: str) -> Artifact | None:
-        """The artifact of a key: from the store, or from the remote store by way of it; None where neither has it.
+        """Return a worker's artifact, or one of the store or remote store; None if there is none."""
+        return self.worker_artifacts.get(key) or self.find_or_fetch(key)
 
-        What a worker has made for this process is taken as it is.
-        """
-        return self.elsewhere.get(key) or self.brought(key)
+    def find_or_fetch(self, key: str) -> Artifact | None:
+        """Return the store's artifact of a key; fetch it from the remote store if necessary."""
+        artifact = self.store.find(key)
+        if artifact is None and self.remote is not None:
+            artifact = self.remote.fetch(key)
+            if artifact is not None:
+                self.fetched_keys.add(key)
+        return artifact
 
-    def brought(self, key: str) -> Artifact | None:
-        """The artifact of a key in the store, for which it is fetched where only the remote store has it."""
-        found = self.store.find(key)
-        if found is None and self.remote is not None:
-            found = self.remote.fetch(key)
-            if found is not None:
-                self.fetched.add(key)
-        return found
+    def fetch_error(self, key: str) -> str:
+        """Return why the remote store cannot provide an artifact; '' if it may, or there is none."""
+        return "" if self.remote is None else self.remote.fetch_error(key)
 
-    def why_not(self, key: str) -> str:
-        """Why what was not found will not come from the remote store either; '' where it may, or there is none."""
-        return "" if self.remote is None else self.remote.why_not(key)
-
-    def manifest_elsewhere(self, key: str) -> Mapping[str, Any] | None:
-        """The manifest of an artifact that the remote store has."""
+    def remote_manifest(self, key: str) -> Mapping[str, Any] | None:
+        """Return the manifest of a remote store's artifact, None if it has none."""
         return None if self.remote is None else self.remote.manifest(key)
 
-    def described(self, key: str) -> tuple[Mapping[str, Any], str] | None:
-        """The manifest and the log of an artifact that one of the stores has; no other file is looked at."""
+    def manifest_and_log(self, key: str) -> tuple[Mapping[str, Any], str] | None:
+        """Return manifest and log of an artifact in one of the stores, without reading other files."""
         manifest = self.store.manifest(key)
         if manifest is not None:
             return manifest, Artifact(self.store.path(key), manifest).log
-        return None if self.remote is None else self.remote.described(key)
+        return None if self.remote is None else self.remote.manifest_and_log(key)
 
     def share(self, artifact: Artifact) -> None:
-        """Have an artifact that was made here sent to the remote store, meanwhile."""
+        """Send a local artifact to the remote store in the background."""
         if ORIGIN not in artifact.manifest and self.remote is not None:
             self.remote.send(artifact)
 
-    def flush(self, waiting: Callable[[int], None] = lambda left: None, keys: Container[str] | None = None) -> None:
-        """Wait until the remote store has what was made here, or those of `keys`; `waiting` hears how many are left."""
-        if self.used_remote is not None:
-            self.used_remote.flush(waiting, keys)
+    def flush(self, waiting: Callable[[int], None] = lambda count: None, keys: Container[str] | None = None) -> None:
+        """Wait until the remote store has all artifacts made here, or those of `keys`.
+
+        `waiting` is called with the number of artifacts still to send.
+        """
+        if self.opened_remote is not None:
+            self.opened_remote.flush(waiting, keys)
 
     @property
-    def used_remote(self) -> Remote | None:
-        """The remote store if anything was asked of it."""
+    def opened_remote(self) -> Remote | None:
+        """The remote store if it was used."""
         return vars(self).get("remote")
 
     def close(self) -> None:
-        """Write the caches and let the store be trimmed again. May be called twice."""
-        if self.used_remote is not None:
-            self.used_remote.close()
+        """Write the caches and unlock the store. May be called twice."""
+        if self.opened_remote is not None:
+            self.opened_remote.close()
         self.planner.imports.save()
         self._open.close()
 
     def display_path(self, path: Path) -> str:
-        """A path as messages call it: relative to the project when it lies inside."""
+        """Return a path for messages: relative to the project if it is inside."""
         return self.project.display_path(path)
 
     def plan(
         self, source: str | Path | Mapping[str, Any], variables: Mapping[str, str] | None = None, until: str = ""
     ) -> Plan:
-        """The plan of a recipe, as far as the stage `until`. Raises RecipeError, ToolError, StageFailed."""
+        """Return a recipe's plan up to `until`. Raises RecipeError, ToolError, StageFailed."""
         loaded = load_recipe(source, root=self.project, registry=self.registry, variables=variables)
         return self.planner.plan(loaded, until)
 
     def load(self, source: str, variables: Mapping[str, str] | None = None) -> tuple[LoadedRecipe, ...]:
-        """A recipe, or the variants of a matrix. Raises RecipeError."""
+        """Return a recipe, or the variants of a matrix. Raises RecipeError."""
         return load_recipes(source, root=self.project, registry=self.registry, variables=variables)

@@ -140,13 +140,13 @@ class StageReporter:
 
     def _send(self, workspace: Workspace) -> None:
         """Wait until the remote store has what was made, and say what moved."""
-        if interrupted() or workspace.used_remote is None:
+        if interrupted() or workspace.opened_remote is None:
             return
         tell = partial(self.display.progress, "", "remote")
         workspace.flush(lambda left: tell(f"sends {left} artifact{'s' if left > 1 else ''}"))
         self.display.end("", "remote")
-        if moved := str(workspace.used_remote.tally):
-            self.display.line(f"{workspace.used_remote.settings.shown}: {moved}")
+        if moved := str(workspace.opened_remote.tally):
+            self.display.line(f"{workspace.opened_remote.settings.shown}: {moved}")
 
     def _member(self, shown: Shown, matrix: MatrixRun) -> None:
         """A variant of a matrix is done, or failed."""

@@ -141,7 +141,7 @@ def bench(
     executor = current_executor()
     display = ProgressDisplay()
     try:
-        jobs = options["jobs"] or executor.width or 1
+        jobs = options["jobs"] or executor.max_parallel or 1
         with nullcontext(run) if run else recipe_runner(project, display, jobs, executor) as runner:
             outcomes = _run(selected, runner, display, jobs)
     finally:

@@ -210,7 +210,7 @@ def _counted(
     target = members[0].target
     try:
         networks = list(_networks(members))
-        begin = current_executor().beginning(tools_of(target))
+        begin = current_executor().remote_calls(tools_of(target))
         with Workspace(root=project, install=install_group) as workspace:
             counter = counter_of(target, workspace, progress)
             counted = list(count(networks, target, counter, progress=progress, begin=begin))

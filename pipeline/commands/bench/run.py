@@ -75,7 +75,7 @@ def recipe_runner(
 
     With an executor for other machines, cases run in this process.
     """
-    if jobs <= 1 or (executor is not None and executor.width):
+    if jobs <= 1 or (executor is not None and executor.max_parallel):
         yield lambda case: _run_recipe(case, root, _CaseDisplay(case, display), executor)
         return
     with ProcessPoolExecutor(

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from markupsafe import escape
 
-from pipeline.runs.page import with_run
+from pipeline.runs.report_page import add_run_section
 from stages.report.html import RUN
 from stages.report.html.extras import Extras
 from stages.report.html.memory import WIDTH as WIDTH_OF_TIME
@@ -259,7 +259,7 @@ def test_a_run_is_put_into_the_page() -> None:
     made = page(report(), Extras())
     assert made.count(RUN) == 1
     stages = [{"kind": "import", "key": "abcd", "cached": True, "seconds": 1.25}]
-    whole = with_run(made, "doit run 'a<b' target=x", {"stages": stages, "tools": {"gcc": "12.2"}})
+    whole = add_run_section(made, "doit run 'a<b' target=x", {"stages": stages, "tools": {"gcc": "12.2"}})
     assert RUN not in whole and "doit run &#x27;a&lt;b&#x27; target=x" in whole
     assert "<code>abcd</code>" in whole and "<dt>gcc</dt><dd>12.2</dd>" in whole
     Page(whole)

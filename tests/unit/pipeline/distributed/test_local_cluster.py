@@ -34,8 +34,8 @@ from pipeline.process.signals import receive_signals
 
 def work():
     executor = DaskExecutor(processes=2)
-    assert executor.width == 4
-    begin = executor.beginning({})
+    assert executor.max_parallel == 4
+    begin = executor.remote_calls({})
     print(begin("json:dumps", ([1],))(), flush=True)
     waiting = begin("os:system", ("echo > began; sleep 600",))
     time.sleep(600)

@@ -58,7 +58,7 @@ def begin(project: FakeProject, there: FakeProject, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(worker, "current_project", lambda: project_of(there.root))
     monkeypatch.setattr(worker, "_workspace", there.workspace)
     monkeypatch.setattr(worker, "load_targets", lambda one: {"rv64-rvp": with_acme(one.root)})
-    made = _Direct().beginning({})
+    made = _Direct().remote_calls({})
     assert made is not None
     yield made
 

@@ -86,7 +86,7 @@ def test_what_a_worker_left_comes_here_when_it_is_read(project: FakeProject, mon
         assert workspace.find(made.key) is left and workspace.store.find(made.key) is None
         assert (left.files / "large.bin").read_bytes() == bytes(1000)
         found = workspace.find(made.key)
-        assert found is not left and workspace.store.find(made.key) is not None and workspace.fetched == set()
+        assert found is not left and workspace.store.find(made.key) is not None and workspace.fetched_keys == set()
 
 
 @pytest.mark.parametrize(
@@ -127,7 +127,7 @@ def test_what_a_worker_left_is_made_here_when_the_remote_store_has_it_no_more(
         began = time.monotonic()
         assert (second.files / "src/model.c").read_text() == (emitted.files / "src/model.c").read_text()
         assert time.monotonic() - began < worker._SEEN / 2, "nobody waits for what will not come"
-        assert project.ran() == ["import", "emit"] and workspace.elsewhere == {}
+        assert project.ran() == ["import", "emit"] and workspace.worker_artifacts == {}
         assert f"after worker a had made it: the remote store http://memory {why}" in capsys.readouterr().out
         workspace.flush()
         assert second.files == second.files and project.ran() == []
@@ -182,7 +182,7 @@ def _work(workspace: Workspace, action: Action, *inputs: Artifact) -> Work:
         workspace=workspace,
         shared=True,
         force=False,
-        failures=contextlib.nullcontext,
+        convert_errors=contextlib.nullcontext,
         log=print,
         log_name="log.txt",
         progress=lambda *said: None,

@@ -222,7 +222,7 @@ def test_a_file_where_results_go_is_told_before_anything_runs(project: FakeProje
     project.write(name, "mine")
     with pytest.raises(PipelineError) as caught:
         project.run()
-    told = f"{name} is a file; the results go into the folder build/demo/rv64-rvp\nmove it away"
+    told = f"{name} is a file; the build folder is build/demo/rv64-rvp\nmove it away"
     assert str(caught.value) == told
     assert project.ran() == []
     project.run(until="emit")

@@ -1,4 +1,4 @@
-"""What report.html says of one run: how to repeat it, its stages with their keys, the tools it had."""
+"""The section of report.html about one run: how to repeat it, stages with keys, tools."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from stages.messages import escape
 from stages.report.html import RUN
 
 
-def with_run(page: str, command: str, additions: Mapping[str, Any]) -> str:
-    """The page with a section in place of its mark; `additions` are those of report.json."""
+def add_run_section(page: str, command: str, additions: Mapping[str, Any]) -> str:
+    """Return the page with the section in place of its mark; `additions` as in report.json."""
     stages = "".join(
-        f"<tr><td>{_text(one['kind'])}</td><td>{_how(one)}</td>"
-        f"<td>{one['seconds']:.1f} s</td><td><code>{_text(one['key'])}</code></td></tr>\n"
-        for one in additions["stages"]
+        f"<tr><td>{_text(stage['kind'])}</td><td>{_how(stage)}</td>"
+        f"<td>{stage['seconds']:.1f} s</td><td><code>{_text(stage['key'])}</code></td></tr>\n"
+        for stage in additions["stages"]
     )
     tools = "".join(f"<dt>{_text(name)}</dt><dd>{_text(version)}</dd>" for name, version in additions["tools"].items())
     section = (

@@ -1,21 +1,21 @@
-"""What an action reads is what its key says, or the action fails and nothing is stored under that key.
+"""Input guard: an action that does not read exactly the inputs of its key fails.
 
-Keys follow from digests that are taken when a run is planned; the bytes are read later, by stages, compilers and
-Python's imports. In between anybody may edit a file, and put it back.
+A key has digests of the time when the run was planned. Stages, compilers and Python's imports read the files later;
+meanwhile anybody may edit a file, and even change it back.
 
-    planned    digest in the key
-    begins     external files (model, inputs, labels) are copied and the copies' digests compared: the
-               stage reads the copies, so what happens to the files does not matter any more
-               code, C, templates: the digest is compared, the file's identity (times, size, inode) noted. Nobody can
-               set the time of the last change, so a file that was changed and put back has another identity
-               modules that are loaded: what they were compiled from is compared (stages.system.loaded_code)
-               artifacts of other stages: as code, though they need not have settled: nobody is meant to edit them
-               tools: programs, headers and packages are as when their versions were asked
-    ends       the same again: every identity, every loaded module, every tool, and no new file among the sources;
-               and no module was loaded that the key does not name
-    stored     only then
+    planned    digests go into the key
+    start      external files (model, inputs, labels): copy them and compare the copies' digests; the stage reads the
+               copies
+               code, C, templates: compare digests, note the identity (times, size, inode). Nobody can set the time
+               of the last change, so a file that was changed and changed back has another identity
+               loaded modules: compare the source they were compiled from (stages.system.loaded_code)
+               artifacts: as code, but without waiting for a new time stamp, since nobody should edit them
+               tools: programs, headers and packages must be those whose versions are in the key
+    end        compare again: identities, loaded modules, tools; no new source files; no loaded module that is not in
+               the key
+    then       the artifact is stored
 
-Code that changed in this very moment is waited for, some hundredths of a second, until any further change gives it
+If a file changed at this very moment, the guard waits some hundredths of a second, so that any further change gets
 another time.
 """
 
@@ -38,8 +38,8 @@ if TYPE_CHECKING:
 _BLOCK = 1 << 20
 
 
-class Held:
-    """One action and all that it reads. `artifacts` are those that it consumes, by kind."""
+class InputGuard:
+    """Guards the inputs of one action. `artifacts` are its consumed artifacts, by kind."""
 
     def __init__(self, action: Action, artifacts: Mapping[str, Artifact], planner: Planner) -> None:
         self._action = action
@@ -51,9 +51,9 @@ class Held:
 
     @contextmanager
     def running(self, folder: Path) -> Iterator[dict[str, Path]]:
-        """While this lasts the stage runs; gives it its external files, copied to `folder`.
+        """Guard a running stage; yields copies of its external files, in `folder`.
 
-        Raises InputChanged, also in place of what the stage raises when it stumbled over a change.
+        Raises InputChanged, also in place of an error that a change caused in the stage.
         """
         files = self._begin(folder)
         try:
@@ -79,19 +79,22 @@ class Held:
         for index, (name, path) in enumerate(self._action.files.items()):
             place = folder / str(index) / path.name
             place.parent.mkdir(parents=True)
-            if copied(path, place, kind, self._planner.display_path(path)) != self._action.ingredients["files"][name]:
+            if (
+                copy_with_digest(path, place, kind, self._planner.display_path(path))
+                != self._action.ingredients["files"][name]
+            ):
                 self._digests.forget(path)
                 raise InputChanged(kind, self._planner.display_path(path), planned)
             copies[name] = place
         return copies
 
     def _expect(self, path: Path, digest: str, shown: str, when: str, settle: bool = True) -> Identity:
-        """The identity of a file that has this digest."""
+        """Return the identity of a file with this digest. Raises InputChanged."""
         try:
-            identity, found = self._digests.look(path, settle=settle)
+            identity, current = self._digests.look(path, settle=settle)
         except OSError:
             raise InputChanged(self._action.kind, shown, when) from None
-        if found != digest:
+        if current != digest:
             raise InputChanged(self._action.kind, shown, when)
         return identity
 
@@ -108,7 +111,7 @@ class Held:
             for file, entry in artifact.manifest["files"].items():
                 read[_in_artifact(file, name)] = artifact.files / file, entry["sha256"]
         for name, (path, digest) in read.items():
-            # What has settled is known by its identity, and not read again.
+            # A file with an unchanged identity is not read again.
             if _identity(path) != self._identities[path] or self._digest_now(path) != digest:
                 raise InputChanged(self._action.kind, name, during) from cause
         stage, target = self._action.stage, self._action.target
@@ -124,20 +127,20 @@ class Held:
         self._check_tools(during, cause)
 
     def _check_loaded(self, loaded: Iterable[Path]) -> None:
-        """Raises PipelineError for a module that this run loaded, though its key does not name it."""
+        """Raise PipelineError for a loaded module that the key does not contain."""
         known = {path for path, _ in self._code.values()}
         for path in sorted(set(loaded) - known):
             if self._planner.imports.counts(path):
                 raise PipelineError(
                     f"{self._action.kind}: loaded {self._planner.display_path(path)}, which is not in its key",
-                    hint="a stage that imports by a name made up at run time names the file in its `sources`",
+                    hint="add the file to the stage's `sources` if it imports modules by computed names",
                 )
 
     def _check_modules(self, cause: Exception | None = None) -> None:
         for name, (path, digest) in self._code.items():
             loaded = loaded_digest(path)
             if loaded == "":
-                raise InputChanged(self._action.kind, name, "and Python took the bytecode of before") from cause
+                raise InputChanged(self._action.kind, name, "and Python used old bytecode") from cause
             if loaded not in (None, digest):
                 raise InputChanged(self._action.kind, name, "after this process had loaded it") from cause
 
@@ -159,8 +162,8 @@ def _identity(path: Path) -> Identity | None:
         return None
 
 
-def copied(path: Path, place: Path, kind: str, shown: str) -> str:
-    """sha256 of the bytes that were copied. Raises InputChanged for a file that is no longer there."""
+def copy_with_digest(path: Path, place: Path, kind: str, shown: str) -> str:
+    """Copy a file and return the SHA-256 of its bytes. Raises InputChanged for a missing file."""
     digest = hashlib.sha256()
     try:
         source = path.open("rb")
