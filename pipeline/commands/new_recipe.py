@@ -179,7 +179,7 @@ def _head(project: Project, path: Path, title: str) -> str:
 def _check(data: Mapping[str, Any], project: Project, typed: Sequence[Override], shown: str) -> LoadedRecipe:
     """Load the recipe as a run does. Raises PipelineError that names command line arguments."""
     try:
-        loaded = load_recipe(data, root=project, registry=registry_of(project), said=typed)
+        loaded = load_recipe(data, root=project, registry=registry_of(project), applied=typed)
     except RecipeError as error:
         if error.line or not error.file.startswith(DICTIONARY):
             raise

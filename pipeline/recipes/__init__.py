@@ -1,1 +1,1 @@
-"""Recipes: found, named, extended and checked, with the targets and the chain of stages that they mean."""
+"""Recipes: lookup, extension, validation, targets, and the chain of stages."""

@@ -1,14 +1,14 @@
-"""Which stages a recipe runs, in which order, and whose artifacts each reads.
+"""The chain of a recipe: its stages in order, and the artifacts that each consumes.
 
-Without a word it is the registry's chain. Under `stages:` a recipe may say
+The default is the registry's chain. `stages:` of a recipe can change it:
 
-    verify: false                  leave this one out; true: as if it were not mentioned
-    prune: {after: quantize, …}    put this one in, or move it: it runs right after that one
-    emit: {use: my_emit, …}        have another stage do this one's part
+    verify: false                  disable a stage (true: no change)
+    prune: {after: quantize, …}    insert or move a stage: it runs directly after the other
+    emit: {use: my_emit, …}        replace a stage by another
 
-Of several that run after the same one, the first written is the first to run. An artifact is known by what it is, its
-role: a stage provides its own kind, or what `Stage.provides` says. A stage that consumes `quantize` gets the artifact
-of the last stage before it that provides `quantize`; so what is put in stands for what it changes, for all that follow.
+Stages after the same stage run in the order in which the recipe lists them. Artifacts are matched by role: a stage
+provides its own kind, or `Stage.provides`. A stage that consumes `quantize` reads the artifact of the last stage before
+it with this role. So an inserted stage can replace the output of an earlier one for all later stages.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from stages.messages.wording import as_yaml, did_you_mean
 
 @dataclass(frozen=True)
 class Link:
-    """A stage in a chain, under the name that the recipe has for it.
+    """A stage in a chain, with its name in the recipe.
 
-    `inputs` maps the kinds that it consumes, as far as they are there, to the names of the links that provide them.
+    inputs: for each consumed role that is available, the name of the link that provides it.
     """
 
     name: str
@@ -40,7 +40,7 @@ class Link:
 
 @dataclass(frozen=True)
 class Chain:
-    """The stages of a recipe in running order."""
+    """The stages of a recipe, in order."""
 
     links: tuple[Link, ...]
 
@@ -49,18 +49,18 @@ class Chain:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The stages' names, in running order."""
+        """The names of the stages, in order."""
         return tuple(link.name for link in self.links)
 
-    def provider(self, kind: str) -> str:
-        """The name of the last stage that provides a kind of artifact. Raises PipelineError when none does."""
-        found = [link.name for link in self.links if link.stage.role == kind]
-        if not found:
-            raise PipelineError(f"the recipe has no stage that provides {kind}")
-        return found[-1]
+    def provider(self, role: str) -> str:
+        """Return the name of the last stage with a role. Raises PipelineError if there is none."""
+        names = [link.name for link in self.links if link.stage.role == role]
+        if not names:
+            raise PipelineError(f"the recipe has no stage that provides {role}")
+        return names[-1]
 
     def until(self, name: str) -> tuple[Link, ...]:
-        """The links as far as one of them; '': all. Raises PipelineError for a name that is none."""
+        """Return the links up to a stage ('': all). Raises PipelineError for an unknown name."""
         if not name:
             return self.links
         if name not in self.names:
@@ -70,17 +70,17 @@ class Chain:
 
 
 @dataclass(frozen=True)
-class _Said:
-    """What a recipe says of one stage, but for its options."""
+class _StageSpec:
+    """Placement of a stage in `stages:` of a recipe."""
 
     name: str
     after: str | None = None
     use: str | None = None
-    left_out: bool = False
+    disabled: bool = False
 
 
-class _Misarranged(Exception):
-    """What is wrong with a chain, and where in the recipe."""
+class _ChainError(Exception):
+    """An error in a chain; `at` is the path of the value in the recipe."""
 
     def __init__(self, message: str, *at: str, key: bool = False, hint: str = "") -> None:
         super().__init__(message)
@@ -91,51 +91,54 @@ class _Misarranged(Exception):
 
 
 def chain_of(stages: Any, registry: Registry, error: Callable[..., RecipeError]) -> Chain:
-    """The chain that a recipe's `stages:` makes of the registry's.
+    """Return the registry's chain with the changes of a recipe's `stages:`.
 
-    `error(message, path, key=, hint=)` is the recipe's error at a path. What is no mapping says nothing.
+    stages: the YAML value; ignored if it is not a mapping, since validation reports it.
+    error: returns the RecipeError for `(message, path, key=, hint=)`.
+
+    Raises RecipeError.
     """
     try:
-        said = [_said(name, entry) for name, entry in stages.items()] if isinstance(stages, dict) else []
+        specs = [_stage_spec(name, entry) for name, entry in stages.items()] if isinstance(stages, dict) else []
         unwanted = frozenset(stage.kind for stage in registry if stage.options_of and not _is_wanted(stage, stages))
-        return _arranged(registry, tuple(said), unwanted)
-    except _Misarranged as wrong:
+        return _build_chain(registry, tuple(specs), unwanted)
+    except _ChainError as wrong:
         raise error(wrong.message, wrong.at, key=wrong.key, hint=wrong.hint) from None
 
 
 def _is_wanted(stage: Stage[Any], stages: Any) -> bool:
-    """Whether a stage whose options are among those of another is part of the chain."""
+    """Return whether the chain includes a stage that another stage's options configure."""
     entry = stages.get(stage.options_of, {}) if isinstance(stages, dict) else {}
     entry = {} if entry is None or entry is True else entry
     return isinstance(entry, dict) and entry.get("use", stage.options_of) == stage.options_of and stage.wanted(entry)
 
 
-def _said(name: str, entry: Any) -> _Said:
+def _stage_spec(name: str, entry: Any) -> _StageSpec:
     if not isinstance(entry, dict):
-        return _Said(name, left_out=entry is False)
+        return _StageSpec(name, disabled=entry is False)
     for word in ("after", "use"):
         value = entry.get(word, "")
         if not isinstance(value, str):
             message = f"stages.{escape.name(name)}.{word}: should be the name of a stage"
-            raise _Misarranged(f"{message}, is {escape.name(as_yaml(value), 60)}", name, word)
-    return _Said(name, entry.get("after"), entry.get("use"))
+            raise _ChainError(f"{message}, is {escape.name(as_yaml(value), 60)}", name, word)
+    return _StageSpec(name, entry.get("after"), entry.get("use"))
 
 
 @cache
-def _arranged(registry: Registry, said: tuple[_Said, ...], unwanted: frozenset[str]) -> Chain:
-    """Raises _Misarranged."""
-    for one in said:
-        if one.name in registry and one.name not in registry.named:
-            of = registry[one.name].options_of
-            raise _Misarranged(f"stage '{one.name}' has its options among those of {of}", one.name, key=True)
-        if one.name not in registry.named:
-            guess = did_you_mean(one.name, registry.named)
-            if one.name in Recipe.model_fields:
-                guess = "; it stands at the top, not in stages"
-            message = f"unknown stage '{escape.name(one.name)}'{guess}"
-            raise _Misarranged(message, one.name, key=True, hint=list_known("stages", registry.named))
-    stages = {one.name: _used(one, registry) for one in said if not one.left_out}
-    order = _order(registry, said, unwanted)
+def _build_chain(registry: Registry, specs: tuple[_StageSpec, ...], unwanted: frozenset[str]) -> Chain:
+    """Return the chain for the specs of a recipe. Raises _ChainError."""
+    for spec in specs:
+        if spec.name in registry and spec.name not in registry.named:
+            of = registry[spec.name].options_of
+            raise _ChainError(f"stage '{spec.name}' is configured by the options of {of}", spec.name, key=True)
+        if spec.name not in registry.named:
+            guess = did_you_mean(spec.name, registry.named)
+            if spec.name in Recipe.model_fields:
+                guess = "; it is a top-level key, not a stage"
+            message = f"unknown stage '{escape.name(spec.name)}'{guess}"
+            raise _ChainError(message, spec.name, key=True, hint=list_known("stages", registry.named))
+    stages = {spec.name: _used(spec, registry) for spec in specs if not spec.disabled}
+    order = _order(registry, specs, unwanted)
     links: list[Link] = []
     providers: dict[str, str] = {}
     for name in order:
@@ -143,36 +146,36 @@ def _arranged(registry: Registry, said: tuple[_Said, ...], unwanted: frozenset[s
         inputs = {kind: providers[kind] for kind in (*stage.consumes, *stage.may_consume) if kind in providers}
         missing = [kind for kind in stage.consumes if kind not in inputs]
         if missing:
-            raise _missing(name, missing[0], order, said, stages)
+            raise _missing(name, missing[0], order, specs, stages)
         links.append(Link(name, stage, inputs))
         providers[stage.role] = name
     return Chain(tuple(links))
 
 
-def _used(one: _Said, registry: Registry) -> Stage[Any]:
-    """The stage that runs under a name."""
-    if one.use is None:
-        return registry[one.name]
-    role = registry[one.name].role
-    known = [stage.kind for stage in registry if stage.role == role and stage.kind != one.name]
-    others = list_known(f"others that provide {role}", known) if known else f"no other stage provides {role}"
-    where = f"stages.{one.name}.use"
-    if one.use not in registry:
-        message = f"{where}: unknown stage '{escape.name(one.use)}'{did_you_mean(one.use, known)}"
-        raise _Misarranged(message, one.name, "use", hint=others)
-    used = registry[one.use]
+def _used(spec: _StageSpec, registry: Registry) -> Stage[Any]:
+    """Return the stage that runs under a name. Raises _ChainError."""
+    if spec.use is None:
+        return registry[spec.name]
+    role = registry[spec.name].role
+    known = [stage.kind for stage in registry if stage.role == role and stage.kind != spec.name]
+    others = list_known(f"stages that provide {role}", known) if known else f"no other stage provides {role}"
+    where = f"stages.{spec.name}.use"
+    if spec.use not in registry:
+        message = f"{where}: unknown stage '{escape.name(spec.use)}'{did_you_mean(spec.use, known)}"
+        raise _ChainError(message, spec.name, "use", hint=others)
+    used = registry[spec.use]
     if used.role != role:
-        message = f"{where}: '{one.use}' cannot stand for '{one.name}': what follows reads {role}, it makes {used.role}"
-        own = used.kind in registry.chain
-        hint = others if own else f'{others}; a stage that makes what {role} does says so: `provides = "{role}"`'
-        raise _Misarranged(message, one.name, "use", hint=hint)
+        message = f"{where}: '{spec.use}' cannot replace '{spec.name}': it provides {used.role} instead of {role}"
+        is_default = used.kind in registry.chain
+        hint = others if is_default else f'{others}; a stage that provides {role} declares `provides = "{role}"`'
+        raise _ChainError(message, spec.name, "use", hint=hint)
     return used
 
 
-def _order(registry: Registry, said: tuple[_Said, ...], unwanted: frozenset[str]) -> list[str]:
-    """The names in running order: the usual chain, and behind each of it what was put after it."""
-    left_out = {one.name for one in said if one.left_out} | unwanted
-    after = {one.name: one.after for one in said if one.after is not None}
+def _order(registry: Registry, specs: tuple[_StageSpec, ...], unwanted: frozenset[str]) -> list[str]:
+    """Return the names in order: the default chain with the stages placed after others."""
+    disabled = {spec.name for spec in specs if spec.disabled} | unwanted
+    after = {spec.name: spec.after for spec in specs if spec.after is not None}
     followers: dict[str, list[str]] = {}
     for name, leader in after.items():
         followers.setdefault(leader, []).append(name)
@@ -184,21 +187,21 @@ def _order(registry: Registry, said: tuple[_Said, ...], unwanted: frozenset[str]
             place(follower)
 
     for name in registry.chain:
-        if name not in left_out and name not in after:
+        if name not in disabled and name not in after:
             place(name)
-    for one in said:
-        if one.name in order or one.left_out:
+    for spec in specs:
+        if spec.name in order or spec.disabled:
             continue
-        if one.after is None:
-            message = f"stage '{one.name}' is in no chain by itself: say which stage it runs after"
-            leader = _earliest(registry, one.name, order)
-            raise _Misarranged(message, one.name, key=True, hint=f"such as {one.name}: {{after: {leader}}}")
-        raise _unplaced(one.name, after, left_out, [*order, *after])
+        if spec.after is None:
+            message = f"stage '{spec.name}' is not in the default chain and needs `after`"
+            leader = _earliest(registry, spec.name, order)
+            raise _ChainError(message, spec.name, key=True, hint=f"example: {spec.name}: {{after: {leader}}}")
+        raise _unplaced(spec.name, after, disabled, [*order, *after])
     return order
 
 
 def _earliest(registry: Registry, name: str, order: list[str]) -> str:
-    """After which stage of the order all that another consumes is there; the first where it consumes nothing."""
+    """Return the first stage of the order after which all inputs of a stage are available."""
     wanted = set(registry[name].consumes)
     for leader in order:
         wanted.discard(registry[leader].role)
@@ -207,37 +210,39 @@ def _earliest(registry: Registry, name: str, order: list[str]) -> str:
     return order[-1]
 
 
-def _unplaced(name: str, after: Mapping[str, str], left_out: set[str], known: list[str]) -> _Misarranged:
-    """Why a stage that runs after another has no place."""
+def _unplaced(name: str, after: Mapping[str, str], disabled: set[str], known: list[str]) -> _ChainError:
+    """Return the error for a stage with an invalid `after`."""
     seen = [name]
     while after.get(seen[-1]) is not None:
         leader = after[seen[-1]]
         if leader in seen:
-            circle = " -> ".join([*seen[seen.index(leader) :], leader])
-            return _Misarranged(f"stages run after each other in a circle: {circle}", seen[-1], "after")
+            cycle = " -> ".join([*seen[seen.index(leader) :], leader])
+            return _ChainError(f"`after` forms a cycle: {cycle}", seen[-1], "after")
         seen.append(leader)
     follower, leader = seen[-2:]
-    known = [one for one in dict.fromkeys(known) if one not in seen]
-    if leader in left_out:
-        message = f"stages.{follower}.after: '{leader}' is left out"
+    known = [name for name in dict.fromkeys(known) if name not in seen]
+    if leader in disabled:
+        message = f"stages.{follower}.after: stage '{leader}' is disabled"
     else:
-        message = f"stages.{follower}.after: no stage '{escape.name(leader)}' runs{did_you_mean(leader, known)}"
-    return _Misarranged(message, follower, "after", hint=list_known("stages", known))
+        message = (
+            f"stages.{follower}.after: the chain has no stage '{escape.name(leader)}'{did_you_mean(leader, known)}"
+        )
+    return _ChainError(message, follower, "after", hint=list_known("stages", known))
 
 
 def _missing(
-    name: str, kind: str, order: list[str], said: tuple[_Said, ...], stages: Mapping[str, Stage[Any]]
-) -> _Misarranged:
-    """The error for a stage that consumes what none before it provides, at the line that makes it so."""
-    given = {one.name: one for one in said}
-    if kind in given and given[kind].left_out:
-        message = f"stage '{name}' consumes '{kind}', which is left out"
-        return _Misarranged(message, kind, hint=f"leave that out as well: `{name}: false`")
+    name: str, kind: str, order: list[str], specs: tuple[_StageSpec, ...], stages: Mapping[str, Stage[Any]]
+) -> _ChainError:
+    """Return the error for a stage with a missing input, at the entry that causes it."""
+    by_name = {item.name: item for item in specs}
+    if kind in by_name and by_name[kind].disabled:
+        message = f"stage '{name}' consumes '{kind}', which is disabled"
+        return _ChainError(message, kind, hint=f"disable it too: `{name}: false`")
     message = f"stage '{name}' consumes '{kind}', which no stage before it provides"
-    behind = order[order.index(name) + 1 :]
-    later = [one for one in behind if one == kind or (one in stages and stages[one].role == kind)]
-    hint = f"{later[0]} runs after it" if later else ""
-    blamed = next((one for one in (name, *later) if one in given and given[one].after is not None), None)
-    if blamed is not None:
-        return _Misarranged(message, blamed, "after", hint=hint)
-    return _Misarranged(message, name, key=True, hint=hint)
+    following = order[order.index(name) + 1 :]
+    later = [item for item in following if item == kind or (item in stages and stages[item].role == kind)]
+    hint = f"{later[0]} runs later" if later else ""
+    culprit = next((item for item in (name, *later) if item in by_name and by_name[item].after is not None), None)
+    if culprit is not None:
+        return _ChainError(message, culprit, "after", hint=hint)
+    return _ChainError(message, name, key=True, hint=hint)

@@ -1,4 +1,4 @@
-"""The recipe's JSON Schema, for editors (yaml-language-server documents draft 7) and for "did you mean"."""
+"""JSON Schema of recipes (draft 7), for editors and for suggestions in messages."""
 
 from __future__ import annotations
 
@@ -19,16 +19,17 @@ from stages.models.spec import option_names
 
 SCHEMA = "recipe.schema.json"
 DRAFT = "http://json-schema.org/draft-07/schema#"
-_LEVELS = 4  # of mappings in a recipe: stages.quantize.data.files
-_MOST_PLACES = 3
+_MAX_DEPTH = 4  # nested mappings: stages.quantize.data.files
+_MAX_PLACES = 3
 
 
 class _Draft7(GenerateJsonSchema):
-    """pydantic emits 2020-12; in draft 7 a fixed tuple is `items: […]` with `additionalItems`, not `prefixItems`."""
+    """Generator for draft 7, which describes fixed tuples with `items`, not `prefixItems`."""
 
     schema_dialect = DRAFT
 
     def tuple_schema(self, schema: core_schema.TupleSchema) -> JsonSchemaValue:
+        """Return the schema of a tuple in the form of draft 7."""
         result = super().tuple_schema(schema)
         if "prefixItems" in result:
             rest = result.pop("items", None)
@@ -40,13 +41,13 @@ class _Draft7(GenerateJsonSchema):
 
 @cache
 def recipe_schema(registry: Registry) -> dict[str, Any]:
-    """The schema of a recipe as written in YAML: `stages` is a mapping, and a recipe that extends may be partial."""
+    """Return the JSON Schema of a recipe file; a recipe with `extends` may be partial."""
     schema = recipe_model(registry).model_json_schema(
         ref_template="#/definitions/{model}", schema_generator=_Draft7, by_alias=True
     )
     schema["definitions"] = schema.pop("$defs", {})
     for definition in schema["definitions"].values():
-        # The discriminator comes from the mapping's key or from `use`; nobody writes it.
+        # The discriminator comes from the key or from `use`, not from a written `kind`.
         kind = definition.get("properties", {}).get("kind", {}).get("const")
         if kind is not None:
             del definition["properties"]["kind"]
@@ -59,16 +60,16 @@ def recipe_schema(registry: Registry) -> dict[str, Any]:
 
 
 def _placement(kind: str) -> dict[str, Any]:
-    """What a recipe may say of a stage beside its options."""
-    after = "The stage runs right after the one named here; one of the usual chain is moved there."
+    """Return the schema of `after` and `use`, the placement of a stage."""
+    after = "Name of the stage after which this stage runs. A stage of the default chain is moved."
     return {
         "after": {"type": "string", "description": after},
-        "use": {"const": kind, "description": "Kind of the stage that runs under this name, if it is another."},
+        "use": {"const": kind, "description": "Kind of the stage that replaces this stage."},
     }
 
 
 def _describe_matrix(schema: dict[str, Any]) -> None:
-    """What the matrix model does not say: the form of an axis and its values, and which further keys there may be."""
+    """Add the schema of axes, their values and dotted paths, which the pydantic model lacks."""
     matrix = schema["definitions"]["Matrix"]
     properties = schema["properties"]
     entry = {name: value for name, value in properties["model"].items() if name != "description"}
@@ -86,73 +87,75 @@ def _axis(value: dict[str, Any]) -> dict[str, Any]:
 
 
 def schema_text(registry: Registry) -> str:
-    """The content of pipeline/recipe.schema.json."""
+    """Return the content of recipe.schema.json."""
     return json.dumps(recipe_schema(registry), indent=2, sort_keys=True) + "\n"
 
 
 def known_keys(schema: dict[str, Any], path: YamlPath, written: Mapping[str, Any] | None = None) -> list[str]:
-    """The keys that the mapping at `path` may have, in the order declared; none when it has no fixed keys.
+    """Return the keys of the mapping at `path`, as declared; [] if it has no fixed keys.
 
-    Of a model they are those of its kind, and of its operator, which the keys and values that are `written` tell.
+    written: content of the mapping; for a model it selects the kind and the operator.
     """
     written, variants = written or {}, _at(schema, path)
     kinds = [source for source in MODEL_SOURCES if source in written] if path == ("model",) else []
     if kinds:
         variants = [variant for variant in variants if kinds[0] in variant.get("properties", {})]
-    found = dict.fromkeys(key for variant in variants for key in variant.get("properties", {}))
-    own = option_names(written["op"]) if kinds == ["op"] and isinstance(written["op"], str) else None
-    return [key for key in found if own is None or key in own]
+    keys = dict.fromkeys(key for variant in variants for key in variant.get("properties", {}))
+    options = option_names(written["op"]) if kinds == ["op"] and isinstance(written["op"], str) else None
+    return [key for key in keys if options is None or key in options]
 
 
 def model_kinds_with(schema: dict[str, Any], key: str) -> list[str]:
-    """The kinds of models that have a key: `file`, `url`, `zoo`, `op`."""
-    having = [variant["properties"] for variant in _at(schema, ("model",)) if key in variant.get("properties", {})]
-    return [source for source in MODEL_SOURCES if any(source in properties for properties in having)]
+    """Return the kinds of models with a key: `file`, `url`, `zoo`, `op`."""
+    variants = [variant["properties"] for variant in _at(schema, ("model",)) if key in variant.get("properties", {})]
+    return [source for source in MODEL_SOURCES if any(source in properties for properties in variants)]
 
 
 def nearest_places(schema: dict[str, Any], path: YamlPath, most: int) -> list[str]:
-    """Where the last word of `path`, which is no key there, is one: the nearest places, such as `stages.tensorize`.
+    """Return the nearest valid paths for the last key of `path`.
 
-    `most` is how many steps they may be away, out of a mapping or into one. None where there are many.
+    most: maximum distance in steps into or out of a mapping. Returns [] for more than three places.
     """
     *above, key = path
-    below = (tuple(above), _at(schema, tuple(above)), 2)
-    found = dict.fromkeys(
+    nearby = (tuple(above), _at(schema, tuple(above)), 2)
+    places = dict.fromkeys(
         place
-        for start, variants, levels in (below, ((), [*_variants(schema, schema)], _LEVELS))
+        for start, variants, levels in (nearby, ((), [*_variants(schema, schema)], _MAX_DEPTH))
         for place in _paths(schema, variants, start, levels)
         if place[-1] == key
     )
-    distances = {place: _distance(tuple(above), place[:-1]) for place in found}
+    distances = {place: _distance(tuple(above), place[:-1]) for place in places}
     least = min(distances.values(), default=most + 1)
     nearest = [".".join(map(str, place)) for place, distance in distances.items() if distance == least <= most]
-    return nearest if len(nearest) <= _MOST_PLACES else []
+    return nearest if len(nearest) <= _MAX_PLACES else []
 
 
-def _distance(one: YamlPath, other: YamlPath) -> int:
-    """How many steps lead from a mapping to another: out of some, into others."""
-    common = next((n for n, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
-    return len(one) + len(other) - 2 * common
+def _distance(first: YamlPath, second: YamlPath) -> int:
+    """Return the number of steps between two mappings, out of one and into the other."""
+    common = next(
+        (n for n, (a, b) in enumerate(zip(first, second, strict=False)) if a != b), min(len(first), len(second))
+    )
+    return len(first) + len(second) - 2 * common
 
 
 def _paths(
     schema: dict[str, Any], variants: Iterable[dict[str, Any]], above: YamlPath, levels: int
 ) -> Iterator[YamlPath]:
-    """The paths of all keys of a mapping and of the mappings in it, so many levels deep."""
+    """Yield the paths of all keys of a mapping and of nested mappings, to a depth of `levels`."""
     for variant in variants:
         for name, child in variant.get("properties", {}).items():
             yield (*above, name)
-            # The options of a stage, not of those that may be used in its place.
+            # The options of the stage itself, not of its replacements.
             inside = child["anyOf"][0] if above == ("stages",) else child
             if levels > 1:
                 yield from _paths(schema, _variants(schema, inside), (*above, name), levels - 1)
 
 
 def _at(schema: dict[str, Any], path: YamlPath) -> list[dict[str, Any]]:
-    """What a value at `path` may be."""
+    """Return the schemas of the value at `path`."""
     nodes = [schema]
     if path[:1] == ("stages",) and len(path) > 1:
-        # The options of this stage, not of those that may be used in its place.
+        # The options of the stage itself, not of its replacements.
         entries = schema["properties"]["stages"]["properties"]
         nodes, path = [entries[path[1]]["anyOf"][0]] if path[1] in entries else [], path[2:]
     for part in path:
@@ -185,5 +188,5 @@ def _children(schema: dict[str, Any], node: dict[str, Any], part: str | int) -> 
 
 
 def schema_file(project: Project) -> Path:
-    """Where editors find the schema of a project's recipes: in Firmline's own repository beside the code."""
+    """Return the path of a project's recipe schema; in a clone it is below pipeline/."""
     return project.root / "pipeline" / SCHEMA if project.is_standalone else project.root / SCHEMA

@@ -1,4 +1,4 @@
-"""From a recipe's name to a checked recipe: find, parse, extend, override, validate; errors show the user's line."""
+"""Loading of recipes: find, parse, extend, override, validate. Errors show the user's line."""
 
 from __future__ import annotations
 
@@ -45,10 +45,10 @@ from stages.messages.wording import did_you_mean
 from stages.targets.memory_rules import with_stack
 from stages.targets.spec import Target
 
-# Below which of a recipe's keys a matrix may vary a parameter.
+# Keys below which a matrix may vary a value.
 _PARAMETERS = tuple(name for name in Recipe.model_fields if name in ("model", "stages", "memory"))
 
-_MOST_EXTENDED = 16  # recipes, one extending the other
+_MAX_EXTENDS = 16
 
 
 class _MatrixEntry(BaseModel):
@@ -59,11 +59,12 @@ class _MatrixEntry(BaseModel):
 
 @dataclass(frozen=True)
 class LoadedRecipe:
-    """A checked recipe, its target, and where its values come from.
+    """A validated recipe with its target and the origins of its values.
 
-    A sub-recipe of a matrix has its `variant`, the name after the recipe's, and its `labels`: what its value on each
-    axis is called; `whole` has the variants of the matrix as it is written, of which these may be a part. `path` is the
-    recipe's file, None of one that is none.
+    variant: name of the variant of a matrix, else ''.
+    labels: label of the variant's value on each axis.
+    all_variants: all variants of the matrix, of which only some may be loaded.
+    path: the recipe file; None for a dictionary.
     """
 
     recipe: Recipe
@@ -77,7 +78,7 @@ class LoadedRecipe:
 
     @property
     def title(self) -> str:
-        """The recipe's name; with its variant, as in `tiny_matrix:ds_cnn-cortex-m4`."""
+        """The recipe's name, with its variant: `tiny_matrix:ds_cnn-cortex-m4`."""
         return f"{self.recipe.name}:{self.variant}" if self.variant else self.recipe.name
 
 
@@ -87,18 +88,18 @@ def load_recipe(
     root: Path | Project,
     registry: Registry,
     variables: Mapping[str, str] | None = None,
-    said: Sequence[Override] = (),
+    applied: Sequence[Override] = (),
 ) -> LoadedRecipe:
-    """As `load_recipes`, for what is one recipe: of a matrix, the name of a sub-recipe. Raises RecipeError."""
-    found = load_recipes(source, root=root, registry=registry, variables=variables, said=said)
-    if len(found) > 1:
-        titles = [loaded.title for loaded in found]
+    """As `load_recipes`, for exactly one recipe or variant. Raises RecipeError."""
+    recipes = load_recipes(source, root=root, registry=registry, variables=variables, applied=applied)
+    if len(recipes) > 1:
+        titles = [loaded.title for loaded in recipes]
         more = f", ... {titles[-1]}" if len(titles) > 4 else ""
         raise RecipeError(
-            f"recipe '{found[0].recipe.name}' is a matrix of {len(found)}; one of them is needed here",
-            hint=list_known("recipes", titles[: 4 if more else None]) + more,
+            f"recipe '{recipes[0].recipe.name}' is a matrix of {len(recipes)} variants; name one of them",
+            hint=list_known("variants", titles[: 4 if more else None]) + more,
         )
-    return found[0]
+    return recipes[0]
 
 
 def load_recipes(
@@ -107,65 +108,71 @@ def load_recipes(
     root: Path | Project,
     registry: Registry,
     variables: Mapping[str, str] | None = None,
-    said: Sequence[Override] = (),
+    applied: Sequence[Override] = (),
 ) -> tuple[LoadedRecipe, ...]:
-    """Load a recipe by name, by path or from a dictionary, with command-line overrides. Raises RecipeError.
+    """Load a recipe, or the variants of a matrix, with command-line overrides.
 
-    `variables` are `target`, `model` and `set` as in pipeline.documents.overrides. `said` are values that a dictionary
-    has already, as the user gave them: mistakes in them are told in these words. Without a matrix it is one recipe;
-    with one, `name:glob` selects sub-recipes.
+    source: name, path or dictionary; `name:glob` selects variants.
+    variables: overrides by name, as in pipeline.documents.overrides.
+    applied: overrides that a dictionary contains already; errors in their values quote them.
+
+    Raises RecipeError.
     """
-    written, wanted = source, ""
+    name_or_data, selection = source, ""
     if isinstance(source, str):
-        written, _, wanted = source.partition(":")
+        name_or_data, _, selection = source.partition(":")
     project = project_of(root)
-    read = _read(written, project)
-    given = parse_overrides(variables or {})
-    data, changes = apply_overrides(read.data, [one for one in given if one.path[0] == "matrix"])
-    given = [one for one in given if one.path[0] != "matrix"]
+    read = _read(name_or_data, project)
+    overrides = parse_overrides(variables or {})
+    data, matrix_overrides = apply_overrides(
+        read.data, [override for override in overrides if override.path[0] == "matrix"]
+    )
+    overrides = [override for override in overrides if override.path[0] != "matrix"]
     matrix = data.pop("matrix", None)
     targets = load_targets(project)
     if matrix is None:
-        if wanted:
-            raise unknown_part_error(str(written), wanted, (), registry)
-        check_single_model(given, project.root)
-        return (_check(replace(read, data=data), given, registry, targets, said),)
-    found = []
-    changes = [*said, *changes]
-    sources = Sources(read.documents, tuple(changes))
+        if selection:
+            raise unknown_part_error(str(name_or_data), selection, (), registry)
+        check_single_model(overrides, project.root)
+        return (_check(replace(read, data=data), overrides, registry, targets, applied),)
+    recipes = []
+    matrix_overrides = [*applied, *matrix_overrides]
+    sources = Sources(read.documents, tuple(matrix_overrides))
     matrix = _check_matrix(matrix, sources, registry)
-    whole = tuple(one.name for one in expand(matrix, [], _PARAMETERS, sources.error)[0])
-    combinations, given = select(matrix, given, str(data.get("target")), _PARAMETERS, sources.error)
-    parts = ValidationCache()
+    all_variants = tuple(combination.name for combination in expand(matrix, [], _PARAMETERS, sources.error)[0])
+    combinations, overrides = select(matrix, overrides, str(data.get("target")), _PARAMETERS, sources.error)
+    cache = ValidationCache()
     for combination in combinations:
-        if not wanted or fnmatchcase(combination.name, wanted):
+        if not selection or fnmatchcase(combination.name, selection):
             values = [point.override for point in combination.points]
-            loaded = _check(replace(read, data=data), [*values, *given], registry, targets, changes, parts)
+            loaded = _check(replace(read, data=data), [*values, *overrides], registry, targets, matrix_overrides, cache)
             labels = {point.key: point.label for point in combination.points}
-            found.append(replace(loaded, variant=combination.name, labels=labels, all_variants=whole))
-    if not found:
+            recipes.append(replace(loaded, variant=combination.name, labels=labels, all_variants=all_variants))
+    if not recipes:
         names = [combination.name for combination in combinations]
-        raise unknown_part_error(str(written), wanted, names, registry)
-    return tuple(found)
+        raise unknown_part_error(str(name_or_data), selection, names, registry)
+    return tuple(recipes)
 
 
 def paths_to_names(words: Sequence[str], root: Path | Project) -> list[str]:
-    """Words of a command line with the names of recipes in place of the paths of their files. Raises RecipeError."""
+    """Replace paths of recipe files in command-line words by recipe names. Raises RecipeError."""
     project = project_of(root)
-    found = []
+    names = []
     for word in words:
         name, colon, rest = word.partition(":")
         if is_path(name) and "=" not in word and not word.startswith("-"):
             name = str(_read(name, project).data["name"])
-        found.append(f"{name}{colon}{rest}")
-    return found
+        names.append(f"{name}{colon}{rest}")
+    return names
 
 
 @dataclass(frozen=True)
 class Description:
-    """What a list of recipes shows of one: (model, target), its first sentence; `error` when it cannot be read.
+    """Entry of a recipe in a list.
 
-    Of a matrix model and target are '' where they are axes.
+    columns: model and target; '' for an axis of a matrix.
+    purpose: first sentence of the file.
+    error: reason why the file cannot be read, or ''.
     """
 
     columns: tuple[str, str] = ("", "")
@@ -175,7 +182,7 @@ class Description:
 
 
 def describe_recipe(name: str, root: Path | Project) -> Description:
-    """What a recipe says about itself, unchecked."""
+    """Return the list entry of a recipe, without validation."""
     try:
         read = _read(name, project_of(root))
     except RecipeError as error:
@@ -188,14 +195,14 @@ def describe_recipe(name: str, root: Path | Project) -> Description:
 
 
 def model_label(model: Any) -> str:
-    """What a list shows of a recipe's `model`: the file without its folder, or the name; '' where there is none."""
+    """Return the file name or the name of a recipe's model, or ''."""
     sources = [str(model[key]) for key in MODEL_SOURCES if model.get(key)] if isinstance(model, dict) else []
     return sources[0].partition("?")[0].rpartition("/")[2] if sources else ""
 
 
 @dataclass(frozen=True)
 class _Written:
-    """A recipe as written: its documents, nearest first, their values merged, and its file if it is one."""
+    """A parsed recipe: its documents, nearest first, the merged values, and the file if any."""
 
     documents: tuple[Document, ...]
     data: dict[str, Any]
@@ -212,45 +219,48 @@ def _read(source: str | Path | Mapping[str, Any], project: Project) -> _Written:
     documents = _chain(first, path, project)
     data = documents[-1].data
     for document in reversed(documents[:-1]):
-        # A recipe's name is its own; with its parent's it would overwrite the parent's build folder.
+        # Names are not inherited, since each recipe has a build folder.
         data = _extended({k: v for k, v in data.items() if k not in ("name", "abstract")}, document.data)
     return _Written(tuple(documents), {"name": name, **data}, None if isinstance(source, Mapping) else path)
 
 
 def _check(
     read: _Written,
-    given: list[Override],
+    overrides: list[Override],
     registry: Registry,
     targets: Mapping[str, Target],
-    changes: Iterable[Override] = (),
-    parts: ValidationCache | None = None,
+    applied: Iterable[Override] = (),
+    cache: ValidationCache | None = None,
 ) -> LoadedRecipe:
-    """One recipe: overrides applied, validated. `changes` are overrides that the data has already.
+    """Apply overrides to a recipe and validate it. Raises RecipeError.
 
-    `parts` are those that it may have in common with the recipes before.
+    applied: overrides that the data contains already.
+    cache: validated sections of other variants.
     """
-    parts = parts or ValidationCache()
+    cache = cache or ValidationCache()
     try:
-        data, overrides = apply_overrides(read.data, given)
+        data, placed = apply_overrides(read.data, overrides)
     except OverridePathError as error:
-        raise Sources(read.documents, tuple(changes)).override_error(error) from None
-    sources = Sources(read.documents, (*changes, *overrides))
+        raise Sources(read.documents, tuple(applied)).override_error(error) from None
+    sources = Sources(read.documents, (*applied, *placed))
     chain = chain_of(data.get("stages"), registry, sources.error)
     try:
-        recipe = recipe_model(registry).model_validate(parts.known(data, given))
+        recipe = recipe_model(registry).model_validate(cache.reuse(data, overrides))
     except ValidationError as error:
         from pipeline.recipes.json_schema import recipe_schema
 
         raise validation_error(error, data, sources, recipe_schema(registry), targets) from None
-    parts.learn(recipe, given)
-    if recipe.abstract and not any(override.path[:1] == ("model",) for override in given):
+    cache.store(recipe, overrides)
+    if recipe.abstract and not any(override.path[:1] == ("model",) for override in overrides):
         message = f"recipe '{recipe.name}' is abstract: other recipes extend it"
-        raise sources.error(message, ("abstract",), hint="run one of these, or give a model: model=path/to/x.tflite")
+        raise sources.error(
+            message, ("abstract",), hint="run a recipe that extends it, or give a model: model=path/to/x.tflite"
+        )
     if recipe.target not in targets:
         message = f"unknown target '{escape.name(recipe.target)}'{did_you_mean(recipe.target, targets)}"
         if "," in recipe.target:
             named = escape.name(recipe.target)
-            message = f"'{named}' is several targets; for these a recipe needs a matrix with the axis target"
+            message = f"'{named}' names several targets; this needs a matrix with the axis target"
         raise sources.error(message, ("target",), hint=list_known("targets", targets))
     try:
         target = with_stack(targets[recipe.target], recipe.memory.stack)
@@ -260,7 +270,7 @@ def _check(
 
 
 def _check_matrix(matrix: Any, sources: Sources, registry: Registry) -> dict[str, Any]:
-    """A matrix as it is written, when it has the form of one."""
+    """Return a matrix as written if it is valid. Raises RecipeError."""
     data: dict[str, Any] = {"matrix": matrix}
     try:
         _MatrixEntry.model_validate(data)
@@ -273,7 +283,7 @@ def _check_matrix(matrix: Any, sources: Sources, registry: Registry) -> dict[str
 
 
 def _chain(first: Document, path: Path, project: Project) -> list[Document]:
-    """The recipe in the file `path` and everything it extends, nearest first."""
+    """Return a recipe and all that it extends, nearest first. Raises RecipeError."""
     documents, seen = [first], [first.name]
     while True:
         document = documents[-1]
@@ -282,48 +292,50 @@ def _chain(first: Document, path: Path, project: Project) -> list[Document]:
             raise document.error(message, ())
         parent = document.data.get("extends")
         if not isinstance(parent, str):
-            # Absent, or of a wrong type that the recipe model reports.
+            # A wrong type is reported by validation.
             return documents
-        found = find_parent(parent, path, project)
-        if found is None:
+        parent_path = find_parent(parent, path, project)
+        if parent_path is None:
             known = recipe_names(project, abstract=True)
             raise document.error(
                 f"unknown recipe '{escape.name(parent)}'{did_you_mean(parent, known)}",
                 ("extends",),
                 hint=list_known("recipes", known),
             )
-        if len(documents) > _MOST_EXTENDED:
-            message = f"more than {_MOST_EXTENDED} recipes extend each other, {first.name} the first"
-            raise document.error(message, ("extends",), hint="extend one of those before it")
-        path, name = found, shown_path(found, project)
+        if len(documents) > _MAX_EXTENDS:
+            message = f"more than {_MAX_EXTENDS} levels of extends, starting at {first.name}"
+            raise document.error(message, ("extends",), hint="extend a recipe nearer to the base")
+        path, name = parent_path, shown_path(parent_path, project)
         if name in seen:
-            circle = " -> ".join([*seen[seen.index(name) :], name])
-            raise document.error(f"recipes extend each other in a circle: {circle}", ("extends",))
+            cycle = " -> ".join([*seen[seen.index(name) :], name])
+            raise document.error(f"extends forms a cycle: {cycle}", ("extends",))
         seen.append(name)
         documents.append(load_document(path, name))
 
 
 def _extended(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
-    """The values of a recipe over those of the one that it extends.
+    """Merge the values of a recipe over those of the recipe that it extends.
 
-    The options of a stage are not merged into those of another that is used in its place.
+    Options of a stage are not merged with options of a stage that replaces it.
     """
     merged: dict[str, Any] = _merge(base, over)
     before, after = base.get("stages"), over.get("stages")
     if isinstance(before, dict) and isinstance(after, dict):
         for name, entry in after.items():
-            given = before.get(name)
-            used = given.get("use", name) if isinstance(given, dict) else name
+            base_entry = before.get(name)
+            used = base_entry.get("use", name) if isinstance(base_entry, dict) else name
             if isinstance(entry, dict) and entry.get("use", used) != used:
-                place = {"after": given["after"]} if isinstance(given, dict) and "after" in given else {}
-                merged["stages"] = {**merged["stages"], name: {**place, **entry}}
+                placement = (
+                    {"after": base_entry["after"]} if isinstance(base_entry, dict) and "after" in base_entry else {}
+                )
+                merged["stages"] = {**merged["stages"], name: {**placement, **entry}}
     return merged
 
 
 def _merge(base: Any, over: Any) -> Any:
-    """Mappings merge key by key; anything else, lists too, is replaced.
+    """Merge mappings key by key; other values, including lists, replace the base.
 
-    So is a model entry that names another source: `{file: …}` over `{zoo: …}` means the file.
+    A model entry with another source replaces the base: `{file: …}` over `{zoo: …}` means the file.
     """
     if not (isinstance(base, dict) and isinstance(over, dict)):
         return over

@@ -1,14 +1,13 @@
-"""What a recipe and pipeline.yaml may contain, as pydantic models: strict, frozen, unknown keys refused.
+"""The recipe language as pydantic models: strict, frozen, without unknown keys.
 
-`stages:` maps names of stages to options, a union discriminated by `kind`, which is the name unless `use` says
-otherwise:
+`stages:` maps names of stages to options, a union discriminated by `kind`. It is the name, or the value of `use`:
 
     stages:
       layout: {rules: […]}                 ->      layout: {kind: layout, rules: […]}
       emit: {use: my_emit, unroll: 2}              emit: {kind: my_emit, unroll: 2}
 
-The union's members are the stages' own `config` classes, each extended by its `kind`, so an error stays with the one
-stage that it concerns. Which stages run, and in which order, is pipeline.recipes.chain's.
+The union's members are the `config` classes of the stages, each extended by its `kind`, so that an error is reported
+for one stage only. pipeline.recipes.chain decides which stages run, and in which order.
 """
 
 from __future__ import annotations
@@ -47,26 +46,26 @@ from stages.targets.memory_rules import MemoryRule, StackRule, as_stack
 MODEL_SOURCES = ("file", "url", "zoo", "op")
 _NO_OPTIONS = (
     {"type": "null"},
-    {"const": False, "description": "The stage is left out."},
-    {"const": True, "description": "As usual, with no options of its own."},
+    {"const": False, "description": "The stage is disabled."},
+    {"const": True, "description": "The stage runs with default options."},
 )
 
 
-def _given_sources(value: Any) -> list[str]:
+def _sources_in(value: Any) -> list[str]:
     keys = type(value).model_fields if isinstance(value, BaseModel) else value
     return [source for source in MODEL_SOURCES if source in keys]
 
 
-def _one_source(value: Any) -> Any:
-    """The model entry as it is. Raises PydanticCustomError unless it gives exactly one of file, url, zoo, op."""
+def _check_source(value: Any) -> Any:
+    """Return the model entry. Raises PydanticCustomError unless it has exactly one source."""
     if not isinstance(value, Mapping | BaseModel):
         raise PydanticCustomError("model_source", "should be a mapping with one of file, url, zoo, op")
-    given = _given_sources(value)
-    if len(given) != 1:
-        others = several([escape.quoted(str(key)) for key in value]) if isinstance(value, Mapping) and value else ""
-        found = " and ".join(given) or (f"{others} instead" if others else "none of them")
+    sources = _sources_in(value)
+    if len(sources) != 1:
+        keys = several([escape.quoted(str(key)) for key in value]) if isinstance(value, Mapping) and value else ""
+        names = " and ".join(sources) or keys or "none of them"
         raise PydanticCustomError(
-            "model_source", "give exactly one of file, url, zoo, op; here is {found}", {"found": found}
+            "model_source", "give exactly one of file, url, zoo, op; got {names}", {"names": names}
         )
     return value
 
@@ -74,57 +73,60 @@ def _one_source(value: Any) -> Any:
 _Sources = Annotated[FileModel, Tag("file")] | Annotated[UrlModel, Tag("url")] | Annotated[OpModel, Tag("op")]
 ModelEntry = Annotated[
     _Sources | Annotated[ZooModel, Tag("zoo")],
-    Discriminator(lambda value: _given_sources(value)[0]),
-    BeforeValidator(_one_source),
+    Discriminator(lambda value: _sources_in(value)[0]),
+    BeforeValidator(_check_source),
 ]
 
 
 def rebind_plugin_model(model: ModelSource, models: Mapping[str, Plugin]) -> ModelSource:
-    """A model of a plug-in with this project's module for it. Raises RecipeError where the project has none."""
+    """Return a plug-in model bound to this project's module.
+
+    Raises RecipeError if there is none.
+    """
     if not isinstance(model, PluginModel):
         return model
     if model.zoo not in models:
-        raise RecipeError(f"there is no model '{escape.name(model.zoo)}'")
+        raise RecipeError(f"unknown model '{escape.name(model.zoo)}'")
     return _plugin_model(models).model_construct(model.model_fields_set, **dict(model))
 
 
 def _plugin_model(models: Mapping[str, Plugin]) -> type[PluginModel]:
     plugin = create_model("PluginModel", __base__=PluginModel, zoo=(cast(Any, Literal[tuple(models)]), ...))
-    plugin.modules = {name: found.module for name, found in models.items()}
-    plugin.places = {name: found.path for name, found in models.items()}
+    plugin.modules = {name: model_plugin.module for name, model_plugin in models.items()}
+    plugin.places = {name: model_plugin.path for name, model_plugin in models.items()}
     return plugin
 
 
 def _model_entry(models: Mapping[str, Plugin]) -> Any:
-    """ModelEntry, where `zoo` may also name one of the models of plug-ins."""
+    """Return ModelEntry with the models of plug-ins as further values of `zoo`."""
     plugin = _plugin_model(models)
     named = AfterValidator(partial(check, plugins=tuple(models)))
     built_in = create_model("ZooModel", __base__=ZooModel, zoo=(Annotated[str, named], ...))
 
     def source(value: Any) -> str:
-        given = _given_sources(value)[0]
+        kind = _sources_in(value)[0]
         name = value.get("zoo") if isinstance(value, Mapping) else getattr(value, "zoo", None)
-        return "plug-in" if given == "zoo" and isinstance(name, str) and name in models else given
+        return "plug-in" if kind == "zoo" and isinstance(name, str) and name in models else kind
 
     return Annotated[
         _Sources | Annotated[built_in, Tag("zoo")] | Annotated[plugin, Tag("plug-in")],
         Discriminator(source),
-        BeforeValidator(_one_source),
+        BeforeValidator(_check_source),
     ]
 
 
 class RecipeMemory(StrictModel):
-    """What a recipe says of its target's memory: a bound, and what lies where."""
+    """Memory settings of a recipe: limit of the arena, and memory rules."""
 
     arena_limit: Size | None = Field(
-        default=None, description="Bytes (64K): a kernel whose scratch brings the arena above this is not chosen."
+        default=None, description="Limit in bytes (64K); kernels with too much scratch for it are not chosen."
     )
     rules: tuple[MemoryRule, ...] | None = Field(
         default=None,
-        description="Which regions of the target hold which buffers and weights; the first rule that matches decides.",
+        description="Memory regions of buffers and weights; the first matching rule applies.",
     )
     stack: Annotated[StackRule | None, BeforeValidator(as_stack, json_schema_input_type=StackRule | str | int)] = Field(
-        default=None, description="Where the stack lies, and its size."
+        default=None, description="Memory region and size of the stack."
     )
 
 
@@ -132,52 +134,50 @@ class Recipe(StrictModel):
     """A model, a target, and options for each stage."""
 
     schema_version: Literal[1] = Field(alias="schema", description="Version of the recipe language.")
-    # Of a recipe in recipes/layers/ the folder is part of the name, as it is of the build folder.
+    # The name of a recipe in a sub-folder includes the folder: layers/conv3x3.
     name: RecipeName = Field(
         default="",
-        description="Name of the recipe and of its folder under build/. The file's name when absent.",
+        description="Name of the recipe and of its build folder. Default: name of the file.",
     )
-    extends: str | None = Field(
-        default=None, description="A recipe whose values hold where this one says nothing: its name, or a path."
-    )
+    extends: str | None = Field(default=None, description="Name or path of a recipe with default values.")
     abstract: bool = Field(
         default=False,
-        description="Only to be extended, or run with a model= of the command line; recipes that extend it are not.",
+        description="Whether the recipe needs extends or model= to run. Not inherited.",
     )
-    target: str = Field(description="One of the boards and cores declared in pipeline.yaml.")
-    model: ModelEntry = Field(description="The network: exactly one of file, url with sha256, zoo, op.")
+    target: str = Field(description="Board or core declared in pipeline.yaml.")
+    model: ModelEntry = Field(description="The model: exactly one of file, url with sha256, zoo, op.")
     stages: Mapping[str, StageConfig] = Field(default_factory=dict)
     memory: RecipeMemory = RecipeMemory()
-    matrix: Matrix | None = Field(default=None, description="Makes one recipe for each combination of values.")
+    matrix: Matrix | None = Field(default=None, description="Axes; each combination of values is a variant.")
 
     def config(self, name: str) -> StageConfig | None:
-        """The options given for a stage, or None."""
+        """Return the options of a stage, or None."""
         return self.stages.get(name)
 
 
 def stage_entries(value: Any) -> Any:
-    """The YAML mapping name -> options with the kind among the options, without those that have only true or false."""
+    """Add the kind to the options of each stage, and drop entries that are true or false."""
     if not isinstance(value, Mapping):
-        raise PydanticCustomError("stage_mapping", "should be a mapping from stages to their options")
+        raise PydanticCustomError("stage_mapping", "should be a mapping from stages to options")
     for name, options in value.items():
         if isinstance(options, Mapping) and "kind" in options:
             raise PydanticCustomError(
-                "stage_mapping", "stage '{stage}': its key is its kind, there is no key 'kind'", {"stage": name}
+                "stage_mapping", "stage '{stage}': remove 'kind'; the key of the entry is the kind", {"stage": name}
             )
     return {name: _entry(name, options) for name, options in value.items() if not isinstance(options, bool)}
 
 
 def _entry(name: str, options: Any) -> Any:
-    """Options with their kind; what is no mapping stays as it is, so that pydantic reports it at its own position."""
+    """Return options with their kind; a non-mapping is unchanged, since pydantic reports it."""
     if options is not None and not isinstance(options, Mapping):
         return options
-    given = dict(options or {})
-    kind = given.get("use", name)
-    return {**{key: value for key, value in given.items() if key not in PLACEMENT}, "kind": kind}
+    entry = dict(options or {})
+    kind = entry.get("use", name)
+    return {**{key: value for key, value in entry.items() if key not in PLACEMENT}, "kind": kind}
 
 
 class _StageMapping:
-    """Describes what may stand under `stages:`: for each stage options, nothing, `true` or `false`."""
+    """JSON Schema of `stages:`: for each stage options, null, `true` or `false`."""
 
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
@@ -188,13 +188,13 @@ class _StageMapping:
         entries = {stage.kind: [*self._options(stage, references), *_NO_OPTIONS] for stage in stages}
         return {
             "type": "object",
-            "description": "Options of each stage; one that is not named has its defaults, `false` leaves it out.",
+            "description": "Options of each stage. Other stages have default options; `false` disables a stage.",
             "additionalProperties": False,
             "properties": {kind: {"anyOf": variants} for kind, variants in entries.items()},
         }
 
     def _options(self, stage: Stage[Any], references: Mapping[str, str]) -> Iterator[dict[str, Any]]:
-        """The stage's own options, then those of the stages that may be used in its place."""
+        """Yield the options of a stage, then those of its possible replacements."""
         yield {"$ref": references[stage.kind]}
         for other in self._registry:
             if other is not stage and other.role == stage.role:
@@ -203,7 +203,7 @@ class _StageMapping:
 
 @cache
 def recipe_model(registry: Registry) -> type[Recipe]:
-    """The recipe model with the options of the registry's stages, of which there are at least two."""
+    """Return the recipe model for the stages of a registry (at least two)."""
     members = [
         create_model(
             f"{stage.kind.title()}Stage",
@@ -216,7 +216,7 @@ def recipe_model(registry: Registry) -> type[Recipe]:
     union: Any = Annotated[cast(Any, reduce(or_, cast(Any, members))), Field(discriminator="kind")]
     entries: Any = Annotated[dict[str, union], BeforeValidator(stage_entries), _StageMapping(registry)]
     stages: Any = (entries, Field(default_factory=dict))
-    more: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     if registry.models:
-        more["model"] = (_model_entry(registry.models), Field(description=Recipe.model_fields["model"].description))
-    return create_model("Recipe", __base__=Recipe, __doc__=Recipe.__doc__, stages=stages, **more)
+        fields["model"] = (_model_entry(registry.models), Field(description=Recipe.model_fields["model"].description))
+    return create_model("Recipe", __base__=Recipe, __doc__=Recipe.__doc__, stages=stages, **fields)

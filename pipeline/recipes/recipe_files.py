@@ -1,4 +1,4 @@
-"""The files in recipes/, the project's and the built-in ones: which there are, which one a name means, what it says."""
+"""Recipe files of a project and of the installation: listing, lookup by name, names."""
 
 from __future__ import annotations
 
@@ -21,29 +21,29 @@ _SUFFIXES = (".yaml", ".yml")
 def recipe_names(
     root: Path | Project, *, abstract: bool = False, nested: bool = False, built_in: bool = True
 ) -> list[str]:
-    """Names of the recipes, sorted: the project's, then the built-in ones that it does not hide, unless `built_in`.
+    """Return the sorted names of the project's recipes, then of built-in recipes.
 
-    Those that are only to be extended when `abstract` asks for them. `nested` adds, after each of the two, what is in
-    sub-folders, as `layers/conv3x3`: single layers and such, which are listed and run by name but are no part of "all
-    recipes".
+    abstract: include recipes that can only be extended.
+    nested: include recipes in sub-folders, such as `layers/conv3x3`, after those of each folder.
+    built_in: include built-in recipes.
     """
     project = project_of(root)
-    found: dict[str, bool] = {}
+    included: dict[str, bool] = {}
     for folder in project.recipes if built_in else project.recipes[:1]:
         paths = sorted(folder.glob("*.yaml")) + (sorted(folder.glob("*/*.yaml")) if nested else [])
         for path in paths:
-            found.setdefault(default_name(path, project), abstract or not _is_abstract(path))
-    return [name for name, wanted in found.items() if wanted]
+            included.setdefault(default_name(path, project), abstract or not _is_abstract(path))
+    return [name for name, is_listed in included.items() if is_listed]
 
 
 def is_built_in(name: str, root: Path | Project) -> bool:
-    """Whether the recipe of this name is Firmline's own and not of the project."""
-    own, *others = (folder / f"{name}.yaml" for folder in project_of(root).recipes)
-    return not _is_file(own) and any(map(_is_file, others))
+    """Return whether a name refers to a built-in recipe, not to one of the project."""
+    project_file, *built_in_files = (folder / f"{name}.yaml" for folder in project_of(root).recipes)
+    return not _is_file(project_file) and any(map(_is_file, built_in_files))
 
 
 def hiding_notes(names: Iterable[str], root: Path | Project) -> list[str]:
-    """A sentence for each of these recipes, by names of files as messages show them, that hides a built-in one."""
+    """Return a note for each recipe file (by display path) that hides a built-in recipe."""
     project = project_of(root)
     notes = []
     for name in names:
@@ -54,18 +54,21 @@ def hiding_notes(names: Iterable[str], root: Path | Project) -> list[str]:
 
 
 def is_path(name: str) -> bool:
-    """Whether a recipe is named by its file."""
+    """Return whether a recipe argument is a path, not a name."""
     return name.endswith(_SUFFIXES)
 
 
 def find_recipe(name: str, root: Path | Project) -> Path:
-    """The file of a recipe given by name, or by path from the project. Raises RecipeError when there is none."""
+    """Return the file of a recipe, by name or by path relative to the project.
+
+    Raises RecipeError.
+    """
     project = project_of(root)
     if is_path(name):
         path = project.root / name
         if not _is_file(path):
-            there = what_lies_at(path)
-            why = f"is {there}" if there else "does not exist"
+            file_type = what_lies_at(path)
+            why = f"is {file_type}" if file_type else "does not exist"
             known = list_known("recipes", recipe_names(project, nested="/" in name))
             raise RecipeError(f"recipe file {escape.name(name)} {why}", hint=known)
         return path
@@ -73,8 +76,8 @@ def find_recipe(name: str, root: Path | Project) -> Path:
         path = folder / f"{name}.yaml"
         if _is_file(path):
             return path
-        if there := what_lies_at(path):
-            raise RecipeError(f"recipe '{escape.name(name)}': {escape.name(project.display_path(path))} is {there}")
+        if file_type := what_lies_at(path):
+            raise RecipeError(f"recipe '{escape.name(name)}': {escape.name(project.display_path(path))} is {file_type}")
     if _is_file(project.root / RECIPES / f"{name}.yml"):
         raise RecipeError(f"unknown recipe '{name}'", hint=f"rename recipes/{name}.yml to {name}.yaml")
     names = recipe_names(project, nested="/" in name)
@@ -83,9 +86,10 @@ def find_recipe(name: str, root: Path | Project) -> Path:
 
 
 def find_parent(name: str, child: Path, root: Path | Project) -> Path | None:
-    """What the recipe in the file `child` extends: a path from its folder, or a name, looked up there and in recipes/.
+    """Return the file that a recipe extends, or None.
 
-    A project's recipe that extends one of its own name means the built-in one.
+    name: a path relative to the folder of `child`, or a name, looked up there and in recipes/. A project's recipe that
+        extends its own name extends the built-in recipe.
     """
     if is_path(name):
         candidates = [child.parent / name]
@@ -99,32 +103,35 @@ def find_parent(name: str, child: Path, root: Path | Project) -> Path | None:
 
 
 def shown_path(path: Path, root: Path | Project) -> str:
-    """A recipe's file as messages call it: relative to the project when it lies inside."""
+    """Return the display path of a recipe file."""
     return project_of(root).display_path(Path(os.path.normpath(path)))
 
 
 def default_name(path: Path, root: Path | Project) -> str:
-    """What a recipe is called that does not say so: as its file, with the folder inside recipes/: `layers/conv3x3`."""
+    """Return the default name of a recipe: its path below recipes/, such as `layers/conv3x3`."""
     folder = _folder_of(path, root)
     return path.stem if folder is None else path.relative_to(folder).with_suffix("").as_posix()
 
 
 def check_name(document: Document, path: Path, root: Path | Project) -> None:
-    """In recipes/ a recipe is called as its file, so that no two share a build folder. Raises RecipeError."""
+    """Raise RecipeError if a recipe in recipes/ has another name than its file.
+
+    Names must be unique, since each recipe has a build folder.
+    """
     name = document.data.get("name") if isinstance(document.data, dict) else None
-    own = default_name(path, root)
-    if isinstance(name, str) and name != own and _folder_of(path, root) is not None:
-        message = f"name: should be '{own}', as the file is called, or be left out, is '{escape.name(name)}'"
+    expected = default_name(path, root)
+    if isinstance(name, str) and name != expected and _folder_of(path, root) is not None:
+        message = f"name: should be '{expected}', the name of the file, or be omitted; is '{escape.name(name)}'"
         raise document.error(message, ("name",))
 
 
 def _folder_of(path: Path, root: Path | Project) -> Path | None:
-    """The folder of recipes that a file lies in."""
+    """Return the recipe folder that contains a file, or None."""
     return next((folder for folder in project_of(root).recipes if path.is_relative_to(folder)), None)
 
 
 def first_sentence(text: str) -> str:
-    """The first sentence of the comment that a recipe's file begins with, '' when it begins with none."""
+    """Return the first sentence of the comment at the start of a recipe file, or ''."""
     words: list[str] = []
     for line in text.splitlines():
         if not line.startswith("#"):
@@ -135,7 +142,7 @@ def first_sentence(text: str) -> str:
 
 
 def _is_file(path: Path) -> bool:
-    """As Path.is_file, which raises for a name that is too long or has a NUL."""
+    """Return Path.is_file, or False for a name that is too long or contains a NUL."""
     try:
         return path.is_file()
     except (OSError, ValueError):
@@ -144,8 +151,8 @@ def _is_file(path: Path) -> bool:
 
 def _is_abstract(path: Path) -> bool:
     try:
-        # A pipe would be waited for, until somebody writes into it.
+        # Reading a named pipe would wait for a writer.
         return path.is_file() and _ABSTRACT.search(path.read_text(encoding="utf-8")) is not None
     except (OSError, UnicodeDecodeError):
-        # Whoever loads it says what is wrong.
+        # Loading the recipe reports the error.
         return False

@@ -1,4 +1,4 @@
-"""The cores and boards of pipeline.yaml, the built-in ones and those that a project adds; its remote store."""
+"""Targets of pipeline.yaml, built-in and of a project, and the setting of the remote store."""
 
 from __future__ import annotations
 
@@ -35,18 +35,18 @@ _BUILT_IN = {
     "accelerators": tuple(accelerator_names()),
 }
 _TIMINGS = "timings"
-# The family whose disassembly each kind of timing model reads, and the simulators that can count by one.
-_READ = {"thumb": "cortex_m", "riscv": "riscv"}
-_TIMED = ("spike", "qemu")
-_DRIVERS = ("dma", "include")  # beside kernels in emitted sources
+# Architecture family of each kind of timing model, and simulators that support timing models.
+_TIMING_FAMILY = {"thumb": "cortex_m", "riscv": "riscv"}
+_TIMING_SIMULATORS = ("spike", "qemu")
+_DRIVERS = ("dma", "include")  # folders of emitted sources beside kernels
 STORE = "store"
-_CALLED = {"kernels": "kernel folder", "simulators": "simulator", "accelerators": "accelerator"}
+_KIND_NAMES = {"kernels": "kernel folder", "simulators": "simulator", "accelerators": "accelerator"}
 
 
 class _Additions(Catalogue):
-    """The pipeline.yaml of a project, which may have boards of built-in cores only, or nothing yet.
+    """The pipeline.yaml of a project; it may be empty, or have boards of built-in cores only.
 
-    Without what is like another: that may be a built-in one, and is looked at together with these.
+    Entries with `like` are ignored here: they may refer to built-in entries and are validated with these.
     """
 
     cores: dict[Name, Core] = Field(default_factory=dict)
@@ -56,44 +56,44 @@ class _Additions(Catalogue):
     def _without_like(cls, data: Any) -> Any:
         if not isinstance(data, Mapping):
             return data
-        return {key: _complete(value) if key in KINDS else value for key, value in data.items()}
+        return {key: _without_like_entries(value) if key in KINDS else value for key, value in data.items()}
 
 
 def load_targets(root: Path | Project) -> dict[str, Target]:
-    """The targets of pipeline.yaml by name, the project's after the built-in ones. Raises RecipeError.
+    """Return all targets by name, built-in ones first. Raises RecipeError.
 
-    The project's operators are declared with them: its kernels compute them.
+    Also declares the operators of plug-ins, which kernels of the project may compute.
     """
     project = project_of(root)
     declare_operators(project)
     built_in = _document(project.installation, project)
-    documents = [load_document(one.path, one.display_name) for one in plugins_of(project)["targets"].values()]
+    documents = [load_document(extra.path, extra.display_name) for extra in plugins_of(project)["targets"].values()]
     if not project.is_standalone and (project.root / PROJECT_FILE).exists():
         documents.insert(0, _document(project.root, project))
-    for number, own in enumerate(documents):
-        _check(_Additions, own.data, Sources((own,)))
+    for number, document in enumerate(documents):
+        _check(_Additions, document.data, Sources((document,)))
         for other in (built_in, *documents[:number]):
-            _refuse_twice(own, other, built_in)
-    # Each name is in one of them, which is where a mistake about it is shown.
+            _check_duplicates(document, other, built_in)
+    # Each name is in exactly one document, so errors have the right position.
     documents.append(built_in)
     if len(documents) == 1:
         return _targets(built_in.data, Sources((built_in,)), project)
-    both: dict[str, dict[str, Any]] = {kind: {} for kind in KINDS}
-    for one in reversed(documents):
-        for kind, entries in both.items():
-            entries.update(_named(one, kind))
-    return _targets({"schema": 1, **both}, Sources(tuple(documents)), project)
+    merged: dict[str, dict[str, Any]] = {kind: {} for kind in KINDS}
+    for extra in reversed(documents):
+        for kind, entries in merged.items():
+            entries.update(_entries(extra, kind))
+    return _targets({"schema": 1, **merged}, Sources(tuple(documents)), project)
 
 
 def unknown_target_error(name: str, known: Iterable[str]) -> RecipeError:
-    """The error of a name on a command line that is no target."""
+    """Return the error for an unknown target on the command line."""
     names = list(known)
     message = f"unknown target '{escape.name(name)}'{did_you_mean(name, names)}"
     return RecipeError(message, hint=list_known("targets", names))
 
 
 def remote_store(root: Path | Project) -> RemoteStore | None:
-    """`store:` of the project's pipeline.yaml. Raises RecipeError."""
+    """Return the remote store of the project's pipeline.yaml, or None. Raises RecipeError."""
     project = project_of(root)
     if not (project.root / PROJECT_FILE).exists():
         return None
@@ -106,7 +106,7 @@ def remote_store(root: Path | Project) -> RemoteStore | None:
         return _check(_Additions, document.data, Sources((document,))).store
 
 
-def _complete(entries: Any) -> Any:
+def _without_like_entries(entries: Any) -> Any:
     if not isinstance(entries, Mapping):
         return entries
     return {name: entry for name, entry in entries.items() if not (isinstance(entry, Mapping) and LIKE in entry)}
@@ -117,7 +117,7 @@ def _document(folder: Path, project: Project) -> Document:
     return load_document(path, project.display_path(path))
 
 
-def _named(document: Document, kind: str) -> Mapping[str, Any]:
+def _entries(document: Document, kind: str) -> Mapping[str, Any]:
     return document.data.get(kind) or {}
 
 
@@ -129,17 +129,19 @@ def _check(model: type[Catalogue], data: Any, sources: Sources) -> Catalogue:
         raise validation_error(error, data, sources, {**schema, "definitions": schema["$defs"]}) from None
 
 
-def _refuse_twice(own: Document, before: Document, built_in: Document) -> None:
-    """Refuse a core or board that has the name of one in an earlier document."""
-    a_built_in = "a built-in" if before is built_in else "another"
+def _check_duplicates(document: Document, earlier: Document, built_in: Document) -> None:
+    """Raise RecipeError for a core or board with a name of an earlier document."""
+    a_built_in = "a built-in" if earlier is built_in else "another"
     for kind in KINDS:
-        for name in _named(own, kind):
-            for other, what in KINDS.items():
-                if (kind == _TIMINGS) == (other == _TIMINGS) and name in _named(before, other):
-                    at = before.locate((other, name), key=True)
-                    place = f"{before.name}:{at.line}:{at.column}"
-                    message = f"{KINDS[kind]} '{escape.name(name)}' has the name of {a_built_in} {what}, {place}"
-                    raise own.error(message, (kind, name), key=True, hint="give it another name")
+        for name in _entries(document, kind):
+            for other, kind_name in KINDS.items():
+                if (kind == _TIMINGS) == (other == _TIMINGS) and name in _entries(earlier, other):
+                    at = earlier.locate((other, name), key=True)
+                    location = f"{earlier.name}:{at.line}:{at.column}"
+                    message = (
+                        f"{KINDS[kind]} '{escape.name(name)}' has the name of {a_built_in} {kind_name}, {location}"
+                    )
+                    raise document.error(message, (kind, name), key=True, hint="rename it")
 
 
 def _targets(data: Any, sources: Sources, project: Project) -> dict[str, Target]:
@@ -151,14 +153,14 @@ def _targets(data: Any, sources: Sources, project: Project) -> dict[str, Target]
         if name in catalogue.cores:
             raise sources.error(f"board '{name}' has the name of a core", ("boards", name), key=True)
         if catalogue.cores[board.core].memory is None:
-            message = f"core '{board.core}' runs under an operating system, it has no boards"
+            message = f"core '{board.core}' runs under an operating system and cannot have boards"
             raise sources.error(message, ("boards", name, "core"))
     _check_timings(catalogue, sources)
-    return {name: _placed(target, project, sources) for name, target in catalogue.targets().items()}
+    return {name: _with_plugins(target, project, sources) for name, target in catalogue.targets().items()}
 
 
 def _check_timings(catalogue: Catalogue, sources: Sources) -> None:
-    """Each timing model that is named is there, is of the core's instructions, and its simulator can count by it."""
+    """Raise RecipeError for a timing model that is unknown or does not fit core or simulator."""
     named = [
         (("cores", name, "timing"), core.timing, core) for name, core in catalogue.cores.items() if core.timing
     ] + [
@@ -171,46 +173,48 @@ def _check_timings(catalogue: Catalogue, sources: Sources) -> None:
         if model is None:
             message = f"unknown timing model '{escape.name(name)}'{did_you_mean(name, catalogue.timings)}"
             raise sources.error(message, at, hint=list_known("timing models", catalogue.timings))
-        if _READ[model.instructions] != core.family:
-            message = f"timing model '{name}' is of {model.instructions} instructions, the family is {core.family}"
+        if _TIMING_FAMILY[model.instructions] != core.family:
+            message = (
+                f"timing model '{name}' is for {model.instructions} instructions, not for the family {core.family}"
+            )
             raise sources.error(message, at)
-        if core.simulator.kind not in _TIMED:
-            raise sources.error(f"no timing model can be used with the simulator {core.simulator.kind}", at)
+        if core.simulator.kind not in _TIMING_SIMULATORS:
+            raise sources.error(f"the simulator {core.simulator.kind} does not support timing models", at)
 
 
-def _placed(target: Target, project: Project, sources: Sources) -> Target:
-    own = {}
+def _with_plugins(target: Target, project: Project, sources: Sources) -> Target:
+    plugins = {}
     at: tuple[str | int, ...]
     for number, name in enumerate(target.kernels):
         at = ("cores", target.core, "kernels", number)
-        own[f"kernels/{name}"] = _plugin("kernels", name, project, sources, at)
+        plugins[f"kernels/{name}"] = _plugin("kernels", name, project, sources, at)
     name = target.simulator.kind
     at = ("cores", target.core, "simulator", "kind")
-    own[f"simulators/{name}"] = _plugin("simulators", name, project, sources, at)
+    plugins[f"simulators/{name}"] = _plugin("simulators", name, project, sources, at)
     if target.accelerator is not None:
         name, at = target.accelerator.kind, ("boards", target.name, "accelerator")
-        own[f"accelerators/{name}"] = plugin = _plugin("accelerators", name, project, sources, (*at, "kind"))
-        if name in (*_BUILT_IN["kernels"], *target.kernels, *_DRIVERS):  # all are folders of the emitted sources
+        plugins[f"accelerators/{name}"] = plugin = _plugin("accelerators", name, project, sources, (*at, "kind"))
+        if name in (*_BUILT_IN["kernels"], *target.kernels, *_DRIVERS):  # folders of emitted sources
             message = f"accelerator '{escape.name(name)}' has the name of a folder of kernels or drivers"
-            raise sources.error(message, (*at, "kind"), hint="its C would lie among theirs in the emitted sources")
-        if plugin is None:  # a plug-in's are looked at when it is used: nothing imports it before
+            raise sources.error(message, (*at, "kind"), hint="rename it: emitted sources have a folder of that name")
+        if plugin is None:  # parameters of a plug-in are checked when it is imported
             _check_parameters(name, target.accelerator.parameters, sources, (*at, "parameters"))
-    found = plugins_of(project)
+    all_plugins = plugins_of(project)
     update = {
-        "places": {name: one.path for name, one in own.items() if one is not None},
-        "modules": {name: one.module for name, one in own.items() if one is not None},
+        "places": {name: plug_in.path for name, plug_in in plugins.items() if plug_in is not None},
+        "modules": {name: plug_in.module for name, plug_in in plugins.items() if plug_in is not None},
     }
-    folders = [project.root, *dict.fromkeys(one.path.parent for one in found["targets"].values())]
+    folders = [project.root, *dict.fromkeys(plug_in.path.parent for plug_in in all_plugins["targets"].values())]
     try:
         return with_places(target.model_copy(update=update), [*folders, project.installation])
     except StageError as error:
         raise sources.error(error.message, ("cores", target.core, *error.at), hint=error.hint) from None
 
 
-def _check_parameters(name: str, given: Mapping[str, Any], sources: Sources, at: tuple[str | int, ...]) -> None:
+def _check_parameters(name: str, parameters: Mapping[str, Any], sources: Sources, at: tuple[str | int, ...]) -> None:
     options = accelerator_class(name).parameters
     try:
-        options.model_validate(given)
+        options.model_validate(parameters)
     except ValidationError as error:
         wrong = first_wrong(error, options)
         hint = f"Parameters of {name}: {', '.join(options.model_fields) or 'none'}"
@@ -219,12 +223,17 @@ def _check_parameters(name: str, given: Mapping[str, Any], sources: Sources, at:
 
 
 def _plugin(kind: str, name: str, project: Project, sources: Sources, at: tuple[str | int, ...]) -> Plugin | None:
-    """The plug-in that a core or board names at `at`, None for what Firmline has. RecipeError for what nobody has."""
+    """Return the plug-in that a target names, None for a built-in.
+
+    Raises RecipeError if unknown.
+    """
     plugins, built_in = plugins_of(project)[kind], _BUILT_IN[kind]
     if name not in plugins and name not in built_in:
         known = [*plugins, *built_in]
-        message = f"unknown {_CALLED[kind]} '{escape.name(name)}'{did_you_mean(name, known)}"
-        raise sources.error(message, at, hint=list_known(f"{_CALLED[kind]}s", known))
+        message = f"unknown {_KIND_NAMES[kind]} '{escape.name(name)}'{did_you_mean(name, known)}"
+        raise sources.error(message, at, hint=list_known(f"{_KIND_NAMES[kind]}s", known))
     if name in plugins and name in built_in:
-        raise PipelineError(f"plug-in {plugins[name].display_name} has the name of Firmline's {_CALLED[kind]} '{name}'")
+        raise PipelineError(
+            f"plug-in {plugins[name].display_name} has the name of Firmline's {_KIND_NAMES[kind]} '{name}'"
+        )
     return plugins.get(name)

@@ -1,4 +1,4 @@
-"""What pydantic finds wrong in a recipe, in one message in the user's words, at the place that is wrong."""
+"""Validation errors of pydantic as one message in the user's words, with position."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from pipeline.errors import RecipeError, list_known
 from stages.messages import escape
 from stages.messages.wording import as_yaml, did_you_mean, in_yaml_words
 
-# A limit that pydantic writes with all its digits, 2^-126 and 2^128.
+# Numbers that pydantic prints with all digits, such as 2^-126 and 2^128.
 _DIGITS = re.compile(r"\b0\.0{9}\d+|\b\d{17,}(?:\.\d+)?\b")
-_PLACES = 3  # of further mistakes, that are told
-# What the patterns of recipe keys mean, for those who do not read regular expressions.
+_MAX_PLACES = 3  # positions of further mistakes in a message
+# Descriptions of regular expressions.
 _PATTERNS = {
     r"^[0-9a-f]{64}$": "64 hexadecimal digits (0-9, a-f)",
     r"^[A-Za-z_][A-Za-z0-9_.-]*$": "letters, digits, and _ . - after the first",
@@ -29,14 +29,17 @@ _PATTERNS = {
 def validation_error(
     error: ValidationError, data: Any, sources: Sources, schema: dict[str, Any], targets: Iterable[str] = ()
 ) -> RecipeError:
-    """The deepest of pydantic's errors, as a union complains once per variant, and how many other places are wrong."""
+    """Return one error for all of pydantic's, with the positions of further mistakes.
+
+    It is the deepest, since a union reports one error per member.
+    """
     located = [((*_yaml_path(detail, data), *_blamed(detail)), detail) for detail in error.errors(include_url=False)]
-    # A misspelt key is also a missing one: the key that is there is the one to show.
+    # A misspelt key causes two errors, unknown and missing key. The unknown key is shown.
     path, detail = max(located, key=lambda pair: (len(pair[0]), pair[1]["type"] == "extra_forbidden"))
-    others = [
+    other_paths = [
         other
-        for other, also in located
-        if other != path and not (also["type"] == "missing" and other[:-1] == path[:-1])
+        for other, other_detail in located
+        if other != path and not (other_detail["type"] == "missing" and other[:-1] == path[:-1])
     ]
     message, key, hint = _describe(detail, path, schema, _used(path, data), data)
     if detail["type"] == "missing" and path == ("target",):
@@ -46,25 +49,25 @@ def validation_error(
     beside = detail["ctx"]["beside"] if detail["type"] == "mistake" else ()
     if beside:
         hint = f"{beside[-1]} is at {sources.location((*path[: len(path) - len(_blamed(detail))], *beside))}"
-    # What several use by an alias was written once.
-    found = dict.fromkeys(map(sources.location, islice(dict.fromkeys(others), 100)))
-    places = [place for place in found if place != sources.location(path)]
+    # Aliases share a position.
+    locations = dict.fromkeys(map(sources.location, islice(dict.fromkeys(other_paths), 100)))
+    places = [place for place in locations if place != sources.location(path)]
     if places:
-        more = f"and {len(places)} more {'mistake' if len(places) == 1 else 'mistakes'}"
-        shown = [place for place in places if place][:_PLACES]
-        more += f", {'at' if len(shown) == len(places) else 'such as at'} {', '.join(shown)}" if shown else ""
-        hint = f"{hint}; {more}" if hint else more
-    message, _, below = message.partition("\n")
-    return sources.error(message, path, key=key, hint="\n".join(part for part in (below, hint) if part))
+        summary = f"and {len(places)} more {'mistake' if len(places) == 1 else 'mistakes'}"
+        shown = [place for place in places if place][:_MAX_PLACES]
+        summary += f", {'at' if len(shown) == len(places) else 'such as at'} {', '.join(shown)}" if shown else ""
+        hint = f"{hint}; {summary}" if hint else summary
+    message, _, rest = message.partition("\n")
+    return sources.error(message, path, key=key, hint="\n".join(part for part in (rest, hint) if part))
 
 
 def _yaml_path(detail: ErrorDetails, data: Any) -> YamlPath:
-    """pydantic's location without the names of union variants."""
+    """Return pydantic's location without the names of union members."""
     path: list[str | int] = []
     location = list(detail["loc"])
     for index, part in enumerate(location):
         if location[:index] == ["model"] or (index == 2 and location[0] == "stages"):
-            # The variant's name; it may also be a key of the variant, as `url` is.
+            # The name of the union member, which may also be a key in it, as `url`.
             continue
         if has_part(data, part):
             data = data[part]
@@ -75,13 +78,13 @@ def _yaml_path(detail: ErrorDetails, data: Any) -> YamlPath:
 
 
 def _blamed(detail: ErrorDetails) -> YamlPath:
-    """Which value below its location a stages.options.strict_model.mistake blames."""
+    """Return the path of the value that a `strict_model.mistake` refers to."""
     at: YamlPath = detail["ctx"]["at"] if detail["type"] == "mistake" else ()
     return at
 
 
 def _used(path: YamlPath, data: Any) -> YamlPath:
-    """The path with the stage that runs in place of the name that the recipe has for it."""
+    """Return the path with the kind of the stage instead of its name in the recipe."""
     if path[:1] == ("stages",) and len(path) > 1 and isinstance(data["stages"][path[1]], dict):
         return ("stages", data["stages"][path[1]].get("use", path[1]), *path[2:])
     return path
@@ -90,7 +93,7 @@ def _used(path: YamlPath, data: Any) -> YamlPath:
 def _describe(
     detail: ErrorDetails, path: YamlPath, schema: dict[str, Any], used: YamlPath, data: Any
 ) -> tuple[str, bool, str]:
-    """A message, whether it is about the key rather than the value, and a hint. In the schema the path is `used`."""
+    """Return message, whether it refers to the key, and hint. `used` is the path in the schema."""
     kind, name = detail["type"], escape.name(str(path[-1])) if path else ""
     where = ".".join(escape.name(str(part)) for part in path)
     if kind == "extra_forbidden":
@@ -112,7 +115,7 @@ def _describe(
         if detail["input"] in choices:
             # `schema: "1"`
             return f"{where}: should be the number {detail['input']}, is the text '{detail['input']}'", False, ""
-        # Of numbers none is another's misspelling.
+        # No suggestions for numbers.
         guess = did_you_mean(detail["input"], choices) if isinstance(detail["input"], str) else ""
         return f"{where}: should be {expected}{_shown_value(detail['input'])}{guess}", False, ""
     if kind in ("tuple_type", "list_type"):
@@ -131,20 +134,20 @@ def _describe(
     text = in_yaml_words(re.sub(r"^([A-Z]\w+ (?=should)|Value error, )", "", detail["msg"]))
     if kind.startswith(("greater_than", "less_than")):
         text = _DIGITS.sub(lambda number: f"{float(number[0]):.6g}", text)
-    told = kind in ("value_error", "model_source", "stage_mapping", "matrix_empty")
-    value = "" if told else _shown_value(detail["input"])
+    has_value = kind in ("value_error", "model_source", "stage_mapping", "matrix_empty")
+    value = "" if has_value else _shown_value(detail["input"])
     return f"{where}: {text}{value}", False, ""
 
 
 def _several(name: str | int, value: Any) -> str:
-    """The hint for a list where one target or model is needed."""
+    """Return the hint for a list in place of one target or model."""
     if not isinstance(value, list):
         return ""
-    return f"for several a recipe needs a matrix with the axis {name}: `matrix: {{{name}: [...]}}`"
+    return f"several values need a matrix: `matrix: {{{name}: [...]}}`"
 
 
 def _unknown_key(name: str, path: YamlPath, schema: dict[str, Any], used: YamlPath, data: Any) -> tuple[str, list[str]]:
-    """A message about a key that is none, and the keys that may stand in its place."""
+    """Return the message for an unknown key, and the valid keys."""
     from pipeline.recipes.json_schema import known_keys, model_kinds_with, nearest_places
 
     for part in path[:-1]:
@@ -152,11 +155,11 @@ def _unknown_key(name: str, path: YamlPath, schema: dict[str, Any], used: YamlPa
     known, key = known_keys(schema, used[:-1], data), str(path[-1])
     guess = did_you_mean(name, known)
     if path[:-1] == ("model",) and (kinds := model_kinds_with(schema, key)):
-        guess = f"; it is of a model by {' or '.join(kinds)}"
+        guess = f"; it belongs to a model given by {' or '.join(kinds)}"
     elif (places := nearest_places(schema, used, 1 if guess else 2)) and ".".join(map(str, path)) not in places:
         guess = f"; it is {' or '.join(places)}"
         if places == [key]:
-            guess = f"; it stands at the top, not in {escape.name(str(path[-2]))}"
+            guess = "; it is a top-level key"
     return f"unknown key '{name}'{guess}", known
 
 

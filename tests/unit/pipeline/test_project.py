@@ -108,7 +108,7 @@ def test_a_recipe_with_the_name_of_a_built_in_one_hides_it(own: Project) -> None
     assert names == ["recipes/kws_rvp.yaml", "<firmline>/recipes/kws_rvp.yaml", "<firmline>/recipes/rvp_base.yaml"]
     assert hiding_notes(names, own) == ["recipes/kws_rvp.yaml hides the built-in recipe kws_rvp"]
     assert hiding_notes(names, Project(ROOT)) == []
-    assert "extend each other in a circle: recipes/mine.yaml -> recipes/mine.yaml" in refused(own, "mine")
+    assert "extends forms a cycle: recipes/mine.yaml -> recipes/mine.yaml" in refused(own, "mine")
 
 
 def test_mistakes_are_shown_in_the_file_that_has_them(own: Project) -> None:
@@ -139,7 +139,7 @@ def test_boards_and_cores_add_to_the_built_in_ones(own: Project) -> None:
         ("core: cortex-m4", "core: cortex-m5", "pipeline.yaml:4:11: unknown core 'cortex-m5'; did you"),
         ("schema: 1\n", "", "pipeline.yaml:1:1: missing key 'schema'"),
         ("mine:", "cortex-m4:", "pipeline.yaml:3:3: board 'cortex-m4' has the name of a built-in core, <"),
-        ("core: cortex-m4", "core: host", "pipeline.yaml:4:11: core 'host' runs under an operating system, it has no"),
+        ("core: cortex-m4", "core: host", "pipeline.yaml:4:11: core 'host' runs under an operating system and cannot"),
         ("    core: cortex-m4\n", "", "pipeline.yaml:4:5: missing key 'core' in boards.mine"),
         ("title", "titel", "pipeline.yaml:5:5: unknown key 'titel'; did you mean 'title'?"),
         ("    title", f"    flash: {FLASH}\n    title", "pipeline.yaml:5:21: boards.mine.flash.region: there"),

@@ -32,5 +32,5 @@ def test_a_model_of_a_plug_in_is_that_of_the_workers_project() -> None:
     own = rebind_plugin_model(there, models("there"))
     assert isinstance(own, PluginModel) and own.model_dump() == here.model_dump()
     assert (own.module, own.place) == ("there.two_layers", Path("there/two_layers.py"))
-    with pytest.raises(RecipeError, match="there is no model 'two_layers'"):
+    with pytest.raises(RecipeError, match="unknown model 'two_layers'"):
         rebind_plugin_model(there, default_registry().models)

@@ -80,7 +80,7 @@ def test_target_and_model(project: FakeProject) -> None:
         (
             {"target": "host,rv32-rvp"},
             """\
-target=host,rv32-rvp: 'host,rv32-rvp' is several targets; for these a recipe needs a matrix with the axis target
+target=host,rv32-rvp: 'host,rv32-rvp' names several targets; this needs a matrix with the axis target
 known targets: rv64-rvp, rv32-rvp, rv64-scalar, rv32-scalar, cortex-m4, host""",
         ),
         (
@@ -102,7 +102,7 @@ def test_an_error_beside_an_override_shows_the_file(project: FakeProject) -> Non
 
 def test_an_override_that_invalidates_a_value_of_the_file_is_named(project: FakeProject) -> None:
     assert refused(project, set="model.zoo=ds_cnn").splitlines() == [
-        "recipes/demo.yaml:4:8: model: give exactly one of file, url, zoo, op; here is file and zoo",
+        "recipes/demo.yaml:4:8: model: give exactly one of file, url, zoo, op; got file and zoo",
         "    4 | model: {file: model.txt}",
         "      |        ^",
         "together with set=model.zoo=ds_cnn",

@@ -192,11 +192,11 @@ def test_a_variant_by_name(grid: FakeProject) -> None:
     assert names(grid, "grid:kws-host") == ["kws-host"]
     assert names(grid, "grid:*-host") == ["kws-host", "file-host"]
     assert refused(grid, "grid:kws-hots") == [
-        "matrix 'grid' has no 'kws-hots'; did you mean 'kws-host'?",
-        "known sub-recipes: kws-rv64-rvp, kws-host, file-rv64-rvp, file-host",
+        "matrix 'grid' has no variant 'kws-hots'; did you mean 'kws-host'?",
+        "known variants: kws-rv64-rvp, kws-host, file-rv64-rvp, file-host",
     ]
     assert refused(grid, "demo:x")[0] == "recipe 'demo' has no matrix and no stage 'x'"
-    with pytest.raises(RecipeError, match="recipe 'grid' is a matrix of 4; one of them is needed here"):
+    with pytest.raises(RecipeError, match="recipe 'grid' is a matrix of 4 variants; name one of them"):
         load_recipe("grid", root=grid.root, registry=grid.registry)
 
 

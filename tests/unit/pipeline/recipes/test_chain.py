@@ -1,4 +1,4 @@
-"""Stages that a recipe puts in, leaves out, moves or replaces: what runs, who reads whom, and what is refused."""
+"""Stages that a recipe inserts, disables, moves or replaces."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def names(project: FakeProject, name: str = "demo", **variables: str) -> tuple[s
     return load(project, name, **variables).chain.names
 
 
-def test_stage_that_is_put_in_stands_for_what_it_changes(chained: FakeProject) -> None:
+def test_an_inserted_stage_replaces_the_output_of_an_earlier_one(chained: FakeProject) -> None:
     chained.run()
     chained.ran()
     says(chained, STRIP)
@@ -60,7 +60,7 @@ def test_stage_that_is_put_in_stands_for_what_it_changes(chained: FakeProject) -
     assert chained.ran() == ["strip", "compile", "report"]
     assert [stage.kind for stage in run.stages] == ["import", "emit", "strip", "compile", "report"]
     assert (run.artifacts["compile"] / "firmware.elf").read_text() == "O2 stripped 4 weights\n"
-    # What is published is what the last one made.
+    # The artifact of the last stage with the role is published.
     assert (run.folder / "src/model.c").read_text() == "stripped 4 weights\n"
     says(chained, "  strip: {after: emit, word: neat}\n")
     chained.run()
@@ -74,7 +74,7 @@ def test_stage_that_is_put_in_stands_for_what_it_changes(chained: FakeProject) -
     [
         ("  note: {after: import}\n  strip: {after: emit}\n", "import note emit strip compile report"),
         ("  note: {after: strip}\n  strip: {after: emit}\n", "import emit strip note compile report"),
-        # Of two that run after the same one, the first written comes first, with what follows it.
+        # Two stages after the same stage run in the order of the recipe.
         ("  strip: {after: emit}\n  note: {after: emit}\n", "import emit strip note compile report"),
         ("  note: {after: report}\n", "import emit compile report note"),
         ("  strip: false\n", "import emit compile report"),
@@ -85,7 +85,7 @@ def test_order(chained: FakeProject, text: str, expected: str) -> None:
     assert names(chained) == tuple(expected.split())
 
 
-def test_stage_that_takes_the_place_of_another(chained: FakeProject) -> None:
+def test_a_stage_replaces_another(chained: FakeProject) -> None:
     chained.edit("recipes/demo.yaml", "emit: {unroll: 4}", "emit: {use: other_emit, quality: 3}")
     run = chained.run()
     assert chained.ran() == ["import", "other_emit", "compile", "report"]
@@ -93,14 +93,14 @@ def test_stage_that_takes_the_place_of_another(chained: FakeProject) -> None:
     assert (run.folder / "src/model.c").read_text() == "other 3\n"
     with pytest.raises(StageFailed) as caught:
         chained.run(set="stages.emit.quality=-1")
-    # It blames itself under the name that it has for itself.
+    # The error refers to the stage by its own kind.
     assert str(caught.value) == "set=stages.emit.quality=-1: emit: worse than nothing"
     chained.edit("recipes/demo.yaml", "quality: 3", "unroll: 3")
     assert "recipes/demo.yaml:6:27: unknown key 'unroll'\n" in refused(chained)
     assert refused(chained).splitlines()[-1] == "known keys: quality, after, use"
 
 
-def test_stages_that_are_left_out(project: FakeProject) -> None:
+def test_disabled_stages(project: FakeProject) -> None:
     project.registry = Registry([*list(fake_registry())[:3], Summary()])
     folder = project.run().folder
     assert (folder / "firmware.elf").exists()
@@ -109,7 +109,7 @@ def test_stages_that_are_left_out(project: FakeProject) -> None:
     run = project.run()
     assert [stage.kind for stage in run.stages] == ["import", "emit", "report"]
     assert run.report is not None
-    # What an earlier run left would be taken for this one's.
+    # Files of the earlier run are deleted.
     assert sorted(path.name for path in folder.iterdir()) == ["log.txt", "report.json", "report.md", "src"]
     run = project.run(set="stages.report=false,stages.emit=false")
     assert (run.report, sorted(path.name for path in folder.iterdir())) == (None, ["log.txt"])
@@ -120,28 +120,28 @@ def test_stages_that_are_left_out(project: FakeProject) -> None:
     [
         (
             "  strip: {after: emitt}\n",
-            "10:18: stages.strip.after: no stage 'emitt' runs; did you mean 'emit'?",
+            "10:18: stages.strip.after: the chain has no stage 'emitt'; did you mean 'emit'?",
             "known stages: import, emit, compile, report",
         ),
-        ("  strip:\n", "10:3: stage 'strip' is in no chain by itself", ""),
+        ("  strip:\n", "10:3: stage 'strip' is not in the default chain and needs `after`", ""),
         (
             "  strip: {after: note}\n  note: {after: strip}\n",
-            "11:17: stages run after each other in a circle: strip -> note -> strip",
+            "11:17: `after` forms a cycle: strip -> note -> strip",
             "",
         ),
         (
             "  strip: {after: import}\n",
             "10:18: stage 'strip' consumes 'emit', which no stage before it provides",
-            "emit runs after it",
+            "emit runs later",
         ),
         (
             "  import: false\n",
-            "10:11: stage 'emit' consumes 'import', which is left out",
-            "leave that out as well: `emit: false`",
+            "10:11: stage 'emit' consumes 'import', which is disabled",
+            "disable it too: `emit: false`",
         ),
         (
             "  report: {use: strip}\n",
-            "10:17: stages.report.use: 'strip' cannot stand for 'report': what follows reads report, it makes emit",
+            "10:17: stages.report.use: 'strip' cannot replace 'report': it provides emit instead of report",
             "",
         ),
     ],
@@ -152,7 +152,7 @@ def test_mistakes(chained: FakeProject, text: str, message: str, hint: str) -> N
     assert first.startswith(f"recipes/demo.yaml:{message}") and (not hint or last == hint)
 
 
-def test_what_extends_has_the_last_word(chained: FakeProject) -> None:
+def test_an_extending_recipe_overrides_the_chain(chained: FakeProject) -> None:
     says(chained, "  strip: {after: emit, word: neat}\n  report: false\n")
     chained.recipe("schema: 1\nextends: demo\nstages: {report: {}, strip: {word: tidy}}\n", "child")
     assert names(chained, "child") == ("import", "emit", "strip", "compile", "report")
@@ -177,14 +177,16 @@ def test_only_stages_of_the_recipe_can_be_asked_for(chained: FakeProject, doit: 
     assert chained.ran() == ["import", "emit", "strip"]
 
 
-def test_stages_foresee_by_what_they_will_read(chained: FakeProject, monkeypatch: pytest.MonkeyPatch) -> None:
-    """When emit's artifact is there and strip's is not, compile must not take the one for the other."""
+def test_preflight_checks_see_the_artifacts_that_the_stage_will_read(
+    chained: FakeProject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without strip's artifact, compile does not get emit's artifact instead."""
     chained.run()
     says(chained, STRIP)
     seen: list[list[str]] = []
 
-    def foresee(stage: Any, config: Any, model: Any, target: Any, root: Path, made: Any) -> None:
-        seen.append(sorted(made))
+    def foresee(stage: Any, config: Any, model: Any, target: Any, root: Path, artifacts: Any) -> None:
+        seen.append(sorted(artifacts))
 
     monkeypatch.setattr(chained.registry["compile"].__class__, "foresee", foresee)
     chained.run()

@@ -1,4 +1,4 @@
-"""`extends:` merges mappings, replaces lists, and errors point into the file where the value was written."""
+"""`extends:` merges mappings and replaces lists; errors point to the file with the value."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_null_returns_to_the_defaults(project: FakeProject) -> None:
     assert options(project, "compile") == {"opt": "O1", "flags": ()}
 
 
-def test_mistake_points_to_the_file_where_it_was_written(project: FakeProject) -> None:
+def test_an_error_points_to_the_file_with_the_value(project: FakeProject) -> None:
     project.recipe("schema: 1\nextends: demo\nstages:\n  emit: {window: [1, 2]}\n", "child")
     project.edit("recipes/demo.yaml", "unroll: 4", "unroll: four")
     assert refused(project, "child").startswith("recipes/demo.yaml:6:18: stages.emit.unroll: should be a valid integer")
@@ -45,11 +45,11 @@ def test_mistake_points_to_the_file_where_it_was_written(project: FakeProject) -
     )
 
 
-def test_circle(project: FakeProject) -> None:
+def test_cycle(project: FakeProject) -> None:
     project.recipe("schema: 1\nextends: b\n", "a")
     project.recipe("schema: 1\nextends: a\n", "b")
     assert refused(project, "a").startswith(
-        "recipes/b.yaml:2:10: recipes extend each other in a circle: recipes/a.yaml -> recipes/b.yaml -> recipes/a.yaml"
+        "recipes/b.yaml:2:10: extends forms a cycle: recipes/a.yaml -> recipes/b.yaml -> recipes/a.yaml"
     )
 
 
@@ -58,5 +58,5 @@ def test_the_chain_is_bounded(project: FakeProject) -> None:
         project.recipe(f"schema: 1\nextends: {f'r{number - 1}' if number else 'demo'}\n", f"r{number}")
     assert load(project, "r15").recipe.name == "r15"
     assert refused(project, "r16").startswith(
-        "recipes/r0.yaml:2:10: more than 16 recipes extend each other, recipes/r16.yaml the first"
+        "recipes/r0.yaml:2:10: more than 16 levels of extends, starting at recipes/r16.yaml"
     )

@@ -26,21 +26,21 @@ def test_every_recipe_names_the_schema() -> None:
         assert (path.parent / schema).resolve() == ROOT / "pipeline/recipe.schema.json", path.name
 
 
-def test_a_stage_may_be_left_out_or_be_another() -> None:
+def test_a_stage_can_be_disabled_or_replaced() -> None:
     stages = recipe_schema(fake_registry(Strip(), OtherEmit()))["properties"]["stages"]["properties"]
-    assert {"const": False, "description": "The stage is left out."} in stages["compile"]["anyOf"]
-    # One that takes another's place is named by `use`: without it the options are the other's.
-    own = {"$ref": "#/definitions/Other_EmitStage"}
-    assert {"allOf": [own, {"required": ["use"]}]} in stages["emit"]["anyOf"]
-    assert own in stages["other_emit"]["anyOf"]
+    assert {"const": False, "description": "The stage is disabled."} in stages["compile"]["anyOf"]
+    # The options of a replacement require `use`.
+    replacement = {"$ref": "#/definitions/Other_EmitStage"}
+    assert {"allOf": [replacement, {"required": ["use"]}]} in stages["emit"]["anyOf"]
+    assert replacement in stages["other_emit"]["anyOf"]
 
 
-def test_only_what_draft_7_knows() -> None:
+def test_only_keywords_of_draft_7() -> None:
     assert SCHEMA["$schema"] == DRAFT
     words = {key for key, _ in _pairs(SCHEMA)}
     assert not words & {"prefixItems", "$defs", "unevaluatedProperties", "dependentRequired", "minContains"}
     references = [value for key, value in _pairs(SCHEMA) if key == "$ref"]
-    assert {one.removeprefix("#/definitions/") for one in references} <= {*SCHEMA["definitions"]}
+    assert {reference.removeprefix("#/definitions/") for reference in references} <= {*SCHEMA["definitions"]}
     window = SCHEMA["definitions"]["EmitStage"]["properties"]["window"]
     assert window["items"] == [{"type": "integer"}, {"type": "integer"}]
     assert window["additionalItems"] is False

@@ -1,4 +1,4 @@
-"""What a user reads when a recipe is wrong: the file, line, column and the line itself."""
+"""Errors in recipes show file, line, column and the line."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def load(project: FakeProject, name: str | Mapping[str, object] = "demo", **vari
 
 
 def refused(project: FakeProject, name: str | Mapping[str, object] = "demo", **variables: str) -> str:
-    """The message, which is what the user reads: one to five lines."""
+    """Return the message, of one to five lines."""
     with pytest.raises(RecipeError) as caught:
         load(project, name, **variables)
     message = str(caught.value)
@@ -34,12 +34,12 @@ def refused(project: FakeProject, name: str | Mapping[str, object] = "demo", **v
         ("stages:", "compile: {opt: O1}\nstages:", "key 'compile'; it is stages.compile"),
         ("stages:", "unroll: 3\nstages:", "key 'unroll'; it is stages.emit.unroll"),
         ("unroll: 4", "opt: O1", "key 'opt'; it is stages.compile.opt"),
-        ("unroll: 4", "abstract: true", "key 'abstract'; it stands at the top, not in emit"),
+        ("unroll: 4", "abstract: true", "key 'abstract'; it is a top-level key"),
         ("unroll: 4", "rules: [{opt: O1}]", "key 'opt'"),
-        ("stages:", "stages:\n  memory: {}", "stage 'memory'; it stands at the top, not in stages"),
+        ("stages:", "stages:\n  memory: {}", "stage 'memory'; it is a top-level key, not a stage"),
     ],
 )
-def test_a_key_that_is_one_elsewhere(project: FakeProject, old: str, new: str, guess: str) -> None:
+def test_a_misplaced_key(project: FakeProject, old: str, new: str, guess: str) -> None:
     project.edit("recipes/demo.yaml", old, new)
     assert refused(project).splitlines()[0].endswith(f": unknown {guess}")
 
@@ -48,7 +48,7 @@ TARGETS = "known targets: rv64-rvp, rv32-rvp, rv64-scalar, rv32-scalar, cortex-m
 
 
 KEYS = "known keys: schema, name, extends, abstract, target, model, stages, memory, matrix"
-SOURCES = "give exactly one of file, url, zoo, op; here is"
+SOURCES = "give exactly one of file, url, zoo, op; got"
 
 
 @pytest.mark.parametrize(
@@ -77,12 +77,12 @@ SOURCES = "give exactly one of file, url, zoo, op; here is"
         ("rv64-rvp", "rv64-rpv", "3:9: unknown target 'rv64-rpv'; did you mean 'rv64-rvp'?", TARGETS),
         ("target: rv64-rvp\n", "", "1:1: missing key 'target'", TARGETS),
         ("file: model.txt", "file: model.txt, zoo: ds_cnn", f"4:8: model: {SOURCES} file and zoo", ""),
-        ("file: model.txt", "dtype: int8", f"4:8: model: {SOURCES} 'dtype' instead", ""),
+        ("file: model.txt", "dtype: int8", f"4:8: model: {SOURCES} 'dtype'", ""),
         ("schema: 1", 'schema: "1"', "1:9: schema: should be the number 1, is the text '1'", ""),
         (
             "name: demo",
             "name: ../demo",
-            "2:7: name: should be 'demo', as the file is called, or be left out, is '../demo'",
+            "2:7: name: should be 'demo', the name of the file, or be omitted; is '../demo'",
             "",
         ),
         ("unroll: 4", "window: 3", "6:18: stages.emit.window: should be a list such as [3, 3], is 3", ""),
@@ -95,7 +95,7 @@ SOURCES = "give exactly one of file, url, zoo, op; here is"
         ),
     ],
 )
-def test_mistake_shows_the_line(project: FakeProject, old: str, new: str, message: str, hint: str) -> None:
+def test_an_error_shows_the_line(project: FakeProject, old: str, new: str, message: str, hint: str) -> None:
     project.edit("recipes/demo.yaml", old, new)
     line, column = map(int, message.split(":")[:2])
     text = (project.root / "recipes/demo.yaml").read_text().splitlines()[line - 1]
@@ -103,7 +103,7 @@ def test_mistake_shows_the_line(project: FakeProject, old: str, new: str, messag
     assert refused(project) == f"recipes/demo.yaml:{message}\n{place}" + (f"\n{hint}" if hint else "")
 
 
-def test_further_mistakes_are_counted_and_the_first_of_them_located(project: FakeProject) -> None:
+def test_further_errors_are_counted_and_the_first_ones_located(project: FakeProject) -> None:
     project.edit("recipes/demo.yaml", "unroll: 4", "unroll: four")
     project.edit("recipes/demo.yaml", "opt: O2", "opt: {a: 1}")
     assert refused(project).endswith("\nand 1 more mistake, at recipes/demo.yaml:8:10")
@@ -131,16 +131,16 @@ def test_dictionary(project: FakeProject) -> None:
 
 
 @pytest.mark.parametrize(
-    ("emit", "told"),
+    ("emit", "expected"),
     [
         ("prefix: Kws", f"stages.emit.prefix: {why_not('Kws', IDENTIFIER_PATTERN)}"),
         ("alignment: 4", "stages.emit.alignment: should be 8, 16, 32 or 64, is 4"),
         ('alignment: "16"', "stages.emit.alignment: should be the number 16, is the text '16'"),
     ],
 )
-def test_options_of_another_form(tmp_path: Path, emit: str, told: str) -> None:
+def test_invalid_options_of_built_in_stages(tmp_path: Path, emit: str, expected: str) -> None:
     path = tmp_path / "r.yaml"
     path.write_text(f"schema: 1\ntarget: host\nmodel: {{zoo: ds_cnn}}\nstages: {{emit: {{{emit}}}}}\n")
     with pytest.raises(RecipeError) as caught:
         load_recipe(str(path), root=ROOT, registry=default_registry())
-    assert str(caught.value).splitlines()[0].endswith(told)
+    assert str(caught.value).splitlines()[0].endswith(expected)

@@ -1,4 +1,4 @@
-"""What words of the command line name, and what is said of those that name nothing."""
+"""Recipes, variants and stages on the command line, and errors for unknown ones."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ STAGES = "known stages: import, emit, compile, report"
 
 
 @pytest.mark.parametrize(
-    ("words", "given", "message"),
+    ("words", "selected", "message"),
     [
         (["demmo"], [], "unknown recipe 'demmo'; did you mean 'demo'?\nknown recipes: demo, dune"),
         (["zz*"], [], "no recipe matches 'zz*'\nknown recipes: demo, dune"),
         (["layers/zz*"], [], "no recipe matches 'layers/zz*'\nknown recipes: demo, dune, layers/add"),
-        (["dune:emit"], ["demo"], "'dune:emit' is not of recipe=demo; `doit run dune:emit` needs no recipe="),
+        (["dune:emit"], ["demo"], "'dune:emit' is not selected by recipe=demo; remove recipe= to run it"),
     ],
 )
-def test_words_that_name_nothing(project: FakeProject, words: list[str], given: list[str], message: str) -> None:
+def test_unknown_recipe_arguments(project: FakeProject, words: list[str], selected: list[str], message: str) -> None:
     project.recipe(RECIPE, "dune")
     project.recipe(RECIPE, "layers/add")
     with pytest.raises(RecipeError) as caught:
-        check_recipe_arguments(words, given, project.root)
+        check_recipe_arguments(words, selected, project.root)
     assert str(caught.value) == message
 
 
@@ -53,12 +53,12 @@ def test_several_recipes_in_one_word(tmp_path: Path, monkeypatch: pytest.MonkeyP
     ("part", "variants", "message"),
     [
         ("emti", [], f"recipe 'demo' has no matrix and no stage 'emti'; did you mean 'emit'?\n{STAGES}"),
-        ("emit", [], "'demo:emit' is one stage, not a recipe\n`doit run demo:emit` runs it"),
-        ("a:emit", ["a"], "'demo:a:emit' is one stage, not a recipe\n`doit run demo:a:emit` runs it"),
-        ("ab-c", ["ab-d"], "matrix 'demo' has no 'ab-c'; did you mean 'ab-d'?\nknown sub-recipes: ab-d"),
+        ("emit", [], "'demo:emit' is a stage, not a recipe\n`doit run demo:emit` runs it"),
+        ("a:emit", ["a"], "'demo:a:emit' is a stage, not a recipe\n`doit run demo:a:emit` runs it"),
+        ("ab-c", ["ab-d"], "matrix 'demo' has no variant 'ab-c'; did you mean 'ab-d'?\nknown variants: ab-d"),
     ],
 )
-def test_parts_that_are_no_recipe(project: FakeProject, part: str, variants: list[str], message: str) -> None:
+def test_unknown_parts(project: FakeProject, part: str, variants: list[str], message: str) -> None:
     assert str(unknown_part_error("demo", part, variants, project.registry)) == message
 
 
@@ -69,10 +69,8 @@ def test_a_stage_of_a_whole_matrix_is_refused_with_what_runs_it(project: FakePro
     for stage in ("emit", "publish"):
         with pytest.raises(RecipeError) as caught:
             check_matrix_arguments(["demo", f"demo:{stage}"], "demo", project.registry)
-        message = (
-            f"'demo:{stage}' is a stage, and 'demo' a matrix of recipes\n`doit run 'demo:*:{stage}'` runs it of all"
-        )
-        assert str(caught.value) == f"{message} of them"
+        message = f"'demo:{stage}' is a stage, but 'demo' is a matrix"
+        assert str(caught.value) == f"{message}\n`doit run 'demo:*:{stage}'` runs it for all variants"
 
 
 def test_a_path_is_the_recipe_of_its_file(project: FakeProject) -> None:

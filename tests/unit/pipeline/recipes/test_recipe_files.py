@@ -1,4 +1,4 @@
-"""Which recipes there are, and what they are called."""
+"""Listing and names of recipe files."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_what_lies_in_a_recipes_place(project: FakeProject) -> None:
 
 
 def test_no_layout_is_written_for_one_target_only() -> None:
-    """What kws_cortex_m4 says must not make it slow elsewhere: on another's target it decides as the other does."""
+    """The layout rules of kws_cortex_m4 also suit the targets of other recipes."""
     plans = []
     for name in ("kws_cortex_m4", "kws_rvp"):
         folder = run_recipe(name, {"target": "rv64-rvp"}, until="tensorize", root=ROOT).artifacts["tensorize"]

@@ -1,4 +1,4 @@
-"""`model:` entries that no network can be made of: refused where the recipe says so, before anything is built."""
+"""Invalid `model:` entries are refused at their position, before anything is built."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ CONV = "op: conv2d, shape: [8, 8, 8], out_channels: 4"
         ("{op: dequantize, shape: [4], dtype: float32}", "4:44: model.dtype: dequantize reads int8, uint8 or int16"),
     ],
 )
-def test_refused_at_its_place(project: FakeProject, entry: str, message: str) -> None:
+def test_invalid_models_are_refused_at_their_position(project: FakeProject, entry: str, message: str) -> None:
     project.edit("recipes/demo.yaml", "{file: model.txt}", entry)
     first = refused(project).splitlines()[0]
     assert first.startswith("recipes/demo.yaml:4:") and message in first
 
 
-def test_the_other_value_is_named_too(project: FakeProject) -> None:
+def test_a_conflicting_value_is_named_too(project: FakeProject) -> None:
     project.edit("recipes/demo.yaml", "{file: model.txt}", "{op: add, shape: [4], dtype: float32, input: {scale: 1}}")
     assert refused(project).splitlines()[-1] == "dtype is at recipes/demo.yaml:4:37"
 
@@ -46,12 +46,16 @@ def test_the_other_value_is_named_too(project: FakeProject) -> None:
 @pytest.mark.parametrize(
     ("entry", "message", "known"),
     [
-        ("{zoo: ds_cnn, layout: nhwc}", "'layout'; it is of a model by file or url", "zoo, dtype, seed, weights"),
+        (
+            "{zoo: ds_cnn, layout: nhwc}",
+            "'layout'; it belongs to a model given by file or url",
+            "zoo, dtype, seed, weights",
+        ),
         ("{file: a.tflite, zo: a}", "'zo'", "signature, shapes, layout, file"),
         ("{op: relu, shape: [4], layuot: a}", "'layuot'", "op, shape, batch, dtype, input, output, seed"),
     ],
 )
-def test_the_keys_of_its_kind(project: FakeProject, entry: str, message: str, known: str) -> None:
+def test_unknown_keys_list_the_keys_of_the_kind(project: FakeProject, entry: str, message: str, known: str) -> None:
     project.edit("recipes/demo.yaml", "{file: model.txt}", entry)
     first, *_, last = refused(project).splitlines()
     assert first.endswith(f": unknown key {message}") and last.startswith(f"known keys: {known}")

@@ -13,7 +13,7 @@ from tests.support.emitted import ROOT
 
 
 @pytest.mark.parametrize(
-    ("stack", "told"),
+    ("stack", "expected"),
     [
         ("{region: dtmc}", "5:26: stm32h747i-disco has no region 'dtmc'; did you mean 'dtcm'?"),
         ("{bytes: 1M}", "5:25: stm32h747i-disco: a stack of 1,048,576 bytes leaves nothing of the dtcm's 131,072"),
@@ -22,14 +22,14 @@ from tests.support.emitted import ROOT
         ("[8K]", "5:17: memory.stack: should be a mapping"),
     ],
 )
-def test_stack_of_a_recipe_is_checked_when_it_is_read(tmp_path: Path, stack: str, told: str) -> None:
+def test_stack_of_a_recipe_is_checked_when_it_is_read(tmp_path: Path, stack: str, expected: str) -> None:
     path = tmp_path / "r.yaml"
     path.write_text(
         f"schema: 1\nname: r\ntarget: stm32h747i-disco\nmodel: {{zoo: ds_cnn}}\nmemory: {{stack: {stack}}}\n"
     )
     with pytest.raises(RecipeError) as caught:
         load_recipe(str(path), root=ROOT, registry=default_registry())
-    assert f"r.yaml:{told}" in str(caught.value)
+    assert f"r.yaml:{expected}" in str(caught.value)
 
 
 @pytest.mark.parametrize("stack", ["8192", "{bytes: 8K}"])
