@@ -1,1 +1,1 @@
-"""The artifact store: what stages left, found by digests."""
+"""The artifact store, addressed by digests."""

@@ -1,7 +1,7 @@
-"""sha256 of files and of values.
+"""SHA-256 of files and values.
 
-A file's digest is remembered with its mtime, ctime, size and inode, so that a run in which nothing changed reads no
-file. Touching a file changes its times: it is hashed again, has the same digest, and so runs nothing.
+Digests are cached with a file's mtime, ctime, size and inode, so a run without changes reads no file. A touched file is
+read again; its digest is the same, so nothing runs.
 """
 
 from __future__ import annotations
@@ -19,28 +19,28 @@ from typing import Any
 from stages.system.caches import read_cache, write_cache
 from stages.system.regular_file import open_regular
 
-# A file changed twice within one tick of the kernel's clock keeps its times; so what is this young is not remembered.
+# Digests of younger files are not cached: a second change within one tick of the kernel's clock keeps the times.
 _RACY_NS = 50_000_000
-# How often a file is read that changes while it is read.
+# Attempts to read a file that changes meanwhile.
 _ATTEMPTS = 10
 
-# When a file's content and its entry were last changed, in ns, its bytes and its inode. Nobody can set the second time.
+# mtime and ctime in ns, size, inode. Nobody can set ctime.
 Identity = tuple[int, int, int, int]
 
 
 def digest_of(value: Any) -> str:
-    """sha256 of a JSON value, independent of the order of keys."""
+    """Return the SHA-256 of a JSON value, independent of the order of keys."""
     return hashlib.sha256(json.dumps(value, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 
 def hash_file(path: Path) -> str:
-    """sha256 of the bytes of a regular file. Raises OSError."""
+    """Return the SHA-256 of a regular file. Raises OSError."""
     with open_regular(path) as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def identity_of(path: Path) -> Identity:
-    """What tells a file that was changed, or replaced, from one that was not. Raises OSError."""
+    """Return times, size and inode, which differ after any change. Raises OSError."""
     return _identity(path.stat())
 
 
@@ -48,8 +48,8 @@ def _identity(info: os.stat_result) -> Identity:
     return info.st_mtime_ns, info.st_ctime_ns, info.st_size, info.st_ino
 
 
-def _is_there(path: str) -> bool:
-    """Whether a file can be seen: in a project that was moved, one of before may lie where this user may not look."""
+def _is_visible(path: str) -> bool:
+    """Return whether a file exists and may be looked at; an entry may be of a moved project."""
     try:
         Path(path).stat()
     except OSError:
@@ -58,8 +58,10 @@ def _is_there(path: str) -> bool:
 
 
 class DigestCache:
-    """Digests of files, remembered in one JSON file. Safe to use from threads; two processes may lose each other's
-    entries, never mix them up."""
+    """Digests of files, cached in a JSON file.
+
+    Thread-safe. Two processes may lose each other's entries, but never mix them up.
+    """
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -71,14 +73,14 @@ class DigestCache:
             self._entries = loaded
 
     def digest(self, path: Path) -> str:
-        """sha256 of a regular file's bytes; `path` is absolute. Raises OSError."""
+        """Return the SHA-256 of a regular file; `path` is absolute. Raises OSError."""
         return self.look(path)[1]
 
-    def look(self, path: Path, *, settle: bool = False) -> tuple[Identity, str]:
-        """A file's identity and the sha256 of its bytes.
+    def look(self, path: Path, *, stable: bool = False) -> tuple[Identity, str]:
+        """Return a file's identity and SHA-256. Raises OSError.
 
-        With `settle` it has these bytes as long as it has this identity; that may take some hundredths of a second when
-        it changed in this very moment. Raises OSError.
+        With `stable`, the file has these bytes as long as it has this identity. That may take some hundredths of a
+        second for a file that has just changed.
         """
         name = str(path)
         for _ in range(_ATTEMPTS):
@@ -89,28 +91,28 @@ class DigestCache:
             entry = self._entries.get(name)
             if entry is not None and tuple(entry[:4]) == identity:
                 return identity, str(entry[4])
-            # Before it is read: what is written while it is read may have the same times.
+            # Check before reading: a write during the read may keep the times.
             young = time.time_ns() - info.st_ctime_ns < _RACY_NS
-            if young and settle:
+            if young and stable:
                 time.sleep(_RACY_NS / 1e9)
             value = hash_file(path)
             if identity_of(path) == identity:
-                if settle or not young:
+                if stable or not young:
                     with self._lock:
                         self._entries[name] = [*identity, value]
                         self._changed = True
                 return identity, value
-        raise OSError(errno.EBUSY, "it is being written", name)
+        raise OSError(errno.EBUSY, "the file keeps changing", name)
 
     def save(self) -> None:
-        """Write the cache if it changed, without the files that are gone. A cache that cannot be written is dropped."""
+        """Write the cache if it changed, without missing files. Errors are ignored."""
         with self._lock:
             if self._changed:
-                self._entries = {name: entry for name, entry in self._entries.items() if _is_there(name)}
+                self._entries = {name: entry for name, entry in self._entries.items() if _is_visible(name)}
                 write_cache(self._path, self._entries)
                 self._changed = False
 
     def forget(self, path: Path) -> None:
-        """Read a file anew when its digest is next asked for."""
+        """Read a file again on the next access."""
         with self._lock:
             self._changed |= self._entries.pop(str(path), None) is not None

@@ -1,4 +1,4 @@
-"""Folders of the store: made, removed and brought to the disk, whatever lies in their place."""
+"""Create, remove and fsync folders of the store."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 
 def make_folder(path: Path) -> None:
-    """Make a folder, in place of what is no folder. Raises OSError."""
+    """Create a folder; replaces a file at its path. Raises OSError."""
     try:
         path.mkdir(parents=True, exist_ok=True)
     except FileExistsError:
@@ -20,10 +20,10 @@ def make_folder(path: Path) -> None:
 
 
 def remove(path: Path) -> None:
-    """Remove a folder or file, whatever it may be by now."""
+    """Remove a folder or file of any kind."""
 
-    def again(_: Callable[..., Any], name: str, __: Any) -> None:
-        # In a folder that is closed nothing can be removed.
+    def retry(_: Callable[..., Any], name: str, __: Any) -> None:
+        # Entries of a read-only folder cannot be removed.
         with contextlib.suppress(OSError):
             Path(name).parent.chmod(0o700)
             if not Path(name).is_symlink():
@@ -31,8 +31,8 @@ def remove(path: Path) -> None:
             Path(name).rmdir() if Path(name).is_dir() else Path(name).unlink()
 
     if path.is_dir() and not path.is_symlink():
-        # A compiler that outlived its run may still write there; what stays is removed by a later run.
-        shutil.rmtree(path, onerror=again)
+        # A compiler that outlived its run may still write there; a later run removes the rest.
+        shutil.rmtree(path, onerror=retry)
         if path.exists():
             shutil.rmtree(path, ignore_errors=True)
     else:
@@ -41,7 +41,7 @@ def remove(path: Path) -> None:
 
 
 def fsync(path: Path) -> None:
-    """Have a file, or the entries of a folder, written to the disk. Raises OSError."""
+    """Write a file, or the entries of a folder, to the disk. Raises OSError."""
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)

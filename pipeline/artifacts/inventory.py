@@ -1,4 +1,4 @@
-"""What is in an artifact store, and whether it is as it was written."""
+"""List the artifacts of a store and verify their files."""
 
 from __future__ import annotations
 
@@ -18,10 +18,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Entry:
-    """An artifact: the stage and the recipe that made it, in how many seconds, and when (UTC, ISO 8601).
+    """An artifact: stage, recipe, seconds of the stage's run, time of creation (UTC, ISO 8601).
 
-    `used` is the day of the last run that found it, `bytes` are those of its files. `damage` is '' where the manifest
-    can be read; without one nothing else is known than key and `used`. `remote` is the remote store that it came from.
+    used    day of the last run that used it
+    bytes   size of its files
+    remote  the remote store that it came from, or ''
+    damage  '' if the manifest can be read; without a manifest only key and `used` are known
     """
 
     key: str
@@ -36,9 +38,11 @@ class Entry:
 
 
 def inventory(store: Store) -> list[Entry]:
-    """All artifacts, the last made first. What another process deletes meanwhile is not there."""
-    found = [_entry(store, folder) for folder in (store.folder / "artifacts").glob("*/*")]
-    return sorted((one for one in found if one is not None), key=lambda one: (one.created, one.key), reverse=True)
+    """Return all artifacts, the newest first, without those deleted meanwhile."""
+    listed = [_entry(store, folder) for folder in (store.folder / "artifacts").glob("*/*")]
+    return sorted(
+        (entry for entry in listed if entry is not None), key=lambda entry: (entry.created, entry.key), reverse=True
+    )
 
 
 def _entry(store: Store, folder: Path) -> Entry | None:
@@ -48,7 +52,7 @@ def _entry(store: Store, folder: Path) -> Entry | None:
         return None
     manifest = store.manifest(folder.name)
     if manifest is None:
-        return Entry(folder.name, used=used, damage="its manifest.json cannot be read, or was altered")
+        return Entry(folder.name, used=used, damage="its manifest.json cannot be read or was altered")
     return Entry(
         folder.name,
         manifest["stage"],
@@ -56,28 +60,28 @@ def _entry(store: Store, folder: Path) -> Entry | None:
         manifest["created"],
         used,
         manifest["seconds"],
-        sum(one["size"] for one in manifest["files"].values()),
+        sum(file["size"] for file in manifest["files"].values()),
         str(manifest.get(ORIGIN, "")),
     )
 
 
 def damages(store: Store, entry: Entry) -> Iterator[str]:
-    """What is not as it was written, each file read anew whatever its times say; nothing where all is."""
+    """Yield what differs from the manifest; reads every file, whatever its times."""
     manifest = store.manifest(entry.key)
     if manifest is None:
-        yield "its manifest.json cannot be read, or was altered"
+        yield "its manifest.json cannot be read or was altered"
         return
     try:
         open_regular(store.path(entry.key) / LOG).close()
     except OSError as error:
         yield f"{LOG} cannot be read: {error.strerror}"
     files = store.path(entry.key) / "files"
-    there = {path.relative_to(files).as_posix() for path in files.rglob("*") if not path.is_dir() or path.is_symlink()}
-    for name in sorted(there | manifest["files"].keys()):
+    names = {path.relative_to(files).as_posix() for path in files.rglob("*") if not path.is_dir() or path.is_symlink()}
+    for name in sorted(names | manifest["files"].keys()):
         if name not in manifest["files"]:
-            yield f"{name} is not of it"
-        elif name not in there:
-            yield f"{name} is gone"
+            yield f"{name} is not in the manifest"
+        elif name not in names:
+            yield f"{name} is missing"
         else:
             try:
                 same = hash_file(files / name) == manifest["files"][name]["sha256"]
@@ -85,4 +89,4 @@ def damages(store: Store, entry: Entry) -> Iterator[str]:
                 yield f"{name} cannot be read: {error.strerror}"
                 continue
             if not same:
-                yield f"{name} has other bytes"
+                yield f"{name} has changed bytes"

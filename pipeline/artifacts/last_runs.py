@@ -1,4 +1,4 @@
-"""What each recipe had when it ran last: its keys and overrides, for `doit explain`."""
+"""Keys and overrides of each recipe's last run, for `doit explain`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _FORMAT = 1
 
 @dataclass(frozen=True)
 class LastRun:
-    """What a recipe had when it ran last: `when` in seconds since 1970, its overrides as typed, its keys by kind."""
+    """A recipe's last run: `when` in seconds since 1970, overrides as typed, keys by stage."""
 
     target: str
     when: float
@@ -27,26 +27,26 @@ class LastRun:
 
 
 class LastRuns:
-    """A folder with a file `<recipe>@<target>.json` for each recipe and target."""
+    """A folder with a file `<recipe>@<target>.json` per recipe and target."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def find(self, recipe: str, target: str) -> LastRun | None:
-        """The last run of a recipe: on this target, or else on the one it ran on most recently."""
-        own = self._folder / _run_file(recipe, target)
+        """Return a recipe's last run on this target, or else its most recent one."""
+        path_of_target = self._folder / _run_file(recipe, target)
         others = sorted(self._folder.glob(_run_file(recipe, "*")), key=_changed, reverse=True)
-        for path in [own, *others]:
-            noted = _noted(path)
-            if noted is not None:
+        for path in [path_of_target, *others]:
+            content = _read_run(path)
+            if content is not None:
                 on = path.stem.rpartition("@")[2]
-                return LastRun(on, path.stat().st_mtime, tuple(noted["changes"]), noted["keys"])
+                return LastRun(on, path.stat().st_mtime, tuple(content["changes"]), content["keys"])
         return None
 
     def note(self, recipe: str, target: str, keys: Mapping[str, str], changes: Sequence[str] = ()) -> None:
-        """Note the keys of stages that are done, over those noted before, and the overrides of the run."""
+        """Note the keys of finished stages, merged with earlier ones, and the run's overrides."""
         path = self._folder / _run_file(recipe, target)
-        before = _noted(path)
+        before = _read_run(path)
         keys = {**(before["keys"] if before is not None else {}), **keys}
         # Only `doit explain` reads this; a run does not fail for it.
         with contextlib.suppress(OSError):
@@ -55,21 +55,21 @@ class LastRuns:
             write_whole(path, json.dumps({"format": _FORMAT, "changes": list(changes), "keys": keys}))
 
 
-def _noted(path: Path) -> dict[str, Any] | None:
-    """The keys and overrides noted in a file of runs/; None when it has none."""
+def _read_run(path: Path) -> dict[str, Any] | None:
+    """Read a file of runs/; None if it is missing or invalid."""
     try:
-        noted = parsed_json(path.read_text(encoding="utf-8"))
+        content = parsed_json(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
-    if not isinstance(noted, dict) or noted.get("format") != _FORMAT:
+    if not isinstance(content, dict) or content.get("format") != _FORMAT:
         return None
-    keys, changes = noted.get("keys"), noted.get("changes")
+    keys, changes = content.get("keys"), content.get("changes")
     strings = [*keys.values(), *changes] if isinstance(keys, dict) and isinstance(changes, list) else [None]
-    return noted if all(isinstance(text, str) for text in strings) else None
+    return content if all(isinstance(text, str) for text in strings) else None
 
 
 def _run_file(recipe: str, target: str) -> str:
-    """A name without folders: `layers%conv3x3@cortex-m4.json`."""
+    """Return a file name without folders: `layers%conv3x3@cortex-m4.json`."""
     return f"{recipe.replace('/', '%')}@{target}.json"
 
 

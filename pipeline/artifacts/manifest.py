@@ -1,4 +1,4 @@
-"""manifest.json of an artifact: what it has, and whether one is as it was written."""
+"""manifest.json of an artifact: fields and validation."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from stages.system.json_text import parsed_json
 
 FORMAT = 1
 MANIFEST = "manifest.json"
-# Beside it, what the stage logged.
+# The stage's log.
 LOG = "log.txt"
-# Bytes that one may have; those of today's networks have 80,000.
+# The most bytes of a manifest; today's have up to 80,000.
 MOST_BYTES = 4 << 20
-# Where one has it, the remote store that it came from.
+# Optional: the remote store that the artifact came from.
 ORIGIN = "remote"
-# Where one has it, and it is false, no other machine may see the artifact: what a board did.
+# Optional: if false, no other machine may see the artifact, since it depends on a board.
 SHARED = "shared"
-# What each manifest has, and what some have.
+# Required and optional fields.
 _TYPES: dict[str, type | tuple[type, ...]] = {
     **dict.fromkeys(("key", "stage", "recipe", "created"), str),
     **dict.fromkeys(("ingredients", "files"), dict),
@@ -28,19 +28,18 @@ _TYPES: dict[str, type | tuple[type, ...]] = {
     "seconds": (int, float),
 }
 _OPTIONAL: dict[str, type] = {ORIGIN: str, SHARED: bool}
-# Ingredients that are looked into where they are there.
+# Ingredients that must be mappings if they exist.
 _NAMED = ("inputs", "parameters")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
-# More than any stage takes, and any file has.
+# Limits of valid values.
 _MOST_SECONDS, _MOST_SIZE = 1e9, 1 << 40
 _MOST_CHARACTERS = 10_000
 
 
 def parsed_manifest(text: str | bytes, key: str) -> dict[str, Any] | None:
-    """The manifest of the artifact of a key; None for what is none, or was altered.
+    """Return the manifest of an artifact; None if it is invalid or was altered.
 
-    Its numbers are finite and within their ranges, its names are text that can be shown, and it has no fields but those
-    that this project writes.
+    Numbers are finite and within their limits, names can be displayed, and unknown fields are removed.
     """
     try:
         manifest = parsed_json(text)
@@ -52,15 +51,15 @@ def parsed_manifest(text: str | bytes, key: str) -> dict[str, Any] | None:
             return None
         if not all(_is_text(value) for value in manifest.values() if isinstance(value, str)):
             return None
-        right = (manifest["format"], manifest["key"], digest_of(manifest["ingredients"])) == (FORMAT, key, key)
+        is_valid = (manifest["format"], manifest["key"], digest_of(manifest["ingredients"])) == (FORMAT, key, key)
     except (ValueError, RecursionError):
         return None
     known = _TYPES.keys() | _OPTIONAL.keys()
-    return {name: value for name, value in manifest.items() if name in known} if right else None
+    return {name: value for name, value in manifest.items() if name in known} if is_valid else None
 
 
 def _has_types(manifest: Mapping[str, Any]) -> bool:
-    """Whether the fields that have to be there are, and each is of its type: True is no number."""
+    """Return whether all required fields exist and have their types (bool is not int)."""
     if not manifest.keys() >= _TYPES.keys():
         return False
     ingredients = manifest["ingredients"]
@@ -74,7 +73,7 @@ def _has_types(manifest: Mapping[str, Any]) -> bool:
 
 
 def _is_file(name: str, entry: object) -> bool:
-    """Whether a manifest may list a file so."""
+    """Return whether a file entry is valid."""
     if not (isinstance(entry, dict) and entry.keys() == {"sha256", "size"} and stays_inside(name) and _is_text(name)):
         return False
     sha256, size = entry["sha256"], entry["size"]
@@ -83,17 +82,17 @@ def _is_file(name: str, entry: object) -> bool:
 
 
 def _is_text(value: str) -> bool:
-    """Whether a name can be written and shown. Raises ValueError for half a character."""
+    """Return whether a name has a valid length. Raises ValueError for a lone surrogate."""
     return len(value.encode()) <= _MOST_CHARACTERS
 
 
 def content_of(manifest: Mapping[str, Any]) -> str:
-    """A digest of the names and bytes of the files that a manifest lists."""
+    """Return a digest of names and bytes of the files that a manifest lists."""
     return digest_of({name: entry["sha256"] for name, entry in manifest["files"].items()})
 
 
 def stays_inside(name: str) -> bool:
-    """Whether the name of a file is one below the artifact's folder."""
+    """Return whether a file name is a path below the artifact's folder."""
     path = PurePosixPath(name)
     plain = bool(path.parts) and str(path) == name and "\0" not in name
     return plain and not path.is_absolute() and ".." not in path.parts

@@ -17,7 +17,7 @@ from doit.cmdparse import CmdOption, CmdParseError
 
 from pipeline.documents.overrides import check_assignments
 from pipeline.errors import RecipeError, list_known
-from pipeline.process.interruption import guarded
+from pipeline.process.interruption import interruptible
 from stages.messages import escape
 from stages.messages.wording import nearest
 
@@ -91,7 +91,7 @@ class CommandMixin:
             os.environ["FIRMLINE_TRACEBACK"] = "1"
         inherited: Any = super()
         names = [word for word in values if "=" not in word]
-        return guarded(lambda: inherited.parse_execute([*ordered[:end], *names]))
+        return interruptible(lambda: inherited.parse_execute([*ordered[:end], *names]))
 
     def _split_arguments(self, name: str, values: Sequence[str]) -> dict[str, str]:
         """Store the names and recipe variables. Returns the command's own variables.

@@ -6,7 +6,7 @@
     firmline, which pip installs         -> firmline.__main__ -> main
 
 The first one starts Python with SIGINT, SIGTERM and SIGHUP blocked, until the handlers here are installed. With the
-second one, Python handles signals of the first tenths of a second. From here to `guarded` of
+second one, Python handles signals of the first tenths of a second. From here to `interruptible` of
 pipeline.process.interruption, a signal ends the process with a message and its exit code; nothing needs cleaning up.
 
 This module imports as little as possible.

@@ -91,9 +91,9 @@ class Run(CommandMixin, DoitRun):  # type: ignore[misc]
                 stack.enter_context(redirect_stdout(sys.stderr))
             code = super().execute(opt_values, pos_args)
             if opt_values["json"]:
-                from pipeline.terminal.reporter import ended
+                from pipeline.terminal.reporter import results_json
 
-                print(json.dumps(ended, indent=1), file=standard_output)
+                print(json.dumps(results_json, indent=1), file=standard_output)
             return code
 
 

@@ -35,7 +35,7 @@ from pipeline.recipes.recipe_files import hiding_notes, is_built_in, recipe_name
 from pipeline.runs.session import Session
 from pipeline.runs.workspace import Workspace
 from pipeline.terminal.matrix_run import MatrixRun
-from pipeline.terminal.reporter import Shown, StageReporter
+from pipeline.terminal.reporter import StageReporter, TaskInfo
 from stages.base import StageError
 from stages.messages import escape
 
@@ -183,7 +183,7 @@ def _refused_task(matrix: MatrixRun | None, member: LoadedRecipe, error: Excepti
         "doc": f"{member.title} cannot be planned",
         "actions": [(_guarded, [refuse])],
         "io": {"capture": False},
-        "meta": {"shown": Shown(member.title, matrix=matrix)},
+        "meta": {"shown": TaskInfo(member.title, matrix=matrix)},
     }
 
 
@@ -216,7 +216,7 @@ def _stage_tasks(
         "actions": [(_guarded, [publish, session])],
         "task_dep": [f"{recipe}:{action.kind}" for action in session.plan],
         "io": {"capture": False},
-        "meta": {"shown": Shown(recipe, session, matrix=matrix)},
+        "meta": {"shown": TaskInfo(recipe, session, matrix=matrix)},
     }
 
 
@@ -245,7 +245,7 @@ def _stage_task(session: Session, action: Action, matrix: MatrixRun | None, task
         "uptodate": [is_done],
         # doit would capture output by replacing sys.stdout, which threads share.
         "io": {"capture": False},
-        "meta": {"shown": Shown(recipe, session, action.kind, action.identity, matrix)},
+        "meta": {"shown": TaskInfo(recipe, session, action.kind, action.identity, matrix)},
     }
 
 

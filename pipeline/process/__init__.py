@@ -1,1 +1,1 @@
-"""The process of a command: signals, standard streams, and how it ends."""
+"""The process of a command: signals, standard streams, interruption."""

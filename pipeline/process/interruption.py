@@ -1,19 +1,18 @@
-"""The end of a command that is interrupted: Ctrl-C, SIGTERM (a cancelled job), SIGHUP, output that nobody reads.
+"""End of an interrupted command: Ctrl-C, SIGTERM (cancelled job), SIGHUP, closed output.
 
-Whatever the command was doing, in whichever thread: its child processes are killed, the artifacts that were being made
-are removed, so are temporary folders, and one line says that it was interrupted.
+In any thread and at any point: child processes are killed, unfinished artifacts and temporary folders are removed, and
+one line reports the interruption.
 
     SIGINT, … -> handler, in the main thread: kill children, raise KeyboardInterrupt
                     -> `finally` and `with` of the main thread
-                    -> `guarded`: raise it in the other threads too, clean, exit
-                    -> watcher, a thread: sends the signal again while the main thread has not run the handler,
-                       and does the last line itself when the main thread does not come that far
+                    -> `interruptible`: raise it in the other threads too, clean up, exit
+                    -> watcher, a thread: sends the signal again until the main thread runs the handler; cleans up
+                       and exits itself if the main thread does not
 
-The watcher is needed because Python runs handlers between two bytecodes of the main thread only: a signal that comes
-in the instant before that thread starts to wait for a lock is not seen until the lock is free, and one that comes
-while it is inside C++ not before that returns.
+The watcher is needed because Python runs handlers only between two bytecodes of the main thread. A signal just before
+that thread waits for a lock is not handled until the lock is free; a signal in C++ code, not until that returns.
 
-Imports little, so that a signal that comes while the rest is imported finds the handler there.
+Imports little, so that the handler is installed before slow imports.
 """
 
 from __future__ import annotations
@@ -37,47 +36,48 @@ from pipeline.errors import PipelineError
 from pipeline.process.signals import MESSAGE, SIGNALS
 from stages.system.scratch import clear_abandoned, make_folder, remove_folder
 
-# What a shell shows for a process that SIGPIPE ended.
+# Exit code of a process that SIGPIPE ended.
 _BROKEN_PIPE = 128 + signal.SIGPIPE
-# Seconds that other threads have to end, and the main thread to reach the end of `guarded`.
-_PATIENCE = 3.0
-# Seconds after which the main thread is reminded of a signal.
-_REMINDER = 0.1
+# Seconds for other threads to end, and for the main thread to leave `interruptible`.
+_TIMEOUT = 3.0
+# Seconds between repeated signals to the main thread.
+_RESEND_INTERVAL = 0.1
 
 # The name of the watcher's thread.
 _WATCHER = "firmline-signals"
 
-# The signal that ends this process, 0 before one came.
+# The signal that ends this process; 0 before.
 _received = 0
-# Where temporary files are.
+# The folder of temporary files.
 _folder: Path | None = None
-# Folders that are not to stay when the process ends early.
-_unfinished: set[Path] = set()
-# Held by the thread that ends the process.
+# Folders to remove if the process is interrupted.
+_remove_on_interruption: set[Path] = set()
+# Locked by the thread that ends the process.
 _ending = threading.Lock()
 
 
 def interrupted() -> bool:
-    """Whether a signal is ending this process: what fails from now on fails for that reason."""
+    """Return whether a signal is ending this process, so that errors are a consequence of it."""
     return bool(_received)
 
 
 @contextlib.contextmanager
-def unfinished(folder: Path) -> Iterator[None]:
-    """While this lasts, an interruption removes the folder."""
-    _unfinished.add(folder)
+def removed_on_interruption(folder: Path) -> Iterator[None]:
+    """Remove the folder if the process is interrupted while the context lasts."""
+    _remove_on_interruption.add(folder)
     try:
         yield
     finally:
-        # Once a signal came, what cleans up here may be interrupted too: then the folder is left to `_end`.
+        # After a signal, the caller's cleanup may be interrupted too: `_end` removes the folder.
         if not interrupted():
-            _unfinished.discard(folder)
+            _remove_on_interruption.discard(folder)
 
 
-def guarded(work: Callable[[], Any]) -> Any:
-    """What `work` returns. An interruption ends the process: one line on stderr, exit code 128 and the signal's number.
+def interruptible(work: Callable[[], Any]) -> Any:
+    """Run `work` and return its result. An interruption ends the process.
 
-    A pipe that nobody reads any more ends it quietly. Raises PipelineError when there is no place for temporary files.
+    It prints one line to stderr and exits with 128 plus the signal's number; a closed output pipe exits silently.
+    Raises PipelineError if there is no folder for temporary files.
     """
     global _folder
     before = {number: signal.getsignal(number) for number in SIGNALS}
@@ -85,16 +85,16 @@ def guarded(work: Callable[[], Any]) -> Any:
         clear_abandoned()
         folder = _folder = make_folder("command")
     except OSError as error:
-        raise PipelineError(f"no folder for temporary files: {error.strerror}", hint="TMPDIR can name one") from None
+        raise PipelineError(f"no folder for temporary files: {error.strerror}", hint="set TMPDIR to one") from None
     try:
         for number, handler in before.items():
-            # A shell starts background jobs with SIGINT ignored; so they stay.
+            # Keep SIGINT ignored in a shell's background jobs.
             if handler != signal.SIG_IGN:
                 signal.signal(number, _on_signal)
         with _watched(folder), _temporary_files(folder):
             return _run(work, folder)
     except KeyboardInterrupt:
-        # By a signal that came when `_run` was at its end.
+        # The signal came at the end of `_run`.
         _end_interrupted(_received, folder)
     finally:
         for number, handler in before.items():
@@ -103,7 +103,7 @@ def guarded(work: Callable[[], Any]) -> Any:
 
 @contextlib.contextmanager
 def _temporary_files(folder: Path) -> Iterator[None]:
-    """While this lasts they are in `folder`, those of programs that are started too."""
+    """Put temporary files, also those of child processes, into `folder`."""
     before = tempfile.tempdir, os.environ.get("TMPDIR")
     tempfile.tempdir = os.environ["TMPDIR"] = str(folder)
     try:
@@ -131,10 +131,10 @@ def _run(work: Callable[[], Any], folder: Path) -> Any:
 
 def _on_signal(number: int, _frame: FrameType | None) -> None:
     global _received
-    # A second one finds the first at work; what ends the process already is not to be interrupted.
+    # Ignore a second signal, and one while the process is ending.
     if not _received and not _ending.locked():
         _received = number
-        # Python's own helper processes are missed in warnings.
+        # Python would warn about its killed helper processes.
         warnings.simplefilter("ignore")
         _kill_children()
         raise KeyboardInterrupt
@@ -142,10 +142,10 @@ def _on_signal(number: int, _frame: FrameType | None) -> None:
 
 @contextlib.contextmanager
 def _watched(folder: Path) -> Iterator[None]:
-    """While this lasts, a thread sees to it that a signal ends the process; `folder` is removed then."""
+    """Run a watcher thread that ends the process after a signal and removes `folder`."""
     reading, writing = os.pipe()
     os.set_blocking(writing, False)
-    # The C part of Python's signal handling writes each signal's number there at once, whatever the threads do.
+    # Python's C signal handler writes each signal's number to the pipe at once, whatever the threads do.
     before = signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
     watcher = threading.Thread(target=_watch, args=(reading, folder), name=_WATCHER, daemon=True)
     watcher.start()
@@ -154,7 +154,7 @@ def _watched(folder: Path) -> Iterator[None]:
     finally:
         signal.set_wakeup_fd(before)
         os.close(writing)
-        # After a signal the watcher waits for this thread to end the process.
+        # After a signal, the watcher waits for this thread to end the process.
         if not interrupted():
             watcher.join()
             os.close(reading)
@@ -166,9 +166,9 @@ def _watch(reading: int, folder: Path) -> None:
         number = numbers[0]
         if number not in SIGNALS or signal.getsignal(number) is not _on_signal:
             continue
-        deadline = time.monotonic() + _PATIENCE
+        deadline = time.monotonic() + _TIMEOUT
         while not _ending.locked() and time.monotonic() < deadline:
-            time.sleep(_REMINDER)
+            time.sleep(_RESEND_INTERVAL)
             if not interrupted():
                 signal.pthread_kill(threading.main_thread().ident or 0, number)
         _received = _received or number
@@ -176,9 +176,9 @@ def _watch(reading: int, folder: Path) -> None:
 
 
 def end_now(message: str, code: int) -> NoReturn:
-    """End the process from any thread, as an interruption does: with `message` on stderr and exit code `code`."""
+    """End the process from any thread: print `message` to stderr and exit with `code`."""
     global _received
-    # What fails from now on fails for this reason.
+    # Later errors are a consequence of this.
     _received = _received or signal.SIGPIPE
     _end(message, code, _folder)
 
@@ -188,13 +188,16 @@ def _end_interrupted(number: int, temporary: Path) -> NoReturn:
 
 
 def _end(message: str, code: int, temporary: Path | None) -> NoReturn:
-    """Stop what other threads do, clean, say `message`, and exit at once: a thread inside C++ cannot be stopped."""
+    """Stop other threads, clean up, print `message`, and exit at once.
+
+    A thread inside C++ cannot be stopped, so the exit does not wait for all threads.
+    """
     if not _ending.acquire(blocking=False):
-        # Another thread is at it, and ends this one with the process.
+        # Another thread ends the process.
         while True:
-            time.sleep(_PATIENCE)
+            time.sleep(_TIMEOUT)
     threading.excepthook = lambda _: None
-    deadline = time.monotonic() + _PATIENCE
+    deadline = time.monotonic() + _TIMEOUT
     others = [
         thread
         for thread in threading.enumerate()
@@ -207,14 +210,14 @@ def _end(message: str, code: int, temporary: Path | None) -> NoReturn:
             )
     while True:
         others = [thread for thread in others if thread.is_alive()]
-        # Again and again: a thread may just have started one, also one that has ended since.
+        # Repeatedly: a thread may just have started a child.
         _kill_children()
         if not others or time.monotonic() > deadline:
             break
         others[0].join(0.05)
-    for folder in (*_unfinished, *([temporary] if temporary is not None else [])):
+    for folder in (*_remove_on_interruption, *([temporary] if temporary is not None else [])):
         shutil.rmtree(folder, ignore_errors=True)
-    # Not by way of pipeline.process.streams, which would end the process once more.
+    # Not through pipeline.process.streams, which would end the process again.
     for stream, text in ((getattr(sys.stdout, "stream", sys.stdout), ""), (sys.stderr, message)):
         with contextlib.suppress(OSError, ValueError):
             stream.write(text)
@@ -223,24 +226,27 @@ def _end(message: str, code: int, temporary: Path | None) -> NoReturn:
 
 
 def _kill_children() -> None:
-    """Kill all descendants of this process, children of killed children included."""
+    """Kill all descendants of this process."""
     for process in _descendants(os.getpid()):
         with contextlib.suppress(OSError):
             os.kill(process, signal.SIGKILL)
 
 
 def _descendants(process: int) -> list[int]:
-    """Ids of all processes below one, from /proc/<id>/stat (proc(5): the fourth field is the parent's)."""
+    """Return the ids of all processes below one, from /proc/<id>/stat.
+
+    See proc(5): the fourth field is the parent's id.
+    """
     children: dict[int, list[int]] = {}
     for path in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError, ValueError, IndexError):
-            # The second field, a name in parentheses, may have spaces itself.
+            # The second field is a name in parentheses that may contain spaces.
             parent = int(path.read_text(errors="replace").rpartition(")")[2].split()[1])
             children.setdefault(parent, []).append(int(path.parent.name))
-    found: list[int] = []
+    descendants: list[int] = []
     pending = [process]
     while pending:
         below = children.get(pending.pop(), [])
-        found += below
+        descendants += below
         pending += below
-    return found
+    return descendants

@@ -1,4 +1,4 @@
-"""The signals that end a command, before there is anything to clean up. Imports next to nothing."""
+"""Signals that end a command, before there is anything to clean up. Imports little."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ import signal
 import sys
 from types import FrameType
 
-MESSAGE = "interrupted; what is finished is kept"
-# Ctrl-C; a cancelled job; a terminal that was closed.
+MESSAGE = "interrupted; finished stages are kept"
+# Ctrl-C; a cancelled job; a closed terminal.
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def receive_signals() -> None:
-    """From now on a signal ends the process at once; one that was blocked and waits, now."""
+    """End the process on a signal from now on, also on one that was blocked until now."""
     for number in SIGNALS:
-        # A shell starts background jobs with SIGINT ignored, nohup its command with SIGHUP; so they stay.
+        # Keep signals ignored: SIGINT in a shell's background jobs, SIGHUP under nohup.
         if signal.getsignal(number) != signal.SIG_IGN:
             signal.signal(number, _end)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
@@ -24,7 +24,7 @@ def receive_signals() -> None:
 
 def _end(number: int, _frame: FrameType | None) -> None:
     if sys.stderr is not None:
-        # Not through the stream, in whose lock this thread may be.
+        # Not through the stream: this thread may hold its lock.
         with contextlib.suppress(OSError):
             os.write(2, f"{MESSAGE}\n".encode())
     os._exit(128 + number)

@@ -1,7 +1,4 @@
-"""The standard streams: open, able to take every text, and what happens when one cannot be written.
-
-Imports next to nothing.
-"""
+"""Standard streams that are open, accept any text, and handle write errors. Imports little."""
 
 from __future__ import annotations
 
@@ -14,9 +11,9 @@ from typing import Any, NoReturn, TextIO
 
 
 def open_streams() -> str:
-    """Sees to it that the three standard streams are open, and that each text can be written; what is missing, or ''.
+    """Open the three standard streams if they are closed. Returns a problem, or ''.
 
-    A file that is opened where standard output should be would get what is printed.
+    Otherwise, the next opened file would become standard output and get the printed text.
     """
     closed = []
     for number, name in enumerate(("stdin", "stdout", "stderr")):
@@ -24,18 +21,18 @@ def open_streams() -> str:
             os.fstat(number)
         except OSError:
             closed.append(name)
-            # The lowest number that is free: this one.
+            # This opens the lowest free number, which is this one.
             os.open(os.devnull, os.O_RDONLY if name == "stdin" else os.O_WRONLY)
     if sys.stdin is None:
-        sys.stdin = open(os.devnull, encoding="utf-8")  # noqa: SIM115, PTH123 - for as long as the process lives
-    # Python itself gives none for a descriptor that was closed when it started.
+        sys.stdin = open(os.devnull, encoding="utf-8")  # noqa: SIM115, PTH123 - open until the process ends
+    # Python's streams are None if the descriptor was closed at its start.
     sys.stdout = Output(sys.stdout or _devnull())
     sys.stderr = Messages(sys.stderr or _devnull())
     return "standard output is closed; `> /dev/null` discards it" if "stdout" in closed else ""
 
 
 class _Stream(ABC):
-    """A standard stream that takes every text, on any encoding."""
+    """A standard stream that accepts any text in any encoding."""
 
     def __init__(self, stream: TextIO) -> None:
         self.stream = stream
@@ -46,17 +43,17 @@ class _Stream(ABC):
         return getattr(self.stream, name)
 
     def writelines(self, lines: Any) -> None:
-        """As `write` of each."""
+        """Write each line."""
         for line in lines:
             self.write(line)
 
     @abstractmethod
     def write(self, text: str) -> int:
-        """Write a text; what happens when that fails is each stream's own."""
+        """Write a text; subclasses handle errors."""
 
 
 class Output(_Stream):
-    """Standard output: when it cannot be written, as it is full or nobody reads it, the process ends and says so."""
+    """Standard output: a write error (disk full, closed pipe) ends the process with a message."""
 
     def __init__(self, stream: TextIO, name: str = "standard output") -> None:
         super().__init__(stream)
@@ -67,25 +64,25 @@ class Output(_Stream):
         try:
             return self.stream.write(text)
         except OSError as error:
-            _end_lost(error, self._name)
+            _end_on_write_error(error, self._name)
 
     def flush(self) -> None:
-        """Write what is still in memory."""
+        """Write buffered text."""
         try:
             self.stream.flush()
         except OSError as error:
-            _end_lost(error, self._name)
+            _end_on_write_error(error, self._name)
 
     def close(self) -> None:
-        """Write what is still in memory, and close."""
+        """Write buffered text and close."""
         try:
             self.stream.close()
         except OSError as error:
-            _end_lost(error, self._name)
+            _end_on_write_error(error, self._name)
 
 
 class Messages(_Stream):
-    """Standard error: what cannot be written is nobody's to read; the exit code remains."""
+    """Standard error: write errors are ignored; the exit code remains."""
 
     def write(self, text: str) -> int:
         """Write a text."""
@@ -95,19 +92,19 @@ class Messages(_Stream):
             return len(text)
 
     def flush(self) -> None:
-        """Write what is still in memory."""
+        """Write buffered text."""
         with contextlib.suppress(OSError):
             self.stream.flush()
 
 
-def _end_lost(error: OSError, name: str) -> NoReturn:
-    """As for a signal: SIGPIPE's exit code without a word when the reader is gone, else a line and 1."""
+def _end_on_write_error(error: OSError, name: str) -> NoReturn:
+    """End the process: silently with SIGPIPE's code for a closed pipe, else with an error and 1."""
     if isinstance(error, BrokenPipeError):
-        _end_by("", 128 + signal.SIGPIPE)
-    _end_by(f"ERROR: {name} cannot be written: {error.strerror}\n", 1)
+        _end("", 128 + signal.SIGPIPE)
+    _end(f"ERROR: {name} cannot be written: {error.strerror}\n", 1)
 
 
-def _end_by(message: str, code: int) -> NoReturn:
+def _end(message: str, code: int) -> NoReturn:
     interruption = sys.modules.get("pipeline.process.interruption")
     if interruption is not None:
         interruption.end_now(message, code)
@@ -116,4 +113,4 @@ def _end_by(message: str, code: int) -> NoReturn:
 
 
 def _devnull() -> TextIO:
-    return open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123 - pathlib takes a while to import
+    return open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123 - importing pathlib is slow

@@ -48,18 +48,18 @@ class FolderTransport:
     def write(self, name: str, content: Path | bytes) -> None:
         """As Transport says."""
         place = self._root / name
-        unfinished = place.with_name(f"{place.name}.{uuid.uuid4().hex}.part")
+        partial_file = place.with_name(f"{place.name}.{uuid.uuid4().hex}.part")
         with _told():
             try:
                 place.parent.mkdir(parents=True, exist_ok=True)
-                with unfinished.open("xb") as stream:
+                with partial_file.open("xb") as stream:
                     for block in blocks(content):
                         stream.write(block)
                         current().moved(len(block))
-                unfinished.replace(place)
+                partial_file.replace(place)
             except BaseException:
                 with contextlib.suppress(OSError):
-                    unfinished.unlink()
+                    partial_file.unlink()
                 raise
 
 

@@ -78,20 +78,20 @@ class SshTransport:
     def write(self, name: str, content: Path | bytes) -> None:
         """As Transport says."""
         place = f"{self._root}/{name}"
-        unfinished = f"{place}.{uuid.uuid4().hex}.part"
+        partial_file = f"{place}.{uuid.uuid4().hex}.part"
         with self._told():
             files = self._sftp()
             self._make_folder(place.rpartition("/")[0])
             try:
-                with files.open(unfinished, "wb") as stream:
+                with files.open(partial_file, "wb") as stream:
                     stream.set_pipelined(True)
                     for block in blocks(content):
                         stream.write(block)
                         current().moved(len(block))
-                files.posix_rename(unfinished, place)
+                files.posix_rename(partial_file, place)
             except Exception:
                 with contextlib.suppress(Exception):
-                    files.remove(unfinished)
+                    files.remove(partial_file)
                 raise
 
     def _make_folder(self, folder: str) -> None:

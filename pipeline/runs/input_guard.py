@@ -88,10 +88,10 @@ class InputGuard:
             copies[name] = place
         return copies
 
-    def _expect(self, path: Path, digest: str, shown: str, when: str, settle: bool = True) -> Identity:
+    def _expect(self, path: Path, digest: str, shown: str, when: str, stable: bool = True) -> Identity:
         """Return the identity of a file with this digest. Raises InputChanged."""
         try:
-            identity, current = self._digests.look(path, settle=settle)
+            identity, current = self._digests.look(path, stable=stable)
         except OSError:
             raise InputChanged(self._action.kind, shown, when) from None
         if current != digest:

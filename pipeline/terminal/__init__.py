@@ -1,1 +1,1 @@
-"""What is shown of runs while they run and at their end: progress, tables, the outcomes of a matrix."""
+"""Output of runs: progress, tables, the results of a matrix."""

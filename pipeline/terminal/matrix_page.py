@@ -1,4 +1,4 @@
-"""A matrix's outcome as one HTML page: of two axes a grid, each cell a link to the report of its variant."""
+"""The results of a matrix as an HTML page: a grid of two axes, with links to the reports."""
 
 from __future__ import annotations
 
@@ -14,37 +14,37 @@ if TYPE_CHECKING:
     from pipeline.terminal.matrix_run import MatrixRow
 
 _STYLE = INSTALLATION / "stages" / "report" / "html" / "templates" / "style.css"
-_OWN = (
+_PAGE_STYLE = (
     "td.failed { background: var(--soft); color: var(--bad); white-space: normal; min-width: 220px; max-width: 260px } "
     "th { text-align: left }"
 )
 
 
 def matrix_page(name: str, part: str, rows: Sequence[MatrixRow], folder: Path) -> str:
-    """The file. A link goes to `<variant>/report.html` below `folder`, where there is one."""
+    """Return the page. Cells link to `<variant>/report.html` below `folder` if it exists."""
     axes = list(dict.fromkeys(axis for row in rows for axis in row.axes))
     head = (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{_text(name)}</title><style>{_STYLE.read_text(encoding='utf-8')}{_OWN}</style></head><body>"
+        f"<title>{_text(name)}</title><style>{_STYLE.read_text(encoding='utf-8')}{_PAGE_STYLE}</style></head><body>"
     )
     failed = sum(bool(row.error) for row in rows)
     verdict = f"{failed} of {len(rows)} failed" if failed else f"all {len(rows)} ran"
-    told = f'<h1>{_text(name)}</h1><p class="verdict {"bad" if failed else "good"}">{verdict}</p><p>{_text(part)}</p>'
+    header = f'<h1>{_text(name)}</h1><p class="verdict {"bad" if failed else "good"}">{verdict}</p><p>{_text(part)}</p>'
     table = _grid(axes, rows, folder) if len(axes) == 2 else _list(axes, rows, folder)
-    return f'{head}\n{told}\n<div class="wide">{table}</div>\n</body></html>\n'
+    return f'{head}\n{header}\n<div class="wide">{table}</div>\n</body></html>\n'
 
 
 def _grid(axes: Sequence[str], rows: Sequence[MatrixRow], folder: Path) -> str:
     down, across = axes
     names = {axis: list(dict.fromkeys(row.axes.get(axis, "") for row in rows)) for axis in axes}
     cells = {(row.axes.get(down, ""), row.axes.get(across, "")): row for row in rows}
-    titles = "".join(f"<th>{_text(one)}</th>" for one in names[across])
+    titles = "".join(f"<th>{_text(label)}</th>" for label in names[across])
     lines = [f"<tr><th>{_text(down.rpartition('.')[2])}</th>{titles}</tr>"]
-    for one in names[down]:
-        found = (cells.get((one, other)) for other in names[across])
-        inner = "".join("<td></td>" if row is None else _cell(row, folder) for row in found)
-        lines.append(f"<tr><th>{_text(one)}</th>{inner}</tr>")
+    for label in names[down]:
+        cell_rows = (cells.get((label, column)) for column in names[across])
+        inner = "".join("<td></td>" if row is None else _cell(row, folder) for row in cell_rows)
+        lines.append(f"<tr><th>{_text(label)}</th>{inner}</tr>")
     return f"<table>{''.join(lines)}</table>"
 
 
@@ -62,12 +62,12 @@ def _cell(row: MatrixRow, folder: Path) -> str:
         return f'<td class="failed">{_text(row.error.splitlines()[0])}</td>'
     figures = (("instructions", row.instructions), ("RAM", row.ram_bytes), ("ROM", row.rom_bytes))
     lines = "".join(f"<br><small>{title} {value:,}</small>" for title, value in figures if value is not None)
-    told = _text(row.verdict)
-    # What a variant is called stands in file names: nothing in it has to be quoted for a link but what HTML has.
+    content = _text(row.verdict)
+    # Variant names are valid file names: in a link, only HTML characters need escaping.
     link = f"{row.name}/report.html"
     if (folder / link).is_file():
-        told = f'<a href="{html(link)}">{told}</a>'
-    return f"<td>{told}{lines}</td>"
+        content = f'<a href="{html(link)}">{content}</a>'
+    return f"<td>{content}{lines}</td>"
 
 
 def _text(value: str) -> str:

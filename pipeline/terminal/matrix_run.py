@@ -1,4 +1,4 @@
-"""One run of a matrix: which variant came to what, as a table, matrix.json, matrix.html and matrix.md."""
+"""One run of a matrix: results of its variants as a table, matrix.json, .html and .md."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ NOT_RUN = "not run"
 
 @dataclass(frozen=True)
 class MatrixRow:
-    """A variant's outcome. `axes` has the name of its value on each axis; bytes for RAM and ROM.
+    """The result of a variant. `axes` has the name of its value by axis; RAM and ROM in bytes.
 
-    `error` is the message of what failed, '' for what did not; figures are None then, and where the target cannot
+    `error` is the message of a failure, else ''. Figures are None for a failed variant, and if the target cannot
     measure them.
     """
 
@@ -43,9 +43,9 @@ class MatrixRow:
 
 
 class MatrixRun:
-    """Collects the outcomes of a matrix's variants. Methods may be called from several threads.
+    """Collects the results of a matrix's variants. Methods may be called from several threads.
 
-    A stage that several variants share runs once; what it fails with is the outcome of them all.
+    A stage that several variants share runs once; its failure is the result of all of them.
     """
 
     def __init__(self, folder: Path, shown_folder: str, members: Sequence[LoadedRecipe]) -> None:
@@ -58,24 +58,24 @@ class MatrixRun:
         self._reports: dict[str, Mapping[str, Any]] = {}
         self._errors: dict[str, str] = {}
         self._begun = time.monotonic()
-        self._told: set[str] = set()
+        self._reported: set[str] = set()
 
     def planned(self, plan: Plan) -> None:
-        """A variant has this plan."""
+        """Note the plan of a variant."""
         self._plans[plan.recipe] = plan
 
     def finished(self, title: str, report: Mapping[str, Any] | None) -> None:
-        """A variant ran to its end."""
+        """Note the report of a finished variant."""
         with self._lock:
             self._reports[title] = report or {}
 
     def failed(self, what: str, message: str) -> None:
-        """A variant (by its title) or an action (by its identity) failed."""
+        """Note the failure of a variant (by its title) or an action (by its identity)."""
         with self._lock:
             self._errors[what] = message
 
     def row(self, member: LoadedRecipe) -> MatrixRow:
-        """What a variant came to, as far as that is known."""
+        """Return the result of a variant as far as it is known."""
         name, target, axes = member.variant, member.target.name, dict(member.labels)
         error = self._error(member.title)
         if error:
@@ -95,25 +95,25 @@ class MatrixRun:
         )
 
     def rows(self) -> list[MatrixRow]:
-        """All rows, in the order of the matrix."""
+        """Return all rows, in the order of the matrix."""
         return [self.row(member) for member in self._members]
 
     def line(self, title: str) -> str:
-        """One line about a variant that is done or failed: its number of all, and the time left for others."""
-        self._told.add(title)
-        done, whole = len(self._told), len(self._members)
-        left = time_left(time.monotonic() - self._begun, done, whole - done)
+        """Return a line about a finished or failed variant: its number, and the time left."""
+        self._reported.add(title)
+        done, total = len(self._reported), len(self._members)
+        time_text = time_left(time.monotonic() - self._begun, done, total - done)
         row = self.row(next(member for member in self._members if member.title == title))
         width = max(len(member.variant) for member in self._members)
         count = "" if row.instructions is None else f"{row.instructions:>15,} instructions"
         what = f"failed: {row.error.splitlines()[0]}" if row.error else f"{row.verdict}{count}"
-        place = f"{done:>{len(str(whole))}}/{whole}"
-        return escape.line(f"  {place} {row.name:{width}} {what}{f'   {left}' if left else ''}")
+        place = f"{done:>{len(str(total))}}/{total}"
+        return escape.line(f"  {place} {row.name:{width}} {what}{f'   {time_text}' if time_text else ''}")
 
     @property
     def ended(self) -> tuple[int, int]:
-        """How many variants a line was about, of how many."""
-        return len(self._told), len(self._members)
+        """The number of reported variants, and of all."""
+        return len(self._reported), len(self._members)
 
     def end(self, display: ProgressDisplay) -> None:
         """Write matrix.json, matrix.html and matrix.md, and show the table. Raises OSError."""
@@ -130,14 +130,14 @@ class MatrixRun:
         display.line(f"{self._shown}/matrix.html, matrix.md, matrix.json")
 
     def _part(self) -> str:
-        """`3 of the 11 combinations` when this is not the matrix as it is written, else ''."""
-        whole = self._members[0].all_variants
+        """Return a text such as `3 of the 11 combinations`; '' for a complete matrix."""
+        complete = self._members[0].all_variants
         run = [member.variant for member in self._members]
-        same = len(set(run) & set(whole))
-        if same == len(run) == len(whole):
+        same = len(set(run) & set(complete))
+        if same == len(run) == len(complete):
             return ""
-        others = f", and {len(run) - same} that the recipe does not name" if len(run) > same else ""
-        return f"{same} of the {len(whole)} combinations{others}"
+        others = f", and {len(run) - same} that are not in the recipe" if len(run) > same else ""
+        return f"{same} of the {len(complete)} combinations{others}"
 
     def _error(self, title: str) -> str:
         plan = self._plans.get(title)
@@ -146,7 +146,7 @@ class MatrixRun:
 
 
 def matrix_table(rows: Sequence[MatrixRow]) -> Table:
-    """One line per variant: its place on each axis, verdict, instructions, bytes of RAM and ROM."""
+    """Return a row per variant: axes, verdict, instructions, bytes of RAM and ROM."""
     axes = list(dict.fromkeys(axis for row in rows for axis in row.axes))
     columns = (*(axis.rpartition(".")[2] for axis in axes), *_FIGURES)
     cells = tuple((*(row.axes.get(axis, "") for axis in axes), *_figures(row)) for row in rows)
@@ -160,20 +160,20 @@ def _figures(row: MatrixRow) -> tuple[str, ...]:
 
 
 def verdict_of(verify: Mapping[str, Any] | None) -> str:
-    """`exact, 48 values, 13 layers`; what is not exact has failed in verify, unless it is float and near enough.
+    """Return a text such as `exact, 48 values, 13 layers`.
 
-    Where an accelerator's own arithmetic is what the network means, it is exact in that; of an ONNX file whose sums of
-    real numbers are near ties, each layer is exact, and the outputs may differ from ONNX Runtime's.
+    Verify fails for anything not exact, except float outputs within tolerance. With an accelerator, exact means in its
+    own arithmetic. For an ONNX file with near ties, each layer is exact, but outputs may differ from ONNX Runtime's.
     """
     if not verify:
         return "done" if verify is not None else "not verified"
     relative = (verify.get("float") or {}).get("max_relative")
     what = "exact" if not relative else f"float within {relative:.1g}"
     if distance := verify.get("distance"):
-        own, other = "exact in the engine's arithmetic", "LiteRT"
+        exact, reference = "exact in the engine's arithmetic", "LiteRT"
         if verify.get("near_ties"):
-            own, other = "exact but for near ties", "ONNX Runtime"
-        what = f"{own}, {100 * distance['outputs']['share']:.2g} % unlike {other}"
+            exact, reference = "exact but for near ties", "ONNX Runtime"
+        what = f"{exact}, {100 * distance['outputs']['share']:.2g} % unlike {reference}"
     return f"{what}, {verify['outputs_checked']:,} values, {verify['layers_checked']} layers"
 
 

@@ -1,4 +1,4 @@
-"""What is shown while stages run: on a terminal one moving line per running stage, elsewhere nothing; time left."""
+"""Progress of running stages: on a terminal, one moving line per stage, with the time left."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
 _LEAST_SECONDS = 5
-# Columns of a table that is not printed on a terminal.
+# Columns of a table that is written to a file.
 _FILE_WIDTH = 160
 
 
 class ProgressDisplay:
-    """Moving lines on a terminal (rich, imported with the first one), and lines that stay, printed above them.
+    """Moving lines on a terminal (rich, imported on first use), permanent lines above them.
 
-    `stream` gets the lines that stay. Safe to use from threads.
+    Permanent lines go to `stream`. Thread-safe.
     """
 
     def __init__(self, stream: TextIO | None = None) -> None:
@@ -33,7 +33,7 @@ class ProgressDisplay:
         self._begun: dict[tuple[str, str], tuple[float, float]] = {}
 
     def progress(self, recipe: str, kind: str, message: str, fraction: float | None = None) -> None:
-        """Show what a stage does; a bar and the time left when `fraction` (0 to 1) is known, else a pulse."""
+        """Show what a stage does, with a bar and the time left if `fraction` (0 to 1) is known."""
         if not self._terminal:
             return
         message = escape.name(message)
@@ -47,12 +47,12 @@ class ProgressDisplay:
             total, done = (None, 0.0) if fraction is None else (1.0, fraction)
             if fraction is not None:
                 when, before = self._begun.setdefault((recipe, kind), (time.monotonic(), fraction))
-                left = time_left(time.monotonic() - when, fraction - before, 1 - fraction)
-                message = f"{message}, {left}" if left else message
+                remaining = time_left(time.monotonic() - when, fraction - before, 1 - fraction)
+                message = f"{message}, {remaining}" if remaining else message
             self._bars.update(task, total=total, completed=done, message=message)
 
     def end(self, recipe: str, kind: str) -> None:
-        """The stage is done or failed: its moving line goes."""
+        """Remove the moving line of a finished or failed stage."""
         with self._lock:
             self._begun.pop((recipe, kind), None)
             task = self._tasks.pop((recipe, kind), None)
@@ -60,7 +60,7 @@ class ProgressDisplay:
                 self._bars.remove_task(task)
 
     def line(self, text: str) -> None:
-        """Print a line that stays, or several."""
+        """Print permanent lines."""
         text = "\n".join(map(escape.line, text.split("\n")))
         with self._lock:
             if self._bars is not None:
@@ -70,9 +70,10 @@ class ProgressDisplay:
                 self._stream.flush()
 
     def show(self, render: Callable[[int], Any]) -> None:
-        """Print what `render(width)` returns, a rich renderable; in a file it may be wider than a terminal.
+        """Print the rich renderable `render(width)`; in a file, it may be wider than a terminal.
 
-        A file gets its `plain()` where it has that, and it is not None: rich takes tenths of a second to load and draw.
+        In a file, prints the renderable's `plain()` text instead if it has one: importing rich takes tenths of a
+        second.
         """
         shown = None if self._terminal else render(_FILE_WIDTH)
         plain = getattr(shown, "plain", None)
@@ -90,7 +91,7 @@ class ProgressDisplay:
             console.print(render(console.width) if shown is None else shown)
 
     def close(self) -> None:
-        """Take the moving lines away."""
+        """Remove the moving lines."""
         with self._lock:
             if self._bars is not None:
                 self._bars.stop()
@@ -100,18 +101,18 @@ class ProgressDisplay:
 
 
 def time_left(seconds: float, done: float, rest: float) -> str:
-    """`5 min left` where `done` of something took so many seconds and `rest` is to do; '' where that tells nothing."""
+    """Return a text such as `5 min left`, extrapolated from `done` in `seconds`; '' if unknown."""
     if seconds < _LEAST_SECONDS or done <= 0 or rest <= 0:
         return ""
-    left = seconds * rest / done
-    if left < 60:
-        return f"{max(1, round(left))} s left"
-    hours, minutes = divmod(round(left / 60), 60)
+    remaining = seconds * rest / done
+    if remaining < 60:
+        return f"{max(1, round(remaining))} s left"
+    hours, minutes = divmod(round(remaining / 60), 60)
     return f"{hours} h {minutes} min left" if hours else f"{minutes} min left"
 
 
 def _is_utf8(stream: TextIO) -> bool:
-    """Whether lines of tables can be written; rich has others where they cannot."""
+    """Return whether the stream can write table lines; rich replaces them if not."""
     return (getattr(stream, "encoding", None) or "utf-8").lower().startswith("utf")
 
 
@@ -127,7 +128,7 @@ def _bars(stream: TextIO) -> Progress:
         TextColumn("{task.fields[message]}", markup=False),
         console=Console(file=stream),
         transient=True,
-        # Stages may print; rich must not take over the streams that doit has.
+        # Stages may print; rich must not redirect the streams that doit uses.
         redirect_stdout=False,
         redirect_stderr=False,
     )

@@ -273,8 +273,8 @@ def test_what_python_lacks_is_installed(machine: Machine, name: str, without_ven
 @pytest.mark.parametrize(
     ("environment", "said"),
     [
-        ({}, "Python 3.11 or newer is needed; FIRMLINE_PYTHON can name one"),
-        ({"FIRMLINE_PYTHON": "python3"}, "FIRMLINE_PYTHON=python3 is no Python 3.11 or newer"),
+        ({}, "Python 3.11 or newer is needed; set FIRMLINE_PYTHON to its path"),
+        ({"FIRMLINE_PYTHON": "python3"}, "FIRMLINE_PYTHON=python3 is not Python 3.11 or newer"),
     ],
 )
 def test_python_that_is_too_old_is_an_error(machine: Machine, environment: dict[str, str], said: str) -> None:
@@ -352,10 +352,10 @@ GROUPS = " ".join(["dev", *PROJECT["project"]["optional-dependencies"]])
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
-        (["--with", "pqt", "env"], 1, f"there is no group 'pqt'; groups: {GROUPS}"),
+        (["--with", "pqt", "env"], 1, f"unknown group 'pqt'; groups: {GROUPS}"),
         (["--with"], 1, f"--with needs names; groups: {GROUPS}"),
         (["--help"], 0, "Usage: ./bootstrap [--with GROUP,...] COMMAND"),
-        (["--wiht"], 1, "there is no option '--wiht'. Usage: ./bootstrap [--with GROUP,...] COMMAND"),
+        (["--wiht"], 1, "unknown option '--wiht'. Usage: ./bootstrap [--with GROUP,...] COMMAND"),
     ],
 )
 def test_wrong_options_and_help_install_nothing(machine: Machine, words: list[str], code: int, said: str) -> None:

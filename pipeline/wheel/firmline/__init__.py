@@ -1,6 +1,7 @@
-"""Firmline as pip installs it: `installed/` has the folders of the repository. In a clone this lies in one of them.
+"""Firmline as an installed package: `installed/` has the repository's folders.
 
-Importing this makes their modules (`pipeline`, `stages`) known to this process, and to no other.
+In a clone, this package lies in one of these folders. Importing it adds the modules (`pipeline`, `stages`) to the path
+of this process.
 """
 
 from __future__ import annotations

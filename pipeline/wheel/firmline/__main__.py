@@ -1,14 +1,14 @@
-"""The command `firmline`, also as `python -m firmline`: what `doit` is in a project."""
+"""The command `firmline`, or `python -m firmline`: the same as `doit` in a project."""
 
 from __future__ import annotations
 
 from typing import NoReturn
 
-import firmline  # noqa: F401 - makes the next one known
+import firmline  # noqa: F401 - adds pipeline to the path
 
 
 def main() -> NoReturn:
-    """Run the command line of this process, and end it with the command's exit code."""
+    """Run this process's command line and exit with the command's exit code."""
     from pipeline.commands.entry import main as start
 
     start()

@@ -1,8 +1,8 @@
-"""Running a recipe from Python."""
+"""Run recipes from Python."""
 
 from __future__ import annotations
 
-import firmline  # noqa: F401 - makes the next one known
+import firmline  # noqa: F401 - adds pipeline to the path
 from pipeline.api import RunResult, run_recipe
 
 __all__ = ["RunResult", "run_recipe"]

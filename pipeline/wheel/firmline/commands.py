@@ -1,4 +1,4 @@
-"""The commands that doit itself does not have, such as `explain`: doit finds them by entry points (pyproject.toml)."""
+"""Firmline's commands for plain doit, such as `explain`: entry points of pyproject.toml."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from firmline.__main__ import main
 
 
 class TakeOver(Command):  # type: ignore[misc]  # doit has no types
-    """doit makes one when such a command is given: Firmline's command line runs instead of doit's."""
+    """doit's class for such a command: starts Firmline's command line instead of doit's."""
 
-    doc_purpose = "Firmline's; `firmline help` says more"
+    doc_purpose = "a command of Firmline; see `firmline help`"
     doc_usage = ""
     doc_description = None
 
     def parse_execute(self, in_args: list[str]) -> int:
-        """Never returns."""
+        """Run the command line. Never returns."""
         main()

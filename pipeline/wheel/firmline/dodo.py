@@ -1,4 +1,4 @@
-"""What a project's dodo.py imports: plain `doit` reads that, and Firmline's command line runs instead."""
+"""Imported by a project's dodo.py: plain `doit` then starts Firmline's command line."""
 
 from __future__ import annotations
 

@@ -103,5 +103,5 @@ def test_settling_waits_before_it_reads_what_is_young(tmp_path: Path, monkeypatc
     cache = DigestCache(tmp_path / "cache.json")
     assert cache.digest(path) == hashlib.sha256(b"x").hexdigest()
     assert waits == []
-    assert cache.look(path, settle=True)[1] == hashlib.sha256(b"y").hexdigest()
+    assert cache.look(path, stable=True)[1] == hashlib.sha256(b"y").hexdigest()
     assert waits == [digest._RACY_NS / 1e9]

@@ -179,4 +179,4 @@ def test_a_signal_in_the_first_second_leaves_one_line(number: str, tmp_path: Pat
         ["env", *blocked, "bash", "-c", script], cwd=ROOT, capture_output=True, text=True, check=False
     )
     code = 128 + {"INT": 2, "TERM": 15, "HUP": 1}[number]
-    assert (done.returncode, done.stdout, done.stderr) == (code, "", "interrupted; what is finished is kept\n")
+    assert (done.returncode, done.stdout, done.stderr) == (code, "", "interrupted; finished stages are kept\n")

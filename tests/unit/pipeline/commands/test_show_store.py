@@ -62,7 +62,7 @@ def test_verify_reads_every_byte(project: FakeProject, capsys: Capture, monkeypa
     capsys.readouterr()
     assert show("verify") == PENDING
     out = capsys.readouterr().out
-    assert f"compile of demo: {path.name} has other bytes" in out
+    assert f"compile of demo: {path.name} has changed bytes" in out
     assert "1 damaged" in out
 
 
@@ -82,5 +82,6 @@ def test_verify_finds(harm: str, project: FakeProject, capsys: Capture) -> None:
     capsys.readouterr()
     assert show("verify", as_json=True) == PENDING
     (found,) = json.loads(capsys.readouterr().out)
-    expected = {"gone": f"{path.name} is gone", "more": "more is not of it", "manifest": "manifest.json cannot be read"}
+    not_readable = "manifest.json cannot be read"
+    expected = {"gone": f"{path.name} is missing", "more": "more is not in the manifest", "manifest": not_readable}
     assert expected[harm] in found["damage"][0]

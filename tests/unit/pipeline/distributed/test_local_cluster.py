@@ -29,7 +29,7 @@ from distributed.security import Security
 _COMMAND = """
 import time
 from pipeline.distributed.dask_executor import DaskExecutor
-from pipeline.process.interruption import guarded
+from pipeline.process.interruption import interruptible
 from pipeline.process.signals import receive_signals
 
 def work():
@@ -41,7 +41,7 @@ def work():
     time.sleep(600)
 
 receive_signals()
-guarded(work)
+interruptible(work)
 """
 # Everything of Dask's that opens a port, leaves TLS out, or runs code of the user's.
 _SETTINGS = """
@@ -114,7 +114,7 @@ def test_a_local_cluster_ends_with_ctrl_c(tmp_path: Path) -> None:
     with _command(tmp_path) as started:
         os.killpg(started.pid, signal.SIGINT)
         out, err = started.communicate(timeout=120)
-        assert (started.returncode, out, err) == (130, b"", b"interrupted; what is finished is kept\n")
+        assert (started.returncode, out, err) == (130, b"", b"interrupted; finished stages are kept\n")
         _wait(lambda: not _processes(tmp_path))
     assert [*tmp_path.rglob("firmline-dask*")] == []
 

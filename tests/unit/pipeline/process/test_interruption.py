@@ -94,7 +94,7 @@ def test_signal_ends_with_one_line(project: FakeProject, words: tuple[str, ...],
     children = [int(one) for one in wait_for(started).split()]
     process.send_signal(number)
     out, err = process.communicate(timeout=60)
-    assert (process.returncode, err) == (128 + number, "interrupted; what is finished is kept\n")
+    assert (process.returncode, err) == (128 + number, "interrupted; finished stages are kept\n")
     assert "Traceback" not in out
     assert not any(is_running(child) for child in children)
     assert list((project.store / "building").iterdir()) == []
@@ -109,7 +109,7 @@ def test_signal_ends_with_one_line(project: FakeProject, words: tuple[str, ...],
 _STUCK = """
 import signal, sys, threading
 from pathlib import Path
-from pipeline.process.interruption import guarded
+from pipeline.process.interruption import interruptible
 
 def work():
     def ready():
@@ -121,7 +121,7 @@ def work():
     threading.Timer(0.1, ready).start()
     lock.acquire()
 
-guarded(work)
+interruptible(work)
 """
 
 
@@ -134,7 +134,7 @@ def test_a_main_thread_that_never_comes_back_is_ended(tmp_path: Path) -> None:
     wait_for(ready)
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=60)
-    assert (process.returncode, err) == (130, "interrupted; what is finished is kept\n")
+    assert (process.returncode, err) == (130, "interrupted; finished stages are kept\n")
     assert list(temporary.iterdir()) == []
 
 
@@ -154,14 +154,14 @@ def broken():
 _, owner, name, work = sys.argv
 owner = getattr(interruption, owner) if owner else interruption
 setattr(owner, name, signalled(getattr(owner, name)))
-interruption.guarded({"done": str, "broken": broken}[work])
+interruption.interruptible({"done": str, "broken": broken}[work])
 """
 
 
 @pytest.mark.parametrize(
     ("owner", "name", "work", "expected"),
     [
-        pytest.param("shutil", "rmtree", "done", (130, "interrupted; what is finished is kept\n"), id="after-the-work"),
+        pytest.param("shutil", "rmtree", "done", (130, "interrupted; finished stages are kept\n"), id="after-the-work"),
         pytest.param("", "_kill_children", "broken", (141, ""), id="while-a-closed-pipe-ends-it"),
     ],
 )

@@ -149,7 +149,7 @@ def test_selection_restricts_the_table(grid: FakeProject, doit: Doit) -> None:
     assert part(grid) == "2 of the 4 combinations"
     assert doit("run", "grid", "target=rv32-rvp,rv64-rvp", "model=b,a")[0] == 0
     assert [row["name"] for row in rows(grid)] == ["b-rv32-rvp", "b-rv64-rvp", "a-rv32-rvp", "a-rv64-rvp"]
-    assert part(grid) == "2 of the 4 combinations, and 2 that the recipe does not name"
+    assert part(grid) == "2 of the 4 combinations, and 2 that are not in the recipe"
     assert doit("run", "grid")[0] == 0
     assert part(grid) == ""
 
