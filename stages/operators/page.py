@@ -44,7 +44,8 @@ def page() -> str:
     """The page, in Markdown."""
     from stages.operators.table import OPERATORS
 
-    return _HEAD + "".join(f"| {' | '.join(_row(described(operator)))} |\n" for operator in OPERATORS.values())
+    rows = "".join(f"| {' | '.join(_row(described(operator)))} |\n" for operator in OPERATORS.values())
+    return f"{_HEAD}{rows}\nNext: [Kernels](kernels.md)\n"
 
 
 def described(operator: Operator) -> dict[str, Any]:

@@ -50,6 +50,7 @@ ELSEWHERE = {
         (page.name for page in PAGES if page.name.startswith("add_")), "tests/firmware/test_extend_page.py"
     ),
     "cortex_m.md": "a session",
+    "riscv_isa.md": "a session",
     "store.md": "a session",
     "ne16.md": "needs a checkout",
     "CONTRIBUTING.md": "writes lock files",

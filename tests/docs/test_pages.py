@@ -18,7 +18,7 @@ from stages.system.installation import is_clone
 
 DOCS = ROOT / "docs"
 # Those whose `sh` blocks are one session, from the clone's folder on.
-SESSIONS = ("tutorials/cortex_m.md", "explanation/store.md")
+SESSIONS = ("tutorials/cortex_m.md", "tutorials/riscv_isa.md", "explanation/store.md")
 # What stands on a page for a clone is in the environment of these tests already.
 _READY = re.compile(r"^(\./bootstrap |source \.venv/bin/activate$)", re.MULTILINE)
 
@@ -83,6 +83,33 @@ def test_links_between_pages_lead_somewhere() -> None:
     for path in DOCS.rglob("*.md"):
         for target in re.findall(r"\]\(([\w./-]+\.md)", path.read_text()):
             assert (path.parent / target).is_file(), (path.name, target)
+
+
+def test_every_page_ends_with_a_link_to_the_next() -> None:
+    for path in DOCS.rglob("*.md"):
+        last = path.read_text().rstrip().splitlines()[-1]
+        link = re.fullmatch(r"Next: \[[^\]]+\]\((\S+\.md)\)", last)
+        assert link and (path.parent / link[1]).resolve() in {*DOCS.resolve().rglob("*.md")} - {path.resolve()}, path
+
+
+def test_the_index_describes_every_page() -> None:
+    text = (DOCS / "index.md").read_text()
+    pages = {path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md")} - {"index.md"}
+    assert pages == set(re.findall(r"\]\(([\w./-]+\.md)\)", text.rpartition("Next:")[0]))
+
+
+@pytest.mark.parametrize(
+    ("words", "page"),
+    [
+        ("latency", "explanation/timing.md"),
+        ("reentrant", "how-to/use_the_c_code.md"),
+        ("windows", "how-to/install.md"),
+        ("update weights", "how-to/use_the_c_code.md"),
+    ],
+)
+def test_a_heading_has_what_readers_search_for(words: str, page: str) -> None:
+    headings = [line.lower() for line in (DOCS / page).read_text().splitlines() if line.startswith("#")]
+    assert any(all(word in heading for word in words.split()) for heading in headings)
 
 
 def test_the_glossary_defines_each_term_once_in_order() -> None:
