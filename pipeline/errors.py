@@ -19,10 +19,10 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from stages.base import StageError
-from stages.messages import escape
-from stages.messages.wording import in_lines
-from stages.system.installation import WHOLE
-from stages.system.system_limits import system_limit
+from stages.support.messages import escape
+from stages.support.messages.wording import in_lines
+from stages.support.system.installation import WHOLE
+from stages.support.system.system_limits import system_limit
 
 _MAX_NAMES = 120
 _MAX_CHARACTERS = 1500  # three of the five lines of a message

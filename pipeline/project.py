@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pipeline.errors import PipelineError
-from stages.messages import escape
-from stages.system.installation import INSTALLATION, is_clone
-from stages.system.ownership import VARIABLE, foreign, user_name
+from stages.support.messages import escape
+from stages.support.system.installation import INSTALLATION, is_clone
+from stages.support.system.ownership import VARIABLE, foreign, user_name
 
 PROJECT_FILE = "pipeline.yaml"
 RECIPES = "recipes"

@@ -10,16 +10,19 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
-from stages.messages.stage_error import StageError as StageError
-from stages.messages.stage_error import blaming as blaming
-from stages.options.strict_model import StrictModel
-from stages.system.loaded_code import has_code, note_class, plug_in_files, source_file
+from stages.support.cache import Cache as Cache
+from stages.support.messages.stage_error import StageError as StageError
+from stages.support.messages.stage_error import blaming as blaming
+from stages.support.options.strict_model import StrictModel
+from stages.support.system.loaded_code import has_code, note_class, plug_in_files, source_file
+from stages.support.tool import Tool as Tool
+from stages.support.tool import ToolIdentity as ToolIdentity
 
 if TYPE_CHECKING:
-    from stages.models.spec import ModelSource
-    from stages.targets.spec import Target
+    from stages.backends.targets.spec import Target
+    from stages.ir.models.spec import ModelSource
 
 
 class StageConfig(StrictModel):
@@ -29,53 +32,8 @@ class StageConfig(StrictModel):
 C = TypeVar("C", bound=StageConfig)
 
 
-@dataclass(frozen=True)
-class Tool:
-    """A program or Python package a stage depends on; its identity is part of the action key.
-
-    `command` is looked up on PATH (or is an absolute path); `package` is a Python distribution. With `c_flags`,
-    `command` is a compiler and the tool is the C library whose headers it finds with these flags. `minimum` is the
-    lowest version that works; `install` is the command that installs it, shown when it is missing or too old. In a
-    clone `doit run` installs it if that is `apt-get install …`. A package that only some recipes need is in a `group`
-    of pyproject.toml's optional dependencies, which `doit run` installs. `platform` is the only one that has builds of
-    it, such as "linux x86_64" ('': any); `install` then says what to do elsewhere.
-    """
-
-    name: str
-    command: str = ""
-    package: str = ""
-    c_flags: tuple[str, ...] | None = None
-    minimum: str = ""
-    install: str = ""
-    group: str = ""
-    platform: str = ""
-
-
-@dataclass(frozen=True)
-class ToolIdentity:
-    """A tool as found on this machine: where it is ('' for a Python package) and which version it reports."""
-
-    name: str
-    path: str
-    version: str
-
-
 def no_progress(message: str, fraction: float | None = None) -> None:
     """Progress callback that discards its arguments."""
-
-
-class Cache(Protocol):
-    """Results that stages share with other recipes and other runs: the artifact store, as a stage sees it."""
-
-    def find(self, ingredients: Mapping[str, Any]) -> Path | None:
-        """As `get`; None where there is no result."""
-
-    def get(self, ingredients: Mapping[str, Any], write: Callable[[Path], None]) -> Path:
-        """The folder with the result of these ingredients, read-only; `write(folder)` makes it where there is none.
-
-        `ingredients` are JSON values: all that the result depends on, and under "stage" what kind of result it is. May
-        be called from several threads. What `write` raises passes through.
-        """
 
 
 @dataclass(frozen=True)
@@ -169,8 +127,8 @@ class Stage(ABC, Generic[C]):
     def own_files(cls, known: Container[Path]) -> dict[str, Path]:
         """Files of this class and of those it derives from that are not among `known`, by a name without their place.
 
-        With those that belong to them (stages.system.loaded_code.plug_in_files). Raises LookupError for a class in no
-        file.
+        With those that belong to them (stages.support.system.loaded_code.plug_in_files). Raises LookupError for a
+        class in no file.
         """
         files: dict[str, Path] = {}
         for one in cls.__mro__:

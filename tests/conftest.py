@@ -132,8 +132,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """What several tests compile or count is compiled and counted once in a run."""
-    from stages.compile import toolchain
-    from stages.system.programs import run_tool
+    from stages.backends.toolchain import compiler as toolchain
+    from stages.support.system.programs import run_tool
     from tests.support.compiled_once import compiled_once
     from tests.support.shared_results import keep_apart, share_results
 

@@ -20,9 +20,9 @@ import onnx
 
 from stages.base import StageError
 from stages.import_model.onnx import convert
-from stages.models.onnx_names import dumped, loaded
-from stages.reference import Reference
-from stages.reference.onnx_runtime import OnnxReference
+from stages.ir.models.onnx_names import dumped, loaded
+from stages.ir.reference import Reference
+from stages.ir.reference.onnx_runtime import OnnxReference
 from tests.support.integer import LAYOUTS
 from tests.support.onnx_graphs import model, node
 from tests.unit.import_model.from_onnx.holding import held

@@ -20,7 +20,7 @@ from pipeline.plugins.registry import default_registry
 from pipeline.runs.session import StageResult
 from pipeline.terminal.reporter import stage_line
 from stages.base import Stage
-from stages.system.installation import INSTALLATION as ROOT
+from stages.support.system.installation import INSTALLATION as ROOT
 
 PICTURE = ROOT / "docs/recording.svg"
 RECIPE, OTHER = "digits_rvp", "cortex-m4"

@@ -43,10 +43,10 @@ from pipeline.project import current_project
 from pipeline.recipes.targets import load_targets
 from pipeline.runs.workspace import Workspace
 from stages.base import StageError
-from stages.bench.side_by_side import setting_of
 from stages.count.call import chosen_calls
 from stages.count.search import _missing
-from stages.graph import Graph
+from stages.delivery.bench.side_by_side import setting_of
+from stages.ir.graph import Graph
 from stages.tensorize import TensorizeConfig
 from stages.tensorize.build import decide
 from stages.tensorize.costs import Costs
@@ -54,9 +54,9 @@ from stages.tensorize.memory import ArenaBound
 
 if TYPE_CHECKING:
     from pipeline.project import Project
+    from stages.backends.targets.spec import Target
     from stages.count.call import KernelCall
     from stages.count.counter import Counter
-    from stages.targets.spec import Target
     from stages.tensorize.choices import Chosen
     from stages.tensorize.costs import Call
 

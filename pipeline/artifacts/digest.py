@@ -16,8 +16,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from stages.system.caches import read_cache, write_cache
-from stages.system.regular_file import open_regular
+from stages.support.system.caches import read_cache, write_cache
+from stages.support.system.regular_file import open_regular
 
 # Digests of younger files are not cached: a second change within one tick of the kernel's clock keeps the times.
 _RACY_NS = 50_000_000

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from pipeline.artifacts.digest import hash_file
 from pipeline.artifacts.manifest import LOG, ORIGIN
-from stages.system.regular_file import open_regular
+from stages.support.system.regular_file import open_regular
 
 if TYPE_CHECKING:
     from pipeline.artifacts.store import Store

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.artifacts.folders import remove
-from stages.system.asides import write_whole
-from stages.system.json_text import parsed_json
+from stages.support.system.asides import write_whole
+from stages.support.system.json_text import parsed_json
 
 _FORMAT = 1
 

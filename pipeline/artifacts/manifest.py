@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from pipeline.artifacts.digest import digest_of
-from stages.system.json_text import parsed_json
+from stages.support.system.json_text import parsed_json
 
 FORMAT = 1
 MANIFEST = "manifest.json"

@@ -35,10 +35,10 @@ from pipeline.artifacts.last_runs import LastRuns
 from pipeline.artifacts.manifest import FORMAT, LOG, MANIFEST, MOST_BYTES, SHARED, content_of, parsed_manifest
 from pipeline.errors import DiskFullError, StoreError
 from pipeline.process.interruption import removed_on_interruption
-from stages.system.asides import clear_asides
-from stages.system.below import OutsideError, below
-from stages.system.regular_file import open_regular, read_regular
-from stages.system.system_limits import is_disk_full, system_limit
+from stages.support.system.asides import clear_asides
+from stages.support.system.below import OutsideError, below
+from stages.support.system.regular_file import open_regular, read_regular
+from stages.support.system.system_limits import is_disk_full, system_limit
 
 # The folder of external files while an artifact is made; not part of it.
 READ = "read"

@@ -10,7 +10,7 @@ from pipeline.commands.command import JSON, Command
 from pipeline.commands.report_errors import report_errors
 from pipeline.errors import PipelineError
 from pipeline.runs.workspace import Workspace
-from stages.targets.memory import parse_size
+from stages.backends.targets.memory import parse_size
 
 
 class CollectGarbage(Command):

@@ -18,8 +18,8 @@ from doit.cmdparse import CmdOption, CmdParseError
 from pipeline.documents.overrides import check_assignments
 from pipeline.errors import RecipeError, list_known
 from pipeline.process.interruption import interruptible
-from stages.messages import escape
-from stages.messages.wording import nearest
+from stages.support.messages import escape
+from stages.support.messages.wording import nearest
 
 # Each parallel job needs some hundred megabytes: model, compiler, simulator.
 MOST_JOBS = 64

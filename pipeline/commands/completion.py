@@ -18,9 +18,9 @@ from pipeline.commands.dispatch import command_classes
 from pipeline.commands.report_errors import report_errors
 from pipeline.errors import PipelineError
 from pipeline.project import current_project
-from stages.messages import escape
-from stages.messages.wording import did_you_mean
-from stages.options.names import RECIPE_PATTERN, why_not
+from stages.support.messages import escape
+from stages.support.messages.wording import did_you_mean
+from stages.support.options.names import RECIPE_PATTERN, why_not
 
 # bash splits words at `:` and `=`, so it gets the part after the last of them. bash inserts the text as it is, so the
 # script quotes it; zsh (compadd without -Q) and fish quote inserted text.
@@ -132,9 +132,9 @@ def _names(kind: str) -> list[str]:
     from pipeline.plugins.importing import declare_operators
     from pipeline.recipes.recipe_files import recipe_names
     from pipeline.recipes.targets import load_targets
-    from stages.export.registry import names as forms
-    from stages.models.zoo.names import NAMES
-    from stages.operators.table import kinds
+    from stages.delivery.export.registry import names as forms
+    from stages.ir.models.zoo.names import NAMES
+    from stages.ir.operators.table import kinds
 
     project = current_project()
     if kind in ("recipe", "recipes", "extends"):

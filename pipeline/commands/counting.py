@@ -10,9 +10,9 @@ from pipeline.runs.cache import StoreCache
 
 if TYPE_CHECKING:
     from pipeline.runs.workspace import Workspace
+    from stages.backends.targets.spec import Target
     from stages.base import Tool
     from stages.count.counter import Counter
-    from stages.targets.spec import Target
 
 
 def tools_of(target: Target) -> dict[str, Tool]:

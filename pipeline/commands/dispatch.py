@@ -24,9 +24,9 @@ from pipeline.commands.pyproject import pyproject_table
 from pipeline.errors import PipelineError, first_line, list_known
 from pipeline.project import current_project
 from stages.base import StageError
-from stages.messages import escape
-from stages.messages.wording import did_you_mean
-from stages.system.system_limits import system_limit
+from stages.support.messages import escape
+from stages.support.messages.wording import did_you_mean
+from stages.support.system.system_limits import system_limit
 
 
 class ProjectTasks(NamespaceTaskLoader):  # type: ignore[misc]  # doit has no types

@@ -17,10 +17,10 @@ from pipeline.errors import ToolError
 from pipeline.keys.package_groups import install_command, install_group
 from pipeline.runs.workspace import Workspace
 from stages.base import StageError, Tool
-from stages.messages import escape
+from stages.support.messages import escape
 
 if TYPE_CHECKING:
-    from stages.targets.spec import Target
+    from stages.backends.targets.spec import Target
 
 # Groups of pyproject.toml that only tests need, and the simulator's group, which is listed with the tools.
 _SHOWN_ELSEWHERE = ("docs", "browser", "servers", "riscv")
@@ -164,7 +164,7 @@ def _self_test(target: Target, tools: Sequence[Mapping[str, Any]]) -> dict[str, 
 
 def _problem(target: Target) -> str:
     """Return what is wrong with a core's compiler or simulator, '' if nothing is."""
-    from stages.simulators.bench import compile_and_run_c
+    from stages.backends.simulators.bench import compile_and_run_c
 
     try:
         run = compile_and_run_c(target, [], _PROGRAM, timeout=60)

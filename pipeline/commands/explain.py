@@ -24,7 +24,7 @@ from pipeline.recipes.recipe_arguments import PUBLISH, check_recipe_arguments, m
 from pipeline.recipes.recipe_files import recipe_names
 from pipeline.runs.preflight import PreflightCheck
 from pipeline.runs.workspace import Workspace
-from stages.messages import escape
+from stages.support.messages import escape
 
 
 class Explain(Command):

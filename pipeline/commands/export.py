@@ -22,13 +22,13 @@ from pipeline.project import Project, current_project
 from pipeline.recipes.loader import LoadedRecipe, load_recipes
 from pipeline.terminal.progress import ProgressDisplay
 from stages.base import StageError
-from stages.export import folder, registry
-from stages.export.content import content_of
-from stages.export.form import Form
-from stages.export.names import identifier
-from stages.export.render import facts_of, files_of
-from stages.messages import escape
-from stages.system.below import below
+from stages.delivery.export import folder, registry
+from stages.delivery.export.content import content_of
+from stages.delivery.export.form import Form
+from stages.delivery.export.names import identifier
+from stages.delivery.export.render import facts_of, files_of
+from stages.support.messages import escape
+from stages.support.system.below import below
 
 _AS, _TO = "as", "to"
 _USUAL_PREFIX = "model"
@@ -161,7 +161,8 @@ def _forms(project: Project) -> dict[str, Form]:
         form = plugin_attribute(plugin, "FORM")
         if not isinstance(form, Form):
             raise PipelineError(
-                f"plug-in {plugin.display_name}: its FORM is not a form", hint="it must be a stages.export.form.Form"
+                f"plug-in {plugin.display_name}: its FORM is not a form",
+                hint="it must be a stages.delivery.export.form.Form",
             )
         forms[name] = form
     return forms

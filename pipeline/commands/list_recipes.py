@@ -11,7 +11,7 @@ from doit.cmdparse import CmdParseError
 
 from pipeline.commands.command import JSON, CommandMixin, variables
 from pipeline.documents.overrides import RECIPE_VARIABLES
-from stages.messages import escape
+from stages.support.messages import escape
 
 _HELP = {
     "subtasks": "also list variants and stages",

@@ -15,7 +15,7 @@ from pipeline.errors import RecipeError
 from pipeline.project import current_project
 from pipeline.recipes.recipe_files import recipe_names
 from pipeline.runs.workspace import Workspace
-from stages.messages import escape
+from stages.support.messages import escape
 
 # Names, paths and globs that are safe in a workflow's shell command without quotes.
 _SHELL_SAFE = r"[A-Za-z0-9_./][A-Za-z0-9_./:*?+-]*"

@@ -23,11 +23,11 @@ from pipeline.recipes.loader import LoadedRecipe, load_recipe
 from pipeline.recipes.recipe_files import find_parent, recipe_names
 from pipeline.recipes.targets import load_targets, unknown_target_error
 from stages.base import StageError
-from stages.messages import escape
-from stages.messages.wording import did_you_mean
-from stages.models.spec import ModelSource, OpModel
-from stages.options.names import RECIPE_PATTERN, why_not
-from stages.system.pathname import located, of_variable
+from stages.ir.models.spec import ModelSource, OpModel
+from stages.support.messages import escape
+from stages.support.messages.wording import did_you_mean
+from stages.support.options.names import RECIPE_PATTERN, why_not
+from stages.support.system.pathname import located, of_variable
 
 _LAYER, _EXTENDS = "layer", "extends"
 VARIABLES = ("model", "target", "set")
@@ -201,8 +201,8 @@ def _check_model(model: ModelSource, project: Project) -> None:
         known_model(model, project.root)
         return
     from stages.import_model.checks import check_operator
-    from stages.models.resolve import resolve
-    from stages.models.tflite_reader import read
+    from stages.ir.models.resolve import resolve
+    from stages.ir.models.tflite_reader import read
 
     info = read(resolve(model))
     for operator in info.operators:

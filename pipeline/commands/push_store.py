@@ -18,7 +18,7 @@ from pipeline.recipes.targets import remote_store
 from pipeline.remote.remote import FAILED, GONE, LACKING, SENT, THERE, Remote
 from pipeline.remote.settings import remote_settings
 from pipeline.runs.workspace import Workspace
-from stages.messages import escape
+from stages.support.messages import escape
 
 OPTIONS: tuple[Mapping[str, Any], ...] = (
     {

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from pipeline.errors import PipelineError, first_line
-from stages.system.installation import INSTALLATION
+from stages.support.system.installation import INSTALLATION
 
 DECLARED = "pyproject.toml"
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from pipeline.commands.exit_codes import FAILED
 from pipeline.errors import PipelineError
-from stages.messages import escape
+from stages.support.messages import escape
 
 
 def report_errors(work: Callable[[], int]) -> int:

@@ -17,7 +17,7 @@ from pipeline.commands.command import JSON, MOST_JOBS, CommandMixin
 from pipeline.commands.executor import EXECUTOR, selected_executor
 from pipeline.documents.overrides import RECIPE_VARIABLES
 from pipeline.process.streams import Output
-from stages.messages import escape
+from stages.support.messages import escape
 
 _DRY_RUN = "dry_run"
 _RUN_HELP = {

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from random import randrange
 
 from pipeline.errors import PipelineError
-from stages.messages import escape
+from stages.support.messages import escape
 
 _MOST = 2_000
 

@@ -10,7 +10,7 @@ from pipeline.errors import PipelineError
 from pipeline.plugins.registry import registry_of
 from pipeline.project import current_project
 from pipeline.recipes.json_schema import schema_file, schema_text
-from stages.system.asides import write_whole
+from stages.support.system.asides import write_whole
 
 
 class Schema(Command):

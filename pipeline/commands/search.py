@@ -29,7 +29,7 @@ from pipeline.recipes.loader import load_recipe
 from pipeline.runs.session import Display
 from pipeline.terminal.progress import ProgressDisplay
 from pipeline.terminal.table import Table, render
-from stages.messages import escape
+from stages.support.messages import escape
 
 COLUMNS = ("candidate", "loss", "SNR dB", "instructions", "RAM", "ROM", "verdict")
 _LEAST_DROP = 0.1  # dB: layers that lose less stay in int8

@@ -17,8 +17,8 @@ from pipeline.commands.report_errors import report_errors
 from pipeline.errors import PipelineError
 from pipeline.keys.package_groups import install_group
 from pipeline.runs.workspace import Workspace
-from stages.messages import escape
-from stages.messages.wording import did_you_mean
+from stages.support.messages import escape
+from stages.support.messages.wording import did_you_mean
 
 _ACTIONS = ("size", "list", "verify", "remote", "push")
 

@@ -37,7 +37,7 @@ from pipeline.runs.workspace import Workspace
 from pipeline.terminal.matrix_run import MatrixRun
 from pipeline.terminal.reporter import StageReporter, TaskInfo
 from stages.base import StageError
-from stages.messages import escape
+from stages.support.messages import escape
 
 _NO_RECIPE = "_which_recipe"
 Task = dict[str, Any]

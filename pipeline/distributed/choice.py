@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from pipeline.errors import PipelineError, RecipeError
 from pipeline.keys.package_groups import install_command, install_group
 from pipeline.runs.executor import Executor, Local
-from stages.messages import escape
+from stages.support.messages import escape
 
 GROUP = "dask"
 PACKAGES = ("distributed", "cryptography")

@@ -13,10 +13,10 @@ from pipeline.artifacts.digest import hash_file
 from pipeline.distributed.request import code_of
 from pipeline.plugins.discovery import plugins_of
 from pipeline.project import Project
-from stages.system.installation import INSTALLATION
-from stages.system.loaded_code import loaded_digest, package_files
-from stages.targets.places import accelerator_code, device_code, kernel_code, plugin_code, simulator_code
-from stages.targets.spec import Target
+from stages.backends.targets.places import accelerator_code, device_code, kernel_code, plugin_code, simulator_code
+from stages.backends.targets.spec import Target
+from stages.support.system.installation import INSTALLATION
+from stages.support.system.loaded_code import loaded_digest, package_files
 
 # That of the pipeline is what this process has loaded; the loader of the stages remembers theirs.
 PIPELINE = code_of(INSTALLATION, "pipeline")

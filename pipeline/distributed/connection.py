@@ -15,7 +15,7 @@ from distributed.security import Security
 
 from pipeline.errors import PipelineError, RecipeError
 from pipeline.remote.settings import is_this_machine
-from stages.messages import escape
+from stages.support.messages import escape
 
 PLAIN_TCP = "FIRMLINE_DASK_PLAIN_TCP"
 _ADDRESS = re.compile(r"(?P<scheme>dask|tls|tcp)://(?P<host>[\w.-]+|\[[0-9a-fA-F:.]+\]):(?P<port>\d{1,5})", re.ASCII)

@@ -19,9 +19,9 @@ from distributed.security import Security
 from pipeline.distributed import local_process
 from pipeline.distributed.connection import Connection
 from pipeline.errors import PipelineError
-from stages.messages import escape
-from stages.system.installation import with_modules
-from stages.system.scratch import make_folder, remove_folder
+from stages.support.messages import escape
+from stages.support.system.installation import with_modules
+from stages.support.system.scratch import make_folder, remove_folder
 
 # Seconds for the scheduler to start, and for killed processes to be gone.
 _START, _END = 30, 5

@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from stages.targets.spec import Target
+from stages.backends.targets.spec import Target
 
 
 class _Pickler(pickle.Pickler):

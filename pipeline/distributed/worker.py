@@ -36,10 +36,10 @@ from pipeline.remote.health import forget_failures
 from pipeline.runs.cache import StoreCache
 from pipeline.runs.executor import run_stage, stage_logger
 from pipeline.runs.workspace import Workspace
+from stages.backends.targets.spec import Target
 from stages.base import StageError, Tool
-from stages.system.installation import INSTALLATION
-from stages.system.system_limits import is_disk_full
-from stages.targets.spec import Target
+from stages.support.system.installation import INSTALLATION
+from stages.support.system.system_limits import is_disk_full
 
 # Seconds between two lines of progress.
 _OFTEN = 0.3

@@ -16,7 +16,7 @@ from typing import Any
 from pipeline.documents.parse_cache import cached_parse
 from pipeline.documents.positions import LINE_END, Position, error_at
 from pipeline.errors import RecipeError
-from stages.messages import escape
+from stages.support.messages import escape
 
 YamlPath = tuple[str | int, ...]
 MAX_FILE_BYTES = 4 << 20

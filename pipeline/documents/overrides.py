@@ -17,8 +17,8 @@ from typing import Any
 
 from pipeline.documents.document import YamlPath, parse_value
 from pipeline.errors import RecipeError, list_known
-from stages.messages import escape
-from stages.messages.wording import did_you_mean
+from stages.support.messages import escape
+from stages.support.messages.wording import did_you_mean
 
 VARIABLES = ("target", "board", "model", "run_on", "set")
 RECIPE_VARIABLES = ("recipe", *VARIABLES)

@@ -11,8 +11,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from stages.system.caches import read_cache, write_cache
-from stages.system.installation import build_cache
+from stages.support.system.caches import read_cache, write_cache
+from stages.support.system.installation import build_cache
 
 # Maximum number of entries; above it the oldest are deleted.
 _MAX_ENTRIES = 500

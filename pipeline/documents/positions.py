@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from pipeline.errors import RecipeError
-from stages.messages import escape
+from stages.support.messages import escape
 
 # Line ends of YAML.
 LINE_END = re.compile("\r\n|[\n\r\x85\u2028\u2029]")

@@ -9,7 +9,7 @@ from pipeline.documents.document import Document, YamlPath
 from pipeline.documents.overrides import Override, OverridePathError
 from pipeline.errors import RecipeError, StageFailed
 from stages.base import StageError
-from stages.messages import escape
+from stages.support.messages import escape
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from stages.messages import escape
+from stages.support.messages import escape
 
 if TYPE_CHECKING:
     RecipeYaml = yaml.SafeLoader

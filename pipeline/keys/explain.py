@@ -13,7 +13,7 @@ from pipeline.artifacts.digest import digest_of
 from pipeline.artifacts.manifest import content_of
 from pipeline.artifacts.store import Store
 from pipeline.keys.planner import Action, Plan
-from stages.messages.wording import as_yaml
+from stages.support.messages.wording import as_yaml
 
 # So many changed files of one folder are named.
 _MOST_OF_A_FOLDER = 4
@@ -58,7 +58,7 @@ def explain(
 
 
 def code_folders(action: Action) -> list[str]:
-    """The folders whose code is in a stage's key: `stages`, `stages/graph`, `stages/kernels/{generic, rvp, tir}`.
+    """Folders whose code is in a stage's key: `stages`, `stages/ir/graph`, `stages/backends/kernels/{include, tir}`.
 
     Of files in no folder, a plug-in's, the names.
     """
@@ -140,7 +140,7 @@ def _differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[str
 
 
 def _by_folder(changed: list[tuple[str, str]]) -> Iterator[tuple[str, str]]:
-    """Files and what became of them; many of one folder as one: `25 files of stages/kernels/mve`, `changed`."""
+    """Files and how they changed; many of one folder as one: `25 files of stages/ir/graph`, `changed`."""
     together = Counter((str(Path(name).parent), how) for name, how in changed)
     told: set[tuple[str, str]] = set()
     for name, how in changed:

@@ -15,12 +15,13 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.artifacts.digest import DigestCache
-from stages.system.caches import read_cache, write_cache
-from stages.system.syntax import parse
+from stages.former_names import current_name
+from stages.support.system.caches import read_cache, write_cache
+from stages.support.system.syntax import parse
 
 _PACKAGE = "stages."
 _STAGE = re.compile(rb"^STAGE = |import STAGE$", re.MULTILINE)
-_FORMAT = 2
+_FORMAT = 3
 # Stands for all modules of a package, of one that goes through them with pkgutil.
 _ALL = "*"
 # Stands among them for what the `__init__.py` of a stage has.
@@ -38,9 +39,11 @@ _ASIDE = (
 DECLARATIONS = frozenset(
     f"stages/{name}"
     for name in (
-        *("__init__.py", "base.py", "messages/stage_error.py", "options/strict_model.py"),
-        *("system/__init__.py", "system/loaded_code.py", "system/pathname.py"),
-        *("targets/__init__.py", "targets/memory.py", "targets/spec.py", "models/__init__.py", "models/spec.py"),
+        *("__init__.py", "base.py", "former_names.py", "support/__init__.py", "ir/__init__.py", "backends/__init__.py"),
+        *("support/tool.py", "support/messages/stage_error.py", "support/options/strict_model.py"),
+        *("support/system/__init__.py", "support/system/loaded_code.py", "support/system/pathname.py"),
+        *("backends/targets/__init__.py", "backends/targets/memory.py", "backends/targets/spec.py"),
+        *("ir/models/__init__.py", "ir/models/spec.py"),
     )
 )
 
@@ -179,11 +182,11 @@ def _named(tree: ast.AST) -> Iterator[str]:
     """Each module of the stages that is imported, and each name that is imported from one."""
     for node in _run(tree):
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names if alias.name.startswith(_PACKAGE))
+            yield from (current_name(alias.name) for alias in node.names if alias.name.startswith(_PACKAGE))
         elif isinstance(node, ast.Attribute) and node.attr == "iter_modules":
             yield _ALL
         elif isinstance(node, ast.ImportFrom) and not node.level and f"{node.module}.".startswith(_PACKAGE):
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+            yield from (current_name(f"{node.module}.{alias.name}") for alias in node.names)
 
 
 def _run(node: ast.AST) -> Iterator[ast.AST]:

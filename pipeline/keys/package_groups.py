@@ -17,7 +17,7 @@ from fcntl import LOCK_EX, flock
 from pathlib import Path
 
 from pipeline.errors import ToolError
-from stages.system.installation import INSTALLATION, is_clone
+from stages.support.system.installation import INSTALLATION, is_clone
 
 
 def install_command(group: str) -> str:

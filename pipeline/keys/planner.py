@@ -31,14 +31,14 @@ from pipeline.project import Project, project_of
 from pipeline.recipes.chain import Link
 from pipeline.recipes.loader import LoadedRecipe
 from pipeline.recipes.recipe import Recipe
+from stages.backends.targets.spec import Target
 from stages.base import Stage, StageConfig, StageError, Tool, ToolIdentity
-from stages.messages import escape
-from stages.models.spec import ModelSource
-from stages.system.loaded_code import package_files
-from stages.system.pathname import located, of_variable
-from stages.targets.spec import Target
+from stages.ir.models.spec import ModelSource
+from stages.support.messages import escape
+from stages.support.system.loaded_code import package_files
+from stages.support.system.pathname import located, of_variable
 
-_OPERATORS = "stages/operators/table.py"  # who has it among its code asks plug-ins too
+_OPERATORS = "stages/ir/operators/table.py"  # who has it among its code asks plug-ins too
 
 
 @dataclass(frozen=True)

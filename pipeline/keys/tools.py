@@ -23,9 +23,9 @@ from typing import Any
 from pipeline.errors import ToolError
 from pipeline.keys.package_groups import install_command, install_debian
 from stages.base import Tool, ToolIdentity
-from stages.system.caches import read_cache, write_cache
-from stages.system.programs import ended_by
-from stages.system.system_limits import system_limit
+from stages.support.system.caches import read_cache, write_cache
+from stages.support.system.programs import ended_by
+from stages.support.system.system_limits import system_limit
 
 _FORMAT = 3
 # How often a program is asked that is replaced meanwhile.

@@ -36,10 +36,10 @@ from pydantic_core import PydanticCustomError
 from pipeline.documents.document import YamlPath
 from pipeline.documents.overrides import Override, model_entry, yaml_path
 from pipeline.errors import RecipeError, list_known
-from stages.messages import escape
-from stages.messages.wording import did_you_mean
-from stages.options.names import as_name, why_not
-from stages.options.strict_model import mistake
+from stages.support.messages import escape
+from stages.support.messages.wording import did_you_mean
+from stages.support.options.names import as_name, why_not
+from stages.support.options.strict_model import mistake
 
 MAX_COMBINATIONS = 5_000
 _MAX_BEFORE_EXCLUDE = 200_000

@@ -1,12 +1,12 @@
 """Discovery of plug-ins in a project and in installed packages, without importing them.
 
     plugins/stages/prune.py           a module with STAGE, or a package
-    plugins/kernels/acme/             a package with FOLDER (stages.kernels.folder); its name is that of the folder
-    plugins/accelerators/acme/        a package with ACCELERATOR and FOLDER (stages.accelerators.accelerator)
-    plugins/simulators/renode.py      a module with SIMULATOR (stages.simulators.outside)
+    plugins/kernels/acme/             a package with FOLDER (stages.backends.kernels.folder) of the same name
+    plugins/accelerators/acme/        a package with ACCELERATOR and FOLDER (stages.backends.accelerators.accelerator)
+    plugins/simulators/renode.py      a module with SIMULATOR (stages.backends.simulators.outside)
     plugins/models/tiny.py            a module with `build(dtype, seed)`, the bytes of a TFLite file
-    plugins/operators/gate.py         a module with OPERATORS (stages.operators.declaration.Operator)
-    plugins/exports/bazel/            a package with FORM (stages.export.form)
+    plugins/operators/gate.py         a module with OPERATORS (stages.ir.operators.declaration.Operator)
+    plugins/exports/bazel/            a package with FORM (stages.delivery.export.form)
     plugins/targets/acme.yaml         cores and boards, as in pipeline.yaml
 
 A distribution declares the same with entry points. Group: `firmline.kernels`, and so on; name: the plug-in's name;
@@ -25,9 +25,9 @@ from pathlib import Path
 
 from pipeline.errors import PipelineError
 from pipeline.project import Project
-from stages.messages import escape
-from stages.options.names import why_not
-from stages.system.loaded_code import make_package, record
+from stages.support.messages import escape
+from stages.support.options.names import why_not
+from stages.support.system.loaded_code import make_package, record
 
 KINDS = ("stages", "kernels", "accelerators", "targets", "simulators", "models", "operators", "exports")
 PLUGIN_FOLDER = "plugins"

@@ -16,9 +16,9 @@ from pipeline.errors import PipelineError, StageCrashed, StageFailed
 from pipeline.plugins.discovery import PLUGIN_FOLDER, Plugin, Plugins, package_name, plugins_of
 from pipeline.project import Project
 from stages.base import StageError
-from stages.messages import escape
-from stages.operators.outside import Declaring
-from stages.operators.table import declare
+from stages.ir.operators.outside import Declaring
+from stages.ir.operators.table import declare
+from stages.support.messages import escape
 
 
 def plugin_attribute(plugin: Plugin, name: str) -> Any:

@@ -16,8 +16,8 @@ from pipeline.plugins.discovery import Plugin, plugins_of
 from pipeline.plugins.importing import plugin_attribute
 from pipeline.project import Project
 from stages.base import Stage
-from stages.models.zoo.names import NAMES
-from stages.options.names import why_not
+from stages.ir.models.zoo.names import NAMES
+from stages.support.options.names import why_not
 
 _PACKAGES = (
     *("ptq", "import_model", "layout", "quantize", "count", "tensorize"),

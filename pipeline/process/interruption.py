@@ -34,7 +34,7 @@ from typing import Any, NoReturn
 
 from pipeline.errors import PipelineError
 from pipeline.process.signals import MESSAGE, SIGNALS
-from stages.system.scratch import clear_abandoned, make_folder, remove_folder
+from stages.support.system.scratch import clear_abandoned, make_folder, remove_folder
 
 # Exit code of a process that SIGPIPE ended.
 _BROKEN_PIPE = 128 + signal.SIGPIPE

@@ -22,8 +22,8 @@ from pipeline.errors import PipelineError, RecipeError, list_known
 from pipeline.plugins.registry import Registry
 from pipeline.recipes.recipe import Recipe
 from stages.base import Stage
-from stages.messages import escape
-from stages.messages.wording import as_yaml, did_you_mean
+from stages.support.messages import escape
+from stages.support.messages.wording import as_yaml, did_you_mean
 
 
 @dataclass(frozen=True)

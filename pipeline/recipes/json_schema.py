@@ -15,7 +15,7 @@ from pipeline.documents.document import YamlPath
 from pipeline.plugins.registry import Registry
 from pipeline.project import Project
 from pipeline.recipes.recipe import MODEL_SOURCES, Recipe, recipe_model
-from stages.models.spec import option_names
+from stages.ir.models.spec import option_names
 
 SCHEMA = "recipe.schema.json"
 DRAFT = "http://json-schema.org/draft-07/schema#"

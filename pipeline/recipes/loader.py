@@ -39,11 +39,11 @@ from pipeline.recipes.recipe_files import (
 from pipeline.recipes.targets import load_targets
 from pipeline.recipes.validation import validation_error
 from pipeline.recipes.validation_cache import ValidationCache
+from stages.backends.targets.memory_rules import with_stack
+from stages.backends.targets.spec import Target
 from stages.base import StageError
-from stages.messages import escape
-from stages.messages.wording import did_you_mean
-from stages.targets.memory_rules import with_stack
-from stages.targets.spec import Target
+from stages.support.messages import escape
+from stages.support.messages.wording import did_you_mean
 
 # Keys below which a matrix may vary a value.
 _PARAMETERS = tuple(name for name in Recipe.model_fields if name in ("model", "stages", "memory"))

@@ -33,15 +33,15 @@ from pipeline.errors import RecipeError
 from pipeline.matrices.matrix import Matrix
 from pipeline.plugins.discovery import Plugin
 from pipeline.plugins.registry import PLACEMENT, Registry
+from stages.backends.targets.memory import Size
+from stages.backends.targets.memory_rules import MemoryRule, StackRule, as_stack
 from stages.base import Stage, StageConfig
-from stages.messages import escape
-from stages.messages.wording import several
-from stages.models.spec import FileModel, ModelSource, OpModel, PluginModel, UrlModel, ZooModel
-from stages.models.zoo.names import check
-from stages.options.names import RecipeName
-from stages.options.strict_model import StrictModel
-from stages.targets.memory import Size
-from stages.targets.memory_rules import MemoryRule, StackRule, as_stack
+from stages.ir.models.spec import FileModel, ModelSource, OpModel, PluginModel, UrlModel, ZooModel
+from stages.ir.models.zoo.names import check
+from stages.support.messages import escape
+from stages.support.messages.wording import several
+from stages.support.options.names import RecipeName
+from stages.support.options.strict_model import StrictModel
 
 MODEL_SOURCES = ("file", "url", "zoo", "op")
 _NO_OPTIONS = (

@@ -16,8 +16,8 @@ from pipeline.errors import RecipeError, list_known
 from pipeline.plugins.registry import Registry
 from pipeline.project import Project
 from pipeline.recipes.recipe_files import default_name, find_recipe, is_path, recipe_names
-from stages.messages import escape
-from stages.messages.wording import did_you_mean
+from stages.support.messages import escape
+from stages.support.messages.wording import did_you_mean
 
 # Task after the stages that fills the build folder.
 PUBLISH = "publish"

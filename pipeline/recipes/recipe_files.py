@@ -10,9 +10,9 @@ from pathlib import Path
 from pipeline.documents.document import Document
 from pipeline.errors import RecipeError, list_known
 from pipeline.project import RECIPES, Project, project_of
-from stages.messages import escape
-from stages.messages.wording import did_you_mean
-from stages.system.pathname import what_lies_at
+from stages.support.messages import escape
+from stages.support.messages.wording import did_you_mean
+from stages.support.system.pathname import what_lies_at
 
 _ABSTRACT = re.compile(r"^abstract:\s*true\b", re.MULTILINE)
 _SUFFIXES = (".yaml", ".yml")

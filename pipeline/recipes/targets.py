@@ -15,19 +15,19 @@ from pipeline.plugins.discovery import Plugin, plugins_of
 from pipeline.plugins.importing import declare_operators
 from pipeline.project import PROJECT_FILE, Project, project_of
 from pipeline.recipes.validation import validation_error
-from stages.accelerators.registry import accelerator_class
-from stages.accelerators.registry import names as accelerator_names
+from stages.backends.accelerators.registry import accelerator_class
+from stages.backends.accelerators.registry import names as accelerator_names
+from stages.backends.kernels.places import folder_names
+from stages.backends.targets.catalogue import Catalogue
+from stages.backends.targets.like import KINDS, LIKE
+from stages.backends.targets.places import with_places
+from stages.backends.targets.spec import Core, Target
 from stages.base import StageError
-from stages.kernels.places import folder_names
-from stages.messages import escape
-from stages.messages.wording import did_you_mean
-from stages.options.names import Name
-from stages.options.remote_store import RemoteStore
-from stages.options.wrong_option import first_wrong
-from stages.targets.catalogue import Catalogue
-from stages.targets.like import KINDS, LIKE
-from stages.targets.places import with_places
-from stages.targets.spec import Core, Target
+from stages.support.messages import escape
+from stages.support.messages.wording import did_you_mean
+from stages.support.options.names import Name
+from stages.support.options.remote_store import RemoteStore
+from stages.support.options.wrong_option import first_wrong
 
 _BUILT_IN = {
     "kernels": tuple(folder_names()),

@@ -13,8 +13,8 @@ from pydantic_core import ErrorDetails
 from pipeline.documents.document import YamlPath
 from pipeline.documents.sources import Sources, has_part
 from pipeline.errors import RecipeError, list_known
-from stages.messages import escape
-from stages.messages.wording import as_yaml, did_you_mean, in_yaml_words
+from stages.support.messages import escape
+from stages.support.messages.wording import as_yaml, did_you_mean, in_yaml_words
 
 # Numbers that pydantic prints with all digits, such as 2^-126 and 2^128.
 _DIGITS = re.compile(r"\b0\.0{9}\d+|\b\d{17,}(?:\.\d+)?\b")

@@ -12,7 +12,7 @@ from pathlib import Path
 from pipeline.remote.exchange import BLOCK, current
 from pipeline.remote.settings import RemoteSettings
 from pipeline.remote.transport import Denied, RemoteError
-from stages.system.regular_file import open_regular
+from stages.support.system.regular_file import open_regular
 
 
 class FolderTransport:

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pipeline.remote.exchange import FAST, SECONDS, SLOW_SECONDS, STEP
 from pipeline.remote.settings import RemoteSettings
 from pipeline.remote.transport import Denied, RemoteError, Unusable
-from stages.messages import escape
+from stages.support.messages import escape
 
 # So many failures one after another are the last.
 MOST_FAILURES = 3

@@ -30,7 +30,7 @@ from pipeline.remote.health import Health, health_of
 from pipeline.remote.settings import RemoteSettings
 from pipeline.remote.tally import Tally
 from pipeline.remote.transport import RemoteError, Transport
-from stages.system.below import below
+from stages.support.system.below import below
 
 # An artifact's files are fetched side by side, and artifacts are sent side by side.
 _FETCHING, _SENDING = 8, 4

@@ -17,8 +17,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from urllib.parse import SplitResult, quote, unquote, urlsplit
 
-from stages.messages import escape
-from stages.options.remote_store import RemoteStore, masked, wrong_remote
+from stages.support.messages import escape
+from stages.support.options.remote_store import RemoteStore, masked, wrong_remote
 
 URL = "FIRMLINE_REMOTE"
 READ_ONLY = "FIRMLINE_REMOTE_READ_ONLY"

@@ -19,7 +19,7 @@ from pipeline.runs.cache import StoreCache
 from pipeline.runs.input_guard import InputGuard
 from pipeline.runs.worker_artifacts import local_artifact
 from stages.base import Cache, Job, Tool
-from stages.messages import escape
+from stages.support.messages import escape
 
 if TYPE_CHECKING:
     from pipeline.runs.workspace import Workspace

@@ -8,7 +8,7 @@ meanwhile anybody may edit a file, and even change it back.
                copies
                code, C, templates: compare digests, note the identity (times, size, inode). Nobody can set the time
                of the last change, so a file that was changed and changed back has another identity
-               loaded modules: compare the source they were compiled from (stages.system.loaded_code)
+               loaded modules: compare the source they were compiled from (stages.support.system.loaded_code)
                artifacts: as code, but without waiting for a new time stamp, since nobody should edit them
                tools: programs, headers and packages must be those whose versions are in the key
     end        compare again: identities, loaded modules, tools; no new source files; no loaded module that is not in
@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING
 
 from pipeline.artifacts.digest import Identity, identity_of
 from pipeline.errors import InputChanged, PipelineError
-from stages.system.loaded_code import loaded_digest, loads
+from stages.support.system.loaded_code import loaded_digest, loads
 
 if TYPE_CHECKING:
     from pipeline.artifacts.store import Artifact

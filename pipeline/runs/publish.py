@@ -15,7 +15,7 @@ from typing import Any
 
 from pipeline.artifacts.folders import remove
 from pipeline.runs.report_page import add_run_section
-from stages.system.asides import aside, clear_asides, write_whole, written_aside
+from stages.support.system.asides import aside, clear_asides, write_whole, written_aside
 
 # Artifact kinds and names of copied files; all files of the report are copied.
 _COPIED = (("compile", "firmware.elf"), ("emit", "src"))

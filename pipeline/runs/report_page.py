@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from html import escape as html
 from typing import Any
 
-from stages.messages import escape
 from stages.report.html import RUN
+from stages.support.messages import escape
 
 
 def add_run_section(page: str, command: str, additions: Mapping[str, Any]) -> str:

@@ -35,10 +35,10 @@ from pipeline.runs.publish import publish
 from pipeline.runs.worker_artifacts import ArtifactFolders, local_if_fetched
 from pipeline.runs.workspace import Workspace
 from stages.base import StageError
-from stages.messages import escape
-from stages.system.below import below
-from stages.system.pathname import what_lies_at
-from stages.system.system_limits import is_disk_full, system_limit
+from stages.support.messages import escape
+from stages.support.system.below import below
+from stages.support.system.pathname import what_lies_at
+from stages.support.system.system_limits import is_disk_full, system_limit
 
 
 class Display(Protocol):

@@ -24,7 +24,7 @@ from pipeline.remote.remote import Remote
 from pipeline.remote.settings import remote_settings
 from pipeline.runs.executor import Executor, Local
 from pipeline.runs.worker_artifacts import WorkerArtifact
-from stages.system.scratch import clear_abandoned
+from stages.support.system.scratch import clear_abandoned
 
 
 class Workspace:

@@ -7,8 +7,8 @@ from html import escape as html
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from stages.messages import escape
-from stages.system.installation import INSTALLATION
+from stages.support.messages import escape
+from stages.support.system.installation import INSTALLATION
 
 if TYPE_CHECKING:
     from pipeline.terminal.matrix_run import MatrixRow

@@ -16,8 +16,8 @@ from pipeline.recipes.loader import LoadedRecipe
 from pipeline.terminal.matrix_page import matrix_page
 from pipeline.terminal.progress import ProgressDisplay, time_left
 from pipeline.terminal.table import Table, markdown, render
-from stages.messages import escape
-from stages.system.asides import write_whole
+from stages.support.messages import escape
+from stages.support.system.asides import write_whole
 
 FORMAT = 1
 _FIGURES = ("verdict", "instructions", "RAM", "ROM")

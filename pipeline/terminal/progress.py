@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TextIO
 
-from stages.messages import escape
+from stages.support.messages import escape
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID

@@ -17,7 +17,7 @@ from pipeline.runs.workspace import Workspace
 from pipeline.terminal.matrix_run import MatrixRun
 from pipeline.terminal.progress import ProgressDisplay
 from stages.base import Stage
-from stages.messages import escape
+from stages.support.messages import escape
 
 # Columns for the kind of a stage.
 _WIDTH = 12

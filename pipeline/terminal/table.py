@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from stages.messages import escape
+from stages.support.messages import escape
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

@@ -27,7 +27,7 @@ import numpy.typing as npt
 
 from recipes.digits import network
 from recipes.digits.network import Array, Parameters
-from stages.models.builder import ModelBuilder, Tensor
+from stages.ir.models.builder import ModelBuilder, Tensor
 
 FOLDER = Path(__file__).parent
 HELD_OUT = 360

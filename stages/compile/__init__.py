@@ -6,29 +6,29 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from stages.backends.targets.spec import Target
 from stages.base import Job, Stage, Tool
 from stages.compile.config import CompileConfig
-from stages.targets.spec import Target
 
 if TYPE_CHECKING:
-    from stages.models.spec import ModelSource
+    from stages.ir.models.spec import ModelSource
 
 
 class CompileStage(Stage[CompileConfig]):
     kind = "compile"
     config = CompileConfig
     consumes = ("emit",)
-    sources = ("stages/compile/__init__.py", "stages/targets/spec.py", "stages/targets/memory.py")
+    sources = ("stages/compile/__init__.py", "stages/backends/targets/spec.py", "stages/backends/targets/memory.py")
     target_fields = ("name", "family", "compiler", "memory", "simulated", "simulator", "board")
 
     def target_sources(self, target: Target) -> tuple[str, ...]:
-        from stages.targets.runtime import code_patterns
+        from stages.backends.targets.runtime import code_patterns
 
         return code_patterns(target)
 
     def tools(self, config: CompileConfig, target: Target) -> tuple[Tool, ...]:
-        from stages.compile.toolchain import binutil
-        from stages.targets.runtime import runtime_for
+        from stages.backends.targets.runtime import runtime_for
+        from stages.backends.toolchain.compiler import binutil
 
         compiler = target.compiler
         headers = (*compiler.flags, *runtime_for(target).compile_flags)
@@ -47,8 +47,8 @@ class CompileStage(Stage[CompileConfig]):
         if target.memory is None or "import" not in made:
             return
         from stages.compile.foresee import check_fits
-        from stages.models.at_hand import model_at_hand
-        from stages.models.least_memory import least_memory
+        from stages.ir.models.at_hand import model_at_hand
+        from stages.ir.models.least_memory import least_memory
 
         info = model_at_hand(model, root, made)
         if info is not None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from stages.targets.linker_script import own_section
+from stages.backends.targets.linker_script import own_section
 
 if TYPE_CHECKING:
-    from stages.targets.spec import Target
+    from stages.backends.targets.spec import Target
 
 
 def blocks_of(model: Mapping[str, Any], target: Target) -> list[dict[str, Any]]:

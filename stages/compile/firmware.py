@@ -11,20 +11,20 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from stages.backends.targets.runtime import BACKENDS, HARNESS, Runtime, runtime_for
+from stages.backends.toolchain.compiler import WARNINGS, CommandFailed, Source, compile_sources, link, run_command
+from stages.backends.toolchain.objects import ObjectCache
 from stages.base import StageError, no_progress
 from stages.compile.blocks import blocks_of, listed, own_sections
 from stages.compile.config import CompileConfig
 from stages.compile.flags import blamed_flag
-from stages.compile.objects import ObjectCache
 from stages.compile.sizes import addresses, measure, region_use
-from stages.compile.toolchain import WARNINGS, CommandFailed, Source, compile_sources, link, run_command
-from stages.messages import escape
-from stages.system.scratch import temporary_folder
-from stages.targets.runtime import HARNESS, Runtime, runtime_for
+from stages.support.messages import escape
+from stages.support.system.scratch import temporary_folder
 
 if TYPE_CHECKING:
+    from stages.backends.targets.spec import Target
     from stages.base import Cache
-    from stages.targets.spec import Target
 
 KERNELS = "kernels"  # folder of the emitted sources that are the same for every model
 SIMULATED, NOT_SIMULATED = "simulated.elf", "not_simulated.txt"
@@ -63,14 +63,10 @@ def compile_firmware(
         elf, map_file = build / "firmware.elf", build / "firmware.map"
         # Debug information names files as in the project, not as on this machine.
         # GCC for bare metal hands the assembler, for .S, only the second of the two.
-        places = ((src, "src"), (HARNESS.parent, "targets"), (build, "build"))
+        places = ((src, "src"), (BACKENDS, "backends"), (build, "build"))
         shown = [f"-f{what}-prefix-map={folder}={short}" for folder, short in places for what in ("file", "debug")]
         shared = (config.optimize, *WARNINGS, *config.flags, *shown)
-        kept = (
-            None
-            if cache is None
-            else ObjectCache(cache, _compiler(tools or {}), (src / KERNELS, HARNESS.parent), places)
-        )
+        kept = None if cache is None else ObjectCache(cache, _compiler(tools or {}), (src / KERNELS, BACKENDS), places)
         groups = (
             (model_sources(src, model["sources"], own_sections(model, target)), ("-std=c11", "-DMODEL_HOOK"), "model"),
             (harness_sources(src, model, target, runtime), ("-std=gnu11",), "harness"),
@@ -218,8 +214,8 @@ def harness_sources(src: Path, model: Mapping[str, Any], target: Target, runtime
 
 
 def _shown(path: Path, src: Path) -> str:
-    """A source file's name for people: within `src`, or within stages/targets."""
-    return path.relative_to(src if path.is_relative_to(src) else HARNESS.parent).as_posix()
+    """A source file's name for people: within `src`, or within stages/backends."""
+    return path.relative_to(src if path.is_relative_to(src) else BACKENDS).as_posix()
 
 
 def _overflow(error: CommandFailed, model: Mapping[str, Any], target: Target) -> str:

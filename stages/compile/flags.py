@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from stages.messages import escape
+from stages.support.messages import escape
 
 _FILES = "makes the compiler read or write other files"
 _CODE = "makes the compiler load code or run programs"

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from stages.backends.targets.spec import Target
 from stages.base import StageError
 from stages.compile.firmware import remedy
-from stages.models.least_memory import LeastMemory
-from stages.targets.spec import Target
+from stages.ir.models.least_memory import LeastMemory
 
 
 def check_fits(least: LeastMemory, target: Target) -> None:

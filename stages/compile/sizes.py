@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from elftools.elf.elffile import ELFFile
     from elftools.elf.sections import Section
 
-    from stages.targets.memory import Memory
+    from stages.backends.targets.memory import Memory
 
 LARGEST_SYMBOLS = 40
 _EXECUTABLE, _ALLOCATED, _WRITABLE = 4, 2, 1

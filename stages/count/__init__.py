@@ -17,7 +17,7 @@ from stages.simulate import SimulateConfig
 from stages.tensorize import TensorizeConfig, TensorizeStage
 
 if TYPE_CHECKING:
-    from stages.targets.spec import Target
+    from stages.backends.targets.spec import Target
 
 
 class CountStage(TensorizeStage):
@@ -28,7 +28,12 @@ class CountStage(TensorizeStage):
     may_consume = ()
     sources = (
         *TensorizeStage.sources,
-        *("stages/count/__init__.py", "stages/count/run.py", "stages/emit/templates/*.j2", "stages/targets/memory.py"),
+        *(
+            "stages/count/__init__.py",
+            "stages/count/run.py",
+            "stages/emit/templates/*.j2",
+            "stages/backends/targets/memory.py",
+        ),
     )
     target_fields = (*TensorizeStage.target_fields, "abi", "compiler", "simulator", "counter", "alone")
 

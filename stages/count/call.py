@@ -10,9 +10,9 @@ from stages.tensorize.costs import Call, estimated, signature, variant
 from stages.tensorize.select import offers_of
 
 if TYPE_CHECKING:
-    from stages.graph import LayerView
-    from stages.kernels.kernel import Kernel, KernelParams
-    from stages.targets.spec import Target
+    from stages.backends.kernels.kernel import Kernel, KernelParams
+    from stages.backends.targets.spec import Target
+    from stages.ir.graph import LayerView
     from stages.tensorize.choices import Chosen
     from stages.tensorize.setting import Setting
 

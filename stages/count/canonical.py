@@ -15,15 +15,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from stages.graph.packed import bits_of, limits
+from stages.ir.graph.packed import bits_of, limits
 from stages.tensorize.costs import clamps, keeps_scale
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from stages.backends.targets.spec import Target
     from stages.count.call import KernelCall
-    from stages.graph import LayerView
-    from stages.targets.spec import Target
+    from stages.ir.graph import LayerView
 
     Array = NDArray[Any]
 

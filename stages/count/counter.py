@@ -10,23 +10,23 @@ from functools import cache as remembered
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from stages.backends.kernels.digest import kernel_digest
 from stages.base import no_progress
 from stages.count.call import KernelCall
 from stages.count.canonical import canonical, description
 from stages.count.firmware import Counted, counted
-from stages.kernels.digest import kernel_digest
 from stages.tensorize.costs import CallRom
 
 if TYPE_CHECKING:
+    from stages.backends.targets.spec import Target
     from stages.base import Cache
-    from stages.targets.spec import Target
     from stages.tensorize.costs import Call
 
 _FILE = "count.json"
 _STAGES = Path(__file__).resolve().parents[1]
 # Beside a kernel, what makes the code of its layer, and what counts it.
 _CODE = (
-    *("codegen/*.py", "tensorize/schedule.py", "tensorize/lowering.py"),
+    *("lower/codegen/*.py", "tensorize/schedule.py", "tensorize/lowering.py"),
     *("count/canonical.py", "count/code.py", "count/firmware.py"),
 )
 # Of the tools, those that no count depends on.

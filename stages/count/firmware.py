@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from stages.backends.kernels import registry
+from stages.backends.timing.table import timing_table
 from stages.base import StageError, no_progress
 from stages.compile.firmware import DoesNotFit, compile_firmware
 from stages.count.call import Memory, memory_for, memory_of
@@ -25,25 +27,23 @@ from stages.count.code import Sections
 from stages.count.side_work import results
 from stages.emit import EmitConfig
 from stages.emit.build import emit
-from stages.graph import Graph, place
-from stages.graph.packed import limits
-from stages.kernels import registry
-from stages.options.layer_rules import LayerMatch
-from stages.reference.integer import run_layer, to_logical, to_physical
-from stages.samples.files import Inference
+from stages.ir.graph import Graph, place
+from stages.ir.graph.layer_rules import LayerMatch
+from stages.ir.graph.packed import limits
+from stages.ir.reference.integer import run_layer, to_logical, to_physical
+from stages.ir.samples.files import Inference
 from stages.simulate.cycles import layer_intervals
 from stages.simulate.firmware import run_firmware
-from stages.system.scratch import temporary_folder
+from stages.support.system.scratch import temporary_folder
 from stages.tensorize import TensorizeConfig, TensorizeRule
 from stages.tensorize.build import tensorize_graph
 from stages.tensorize.costs import CallRom
 from stages.tensorize.lowering import function_name
-from stages.timing.table import timing_table
 
 if TYPE_CHECKING:
+    from stages.backends.targets.spec import Target
     from stages.base import Cache
     from stages.count.call import KernelCall
-    from stages.targets.spec import Target
     from stages.tensorize.artifact import Tensorized
 
 # Of one firmware: layers, bytes of activations and packed weights, and estimated instructions.

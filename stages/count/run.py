@@ -21,7 +21,7 @@ def run(job: Job[TensorizeConfig]) -> None:
         return
     from stages.count.counter import Counter
     from stages.count.search import counted_costs
-    from stages.graph import Graph
+    from stages.ir.graph import Graph
     from stages.tensorize.build import setting_of
 
     in_cycles = job.config.optimize_for == "cycles"

@@ -20,7 +20,7 @@ from stages.tensorize.build import decide
 from stages.tensorize.costs import Call, CallRom, Costs
 
 if TYPE_CHECKING:
-    from stages.graph import Graph
+    from stages.ir.graph import Graph
     from stages.tensorize.choices import Chosen
     from stages.tensorize.setting import Setting
 

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
 
+from stages.backends.targets.memory import Size
+from stages.backends.targets.memory_rules import MemoryRule, check_rules
+from stages.backends.targets.spec import Target
 from stages.base import Job, Stage, StageConfig, StageError, Tool
-from stages.options.names import Identifier
-from stages.targets.memory import Size
-from stages.targets.memory_rules import MemoryRule, check_rules
-from stages.targets.spec import Target
+from stages.support.options.names import Identifier
 
 if TYPE_CHECKING:
-    from stages.models.spec import ModelSource
+    from stages.ir.models.spec import ModelSource
 
 
 class EmitConfig(StageConfig):
@@ -52,19 +52,19 @@ class EmitStage(Stage[EmitConfig]):
     sources = (
         "stages/emit/__init__.py",
         "stages/emit/templates/*.j2",
-        "stages/targets/spec.py",
-        "stages/targets/memory.py",
+        "stages/backends/targets/spec.py",
+        "stages/backends/targets/memory.py",
     )
     target_fields = ("core", "word_bits", "compiler", "rooms", "kernels", "accelerator")
 
     def target_code(self, target: Target) -> dict[str, Path]:
-        from stages.targets.places import accelerator_code, kernel_code
+        from stages.backends.targets.places import accelerator_code, kernel_code
 
         return kernel_code(target) | accelerator_code(target)
 
     def target_sources(self, target: Target) -> tuple[str, ...]:
-        from stages.accelerators.registry import code_patterns_of
-        from stages.kernels.places import code_patterns
+        from stages.backends.accelerators.registry import code_patterns_of
+        from stages.backends.kernels.places import code_patterns
 
         return (*code_patterns(target.kernels), *code_patterns_of(target))
 
@@ -78,8 +78,8 @@ class EmitStage(Stage[EmitConfig]):
         check_rules(config.memory_rules or (), target)
         if config.arena_limit is None or "import" not in made:
             return
-        from stages.models.at_hand import model_at_hand
-        from stages.models.least_memory import least_memory
+        from stages.ir.models.at_hand import model_at_hand
+        from stages.ir.models.least_memory import least_memory
 
         info = model_at_hand(model, root, made)
         least = None if info is None else least_memory(info)
@@ -94,8 +94,8 @@ class EmitStage(Stage[EmitConfig]):
         import json
 
         from stages.emit.build import emit
-        from stages.models.index_ranges import imported_rules, index_ranges
-        from stages.models.tflite_reader import read
+        from stages.ir.models.index_ranges import imported_rules, index_ranges
+        from stages.ir.models.tflite_reader import read
 
         described = job.inputs["import"] / "import.json"
         name = json.loads(described.read_text())["name"]

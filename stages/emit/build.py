@@ -8,31 +8,31 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from stages.arena import liveness
-from stages.arena.rules import Contents
+from stages.backends.kernels import registry
 from stages.base import StageError, no_progress
-from stages.codegen.layers import layer_function
-from stages.codegen.lower import to_c
 from stages.emit.kernel_sources import copy_kernels
 from stages.emit.model import Model
 from stages.emit.placement import Placement, Placer
 from stages.emit.render import KernelFiles, render
-from stages.graph import place
-from stages.kernels import registry
-from stages.offload.attach import folders_of
-from stages.offload.c import ahead_function, program_function
-from stages.offload.residence import begins, fixed_in_l1
+from stages.ir.graph import place
+from stages.lower.arena import liveness
+from stages.lower.arena.rules import Contents
+from stages.lower.codegen.layers import layer_function
+from stages.lower.codegen.lower import to_c
+from stages.lower.offload.attach import folders_of
+from stages.lower.offload.c import ahead_function, program_function
+from stages.lower.offload.residence import begins, fixed_in_l1
 from stages.tensorize import artifact as tensorized
 from stages.tensorize.lowering import function_name
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from stages.codegen.layers import LayerFunction
+    from stages.backends.kernels.folder import KernelFolder
+    from stages.backends.targets.spec import Target
     from stages.emit import EmitConfig
-    from stages.graph import Graph
-    from stages.kernels.folder import KernelFolder
-    from stages.targets.spec import Target
+    from stages.ir.graph import Graph
+    from stages.lower.codegen.layers import LayerFunction
     from stages.tensorize.artifact import Tensorized
 
 # Offsets in emitted loops are 32 bits with a sign.

@@ -12,16 +12,16 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
+from stages.backends.kernels.folder import INCLUDE, KernelFolder
 from stages.base import StageError
-from stages.kernels.folder import INCLUDE, KernelFolder
-from stages.options.names import why_not
-from stages.system.below import below
-from stages.system.installation import WHOLE
+from stages.support.options.names import why_not
+from stages.support.system.below import below
+from stages.support.system.installation import WHOLE
 
 LICENCE = "/* SPDX-License-Identifier: Apache-2.0 */\n"
 _INCLUDE = re.compile(r'^(\s*#\s*include\s+)"([^"]+)"', re.MULTILINE)
 _SHARED = INCLUDE.name
-_OWN = INCLUDE.parent
+_BACKENDS = INCLUDE.parents[1]
 
 
 def copy_kernels(files: Iterable[str], out: Path, folders: Mapping[str, KernelFolder]) -> list[str]:
@@ -58,7 +58,7 @@ def copy_kernels(files: Iterable[str], out: Path, folders: Mapping[str, KernelFo
 def _remedy(name: str, folders: Mapping[str, KernelFolder], where: str) -> str:
     """What to do about a file that is missing: one of Firmline's, or a plug-in's, where `where` may be wrong."""
     folder = folders.get(name.partition("/")[0])
-    if folder is None or folder.path.is_relative_to(_OWN):
+    if folder is None or folder.path.is_relative_to(_BACKENDS):
         return WHOLE
     return f"write it, or mend {where} in {folder.path.parent.name}/{folder.name}"
 

@@ -7,16 +7,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from stages.arena.liveness import scratch_name
-from stages.arena.planner import round_up
-from stages.graph import place
+from stages.ir.graph import place
+from stages.lower.arena.liveness import scratch_name
+from stages.lower.arena.planner import round_up
 
 if TYPE_CHECKING:
-    from stages.arena import Buffer
-    from stages.arena.rules import Contents
-    from stages.codegen.layers import LayerFunction
     from stages.emit.placement import Placement
-    from stages.graph import Graph
+    from stages.ir.graph import Graph
+    from stages.lower.arena import Buffer
+    from stages.lower.arena.rules import Contents
+    from stages.lower.codegen.layers import LayerFunction
     from stages.tensorize.artifact import Tensorized
 
 

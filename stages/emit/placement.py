@@ -10,20 +10,20 @@ from dataclasses import dataclass, field
 from itertools import permutations, product
 from typing import TYPE_CHECKING
 
-from stages.arena import Plan, plan
-from stages.arena.planner import lower_bound
-from stages.arena.regions import NoRoomError, Room, divide
-from stages.arena.rules import Contents, Ruled, apply_rules
-from stages.arena.traffic import arena_traffic, reads_of_weights
 from stages.base import StageError
 from stages.emit.weights import Weights, divide_constants, lay_out
-from stages.messages import escape
+from stages.lower.arena import Plan, plan
+from stages.lower.arena.planner import lower_bound
+from stages.lower.arena.regions import NoRoomError, Room, divide
+from stages.lower.arena.rules import Contents, Ruled, apply_rules
+from stages.lower.arena.traffic import arena_traffic, reads_of_weights
+from stages.support.messages import escape
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from stages.targets.memory_rules import MemoryRule
-    from stages.targets.spec import Target
+    from stages.backends.targets.memory_rules import MemoryRule
+    from stages.backends.targets.spec import Target
 
 _SPARING = (("arena", "weights"), ("weights",), ("arena",), ())
 

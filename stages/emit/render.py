@@ -8,20 +8,20 @@ from errno import ENOENT
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from stages.codegen.layers import call
-from stages.codegen.printer import ctype
 from stages.emit.requirement import architecture_flags, requirements
 from stages.emit.reset import reset_of
 from stages.emit.weights import rows
-from stages.messages import templates
+from stages.lower.codegen.layers import call
+from stages.lower.codegen.printer import ctype
+from stages.support.messages import templates
 
 if TYPE_CHECKING:
-    from stages.codegen.layers import LayerFunction
+    from stages.backends.kernels.folder import KernelFolder
+    from stages.backends.targets.spec import Target
     from stages.emit import EmitConfig
     from stages.emit.model import Block, Model, Place
-    from stages.graph import Layer, Tensor
-    from stages.kernels.folder import KernelFolder
-    from stages.targets.spec import Target
+    from stages.ir.graph import Layer, Tensor
+    from stages.lower.codegen.layers import LayerFunction
 
 _NAME_LENGTH = 80
 _TEMPLATES = Path(__file__).resolve().parent / "templates"

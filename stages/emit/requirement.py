@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from stages.kernels.folder import KernelFolder
-    from stages.targets.spec import Target
+    from stages.backends.kernels.folder import KernelFolder
+    from stages.backends.targets.spec import Target
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from stages.arena.planner import round_up
-from stages.arena.regions import NoRoomError, Room
+from stages.lower.arena.planner import round_up
+from stages.lower.arena.regions import NoRoomError, Room
 
 if TYPE_CHECKING:
     import numpy as np

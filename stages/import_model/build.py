@@ -13,11 +13,11 @@ from stages.import_model.checks.graph import NOTHING_TO_RUN
 from stages.import_model.converter import Converter, Unsupported
 from stages.import_model.operators import what_to_do, why_not
 from stages.import_model.windows import without_excess
-from stages.messages.operator_error import OperatorError, together
-from stages.models.tflite_reader import ModelInfo, OperatorInfo
-from stages.operators.declaration import CUSTOM
-from stages.operators.table import OPERATORS, kind_of
-from stages.relax_module import CONSTANT, Step, build_function, build_main
+from stages.ir.models.tflite_reader import ModelInfo, OperatorInfo
+from stages.ir.operators.declaration import CUSTOM
+from stages.ir.operators.table import OPERATORS, kind_of
+from stages.ir.relax_module import CONSTANT, Step, build_function, build_main
+from stages.support.messages.operator_error import OperatorError, together
 
 
 def build_module(data: bytes, info: ModelInfo) -> IRModule:

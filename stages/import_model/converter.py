@@ -15,17 +15,17 @@ import numpy.typing as npt
 from tvm import relax
 from tvm.relax.frontend.tflite.tflite_frontend import ExprTable, TensorWrapper
 
-from stages.arithmetic.activation_bounds import BOUNDS
-from stages.arithmetic.fixed_point import quantized_bound
-from stages.arithmetic.transposed import PhaseAxis
 from stages.import_model.file_tables import Widened, options_of
 from stages.import_model.hybrid import convert_hybrid, is_hybrid
 from stages.import_model.moving import MovingConverter
 from stages.import_model.transposed import transposed_convolution
-from stages.models.tflite_reader import WIDENED, ModelInfo, OperatorInfo
-from stages.operators.operation import Operation
-from stages.operators.table import OPERATORS
-from stages.relax_module import build_function
+from stages.ir.arithmetic.activation_bounds import BOUNDS
+from stages.ir.arithmetic.fixed_point import quantized_bound
+from stages.ir.arithmetic.transposed import PhaseAxis
+from stages.ir.models.tflite_reader import WIDENED, ModelInfo, OperatorInfo
+from stages.ir.operators.operation import Operation
+from stages.ir.operators.table import OPERATORS
+from stages.ir.relax_module import build_function
 
 # What reductions are of booleans, whose sums and products are booleans too.
 _OF_BOOLS = {"REDUCE_MAX": "REDUCE_ANY", "SUM": "REDUCE_ANY", "REDUCE_MIN": "REDUCE_ALL", "REDUCE_PROD": "REDUCE_ALL"}

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from stages.models.tflite_reader import ModelInfo
+from stages.ir.models.tflite_reader import ModelInfo
 
 # Enumerations of the schema that occur in options, by field.
 _NAMES = {"fusedActivationFunction": "ActivationFunctionType", "padding": "Padding"}
@@ -54,7 +54,7 @@ def describe(
     written so that reading them back gives the same float32; `axis` is null where there is one scale or none. Of a
     network that came as ONNX `arithmetic` is `onnxruntime`, and operators have a `rule`, where they need one: `sums`
     (float: of real numbers, integer: of integers), `rounded_bias` where real numbers became one of integers, `table`
-    with the name of its `function`, `lowered` (stages.arithmetic.pairs).
+    with the name of its `function`, `lowered` (stages.ir.arithmetic.pairs).
     """
     tensors = [
         {

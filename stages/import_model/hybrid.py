@@ -17,10 +17,10 @@ import numpy as np
 import numpy.typing as npt
 from tvm import relax
 
-from stages.arithmetic.sliding import same_padding
-from stages.models.tflite_reader import ModelInfo, OperatorInfo, TensorInfo
-from stages.operators.declaration import NARROW
-from stages.operators.table import OPERATORS
+from stages.ir.arithmetic.sliding import same_padding
+from stages.ir.models.tflite_reader import ModelInfo, OperatorInfo, TensorInfo
+from stages.ir.operators.declaration import NARROW
+from stages.ir.operators.table import OPERATORS
 
 # Smaller than any range that matters; keeps an input of all zeros from dividing by zero.
 _TINY = 1e-30

@@ -1,13 +1,13 @@
 """What to say of operators that cannot be imported.
 
 TVM's converter knows some 200 operators, but float arithmetic on quantized integers is one result of asking for the
-wrong one. Those of stages.operators are converted as quantize(op(dequantize(x))), move integers without looking at
+wrong one. Those of stages.ir.operators are converted as quantize(op(dequantize(x))), move integers without looking at
 them, or are refused unless they are float.
 """
 
 from __future__ import annotations
 
-from stages.operators.declaration import CUSTOM
+from stages.ir.operators.declaration import CUSTOM
 
 _CONTROL_FLOW = frozenset({"CALL", "IF", "STABLEHLO_CASE", "STABLEHLO_IF", "STABLEHLO_WHILE", "WHILE"})
 _STATE = frozenset({

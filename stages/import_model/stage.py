@@ -1,9 +1,10 @@
 """The import stage: finds the TFLite or ONNX file, checks it, and makes the Relax module.
 
 Artifact: model.tflite (the bytes as they came, or normalized: stages.import_model.normalize; of an ONNX file what
-stages.import_model.onnx makes, with model.onnx, the file itself, and onnx.json, stages.models.onnx_names), module.json
-(stages.relax_module), tensors.json (stages.import_model.describe) and import.json {name, sha256 and bytes of the file
-as it came, operators, macs, signature, warnings}. Where the stage ptq quantized the model, the file is what that left.
+stages.import_model.onnx makes, with model.onnx, the file itself, and onnx.json, stages.ir.models.onnx_names),
+module.json (stages.ir.relax_module), tensors.json (stages.import_model.describe) and import.json {name, sha256 and
+bytes of the file as it came, operators, macs, signature, warnings}. Where the stage ptq quantized the model, the file
+is what that left.
 """
 
 from __future__ import annotations
@@ -17,15 +18,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from stages.base import Job, Stage, StageConfig, StageError, Tool, blaming
-from stages.messages import escape
-from stages.models.spec import FileModel, UrlModel, is_onnx
-from stages.operators.declaration import NARROW
+from stages.ir.models.spec import FileModel, UrlModel, is_onnx
+from stages.ir.operators.declaration import NARROW
+from stages.support.messages import escape
 
 if TYPE_CHECKING:
+    from stages.backends.targets.spec import Target
     from stages.import_model.normalize import Normalized
-    from stages.models.spec import ModelSource
-    from stages.models.tflite_reader import ModelInfo
-    from stages.targets.spec import Target
+    from stages.ir.models.spec import ModelSource
+    from stages.ir.models.tflite_reader import ModelInfo
 
 _BESIDE = "constants in "  # before the name of a file that an ONNX file has constants in
 MODEL, TENSORS, SUMMARY = "model.tflite", "tensors.json", "import.json"
@@ -61,8 +62,8 @@ class ImportStage(Stage[ImportConfig]):
 
         Raises StageError for one that is larger than any TFLite file.
         """
-        from stages.models.onnx_external import external_files
-        from stages.models.resolve import check_size, external_file
+        from stages.ir.models.onnx_external import external_files
+        from stages.ir.models.resolve import check_size, external_file
 
         path = external_file(model, root)
         if path is None:
@@ -84,8 +85,8 @@ class ImportStage(Stage[ImportConfig]):
         return entry
 
     def model_code(self, model: ModelSource) -> dict[str, Path]:
-        from stages.models.spec import PluginModel
-        from stages.system.loaded_code import package_files
+        from stages.ir.models.spec import PluginModel
+        from stages.support.system.loaded_code import package_files
 
         return package_files(model.place) if isinstance(model, PluginModel) else {}
 
@@ -98,7 +99,7 @@ class ImportStage(Stage[ImportConfig]):
 
     def run(self, job: Job[ImportConfig]) -> None:
         """Writes the artifact. Raises StageError for a missing, corrupt or unsupported model, or one LiteRT refuses."""
-        from stages.models.spec import OpModel
+        from stages.ir.models.spec import OpModel
 
         # What is wrong with a model of one operator is wrong with what the recipe says of it.
         with blaming("model") if isinstance(job.model, OpModel) else nullcontext():
@@ -107,8 +108,8 @@ class ImportStage(Stage[ImportConfig]):
     def _import(self, job: Job[ImportConfig]) -> None:
         from stages.import_model.build import build_module
         from stages.import_model.describe import describe, dump, operator_options
-        from stages.models.complexity import macs
-        from stages.relax_module import save_module
+        from stages.ir.models.complexity import macs
+        from stages.ir.relax_module import save_module
 
         name = model_name(job.model)
         source = str(getattr(job.model, "file", "") or getattr(job.model, "url", "")) or name
@@ -141,8 +142,8 @@ class ImportStage(Stage[ImportConfig]):
 
 
 def known_model(model: ModelSource, root: Path) -> ModelInfo | None:
-    """As `stages.models.at_hand.sound_model`; operators of an ONNX file that nobody knows are a StageError, too."""
-    from stages.models.at_hand import bytes_at_hand, sound_model
+    """As `stages.ir.models.at_hand.sound_model`; operators of an ONNX file that nobody knows are a StageError, too."""
+    from stages.ir.models.at_hand import bytes_at_hand, sound_model
 
     info = sound_model(model, root)
     if is_onnx(model) and find_spec("onnx") is not None:
@@ -167,9 +168,9 @@ def _of_onnx(job: Job[ImportConfig], data: bytes, source: str) -> Normalized:
     """The file of the same network, with what its oracle needs beside it."""
     from stages.import_model.normalize import Normalized
     from stages.import_model.onnx import convert
-    from stages.models.onnx_names import dumped
-    from stages.models.tflite_reader import read
-    from stages.reference.onnx_runtime import NAMES, ONNX_FILE
+    from stages.ir.models.onnx_names import dumped
+    from stages.ir.models.tflite_reader import read
+    from stages.ir.reference.onnx_runtime import NAMES, ONNX_FILE
 
     assert isinstance(job.model, FileModel | UrlModel)
     made = convert(data, source, job.model.shapes or {}, job.model.layout or "nchw")
@@ -180,9 +181,9 @@ def _of_onnx(job: Job[ImportConfig], data: bytes, source: str) -> Normalized:
 
 def _check_litert(made: Normalized, source: str) -> None:
     """Raises StageError where LiteRT, whose results are to be met, does not load the file."""
-    from stages.models.tflite_reader import read
-    from stages.reference.parts import parts
-    from stages.reference.probe import check_loads
+    from stages.ir.models.tflite_reader import read
+    from stages.ir.reference.parts import parts
+    from stages.ir.reference.probe import check_loads
 
     for part in parts(made.data, made.info):
         if part.model:
@@ -212,7 +213,7 @@ def model_bytes(job: Job[Any]) -> bytes:
     """The file that the recipe's model names, or is built as. Raises StageError."""
     path = job.files.get("model")
     if path is None:
-        from stages.models.resolve import resolve
+        from stages.ir.models.resolve import resolve
 
         return resolve(job.model)
     try:
@@ -223,7 +224,7 @@ def model_bytes(job: Job[Any]) -> bytes:
     beside = {name.removeprefix(_BESIDE): place for name, place in job.files.items() if name.startswith(_BESIDE)}
     if not beside:
         return data
-    from stages.models.onnx_external import whole
+    from stages.ir.models.onnx_external import whole
 
     return whole(data, beside, escape.name(path.name))
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from tvm import relax
 
-from stages.arithmetic.transposed import PhaseAxis, phase_weights
+from stages.ir.arithmetic.transposed import PhaseAxis, phase_weights
 
 
 def transposed_convolution(data: relax.Expr, weights: Any, axes: Sequence[PhaseAxis], out: Sequence[int]) -> relax.Expr:

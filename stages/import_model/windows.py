@@ -10,13 +10,13 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 
-from stages.arithmetic.sliding import places
 from stages.import_model.checks import operator_error
-from stages.models.flatbuffer import Table
-from stages.models.operator_options import number_of
-from stages.models.tflite_reader import ModelInfo, OperatorInfo, opened, subgraphs
-from stages.operators.layer import Window
-from stages.operators.table import OPERATORS
+from stages.ir.arithmetic.sliding import places
+from stages.ir.models.flatbuffer import Table
+from stages.ir.models.operator_options import number_of
+from stages.ir.models.tflite_reader import ModelInfo, OperatorInfo, opened, subgraphs
+from stages.ir.operators.layer import Window
+from stages.ir.operators.table import OPERATORS
 
 _SAME = 0
 _SLIDING = frozenset(

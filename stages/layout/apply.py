@@ -9,12 +9,12 @@ import numpy as np
 from tvm import IRModule, relax
 
 from stages.base import StageError
+from stages.ir.operators.table import kind_of
+from stages.ir.relax_module import LAYOUT, OperatorCall, Step, attributes, build_main, operator_calls
 from stages.layout.assign import Plan, Transform, assign
 from stages.layout.relayout import NotRenumberable, relayout, renumberable, transform_function
 from stages.layout.rules import LayoutConfig, Operator, class_of, unused, warnings
-from stages.messages.operator_error import called
-from stages.operators.table import kind_of
-from stages.relax_module import LAYOUT, OperatorCall, Step, attributes, build_main, operator_calls
+from stages.support.messages.operator_error import called
 
 
 def lay_out(module: IRModule, config: LayoutConfig) -> tuple[IRModule, dict[str, Any]]:

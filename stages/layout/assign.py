@@ -17,9 +17,9 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
+from stages.ir.tensor_layout import NCHW, NHWC
 from stages.layout.cut import Split
 from stages.layout.rules import DataLayout, LayoutConfig, Operator, choose, class_of
-from stages.tensor_layout import NCHW, NHWC
 
 
 @dataclass(frozen=True)

@@ -14,10 +14,10 @@ import numpy as np
 from tvm import relax
 from tvm.ir.expr import GenericConst
 
+from stages.ir.relax_module import build_function
+from stages.ir.tensor_layout import Layout
 from stages.layout.assign import same_bytes
 from stages.layout.rules import DataLayout
-from stages.relax_module import build_function
-from stages.tensor_layout import Layout
 
 # Position of each logical axis (N, H, W, C) in NCHW, and the other way round.
 TO_NCHW = (0, 3, 1, 2)

@@ -10,12 +10,12 @@ from typing import Any, Literal
 from pydantic import Field, field_validator, model_validator
 
 from stages.base import StageConfig, StageError
-from stages.messages import escape
-from stages.messages.operator_error import called
-from stages.messages.wording import did_you_mean, of_several
-from stages.operators.table import kind_of, kinds, operator_of
-from stages.options.strict_model import StrictModel, mistake
-from stages.tensor_layout import Layout
+from stages.ir.operators.table import kind_of, kinds, operator_of
+from stages.ir.tensor_layout import Layout
+from stages.support.messages import escape
+from stages.support.messages.operator_error import called
+from stages.support.messages.wording import did_you_mean, of_several
+from stages.support.options.strict_model import StrictModel, mistake
 
 DataLayout = Literal["NHWC", "NCHW"]  # what Relax computes in; tensorize lays tensors out otherwise
 IN_RELAX: tuple[DataLayout, ...] = ("NHWC", "NCHW")

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from stages.base import Job, Stage, StageConfig, Tool
 from stages.layout.rules import LayoutConfig
-from stages.messages import escape
+from stages.support.messages import escape
 
 if TYPE_CHECKING:
-    from stages.targets.spec import Target
+    from stages.backends.targets.spec import Target
 
 LAYOUTS = "layouts.json"
 
@@ -30,8 +30,8 @@ class LayoutStage(Stage[LayoutConfig]):
 
     def run(self, job: Job[LayoutConfig]) -> None:
         """Writes module.json and layouts.json. Raises StageError for a rule that cannot be followed."""
+        from stages.ir.relax_module import load_module, save_module
         from stages.layout.apply import lay_out
-        from stages.relax_module import load_module, save_module
 
         module, report = lay_out(load_module(job.inputs["import"]), job.config)
         save_module(module, job.out)

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from stages.arithmetic.fixed_point import round_half_away
-from stages.models.tflite_reader import TensorInfo
+from stages.ir.arithmetic.fixed_point import round_half_away
+from stages.ir.models.tflite_reader import TensorInfo
+from stages.ir.reference import Reference
 from stages.ptq.data import Sample
 from stages.ptq.observe import Array, runs
 from stages.ptq.quantizer import Quantized
-from stages.reference import Reference
 
 Begins = Callable[[int], None]
 MOST_DB = 200.0  # of equal tensors, whose ratio is infinite

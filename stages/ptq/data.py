@@ -10,17 +10,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from stages.base import StageError, blaming
-from stages.samples.encoding import decoded, stored_as
-from stages.samples.files import Port, inferences_in, read_inferences, read_labels
-from stages.samples.named import Place, blamed, files_named
-from stages.system.pathname import located
+from stages.ir.samples.encoding import decoded, stored_as
+from stages.ir.samples.files import Port, inferences_in, read_inferences, read_labels
+from stages.ir.samples.named import Place, blamed, files_named
+from stages.support.system.pathname import located
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from stages.models.tflite_reader import ModelInfo, TensorInfo
-    from stages.options.encoding import Encoding
-    from stages.options.quantization import CalibrationData, EvaluationData, QuantizeOptions, RandomSamples
+    from stages.ir.models.tflite_reader import ModelInfo, TensorInfo
+    from stages.quantize.options import CalibrationData, EvaluationData, QuantizeOptions, RandomSamples
+    from stages.support.options.encoding import Encoding
 
 _AT: Place = ("stages", "quantize")
 MOST_SAMPLES = 500  # where a recipe does not say how many

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 from stages.base import StageError
 from stages.import_model.normalize import normalized
-from stages.messages import escape
-from stages.messages.wording import several
-from stages.models.spec import FileModel, ModelSource, UrlModel, is_onnx
-from stages.models.tflite_reader import ModelInfo, read
+from stages.ir.models.spec import FileModel, ModelSource, UrlModel, is_onnx
+from stages.ir.models.tflite_reader import ModelInfo, read
+from stages.ir.reference.probe import check_loads
 from stages.ptq.constants import narrow_constants, with_float_constants
-from stages.reference.probe import check_loads
+from stages.support.messages import escape
+from stages.support.messages.wording import several
 
 # What computes beside float32 in a float network: shapes, indices, conditions.
 _OTHERS = ("float32", "int32", "int64", "bool")

@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from stages.base import StageError
-from stages.messages import escape
+from stages.ir.reference import Reference
 from stages.ptq.data import Sample
-from stages.reference import Reference
+from stages.support.messages import escape
 
 Array = npt.NDArray[np.float32]
 Begins = Callable[[int], None]

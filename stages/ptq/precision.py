@@ -6,11 +6,11 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from stages.messages.wording import several
-from stages.models.tflite_reader import ModelInfo, OperatorInfo
-from stages.operators.table import OPERATORS
-from stages.options.layer_rules import LayerMatch, about_unused
-from stages.options.quantization import QuantizeOptions
+from stages.ir.graph.layer_rules import LayerMatch, about_unused
+from stages.ir.models.tflite_reader import ModelInfo, OperatorInfo
+from stages.ir.operators.table import OPERATORS
+from stages.quantize.options import QuantizeOptions
+from stages.support.messages.wording import several
 
 # LiteRT's reference has 4-bit weights for depthwise convolutions too, the quantizer has not.
 NARROW = ("CONV_2D", "FULLY_CONNECTED")

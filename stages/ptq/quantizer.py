@@ -18,12 +18,12 @@ import numpy as np
 
 from stages.base import StageError
 from stages.import_model.normalize.graph import one_graph
-from stages.messages import escape
-from stages.models.tflite_reader import ModelInfo, TensorInfo, read
+from stages.ir.models.tflite_reader import ModelInfo, TensorInfo, read
+from stages.ir.reference.probe import check_loads, operator_that_ends
 from stages.ptq.observe import Range
 from stages.ptq.precision import Precision, Precisions
 from stages.ptq.remaining import FAILING, alike_ranges, to_integers
-from stages.reference.probe import check_loads, operator_that_ends
+from stages.support.messages import escape
 
 _NAMES = re.compile(r"t(\d+)(\D.*)?")
 _REQUEST = Path(__file__).with_name("child.py")

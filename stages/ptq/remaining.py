@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from stages.import_model.normalize.graph import OneGraph
-from stages.models.tflite_reader import ModelInfo, OperatorInfo, builtin_name
-from stages.operators.table import OPERATORS
+from stages.ir.models.tflite_reader import ModelInfo, OperatorInfo, builtin_name
+from stages.ir.operators.table import OPERATORS
 
 if TYPE_CHECKING:
     from stages.ptq.observe import Range

@@ -9,9 +9,9 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from stages.base import Job, StageError
-from stages.messages import escape
-from stages.messages.wording import several
-from stages.models.tflite_reader import read
+from stages.ir.models.tflite_reader import read
+from stages.ir.reference import Reference
+from stages.ir.samples.doubts import at_chance
 from stages.ptq.bias_correction import corrected, mean_inputs
 from stages.ptq.clipping import BINS, USUAL_PERCENTILE, by_error, by_percentile, clipped
 from stages.ptq.compare import Comparison, compare
@@ -22,8 +22,8 @@ from stages.ptq.observe import Range, histograms, ranges, runs
 from stages.ptq.precision import described, precisions
 from stages.ptq.quantizer import Quantized, check_runs, quantize
 from stages.ptq.summary import MODEL, SUMMARY, file_entry, layer_entries, worst
-from stages.reference import Reference
-from stages.samples.doubts import at_chance
+from stages.support.messages import escape
+from stages.support.messages.wording import several
 
 if TYPE_CHECKING:
     from stages.ptq.stage import PtqConfig

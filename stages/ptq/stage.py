@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from stages.base import Job, Stage, StageConfig, Tool
 from stages.import_model.stage import STAGE as IMPORT
 from stages.import_model.stage import ImportConfig, known_model
-from stages.options.quantization import QuantizeOptions
+from stages.quantize.options import QuantizeOptions
 
 if TYPE_CHECKING:
-    from stages.models.spec import ModelSource
-    from stages.targets.spec import Target
+    from stages.backends.targets.spec import Target
+    from stages.ir.models.spec import ModelSource
 
 GROUP = "ptq"
 

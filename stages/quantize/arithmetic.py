@@ -10,9 +10,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from stages.arithmetic.multipliers import Fixed as Fixed
-from stages.arithmetic.multipliers import NoMultiplier as NoMultiplier
-from stages.arithmetic.multipliers import quantize_multiplier as quantize_multiplier
+from stages.ir.arithmetic.multipliers import Fixed as Fixed
+from stages.ir.arithmetic.multipliers import NoMultiplier as NoMultiplier
+from stages.ir.arithmetic.multipliers import quantize_multiplier as quantize_multiplier
 
 LIMITS = {
     "int8": (-128, 127),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stages.graph import Graph
+from stages.ir.graph import Graph
 
 _COMPUTING = {"int8", "uint8", "float32"}
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from stages.arithmetic.fixed_point import INT32_MAX, INT32_MIN, multiply_by_quantized_multiplier
+from stages.ir.arithmetic.fixed_point import INT32_MAX, INT32_MIN, multiply_by_quantized_multiplier
 from stages.quantize.arithmetic import LIMITS
 from stages.quantize.operator import Array
 

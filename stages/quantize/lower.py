@@ -8,16 +8,16 @@ from typing import Any
 from tvm import IRModule, ir, relax
 
 from stages.base import StageError
-from stages.graph import Float, Graph, Layout, Tensor
-from stages.messages.operator_error import OperatorError, together
-from stages.operators.declaration import CUSTOM
-from stages.operators.table import OPERATORS, kind_of
+from stages.ir.graph import Float, Graph, Layout, Tensor
+from stages.ir.operators.declaration import CUSTOM
+from stages.ir.operators.table import OPERATORS, kind_of
+from stages.ir.relax_module import CONSTANT, LAYOUT, OperatorCall, attributes, operator_calls
 from stages.quantize.arithmetic import NoMultiplier
 from stages.quantize.onnx_runtime import FAMILIES as ONNX_RUNTIME
 from stages.quantize.operator import Operator, quant_of
 from stages.quantize.patterns import FAMILIES, MOVES, family_of
 from stages.quantize.writer import GraphWriter
-from stages.relax_module import CONSTANT, LAYOUT, OperatorCall, attributes, operator_calls
+from stages.support.messages.operator_error import OperatorError, together
 
 _EDGES = {("QUANTIZE", "float32"), ("QUANTIZE", "int32"), ("DEQUANTIZE", "float32")}
 _FLOAT_TYPES = {"float32", "int32", "int64", "bool"}

@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 from tvm.relax.dpl import is_op, wildcard
 
-from stages.arithmetic.pairs import LEFT_SHIFT, Pair, exact_halves, nearest_multipliers
-from stages.graph import Activation, Add, Mean, Mul, Quantize, Tensor
-from stages.operators.even import Even
-from stages.operators.shares import EXP_BITS, FACTOR_BITS, FloatSoftmax, NearestSoftmax
+from stages.ir.arithmetic.pairs import LEFT_SHIFT, Pair, exact_halves, nearest_multipliers
+from stages.ir.graph import Activation, Add, Mean, Mul, Quantize, Tensor
+from stages.ir.operators.even import Even
+from stages.ir.operators.shares import EXP_BITS, FACTOR_BITS, FloatSoftmax, NearestSoftmax
 from stages.quantize.arithmetic import LIMITS
 from stages.quantize.operator import Operator, activated, dequantized, quantized
 from stages.quantize.patterns.operand import operand

@@ -13,14 +13,14 @@ from tvm import relax
 from tvm.ir.expr import GenericConst
 from tvm.relax.dpl import DFPattern, is_const, is_op, wildcard
 
-from stages.arithmetic.fixed_point import quantized_bound
-from stages.graph import Quant, Tensor
-from stages.messages import escape
-from stages.messages.operator_error import OperatorError
-from stages.operators.operation import flexbuffer
+from stages.ir.arithmetic.fixed_point import quantized_bound
+from stages.ir.graph import Quant, Tensor
+from stages.ir.operators.operation import flexbuffer
+from stages.ir.relax_module import OperatorCall
 from stages.quantize.arithmetic import LIMITS
 from stages.quantize.tables import Quantized
-from stages.relax_module import OperatorCall
+from stages.support.messages import escape
+from stages.support.messages.operator_error import OperatorError
 
 Array = npt.NDArray[Any]
 _SUPPORTED = (
@@ -226,7 +226,7 @@ class Operator:
 
     @property
     def flexbuffer(self) -> Any:
-        """As `stages.operators.operation.Operation.flexbuffer`."""
+        """As `stages.ir.operators.operation.Operation.flexbuffer`."""
         return flexbuffer(self.custom)
 
     @cached_property

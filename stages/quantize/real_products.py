@@ -4,7 +4,7 @@ LiteRT's FULLY_CONNECTED multiplies its sums by a real number in float64 and rou
 compute (sum * multiplier + 2^(30 - shift)) >> (31 - shift), which differs where the real product is a half, or all but
 a half. Of the sums that a layer can have some 255 decide, those from which on the result is the next number: each
 bounds the multiplier from below and from above. Where no multiplier of 32 bits is within all bounds, the sums
-themselves are kept, as `steps` (stages/operators/layer.py).
+themselves are kept, as `steps` (stages/ir/operators/layer.py).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from stages.arithmetic.fixed_point import INT32_MAX, INT32_MIN, round_half_away
+from stages.ir.arithmetic.fixed_point import INT32_MAX, INT32_MIN, round_half_away
 from stages.quantize.arithmetic import LIMITS, Fixed
 from stages.quantize.operator import Array
 

@@ -6,7 +6,7 @@ from math import floor
 
 import numpy as np
 
-from stages.arithmetic.fixed_point import (
+from stages.ir.arithmetic.fixed_point import (
     INT32_MAX,
     Array,
     rounding_divide_by_pot,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from stages.backends.targets.spec import Target
 from stages.base import Job, Stage, StageConfig, Tool
-from stages.options.quantization import QuantizeOptions
-from stages.targets.spec import Target
+from stages.quantize.options import QuantizeOptions
 
 
 class QuantizeConfig(QuantizeOptions, StageConfig):
@@ -34,9 +34,9 @@ class Quantize(Stage[QuantizeConfig]):
 
         from tvm import IRModule, ir
 
+        from stages.ir.relax_module import load_module
         from stages.quantize.checks import check_widths
         from stages.quantize.lower import lower_module
-        from stages.relax_module import load_module
 
         module = load_module(job.inputs["layout"])
         description = json.loads((job.inputs["import"] / "tensors.json").read_text())

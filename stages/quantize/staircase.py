@@ -3,7 +3,7 @@
 QLinearConv and its like take the sum as a float32, multiply it by one float32 and round to the nearest integer, halves
 to even. That never falls as the sum rises: it is a staircase of at most 255 steps between the sums that a channel can
 have. A multiplier is exact when it gives each step at its very sum; each step bounds it from below and from above.
-Both roundings of stages.operators.layer are tried. There is none where steps contradict each other, as float32's own
+Both roundings of stages.ir.operators.layer are tried. There is none where steps contradict each other, as float32's own
 rounding makes them where the exact product is all but a half.
 """
 
@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from stages.operators.layer import Rounding
+from stages.ir.operators.layer import Rounding
 from stages.quantize.arithmetic import Fixed, quantize_multiplier
 from stages.quantize.operator import Array, Operator
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from stages.arithmetic.fixed_point import (
+from stages.ir.arithmetic.fixed_point import (
     Array,
     multiply_by_quantized_multiplier,
     quantized_bound,

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from stages.graph import Graph, Layer, LayerOp, Layout, Quant, Tensor, Wanted
+from stages.ir.graph import Graph, Layer, LayerOp, Layout, Quant, Tensor, Wanted
+from stages.ir.relax_module import CONSTANT, LAYOUT, OperatorCall
 from stages.quantize.operator import Array, Operator
-from stages.relax_module import CONSTANT, LAYOUT, OperatorCall
 
 
 class GraphWriter:

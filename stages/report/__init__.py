@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
+from stages.backends.targets.spec import Target
 from stages.base import Job, Stage, StageConfig, Tool
-from stages.models.spec import ModelSource
-from stages.targets.spec import Target
+from stages.ir.models.spec import ModelSource
 
 
 class ReportConfig(StageConfig):
@@ -56,9 +56,9 @@ class ReportStage(Stage[ReportConfig]):
         """Names of classes that are not as many as the network's first output has elements."""
         if not config.classes:
             return
-        from stages.models.at_hand import model_at_hand
+        from stages.ir.models.at_hand import model_at_hand
+        from stages.ir.samples.network import inputs_and_classes
         from stages.report.classes import check_classes
-        from stages.samples.network import inputs_and_classes
 
         info = model_at_hand(model, root, made)
         elements = None if info is None else inputs_and_classes(info)[1]

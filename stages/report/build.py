@@ -8,17 +8,17 @@ from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from stages.ir.samples.doubts import at_chance
 from stages.report.board import board
 from stages.report.classes import check_classes
 from stages.report.cycles import PICTURE, cycles, far_off
 from stages.report.estimate import chosen_by, estimated_cycles, of_layer
 from stages.report.quantization import FILE, RANGES, quantization
 from stages.report.ranges_svg import ranges_svg
-from stages.samples.doubts import at_chance
 
 if TYPE_CHECKING:
     from stages.base import Job
-    from stages.graph import Graph
+    from stages.ir.graph import Graph
     from stages.report import ReportConfig
 
 FORMAT = 1
@@ -55,7 +55,7 @@ def build_report(artifacts: Any, target: str, target_fields: dict[str, Any]) -> 
     verify no verdict: None stands for what is not known. Instructions are those of the first inference; `minimum` and
     `maximum` are over all inferences of the run (data-dependent paths, such as softmax, make them differ a little).
     """
-    from stages.graph import Graph
+    from stages.ir.graph import Graph
     from stages.report.kept import kept_from_better
 
     graph = Graph.load(Path(artifacts["quantize"]))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from stages.targets.timing import Flash
+from stages.backends.targets.timing import Flash
 
 COLUMN = "est. cycles"
 

@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from stages.messages.wording import of_several
+from stages.support.messages.wording import of_several
 
 if TYPE_CHECKING:
-    from stages.graph import Graph
+    from stages.ir.graph import Graph
 
 
 def kept_from_better(layers: list[dict[str, Any]], graph: Graph, engine: str = "") -> list[str]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from stages.messages.escape import markdown as escaped
-from stages.messages.escape import markdown_row, shortened
 from stages.report.cycles import PICTURE, UNITS
 from stages.report.quantization import section
 from stages.report.rows import columns, layer_rows, summary
+from stages.support.messages.escape import markdown as escaped
+from stages.support.messages.escape import markdown_row, shortened
 
 ARENA = (
     ("buffer", "name"),

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from stages.messages.escape import markdown as escaped
-from stages.messages.escape import markdown_row, shortened
+from stages.support.messages.escape import markdown as escaped
+from stages.support.messages.escape import markdown_row, shortened
 
 RANGES, FILE = "ranges.svg", "quantized.tflite"
 _LAYERS = ("#", "layer", "op", "types", "SNR dB", "lost dB", "outside of the range", "seen", "range")

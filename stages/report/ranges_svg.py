@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 from xml.sax.saxutils import escape as xml
 
-from stages.messages import escape
+from stages.support.messages import escape
 
 _ROW, _LEFT, _WIDTH, _TOP = 32, 10, 500, 42
 _BAR, _MIDDLE = 10, 22  # height, and where in a row the middle of it is

@@ -6,10 +6,10 @@ import textwrap
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from stages.messages import escape
 from stages.report.estimate import COLUMN
 from stages.report.plain import is_simple, plain_table
 from stages.report.rows import columns, layer_rows, summary
+from stages.support.messages import escape
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

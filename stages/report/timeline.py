@@ -13,8 +13,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from stages.messages.escape import shortened
-from stages.messages.templates import environment
+from stages.support.messages.escape import shortened
+from stages.support.messages.templates import environment
 
 _WIDTH, _LEFT, _RIGHT = 1000, 60, 990
 _TOP, _ROW, _BAR = 24, 30, 22

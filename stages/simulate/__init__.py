@@ -9,13 +9,13 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
+from stages.backends.hardware.place import check_place
+from stages.backends.targets.spec import Target
 from stages.base import Job, Stage, StageConfig, StageError, Tool
-from stages.hardware.place import check_place
-from stages.models.spec import ModelSource
-from stages.options.encoding import Encoding
-from stages.options.strict_model import mistake
-from stages.system.pathname import Pathname
-from stages.targets.spec import Target
+from stages.ir.models.spec import ModelSource
+from stages.support.options.encoding import Encoding
+from stages.support.options.strict_model import mistake
+from stages.support.system.pathname import Pathname
 
 
 class InputsConfig(StageConfig):
@@ -73,7 +73,7 @@ class SimulateStage(Stage[SimulateConfig]):
     kind = "simulate"
     config = SimulateConfig
     consumes = ("emit", "compile")
-    sources = ("stages/simulate/__init__.py", "stages/targets/spec.py", "stages/targets/memory.py")
+    sources = ("stages/simulate/__init__.py", "stages/backends/targets/spec.py", "stages/backends/targets/memory.py")
     target_fields = (
         *("name", "family", "compiler", "memory", "simulated", "simulator"),
         *("counter", "board", "accelerator", "timing_model", "flash"),
@@ -92,23 +92,23 @@ class SimulateStage(Stage[SimulateConfig]):
         return config.run_on is None
 
     def target_sources(self, target: Target) -> tuple[str, ...]:
-        from stages.simulators.program import code_patterns
+        from stages.backends.simulators.program import code_patterns
 
         return code_patterns(target)
 
     def tools(self, config: SimulateConfig, target: Target) -> tuple[Tool, ...]:
         if config.run_on is not None:
-            from stages.hardware.gdb import TOOL
+            from stages.backends.hardware.gdb import TOOL
 
             return (TOOL, Tool("pygdbmi", package="pygdbmi", group="hardware"))
-        from stages.simulators.needed import simulator_tools
-        from stages.timing.disassembly import disassembler
+        from stages.backends.simulators.program import simulator_tools
+        from stages.backends.timing.disassembly import disassembler
 
         timed = target.timing_model is not None and config.cycles
         return (*simulator_tools(target), disassembler(target)) if timed else simulator_tools(target)
 
     def target_code(self, target: Target) -> dict[str, Path]:
-        from stages.targets.places import device_code, plugin_code, simulator_code
+        from stages.backends.targets.places import device_code, plugin_code, simulator_code
 
         return plugin_code(target) | simulator_code(target) | device_code(target)
 
@@ -125,7 +125,7 @@ class SimulateStage(Stage[SimulateConfig]):
             message = f"{target.name} is no board: its programs run on an operating system"
             raise StageError(message, at=("stages", "simulate", "run_on"))
         if config.run_on is None:
-            from stages.simulators.needed import check_devices
+            from stages.backends.simulators.needed import check_devices
 
             check_devices(target)
         files = self.files(config, model, root)
@@ -135,10 +135,10 @@ class SimulateStage(Stage[SimulateConfig]):
             raise StageError("there is no input", hint="set random, extremes or files", at=where)
         if not files:
             return
-        from stages.models.at_hand import model_at_hand
-        from stages.models.index_ranges import imported_rules
-        from stages.models.spec import is_onnx
-        from stages.samples.network import inputs_and_classes
+        from stages.ir.models.at_hand import model_at_hand
+        from stages.ir.models.index_ranges import imported_rules
+        from stages.ir.models.spec import is_onnx
+        from stages.ir.samples.network import inputs_and_classes
         from stages.simulate.inputs import check_files
 
         info = model_at_hand(model, root, made)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from stages.messages import escape
+from stages.support.messages import escape
 
 _CORE, _WAIT, _WARN = "core", "wait-", "warn-"
 

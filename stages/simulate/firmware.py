@@ -8,22 +8,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from stages.backends.simulators.program import run_program
+from stages.backends.targets.attached import DEVICES_LOG
+from stages.backends.timing.log import LOG, TABLE
 from stages.base import StageError, no_progress
-from stages.simulators.program import run_program
-from stages.system.scratch import temporary_folder
-from stages.targets.attached import DEVICES_LOG
-from stages.timing.log import LOG, TABLE
+from stages.support.system.scratch import temporary_folder
 
 if TYPE_CHECKING:
-    from stages.simulators.process import Finished
-    from stages.targets.spec import Target
+    from stages.backends.simulators.process import Finished
+    from stages.backends.targets.spec import Target
 
 _INPUTS_MAGIC = int.from_bytes(b"FLIN", "little")
 # What start-up code and the harness stay below, reading and writing all inferences.
 _INSTRUCTIONS_OUTSIDE = 1_000_000_000
 _DONE_MAGIC = int.from_bytes(b"FLDN", "little")
 _FLAG_TRACE = 1
-#: Exit codes of stages/targets/harness/main.c and, the last, stages/targets/qemu/counter.c.
+#: Exit codes of stages/backends/harness/main.c and, the last, stages/backends/qemu/runtime/counter.c.
 _FAILURES = {
     2: "it found no inputs.bin",
     3: "inputs.bin has no valid header",
@@ -43,7 +43,7 @@ class FirmwareRun:
     totals       per inference the instructions of model_run
     stack_bytes  most stack in use at any time
     devices      the log of devices beside the core, empty where there are none
-    cycles       the log of estimated cycles (stages/timing/log.py), empty when not asked for
+    cycles       the log of estimated cycles (stages/backends/timing/log.py), empty when not asked for
     """
 
     outputs: bytes
@@ -80,7 +80,7 @@ def run_firmware(
 
     `layers` is MODEL_LAYER_COUNT, `output_bytes` the size of all outputs of one inference. `instruction_limit` is for
     one of them; with it the whole program has one too, so that a hang in start-up code ends. With `timing`, a table of
-    stages/timing/table.py, cycles are estimated too. `on` runs it elsewhere than in the target's simulator:
+    stages/backends/timing/table.py, cycles are estimated too. `on` runs it elsewhere than in the target's simulator:
     on(elf, folder, watch). Raises StageError for a trap, a hang, a failed sanitizer check, or results that are not
     complete.
     """

@@ -8,16 +8,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from stages.base import StageError, blaming
-from stages.samples.encoding import fed, stored_as
-from stages.samples.files import RANGE, Inference, Port, inferences_in, read_inferences, read_labels
-from stages.samples.named import Place, blamed, files_named
-from stages.system.pathname import located
+from stages.ir.samples.encoding import fed, stored_as
+from stages.ir.samples.files import RANGE, Inference, Port, inferences_in, read_inferences, read_labels
+from stages.ir.samples.named import Place, blamed, files_named
+from stages.support.system.pathname import located
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from stages.options.encoding import Encoding
     from stages.simulate import InputsConfig
+    from stages.support.options.encoding import Encoding
 
 LABELS = "labels"
 _FILES = ("stages", "simulate", "inputs", "files")

@@ -8,18 +8,18 @@ from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from stages.backends.simulators.process import Finished, InstructionLimitReached, ProgramLimitReached
 from stages.base import StageError
-from stages.samples.doubts import outside
-from stages.samples.files import Inference
+from stages.ir.samples.doubts import outside
+from stages.ir.samples.files import Inference
 from stages.simulate.cycles import estimated_cycles
 from stages.simulate.firmware import FirmwareRun, inputs_file, run_firmware
 from stages.simulate.inputs import make_inputs
-from stages.simulators.process import Finished, InstructionLimitReached, ProgramLimitReached
 
 if TYPE_CHECKING:
+    from stages.backends.targets.spec import Target
     from stages.base import Job
     from stages.simulate import SimulateConfig
-    from stages.targets.spec import Target
 
 # What a correct firmware stays below: so many times what its layers are expected to take, and more for small ones.
 _GENEROUS = 30
@@ -95,7 +95,7 @@ class _Board:
         self.told: dict[str, Any] = {}
 
     def __call__(self, elf: Path, folder: Path, watch: Callable[[], None]) -> Finished:
-        from stages.hardware.run import run_on_board
+        from stages.backends.hardware.run import run_on_board
 
         job, place = self._job, str(self._job.config.run_on)
         gdb = next(tool.path for tool in job.tools.values() if tool.path)

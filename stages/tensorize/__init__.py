@@ -8,11 +8,11 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
+from stages.backends.targets.memory import Size
+from stages.backends.targets.spec import Target
 from stages.base import Job, Stage, StageConfig, Tool
-from stages.models.spec import ModelSource
-from stages.options.layer_rules import LayerMatch
-from stages.targets.memory import Size
-from stages.targets.spec import Target
+from stages.ir.graph.layer_rules import LayerMatch
+from stages.ir.models.spec import ModelSource
 
 
 class TensorizeRule(StageConfig):
@@ -66,7 +66,7 @@ class TensorizeStage(Stage[TensorizeConfig]):
     config = TensorizeConfig
     consumes = ("quantize",)
     may_consume: ClassVar[tuple[str, ...]] = ("count",)
-    sources: ClassVar[tuple[str, ...]] = ("stages/tensorize/*.py", "stages/targets/spec.py")
+    sources: ClassVar[tuple[str, ...]] = ("stages/tensorize/*.py", "stages/backends/targets/spec.py")
     target_fields: ClassVar[tuple[str, ...]] = (
         "core",
         "family",
@@ -84,13 +84,13 @@ class TensorizeStage(Stage[TensorizeConfig]):
         return {name: value for name, value in super().parameters(config).items() if name != "count"}
 
     def target_code(self, target: Target) -> dict[str, Path]:
-        from stages.targets.places import accelerator_code, kernel_code
+        from stages.backends.targets.places import accelerator_code, kernel_code
 
         return kernel_code(target) | accelerator_code(target)
 
     def target_sources(self, target: Target) -> tuple[str, ...]:
-        from stages.accelerators.registry import code_patterns_of
-        from stages.kernels.places import code_patterns
+        from stages.backends.accelerators.registry import code_patterns_of
+        from stages.backends.kernels.places import code_patterns
 
         return (*code_patterns(target.kernels), *code_patterns_of(target))
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from stages.graph import Graph
+from stages.ir.graph import Graph
 from stages.tensorize.plan import TensorizePlan
 
 if TYPE_CHECKING:

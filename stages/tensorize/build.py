@@ -19,11 +19,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from stages.backends.kernels import registry
 from stages.base import no_progress
-from stages.graph import Graph
-from stages.kernels import registry
-from stages.simplify.rewrites import Rewrite
-from stages.simplify.simplify import simplified
+from stages.ir.graph import Graph
+from stages.lower.simplify.rewrites import Rewrite
+from stages.lower.simplify.simplify import simplified
 from stages.tensorize.artifact import Tensorized, save
 from stages.tensorize.channels import without_channels
 from stages.tensorize.choices import choose_kernels, with_estimates
@@ -42,9 +42,9 @@ from stages.tensorize.signs import with_cheapest_signs
 from stages.tensorize.spare import within_ram
 
 if TYPE_CHECKING:
+    from stages.backends.kernels.kernel import Kernel
+    from stages.backends.targets.spec import Target
     from stages.base import Job
-    from stages.kernels.kernel import Kernel
-    from stages.targets.spec import Target
     from stages.tensorize import TensorizeConfig
     from stages.tensorize.choices import Chosen
 

@@ -1,4 +1,4 @@
-"""Channels that the graph can do without (stages.simplify) are left out as far as that costs fewer instructions.
+"""Channels that the graph can do without (stages.lower.simplify) are left out as far as that costs fewer instructions.
 
 Kernels work on 4, 8 or 16 channels at once, and 17 can cost more than 24: of each family of tensors so many channels
 stay that their number is a multiple that pays best, over the whole graph. All stay where that promises little.
@@ -17,17 +17,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from stages.graph import Graph, Layer
-from stages.simplify.bundles import Family, families
-from stages.simplify.narrow import Narrowing
-from stages.simplify.reach import reaches
-from stages.simplify.rewrites import Rewrite
+from stages.ir.graph import Graph, Layer
+from stages.lower.simplify.bundles import Family, families
+from stages.lower.simplify.narrow import Narrowing
+from stages.lower.simplify.reach import reaches
+from stages.lower.simplify.rewrites import Rewrite
 from stages.tensorize.elimination import Costs, cheapest
 from stages.tensorize.sharing import renames_only
 
 if TYPE_CHECKING:
-    from stages.arithmetic.fixed_point import Array
-    from stages.operators.channels import Kept
+    from stages.ir.arithmetic.fixed_point import Array
+    from stages.ir.operators.channels import Kept
     from stages.tensorize.setting import Setting
 
 _MULTIPLES = (1, 2, 4, 8, 16)

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from stages.graph import Graph
-from stages.offload.plan import Offload
+from stages.ir.graph import Graph
+from stages.lower.offload.plan import Offload
 from stages.tensorize.explained import explained
 from stages.tensorize.less_rom import with_less_rom
 from stages.tensorize.select import Choice, unused_rules

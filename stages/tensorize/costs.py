@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
-    from stages.graph import LayerView, Tensor
-    from stages.kernels.kernel import Kernel
-    from stages.targets.spec import Target
+    from stages.backends.kernels.kernel import Kernel
+    from stages.backends.targets.spec import Target
+    from stages.ir.graph import LayerView, Tensor
 
 _WINDOW = ("kernel", "stride", "padding", "dilation", "groups", "axis", "axes", "rounding")
 _USUAL = {"padding": "0x0x0x0", "dilation": "1x1", "groups": "1", "rounding": "double"}  # not written

@@ -17,7 +17,7 @@ from stages.tensorize.signs import TYPES, in_one_type, why_not_as_uint8
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from stages.graph import LayerView
+    from stages.ir.graph import LayerView
     from stages.tensorize.plan import Alternative
     from stages.tensorize.select import Choice
     from stages.tensorize.setting import Setting

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from stages.targets.spec import Target
+    from stages.backends.targets.spec import Target
 
 
 @dataclass(frozen=True)

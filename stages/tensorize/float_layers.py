@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from stages.messages import escape
-from stages.messages.wording import several
+from stages.support.messages import escape
+from stages.support.messages.wording import several
 
 if TYPE_CHECKING:
-    from stages.graph import Graph, Layer
-    from stages.targets.spec import Target
+    from stages.backends.targets.spec import Target
+    from stages.ir.graph import Graph, Layer
 
 _SHOWN = 4
 

@@ -15,16 +15,16 @@ from collections.abc import Callable, Iterator, Sequence
 from math import fsum
 from typing import TYPE_CHECKING
 
+from stages.backends.kernels.single_channel import as_depthwise, has_single_channels
 from stages.base import StageError
-from stages.graph import Conv2D, DepthwiseConv2D, Graph, Layer, LayerOp
-from stages.kernels.single_channel import as_depthwise, has_single_channels
-from stages.simplify.edits import replaced
+from stages.ir.graph import Conv2D, DepthwiseConv2D, Graph, Layer, LayerOp
+from stages.lower.simplify.edits import replaced
 from stages.tensorize.padding import readers_of_pad, without_pad
 from stages.tensorize.sharing import renames_only
 from stages.tensorize.turned import can_turn, with_turned
 
 if TYPE_CHECKING:
-    from stages.arithmetic.fixed_point import Array
+    from stages.ir.arithmetic.fixed_point import Array
     from stages.tensorize.setting import Setting
 
 _WORTH_TURNING = 0.97  # two calls that return an address, and what estimates are off by

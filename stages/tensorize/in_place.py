@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from stages.graph import Graph, LayerView
-    from stages.kernels.kernel import Kernel
+    from stages.backends.kernels.kernel import Kernel
+    from stages.ir.graph import Graph, LayerView
 
 
 def overlays(kernel: Kernel, view: LayerView) -> bool:

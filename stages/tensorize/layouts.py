@@ -25,8 +25,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from stages.base import StageError
-from stages.graph import Graph, Layer, LayerView, Layout
-from stages.messages import escape
+from stages.ir.graph import Graph, Layer, LayerView, Layout
+from stages.support.messages import escape
 from stages.tensorize.elimination import Costs, cheapest
 from stages.tensorize.sharing import renames_only
 from stages.tensorize.transforms import (
@@ -39,7 +39,7 @@ from stages.tensorize.transforms import (
 )
 
 if TYPE_CHECKING:
-    from stages.kernels.kernel import Kernel
+    from stages.backends.kernels.kernel import Kernel
     from stages.tensorize.setting import Setting
 
 # An image as it is written (reader None), or as a layer reads it.

@@ -29,7 +29,7 @@ from stages.tensorize.memory import ArenaBound
 from stages.tensorize.select import AS_GOOD
 
 if TYPE_CHECKING:
-    from stages.graph import Graph, LayerView
+    from stages.ir.graph import Graph, LayerView
     from stages.tensorize.select import Choice
     from stages.tensorize.setting import Setting
 

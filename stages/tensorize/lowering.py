@@ -6,16 +6,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from stages.graph import place
-from stages.messages import escape
+from stages.ir.graph import place
+from stages.support.messages import escape
 from stages.tensorize.plan import Step
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from stages.graph import Layer, LayerView
-    from stages.kernels.kernel import Kernel, Lowering
-    from stages.targets.spec import Target
+    from stages.backends.kernels.kernel import Kernel, Lowering
+    from stages.backends.targets.spec import Target
+    from stages.ir.graph import Layer, LayerView
 
 
 @dataclass(frozen=True)
@@ -65,8 +65,8 @@ class Lowerings:
 
     def scratch(self, layers: Sequence[Lowered]) -> list[dict[str, int]]:
         """Bytes by name of the scratch that emit will plan for each of the layers, which have names of their own."""
-        from stages.codegen.layers import scratch_of
-        from stages.codegen.lower import to_c
+        from stages.lower.codegen.layers import scratch_of
+        from stages.lower.codegen.lower import to_c
 
         new = [layer for layer in layers if id(layer) not in self._scratch]
         functions = {name: function for layer in new for name, function in layer.functions.items()}

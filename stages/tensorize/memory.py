@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from stages.arena import Buffer, liveness
-from stages.arena.planner import lower_bound
-from stages.messages import escape
+from stages.lower.arena import Buffer, liveness
+from stages.lower.arena.planner import lower_bound
+from stages.support.messages import escape
 from stages.tensorize.in_place import overlays
 
 if TYPE_CHECKING:
-    from stages.graph import Graph, LayerView
-    from stages.kernels.kernel import Kernel
+    from stages.backends.kernels.kernel import Kernel
+    from stages.ir.graph import Graph, LayerView
     from stages.tensorize.lowering import Lowerings
 
 

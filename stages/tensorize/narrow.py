@@ -43,7 +43,7 @@ def narrowed_layer(
     plan: LayerPlan, functions: Mapping[str, Any], packed: Mapping[str, np.ndarray]
 ) -> tuple[LayerPlan, Mapping[str, Any], Mapping[str, np.ndarray]]:
     """The layer of one step with its narrow constants in as few bits as they need; as it is where it has none."""
-    from stages.graph.packed import narrowed
+    from stages.ir.graph.packed import narrowed
 
     bits = {key: found for key, array in packed.items() if (found := bits_of_constant(array))}
     if not bits or len(plan.steps) != 1:
@@ -71,8 +71,8 @@ def narrowed_layer(
 
 def bits_of_constant(array: np.ndarray) -> int:
     """1, 2 or 4: the bits in which a packed constant is kept; 0 for one that stays as it is."""
-    from stages.graph.packed import bits_of
-    from stages.tensor_layout import NARROW
+    from stages.ir.graph.packed import bits_of
+    from stages.ir.tensor_layout import NARROW
 
     if str(array.dtype) != "int8" or array.nbytes < LEAST:
         return 0
@@ -87,8 +87,8 @@ def _widening(count: int, bits: int, name: str) -> Any:
     """A function of TIR: int8[count] of the signed integers that lie one after the other in `bits` each."""
     from tvm.tirx.script.builder import ir as T
 
-    from stages.kernels.tir.block import Block, Function, Operand, loop, store
-    from stages.kernels.tir.fixed_point import widen
+    from stages.backends.kernels.tir.block import Block, Function, Operand, loop, store
+    from stages.backends.kernels.tir.fixed_point import widen
     from stages.tensorize.schedule import schedule
 
     each, sign = 8 // bits, 1 << (bits - 1)

@@ -26,8 +26,8 @@ from stages.tensorize.select import offers_of
 from stages.tensorize.sharing import renames_only
 
 if TYPE_CHECKING:
-    from stages.graph import Graph, LayerView
-    from stages.targets.spec import Target
+    from stages.backends.targets.spec import Target
+    from stages.ir.graph import Graph, LayerView
     from stages.tensorize.select import Offer
     from stages.tensorize.setting import Setting
 
@@ -42,8 +42,8 @@ def check_timed(target: Target) -> None:
             at=at,
         )
     if target.timing_model is None:
-        from stages.messages.wording import in_lines
-        from stages.targets.load import load_targets
+        from stages.backends.targets.load import load_targets
+        from stages.support.messages.wording import in_lines
 
         timed = [name for name, one in load_targets().items() if one.is_timed]
         raise StageError(

@@ -7,8 +7,8 @@ from posixpath import normpath
 from typing import TYPE_CHECKING, Any
 
 from stages.base import no_progress
-from stages.messages import escape
-from stages.offload.attach import attachment
+from stages.lower.offload.attach import attachment
+from stages.support.messages import escape
 from stages.tensorize.artifact import Tensorized
 from stages.tensorize.float_cost import float_cost
 from stages.tensorize.float_layers import float_warnings
@@ -18,8 +18,8 @@ from stages.tensorize.plan import LayerPlan, TensorizePlan
 if TYPE_CHECKING:
     import numpy as np
 
-    from stages.graph import Layer
-    from stages.kernels.kernel import Lowering
+    from stages.backends.kernels.kernel import Lowering
+    from stages.ir.graph import Layer
     from stages.tensorize.choices import Chosen
     from stages.tensorize.setting import Setting
 

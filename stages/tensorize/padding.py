@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from stages.graph import Conv2D, DepthwiseConv2D, Graph, Layer, Tensor
+from stages.ir.graph import Conv2D, DepthwiseConv2D, Graph, Layer, Tensor
 
 Padding = tuple[int, int, int, int]
 

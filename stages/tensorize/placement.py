@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from stages.kernels.generic.copies import parts
+from stages.backends.kernels.copies import parts
 from stages.tensorize.choices import Chosen
 from stages.tensorize.costs import estimated
 from stages.tensorize.in_place import overlaid

@@ -7,8 +7,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from stages.offload.program import Attachment, Program, Search, Stretch, Times
-from stages.simplify.rewrites import Rewrite
+from stages.lower.offload.program import Attachment, Program, Search, Stretch, Times
+from stages.lower.simplify.rewrites import Rewrite
 
 FORMAT = 1
 
@@ -32,7 +32,7 @@ class Alternative(_Model):
 
 
 class Step(_Model):
-    """A function of tir.json and the roles of its buffer parameters, in order (see stages.kernels.kernel.Lowering)."""
+    """A function of tir.json and the roles of its buffer parameters in order (see `kernel.Lowering`)."""
 
     function: str
     roles: tuple[str, ...]
@@ -55,7 +55,7 @@ class LayerPlan(_Model):
     kernel       the kernel's name; 'tvm' for a float operator, 'alias' for a layer that only renames its input's memory
     cost         instructions (or the plan's `unit`), None when nobody knows them; `cost_source` says whether they are
                  counted, modelled (cycles of an accelerator) or estimated (by the kernel)
-    sources      kernel files relative to stages/kernels that are compiled; `headers` declare what the functions call
+    sources      kernel files that are compiled, as folder/file; `headers` declare the functions that they call
     may_overlay  the output may take the memory of an input that dies here
     constants    keys of weights.npz by constant key
     program      of a layer that an accelerator computes, instead of steps

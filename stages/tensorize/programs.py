@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from stages.offload.plan import Network, plan
+from stages.lower.offload.plan import Network, plan
 from stages.tensorize.float_cost import float_cost
 from stages.tensorize.in_place import overlaid
 

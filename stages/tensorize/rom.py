@@ -10,9 +10,9 @@ from stages.tensorize.costs import signature, variant
 from stages.tensorize.narrow import saved, widened_bytes
 
 if TYPE_CHECKING:
-    from stages.graph import LayerView
-    from stages.kernels.kernel import Kernel
-    from stages.targets.spec import Target
+    from stages.backends.kernels.kernel import Kernel
+    from stages.backends.targets.spec import Target
+    from stages.ir.graph import LayerView
 
 
 @dataclass(frozen=True)

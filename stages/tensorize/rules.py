@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
+from stages.backends.kernels import registry
+from stages.backends.kernels.places import folder_names
 from stages.base import StageError, blaming
-from stages.kernels import registry
-from stages.kernels.places import folder_names
-from stages.messages import escape
-from stages.messages.wording import all_known, did_you_mean
+from stages.support.messages import escape
+from stages.support.messages.wording import all_known, did_you_mean
 
 if TYPE_CHECKING:
-    from stages.targets.spec import Target
+    from stages.backends.targets.spec import Target
     from stages.tensorize import TensorizeRule
 
 
@@ -23,7 +23,7 @@ def check_names(rules: Sequence[TensorizeRule], target: Target) -> None:
     """
     if not rules:
         return
-    from stages.accelerators.registry import names
+    from stages.backends.accelerators.registry import names
 
     own = [*registry.kernels_of(target), *([] if target.accelerator is None else [target.accelerator.kind])]
     known = {*own, *registry.kernels(folder_names()), *names()}

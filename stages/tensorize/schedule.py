@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from stages.kernels.kernel import Intrinsic, Lowering
+    from stages.backends.kernels.kernel import Intrinsic, Lowering
 
 _serial = itertools.count()
 

@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from stages.base import StageError, blaming
-from stages.messages import escape
-from stages.options.layer_rules import about_unused
-from stages.options.wrong_option import first_wrong
+from stages.ir.graph.layer_rules import about_unused
+from stages.support.messages import escape
+from stages.support.options.wrong_option import first_wrong
 from stages.tensorize.costs import variant
 from stages.tensorize.plan import Alternative, Distance
 from stages.tensorize.rules import unknown_kernel
 from stages.tensorize.signs import why_not_as_uint8
 
 if TYPE_CHECKING:
-    from stages.graph import LayerView
-    from stages.kernels.kernel import Kernel
-    from stages.targets.spec import Target
+    from stages.backends.kernels.kernel import Kernel
+    from stages.backends.targets.spec import Target
+    from stages.ir.graph import LayerView
     from stages.tensorize import TensorizeRule
     from stages.tensorize.costs import Costs, Price
     from stages.tensorize.memory import ArenaBound

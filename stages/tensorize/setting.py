@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from stages.base import StageError
-from stages.offload.attach import machine_of
-from stages.offload.kernel import OffloadKernel, offload_kernel
-from stages.tensor_layout import Layout
+from stages.ir.tensor_layout import Layout
+from stages.lower.offload.attach import machine_of
+from stages.lower.offload.kernel import OffloadKernel, offload_kernel
 from stages.tensorize.costs import Costs
 from stages.tensorize.lowering import Lowerings
 from stages.tensorize.memory import ArenaBound
@@ -17,9 +17,9 @@ from stages.tensorize.select import Choice, choose
 from stages.tensorize.signs import as_uint8
 
 if TYPE_CHECKING:
-    from stages.graph import Graph, Layer, LayerView
-    from stages.kernels.kernel import Kernel
-    from stages.targets.spec import Target
+    from stages.backends.kernels.kernel import Kernel
+    from stages.backends.targets.spec import Target
+    from stages.ir.graph import Graph, Layer, LayerView
     from stages.tensorize import TensorizeConfig
     from stages.tensorize.rom import Rom
 

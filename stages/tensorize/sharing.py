@@ -18,10 +18,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 
-from stages.arena import liveness, plan
-from stages.graph import Graph, Layer, place
-from stages.graph.tensor import ITEM_BYTES
-from stages.kernels.generic.copies import SLICES, Copy, copy_of, parts
+from stages.backends.kernels.copies import SLICES, Copy, copy_of, parts
+from stages.ir.graph import Graph, Layer, place
+from stages.ir.graph.tensor import ITEM_BYTES
+from stages.lower.arena import liveness, plan
 
 ALIGNMENT, OUTPUT_ALIGNMENT = 16, 64
 """Parts begin at multiples of so many bytes: kernels load whole registers from there. `emit.alignment`, which a recipe

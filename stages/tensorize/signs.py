@@ -19,16 +19,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from stages.graph import Graph, Layer, LayerView, Quant, Requantize, Tensor, place
-from stages.graph.tensor import DType
-from stages.offload.kernel import OffloadKernel
-from stages.operators.layer import Shifted
+from stages.ir.graph import Graph, Layer, LayerView, Quant, Requantize, Tensor, place
+from stages.ir.graph.tensor import DType
+from stages.ir.operators.layer import Shifted
+from stages.lower.offload.kernel import OffloadKernel
 from stages.tensorize.elimination import Costs, cheapest
 from stages.tensorize.sharing import renames_only
 
 if TYPE_CHECKING:
-    from stages.kernels.kernel import Kernel
-    from stages.targets.spec import Target
+    from stages.backends.kernels.kernel import Kernel
+    from stages.backends.targets.spec import Target
 
 Price = Callable[[LayerView], float]
 """Instructions of a layer with its tensors in some types, infinity where nothing can compute it."""

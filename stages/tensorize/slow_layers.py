@@ -12,17 +12,17 @@ from math import fsum
 from typing import TYPE_CHECKING
 
 from stages.base import StageError
-from stages.messages import escape
-from stages.messages.wording import several
-from stages.operators.lstm import Lstm
-from stages.operators.matmul import BatchMatmul
-from stages.operators.products import Conv2D, DepthwiseConv2D, FullyConnected
-from stages.operators.wide_lstm import WideLstm
+from stages.ir.operators.lstm import Lstm
+from stages.ir.operators.matmul import BatchMatmul
+from stages.ir.operators.products import Conv2D, DepthwiseConv2D, FullyConnected
+from stages.ir.operators.wide_lstm import WideLstm
+from stages.support.messages import escape
+from stages.support.messages.wording import several
 from stages.tensorize.select import Choice, choose
 
 if TYPE_CHECKING:
-    from stages.graph import Graph, LayerView
-    from stages.operators.layer import Array, LayerOp
+    from stages.ir.graph import Graph, LayerView
+    from stages.ir.operators.layer import Array, LayerOp
     from stages.tensorize.setting import Setting
 
 _TIMES = 2  # as long as usual

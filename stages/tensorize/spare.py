@@ -15,8 +15,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from stages.arena import Buffer, liveness, plan
-from stages.arena.planner import lower_bound
+from stages.lower.arena import Buffer, liveness, plan
+from stages.lower.arena.planner import lower_bound
 from stages.tensorize.placement import scratch_of_layers
 
 if TYPE_CHECKING:

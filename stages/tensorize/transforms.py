@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from stages.graph import Graph, Layer, Layout, Move, Tensor
+from stages.ir.graph import Graph, Layer, Layout, Move, Tensor
 
 OUTPUT = -1
 """The reader of the model's outputs."""

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from stages.graph import Conv2D, DepthwiseConv2D, Graph, Layer, Move, Pool2D, Tensor
-from stages.simplify.edits import numbered, without_unread, writer
+from stages.ir.graph import Conv2D, DepthwiseConv2D, Graph, Layer, Move, Pool2D, Tensor
+from stages.lower.simplify.edits import numbered, without_unread, writer
 
 
 def can_turn(graph: Graph, layer: Layer) -> bool:

@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from stages.base import StageError
-from stages.operators.outside import by_name
-from stages.operators.table import declare, declaring
-from stages.system.installation import with_modules
+from stages.ir.operators.outside import by_name
+from stages.ir.operators.table import declare, declaring
+from stages.support.system.installation import with_modules
 
 if TYPE_CHECKING:
     from stages.verify.formulas import Formulas
@@ -68,10 +68,10 @@ def _ended(
     signal_name: str, when: str, model: Path, emitted: Path, simulated: Path, inference: int | None
 ) -> StageError:
     """The error for a LiteRT that ended, with the operator in which it does (`inference` None: while it is loaded)."""
-    from stages.messages.naming import sides
-    from stages.messages.operator_error import called
-    from stages.models.tflite_reader import read
-    from stages.reference.probe import operator_that_ends
+    from stages.ir.models.naming import sides
+    from stages.ir.models.tflite_reader import read
+    from stages.ir.reference.probe import operator_that_ends
+    from stages.support.messages.operator_error import called
     from stages.verify.records import Records
 
     data = model.read_bytes()
@@ -119,9 +119,9 @@ def _run_child(job: dict[str, Any], progress: Callable[[int], None]) -> dict[str
 
 def _formulas(graph: Path, litert: LiteRT, tolerance: float) -> Formulas | None:
     """Of a network with layers that plug-ins declare; None of others."""
-    from stages.graph import Graph
-    from stages.operators.table import outside
-    from stages.reference.onnx_runtime import OnnxReference
+    from stages.ir.graph import Graph
+    from stages.ir.operators.table import outside
+    from stages.ir.reference.onnx_runtime import OnnxReference
     from stages.verify.formulas import Formulas
 
     if isinstance(litert, OnnxReference) or not declaring():
@@ -132,8 +132,8 @@ def _formulas(graph: Path, litert: LiteRT, tolerance: float) -> Formulas | None:
 
 
 def _main() -> int:
-    from stages.reference.onnx_runtime import OnnxReference, onnx_reference
-    from stages.reference.parts import reference_of
+    from stages.ir.reference.onnx_runtime import OnnxReference, onnx_reference
+    from stages.ir.reference.parts import reference_of
     from stages.verify.judge import judge
     from stages.verify.onnx import judge_onnx
     from stages.verify.own import GraphReference

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from stages.models.tflite_reader import ModelInfo, OperatorInfo
-from stages.reference.interpreter import Reference
-from stages.reference.parts import PartedReference
+from stages.ir.models.tflite_reader import ModelInfo, OperatorInfo
+from stages.ir.reference.interpreter import Reference
+from stages.ir.reference.parts import PartedReference
 from stages.verify.records import Array, Port
 
 

@@ -9,14 +9,14 @@ from __future__ import annotations
 import numpy as np
 
 from stages.base import StageError
-from stages.graph import Graph, Layer
-from stages.messages import escape
-from stages.operators.layer import LayerOp
-from stages.operators.table import outside
-from stages.reference.integer import advance_layer, to_logical
-from stages.reference.interpreter import Reference
-from stages.reference.parts import PartedReference
-from stages.reference.refusal import RunError
+from stages.ir.graph import Graph, Layer
+from stages.ir.operators.layer import LayerOp
+from stages.ir.operators.table import outside
+from stages.ir.reference.integer import advance_layer, to_logical
+from stages.ir.reference.interpreter import Reference
+from stages.ir.reference.parts import PartedReference
+from stages.ir.reference.refusal import RunError
+from stages.support.messages import escape
 from stages.verify.compare import difference
 from stages.verify.records import Array
 

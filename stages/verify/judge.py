@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from stages.base import StageError
-from stages.messages import escape
-from stages.reference.interpreter import Reference
-from stages.reference.onnx_runtime import OnnxReference
-from stages.reference.parts import PartedReference
+from stages.ir.reference.interpreter import Reference
+from stages.ir.reference.onnx_runtime import OnnxReference
+from stages.ir.reference.parts import PartedReference
+from stages.support.messages import escape
 from stages.verify.compare import Difference, difference
 from stages.verify.float_ties import Tied, rounds_floats, tied
 from stages.verify.formulas import Formulas

@@ -16,8 +16,8 @@ number unless T * r is within
 
     e = g * A * r + |T| * r * 2^-30 [+ r / 2] [+ 2^(shift - 1)]
 
-of a half: a near tie. The last term is of layers that round twice, first to a 2^-shift'th (stages.operators.layer). In
-near ties they differ by one at most, as long as e is below a half.
+of a half: a near tie. The last term is of layers that round twice, first to a 2^-shift'th (stages.ir.operators.layer).
+In near ties they differ by one at most, as long as e is below a half.
 
 Of sums of integers (QLinearConv) V is T as float32 times a float32 multiplier: g is 4 * u, and A is |T|.
 
@@ -36,10 +36,10 @@ from typing import Any
 
 import numpy as np
 
-from stages.arithmetic.pairs import Pair
-from stages.graph import LayerView
-from stages.operators.interpolation import FRACTION_BITS, ResizeBilinear
-from stages.operators.shares import NearestSoftmax
+from stages.ir.arithmetic.pairs import Pair
+from stages.ir.graph import LayerView
+from stages.ir.operators.interpolation import FRACTION_BITS, ResizeBilinear
+from stages.ir.operators.shares import NearestSoftmax
 from stages.verify.records import Array
 
 _UNIT = 2.0**-24

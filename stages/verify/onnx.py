@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from stages.base import StageError
-from stages.reference.onnx_runtime import OnnxReference
+from stages.ir.reference.onnx_runtime import OnnxReference
 from stages.verify.float_ties import rounds_floats
 from stages.verify.judge import judge
 from stages.verify.onnx_layers import OnnxLayers

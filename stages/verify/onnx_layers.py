@@ -19,14 +19,14 @@ from typing import Any
 import numpy as np
 
 from stages.base import StageError
-from stages.graph import Graph, Layer, Quantize
-from stages.graph.packed import as_in_file
-from stages.messages import escape
-from stages.models.tflite_reader import ModelInfo
-from stages.reference.integer import run_layer, to_logical
-from stages.reference.onnx_runtime import OnnxReference
-from stages.reference.onnx_session import part_of, session
-from stages.reference.parts import computed
+from stages.ir.graph import Graph, Layer, Quantize
+from stages.ir.graph.packed import as_in_file
+from stages.ir.models.tflite_reader import ModelInfo
+from stages.ir.reference.integer import run_layer, to_logical
+from stages.ir.reference.onnx_runtime import OnnxReference
+from stages.ir.reference.onnx_session import part_of, session
+from stages.ir.reference.parts import computed
+from stages.support.messages import escape
 from stages.verify.float_ties import near_halves
 from stages.verify.near_ties import near_ties, other_pairs
 from stages.verify.records import Array, Port

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from stages.base import StageError
-from stages.graph import Graph
-from stages.graph.packed import as_in_file
-from stages.messages import escape
-from stages.reference.integer import run_graph
+from stages.ir.graph import Graph
+from stages.ir.graph.packed import as_in_file
+from stages.ir.reference.integer import run_graph
+from stages.support.messages import escape
 from stages.verify.records import Array
 
 

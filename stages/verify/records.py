@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from stages.base import StageError
-from stages.graph.packed import as_in_file, unpack
-from stages.tensor_layout import LOGICAL, Layout
+from stages.ir.graph.packed import as_in_file, unpack
+from stages.ir.tensor_layout import LOGICAL, Layout
 
 Array = npt.NDArray[Any]
 

@@ -7,10 +7,10 @@ from typing import ClassVar
 
 from pydantic import Field
 
+from stages.backends.targets.spec import Target
 from stages.base import Job, Stage, StageConfig, Tool
-from stages.messages import escape
-from stages.models.spec import ModelSource, is_onnx
-from stages.targets.spec import Target
+from stages.ir.models.spec import ModelSource, is_onnx
+from stages.support.messages import escape
 from stages.verify.oracle import oracle
 
 

@@ -8,8 +8,8 @@ from functools import cached_property
 
 import numpy as np
 
-from stages.graph import LayerView, Tensor
-from stages.reference.integer import advance_layer
+from stages.ir.graph import LayerView, Tensor
+from stages.ir.reference.integer import advance_layer
 from tests.conformance.draw import Draw, bounds
 
 Inputs = tuple[np.ndarray, ...]

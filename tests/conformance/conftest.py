@@ -26,7 +26,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _refuse_unknown(names: set[str]) -> None:
-    from stages.messages.wording import did_you_mean
+    from stages.support.messages.wording import did_you_mean
 
     known = sorted({name for target in target_names() for name in kernels(load_target(target))})
     for name in sorted(names - {*known}):

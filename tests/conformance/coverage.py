@@ -8,8 +8,8 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
-from stages.kernels.kernel import Kernel
-from stages.targets.spec import Target
+from stages.backends.kernels.kernel import Kernel
+from stages.backends.targets.spec import Target
 from tests.conformance.case import Case
 from tests.conformance.runner import Outcome, compiled
 from tests.conformance.suite import (

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from stages.graph import Layer, LayerOp, LayerView, Layout, Tensor
+from stages.ir.graph import Layer, LayerOp, LayerView, Layout, Tensor
 
 
 @dataclass

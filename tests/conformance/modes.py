@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
+from stages.backends.kernels.kernel import Kernel
+from stages.backends.targets.spec import Target
 from stages.base import StageError
-from stages.graph import LayerView
-from stages.kernels.kernel import Kernel
-from stages.targets.spec import Target
+from stages.ir.graph import LayerView
 from tests.conformance.case import Case
 from tests.conformance.draw import Draw, bounds, with_constants
 

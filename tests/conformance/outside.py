@@ -16,16 +16,16 @@ from typing import Any
 import numpy as np
 from pydantic import ValidationError
 
+from stages.backends.targets.load import load_targets
 from stages.base import StageError
-from stages.graph import Graph, LayerView
-from stages.messages.wording import several
-from stages.models.operators import build
-from stages.models.spec import OpModel
-from stages.models.tflite_reader import ModelInfo
-from stages.operators.declaration import Operator
-from stages.operators.table import outside
-from stages.system.scratch import temporary_folder
-from stages.targets.load import load_targets
+from stages.ir.graph import Graph, LayerView
+from stages.ir.models.operators import build
+from stages.ir.models.spec import OpModel
+from stages.ir.models.tflite_reader import ModelInfo
+from stages.ir.operators.declaration import Operator
+from stages.ir.operators.table import outside
+from stages.support.messages.wording import several
+from stages.support.system.scratch import temporary_folder
 from tests.conformance.case import Case, Inputs, drawn_inputs, values
 from tests.conformance.draw import Draw, with_layouts
 from tests.support.stages_run import run_stages
@@ -49,7 +49,7 @@ def _one_of(*choices: Any) -> Callable[[Draw, tuple[int, ...]], Any]:
     return lambda draw, shape: draw.choose(*choices)
 
 
-# How an option of stages.models.spec.OpModel is drawn; `shape` has the batch. Others keep what they are by default.
+# How an option of stages.ir.models.spec.OpModel is drawn; `shape` has the batch. Others keep what they are by default.
 _OPTIONS: Mapping[str, Callable[[Draw, tuple[int, ...]], Any]] = {
     "activation": _one_of("none", "relu", "relu6"),
     "out_channels": lambda draw, shape: draw.integer(1, 9),
@@ -230,9 +230,9 @@ def _every_integer(info: ModelInfo) -> Iterator[list[np.ndarray]]:
 
 def formula_is_reference(model: Model) -> str:
     """What differs between a model's layers, each by its `compute`, and its operator's `reference`; '' for nothing."""
-    from stages.reference.integer import run_graph
-    from stages.reference.interpreter import random_inputs
-    from stages.reference.parts import reference_of
+    from stages.ir.reference.integer import run_graph
+    from stages.ir.reference.interpreter import random_inputs
+    from stages.ir.reference.parts import reference_of
 
     reference = reference_of(model.tflite)
     given = [random_inputs(reference.info, seed) for seed in range(3)]

@@ -16,19 +16,19 @@ from typing import Any
 
 import numpy as np
 
+from stages.backends.kernels import places, registry
+from stages.backends.kernels.folder import INCLUDE, KernelFolder
+from stages.backends.kernels.kernel import Kernel, KernelParams
+from stages.backends.simulators.program import run_program
+from stages.backends.targets.runtime import runtime_for
+from stages.backends.targets.spec import Target
+from stages.backends.toolchain.compiler import WARNINGS, Source, compile_sources, link
 from stages.base import StageError
-from stages.codegen.lower import CFunction, Param, to_c
-from stages.codegen.printer import ctype
-from stages.compile.toolchain import WARNINGS, Source, compile_sources, link
-from stages.graph import Tensor
-from stages.kernels import places, registry
-from stages.kernels.folder import INCLUDE, KernelFolder
-from stages.kernels.kernel import Kernel, KernelParams
-from stages.reference.integer import to_logical, to_physical
-from stages.simulators.program import run_program
-from stages.system.scratch import make_folder, remove_folder, temporary_folder
-from stages.targets.runtime import runtime_for
-from stages.targets.spec import Target
+from stages.ir.graph import Tensor
+from stages.ir.reference.integer import to_logical, to_physical
+from stages.lower.codegen.lower import CFunction, Param, to_c
+from stages.lower.codegen.printer import ctype
+from stages.support.system.scratch import make_folder, remove_folder, temporary_folder
 from stages.tensorize.schedule import schedule
 from tests.conformance.case import Case
 

@@ -15,10 +15,10 @@ from importlib import import_module
 from itertools import product
 from typing import Any, Literal, get_args, get_origin
 
+from stages.backends.kernels.kernel import Kernel, KernelParams
+from stages.backends.targets.spec import Target
 from stages.base import StageError
-from stages.graph import LayerView
-from stages.kernels.kernel import Kernel, KernelParams
-from stages.targets.spec import Target
+from stages.ir.graph import LayerView
 from tests.conformance import operators
 from tests.conformance.case import Case, drawn_inputs
 from tests.conformance.draw import Draw
@@ -188,7 +188,7 @@ def _share(cases: Sequence[Case], every: int) -> Iterator[Case]:
 
 
 def _overlay(case: Case, number: int) -> int | None:
-    """An input that the arena may put the output on (stages/arena/liveness.py), each in turn."""
+    """An input that the arena may put the output on (stages/lower/arena/liveness.py), each in turn."""
     out, inputs = case.view.outputs[0], list(enumerate(case.view.inputs))
     able = [i for i, x in inputs if x.bytes == out.bytes and (x.layout == "NCHW") == (out.layout == "NCHW")]
     return able[number % len(able)] if able else None

@@ -12,12 +12,12 @@ from pathlib import Path
 
 from pipeline.project import Project
 from pipeline.recipes.targets import load_targets
-from stages.kernels.kernel import Kernel
-from stages.kernels.registry import kernels_of
-from stages.operators.declaration import Operator
-from stages.operators.table import outside
-from stages.targets.load import load_targets as load_built_in
-from stages.targets.spec import Target
+from stages.backends.kernels.kernel import Kernel
+from stages.backends.kernels.registry import kernels_of
+from stages.backends.targets.load import load_targets as load_built_in
+from stages.backends.targets.spec import Target
+from stages.ir.operators.declaration import Operator
+from stages.ir.operators.table import outside
 
 PROJECT = os.environ.get("FIRMLINE_PROJECT", "")
 

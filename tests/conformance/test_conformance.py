@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from stages.targets.spec import Target
+from stages.backends.targets.spec import Target
 from tests.conformance.coverage import uncalled
 from tests.conformance.outside import formula_is_reference, models
 from tests.conformance.runner import Outcome, run

@@ -6,8 +6,8 @@ from typing import get_args
 
 import pytest
 
-from stages.kernels import places, registry
-from stages.operators.table import layers
+from stages.backends.kernels import places, registry
+from stages.ir.operators.table import layers
 from tests.conformance.coverage import lacking, unused_parameters
 from tests.conformance.outside import not_drawn
 from tests.conformance.suite import all_parameters, kernels_of, operator_modules, rank, takes_some, trials

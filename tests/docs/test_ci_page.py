@@ -18,7 +18,7 @@ from pipeline.commands.dispatch import _new_command, command_classes
 from pipeline.commands.new_project import new_project
 from pipeline.plugins.registry import default_registry
 from pipeline.recipes.loader import load_recipes
-from stages.system.installation import INSTALLATION as ROOT
+from stages.support.system.installation import INSTALLATION as ROOT
 
 PAGE = (ROOT / "docs/tutorials/ci.md").read_text()
 FENCED = re.findall(r"^```(\w*)\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)

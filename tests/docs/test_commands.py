@@ -27,7 +27,7 @@ from pipeline.documents.document import parse_value
 from pipeline.plugins.registry import default_registry
 from pipeline.project import Project
 from pipeline.recipes.recipe_arguments import matching_recipes
-from stages.system.installation import INSTALLATION as ROOT
+from stages.support.system.installation import INSTALLATION as ROOT
 from tests.docs.test_pages import clone
 
 __all__ = ["clone"]

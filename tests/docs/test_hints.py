@@ -18,7 +18,7 @@ import yaml
 from pipeline.errors import PipelineError
 from pipeline.plugins.registry import default_registry
 from pipeline.recipes.loader import load_recipes
-from stages.system.installation import INSTALLATION as ROOT
+from stages.support.system.installation import INSTALLATION as ROOT
 from tests.docs.test_commands import mistake
 
 # Parts of recipes, by their outermost key: where they stand.

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from stages.system.installation import INSTALLATION as ROOT
+from stages.support.system.installation import INSTALLATION as ROOT
 
 PAGE = (ROOT / "docs/reference/messages.md").read_text(encoding="utf-8")
 # Said by the shell.

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 import yaml
 
-from stages.system.installation import INSTALLATION as ROOT
-from stages.system.installation import is_clone
+from stages.support.system.installation import INSTALLATION as ROOT
+from stages.support.system.installation import is_clone
 
 DOCS = ROOT / "docs"
 # Those whose `sh` blocks are one session, from the clone's folder on.

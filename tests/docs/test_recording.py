@@ -6,7 +6,7 @@ import re
 from html import unescape
 from pathlib import Path
 
-from stages.system.installation import INSTALLATION as ROOT
+from stages.support.system.installation import INSTALLATION as ROOT
 from tests.recording import PICTURE, picture, recorded
 
 

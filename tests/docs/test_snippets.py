@@ -17,7 +17,7 @@ from pipeline.plugins.registry import registry_of
 from pipeline.project import Project
 from pipeline.recipes.loader import load_recipes
 from pipeline.recipes.targets import load_targets, remote_store
-from stages.system.installation import INSTALLATION as ROOT
+from stages.support.system.installation import INSTALLATION as ROOT
 
 BLOCK = re.compile(r"^```yaml\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _ELSEWHERE = ("accelerator", "ci", "distributed", "add_")

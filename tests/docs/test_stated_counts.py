@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from pipeline.commands.bench.record import read_records
-from stages.system.installation import INSTALLATION as ROOT
+from stages.support.system.installation import INSTALLATION as ROOT
 from tests.pages import accelerator, ne16, timing
 from tests.pages.tables import number, rows
 from tests.recording import PICTURE

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from stages.system.installation import INSTALLATION as ROOT
+from stages.support.system.installation import INSTALLATION as ROOT
 from tests.firmware.test_extend_page import BLOCK, ran
 
 PAGE = (ROOT / "docs/tutorials/accelerator.md").read_text(encoding="utf-8")
 NAMED = re.compile(r"^(?:# |// |/\* )(\S+\.\w+)(?: \*/)?\n")
-ENGINE = ROOT / "stages/accelerators/outer16"
+ENGINE = ROOT / "stages/backends/accelerators/outer16"
 OF_THE_PROJECT = ("recipes/one_layer.yaml", "plugins/targets/mine.yaml")
 
 
@@ -38,7 +38,7 @@ def test_what_stands_in_boxes_is_cut_from_the_files() -> None:
             assert found >= 0, f"{name} has not, or not in this order:\n{piece}"
             at = found + len(piece)
     inside = {path.relative_to(ROOT).as_posix() for path in ENGINE.rglob("*.*") if "__pycache__" not in path.parts}
-    assert seen == (inside - {"stages/accelerators/outer16/hwlib/outer16.h"}) | {"pipeline.yaml"}
+    assert seen == (inside - {"stages/backends/accelerators/outer16/hwlib/outer16.h"}) | {"pipeline.yaml"}
 
 
 def renamed(source: Path, target: Path) -> None:

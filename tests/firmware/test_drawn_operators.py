@@ -16,12 +16,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stages.models.builder import ModelBuilder, Tensor
-from stages.models.spec import FileModel
-from stages.reference import Reference
-from stages.reference.interpreter import random_inputs
-from stages.targets.memory import Memory
-from stages.targets.spec import Target
+from stages.backends.targets.memory import Memory
+from stages.backends.targets.spec import Target
+from stages.ir.models.builder import ModelBuilder, Tensor
+from stages.ir.models.spec import FileModel
+from stages.ir.reference import Reference
+from stages.ir.reference.interpreter import random_inputs
 from tests.support.drawn_models import OPERATORS, model
 from tests.support.drawn_networks import network
 from tests.support.emitted import run_emitted, target_named

@@ -12,16 +12,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from stages.export.form import Files
-from stages.export.registry import form_of
-from stages.export.render import files_of
-from stages.simulators.program import run_program
-from stages.simulators.qemu.run import qemu_command
-from stages.simulators.spike.build import plugin_path
-from stages.simulators.spike.run import spike_command
-from stages.targets.load import load_target, load_targets
-from stages.targets.runtime import runtime_for
-from stages.targets.spec import Target
+from stages.backends.qemu.run import qemu_command
+from stages.backends.riscv.spike.build import plugin_path
+from stages.backends.riscv.spike.run import spike_command
+from stages.backends.simulators.program import run_program
+from stages.backends.targets.load import load_target, load_targets
+from stages.backends.targets.runtime import runtime_for
+from stages.backends.targets.spec import Target
+from stages.delivery.export.form import Files
+from stages.delivery.export.registry import form_of
+from stages.delivery.export.render import files_of
 from tests.support.exports import content, written
 
 STUBS = Path(__file__).parents[1] / "support" / "ecosystems"

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.commands.new_project import new_project
-from stages.system.installation import INSTALLATION as ROOT
+from stages.support.system.installation import INSTALLATION as ROOT
 
 PAGES = {path.stem: path.read_text(encoding="utf-8") for path in sorted((ROOT / "docs/how-to").glob("add_*.md"))}
 CUSTOM, IN_TREE = PAGES["add_operator"].split("\n## ")[1:]
@@ -116,9 +116,9 @@ def test_what_the_page_says_of_operators_of_the_schema(tmp_path: Path) -> None:
             (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(ROOT / name, tmp_path / name)
     assert list(follow(IN_TREE, tmp_path)) == [
-        "stages/operators/sign.py",
+        "stages/ir/operators/sign.py",
         "recipes/sign.yaml",
-        "stages/operators/relu_0_to_1.py",
+        "stages/ir/operators/relu_0_to_1.py",
         "stages/quantize/patterns/relu_0_to_1.py",
         "recipes/relu_0_to_1.yaml",
     ]

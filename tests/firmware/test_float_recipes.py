@@ -10,7 +10,7 @@ import pytest
 
 from pipeline.api import run_recipe
 from pipeline.errors import PipelineError
-from stages.system.installation import INSTALLATION as ROOT
+from stages.support.system.installation import INSTALLATION as ROOT
 from tests.support.optional import needs
 
 pytestmark = needs("ai_edge_quantizer", "ptq")

@@ -14,14 +14,14 @@ import pytest
 
 from pipeline.api import RunResult, run_recipe
 from pipeline.errors import PipelineError
+from stages.backends.hardware.gdb import COMMAND, Gdb
+from stages.backends.hardware.run import Ran, run_on_board
+from stages.backends.targets.chip import ChipNumber
+from stages.backends.targets.load import load_target
+from stages.backends.targets.runtime import runtime_for
+from stages.backends.toolchain.compiler import Source, compile_sources, link
 from stages.base import StageError
-from stages.compile.toolchain import Source, compile_sources, link
-from stages.hardware.gdb import COMMAND, Gdb
-from stages.hardware.run import Ran, run_on_board
-from stages.system.installation import INSTALLATION
-from stages.targets.chip import ChipNumber
-from stages.targets.load import load_target
-from stages.targets.runtime import runtime_for
+from stages.support.system.installation import INSTALLATION
 from tests.support import exports
 from tests.support.gdb_servers import free_port, needs_gdb, needs_openocd, openocd_before_spike, qemu
 
@@ -97,7 +97,7 @@ def test_a_counter_that_may_be_inhibited_is_let_go_and_a_core_without_that_regis
     tmp_path: Path,
 ) -> None:
     """Spike has the register and holds no counter with it, so that it is written is read from the program."""
-    cycles = (INSTALLATION / "stages/targets/riscv/cycles.c").read_text()
+    cycles = (INSTALLATION / "stages/backends/riscv/runtime/cycles.c").read_text()
     assert cycles.count("0x320, 1") == 1
     for name in ("board_instructions", "debugger_counter"):
         cycles = cycles.replace(name, f"other_{name}")
@@ -223,7 +223,7 @@ def test_nobody_there_nobody_who_answers_and_one_who_goes_away(tmp_path: Path, m
     nobody = r"no GDB server answers at 127\.0\.0\.1:\d+: nobody listens there, or a firewall is between\nstart OpenOCD"
     with pytest.raises(StageError, match=nobody):
         on_board(tmp_path, elf, f"gdb://127.0.0.1:{free_port()}")
-    monkeypatch.setattr("stages.hardware.gdb._FIRST_SECONDS", 1)
+    monkeypatch.setattr("stages.backends.hardware.gdb._FIRST_SECONDS", 1)
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))
         silent.listen()

@@ -14,7 +14,7 @@ from pipeline.runs.workspace import Workspace
 from pipeline.terminal.progress import ProgressDisplay
 from pipeline.terminal.reporter import show_end
 from pipeline.terminal.table import Table, markdown, render
-from stages.models.tflite_writer import TFLiteWriter
+from stages.ir.models.tflite_writer import TFLiteWriter
 from tests.unit.messages.test_escape import HOSTILE
 
 # What is no text at all, beside what is.
@@ -82,7 +82,7 @@ def test_from_the_model_to_the_report(model: Path, tmp_path: Path) -> None:
 
 def test_errors_about_the_model(model: Path) -> None:
     from pipeline.errors import PipelineError
-    from stages.messages import escape
+    from stages.support.messages import escape
 
     broken = model.with_name(f"\x1b{FILE}")
     broken.write_bytes(model.read_bytes()[:200])

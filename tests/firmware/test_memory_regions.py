@@ -16,14 +16,14 @@ from pipeline.api import run_recipe
 from pipeline.commands.new_project import new_project
 from pipeline.errors import PipelineError
 from pipeline.project import Project
+from stages.backends.simulators.bench import compile_and_run_c
+from stages.backends.targets.memory import Memory, Reserve
+from stages.backends.targets.spec import Target
+from stages.backends.toolchain.compiler import Source
 from stages.base import StageError
 from stages.compile.blocks import own_sections
-from stages.compile.toolchain import Source
-from stages.models.builder import ModelBuilder
-from stages.models.spec import FileModel, OpModel, ZooModel
-from stages.simulators.bench import compile_and_run_c
-from stages.targets.memory import Memory, Reserve
-from stages.targets.spec import Target
+from stages.ir.models.builder import ModelBuilder
+from stages.ir.models.spec import FileModel, OpModel, ZooModel
 from tests.support.emitted import ROOT, target_named
 from tests.support.stages_run import run_stages
 

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from stages.graph import Graph
-from stages.models.builder import ModelBuilder
-from stages.models.spec import FileModel, OpModel, ZooModel
+from stages.ir.graph import Graph
+from stages.ir.models.builder import ModelBuilder
+from stages.ir.models.spec import FileModel, OpModel, ZooModel
 from tests.support.emitted import ROOT, target_named
 from tests.support.stages_run import run_stages, verified
 

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from stages.models.spec import ZooModel
-from stages.targets.attached import Dma, Engine
-from stages.targets.memory import Memory
-from stages.targets.spec import Target
+from stages.backends.targets.attached import Dma, Engine
+from stages.backends.targets.memory import Memory
+from stages.backends.targets.spec import Target
+from stages.ir.models.spec import ZooModel
 from tests.support.emitted import target_named
 from tests.support.stages_run import run_stages
 

@@ -12,7 +12,7 @@ pytest.importorskip("onnx")
 pytest.importorskip("onnxruntime")
 
 from stages.base import StageError
-from stages.models.spec import FileModel
+from stages.ir.models.spec import FileModel
 from tests.support.emitted import target_named
 from tests.support.onnx_graphs import drawn, model, node
 from tests.support.stages_run import run_stages, verified

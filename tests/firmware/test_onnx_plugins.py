@@ -17,7 +17,7 @@ from pipeline.api import run_recipe
 from pipeline.errors import PipelineError
 from pipeline.plugins.importing import declare_operators
 from pipeline.project import Project
-from stages.operators.table import declare
+from stages.ir.operators.table import declare
 from tests.firmware.test_extend_page import BLOCK, CUSTOM, NAMED
 from tests.support import plugged
 from tests.support.onnx_graphs import model, node

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from stages.graph import Graph, Layer
-from stages.models.spec import OpModel, ZooModel
+from stages.ir.graph import Graph, Layer
+from stages.ir.models.spec import OpModel, ZooModel
 from stages.tensorize.transforms import is_transform
 from tests.support.stages_run import verified
 

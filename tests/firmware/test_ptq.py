@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from pipeline.api import run_recipe
-from stages.reference import Reference
-from stages.system.installation import INSTALLATION as ROOT
+from stages.ir.reference import Reference
+from stages.support.system.installation import INSTALLATION as ROOT
 from tests.support.optional import needs
 
 pytestmark = needs("ai_edge_quantizer", "ptq")

@@ -12,8 +12,8 @@ import pytest
 from pipeline.api import RunResult, run_recipe
 from pipeline.commands.bench.record import read_records
 from pipeline.errors import PipelineError
-from stages.reference import Reference
-from stages.system.installation import INSTALLATION as ROOT
+from stages.ir.reference import Reference
+from stages.support.system.installation import INSTALLATION as ROOT
 
 DIGITS = ROOT / "recipes/digits"
 

@@ -23,7 +23,7 @@ import pytest
 
 from pipeline.api import run_recipe
 from pipeline.project import Project
-from stages.system.installation import INSTALLATION as ROOT
+from stages.support.system.installation import INSTALLATION as ROOT
 
 VERSION = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
 TOOLS = ("arm-none-eabi-gcc", "qemu-system-arm", "gcc")

@@ -6,9 +6,9 @@ from functools import cache
 from random import Random
 from typing import Any
 
-from stages.models import operators
-from stages.models.spec import options
-from stages.operators.table import operator_of
+from stages.ir.models import operators
+from stages.ir.models.spec import options
+from stages.ir.operators.table import operator_of
 from tests.support.drawn_networks import network
 from tests.support.emitted import ROOT
 from tests.support.operator_specs import spec

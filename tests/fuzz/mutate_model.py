@@ -17,7 +17,7 @@ import flatbuffers
 import numpy as np
 from ai_edge_litert import schema_py_generated as schema
 
-from stages.models.tflite_writer import aligned_buffer
+from stages.ir.models.tflite_writer import aligned_buffer
 from tests.fuzz import hostile
 from tests.fuzz.model_seeds import seed_model
 from tests.fuzz.mutate_bytes import damage
@@ -180,7 +180,7 @@ def _fit_constant(model: Any, tensor: Any) -> None:
 
 @cache
 def _supported_codes() -> list[int]:
-    from stages.operators.table import OPERATORS
+    from stages.ir.operators.table import OPERATORS
 
     return [getattr(schema.BuiltinOperator, name) for name in OPERATORS]
 

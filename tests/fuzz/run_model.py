@@ -17,7 +17,7 @@ from typing import Any
 from pipeline.api import RunResult, run_recipe
 from pipeline.artifacts.store import Store
 from pipeline.errors import PipelineError
-from stages.messages import escape
+from stages.support.messages import escape
 from tests.fuzz.mutate_model import model_mutant
 from tests.fuzz.outcome import Outcome, has_control_characters, message_faults
 

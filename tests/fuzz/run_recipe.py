@@ -9,8 +9,8 @@ from random import Random
 from pipeline.errors import PipelineError
 from pipeline.recipes.loader import LoadedRecipe
 from pipeline.runs.workspace import Workspace
-from stages.messages import escape
-from stages.models.spec import FileModel, OpModel
+from stages.ir.models.spec import FileModel, OpModel
+from stages.support.messages import escape
 from tests.fuzz.mutate_recipe import recipe_mutant
 from tests.fuzz.outcome import Outcome, message_faults
 from tests.fuzz.run_model import Bench, judged

@@ -11,7 +11,7 @@ import pytest
 
 from pipeline.errors import StageFailed
 from stages.base import StageError
-from stages.options.quantization import QuantizeOptions
+from stages.quantize.options import QuantizeOptions
 from tests.fuzz import campaign, disasters, mutate_recipe
 from tests.fuzz.mutate_model import model_mutant
 from tests.fuzz.mutate_recipe import recipe_mutant

@@ -2,7 +2,7 @@
 
     python -m tests.mutation --count 60 --seed 1                      some of every room
     python -m tests.mutation --count 30 --rooms quantize,layout       of two rooms
-    python -m tests.mutation --at stages/arena/planner.py:57          all changes of a line
+    python -m tests.mutation --at stages/lower/arena/planner.py:57          all changes of a line
 
 Each change is made in a copy of the project, in which the room's tests run until the first fails. Hours, for all:
 no part of CI. The exit code is 1 when a change survives, or pytest runs no test.

@@ -7,21 +7,21 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 
-from stages.kernels.digest import code_of
-from stages.kernels.places import folder_names
-from stages.kernels.registry import kernels
+from stages.backends.kernels.digest import code_of
+from stages.backends.kernels.places import folder_names
+from stages.backends.kernels.registry import kernels
 from tests.conformance.suite import groups, kernels_of, rank
 from tests.conformance.targets import load_target, target_names
 from tests.support.emitted import ROOT
 
 _TESTS = "tests/conformance/test_conformance.py"
 _TAKEN = "tests/conformance/test_coverage.py::test_a_kernel_takes_some_cases_on_every_target"
-_KERNELS = ROOT / "stages" / "kernels"
+_BACKENDS = ROOT / "stages" / "backends"
 
 
 @cache
 def _used() -> dict[str, frozenset[str]]:
-    """Files below stages/kernels that each kernel is made of, by its name."""
+    """Files below stages/backends/kernels that each kernel is made of, by its name."""
     found = {}
     for name, kernel in kernels(folder_names()).items():
         files, module = (*kernel.sources, *kernel.headers), Path(inspect.getfile(type(kernel)))
@@ -32,9 +32,9 @@ def _used() -> dict[str, frozenset[str]]:
 
 def users(path: Path) -> list[str]:
     """Names of the kernels that use a file, relative to the project's root; where none does, all of its folder."""
-    file = path.relative_to(_KERNELS.relative_to(ROOT)).as_posix()
+    file = path.relative_to(_BACKENDS.relative_to(ROOT)).as_posix()
     return [name for name, files in _used().items() if file in files] or [
-        name for name in _used() if name.startswith(f"{Path(file).parts[0]}.")
+        name for name in _used() if name.startswith(f"{Path(file).parent.name}.")
     ]
 
 

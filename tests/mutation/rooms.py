@@ -50,7 +50,7 @@ def changes(path: Path, text: str) -> list[Change]:
 
 def _family(name: str, *tests: str) -> Room:
     """A folder of kernels."""
-    return Room(f"kernels/{name}", (f"stages/kernels/{name}/*",), tests, conformance=True)
+    return Room(f"kernels/{name}", (f"stages/backends/**/kernels/{name}/*",), tests, conformance=True)
 
 
 ROOMS = (
@@ -61,9 +61,9 @@ ROOMS = (
         ("tests/unit/quantize/test_rounding.py", "tests/unit/quantize", "tests/tflm"),
     ),
     Room("layout", ("stages/layout/*.py",), ("tests/unit/layout",)),
-    Room("export", ("stages/export/**/*.py",), ("tests/unit/export",)),
+    Room("export", ("stages/delivery/export/**/*.py",), ("tests/unit/export",)),
     Room("ptq", ("stages/ptq/*.py",), ("tests/unit/ptq",)),
-    Room("arena", ("stages/arena/*.py",), ("tests/unit/arena",)),
+    Room("arena", ("stages/lower/arena/*.py",), ("tests/unit/arena",)),
     Room(
         "store",
         (
@@ -71,15 +71,15 @@ ROOMS = (
             "pipeline/artifacts/digest.py",
             "pipeline/artifacts/last_runs.py",
             "pipeline/artifacts/folders.py",
-            "stages/system/asides.py",
+            "stages/support/system/asides.py",
         ),
         ("tests/unit/pipeline/artifacts", "tests/unit/system/test_asides.py"),
     ),
-    Room("codegen", ("stages/codegen/*.py",), ("tests/unit/codegen", "tests/golden")),
+    Room("codegen", ("stages/lower/codegen/*.py",), ("tests/unit/codegen", "tests/golden")),
     Room("tensorize", ("stages/tensorize/*.py",), ("tests/unit/tensorize",)),
     Room(
         "operators",
-        ("stages/operators/*.py", "stages/arithmetic/*.py"),
+        ("stages/ir/operators/*.py", "stages/ir/arithmetic/*.py"),
         (
             "tests/unit/operators",
             "tests/unit/reference",

@@ -52,12 +52,12 @@ def test_every_room_has_files_to_change_and_tests(room: Room) -> None:
 
 
 def test_a_kernel_s_file_is_held_by_the_cases_of_the_kernels_that_use_it() -> None:
-    assert users(Path("stages/kernels/tir/pooling.py")) == [
+    assert users(Path("stages/backends/kernels/tir/pooling.py")) == [
         "arm_dsp.pool_rows", "arm_dsp.pool2d", "generic.pool2d", "mve.pool_rows", "mve.pool2d", "neon.pool2d",
         "rvp.average_pool_lines", "rvp.max_pool_lines", "rvp.pool2d",
     ]  # fmt: skip
-    assert users(Path("stages/kernels/neon_dotprod/hybrid.c")) == ["neon_dotprod.hybrid_4x16"]
-    assert "neon_dotprod.hybrid_4x16" in users(Path("stages/kernels/neon_dotprod/__init__.py"))
+    assert users(Path("stages/backends/aarch64/kernels/neon_dotprod/hybrid.c")) == ["neon_dotprod.hybrid_4x16"]
+    assert "neon_dotprod.hybrid_4x16" in users(Path("stages/backends/aarch64/kernels/neon_dotprod/__init__.py"))
     cases = "tests/conformance/test_conformance.py::test_"
     wide, narrow = (  # the modules of operators whose kernels share a source run as one
         f"{name}-{'+'.join(group)}"
@@ -66,10 +66,10 @@ def test_a_kernel_s_file_is_held_by_the_cases_of_the_kernels_that_use_it() -> No
         if "add" in group
     )
     native = (f"{cases}kernels[{wide}]", f"{cases}kernels[{narrow}]", "--conformance-kernels", "rvp.add_s8")
-    assert arguments([Path("stages/kernels/rvp/add.c")]) == native
+    assert arguments([Path("stages/backends/riscv/kernels/rvp/add.c")]) == native
     first = (f"{cases}meanings[{wide}]", f"{cases}meanings[{narrow}]")
     taken = "tests/conformance/test_coverage.py::test_a_kernel_takes_some_cases_on_every_target[rv64-rvp]"
-    assert arguments([Path("stages/kernels/rvp/add.py")]) == (taken, *first, *native)
+    assert arguments([Path("stages/backends/riscv/kernels/rvp/add.py")]) == (taken, *first, *native)
 
 
 def test_a_change_that_no_test_notices_is_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from stages.system.installation import INSTALLATION as ROOT
+from stages.support.system.installation import INSTALLATION as ROOT
 from tests.pages.tables import Row, counted, rewritten
 
 PAGE = ROOT / "docs/tutorials/accelerator.md"

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from stages.system.installation import INSTALLATION as ROOT
+from stages.support.system.installation import INSTALLATION as ROOT
 from tests.pages.tables import Row, counted, number, replaced, rewritten, rows
 
 PAGE = ROOT / "docs/explanation/ne16.md"

@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-from stages.system.installation import INSTALLATION as ROOT
+from stages.support.system.installation import INSTALLATION as ROOT
 from tests.pages.tables import Row, counted, rewritten
 
 PAGE = ROOT / "docs/how-to/onnx.md"

@@ -13,16 +13,16 @@ from pipeline.api import run_recipe
 from pipeline.commands.search import Measured, search
 from pipeline.plugins.registry import default_registry
 from pipeline.recipes.loader import load_recipe
-from stages.models.spec import FileModel
-from stages.models.tflite_reader import read
-from stages.options.quantization import EvaluationData, QuantizeOptions
+from stages.ir.models.spec import FileModel
+from stages.ir.models.tflite_reader import read
+from stages.ir.reference import Reference
 from stages.ptq.compare import Comparison, compare
 from stages.ptq.constants import narrow_constants, with_float_constants
 from stages.ptq.data import evaluation, external_files
 from stages.ptq.quantizer import Quantized
-from stages.reference import Reference
-from stages.system.installation import INSTALLATION as ROOT
-from stages.system.pathname import located
+from stages.quantize.options import EvaluationData, QuantizeOptions
+from stages.support.system.installation import INSTALLATION as ROOT
+from stages.support.system.pathname import located
 from tests.pages.tables import Row, rewritten
 
 PAGE = ROOT / "docs/how-to/quantization.md"

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from stages.system.installation import INSTALLATION as ROOT
+from stages.support.system.installation import INSTALLATION as ROOT
 from tests.pages.tables import Row, counted, number, replaced, rewritten
 
 PAGE = ROOT / "docs/explanation/timing.md"

@@ -25,8 +25,8 @@ _ALL = {"tests/conftest.py", "pyproject.toml", "constraints.txt"}
 # Folders of tests that a change below a folder affects, beside those that the imports show.
 _AFFECTS = {
     "stages/": ("tests/golden", "tests/firmware"),
-    "stages/kernels/": ("tests/unit/kernels", "tests/unit/tensorize", "tests/conformance"),
-    "stages/accelerators/": ("tests/unit/accelerators",),
+    "stages/backends/kernels/": ("tests/unit/kernels", "tests/unit/tensorize", "tests/conformance"),
+    "stages/backends/accelerators/": ("tests/unit/accelerators",),
     "docs/": ("tests/docs",),
     "README.md": ("tests/docs",),
     "recipes/": ("tests/unit/pipeline/recipes", "tests/firmware/test_recipes.py"),

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pipeline.commands.exit_codes import FAILED
-from stages.system.installation import INSTALLATION as ROOT
+from stages.support.system.installation import INSTALLATION as ROOT
 
 # stdin has a JSON list of command lines; stdout gets a JSON list of [exit code, stdout, stderr].
 _SERVER = r"""

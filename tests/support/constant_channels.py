@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from stages.graph import Graph
-from stages.models.builder import ModelBuilder, Tensor
-from stages.simplify.bundles import families
-from stages.simplify.narrow import Narrowing
-from stages.simplify.reach import reaches
+from stages.ir.graph import Graph
+from stages.ir.models.builder import ModelBuilder, Tensor
+from stages.lower.simplify.bundles import families
+from stages.lower.simplify.narrow import Narrowing
+from stages.lower.simplify.reach import reaches
 
 QUANT = (0.05, 3)
 STEPS = 10

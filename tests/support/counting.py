@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from stages.bench.judge import all_calls
-from stages.bench.side_by_side import setting_of
+from stages.backends.targets.spec import Target
 from stages.count.call import KernelCall
-from stages.graph import Graph
-from stages.models.operators import build
-from stages.models.spec import OpModel
-from stages.targets.spec import Target
+from stages.delivery.bench.judge import all_calls
+from stages.delivery.bench.side_by_side import setting_of
+from stages.ir.graph import Graph
+from stages.ir.models.operators import build
+from stages.ir.models.spec import OpModel
 from stages.tensorize import TensorizeConfig
 from stages.tensorize.costs import Costs
 from tests.support.integer import integer_graph

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from stages.models.builder import ModelBuilder, Tensor
+from stages.ir.models.builder import ModelBuilder, Tensor
 
 QUANT = (0.05, 3)
 STEPS = 9

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import numpy as np
 
-from stages.compile.toolchain import Source
-from stages.graph.packed import unpack
-from stages.simulators.bench import compile_and_run_c
-from stages.targets.load import load_target
-from stages.targets.runtime import HARNESS
-from stages.targets.spec import Target
-from stages.tensor_layout import Layout
+from stages.backends.simulators.bench import compile_and_run_c
+from stages.backends.targets.load import load_target
+from stages.backends.targets.runtime import HARNESS
+from stages.backends.targets.spec import Target
+from stages.backends.toolchain.compiler import Source
+from stages.ir.graph.packed import unpack
+from stages.ir.tensor_layout import Layout
 
 ROOT = Path(__file__).resolve().parents[2]
 _INPUTS_MAGIC, _TRACE = 0x4E494C46, 1

@@ -11,11 +11,11 @@ from typing import Any
 
 from pipeline.api import run_recipe
 from pipeline.project import Project
-from stages.export.content import Content, content_of
-from stages.export.form import Form
-from stages.export.registry import form_of
-from stages.export.render import files_of
-from stages.targets.load import load_target
+from stages.backends.targets.load import load_target
+from stages.delivery.export.content import Content, content_of
+from stages.delivery.export.form import Form
+from stages.delivery.export.registry import form_of
+from stages.delivery.export.render import files_of
 
 CONV = {"op": "conv2d", "shape": [6, 6, 4], "out_channels": 8, "kernel": [3, 3]}
 FEW = {"simulate": {"inputs": {"random": 1, "extremes": False}}}

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from stages.base import Job
-from stages.models.builder import ModelBuilder
-from stages.models.spec import FileModel
+from stages.ir.models.builder import ModelBuilder
+from stages.ir.models.spec import FileModel
 from stages.ptq.stage import PtqConfig, PtqStage
 from tests.support.emitted import target_named
 

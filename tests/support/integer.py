@@ -7,16 +7,16 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from stages.graph import Graph
 from stages.import_model.build import build_module
 from stages.import_model.describe import describe, operator_options
+from stages.ir.graph import Graph
+from stages.ir.models.builder import ModelBuilder, Tensor
+from stages.ir.models.tflite_reader import read
+from stages.ir.reference.integer import run_graph
+from stages.ir.reference.interpreter import Reference, random_inputs
 from stages.layout.apply import lay_out
 from stages.layout.rules import LayoutConfig, LayoutRule, Match
-from stages.models.builder import ModelBuilder, Tensor
-from stages.models.tflite_reader import read
 from stages.quantize.lower import lower_module
-from stages.reference.integer import run_graph
-from stages.reference.interpreter import Reference, random_inputs
 
 LAYOUTS = {
     "NHWC": LayoutConfig(),

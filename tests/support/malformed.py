@@ -9,7 +9,7 @@ import flatbuffers
 import numpy as np
 from ai_edge_litert import schema_py_generated as schema
 
-from stages.models.builder import ModelBuilder, Tensor
+from stages.ir.models.builder import ModelBuilder, Tensor
 
 Alteration = Callable[[Any, Any], None]
 

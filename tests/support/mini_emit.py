@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from stages.backends.kernels.folder import KernelFolder
+from stages.backends.kernels.kernel import Kernel
+from stages.backends.targets.spec import Target
 from stages.emit import EmitConfig
 from stages.emit.build import emit
-from stages.graph import Graph
-from stages.kernels.folder import KernelFolder
-from stages.kernels.kernel import Kernel
-from stages.targets.spec import Target
+from stages.ir.graph import Graph
 from stages.tensorize import TensorizeConfig
 from stages.tensorize.artifact import save
 from stages.tensorize.build import tensorize_graph

@@ -6,11 +6,11 @@ import struct
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from stages.simulators.bench import BenchRun, compile_and_run_c
-from stages.targets.attached import DEVICES_LOG, Attached, engine
-from stages.targets.load import load_target
-from stages.targets.memory import Memory
-from stages.targets.spec import Target
+from stages.backends.simulators.bench import BenchRun, compile_and_run_c
+from stages.backends.targets.attached import DEVICES_LOG, Attached, engine
+from stages.backends.targets.load import load_target
+from stages.backends.targets.memory import Memory
+from stages.backends.targets.spec import Target
 
 L1, ENGINE, DMA = 0x1000_0000, 0x0020_1000, 0x0020_4000
 MEMORY = {

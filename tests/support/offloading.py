@@ -12,13 +12,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from stages.arena.liveness import liveness, scratch_name
-from stages.arena.planner import plan as plan_arena
-from stages.graph import Graph, LayerView
-from stages.offload.machine import ALIGNMENT
-from stages.offload.plan import Offload
-from stages.offload.program import Await, Command, Place, Program, Settle, Start, Transfer
-from stages.offload.residence import buffers_in_l1
+from stages.ir.graph import Graph, LayerView
+from stages.lower.arena.liveness import liveness, scratch_name
+from stages.lower.arena.planner import plan as plan_arena
+from stages.lower.offload.machine import ALIGNMENT
+from stages.lower.offload.plan import Offload
+from stages.lower.offload.program import Await, Command, Place, Program, Settle, Start, Transfer
+from stages.lower.offload.residence import buffers_in_l1
 
 
 @dataclass

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from stages.models.spec import OpModel
+from stages.ir.models.spec import OpModel
 
 # What an operator needs beside a shape, as a recipe would say it.
 NEEDS: dict[str, dict[str, Any]] = {

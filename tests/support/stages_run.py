@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from pipeline.plugins.registry import default_registry
+from stages.backends.targets.spec import Target
 from stages.base import Job
-from stages.models.spec import FileModel, ModelSource
-from stages.targets.spec import Target
+from stages.ir.models.spec import FileModel, ModelSource
 from tests.support.emitted import ROOT, Inference, run_emitted, target_named
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from stages.system.programs import run_tool
+from stages.support.system.programs import run_tool
 from tests.support.compiled_once import compiled_once
 
 

@@ -8,16 +8,16 @@ from pathlib import Path
 
 import yaml
 
-from stages.compile.toolchain import Source, compile_sources, link
-from stages.simulators.program import run_program
-from stages.targets.catalogue import Catalogue
-from stages.targets.load import PIPELINE, load_target
-from stages.targets.runtime import runtime_for
-from stages.targets.spec import Target
-from stages.targets.timing import Flash, TimingModel
-from stages.timing.disassembly import Line
-from stages.timing.log import LOG, TABLE, Interval, intervals, readings
-from stages.timing.table import Timed, timed, timing_table
+from stages.backends.simulators.program import run_program
+from stages.backends.targets.catalogue import Catalogue
+from stages.backends.targets.load import PIPELINE, load_target
+from stages.backends.targets.runtime import runtime_for
+from stages.backends.targets.spec import Target
+from stages.backends.targets.timing import Flash, TimingModel
+from stages.backends.timing.disassembly import Line
+from stages.backends.timing.log import LOG, TABLE, Interval, intervals, readings
+from stages.backends.timing.table import Timed, timed, timing_table
+from stages.backends.toolchain.compiler import Source, compile_sources, link
 
 
 @cache

@@ -8,8 +8,8 @@ import flatbuffers
 import numpy as np
 from ai_edge_litert import schema_py_generated as schema
 
-from stages.models.builder import ModelBuilder
-from stages.models.tflite_writer import Tensor
+from stages.ir.models.builder import ModelBuilder
+from stages.ir.models.tflite_writer import Tensor
 
 Quant = tuple[float, int]
 

@@ -38,7 +38,7 @@ from typing import Any
 import numpy as np
 import yaml
 
-from stages.models.tflite_writer import Tensor, TFLiteWriter
+from stages.ir.models.tflite_writer import Tensor, TFLiteWriter
 
 FOLDER = Path(__file__).parent / "cases"
 

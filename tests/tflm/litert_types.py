@@ -1,6 +1,7 @@
 """Which types LiteRT itself computes each operator in: tried, with made models.
 
-`python -m tests.tflm.litert_types > stages/operators/litert_types.json` writes what docs/reference/operators.md shows.
+`python -m tests.tflm.litert_types > stages/ir/operators/litert_types.json` writes the data of
+docs/reference/operators.md.
 A case of the operator (`cases/`), or a plain one where it has none, gets tensors of each type. LiteRT's reference
 kernels run it in a process that may end.
 """
@@ -15,13 +16,13 @@ from itertools import product
 
 import numpy as np
 
-from stages.models.operators import build
-from stages.models.spec import OpModel
-from stages.models.tflite_writer import BuildError
-from stages.operators.declaration import Operator
-from stages.operators.table import OPERATORS
-from stages.reference.interpreter import Reference
-from stages.reference.refusal import RunError
+from stages.ir.models.operators import build
+from stages.ir.models.spec import OpModel
+from stages.ir.models.tflite_writer import BuildError
+from stages.ir.operators.declaration import Operator
+from stages.ir.operators.table import OPERATORS
+from stages.ir.reference.interpreter import Reference
+from stages.ir.reference.refusal import RunError
 from tests.support.variables import Streaming
 from tests.tflm.case import Case, Port, files, load, model
 

@@ -8,8 +8,8 @@ import pytest
 from numpy.typing import NDArray
 from pydantic import TypeAdapter, ValidationError
 
-from stages.graph.packed import bits_of, pack, unpack
-from stages.tensor_layout import NHWC, Layout
+from stages.ir.graph.packed import bits_of, pack, unpack
+from stages.ir.tensor_layout import NHWC, Layout
 
 
 def drawn(rng: np.random.Generator) -> tuple[Layout, tuple[int, ...]]:

@@ -15,7 +15,7 @@ import yaml
 from pipeline.plugins.registry import default_registry
 from pipeline.recipes.loader import load_recipes
 from pipeline.recipes.recipe_files import recipe_names
-from stages.system.installation import INSTALLATION as ROOT
+from stages.support.system.installation import INSTALLATION as ROOT
 
 WORKFLOW: dict[str, Any] = yaml.safe_load((ROOT / ".github/workflows/ci.yml").read_text())
 JOBS: dict[str, Any] = WORKFLOW["jobs"]

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pipeline.errors import PipelineError
-from stages.messages import escape
-from stages.messages.wording import did_you_mean
+from stages.support.messages import escape
+from stages.support.messages.wording import did_you_mean
 
 if TYPE_CHECKING:
-    from stages.bench.side_by_side import Network
-    from stages.targets.spec import Target
+    from stages.backends.targets.spec import Target
+    from stages.delivery.bench.side_by_side import Network
 
 _CHECKOUT = "PATH must be a checkout of its repository; docs/reference/layers.md links to it"
 _ROUNDING = 1  # allowed difference of outputs: a baseline may round differently than LiteRT
@@ -44,8 +44,8 @@ class Baseline:
 
         Networks that it cannot compute, or computes differently, are reported and skipped.
         """
-        from stages.bench.peers import PEERS
-        from stages.bench.peers.count import count_peer
+        from stages.delivery.bench.peers import PEERS
+        from stages.delivery.bench.peers.count import count_peer
 
         instructions = {}
         counts = count_peer(
@@ -76,7 +76,7 @@ def parse_baseline(text: str) -> Baseline | None:
     """Parse `--peer`; None for ''. Raises PipelineError."""
     if not text:
         return None
-    from stages.bench.peers import PEERS
+    from stages.delivery.bench.peers import PEERS
 
     name, separator, place = text.partition("=")
     if not separator or not place:

@@ -13,7 +13,7 @@ from typing import Any
 from pipeline.commands.bench.suite import ModelFiles, PublishedBaseline, Row
 from pipeline.errors import PipelineError, list_known
 from pipeline.recipes.targets import unknown_target_error
-from stages.messages import escape
+from stages.support.messages import escape
 
 MODELS_VARIABLE = "FIRMLINE_MODELS"
 _MODELS = "../shared/models"

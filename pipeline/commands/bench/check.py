@@ -14,7 +14,7 @@ from pipeline.commands.bench.cases import Case
 from pipeline.commands.bench.record import Record, unit_of
 from pipeline.commands.bench.run import Outcome
 from pipeline.commands.exit_codes import FAILED, PENDING
-from stages.messages import escape
+from stages.support.messages import escape
 
 TOLERANCE = 0.01
 _FELL = 0.05  # a figure that fell by more makes the stored one stale

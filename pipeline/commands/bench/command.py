@@ -17,8 +17,8 @@ from pipeline.commands.report_errors import report_errors
 from pipeline.commands.sampling import Sampling
 from pipeline.errors import PipelineError
 from pipeline.project import Project, current_project, project_of
-from stages.messages import escape
-from stages.messages.wording import did_you_mean
+from stages.support.messages import escape
+from stages.support.messages.wording import did_you_mean
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

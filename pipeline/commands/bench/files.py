@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from pipeline.errors import PipelineError
-from stages.messages import escape
+from stages.support.messages import escape
 
 
 def write_named_file(name: str, write: Callable[[Path], object]) -> None:

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from stages.messages import escape
+from stages.support.messages import escape
 
 if TYPE_CHECKING:
-    from stages.bench.judge import Judged
+    from stages.delivery.bench.judge import Judged
 
 
 def print_kernel_choices(results: Mapping[str, Sequence[Judged]]) -> int:
     """Print the layers with a slow choice, by target. Returns their number."""
-    from stages.bench.judge import TOLERANCE
+    from stages.delivery.bench.judge import TOLERANCE
 
     total = 0
     for target, layers in results.items():

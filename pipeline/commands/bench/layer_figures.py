@@ -10,8 +10,8 @@ from typing import Any
 
 from pipeline.commands.bench.check import TOLERANCE, Verdict, change, fell
 from pipeline.errors import PipelineError
-from stages.system.asides import write_whole
-from stages.system.json_text import parsed_json
+from stages.support.system.asides import write_whole
+from stages.support.system.json_text import parsed_json
 
 FORMAT = 1
 _RENEW = "update it with `doit bench suite=layers --update`"

@@ -10,8 +10,8 @@ from pipeline.commands.bench.layer_figures import LayerRow
 from pipeline.commands.bench.page import replace_section
 from pipeline.commands.bench.table import number
 from pipeline.terminal.table import Table, markdown
-from stages.messages.escape import markdown as escaped
-from stages.system.asides import write_whole
+from stages.support.messages.escape import markdown as escaped
+from stages.support.system.asides import write_whole
 
 
 def targets_of(rows: Iterable[LayerRow]) -> list[str]:

@@ -38,17 +38,17 @@ from pipeline.recipes.targets import load_targets, unknown_target_error
 from pipeline.runs.workspace import Workspace
 from pipeline.terminal.table import Table, render
 from stages.base import StageError
-from stages.messages import escape
-from stages.system.asides import check_writable
+from stages.support.messages import escape
+from stages.support.system.asides import check_writable
 
 if TYPE_CHECKING:
     from pipeline.commands.sampling import Sampling
     from pipeline.terminal.progress import ProgressDisplay
-    from stages.bench.judge import Judged
-    from stages.bench.side_by_side import Network
+    from stages.backends.targets.spec import Target
+    from stages.delivery.bench.judge import Judged
+    from stages.delivery.bench.side_by_side import Network
+    from stages.ir.models.spec import OpModel
     from stages.layout.rules import LayoutConfig
-    from stages.models.spec import OpModel
-    from stages.targets.spec import Target
     from stages.tensorize import TensorizeConfig
 
 _DRAWN = "drawn/"
@@ -155,12 +155,12 @@ def _targets(text: str, layers: Layers, project: Project) -> list[str]:
 
 
 def _members(layers: Layers, target: str, project: Project, sample: Sampling | None) -> Iterator[Member]:
+    from stages.ir.models.spec import OpModel
     from stages.layout.rules import LayoutConfig
-    from stages.models.spec import OpModel
     from stages.tensorize import TensorizeConfig
 
     if sample is not None:
-        from stages.bench.drawn import described, drawn
+        from stages.delivery.bench.drawn import described, drawn
 
         for spec in drawn(sample.seed, sample.count):
             name = f"{_DRAWN}{described(spec)}"
@@ -201,8 +201,8 @@ def _counted(
     """
     if not members:
         return
-    from stages.bench.judge import judge
-    from stages.bench.side_by_side import count, setting_of
+    from stages.delivery.bench.judge import judge
+    from stages.delivery.bench.side_by_side import count, setting_of
 
     def progress(message: str, fraction: float | None = None) -> None:
         display.progress("", name, message, fraction)
@@ -241,7 +241,7 @@ def _counted(
 
 def _networks(members: Iterable[Member]) -> Iterator[Network]:
     """Yield a one-layer network per member; skip sampled layers with impossible options."""
-    from stages.bench.side_by_side import Network
+    from stages.delivery.bench.side_by_side import Network
 
     for member in members:
         try:

@@ -13,8 +13,8 @@ from pipeline.commands.bench.suite import Suite
 from pipeline.commands.bench.table import case_table, cycles_table, recipe_table, sources
 from pipeline.errors import PipelineError
 from pipeline.terminal.table import markdown
-from stages.messages.escape import markdown as escaped
-from stages.system.asides import write_whole
+from stages.support.messages.escape import markdown as escaped
+from stages.support.system.asides import write_whole
 
 BEGIN, END = "<!-- bench:begin -->", "<!-- bench:end -->"
 

@@ -10,8 +10,8 @@ from typing import Any
 
 from pipeline.commands.bench.cases import Case
 from pipeline.errors import PipelineError
-from stages.system.asides import write_whole
-from stages.system.json_text import parsed_json
+from stages.support.system.asides import write_whole
+from stages.support.system.json_text import parsed_json
 
 FORMAT = 1
 MEMORY = ("arena_bytes", "ram_bytes", "rom_bytes", "stack_bytes", "weights_bytes")

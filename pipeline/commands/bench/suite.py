@@ -8,9 +8,9 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, ValidationError, model_validator
 
 from pipeline.documents.document import load_document
-from stages.messages.wording import did_you_mean
-from stages.options.names import Name
-from stages.options.strict_model import StrictModel
+from stages.support.messages.wording import did_you_mean
+from stages.support.options.names import Name
+from stages.support.options.strict_model import StrictModel
 
 SUITE = Path(__file__).with_name("suite.yaml")
 

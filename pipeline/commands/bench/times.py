@@ -15,7 +15,7 @@ from pathlib import Path
 
 from pipeline.commands.bench.suite import Times
 from pipeline.errors import PipelineError
-from stages.system.scratch import temporary_folder
+from stages.support.system.scratch import temporary_folder
 
 _KIB = 1024
 # With this variable set, each start would compile all Python files.

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from pipeline.commands.catalogue.listing import Listing, Record
 from pipeline.commands.command import variables
-from stages.messages.wording import as_yaml
+from stages.support.messages.wording import as_yaml
 
 if TYPE_CHECKING:
-    from stages.kernels.kernel import Kernel
-    from stages.targets.spec import Target
+    from stages.backends.kernels.kernel import Kernel
+    from stages.backends.targets.spec import Target
 
 
 class Kernels(Listing):
@@ -35,7 +35,7 @@ class Kernels(Listing):
 
     def records(self) -> Sequence[Record]:
         """Return the kernels of all targets, or of `target=`, in search order."""
-        from stages.kernels.registry import folders_of
+        from stages.backends.kernels.registry import folders_of
 
         records: dict[str, dict[str, Any]] = {}
         for target in _targets():

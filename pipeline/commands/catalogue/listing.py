@@ -11,8 +11,8 @@ from typing import Any, ClassVar
 from pipeline.commands.command import JSON, Command
 from pipeline.commands.report_errors import report_errors
 from pipeline.errors import PipelineError, list_known
-from stages.messages import escape
-from stages.messages.wording import did_you_mean
+from stages.support.messages import escape
+from stages.support.messages.wording import did_you_mean
 
 Record = Mapping[str, Any]
 # The most names that an error message lists.

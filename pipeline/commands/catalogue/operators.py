@@ -29,9 +29,9 @@ class Operators(Listing):
         """Return the built-in operators by name, then those of plug-ins."""
         from pipeline.plugins.importing import declare_operators
         from pipeline.project import current_project
-        from stages.models.layer_options import layer_options
-        from stages.operators.page import described
-        from stages.operators.table import OPERATORS, outside
+        from stages.ir.models.layer_options import layer_options
+        from stages.ir.operators.page import described
+        from stages.ir.operators.table import OPERATORS, outside
 
         declare_operators(current_project())
         operators = (*OPERATORS.values(), *outside().operators.values())

@@ -9,7 +9,7 @@ from pipeline.commands.catalogue.listing import Listing, Record
 from pipeline.errors import PipelineError
 
 if TYPE_CHECKING:
-    from stages.targets.spec import Target
+    from stages.backends.targets.spec import Target
 
 
 class Targets(Listing):

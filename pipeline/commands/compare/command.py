@@ -15,7 +15,7 @@ from pipeline.commands.exit_codes import PENDING
 from pipeline.commands.report_errors import report_errors
 from pipeline.errors import PipelineError
 from pipeline.runs.workspace import Workspace
-from stages.messages import escape
+from stages.support.messages import escape
 
 _MOST = 20  # layers, unless --all
 

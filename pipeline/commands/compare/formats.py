@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import asdict
 
 from pipeline.commands.compare.difference import Change, Difference, LayerChange
-from stages.messages import escape
-from stages.messages.templates import environment
+from stages.support.messages import escape
+from stages.support.messages.templates import environment
 
 _TOTALS = ("", "A", "B", "B - A", "%")
 _LAYERS = ("layer", "operator", "A", "B", "B - A", "%", "kernel")

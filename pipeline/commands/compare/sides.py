@@ -15,10 +15,10 @@ from pipeline.keys.package_groups import install_group
 from pipeline.project import Project
 from pipeline.runs.publish import ON_BOARD
 from pipeline.terminal.progress import ProgressDisplay
-from stages.messages import escape
-from stages.system.installation import is_clone
-from stages.system.json_text import parsed_json
-from stages.system.scratch import temporary_folder
+from stages.support.messages import escape
+from stages.support.system.installation import is_clone
+from stages.support.system.json_text import parsed_json
+from stages.support.system.scratch import temporary_folder
 
 GIT = "git:"
 _NAME = "report.json"

@@ -22,14 +22,14 @@ from pipeline.project import DODO, PROJECT_FILE, RECIPES, Project, check_owner
 from pipeline.recipes.json_schema import SCHEMA, schema_text
 from pipeline.recipes.recipe_files import recipe_names
 from pipeline.recipes.targets import load_targets, unknown_target_error
+from stages.backends.targets.spec import Target
 from stages.base import StageError
-from stages.messages import escape
-from stages.models.graphs import graphs
-from stages.models.zoo.names import check
-from stages.options.names import as_name
-from stages.system.installation import INSTALLATION, is_clone
-from stages.system.pathname import located, of_variable
-from stages.targets.spec import Target
+from stages.ir.models.graphs import graphs
+from stages.ir.models.zoo.names import check
+from stages.support.messages import escape
+from stages.support.options.names import as_name
+from stages.support.system.installation import INSTALLATION, is_clone
+from stages.support.system.pathname import located, of_variable
 
 VARIABLES = ("model", "target")
 _FILES = Path(__file__).with_name("files")

@@ -7,7 +7,7 @@
 
 LiteRT and TVM's front end take sound files for granted. Each module here has one concern: `counts` (tensors and options
 that are there), `types`, `values` of options and constants, `quantization`. What each operator takes, and
-the shapes that it gives, are in stages.operators.
+the shapes that it gives, are in stages.ir.operators.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from stages.import_model.checks.graph import check_ends, check_graph
 from stages.import_model.checks.quantization import check_quantization
 from stages.import_model.checks.types import check_sizes, check_types
 from stages.import_model.checks.values import check_constants, check_values
-from stages.messages.naming import named
-from stages.models.tflite_reader import ModelInfo, OperatorInfo
-from stages.operators.operation import Operation, Refused, listed
-from stages.operators.table import OPERATORS
+from stages.ir.models.naming import named
+from stages.ir.models.tflite_reader import ModelInfo, OperatorInfo
+from stages.ir.operators.operation import Operation, Refused, listed
+from stages.ir.operators.table import OPERATORS
 
 __all__ = ["check_all_counts", "check_ends", "check_graph", "check_operator", "operator_error"]
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from stages.import_model.checks.errors import operator_error
 from stages.import_model.checks.types import check_bytes
-from stages.messages.operator_error import OperatorError, together
-from stages.models.tflite_reader import ModelInfo, OperatorInfo
-from stages.operators.declaration import MANY
-from stages.operators.operation import Operation, Refused
-from stages.operators.table import OPERATORS
+from stages.ir.models.tflite_reader import ModelInfo, OperatorInfo
+from stages.ir.operators.declaration import MANY
+from stages.ir.operators.operation import Operation, Refused
+from stages.ir.operators.table import OPERATORS
+from stages.support.messages.operator_error import OperatorError, together
 
 _Limits = tuple[tuple[int, int], tuple[int, int]]  # least and most inputs, least and most outputs
 # Operators that normalizing replaces or computes; ASSIGN_VARIABLE has a first value and a result once it is replaced.

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from stages.messages.naming import sides
-from stages.messages.operator_error import OperatorError
-from stages.models.tflite_reader import ModelInfo, OperatorInfo
+from stages.ir.models.naming import sides
+from stages.ir.models.tflite_reader import ModelInfo, OperatorInfo
+from stages.support.messages.operator_error import OperatorError
 
 
 def operator_error(operator: OperatorInfo, info: ModelInfo, what: str, hint: str = "") -> OperatorError:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from stages.base import StageError
-from stages.messages.naming import named
-from stages.models.tflite_reader import ModelInfo
-from stages.operators.operation import listed
+from stages.ir.models.naming import named
+from stages.ir.models.tflite_reader import ModelInfo
+from stages.ir.operators.operation import listed
 
 _TYPES = ("float32", "int8", "uint8", "int16", "int32", "int64", "bool")
 NOTHING_TO_RUN = "all outputs of the model are constants: there is nothing to run"

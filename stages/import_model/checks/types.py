@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from stages.messages.naming import named
-from stages.models.tflite_reader import TensorInfo
-from stages.operators.declaration import INTEGERS, NARROW
-from stages.operators.operation import Operation, Refused, listed
-from stages.operators.table import OPERATORS
+from stages.ir.models.naming import named
+from stages.ir.models.tflite_reader import TensorInfo
+from stages.ir.operators.declaration import INTEGERS, NARROW
+from stages.ir.operators.operation import Operation, Refused, listed
+from stages.ir.operators.table import OPERATORS
 
 _LARGEST_TENSOR = 2**31  # bytes: offsets in emitted loops are 32 bits with a sign
 _LARGEST_RANK = 8

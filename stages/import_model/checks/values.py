@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from stages.messages.naming import named
-from stages.operators.operation import Operation, Refused
-from stages.operators.table import OPERATORS
+from stages.ir.models.naming import named
+from stages.ir.operators.operation import Operation, Refused
+from stages.ir.operators.table import OPERATORS
 
 _ACTIVATIONS = ("none", "RELU", "RELU_N1_TO_1", "RELU6", "TANH", "SIGN_BIT")
 _CLAMPS = 4  # the first of them: they only clamp

@@ -15,13 +15,13 @@ from stages.import_model.normalize.unused import about_unused, unused
 from stages.import_model.normalize.variables import OPERATORS as VARIABLES
 from stages.import_model.normalize.variables import plain_variables
 from stages.import_model.normalize.versions import has_newer_versions, lower_versions
-from stages.messages import escape
-from stages.messages.wording import several
-from stages.models.graphs import Graphs, Signature, choose, composites, graphs
-from stages.models.tflite_reader import ModelInfo, OperatorInfo, TensorInfo, read
-from stages.operators.table import OPERATORS
-from stages.reference.parts import is_known
-from stages.reference.probe import tensor_shapes
+from stages.ir.models.graphs import Graphs, Signature, choose, composites, graphs
+from stages.ir.models.tflite_reader import ModelInfo, OperatorInfo, TensorInfo, read
+from stages.ir.operators.table import OPERATORS
+from stages.ir.reference.parts import is_known
+from stages.ir.reference.probe import tensor_shapes
+from stages.support.messages import escape
+from stages.support.messages.wording import several
 
 _ROUNDS = 8  # of shapes from which results follow, from which shapes follow
 

@@ -12,11 +12,11 @@ from typing import Any
 import numpy.typing as npt
 
 from stages.import_model.operators import has_effects
-from stages.models.tflite_reader import ModelInfo, OperatorInfo
-from stages.operators.declaration import CUSTOM
-from stages.reference.parts import file_of
-from stages.reference.probe import tensor_values
-from stages.reference.refusal import RunError
+from stages.ir.models.tflite_reader import ModelInfo, OperatorInfo
+from stages.ir.operators.declaration import CUSTOM
+from stages.ir.reference.parts import file_of
+from stages.ir.reference.probe import tensor_values
+from stages.ir.reference.refusal import RunError
 
 _OF_SHAPES = frozenset({"RANK", "SHAPE", "ZEROS_LIKE"})  # they read no value of their input
 # Operators that a network needs for nothing else: LiteRT knows them, and none is left where shapes are fixed.

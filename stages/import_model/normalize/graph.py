@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from stages.base import StageError
-from stages.models.graphs import Composite, composites
-from stages.models.tflite_reader import buffers, opened, read
-from stages.models.tflite_writer import finished
+from stages.ir.models.graphs import Composite, composites
+from stages.ir.models.tflite_reader import buffers, opened, read
+from stages.ir.models.tflite_writer import finished
 
 _MOST_OPERATORS = 100_000  # composites of composites can multiply without end
 

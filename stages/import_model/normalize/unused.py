@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Sequence
 
 from stages.import_model.operators import has_effects
-from stages.messages.wording import several
-from stages.models.tflite_reader import ModelInfo, OperatorInfo
+from stages.ir.models.tflite_reader import ModelInfo, OperatorInfo
+from stages.support.messages.wording import several
 
 
 def unused(info: ModelInfo) -> list[OperatorInfo]:

@@ -24,10 +24,10 @@ import numpy as np
 from stages.base import StageError
 from stages.import_model.checks import check_all_counts
 from stages.import_model.normalize.graph import OneGraph, one_graph
-from stages.messages import escape
-from stages.messages.operator_error import called
-from stages.models.graphs import graphs
-from stages.models.tflite_reader import builtin_name, read
+from stages.ir.models.graphs import graphs
+from stages.ir.models.tflite_reader import builtin_name, read
+from stages.support.messages import escape
+from stages.support.messages.operator_error import called
 
 OPERATORS = frozenset({"CALL_ONCE", "VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIABLE"})
 _EXPORT = "Give it a value where it is made: tf.Variable(tf.zeros(...))."

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from stages.models.tflite_reader import builtin_name
+from stages.ir.models.tflite_reader import builtin_name
 
 # Newest version in LiteRT 2.3's list of reference kernels, and in that of its usual kernels.
 VERSIONS = {

@@ -7,7 +7,7 @@
     convert       the whole
 
 An ONNX network is NCHW and says its integers by scales at each operator; the TFLite file is NHWC and has the scales at
-the tensors. ONNX Runtime is the judge of what it computes (stages.reference.onnx_runtime), not LiteRT.
+the tensors. ONNX Runtime is the judge of what it computes (stages.ir.reference.onnx_runtime), not LiteRT.
 """
 
 from stages.import_model.onnx.convert import Converted, convert

@@ -19,13 +19,13 @@ from stages.import_model.onnx.operators import FOLDED, MOVES, TRANSLATORS, trans
 from stages.import_model.onnx.tensor_values import tensor_values
 from stages.import_model.onnx.translation import MICROSOFT, Node, Translation
 from stages.import_model.onnx.values import Held, Real, Stored, image_order, permuted, plain_order
-from stages.messages import escape
-from stages.messages.operator_error import OperatorError, called, together
-from stages.messages.wording import several
-from stages.models.onnx_names import LOWERED, Traced
-from stages.models.tflite_writer import BuildError
-from stages.operators.declaration import MOVED
-from stages.operators.operation import Refused
+from stages.ir.models.onnx_names import LOWERED, Traced
+from stages.ir.models.tflite_writer import BuildError
+from stages.ir.operators.declaration import MOVED
+from stages.ir.operators.operation import Refused
+from stages.support.messages import escape
+from stages.support.messages.operator_error import OperatorError, called, together
+from stages.support.messages.wording import several
 
 _LOOP = (
     "Export the steps of the loop one after the other (torch.onnx.export does so of Python's loops), or the body as a "

@@ -1,4 +1,4 @@
-"""Operators of a project's own: a plug-in says what they compute (stages.operators.outside), by their ONNX name."""
+"""Operators of a project's own: a plug-in says what they compute (stages.ir.operators.outside), by their ONNX name."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ import onnx
 from stages.import_model.onnx.operators import MOVES, SCALED
 from stages.import_model.onnx.translation import MICROSOFT, Node, Out, Translation, as_text
 from stages.import_model.onnx.values import Held, Order, Real, Stored, image_order, plain_order
-from stages.models.onnx_names import LOWERED, Traced
-from stages.models.stated_shapes import stated_shapes
-from stages.models.tflite_writer import Tensor
-from stages.operators.declaration import Operator
-from stages.operators.operation import Refused
-from stages.operators.table import onnx_operator
+from stages.ir.models.onnx_names import LOWERED, Traced
+from stages.ir.models.stated_shapes import stated_shapes
+from stages.ir.models.tflite_writer import Tensor
+from stages.ir.operators.declaration import Operator
+from stages.ir.operators.operation import Refused
+from stages.ir.operators.table import onnx_operator
 
 
 def declared(node: Node) -> Operator | None:

@@ -12,7 +12,7 @@ import onnx
 from onnx import TensorProto, numpy_helper
 
 from stages.import_model.onnx.tensor_values import tensor_values
-from stages.models.onnx_external import messages_in
+from stages.ir.models.onnx_external import messages_in
 
 _NARROW = (TensorProto.FLOAT16, TensorProto.BFLOAT16)
 _TYPE_ATTRIBUTES = ("to", "dtype", "output_dtype", "stash_type", "softmax_precision")

@@ -11,7 +11,7 @@ from onnx.reference import ReferenceEvaluator
 
 from stages.import_model.onnx.translation import Node, Translation, axis_in
 from stages.import_model.onnx.values import Array, Held, Real, Stored, along
-from stages.operators.operation import Refused
+from stages.ir.operators.operation import Refused
 
 _LARGEST = 2**28  # elements of a constant that a few bytes of the file may ask for
 

@@ -9,11 +9,11 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from stages.base import StageError
-from stages.messages import escape
-from stages.messages.wording import several
-from stages.models.onnx_external import external_tensors
-from stages.models.onnx_parse import parsed
-from stages.models.other_files import FILE
+from stages.ir.models.onnx_external import external_tensors
+from stages.ir.models.onnx_parse import parsed
+from stages.ir.models.other_files import FILE
+from stages.support.messages import escape
+from stages.support.messages.wording import several
 
 if TYPE_CHECKING:
     import onnx

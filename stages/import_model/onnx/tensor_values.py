@@ -6,8 +6,8 @@ from onnx import TensorProto, numpy_helper
 
 from stages.base import StageError
 from stages.import_model.onnx.values import Array
-from stages.messages import escape
-from stages.operators.operation import listed
+from stages.ir.operators.operation import listed
+from stages.support.messages import escape
 
 
 def tensor_values(constant: TensorProto, name: str) -> Array:

@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 import onnx
 
-from stages.arithmetic import activation_bounds
 from stages.import_model.onnx.subgraphs import captured
 from stages.import_model.onnx.values import Array, Held, Order, Real, Shape, Stored, Value, permuted, plain_order
-from stages.models.builder import ModelBuilder
-from stages.models.onnx_names import LOWERED, Traced
-from stages.operators.operation import Refused, listed
+from stages.ir.arithmetic import activation_bounds
+from stages.ir.models.builder import ModelBuilder
+from stages.ir.models.onnx_names import LOWERED, Traced
+from stages.ir.operators.operation import Refused, listed
 
 MICROSOFT = "com.microsoft"
 _BYTES = (onnx.TensorProto.INT8, onnx.TensorProto.UINT8)

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 
 import onnx
 
-from stages.messages import escape
-from stages.messages.operator_error import OperatorError, together
-from stages.messages.wording import several
+from stages.support.messages import escape
+from stages.support.messages.operator_error import OperatorError, together
+from stages.support.messages.wording import several
 
 RUNTIMES_OWN = frozenset({"LayerNormalization", "SimplifiedLayerNormalization"})
 """Operators of ONNX' own domain that ONNX Runtime has in opsets in which ONNX has not."""

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from stages.models.tflite_writer import Tensor
+from stages.ir.models.tflite_writer import Tensor
 
 Array = npt.NDArray[Any]
 Shape = tuple[int, ...]

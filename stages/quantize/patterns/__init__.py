@@ -11,10 +11,10 @@ import pkgutil
 from collections.abc import Callable, Iterator
 from importlib import import_module
 
-from stages.operators.table import OPERATORS
+from stages.ir.operators.table import OPERATORS
+from stages.ir.relax_module import CONSTANT, LAYOUT
 from stages.quantize.operator import Operator
 from stages.quantize.writer import GraphWriter
-from stages.relax_module import CONSTANT, LAYOUT
 
 Family = Callable[[Operator, GraphWriter], None]
 

@@ -8,14 +8,14 @@ from typing import Any
 
 from tvm.relax.dpl import DFPattern, is_const, is_op, wildcard
 
-from stages.arithmetic.activation_bounds import BOUNDS
-from stages.arithmetic.fixed_point import INT32_MAX, quantized_bound
-from stages.arithmetic.sigmoid16 import sigmoid_table
-from stages.graph import Activation, Requantize, Tensor
-from stages.operators.functions16 import Leaky, Lines
-from stages.operators.interpolated import Interpolated
-from stages.operators.whole import Whole
-from stages.operators.wide_sqrt import WideSqrt
+from stages.ir.arithmetic.activation_bounds import BOUNDS
+from stages.ir.arithmetic.fixed_point import INT32_MAX, quantized_bound
+from stages.ir.arithmetic.sigmoid16 import sigmoid_table
+from stages.ir.graph import Activation, Requantize, Tensor
+from stages.ir.operators.functions16 import Leaky, Lines
+from stages.ir.operators.interpolated import Interpolated
+from stages.ir.operators.whole import Whole
+from stages.ir.operators.wide_sqrt import WideSqrt
 from stages.quantize import function_tables, tables
 from stages.quantize.arithmetic import LIMITS, float32_product, float32_ratio, quantize_multiplier
 from stages.quantize.interpolation import function_table, sigmoid_scaling

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 from tvm.relax.dpl import is_op, wildcard
 
-from stages.arithmetic.fixed_point import Array, reciprocal
-from stages.arithmetic.multipliers import power_of_two
-from stages.graph import Add, Mul, Tensor
-from stages.operators.arithmetic import Div, Extremum, SquaredDifference
-from stages.operators.functions16 import PowerOfTwoSum
-from stages.operators.whole import Whole
-from stages.operators.wide_div import WideDiv
+from stages.ir.arithmetic.fixed_point import Array, reciprocal
+from stages.ir.arithmetic.multipliers import power_of_two
+from stages.ir.graph import Add, Mul, Tensor
+from stages.ir.operators.arithmetic import Div, Extremum, SquaredDifference
+from stages.ir.operators.functions16 import PowerOfTwoSum
+from stages.ir.operators.whole import Whole
+from stages.ir.operators.wide_div import WideDiv
 from stages.quantize.arithmetic import float32_product, float32_ratio, quantize_multiplier
 from stages.quantize.operator import Operator, activated, quantized
 from stages.quantize.patterns.operand import operand
@@ -154,7 +154,7 @@ def div(operator: Operator, writer: GraphWriter) -> None:
 
 
 def division_tables() -> dict[str, Array]:
-    """The constants of `stages.operators.arithmetic.Div`: GetReciprocal of each divisor, and how many bits it has."""
+    """Constants of `stages.ir.operators.arithmetic.Div`: GetReciprocal of each divisor, and its number of bits."""
     divisors = range(1, 256)
     inverse = [int(reciprocal(divisor << 32 - divisor.bit_length())) for divisor in divisors]
     bits = [divisor.bit_length() for divisor in divisors]

@@ -6,9 +6,9 @@ import numpy as np
 from tvm import relax
 from tvm.relax.dpl import is_op, wildcard
 
-from stages.graph import Conv2D, Layout, Move, Tensor
-from stages.operators.layer import Rounding
-from stages.operators.matmul import BatchMatmul
+from stages.ir.graph import Conv2D, Layout, Move, Tensor
+from stages.ir.operators.layer import Rounding
+from stages.ir.operators.matmul import BatchMatmul
 from stages.quantize.arithmetic import LIMITS, Fixed, convolution_multipliers, quantize_multiplier
 from stages.quantize.constant_channels import settle_constant_channels
 from stages.quantize.operator import Array, Operator, quantized

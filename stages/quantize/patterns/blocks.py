@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
-from stages.graph import Concatenation, Move, Tensor
+from stages.ir.graph import Concatenation, Move, Tensor
 from stages.quantize.operator import Operator
 from stages.quantize.patterns.operand import operands
 from stages.quantize.patterns.shapes import reshaped, unnamed

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from stages.graph import Tensor
-from stages.operators.along import ArgExtreme, Cumsum
-from stages.operators.casting import Cast
-from stages.operators.choices import Comparison, Logic, Select, is_scaled
+from stages.ir.graph import Tensor
+from stages.ir.operators.along import ArgExtreme, Cumsum
+from stages.ir.operators.casting import Cast
+from stages.ir.operators.choices import Comparison, Logic, Select, is_scaled
 from stages.quantize.arithmetic import quantize_multiplier
 from stages.quantize.operator import Operator
 from stages.quantize.patterns.operand import operands

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from tvm.relax.dpl import is_op, wildcard
 
-from stages.graph import Conv2D, DepthwiseConv2D, FullyConnected
-from stages.operators.layer import Rounding
+from stages.ir.graph import Conv2D, DepthwiseConv2D, FullyConnected
+from stages.ir.operators.layer import Rounding
 from stages.quantize.arithmetic import Fixed, convolution_multipliers, quantize_multiplier
 from stages.quantize.constant_channels import settle_constant_channels
 from stages.quantize.operator import Array, Operator, Parameters, activated, dequantized, reshaped, transposed

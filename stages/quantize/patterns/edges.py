@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tvm.relax.dpl import wildcard
 
-from stages.graph import Dequantize, Quantize, Requantize
+from stages.ir.graph import Dequantize, Quantize, Requantize
 from stages.quantize.arithmetic import LIMITS, quantize_multiplier
 from stages.quantize.operator import Operator, dequantized, quantized
 from stages.quantize.writer import GraphWriter

@@ -6,9 +6,9 @@ from math import prod
 
 import numpy as np
 
-from stages.graph import Layout, Move, Tensor
-from stages.operators.casting import Cast
-from stages.operators.choices import Comparison, Select
+from stages.ir.graph import Layout, Move, Tensor
+from stages.ir.operators.casting import Cast
+from stages.ir.operators.choices import Comparison, Select
 from stages.quantize.operator import Operator
 from stages.quantize.patterns.operand import operands
 from stages.quantize.patterns.picking import picked

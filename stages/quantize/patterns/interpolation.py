@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from tvm.relax.dpl import is_op, wildcard
 
-from stages.operators.interpolation import EvenResize, ResizeBilinear
+from stages.ir.operators.interpolation import EvenResize, ResizeBilinear
 from stages.quantize.operator import Operator, dequantized, quantized
 from stages.quantize.resize import bilinear
 from stages.quantize.writer import GraphWriter

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from tvm.relax.dpl import is_op, wildcard
 
-from stages.arithmetic.fixed_point import rounding_divide_by_pot
-from stages.operators.log_softmax import LogSoftmax
+from stages.ir.arithmetic.fixed_point import rounding_divide_by_pot
+from stages.ir.operators.log_softmax import LogSoftmax
 from stages.quantize.operator import Operator, dequantized, quantized
 from stages.quantize.softmax import differences, exponentials
 from stages.quantize.writer import GraphWriter

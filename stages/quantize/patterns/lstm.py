@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from stages.arithmetic.multipliers import power_of_two
-from stages.arithmetic.sigmoid16 import sigmoid_table
-from stages.operators.lstm import (
+from stages.ir.arithmetic.multipliers import power_of_two
+from stages.ir.arithmetic.sigmoid16 import sigmoid_table
+from stages.ir.operators.lstm import (
     BIASES,
     CELL,
     GIVEN,
@@ -18,8 +18,8 @@ from stages.operators.lstm import (
     FloatLstm,
     Lstm,
 )
-from stages.operators.lstm_layers import LstmLayer
-from stages.operators.wide_lstm import wide_lstm
+from stages.ir.operators.lstm_layers import LstmLayer
+from stages.ir.operators.wide_lstm import wide_lstm
 from stages.quantize.arithmetic import Fixed, float32_product, float32_ratio, quantize_multiplier
 from stages.quantize.operator import Array, Operator
 from stages.quantize.writer import GraphWriter

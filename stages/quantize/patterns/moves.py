@@ -9,13 +9,13 @@ from typing import Any
 from tvm import relax
 from tvm.relax.dpl import is_op, wildcard
 
-from stages.graph import Activation, Concatenation, Layout, Move, Tensor
+from stages.ir.graph import Activation, Concatenation, Layout, Move, Tensor
+from stages.ir.relax_module import CONSTANT, LAYOUT
 from stages.quantize.operator import Operator
 from stages.quantize.patterns.operand import operand
 from stages.quantize.resize import source_indices
 from stages.quantize.tables import requantize_table
 from stages.quantize.writer import GraphWriter
-from stages.relax_module import CONSTANT, LAYOUT
 
 
 def reshape(operator: Operator, writer: GraphWriter) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tvm import relax
 
-from stages.graph import Quant, Tensor
+from stages.ir.graph import Quant, Tensor
 from stages.quantize.operator import Operator, quant_of
 from stages.quantize.writer import GraphWriter
 

@@ -10,8 +10,8 @@ from math import prod
 
 import numpy as np
 
-from stages.graph import Move, Tensor
-from stages.operators.picking import REFLECT, Gather, Pick
+from stages.ir.graph import Move, Tensor
+from stages.ir.operators.picking import REFLECT, Gather, Pick
 from stages.quantize.operator import Array, Operator
 from stages.quantize.patterns.operand import operands
 from stages.quantize.patterns.shapes import reshaped, unnamed

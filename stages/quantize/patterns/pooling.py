@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tvm.relax.dpl import is_op, wildcard
 
-from stages.graph import Pool2D
+from stages.ir.graph import Pool2D
 from stages.quantize.operator import Operator, clipped, transposed
 from stages.quantize.writer import GraphWriter
 

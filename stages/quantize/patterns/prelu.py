@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tvm.relax.dpl import is_const, is_op, wildcard
 
-from stages.operators.prelu import Prelu
+from stages.ir.operators.prelu import Prelu
 from stages.quantize.arithmetic import float32_product, float32_ratio, quantize_multiplier
 from stages.quantize.operator import Operator, dequantized, quantized
 from stages.quantize.patterns.operand import operand

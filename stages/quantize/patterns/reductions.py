@@ -7,9 +7,9 @@ from typing import Any
 
 from tvm.relax.dpl import is_const, is_op, wildcard
 
-from stages.graph import L2Normalization, Mean, Softmax, Tensor
-from stages.operators.interpolated import WideSoftmax
-from stages.operators.reductions import ReduceExtremum, ReduceProd, Sum
+from stages.ir.graph import L2Normalization, Mean, Softmax, Tensor
+from stages.ir.operators.interpolated import WideSoftmax
+from stages.ir.operators.reductions import ReduceExtremum, ReduceProd, Sum
 from stages.quantize.arithmetic import mean_multiplier, quantize_multiplier
 from stages.quantize.interpolation import difference_scaling, exponential_table, reciprocal_table
 from stages.quantize.operator import Operator, dequantized, quantized

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from stages.graph import Layout, Move, Tensor
+from stages.ir.graph import Layout, Move, Tensor
 from stages.quantize.writer import GraphWriter
 
 

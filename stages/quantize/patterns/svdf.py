@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from stages.arithmetic.activation_bounds import BOUNDS
-from stages.operators.svdf import FloatSvdf, NarrowSvdf, Svdf, multipliers
+from stages.ir.arithmetic.activation_bounds import BOUNDS
+from stages.ir.operators.svdf import FloatSvdf, NarrowSvdf, Svdf, multipliers
 from stages.quantize.operator import Array, Operator
 from stages.quantize.writer import GraphWriter
 

@@ -14,9 +14,9 @@ from math import prod
 import numpy as np
 from tvm.relax.dpl import is_op, wildcard
 
-from stages.arithmetic.transposed import PhaseAxis, phase_weights
-from stages.graph import Concatenation, Conv2D, Layout, Move, Tensor
-from stages.operators.layer import Rounding
+from stages.ir.arithmetic.transposed import PhaseAxis, phase_weights
+from stages.ir.graph import Concatenation, Conv2D, Layout, Move, Tensor
+from stages.ir.operators.layer import Rounding
 from stages.quantize.constant_channels import settle_constant_channels
 from stages.quantize.operator import Array, Operator, activated, dequantized
 from stages.quantize.patterns.convolution import (

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from stages.graph import Tensor
-from stages.operators.variables import Assign, Read
+from stages.ir.graph import Tensor
+from stages.ir.operators.variables import Assign, Read
 from stages.quantize.operator import Operator
 from stages.quantize.writer import GraphWriter
 

@@ -25,7 +25,7 @@ class Extras:
 
 def gathered(artifacts: Mapping[str, Path], timeline: str, ranges: str, classes: Sequence[str] = ()) -> Extras:
     """From the artifacts; `classes` are names for the elements of the first output."""
-    from stages.graph import Graph
+    from stages.ir.graph import Graph
     from stages.report.html.network import edges
 
     graph = Graph.load(Path(artifacts["tensorize"]), constants=False)

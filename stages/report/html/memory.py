@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from stages.messages.wording import several
+from stages.support.messages.wording import several
 
 WIDTH, HEIGHT = 1000.0, 320.0
 _LETTER = 6.2

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from stages.graph import Graph
+    from stages.ir.graph import Graph
 
 ROW, NODE, WIDTH, LEFT, LANE = 26, 20, 210, 8, 12
 

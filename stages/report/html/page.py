@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from stages.messages import escape
-from stages.messages.templates import environment
 from stages.report.board import counted, per_mac
 from stages.report.estimate import in_time
 from stages.report.html import RUN
@@ -19,6 +17,8 @@ from stages.report.html.rom import HEIGHT as ROM_HEIGHT
 from stages.report.html.rom import WIDTH as ROM_WIDTH
 from stages.report.html.rom import boxes, groups
 from stages.report.rows import shape, summary
+from stages.support.messages import escape
+from stages.support.messages.templates import environment
 
 if TYPE_CHECKING:
     from stages.report.html.extras import Extras

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from stages.graph import Add, LayerView, Layout
+from stages.ir.graph import Add, LayerView, Layout
 from tests.conformance.broadcasts import pairs
 from tests.conformance.case import Case, Inputs, drawn_inputs
 from tests.conformance.draw import Draw, bounds, image, middle, view, with_op

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from stages.graph import LayerView
-from stages.operators.matmul import BatchMatmul
+from stages.ir.graph import LayerView
+from stages.ir.operators.matmul import BatchMatmul
 from tests.conformance.case import Case, drawn_inputs
 from tests.conformance.draw import Draw, bounds, image, middle, view, with_op
 

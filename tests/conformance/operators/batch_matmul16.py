@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from stages.graph import LayerView
+from stages.ir.graph import LayerView
 from tests.conformance.case import Case, drawn_inputs
 from tests.conformance.draw import Draw, bounds, with_op
 from tests.conformance.operators.batch_matmul import BATCHES, product

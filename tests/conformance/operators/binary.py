@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
 
-from stages.graph import LayerOp, LayerView
-from stages.operators.arithmetic import Div, Extremum, SquaredDifference
-from stages.operators.even import Even
+from stages.ir.graph import LayerOp, LayerView
+from stages.ir.operators.arithmetic import Div, Extremum, SquaredDifference
+from stages.ir.operators.even import Even
 from stages.quantize.patterns.arithmetic import division_tables
 from tests.conformance.case import Case, drawn_inputs
 from tests.conformance.draw import Draw, bounds, image, middle, view, with_layouts, with_op

@@ -7,11 +7,11 @@ from typing import get_args
 
 import numpy as np
 
-from stages.graph import LayerView
-from stages.operators.along import ArgExtreme, Cumsum
-from stages.operators.casting import Cast
-from stages.operators.choices import Comparison, Logic, Select, is_scaled
-from stages.operators.whole import Whole
+from stages.ir.graph import LayerView
+from stages.ir.operators.along import ArgExtreme, Cumsum
+from stages.ir.operators.casting import Cast
+from stages.ir.operators.choices import Comparison, Logic, Select, is_scaled
+from stages.ir.operators.whole import Whole
 from tests.conformance.case import Case, Inputs, drawn_inputs
 from tests.conformance.draw import Draw, image, view
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from stages.graph import Conv2D, LayerView
+from stages.ir.graph import Conv2D, LayerView
 from tests.conformance.case import Case, drawn_inputs
 from tests.conformance.draw import Draw, as_converted, image, view
 from tests.conformance.operators.products import Product, product_cases

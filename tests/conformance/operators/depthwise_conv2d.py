@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from stages.graph import DepthwiseConv2D, LayerView
+from stages.ir.graph import DepthwiseConv2D, LayerView
 from tests.conformance.case import Case, drawn_inputs, extremes
 from tests.conformance.draw import Draw, bounds, image, middle, view, with_constants, with_op
 from tests.conformance.operators.products import UNITS, Product, plain, product_cases

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from stages.graph import Activation, Dequantize, LayerView, Mul, Quantize, Requantize
-from stages.operators.prelu import Prelu
+from stages.ir.graph import Activation, Dequantize, LayerView, Mul, Quantize, Requantize
+from stages.ir.operators.prelu import Prelu
 from tests.conformance.broadcasts import pairs
 from tests.conformance.case import Case, drawn_inputs
 from tests.conformance.draw import Draw, bounds, image, middle, view, whole_range, with_layouts, with_op

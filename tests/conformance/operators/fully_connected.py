@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from stages.arithmetic.fixed_point import INT32_MAX, INT32_MIN
-from stages.graph import FullyConnected, LayerView
+from stages.ir.arithmetic.fixed_point import INT32_MAX, INT32_MIN
+from stages.ir.graph import FullyConnected, LayerView
 from stages.quantize.arithmetic import quantize_multiplier
 from stages.quantize.real_products import stepped as stepped_constants
 from tests.conformance.case import Case, drawn_inputs

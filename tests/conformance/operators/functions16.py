@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from stages.graph import LayerView
-from stages.operators.functions16 import Leaky, Lines, PowerOfTwoSum
-from stages.operators.wide_div import WideDiv
-from stages.operators.wide_sqrt import WideSqrt
+from stages.ir.graph import LayerView
+from stages.ir.operators.functions16 import Leaky, Lines, PowerOfTwoSum
+from stages.ir.operators.wide_div import WideDiv
+from stages.ir.operators.wide_sqrt import WideSqrt
 from tests.conformance.case import Case, drawn_inputs
 from tests.conformance.draw import Draw, bounds, image, view, whole_range, with_layouts
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from stages.graph import LayerView
-from stages.operators.interpolation import EvenResize, ResizeBilinear
+from stages.ir.graph import LayerView
+from stages.ir.operators.interpolation import EvenResize, ResizeBilinear
 from stages.quantize.resize import bilinear
 from tests.conformance.case import Case, drawn_inputs
 from tests.conformance.draw import Draw, image, view

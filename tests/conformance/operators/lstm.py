@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from stages.arithmetic.sigmoid16 import sigmoid_table
-from stages.graph import LayerView
-from stages.operators.lstm import FloatLstm, Lstm
-from stages.operators.lstm_layers import LstmLayer
-from stages.operators.wide_lstm import WideLstm
+from stages.ir.arithmetic.sigmoid16 import sigmoid_table
+from stages.ir.graph import LayerView
+from stages.ir.operators.lstm import FloatLstm, Lstm
+from stages.ir.operators.lstm_layers import LstmLayer
+from stages.ir.operators.wide_lstm import WideLstm
 from tests.conformance.case import Case, drawn_inputs
 from tests.conformance.draw import Draw, bounds, image, view, with_constants
 

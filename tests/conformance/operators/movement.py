@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from stages.graph import Concatenation, LayerView, Move
+from stages.ir.graph import Concatenation, LayerView, Move
 from tests.conformance.case import Case, drawn_inputs
 from tests.conformance.draw import Draw, bounds, image, view
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from stages.graph import LayerView
-from stages.operators.picking import KINDS, Gather, Pick
+from stages.ir.graph import LayerView
+from stages.ir.operators.picking import KINDS, Gather, Pick
 from tests.conformance.case import Case, Inputs, extremes, values
 from tests.conformance.draw import Draw, image, view
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from stages.graph import LayerView, Pool2D
+from stages.ir.graph import LayerView, Pool2D
 from tests.conformance.case import Case, drawn_inputs, extremes
 from tests.conformance.draw import Draw, bounds, image, middle, view
 from tests.conformance.operators.windows import Window, any_window, around, kinds

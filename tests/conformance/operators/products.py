@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from stages.graph import LayerView
+from stages.ir.graph import LayerView
 from tests.conformance.case import Case, Inputs, drawn_inputs, extremes, values
 from tests.conformance.draw import Draw, bounds, middle, with_constants, with_op
 from tests.conformance.sums import mixed_shifts, tie_constants, zero_point_runs

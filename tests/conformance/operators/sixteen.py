@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from stages.arithmetic.sigmoid16 import sigmoid_table
-from stages.graph import (
+from stages.ir.arithmetic.sigmoid16 import sigmoid_table
+from stages.ir.graph import (
     Add,
     Dequantize,
     FullyConnected,
@@ -18,9 +18,9 @@ from stages.graph import (
     Quantize,
     Requantize,
 )
-from stages.operators.arithmetic import Extremum
-from stages.operators.interpolated import Interpolated, WideSoftmax
-from stages.operators.reductions import ReduceExtremum, ReduceProd
+from stages.ir.operators.arithmetic import Extremum
+from stages.ir.operators.interpolated import Interpolated, WideSoftmax
+from stages.ir.operators.reductions import ReduceExtremum, ReduceProd
 from stages.quantize.interpolation import (
     difference_scaling,
     exponential_table,

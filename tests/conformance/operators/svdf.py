@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from stages.graph import LayerView
-from stages.operators.svdf import FloatSvdf, NarrowSvdf, Svdf
+from stages.ir.graph import LayerView
+from stages.ir.operators.svdf import FloatSvdf, NarrowSvdf, Svdf
 from tests.conformance.case import Case, drawn_inputs, whole
 from tests.conformance.draw import Draw, bounds, image, view, with_constants, with_op
 from tests.conformance.sums import tie_constants, ties

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from stages.graph import LayerView
-from stages.operators.variables import Assign, Read
+from stages.ir.graph import LayerView
+from stages.ir.operators.variables import Assign, Read
 from tests.conformance.case import Case, drawn_inputs
 from tests.conformance.draw import Draw, image, view
 

@@ -10,16 +10,25 @@ from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import Field
 
-from stages.accelerators.accelerator import Accelerator, Call, Calls, CoreWork, Parameters, Pointer, Strides, Table
-from stages.accelerators.tiles import Granule, Span, Tile, extent, reads
-from stages.kernels.eight_bit import weight_rows
-from stages.kernels.folder import KernelFolder
+from stages.backends.accelerators.accelerator import (
+    Accelerator,
+    Call,
+    Calls,
+    CoreWork,
+    Parameters,
+    Pointer,
+    Strides,
+    Table,
+)
+from stages.backends.accelerators.tiles import Granule, Span, Tile, extent, reads
+from stages.backends.kernels.eight_bit import weight_rows
+from stages.backends.kernels.folder import KernelFolder
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from stages.graph import LayerView
+    from stages.ir.graph import LayerView
 
 FOLDER = KernelFolder(__file__, kernels=())
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from stages.accelerators.floor_rounding import Room, Staircase, nearest, staircase, sum_of_two, weighted
-from stages.arithmetic.fixed_point import multiply_by_quantized_multiplier, scale_and_floor
-from stages.graph import LayerView
-from stages.operators.arithmetic import Add
+from stages.backends.accelerators.floor_rounding import Room, Staircase, nearest, staircase, sum_of_two, weighted
+from stages.ir.arithmetic.fixed_point import multiply_by_quantized_multiplier, scale_and_floor
+from stages.ir.graph import LayerView
+from stages.ir.operators.arithmetic import Add
 from tests.conformance.draw import Draw, image, view, with_op
 from tests.conformance.operators import add
 from tests.conformance.operators.conv2d import conv2d

@@ -6,9 +6,9 @@ import itertools
 
 import pytest
 
-from stages.accelerators.tiles import Part, Span, Tile, reads, why_not_tiled
-from stages.arithmetic.sliding import extent
-from stages.graph import Add, DepthwiseConv2D, Graph, Layer, LayerView, Pool2D, Tensor
+from stages.backends.accelerators.tiles import Part, Span, Tile, reads, why_not_tiled
+from stages.ir.arithmetic.sliding import extent
+from stages.ir.graph import Add, DepthwiseConv2D, Graph, Layer, LayerView, Pool2D, Tensor
 
 ACT = {"output_zero_point": 0, "act_min": -128, "act_max": 127}
 

@@ -1,7 +1,7 @@
 """Lifetimes: inputs from the start, outputs to the end, aliases as one buffer, in-place layers only where safe."""
 
-from stages.arena import liveness
-from stages.graph import Activation, Graph, Layer, Tensor
+from stages.ir.graph import Activation, Graph, Layer, Tensor
+from stages.lower.arena import liveness
 
 
 def tensor(name: str, size: int = 64, **more: object) -> Tensor:

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stages.arena import Buffer, plan
-from stages.arena.planner import Plan, _first_fit, _total, lower_bound, orders
+from stages.lower.arena import Buffer, plan
+from stages.lower.arena.planner import Plan, _first_fit, _total, lower_bound, orders
 
 
 def assert_sound(result: Plan) -> None:

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stages.arena import Buffer, Plan, plan
-from stages.arena.planner import lowest_gap
-from stages.arena.regions import NoRoomError, Room, divide
+from stages.lower.arena import Buffer, Plan, plan
+from stages.lower.arena.planner import lowest_gap
+from stages.lower.arena.regions import NoRoomError, Room, divide
 from tests.unit.arena.test_planner import assert_sound, buffers, chain
 
 ALIGNMENT = 16
@@ -112,7 +112,7 @@ def test_a_single_room_that_is_large_enough_has_the_plan_of_one_arena() -> None:
 
 
 def test_a_region_keeps_the_offsets_found_where_planning_it_alone_takes_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("stages.arena.planner.SEARCH_STEPS", 0)
+    monkeypatch.setattr("stages.lower.arena.planner.SEARCH_STEPS", 0)
     sizes = {"a": (64, 5, 5), "b": (48, 2, 5), "c": (32, 4, 4), "d": (48, 2, 4), "e": (48, 4, 5)}
     drawn = [Buffer(name, *size) for name, size in sizes.items()]
     room = Room("fast", plan(drawn).lower_bound)
@@ -139,7 +139,7 @@ def test_hundreds_of_buffers_take_no_minutes(monkeypatch: pytest.MonkeyPatch) ->
         return lowest_gap(*arguments)
 
     for module in ("planner", "regions"):
-        monkeypatch.setattr(f"stages.arena.{module}.lowest_gap", counted)
+        monkeypatch.setattr(f"stages.lower.arena.{module}.lowest_gap", counted)
     drawn = chain([1000 + 37 * (i * 7919 % 101) for i in range(150)], scratch={i: 500 + i for i in range(149)})
     divide(drawn, [Room("fast", 6000), Room("slow", 20_000)], {b.name: b.bytes for b in drawn})
     assert len(drawn) < searches < 300_000

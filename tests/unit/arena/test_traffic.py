@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from stages.arena import liveness
-from stages.arena.traffic import arena_traffic, reads_of_weights
-from stages.graph import Graph, Layer, Move, Pool2D, Tensor
+from stages.ir.graph import Graph, Layer, Move, Pool2D, Tensor
+from stages.lower.arena import liveness
+from stages.lower.arena.traffic import arena_traffic, reads_of_weights
 from tests.support.kernels.mini import mini_graph
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from stages.arithmetic.fixed_point import (
+from stages.ir.arithmetic.fixed_point import (
     multiply_by_quantized_multiplier,
     round_half_away,
     rounding_divide_by_pot,

@@ -10,8 +10,8 @@ import pytest
 pytest.importorskip("onnx")
 pytest.importorskip("onnxruntime")
 
-from stages.arithmetic.pairs import Pair, exact_halves, halves_to_even, nearest_multipliers
-from stages.reference.onnx_runtime import session
+from stages.ir.arithmetic.pairs import Pair, exact_halves, halves_to_even, nearest_multipliers
+from stages.ir.reference.onnx_runtime import session
 from tests.support.onnx_graphs import model, node
 
 A, B = (part.reshape(-1) for part in np.meshgrid(np.arange(-128, 128), np.arange(-128, 128), indexing="ij"))

@@ -5,15 +5,15 @@ from itertools import islice
 
 import pytest
 
-from stages.bench.drawn import described, drawn
-from stages.bench.judge import TOLERANCE, judge
-from stages.bench.side_by_side import setting_of
+from stages.backends.kernels import registry
+from stages.backends.targets.spec import Target
 from stages.count.counter import Counter
-from stages.graph import Graph
-from stages.kernels import registry
-from stages.models.operators import build
-from stages.models.spec import OpModel
-from stages.targets.spec import Target
+from stages.delivery.bench.drawn import described, drawn
+from stages.delivery.bench.judge import TOLERANCE, judge
+from stages.delivery.bench.side_by_side import setting_of
+from stages.ir.graph import Graph
+from stages.ir.models.operators import build
+from stages.ir.models.spec import OpModel
 from stages.tensorize import TensorizeConfig
 from stages.tensorize.setting import Setting
 from tests.support.emitted import target_named

@@ -9,11 +9,11 @@ import pytest
 from pipeline.commands.bench.command import bench
 from pipeline.commands.bench.layer_figures import read_rows
 from pipeline.errors import PipelineError
-from stages.bench.peers import PEERS
-from stages.bench.peers.count import count_peer, program
-from stages.bench.side_by_side import Network
+from stages.delivery.bench.peers import PEERS
+from stages.delivery.bench.peers.count import count_peer, program
+from stages.delivery.bench.side_by_side import Network
+from stages.ir.models.spec import OpModel
 from stages.layout.rules import LayoutConfig
-from stages.models.spec import OpModel
 from stages.tensorize import TensorizeConfig
 from tests.support.emitted import target_named
 

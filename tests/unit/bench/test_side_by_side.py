@@ -9,12 +9,12 @@ import pytest
 
 from pipeline.api import run_recipe
 from stages.base import StageError
-from stages.bench import side_by_side
-from stages.bench.side_by_side import Counted, Network, count
 from stages.count.call import Memory
 from stages.count.counter import Counter
+from stages.delivery.bench import side_by_side
+from stages.delivery.bench.side_by_side import Counted, Network, count
+from stages.ir.models.spec import OpModel
 from stages.layout.rules import LayoutConfig
-from stages.models.spec import OpModel
 from stages.tensorize import TensorizeConfig
 from tests.support.emitted import target_named
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stages.codegen import expression as c
-from stages.codegen.expression import C
+from stages.lower.codegen import expression as c
+from stages.lower.codegen.expression import C
 
 A, B, X, Y = (C(name) for name in "abxy")
 

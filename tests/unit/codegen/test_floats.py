@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tvm import tirx
 
-from stages.codegen.floats import is_in_math_header, literal
-from stages.codegen.lower import CFunction, to_c
-from stages.kernels.tir.block import Block, Function, Operand, store
+from stages.backends.kernels.tir.block import Block, Function, Operand, store
+from stages.lower.codegen.floats import is_in_math_header, literal
+from stages.lower.codegen.lower import CFunction, to_c
 
 
 def read_back(text: str) -> bytes:

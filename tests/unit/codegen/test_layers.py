@@ -1,7 +1,7 @@
 """A layer that TVM makes of several functions: one function of layers.c with what all of them need."""
 
-from stages.codegen.layers import layer_function
-from stages.codegen.lower import CFunction, Param
+from stages.lower.codegen.layers import layer_function
+from stages.lower.codegen.lower import CFunction, Param
 
 ALL = frozenset({"input", "output", "value0", "sums"})
 X, Y = Param("input", "input:0", "float32", 400), Param("output", "output:0", "float32", 40)

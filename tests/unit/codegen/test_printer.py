@@ -9,10 +9,10 @@ import pytest
 from tvm import tirx
 from tvm.tirx.script.builder import ir as T
 
-from stages.codegen.lower import CFunction, to_c
-from stages.codegen.names import Names
-from stages.codegen.printer import print_function
-from stages.kernels.tir.block import Block, Function, Operand, accumulator, loop, store
+from stages.backends.kernels.tir.block import Block, Function, Operand, accumulator, loop, store
+from stages.lower.codegen.lower import CFunction, to_c
+from stages.lower.codegen.names import Names
+from stages.lower.codegen.printer import print_function
 
 
 def layer(meaning: Callable[[Any], None], cells: int = 1) -> CFunction:

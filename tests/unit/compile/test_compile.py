@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from stages.backends.targets.load import load_target
+from stages.backends.targets.spec import Target
 from stages.base import StageError
 from stages.compile import CompileConfig
 from stages.compile.firmware import compile_firmware
-from stages.targets.load import load_target
-from stages.targets.spec import Target
 from tests.support.tiny_model import write_tiny_model
 
 pytestmark = pytest.mark.compiles_anew

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
+from stages.backends.targets.load import load_target
 from stages.base import StageError
 from stages.compile import CompileConfig
 from stages.compile.firmware import compile_firmware
 from stages.compile.flags import check_flag
-from stages.targets.load import load_target
 from tests.support.tiny_model import write_tiny_model
 
 pytestmark = pytest.mark.compiles_anew

@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 
+from stages.backends.targets.load import load_target
+from stages.backends.targets.memory import Memory
+from stages.backends.targets.spec import Target
 from stages.base import StageError
 from stages.compile import STAGE, CompileConfig
 from stages.emit import STAGE as EMIT
 from stages.emit import EmitConfig
-from stages.models import zoo
-from stages.models.spec import FileModel
-from stages.targets.load import load_target
-from stages.targets.memory import Memory
-from stages.targets.spec import Target
+from stages.ir.models import zoo
+from stages.ir.models.spec import FileModel
 
 MODEL = FileModel(file="net.tflite")
 

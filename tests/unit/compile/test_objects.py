@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from stages.compile.objects import ObjectCache
+from stages.backends.toolchain.objects import ObjectCache
 
 FLAGS = ("gcc", "-O2")
 

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from stages.backends.targets.load import load_target
+from stages.backends.targets.runtime import Runtime
+from stages.backends.targets.spec import Target
+from stages.backends.toolchain.compiler import Source, compile_sources
+from stages.backends.toolchain.originals import with_originals
 from stages.base import StageError
-from stages.compile.originals import with_originals
-from stages.compile.toolchain import Source, compile_sources
-from stages.targets.load import load_target
-from stages.targets.runtime import Runtime
-from stages.targets.spec import Target
 
 BODY = "int f(void)\n{\n    return missing;\n}\n"
 
@@ -46,4 +46,4 @@ def test_folders_of_others_are_named_in_full_and_firmlines_by_room(tmp_path: Pat
     said = f"{tmp_path}/src/kernels/acme/f.c:3:1: x"
     assert with_originals(said, target) == f"{tmp_path}/acme_firmline/f.c:3:1: x"
     said = f"{tmp_path}/src/kernels/generic/add.c:3:1: x"
-    assert with_originals(said, target).startswith("stages/kernels/generic/add.c:")
+    assert with_originals(said, target).startswith("stages/backends/generic/kernels/generic/add.c:")

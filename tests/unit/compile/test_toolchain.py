@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from stages.backends.targets.load import load_target
+from stages.backends.targets.runtime import runtime_for
+from stages.backends.toolchain.compiler import CommandFailed, Source, compile_sources, first_errors, link, run_command
 from stages.base import StageError
-from stages.compile.toolchain import CommandFailed, Source, compile_sources, first_errors, link, run_command
-from stages.targets.load import load_target
-from stages.targets.runtime import runtime_for
 
 RISCV = load_target("rv64-scalar")
 MAIN = "int main(void) { return 0; }\n"

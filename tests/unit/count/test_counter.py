@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from pipeline.api import run_recipe
+from stages.backends.generic.kernels.generic.elementwise import Requantize
 from stages.count import firmware
 from stages.count.call import KernelCall
 from stages.count.counter import Counter
-from stages.graph import Graph, Tensor
-from stages.kernels.generic.elementwise import Requantize
+from stages.ir.graph import Graph, Tensor
 from tests.support.counting import calls_of, layer_graph
 from tests.support.emitted import target_named
 

@@ -9,7 +9,7 @@ import pytest
 
 from stages.count.call import KernelCall
 from stages.count.search import counted_costs
-from stages.graph import Graph, LayerView
+from stages.ir.graph import Graph, LayerView
 from stages.tensorize import TensorizeConfig
 from stages.tensorize.build import decide
 from stages.tensorize.costs import Call

@@ -12,13 +12,13 @@ import pytest
 from jinja2 import FileSystemLoader
 from pydantic import ValidationError
 
+from stages.backends.kernels.registry import folders
+from stages.backends.simulators.bench import compile_and_run_c
+from stages.backends.toolchain.compiler import Source
 from stages.base import StageError
-from stages.compile.toolchain import Source
 from stages.emit import EmitConfig
 from stages.emit.requirement import requirements
-from stages.kernels.registry import folders
-from stages.messages.templates import environment
-from stages.simulators.bench import compile_and_run_c
+from stages.support.messages.templates import environment
 from tests.support.emitted import run_emitted, target_named
 from tests.support.kernels.mini import FOLDER, mini_graph, mini_reference
 from tests.support.mini_emit import KERNELS, PLAIN, emit_mini

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from stages.backends.kernels.folder import KernelFolder
 from stages.base import StageError
 from stages.emit.kernel_sources import copy_kernels
-from stages.kernels.folder import KernelFolder
 
 
 def write(root: Path, files: dict[str, str]) -> None:

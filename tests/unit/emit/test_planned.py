@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from stages.arena import liveness
-from stages.arena.rules import Contents
+from stages.backends.targets.memory_rules import MemoryRule
 from stages.emit.placement import Placer
-from stages.messages.stage_error import StageError
-from stages.options.layer_rules import LayerMatch
-from stages.targets.memory_rules import MemoryRule
+from stages.ir.graph.layer_rules import LayerMatch
+from stages.lower.arena import liveness
+from stages.lower.arena.rules import Contents
+from stages.support.messages.stage_error import StageError
 from tests.firmware.test_offload import with_toy
 from tests.support.kernels.mini import mini_graph
 

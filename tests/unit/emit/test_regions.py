@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from stages.backends.targets.memory import Memory
+from stages.backends.targets.memory_rules import MemoryRule
+from stages.backends.targets.spec import Target
 from stages.base import StageError
 from stages.emit import STAGE, EmitConfig
-from stages.models.spec import FileModel
-from stages.options.layer_rules import LayerMatch
-from stages.targets.memory import Memory
-from stages.targets.memory_rules import MemoryRule
-from stages.targets.spec import Target
+from stages.ir.graph.layer_rules import LayerMatch
+from stages.ir.models.spec import FileModel
 from tests.support.emitted import run_emitted, target_named
 from tests.support.kernels.mini import mini_graph, mini_reference
 from tests.support.mini_emit import emit_mini

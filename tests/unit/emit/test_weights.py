@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from stages.arena.regions import NoRoomError, Room
 from stages.emit.weights import Weights, divide_constants, lay_out
+from stages.lower.arena.regions import NoRoomError, Room
 
 
 def test_equal_bytes_are_kept_once() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from stages.base import StageError
-from stages.export import folder
+from stages.delivery.export import folder
 
 FACTS = {"recipe": "kws", "target": "cortex-m4", "form": "cmake", "overrides": ""}
 FILES = {"README.md": b"one", "src/a.c": b"two", "src/deep/b.c": b"three"}

@@ -14,13 +14,13 @@ import numpy as np
 import pytest
 import yaml
 
+from stages.backends.targets.load import load_target
 from stages.base import StageError
-from stages.export.content import Content, content_of
-from stages.export.names import identifier, renamed
-from stages.export.registry import form_of, names
-from stages.export.render import files_of
-from stages.export.sample import Sample, rows
-from stages.targets.load import load_target
+from stages.delivery.export.content import Content, content_of
+from stages.delivery.export.names import identifier, renamed
+from stages.delivery.export.registry import form_of, names
+from stages.delivery.export.render import files_of
+from stages.delivery.export.sample import Sample, rows
 from tests.support import exports
 
 

@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from stages.graph import Graph
-from stages.models.builder import ModelBuilder
+from stages.ir.graph import Graph
+from stages.ir.models.builder import ModelBuilder
 from tests.support.integer import integer_graph
 
 

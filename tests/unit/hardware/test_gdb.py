@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from stages.backends.hardware import gdb as module
+from stages.backends.hardware.gdb import Gdb, GdbClosed, GdbError, GdbSilent
+from stages.backends.hardware.run import _answering, _monitored
 from stages.base import StageError
-from stages.hardware import gdb as module
-from stages.hardware.gdb import Gdb, GdbClosed, GdbError, GdbSilent
-from stages.hardware.run import _answering, _monitored
 from tests.support.optional import needs
 
 pytestmark = needs("pygdbmi", "hardware")

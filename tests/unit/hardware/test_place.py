@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
-from stages.hardware.place import address, check_place
-from stages.targets.chip import ChipNumber
-from stages.targets.load import load_target
+from stages.backends.hardware.place import address, check_place
+from stages.backends.targets.chip import ChipNumber
+from stages.backends.targets.load import load_target
 
 
 def test_places() -> None:

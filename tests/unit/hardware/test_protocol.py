@@ -7,10 +7,11 @@ from importlib import import_module
 
 import pytest
 
-from stages.system.installation import INSTALLATION
-from stages.targets import cortex_m, riscv, runtime
+from stages.backends.cortex_m import runtime as cortex_m
+from stages.backends.riscv import runtime as riscv
+from stages.support.system.installation import INSTALLATION
 
-TARGETS = INSTALLATION / "stages/targets"
+BACKENDS = INSTALLATION / "stages/backends"
 # Names of the enumerations in C, and what the counter is called.
 _CALLED = {"DWT_CYCLES": "DWT", "SYSTICK_CYCLES": "SysTick", "MCYCLE": "mcycle"}
 
@@ -28,16 +29,16 @@ def enumerated(text: str, first: str) -> dict[str, int]:
 
 
 def test_counters_are_those_of_the_families() -> None:
-    arm = enumerated((TARGETS / "cortex_m/cycles.c").read_text(), "NOTHING")
+    arm = enumerated((BACKENDS / "cortex_m/runtime/cycles.c").read_text(), "NOTHING")
     assert arm.pop("NOTHING") not in cortex_m.COUNTERS
     assert {number: _CALLED[name] for name, number in arm.items()} == cortex_m.COUNTERS
-    other = enumerated((TARGETS / "riscv/cycles.c").read_text(), "MCYCLE")
+    other = enumerated((BACKENDS / "riscv/runtime/cycles.c").read_text(), "MCYCLE")
     assert {number: _CALLED[name] for name, number in other.items()} == riscv.COUNTERS
 
 
 @pytest.mark.parametrize("family", ["cortex_m", "riscv"])
 def test_a_family_that_runs_on_boards_says_how(family: str) -> None:
-    package = import_module(f"{runtime.__package__}.{family}")
+    package = import_module(f"stages.backends.{family}.runtime")
     registers = package.at_start({"vectors": 0x100, "reset": 0x201, "_start": 0x80})
     assert registers[-1] == ("pc", {"cortex_m": "0x200", "riscv": "0x80"}[family], True)
     assert callable(import_module(package.FAULTS).fault_message)

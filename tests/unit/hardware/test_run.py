@@ -9,11 +9,11 @@ from typing import Any, cast
 
 import pytest
 
+from stages.backends.hardware.gdb import Gdb, GdbError
+from stages.backends.hardware.run import _halt, _load
+from stages.backends.hardware.served import Served
+from stages.backends.targets.load import load_target
 from stages.base import StageError
-from stages.hardware.gdb import Gdb, GdbError
-from stages.hardware.run import _halt, _load
-from stages.hardware.served import Served
-from stages.targets.load import load_target
 
 PLACE = "gdb://here:1"
 
@@ -74,7 +74,7 @@ def test_a_core_that_runs_on_is_refused() -> None:
 
 
 def sections(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
-    monkeypatch.setattr("stages.hardware.run._loaded", lambda elf: list(names))
+    monkeypatch.setattr("stages.backends.hardware.run._loaded", lambda elf: list(names))
 
 
 @pytest.mark.parametrize(

@@ -6,11 +6,11 @@ import subprocess
 import sys
 import threading
 
-from stages.hardware.taken import taken
+from stages.backends.hardware.taken import taken
 
 HOLDER = """\
 import sys
-from stages.hardware.taken import taken
+from stages.backends.hardware.taken import taken
 with taken(sys.argv[1]):
     print("has it", flush=True)
     sys.stdin.read()

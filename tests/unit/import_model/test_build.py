@@ -9,9 +9,9 @@ import pytest
 
 from stages.base import StageError
 from stages.import_model.build import build_module
-from stages.models.builder import ModelBuilder
-from stages.models.tflite_reader import read
-from stages.relax_module import attributes, operator_calls
+from stages.ir.models.builder import ModelBuilder
+from stages.ir.models.tflite_reader import read
+from stages.ir.relax_module import attributes, operator_calls
 from tests.support.malformed import altered, conv
 from tests.support.relax_run import run_relax
 

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from stages.import_model.build import build_module
-from stages.models.builder import ModelBuilder, Tensor
-from stages.models.tflite_reader import read
-from stages.reference.interpreter import random_inputs, run
+from stages.ir.models.builder import ModelBuilder, Tensor
+from stages.ir.models.tflite_reader import read
+from stages.ir.reference.interpreter import random_inputs, run
 from tests.support.relax_run import run_relax, weights
 
 OUT = (0.1, 5)

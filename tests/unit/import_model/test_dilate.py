@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from stages.import_model.normalize import normalized
-from stages.models.builder import ModelBuilder, Tensor
-from stages.reference import Reference, random_inputs
+from stages.ir.models.builder import ModelBuilder, Tensor
+from stages.ir.reference import Reference, random_inputs
 from tests.support.integer import compare
 
 Pads = list[list[int]]

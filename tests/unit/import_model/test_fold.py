@@ -11,8 +11,8 @@ import pytest
 from stages.base import StageError
 from stages.import_model.build import build_module
 from stages.import_model.normalize import normalized
-from stages.models.builder import ModelBuilder, Tensor
-from stages.reference import Reference, random_inputs
+from stages.ir.models.builder import ModelBuilder, Tensor
+from stages.ir.reference import Reference, random_inputs
 from tests.support.edited_models import edited
 from tests.support.stages_run import run_tflite
 

@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from stages.backends.targets.load import load_target
 from stages.base import Job, StageError
 from stages.import_model import STAGE
 from stages.import_model.stage import ImportConfig
-from stages.models.builder import ModelBuilder
-from stages.models.spec import FileModel
-from stages.relax_module import load_module, operator_calls
-from stages.targets.load import load_target
+from stages.ir.models.builder import ModelBuilder
+from stages.ir.models.spec import FileModel
+from stages.ir.relax_module import load_module, operator_calls
 from tests.support.malformed import altered, conv
 from tests.support.shared_models import shared_models
 

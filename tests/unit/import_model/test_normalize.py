@@ -11,10 +11,10 @@ from stages.base import StageError
 from stages.import_model.build import build_module
 from stages.import_model.normalize import Normalized, normalized
 from stages.import_model.normalize.versions import VERSIONS
-from stages.models.builder import ModelBuilder
-from stages.models.graphs import UnknownSignature
-from stages.operators.table import OPERATORS
-from stages.reference import Reference, RunError, random_inputs
+from stages.ir.models.builder import ModelBuilder
+from stages.ir.models.graphs import UnknownSignature
+from stages.ir.operators.table import OPERATORS
+from stages.ir.reference import Reference, RunError, random_inputs
 from tests.support.edited_models import composite, edited, tensor_named, together
 from tests.support.relax_run import run_relax
 

@@ -7,8 +7,8 @@ import pytest
 
 from stages.import_model.build import build_module
 from stages.import_model.windows import sliding_taps, sliding_window
-from stages.models.tflite_reader import read
-from stages.reference.interpreter import random_inputs, run
+from stages.ir.models.tflite_reader import read
+from stages.ir.reference.interpreter import random_inputs, run
 from tests.support.malformed import altered, constant, conv, option, pool
 from tests.support.relax_run import run_relax
 

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from stages.backends.cortex_m.kernels.mve import rows
+from stages.backends.kernels import registry
+from stages.backends.kernels.sixteen_bit import not_sixteen_by_eight
 from stages.count.firmware import counted
-from stages.graph import LayerView
-from stages.kernels import registry
-from stages.kernels.mve import rows
-from stages.kernels.sixteen_bit import not_sixteen_by_eight
+from stages.ir.graph import LayerView
 from tests.conformance.draw import Draw, with_constants, with_op
 from tests.conformance.operators.conv2d import conv2d
 from tests.conformance.operators.pool2d import pool2d

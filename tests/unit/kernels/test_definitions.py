@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from stages.kernels.definitions import definitions_of
+from stages.backends.kernels.definitions import definitions_of
 
 KERNEL = """
-from stages.kernels import shared
-from stages.kernels.base import Base, SIZE as size
-from stages.kernels.family import helper
+from stages.backends import shared
+from stages.backends.base import Base, SIZE as size
+from stages.backends.family import helper
 
 TABLE = (size, 2)
 
@@ -17,7 +17,7 @@ class Kernel(Base):
     rows: Rows = Rows(4)
 
     def lower(self, view):
-        from stages.kernels.tir.block import place
+        from stages.backends.tir.block import place
 
         alone = [TABLE[0] for TABLE in view]
         return place(shared.used(alone), helper(TABLE))
@@ -28,6 +28,15 @@ class Rows:
 class Other(Base):
     def lower(self, view):
         return shared.unused(view)
+"""
+BASE = """
+from stages.backends.kernels.kernel import Kernel
+
+class Base(Kernel):
+    pass
+
+SIZE = 1
+MORE = 2
 """
 SHARED = """
 from .inner import deep
@@ -50,9 +59,9 @@ def root(tmp_path: Path) -> Path:
         "one/kernel.py": KERNEL,
         "shared.py": SHARED,
         "inner.py": "def deep(x):\n    return x\n\ndef other(x):\n    return x\n",
-        "base.py": "from stages.kernels.kernel import Kernel\n\nclass Base(Kernel):\n    pass\n\nSIZE = 1\nMORE = 2\n",
-        "kernel.py": "class Kernel:\n    pass\n",
-        "family/__init__.py": "from stages.kernels.family.names import helper\n",
+        "base.py": BASE,
+        "kernels/kernel.py": "class Kernel:\n    pass\n",
+        "family/__init__.py": "from stages.backends.family.names import helper\n",
         "family/names.py": "def helper(x):\n    return x\n\ndef spare(x):\n    return x\n",
         "tir/block.py": "from tvm import ir\n\ndef place(*x):\n    return x\n\nregistered = place(1)\nprint(2)\n",
     }
@@ -85,7 +94,7 @@ def test_what_a_class_uses_counts_through_modules_packages_and_local_imports(roo
         ("shared.py", "def used(x):", "def used(  x  ):  # for all"),
         ("inner.py", "def other(x)", "def another(x)"),
         ("base.py", "MORE = 2", "MORE = 3"),
-        ("kernel.py", "pass", "x = 1"),
+        ("kernels/kernel.py", "pass", "x = 1"),
         ("family/names.py", "def spare(x)", "def rare(x)"),
         ("one/kernel.py", "class Other(Base):", "class Another(Base):"),
     ],
@@ -100,16 +109,16 @@ def test_a_change_of_anything_else_does_not(root: Path, file: str, old: str, new
 @pytest.mark.parametrize(
     ("text", "counts"),
     [
-        ("from stages.kernels.shared import *\nclass Kernel:\n    x = used(1)\n", {"used", "unused", "WORD"}),
-        ("from stages.kernels import shared\nclass Kernel:\n    x = dir(shared)\n", {"used", "unused", "WORD"}),
-        ("import stages.kernels.shared as s\nclass Kernel:\n    x = s.unused(1)\n", {"unused"}),
-        ("import stages.kernels.shared\nclass Kernel:\n    x = stages.kernels.shared.used(1)\n", {"used", "unused"}),
-        ("class Kernel:\n    def f(self):\n        import stages.kernels.shared\n", {"used", "unused"}),
+        ("from stages.backends.shared import *\nclass Kernel:\n    x = used(1)\n", {"used", "unused", "WORD"}),
+        ("from stages.backends import shared\nclass Kernel:\n    x = dir(shared)\n", {"used", "unused", "WORD"}),
+        ("import stages.backends.shared as s\nclass Kernel:\n    x = s.unused(1)\n", {"unused"}),
+        ("import stages.backends.shared\nclass Kernel:\n    x = stages.backends.shared.used(1)\n", {"used", "unused"}),
+        ("class Kernel:\n    def f(self):\n        import stages.backends.shared\n", {"used", "unused"}),
         ("from .. import shared\nclass Kernel:\n    x = shared.unused(1)\n", {"unused"}),
         ("from ..shared import WORD\nclass Kernel:\n    x = WORD\n", {"WORD"}),
         ("from numpy import shared, used\nclass Kernel:\n    x = shared.unused(used)\n", set()),
-        ("from stages.kernels.shared import used\nclass Kernel:\n    def f(self, x: used, used: int): ...\n", set()),
-        ("from stages.kernels.shared import used\nif used:\n    def g(): ...\nclass Kernel:\n    x = g\n", {"used"}),
+        ("from stages.backends.shared import used\nclass Kernel:\n    def f(self, x: used, used: int): ...\n", set()),
+        ("from stages.backends.shared import used\nif used:\n    def g(): ...\nclass Kernel:\n    x = g\n", {"used"}),
     ],
 )
 def test_every_way_to_import(root: Path, text: str, counts: set[str]) -> None:

@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from stages.kernels import digest, places, registry
-from stages.kernels.digest import code_of
-from stages.kernels.kernel import Kernel
+from stages.backends.kernels import digest, places, registry
+from stages.backends.kernels.digest import code_of
+from stages.backends.kernels.kernel import Kernel
 from tests.support.emitted import ROOT
 
 C = '#include "shared.h"\nint twice(int x) { return 2 * x; }\n'
 PYTHON = '"""A kernel."""\nROWS = 4\nclass Twice:\n    rows = ROWS\n'
 
-FILES = ROOT / "stages" / "kernels"
+FILES = ROOT / "stages" / "backends"
 
 
 @pytest.fixture
@@ -80,7 +80,7 @@ def included(kernel: Kernel, include: Sequence[Path]) -> set[Path]:
 def test_what_a_kernel_is_compiled_with_counts_and_is_in_the_keys_of_a_target_that_has_its_folder(name: str) -> None:
     keyed = {path for pattern in places.code_patterns([name]) for path in ROOT.glob(pattern)}
     record = registry.folder(name)
-    include = (*(record.path / each for each in record.include), FILES / "include")
+    include = (*(digest._beside(record.path, each) for each in record.include), FILES / "kernels" / "include")
     for kernel in registry.kernels([name]).values():
         found = digest._c_files(record.path, (*kernel.sources, *kernel.headers), include)
         assert {path for path in found if path.is_relative_to(FILES)} == included(kernel, include), kernel.name

@@ -6,9 +6,9 @@ from math import prod
 import numpy as np
 import pytest
 
-from stages.kernels.fills import Fill, fills
-from stages.kernels.generic.copies import Copy
-from stages.kernels.tir.strides import row_major, walk
+from stages.backends.kernels.copies import Copy
+from stages.backends.kernels.fills import Fill, fills
+from stages.backends.kernels.tir.strides import row_major, walk
 
 
 def pad(shape: tuple[int, ...], before: tuple[int, ...], after: tuple[int, ...]) -> tuple[Copy, int]:

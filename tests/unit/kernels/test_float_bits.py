@@ -7,7 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-KERNELS = Path(__file__).resolve().parents[3] / "stages" / "kernels"
+BACKENDS = Path(__file__).resolve().parents[3] / "stages" / "backends"
+GENERIC = BACKENDS / "generic" / "kernels" / "generic"
 PROGRAM = """
 #include <stdio.h>
 #include "dequantize.h"
@@ -57,8 +58,8 @@ def inputs(rng: np.random.Generator, scale: np.float32) -> np.ndarray:
 def compiled(folder: Path, *flags: str) -> Path:
     program = folder / f"program{len(flags)}"
     (folder / "main.c").write_text(PROGRAM)
-    sources = [KERNELS / "generic" / f"{name}.c" for name in ("quantize", "quantize_even", "dequantize")]
-    include = [f"-I{KERNELS / name}" for name in ("generic", "include")]
+    sources = [GENERIC / f"{name}.c" for name in ("quantize", "quantize_even", "dequantize")]
+    include = [f"-I{GENERIC}", f"-I{BACKENDS / 'kernels' / 'include'}"]
     subprocess.run(["gcc", "-O2", *flags, *include, *sources, folder / "main.c", "-o", program], check=True)
     return program
 

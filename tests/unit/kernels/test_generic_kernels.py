@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from stages.kernels.registry import kernels
-from stages.targets.load import load_target
+from stages.backends.kernels.registry import kernels
+from stages.backends.targets.load import load_target
 from tests.conformance.draw import Draw
 from tests.conformance.suite import each_operator, operator_modules
 

@@ -7,9 +7,9 @@ from itertools import product
 import numpy as np
 import pytest
 
-from stages.graph import LayerView
-from stages.kernels import registry
-from stages.kernels.mve.lanes import GROUP, Lanes, Part, lanes_of
+from stages.backends.cortex_m.kernels.mve.lanes import GROUP, Lanes, Part, lanes_of
+from stages.backends.kernels import registry
+from stages.ir.graph import LayerView
 from tests.conformance.draw import Draw
 from tests.conformance.operators.depthwise_conv2d import depthwise
 from tests.conformance.operators.windows import Window

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from stages.arithmetic.fixed_point import multiply_by_quantized_multiplier
-from stages.kernels.mve.rounding import requantization
+from stages.backends.cortex_m.kernels.mve.rounding import requantization
+from stages.ir.arithmetic.fixed_point import multiply_by_quantized_multiplier
 
 ZERO_POINTS = (-128, 0, 127)
 

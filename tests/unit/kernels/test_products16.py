@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from stages.arithmetic.fixed_point import round_half_away
-from stages.graph import LayerView
-from stages.kernels.plan16 import FINE, LONG, Tile, plan
-from stages.kernels.scales16 import scaled, scales
+from stages.backends.kernels.plan16 import FINE, LONG, Tile, plan
+from stages.backends.kernels.scales16 import scaled, scales
+from stages.ir.arithmetic.fixed_point import round_half_away
+from stages.ir.graph import LayerView
 from tests.conformance.draw import Draw, with_constants, with_op
 from tests.conformance.operators.sixteen import fully_connected
 

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from stages.graph import LayerView
-from stages.kernels.places import folder_names
-from stages.kernels.registry import kernels
-from stages.targets.load import load_target
+from stages.backends.kernels.places import folder_names
+from stages.backends.kernels.registry import kernels
+from stages.backends.targets.load import load_target
+from stages.ir.graph import LayerView
 from tests.conformance.draw import Draw, with_constants, with_layouts, with_op
 from tests.conformance.operators import conv2d, depthwise_conv2d, fully_connected
 from tests.conformance.operators.add import add

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from stages.backends.kernels.registry import kernels
 from stages.base import StageError
-from stages.kernels.registry import kernels
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -20,7 +20,7 @@ def test_an_unknown_folder_is_an_error_with_the_list() -> None:
 
 
 def test_finding_kernels_imports_neither_tvm_nor_numpy() -> None:
-    found = "from stages.kernels.registry import *; kernels(folder_names())"
+    found = "from stages.backends.kernels.registry import *; kernels(folder_names())"
     code = f"import sys; {found}; print(*{{'tvm', 'numpy'}} & {{*sys.modules}})"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == ""

@@ -5,9 +5,9 @@ from itertools import product
 import numpy as np
 import pytest
 
-from stages.graph import Layout, Tensor
-from stages.graph.packed import pack
-from stages.kernels.generic.copies import Copy, relayouts, why_not_relayouts
+from stages.backends.kernels.copies import Copy, relayouts, why_not_relayouts
+from stages.ir.graph import Layout, Tensor
+from stages.ir.graph.packed import pack
 
 TEXTS = ("NHWC", "NCHW", "NCHW4c", "NCHW16c", "NHWC4c", "NCHW4h4w", "NCHW8c2c", "CHWN", "NCHW2w16c")
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-INCLUDE = Path(__file__).resolve().parents[3] / "stages" / "kernels" / "include"
+INCLUDE = Path(__file__).resolve().parents[3] / "stages" / "backends" / "kernels" / "include"
 PROGRAM = """
 #include <stdio.h>
 #include "requantize.h"

@@ -8,9 +8,9 @@ from itertools import product
 import numpy as np
 import pytest
 
-from stages.kernels.riscv.panels import _MOST as MOST
-from stages.kernels.riscv.panels import panels
-from stages.kernels.riscv.rows import GROUP, Rows
+from stages.backends.riscv.kernels.riscv.panels import _MOST as MOST
+from stages.backends.riscv.kernels.riscv.panels import panels
+from stages.backends.riscv.kernels.riscv.rows import GROUP, Rows
 
 ENDS = np.array(list(product((-128, 127), repeat=GROUP)), np.int64)  # sums are largest and smallest at some of these
 

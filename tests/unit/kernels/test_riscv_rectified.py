@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from stages.arithmetic.fixed_point import multiply_by_quantized_multiplier
-from stages.graph import LayerView
-from stages.kernels.riscv.rectified import is_rectified
+from stages.backends.riscv.kernels.riscv.rectified import is_rectified
+from stages.ir.arithmetic.fixed_point import multiply_by_quantized_multiplier
+from stages.ir.graph import LayerView
 from tests.conformance.draw import Draw, with_constants
 from tests.conformance.operators.conv2d import conv2d
 from tests.conformance.operators.windows import around

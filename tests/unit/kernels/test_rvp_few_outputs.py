@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from stages.kernels.rvp.few_outputs import FewOutputs, load_bytes
-from stages.models.operators import build
-from stages.models.spec import OpModel
+from stages.backends.riscv.kernels.rvp.few_outputs import FewOutputs, load_bytes
+from stages.ir.models.operators import build
+from stages.ir.models.spec import OpModel
 from tests.support.emitted import target_named
 from tests.support.integer import integer_graph
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from stages.arithmetic.fixed_point import multiply_by_quantized_multiplier
-from stages.kernels.eight_bit import Range
-from stages.kernels.rvp import rounding
+from stages.backends.kernels.eight_bit import Range
+from stages.backends.riscv.kernels.rvp import rounding
+from stages.ir.arithmetic.fixed_point import multiply_by_quantized_multiplier
 from tests.support.rvp import compute
 
 LOW, HIGH = -128, 127

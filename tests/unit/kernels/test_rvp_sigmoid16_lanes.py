@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-from stages.arithmetic.sigmoid16 import logistic16, tanh16
+from stages.ir.arithmetic.sigmoid16 import logistic16, tanh16
 
-RVP = Path(__file__).resolve().parents[3] / "stages" / "kernels" / "rvp"
+RVP = Path(__file__).resolve().parents[3] / "stages" / "backends" / "riscv" / "kernels" / "rvp"
 # What rvp_intrinsics.h has, lane by lane.
 INTRINSICS = """
 #include <stdint.h>

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from stages.arithmetic.sigmoid16 import logistic16, tanh16
+from stages.ir.arithmetic.sigmoid16 import logistic16, tanh16
 
-KERNELS = Path(__file__).resolve().parents[3] / "stages" / "kernels"
+KERNELS = Path(__file__).resolve().parents[3] / "stages" / "backends" / "kernels"
 TOP = "#define S16_TOP(a, b, sum) (int32_t)((sum) + (((int64_t)(a) * (b) + (1ll << 31)) >> 32))"
 PROGRAM = """
 #include <stdio.h>

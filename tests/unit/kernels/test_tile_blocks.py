@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from stages.kernels.kernel import Lowering
-from stages.kernels.tir.block import Block, Function, Operand, accumulator, loop, position, store
-from stages.kernels.tir.fixed_point import select, widen
+from stages.backends.kernels.kernel import Lowering
+from stages.backends.kernels.tir.block import Block, Function, Operand, accumulator, loop, position, store
+from stages.backends.kernels.tir.fixed_point import select, widen
 from stages.tensorize.schedule import schedule
 
 ROWS, DEPTH = 8, 5

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from stages.kernels.windows import taps_inside, whole_windows
+from stages.backends.kernels.windows import taps_inside, whole_windows
 from tests.conformance.draw import Draw
 from tests.conformance.operators.conv2d import conv2d
 from tests.conformance.operators.windows import Window
 
 if TYPE_CHECKING:
-    from stages.graph import LayerView
+    from stages.ir.graph import LayerView
 
 
 def counted(view: LayerView, axis: int) -> list[int]:

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from stages.ir.operators.table import kind_of
 from stages.layout.assign import Plan, assign, same_bytes
 from stages.layout.rules import LayoutConfig, Operator, class_of
-from stages.operators.table import kind_of
 
 IMAGE = (1, 4, 4, 8)
 

@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 
+from stages.backends.targets.load import load_target
 from stages.base import Job
 from stages.import_model.build import build_module
+from stages.ir.models.builder import ModelBuilder
+from stages.ir.models.resolve import resolve
+from stages.ir.models.spec import ZooModel
+from stages.ir.models.tflite_reader import read
+from stages.ir.relax_module import load_module, operator_calls, save_module
 from stages.layout import STAGE
 from stages.layout.rules import LayoutConfig
-from stages.models.builder import ModelBuilder
-from stages.models.resolve import resolve
-from stages.models.spec import ZooModel
-from stages.models.tflite_reader import read
-from stages.relax_module import load_module, operator_calls, save_module
-from stages.targets.load import load_target
 from tests.support.relax_run import weights
 from tests.support.shared_models import shared_models
 

@@ -13,11 +13,11 @@ import pytest
 
 from stages.base import StageError
 from stages.import_model.build import build_module
+from stages.ir.models.builder import ModelBuilder, Tensor
+from stages.ir.models.tflite_reader import read
+from stages.ir.reference.interpreter import random_inputs
 from stages.layout.apply import lay_out
 from stages.layout.rules import LayoutConfig
-from stages.models.builder import ModelBuilder, Tensor
-from stages.models.tflite_reader import read
-from stages.reference.interpreter import random_inputs
 from tests.support.relax_run import run_relax, weights
 
 SHAPE = (2, 5, 4, 6)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from stages.messages import escape
+from stages.support.messages import escape
 
 # Names as models and recipes may have them.
 HOSTILE = (

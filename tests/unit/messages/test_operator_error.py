@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stages.messages.operator_error import OperatorError, together
+from stages.support.messages.operator_error import OperatorError, together
 
 
 def error(index: int, op: str, what: str = "is not supported", name: str = "", hint: str = "") -> OperatorError:

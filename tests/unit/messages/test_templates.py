@@ -18,13 +18,13 @@ import yaml
 
 from pipeline.api import RunResult, run_recipe
 from pipeline.project import Project
-from stages.export.content import Content, content_of
-from stages.export.registry import form_of, names
-from stages.export.render import files_of
-from stages.messages.templates import ESCAPES, environment
-from stages.models.builder import ModelBuilder
-from stages.system.installation import INSTALLATION
-from stages.targets.load import load_target
+from stages.backends.targets.load import load_target
+from stages.delivery.export.content import Content, content_of
+from stages.delivery.export.registry import form_of, names
+from stages.delivery.export.render import files_of
+from stages.ir.models.builder import ModelBuilder
+from stages.support.messages.templates import ESCAPES, environment
+from stages.support.system.installation import INSTALLATION
 from tests.support import exports
 
 # `pwned` is code wherever it is no text.
@@ -203,7 +203,7 @@ def test_report(run: RunResult) -> None:
 def test_every_template_has_a_kind() -> None:
     """A new kind of file is added to the table, or is plain on purpose."""
     plain = {"Kconfig.j2", "library.properties.j2", "keywords.txt.j2", "platformio.ini.j2", "prj.conf.j2"}
-    from stages.messages.templates import kind_of
+    from stages.support.messages.templates import kind_of
 
     found = [path for folder in ("stages", "pipeline") for path in (INSTALLATION / folder).rglob("*.j2")]
     assert found and {path.name for path in found if kind_of(path.name) == "plain"} == plain

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from stages.messages.wording import did_you_mean, of_several, several
+from stages.support.messages.wording import did_you_mean, of_several, several
 
 
 @pytest.mark.parametrize(

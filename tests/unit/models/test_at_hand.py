@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from stages.base import StageError
-from stages.models import zoo
-from stages.models.at_hand import model_at_hand, sound_model
-from stages.models.spec import FileModel, ZooModel
+from stages.ir.models import zoo
+from stages.ir.models.at_hand import model_at_hand, sound_model
+from stages.ir.models.spec import FileModel, ZooModel
 
 
 def test_a_file_that_is_not_sound(tmp_path: Path) -> None:
@@ -33,7 +33,7 @@ def test_what_is_not_at_hand(tmp_path: Path) -> None:
 def test_what_is_no_onnx_file_is_known_without_its_reader(
     data: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("stages.models.at_hand.find_spec", lambda name: None)
+    monkeypatch.setattr("stages.ir.models.at_hand.find_spec", lambda name: None)
     (tmp_path / "net.onnx").write_bytes(data)
     with pytest.raises(StageError, match=r"^net\.onnx is not an ONNX file"):
         sound_model(FileModel(file="net.onnx"), tmp_path)

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from stages.models.builder import BuildError, ModelBuilder, Tensor
-from stages.models.tflite_reader import read
-from stages.reference import run
+from stages.ir.models.builder import BuildError, ModelBuilder, Tensor
+from stages.ir.models.tflite_reader import read
+from stages.ir.reference import run
 
 Build = Callable[[ModelBuilder, Tensor], Tensor | list[Tensor]]
 SHAPE = (1, 6, 5, 4)

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from recipes.digits import network, train
-from stages.models import tflite_reader
-from stages.reference import Reference
+from stages.ir.models import tflite_reader
+from stages.ir.reference import Reference
 
 FOLDER = train.FOLDER
 

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from stages.models import zoo
-from stages.models.builder import ModelBuilder
-from stages.models.least_memory import LeastMemory, least_memory
-from stages.models.spec import FileModel
-from stages.models.tflite_reader import read
+from stages.ir.models import zoo
+from stages.ir.models.builder import ModelBuilder
+from stages.ir.models.least_memory import LeastMemory, least_memory
+from stages.ir.models.spec import FileModel
+from stages.ir.models.tflite_reader import read
 from tests.support.emitted import target_named
 from tests.support.stages_run import run_stages
 

@@ -17,8 +17,8 @@ import onnx
 from stages.base import StageError
 from stages.import_model.onnx import convert
 from stages.import_model.stage import STAGE, ImportConfig
-from stages.models.onnx_external import external_files, external_tensors, whole
-from stages.models.spec import FileModel
+from stages.ir.models.onnx_external import external_files, external_tensors, whole
+from stages.ir.models.spec import FileModel
 from tests.support.onnx_graphs import drawn, model, node
 
 

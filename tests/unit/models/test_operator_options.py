@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from ai_edge_litert import schema_py_generated as schema
 
-from stages.models.builder import ModelBuilder
-from stages.models.operator_options import tables
-from stages.models.tflite_reader import read
+from stages.ir.models.builder import ModelBuilder
+from stages.ir.models.operator_options import tables
+from stages.ir.models.tflite_reader import read
 
 # Ours -> the schema's, where it is more than another way to write the words.
 _NAMES = {

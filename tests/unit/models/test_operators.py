@@ -7,12 +7,12 @@ import pytest
 from pydantic import ValidationError
 
 from stages.base import StageError
-from stages.models.operators import build
-from stages.models.spec import OpModel
-from stages.models.spec import options as options_of
-from stages.operators.table import operator_of
-from stages.reference import Reference, random_inputs
-from stages.reference.parts import reference_of
+from stages.ir.models.operators import build
+from stages.ir.models.spec import OpModel
+from stages.ir.models.spec import options as options_of
+from stages.ir.operators.table import operator_of
+from stages.ir.reference import Reference, random_inputs
+from stages.ir.reference.parts import reference_of
 from tests.support.operator_specs import spec
 
 # Functions whose fixed output range random inputs do reach, and operators that pass their input's extremes through.

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from stages.base import StageError
-from stages.models.resolve import LARGEST_FILE, check_size, external_file, resolve
-from stages.models.spec import FileModel, UrlModel, ZooModel
+from stages.ir.models.resolve import LARGEST_FILE, check_size, external_file, resolve
+from stages.ir.models.spec import FileModel, UrlModel, ZooModel
 
 CONTENT = b"a model"
 DIGEST = hashlib.sha256(CONTENT).hexdigest()

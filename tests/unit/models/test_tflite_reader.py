@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from stages.base import StageError
-from stages.models.builder import ModelBuilder
-from stages.models.flatbuffer import Table
-from stages.models.tflite_reader import read
-from stages.operators.declaration import CUSTOM
+from stages.ir.models.builder import ModelBuilder
+from stages.ir.models.flatbuffer import Table
+from stages.ir.models.tflite_reader import read
+from stages.ir.operators.declaration import CUSTOM
 
 
 def small() -> bytes:

@@ -11,13 +11,13 @@ import pytest
 from pydantic import ValidationError
 
 from stages.base import StageError
-from stages.models import zoo
-from stages.models.complexity import macs, operator_macs
-from stages.models.spec import ZooModel
-from stages.models.tflite_reader import ModelInfo, read
-from stages.models.zoo.names import NAMES
-from stages.operators.table import OPERATORS
-from stages.reference import Reference, random_inputs
+from stages.ir.models import zoo
+from stages.ir.models.complexity import macs, operator_macs
+from stages.ir.models.spec import ZooModel
+from stages.ir.models.tflite_reader import ModelInfo, read
+from stages.ir.models.zoo.names import NAMES
+from stages.ir.operators.table import OPERATORS
+from stages.ir.reference import Reference, random_inputs
 from tests.support.shared_models import shared_models
 
 ROOT = Path(__file__).parents[3]
@@ -97,7 +97,7 @@ def test_bytes_depend_on_seed_and_dtype_only(name: str, dtype: str) -> None:
 
 
 def test_another_blas_kernel_and_thread_count_give_the_same_bytes() -> None:
-    script = "import sys; from stages.models import zoo; sys.stdout.buffer.write(zoo.build('resnet_8', 'uint8'))"
+    script = "import sys; from stages.ir.models import zoo; sys.stdout.buffer.write(zoo.build('resnet_8', 'uint8'))"
     environment = os.environ | {"OPENBLAS_CORETYPE": "Nehalem", "OPENBLAS_NUM_THREADS": "1"}
     other = subprocess.run([sys.executable, "-c", script], cwd=ROOT, env=environment, capture_output=True, check=True)
     assert other.stdout == zoo.build("resnet_8", "uint8")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from stages.models.zoo.names import check
+from stages.ir.models.zoo.names import check
 
 
 def test_models_of_plug_ins_are_among_those_there_are() -> None:

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from stages.graph import LayerView, Layout
-from stages.kernels import registry
-from stages.messages.stage_error import StageError
-from stages.options.layer_rules import LayerMatch
+from stages.backends.kernels import registry
+from stages.ir.graph import LayerView, Layout
+from stages.ir.graph.layer_rules import LayerMatch
+from stages.support.messages.stage_error import StageError
 from stages.tensorize import TensorizeConfig, TensorizeRule
 from stages.tensorize.setting import Setting
 from tests.firmware.test_offload import with_toy

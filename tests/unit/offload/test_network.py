@@ -7,18 +7,18 @@ from functools import cache
 import numpy as np
 import pytest
 
-from stages.accelerators.accelerator import Call, Calls, Pointer, Strides, Table
-from stages.accelerators.tiles import Span, Tile, extent, reads
-from stages.graph import Graph, LayerView
-from stages.models.zoo import build
-from stages.offload.kernel import offload_kernel
-from stages.offload.machine import Machine
-from stages.offload.plan import Network, Offload, plan
-from stages.offload.program import Numbers, Place, Start
-from stages.offload.runs import runs
-from stages.offload.windows import window_bytes
-from stages.reference.integer import run_graph, to_physical
-from stages.targets.attached import Dma
+from stages.backends.accelerators.accelerator import Call, Calls, Pointer, Strides, Table
+from stages.backends.accelerators.tiles import Span, Tile, extent, reads
+from stages.backends.targets.attached import Dma
+from stages.ir.graph import Graph, LayerView
+from stages.ir.models.zoo import build
+from stages.ir.reference.integer import run_graph, to_physical
+from stages.lower.offload.kernel import offload_kernel
+from stages.lower.offload.machine import Machine
+from stages.lower.offload.plan import Network, Offload, plan
+from stages.lower.offload.program import Numbers, Place, Start
+from stages.lower.offload.runs import runs
+from stages.lower.offload.windows import window_bytes
 from tests.support.integer import integer_graph
 from tests.support.offloading import Engine, Memory, run_network
 from tests.support.toy import Toy, ToyParameters

@@ -8,16 +8,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from stages.accelerators.tiles import reads
-from stages.graph import Conv2D, DepthwiseConv2D, Graph, Layer, LayerView, Tensor
-from stages.offload.alike import Alike
-from stages.offload.machine import Machine
-from stages.offload.program import Place, Start
-from stages.offload.runs import runs, stride
-from stages.offload.schedule import constant_blocks, program
-from stages.offload.tiling import Way, ways, with_more_constants
-from stages.offload.timeline import alone
-from stages.targets.attached import Dma
+from stages.backends.accelerators.tiles import reads
+from stages.backends.targets.attached import Dma
+from stages.ir.graph import Conv2D, DepthwiseConv2D, Graph, Layer, LayerView, Tensor
+from stages.lower.offload.alike import Alike
+from stages.lower.offload.machine import Machine
+from stages.lower.offload.program import Place, Start
+from stages.lower.offload.runs import runs, stride
+from stages.lower.offload.schedule import constant_blocks, program
+from stages.lower.offload.tiling import Way, ways, with_more_constants
+from stages.lower.offload.timeline import alone
 from tests.support.offloading import Engine, Memory, run
 from tests.support.toy import Toy, ToyParameters
 

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 
 import pytest
 
-from stages.arena.planner import Buffer
-from stages.offload.greedy import apart, greedy
-from stages.offload.options import Option
-from stages.offload.problem import Problem, Solution, Task
-from stages.offload.search import Made, search
-from stages.offload.solver import solved
+from stages.lower.arena.planner import Buffer
+from stages.lower.offload.greedy import apart, greedy
+from stages.lower.offload.options import Option
+from stages.lower.offload.problem import Problem, Solution, Task
+from stages.lower.offload.search import Made, search
+from stages.lower.offload.solver import solved
 
 
 @dataclass(frozen=True)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from stages.offload.machine import AWAIT, Machine
-from stages.offload.program import Await, Function, Start, Work
-from stages.offload.timeline import Clock
-from stages.targets.attached import Dma
+from stages.backends.targets.attached import Dma
+from stages.lower.offload.machine import AWAIT, Machine
+from stages.lower.offload.program import Await, Function, Start, Work
+from stages.lower.offload.timeline import Clock
 from tests.support.toy import Toy, ToyParameters
 
 MACHINE = Machine(Toy(ToyParameters()), "l1", 1 << 16, Dma(base=0, bytes_per_cycle=8, fixed_cycles=100, queue=2))

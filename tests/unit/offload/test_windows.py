@@ -7,10 +7,10 @@ import itertools
 import numpy as np
 import pytest
 
-from stages.accelerators.tiles import Span, Tile
-from stages.graph import Conv2D, Graph, Layer, LayerView, Tensor
-from stages.offload.program import Transfer
-from stages.offload.windows import padding_block, ways_to_gather, window_bytes
+from stages.backends.accelerators.tiles import Span, Tile
+from stages.ir.graph import Conv2D, Graph, Layer, LayerView, Tensor
+from stages.lower.offload.program import Transfer
+from stages.lower.offload.windows import padding_block, ways_to_gather, window_bytes
 from tests.support.offloading import Memory, apart
 
 ACT = {"output_zero_point": 3, "act_min": -128, "act_max": 127}

@@ -1,8 +1,8 @@
 """The names of operators that a rule may give: all that quantize makes for kernels, and nothing else."""
 
-from stages.graph.kinds import kernel_kinds
-from stages.kernels import places, registry
-from stages.operators.table import OPERATORS
+from stages.backends.kernels import places, registry
+from stages.ir.graph.kinds import kernel_kinds
+from stages.ir.operators.table import OPERATORS
 from stages.quantize.patterns import FAMILIES
 
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from stages.base import StageError
-from stages.models.builder import ModelBuilder
-from stages.models.tflite_writer import Tensor
-from stages.operators.wide_lstm import WideLstm
+from stages.ir.models.builder import ModelBuilder
+from stages.ir.models.tflite_writer import Tensor
+from stages.ir.operators.wide_lstm import WideLstm
 from tests.support.integer import integer_graph
 
 WEIGHTS, RECURRENT, BIAS = range(1, 5), range(5, 9), range(12, 16)

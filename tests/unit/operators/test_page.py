@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from stages.operators.page import page
-from stages.operators.table import OPERATORS
+from stages.ir.operators.page import page
+from stages.ir.operators.table import OPERATORS
 from stages.quantize.patterns import FAMILIES, MOVES
 from tests.support.emitted import ROOT
 
@@ -15,7 +15,7 @@ def rows() -> dict[str, list[str]]:
 
 
 def test_page_is_current() -> None:
-    """If not: python -m stages.operators.page > docs/reference/operators.md"""
+    """If not: python -m stages.ir.operators.page > docs/reference/operators.md"""
     assert (ROOT / "docs/reference/operators.md").read_text() == page()
 
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from stages.base import StageError
-from stages.models.builder import ModelBuilder
-from stages.models.tflite_writer import Tensor
+from stages.ir.models.builder import ModelBuilder
+from stages.ir.models.tflite_writer import Tensor
 from tests.support.integer import integer_graph
 
 

@@ -17,8 +17,8 @@ from pipeline.plugins.registry import default_registry
 from pipeline.project import Project
 from pipeline.recipes.loader import load_recipes
 from pipeline.recipes.targets import load_targets
-from stages.options.names import IDENTIFIER_PATTERN, NAME_PATTERN, RECIPE_PATTERN, as_name, why_not
-from stages.system.installation import INSTALLATION
+from stages.support.options.names import IDENTIFIER_PATTERN, NAME_PATTERN, RECIPE_PATTERN, as_name, why_not
+from stages.support.system.installation import INSTALLATION
 
 HOSTILE = [
     *("../../../victim", "/etc/passwd", "..", ".", "", ".hidden", "-rf", "a/../b", "a//b", "a/"),

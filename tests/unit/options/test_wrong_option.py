@@ -5,8 +5,8 @@ from typing import Literal
 import pytest
 from pydantic import Field, ValidationError
 
-from stages.options.strict_model import StrictModel
-from stages.options.wrong_option import first_wrong
+from stages.support.options.strict_model import StrictModel
+from stages.support.options.wrong_option import first_wrong
 
 
 class Options(StrictModel):

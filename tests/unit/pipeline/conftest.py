@@ -22,7 +22,7 @@ from pipeline.commands.tasks import doit_config, recipe_tasks
 from pipeline.plugins.registry import Registry
 from pipeline.project import project_of
 from pipeline.runs.workspace import Workspace
-from stages.system.installation import INSTALLATION as ROOT
+from stages.support.system.installation import INSTALLATION as ROOT
 from tests.unit.pipeline.fake_stages import fake_registry
 
 RECIPE = """\

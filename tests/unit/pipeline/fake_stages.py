@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from pipeline.plugins.registry import Registry
+from stages.backends.targets.spec import Target
 from stages.base import Job, Stage, StageConfig, StageError, Tool
-from stages.models.spec import FileModel, ModelSource
-from stages.targets.spec import Target
+from stages.ir.models.spec import FileModel, ModelSource
 
 
 class ImportConfig(StageConfig):

@@ -17,7 +17,7 @@ import pytest
 
 from pipeline.artifacts.folders import remove
 from pipeline.keys.explain import explain
-from stages.system.installation import INSTALLATION as ROOT
+from stages.support.system.installation import INSTALLATION as ROOT
 from tests.unit.pipeline.conftest import FakeProject
 
 # Seconds that a run may take before its lock counts as stuck.

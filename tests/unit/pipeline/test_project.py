@@ -19,7 +19,7 @@ from pipeline.recipes.recipe_arguments import matching_recipes
 from pipeline.recipes.recipe_files import hiding_notes, is_built_in, recipe_names
 from pipeline.recipes.targets import load_targets
 from pipeline.runs.workspace import Workspace
-from stages.system.installation import INSTALLATION as ROOT
+from stages.support.system.installation import INSTALLATION as ROOT
 from tests.unit.pipeline.conftest import FakeProject
 
 FLASH = "{region: flash, wait_states: 5, line: 16, source: x}"
@@ -76,7 +76,7 @@ def test_a_clone_is_its_own_project(tmp_path: Path) -> None:
     assert find_project(ROOT / "recipes") == Project(ROOT)
     assert Project(ROOT).is_standalone
     # Another clone's code is not this one's.
-    for name in ("bootstrap", "pipeline.yaml", "stages/system/installation.py", "recipes/x.yaml"):
+    for name in ("bootstrap", "pipeline.yaml", "stages/support/system/installation.py", "recipes/x.yaml"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).touch()
     assert find_project(tmp_path / "recipes") == Project(ROOT)

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from stages.import_model.normalize.graph import one_graph
-from stages.models.builder import ModelBuilder
-from stages.models.tflite_reader import read
+from stages.ir.models.builder import ModelBuilder
+from stages.ir.models.tflite_reader import read
+from stages.ir.reference import Reference
 from stages.ptq.equalization import equalized, pairs
 from stages.ptq.weights import Weights
-from stages.reference import Reference
 from tests.support.float_networks import images, run_ptq
 from tests.support.optional import needs
 

@@ -13,7 +13,7 @@ from pipeline.errors import PipelineError, RecipeError
 from pipeline.plugins.registry import default_registry
 from pipeline.recipes.loader import load_recipe
 from pipeline.runs.workspace import Workspace
-from stages.system.installation import INSTALLATION as ROOT
+from stages.support.system.installation import INSTALLATION as ROOT
 from tests.support.float_networks import images, small_network
 from tests.support.optional import needs
 

@@ -11,18 +11,18 @@ import pytest
 
 from stages.base import StageError
 from stages.import_model.build import build_module
-from stages.models.builder import ModelBuilder
-from stages.models.tflite_reader import TensorInfo, read
-from stages.models.tflite_writer import BuildError
-from stages.operators.table import OPERATORS
-from stages.options.quantization import QuantizeOptions
+from stages.ir.models.builder import ModelBuilder
+from stages.ir.models.tflite_reader import TensorInfo, read
+from stages.ir.models.tflite_writer import BuildError
+from stages.ir.operators.table import OPERATORS
+from stages.ir.reference.integer import run_graph
+from stages.ir.reference.interpreter import random_inputs
+from stages.ir.reference.parts import reference_of
 from stages.ptq.observe import Range
 from stages.ptq.precision import precisions
 from stages.ptq.quantizer import Quantized, check_runs, quantize
 from stages.ptq.remaining import REMAINING
-from stages.reference.integer import run_graph
-from stages.reference.interpreter import random_inputs
-from stages.reference.parts import reference_of
+from stages.quantize.options import QuantizeOptions
 from tests.support.integer import integer_graph
 from tests.support.optional import needs
 from tests.tflm.case import Case, files, load, model

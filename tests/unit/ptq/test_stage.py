@@ -12,12 +12,12 @@ import pytest
 
 from stages.base import StageError
 from stages.import_model.normalize.graph import one_graph
-from stages.models.builder import ModelBuilder
-from stages.models.tflite_reader import ModelInfo, read
-from stages.operators.table import OPERATORS
+from stages.ir.models.builder import ModelBuilder
+from stages.ir.models.tflite_reader import ModelInfo, read
+from stages.ir.operators.table import OPERATORS
+from stages.ir.reference import Reference
 from stages.ptq import precision
 from stages.ptq.compare import MOST_DB
-from stages.reference import Reference
 from tests.support.float_networks import images, run_ptq, small_network
 from tests.support.optional import needs
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from stages.base import StageError
-from stages.models.builder import BuildError, ModelBuilder
+from stages.ir.models.builder import BuildError, ModelBuilder
 from tests.support.integer import compare, integer_graph
 
 BATCHES = (((), ()), ((2,), (2,)), ((2, 3), (1, 3)), ((3,), (2, 3)), ((2, 3), ()), ((1, 2, 2), (3, 1, 2)), ((2,), (1,)))

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from stages.graph import Activation, Graph, Layer, Tensor
-from stages.models.builder import ModelBuilder
+from stages.ir.graph import Activation, Graph, Layer, Tensor
+from stages.ir.models.builder import ModelBuilder
 from stages.quantize.checks import check_widths, widened
 from tests.support.integer import integer_graph
 

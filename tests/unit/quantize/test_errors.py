@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from stages.base import StageError
-from stages.models.builder import ModelBuilder
-from stages.operators.declaration import INTEGERS
-from stages.operators.table import OPERATORS
+from stages.ir.models.builder import ModelBuilder
+from stages.ir.operators.declaration import INTEGERS
+from stages.ir.operators.table import OPERATORS
 from stages.quantize.patterns import family_of
 from tests.support.integer import integer_graph
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from stages.base import StageError
-from stages.models.builder import ModelBuilder
-from stages.reference.parts import reference_of
-from stages.reference.refusal import RunError
+from stages.ir.models.builder import ModelBuilder
+from stages.ir.reference.parts import reference_of
+from stages.ir.reference.refusal import RunError
 from tests.support.integer import compare, integer_graph, one_input
 
 CASES = {

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from stages.base import StageError
-from stages.models.builder import ModelBuilder, Tensor
-from stages.reference.integer import run_graph
-from stages.reference.interpreter import Reference
-from stages.reference.refusal import RunError
+from stages.ir.models.builder import ModelBuilder, Tensor
+from stages.ir.reference.integer import run_graph
+from stages.ir.reference.interpreter import Reference
+from stages.ir.reference.refusal import RunError
 from tests.support.integer import compare, integer_graph
 
 EVERY = np.arange(-32768, 32768).astype(np.int16).reshape(1, -1)

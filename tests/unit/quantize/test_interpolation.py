@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from stages.base import StageError
-from stages.models.builder import ModelBuilder
+from stages.ir.models.builder import ModelBuilder
 from tests.support.integer import compare, integer_graph
 
 MODES = {"plain": {}, "corners": {"alignCorners": True}, "centers": {"halfPixelCenters": True}}

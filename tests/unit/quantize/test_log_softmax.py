@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from stages.arithmetic.logarithm import natural_logarithm
 from stages.base import StageError
+from stages.ir.arithmetic.logarithm import natural_logarithm
 from tests.support.integer import compare, integer_graph, one_input
 
 

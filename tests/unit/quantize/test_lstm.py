@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from stages.models.builder import ModelBuilder
-from stages.models.tflite_writer import Tensor
-from stages.operators.lstm import Lstm
-from stages.reference.integer import run_graph
-from stages.reference.interpreter import Reference, random_inputs
-from stages.reference.parts import reference_of
+from stages.ir.models.builder import ModelBuilder
+from stages.ir.models.tflite_writer import Tensor
+from stages.ir.operators.lstm import Lstm
+from stages.ir.reference.integer import run_graph
+from stages.ir.reference.interpreter import Reference, random_inputs
+from stages.ir.reference.parts import reference_of
 from tests.support.integer import integer_graph
 
 STEPS = 4

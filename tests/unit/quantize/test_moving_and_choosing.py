@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from stages.models.tflite_reader import read
-from stages.models.tflite_writer import Tensor, TFLiteWriter
+from stages.ir.models.tflite_reader import read
+from stages.ir.models.tflite_writer import Tensor, TFLiteWriter
 from tests.support.integer import compare
 
 Rng = np.random.Generator

@@ -8,8 +8,8 @@ import pytest
 
 from pipeline.api import run_recipe
 from stages.base import StageError
-from stages.models.builder import ModelBuilder, Tensor
-from stages.models.tflite_reader import read
+from stages.ir.models.builder import ModelBuilder, Tensor
+from stages.ir.models.tflite_reader import read
 from tests.support.integer import compare, integer_graph
 from tests.support.stages_run import run_tflite
 
@@ -98,7 +98,7 @@ def test_what_litert_has_no_kernel_for_is_refused(op: str, dtype: str, data: str
 
 @pytest.mark.parametrize("op", ["conv2d", "fully_connected"])
 def test_with_float_data_they_are_multiplied_as_litert_does(tmp_path: Path, op: str) -> None:
-    from stages.reference import Reference, random_inputs
+    from stages.ir.reference import Reference, random_inputs
 
     data = model(op, "int4", "float32")
     reference = Reference(data)
@@ -109,7 +109,7 @@ def test_with_float_data_they_are_multiplied_as_litert_does(tmp_path: Path, op: 
 
 
 def test_a_constant_that_is_dequantized_is_a_constant_of_floats(tmp_path: Path) -> None:
-    from stages.reference import Reference, random_inputs
+    from stages.ir.reference import Reference, random_inputs
 
     b, values = ModelBuilder(), drawn("fully_connected", "int4")
     x = b.input("x", (3, 21), "float32")

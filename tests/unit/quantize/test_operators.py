@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stages.models.builder import ModelBuilder
+from stages.ir.models.builder import ModelBuilder
 from tests.support.drawn_models import OPERATORS, SCALES, input_tensor, model, values, weights, zero_points
 from tests.support.integer import LAYOUTS, compare
 

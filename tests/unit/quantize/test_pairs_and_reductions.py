@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from stages.base import StageError
-from stages.models.builder import ModelBuilder
-from stages.reference.integer import run_graph
-from stages.reference.interpreter import Reference
-from stages.reference.parts import reference_of
-from stages.reference.refusal import RunError
+from stages.ir.models.builder import ModelBuilder
+from stages.ir.reference.integer import run_graph
+from stages.ir.reference.interpreter import Reference
+from stages.ir.reference.parts import reference_of
+from stages.ir.reference.refusal import RunError
 from tests.support.integer import compare, integer_graph
 
 SHAPES = (

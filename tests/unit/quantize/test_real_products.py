@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from stages.arithmetic.fixed_point import (
+from stages.base import StageError
+from stages.ir.arithmetic.fixed_point import (
     INT32_MAX,
     INT32_MIN,
     by_steps,
     multiply_by_quantized_multiplier,
     round_half_away,
 )
-from stages.base import StageError
-from stages.models.builder import ModelBuilder
+from stages.ir.models.builder import ModelBuilder
 from stages.quantize.arithmetic import LIMITS, quantize_multiplier
 from stages.quantize.patterns import convolution
 from stages.quantize.real_products import Product, settled, stepped

@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from stages.models.builder import ModelBuilder
-from stages.reference import Reference
-from stages.reference.interpreter import random_inputs
+from stages.ir.models.builder import ModelBuilder
+from stages.ir.reference import Reference
+from stages.ir.reference.interpreter import random_inputs
 from tests.support.stages_run import run_tflite
 
 MODES = {

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from stages.models.builder import ModelBuilder, Tensor
+from stages.ir.models.builder import ModelBuilder, Tensor
 from tests.support.integer import compare, integer_graph
 
 CHANNELS = 48

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from stages.base import StageError
-from stages.models.builder import ModelBuilder, Tensor
-from stages.reference.interpreter import Reference, random_inputs
+from stages.ir.models.builder import ModelBuilder, Tensor
+from stages.ir.reference.interpreter import Reference, random_inputs
 from tests.support.integer import compare, integer_graph, one_input
 from tests.support.stages_run import run_tflite
 

@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from stages.graph import Graph
-from stages.models.builder import ModelBuilder
-from stages.models.spec import FileModel
+from stages.ir.graph import Graph
+from stages.ir.models.builder import ModelBuilder
+from stages.ir.models.spec import FileModel
 from tests.support.emitted import target_named
 from tests.support.stages_run import run_stages
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from stages.arithmetic.fixed_point import multiply_by_quantized_multiplier
+from stages.ir.arithmetic.fixed_point import multiply_by_quantized_multiplier
 from stages.quantize.arithmetic import quantize_multiplier
 from stages.quantize.staircase import exact, scaled
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from stages.base import StageError
-from stages.models.builder import BuildError, ModelBuilder
+from stages.ir.models.builder import BuildError, ModelBuilder
 from stages.quantize.arithmetic import LIMITS
 from tests.support.integer import compare, integer_graph
 

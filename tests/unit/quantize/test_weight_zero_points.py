@@ -7,7 +7,7 @@ import pytest
 
 from pipeline.api import run_recipe
 from stages.base import StageError
-from stages.models.builder import ModelBuilder
+from stages.ir.models.builder import ModelBuilder
 from tests.support.integer import compare
 
 ZERO_POINTS = [-128, -9, 7, 127]

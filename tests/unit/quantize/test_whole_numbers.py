@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from stages.models.builder import ModelBuilder
-from stages.reference.interpreter import Reference
+from stages.ir.models.builder import ModelBuilder
+from stages.ir.reference.interpreter import Reference
 from tests.support.integer import compare
 from tests.support.stages_run import run_tflite
 

@@ -12,8 +12,8 @@ pytest.importorskip("onnxruntime")
 
 import onnx
 
-from stages.reference.onnx_products import unsigned_weights
-from stages.reference.onnx_session import session
+from stages.ir.reference.onnx_products import unsigned_weights
+from stages.ir.reference.onnx_session import session
 
 DEPTH = 36
 X = np.full((3, DEPTH), 255, np.uint8)

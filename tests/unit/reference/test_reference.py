@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from stages.models.builder import ModelBuilder
-from stages.models.tflite_reader import read
-from stages.reference import Reference, RunError, random_inputs
-from stages.reference.probe import check_loads, operator_that_ends
-from stages.reference.refusal import refusal
+from stages.ir.models.builder import ModelBuilder
+from stages.ir.models.tflite_reader import read
+from stages.ir.reference import Reference, RunError, random_inputs
+from stages.ir.reference.probe import check_loads, operator_that_ends
+from stages.ir.reference.refusal import refusal
 
 
 def two_layers() -> bytes:

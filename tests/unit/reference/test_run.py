@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from stages.reference.integer import run_layer
+from stages.ir.reference.integer import run_layer
 from tests.support.integer import integer_graph, one_input
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from stages.backends.targets.load import load_target
 from stages.report.estimate import choice_line, chosen_by, estimated_cycles, line, of_layer
-from stages.targets.load import load_target
 
 COUNTS = {
     "cycles": {

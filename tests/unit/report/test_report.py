@@ -6,7 +6,7 @@ import json
 import pytest
 from rich.console import Console
 
-from stages.graph import Activation, Graph, Layer, Tensor
+from stages.ir.graph import Activation, Graph, Layer, Tensor
 from stages.report.build import build_report
 from stages.report.kept import kept_from_better
 from stages.report.markdown import markdown

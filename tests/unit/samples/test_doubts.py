@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from stages.samples.doubts import at_chance, outside
-from stages.samples.files import read_inferences
+from stages.ir.samples.doubts import at_chance, outside
+from stages.ir.samples.files import read_inferences
 
 # Holds -0.64 to 0.635.
 PORT = {"name": "x", "dtype": "int8", "shape": [1, 4], "bytes": 4, "scale": 0.005, "zero_point": 0}

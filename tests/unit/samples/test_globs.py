@@ -7,7 +7,7 @@ from pathlib import Path, PurePath
 import pytest
 
 from stages.base import StageError
-from stages.samples import globs
+from stages.ir.samples import globs
 from stages.simulate import InputsConfig
 from stages.simulate.inputs import external_files
 

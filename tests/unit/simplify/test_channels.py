@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from stages.models.builder import ModelBuilder
-from stages.simplify.reach import reaches
+from stages.ir.models.builder import ModelBuilder
+from stages.lower.simplify.reach import reaches
 from tests.support.constant_channels import QUANT, Drawn, narrowest
 from tests.support.integer import LAYOUTS, compare, integer_graph
 

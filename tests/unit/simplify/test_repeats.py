@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stages.graph import Graph
-from stages.models.builder import ModelBuilder
-from stages.simplify.bundles import families
-from stages.simplify.narrow import Narrowing
-from stages.simplify.reach import reaches
+from stages.ir.graph import Graph
+from stages.ir.models.builder import ModelBuilder
+from stages.lower.simplify.bundles import families
+from stages.lower.simplify.narrow import Narrowing
+from stages.lower.simplify.reach import reaches
 from tests.support.constant_channels import QUANT, Drawn, narrowest
 from tests.support.integer import LAYOUTS, compare
 

@@ -7,8 +7,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from stages.models.builder import ModelBuilder, Tensor
-from stages.simplify.simplify import simplified
+from stages.ir.models.builder import ModelBuilder, Tensor
+from stages.lower.simplify.simplify import simplified
 from tests.support.constant_channels import Drawn
 from tests.support.drawn_networks import network
 from tests.support.integer import LAYOUTS, compare

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from stages.models.spec import OpModel
+from stages.ir.models.spec import OpModel
 from stages.simulate.devices import device_times, entries
 from stages.simulate.firmware import FirmwareRun, run_firmware
 from tests.firmware.test_offload import with_toy

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from stages.backends.targets.load import load_target
 from stages.base import StageError
-from stages.models.builder import ModelBuilder
-from stages.models.spec import FileModel, ModelSource, ZooModel
+from stages.ir.models.builder import ModelBuilder
+from stages.ir.models.spec import FileModel, ModelSource, ZooModel
 from stages.simulate import STAGE, InputsConfig, SimulateConfig
-from stages.targets.load import load_target
 from tests.support.edited_models import together
 
 FILE = FileModel(file="net.tflite")

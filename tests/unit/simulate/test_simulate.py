@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from stages.backends.targets.load import load_target
 from stages.base import Job, StageError
 from stages.compile.firmware import compile_firmware
 from stages.simulate import STAGE, InputsConfig, SimulateConfig
 from stages.simulate.firmware import run_firmware
 from stages.simulate.simulate import instruction_limit
-from stages.targets.load import load_target
 from tests.support import tiny_model
 from tests.support.tiny_model import SIZE, reference, write_tiny_model
 
@@ -132,7 +132,7 @@ def test_hang_is_found_by_the_instruction_limit_and_names_the_line(tmp_path, tar
 @pytest.mark.parametrize("target", ["rv64-scalar", "rv32-rvp", "cortex-m4", "aarch64", "host"])
 def test_hang_outside_of_an_inference_ends(tmp_path, target, monkeypatch):
     monkeypatch.setattr("stages.simulate.firmware._INSTRUCTIONS_OUTSIDE", 2_000_000)
-    monkeypatch.setattr("stages.simulators.native._SECONDS_AT_LEAST", 1)
+    monkeypatch.setattr("stages.backends.host.native._SECONDS_AT_LEAST", 1)
     hang = 'void model_init(void) { for (;;) { __asm__ volatile("" ::: "memory"); } }'
     monkeypatch.setattr(tiny_model, "MODEL_C", tiny_model.MODEL_C.replace("void model_init(void) {}", hang))
     firmware(tmp_path, target)

@@ -10,11 +10,11 @@ import pytest
 from pipeline.errors import RecipeError
 from pipeline.project import Project
 from pipeline.recipes.targets import load_targets
+from stages.backends.qemu.run import qemu_command
+from stages.backends.simulators.bench import compile_and_run_c
+from stages.backends.targets.load import load_target
+from stages.backends.targets.spec import Device
 from stages.base import StageError
-from stages.simulators.bench import compile_and_run_c
-from stages.simulators.qemu.run import qemu_command
-from stages.targets.load import load_target
-from stages.targets.spec import Device
 from tests.support.doubler import DOUBLER
 
 BASE = 0x40000000

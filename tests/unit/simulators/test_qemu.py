@@ -8,18 +8,18 @@ from pathlib import Path
 
 import pytest
 
+from stages.backends.qemu import build
+from stages.backends.qemu.fault import fault_message
+from stages.backends.qemu.machine import without_memory
+from stages.backends.qemu.profile import profile
+from stages.backends.qemu.run import plugin_option
+from stages.backends.qemu.selftest import self_test
+from stages.backends.simulators.bench import compile_and_run_c
+from stages.backends.simulators.process import Finished
+from stages.backends.targets.load import load_target
+from stages.backends.targets.runtime import runtime_for
+from stages.backends.toolchain.compiler import Source, compile_sources, link
 from stages.base import StageError
-from stages.compile.toolchain import Source, compile_sources, link
-from stages.simulators.bench import compile_and_run_c
-from stages.simulators.process import Finished
-from stages.simulators.qemu import build
-from stages.simulators.qemu.fault import fault_message
-from stages.simulators.qemu.machine import without_memory
-from stages.simulators.qemu.profile import profile
-from stages.simulators.qemu.run import plugin_option
-from stages.simulators.qemu.selftest import self_test
-from stages.targets.load import load_target
-from stages.targets.runtime import runtime_for
 
 needs_qemu = pytest.mark.skipif(
     not all(map(shutil.which, build.EMULATORS)), reason="qemu-system-arm and qemu-aarch64 are not installed"

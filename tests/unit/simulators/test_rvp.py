@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import pytest
 
-from stages.compile.toolchain import Source
-from stages.simulators.bench import compile_and_run_c
-from stages.targets.load import load_target
+from stages.backends.simulators.bench import compile_and_run_c
+from stages.backends.targets.load import load_target
+from stages.backends.toolchain.compiler import Source
 from tests.support.rvp import compute
 from tests.support.rvp.encodings import ENCODINGS, Encoding
 

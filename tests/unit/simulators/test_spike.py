@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from stages.backends.riscv.spike import build
+from stages.backends.riscv.spike.selftest import self_test
+from stages.backends.riscv.spike.wheel import wheel_data
+from stages.backends.simulators.bench import compile_and_run_c
+from stages.backends.targets.load import load_target
 from stages.base import StageError
-from stages.simulators.bench import compile_and_run_c
-from stages.simulators.spike import build
-from stages.simulators.spike.selftest import self_test
-from stages.simulators.spike.wheel import wheel_data
-from stages.targets.load import load_target
 
 HOLLOW_PLUGIN = """
 #include "extension.h"

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from stages.models.resolve import resolve
-from stages.models.spec import UrlModel
-from stages.system.asides import aside, clear_asides, write_whole
-from stages.system.loaded_code import RecordingLoader
+from stages.ir.models.resolve import resolve
+from stages.ir.models.spec import UrlModel
+from stages.support.system.asides import aside, clear_asides, write_whole
+from stages.support.system.loaded_code import RecordingLoader
 
 
 def dead() -> int:

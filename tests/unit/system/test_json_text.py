@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from stages.system.json_text import parsed_json
+from stages.support.system.json_text import parsed_json
 
 
 def test_whatever_cannot_be_read_is_one_error() -> None:

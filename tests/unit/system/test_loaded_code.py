@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from stages.system.installation import INSTALLATION as ROOT
-from stages.system.loaded_code import loaded_digest
+from stages.support.system.installation import INSTALLATION as ROOT
+from stages.support.system.loaded_code import loaded_digest
 
 _IMPORT = """
 import sys
@@ -20,7 +20,7 @@ from pathlib import Path
 import stages
 stages.__path__.insert(0, sys.argv[1])
 from stages import probe
-from stages.system.loaded_code import loaded_digest
+from stages.support.system.loaded_code import loaded_digest
 print(probe.VALUE, loaded_digest(Path(probe.__file__)))
 """
 

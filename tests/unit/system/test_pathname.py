@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from stages.models.spec import FileModel
+from stages.ir.models.spec import FileModel
 from stages.simulate import InputsConfig
-from stages.system.pathname import located, of_variable
+from stages.support.system.pathname import located, of_variable
 
 
 @pytest.mark.parametrize(

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from stages.system.scratch import clear_abandoned, make_folder, remove_folder, temporary_folder
+from stages.support.system.scratch import clear_abandoned, make_folder, remove_folder, temporary_folder
 
 ROOT = Path(__file__).resolve().parents[3]
 _MAKE = """
 import time
-from stages.system.scratch import make_folder
+from stages.support.system.scratch import make_folder
 print(make_folder("run"), flush=True)
 time.sleep(600)
 """

@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from stages.system import syntax
+from stages.support.system import syntax
 
 
 def test_two_threads_do_not_meet_in_the_parser(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,7 @@ import errno
 
 import pytest
 
-from stages.system.system_limits import is_disk_full, system_limit
+from stages.support.system.system_limits import is_disk_full, system_limit
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,8 @@ from pipeline.errors import RecipeError
 from pipeline.plugins.discovery import plugins_of
 from pipeline.project import Project
 from pipeline.recipes.targets import load_targets
-from stages.targets.attached import Dma
-from stages.targets.places import accelerator_code, device_code
+from stages.backends.targets.attached import Dma
+from stages.backends.targets.places import accelerator_code, device_code
 from tests.support.plugged import write
 
 BOARD = """\

@@ -10,13 +10,13 @@ import pytest
 import yaml
 from pydantic import ValidationError
 
-from stages.compile.toolchain import Source, compile_sources, link
-from stages.simulators.bench import compile_and_run_c
-from stages.targets.catalogue import Board, Catalogue, moved, parse_frequency
-from stages.targets.load import PIPELINE, load_target
-from stages.targets.memory import CONSTANT, VARIABLE, Memory, Region
-from stages.targets.runtime import runtime_for
-from stages.targets.spec import Target
+from stages.backends.simulators.bench import compile_and_run_c
+from stages.backends.targets.catalogue import Board, Catalogue, moved, parse_frequency
+from stages.backends.targets.load import PIPELINE, load_target
+from stages.backends.targets.memory import CONSTANT, VARIABLE, Memory, Region
+from stages.backends.targets.runtime import runtime_for
+from stages.backends.targets.spec import Target
+from stages.backends.toolchain.compiler import Source, compile_sources, link
 
 CATALOGUE = Catalogue.model_validate(yaml.safe_load(PIPELINE.read_text()))
 BOARDS = {name: target for name, target in CATALOGUE.targets().items() if target.board is not None}

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
-from stages.options.names import IDENTIFIER_PATTERN, why_not
-from stages.targets.linker_script import fill, own_section, start_flags
-from stages.targets.load import PIPELINE, load_target
-from stages.targets.memory import Memory
+from stages.backends.targets.linker_script import fill, own_section, start_flags
+from stages.backends.targets.load import PIPELINE, load_target
+from stages.backends.targets.memory import Memory
+from stages.support.options.names import IDENTIFIER_PATTERN, why_not
 
 ROM = {"origin": 0, "length": "1M"}
 RAM = {"origin": "0x20000000", "length": "64K"}
@@ -156,6 +156,6 @@ def test_copied_weights_have_no_room_below_the_stack() -> None:
     """The stack grows down to the start of its region, where it must run out of memory, not over weights."""
     memory = Memory.model_validate({"rom": ROM, "ram": {**RAM, "holds": ["data", "stack", "arena", "weights"]}})
     for family in ("cortex_m", "riscv"):
-        script = fill(PIPELINE.parent / f"stages/targets/{family}/link.ld.in", memory)
+        script = fill(PIPELINE.parent / f"stages/backends/{family}/runtime/link.ld.in", memory)
         assert script.index(".stack (NOLOAD)") < script.index("*(.weights.ram)") < script.index(".bss (NOLOAD)")
     assert start_flags(memory) == ("-DCOPIED=COPY(0)",)

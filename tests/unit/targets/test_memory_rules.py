@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from stages.backends.targets.load import load_target
+from stages.backends.targets.memory_rules import StackRule, with_stack
 from stages.base import StageError
-from stages.targets.load import load_target
-from stages.targets.memory_rules import StackRule, with_stack
 
 
 def test_stack_in_another_region_and_of_another_size() -> None:

@@ -6,10 +6,10 @@ import shutil
 
 import pytest
 
+from stages.backends.simulators.bench import compile_and_run_c
+from stages.backends.targets.load import load_target
+from stages.backends.targets.runtime import runtime_for
 from stages.base import StageError
-from stages.simulators.bench import compile_and_run_c
-from stages.targets.load import load_target
-from stages.targets.runtime import runtime_for
 
 RISCV = ["rv64-scalar", "rv32-scalar"]
 CORTEX_M = ["cortex-m4", "cortex-m7", "cortex-m33", "cortex-m55"]

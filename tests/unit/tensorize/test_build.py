@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from stages.graph import Layer, Move, Tensor
+from stages.ir.graph import Layer, Move, Tensor
 from stages.tensorize import TensorizeConfig
 from stages.tensorize.artifact import load, save
 from stages.tensorize.build import _ignored, tensorize_graph

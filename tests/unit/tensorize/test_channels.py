@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from stages.graph import LayerView
-from stages.models.builder import ModelBuilder
-from stages.models.spec import FileModel
-from stages.reference.interpreter import Reference, random_inputs
+from stages.ir.graph import LayerView
+from stages.ir.models.builder import ModelBuilder
+from stages.ir.models.spec import FileModel
+from stages.ir.reference.interpreter import Reference, random_inputs
 from stages.tensorize import TensorizeConfig
 from stages.tensorize.channels import without_channels
 from stages.tensorize.setting import Setting

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from stages.graph import LayerView
+from stages.ir.graph import LayerView
 from stages.tensorize.costs import Costs, Price, signature, variant
 from tests.support.counting import layer_graph
 from tests.support.emitted import target_named

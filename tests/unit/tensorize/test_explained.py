@@ -6,9 +6,9 @@ from functools import cache
 
 import pytest
 
-from stages.graph import Graph
-from stages.kernels import registry
-from stages.models.zoo import build
+from stages.backends.kernels import registry
+from stages.ir.graph import Graph
+from stages.ir.models.zoo import build
 from stages.tensorize import TensorizeConfig
 from stages.tensorize.choices import Chosen, choose_kernels
 from stages.tensorize.forms import with_cheapest_forms

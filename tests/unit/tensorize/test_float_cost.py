@@ -6,11 +6,11 @@ import pytest
 
 from stages.import_model.build import build_module
 from stages.import_model.describe import describe, operator_options
+from stages.ir.models.operators import build
+from stages.ir.models.spec import OpModel
+from stages.ir.models.tflite_reader import read
 from stages.layout.apply import lay_out
 from stages.layout.rules import LayoutConfig
-from stages.models.operators import build
-from stages.models.spec import OpModel
-from stages.models.tflite_reader import read
 from stages.quantize.lower import lower_module
 from stages.tensorize.float_cost import Operations, float_cost, operations
 from stages.tensorize.float_layer import lower_float

@@ -9,7 +9,7 @@ import pytest
 
 from stages.emit import EmitConfig
 from stages.emit.build import emit
-from stages.graph import Float, Graph, Layer, Tensor
+from stages.ir.graph import Float, Graph, Layer, Tensor
 from stages.tensorize import TensorizeConfig
 from stages.tensorize.artifact import save
 from stages.tensorize.build import tensorize_graph

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from stages.models.builder import ModelBuilder
+from stages.ir.models.builder import ModelBuilder
 from stages.tensorize.float_layers import float_warnings
 from tests.support.emitted import target_named
 from tests.support.integer import integer_graph

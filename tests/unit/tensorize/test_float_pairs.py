@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from stages.models.builder import BuildError, ModelBuilder
-from stages.reference.interpreter import Reference
+from stages.ir.models.builder import BuildError, ModelBuilder
+from stages.ir.reference.interpreter import Reference
 from tests.support.stages_run import run_tflite
 
 CASES = [(op, dtype) for op in ("ADD_N", "FLOOR_DIV", "FLOOR_MOD", "POW") for dtype in ("float32", "int32")]

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from stages.graph import Graph, Layer
-from stages.models.builder import ModelBuilder
-from stages.models.spec import FileModel
-from stages.reference.integer import run_graph
+from stages.ir.graph import Graph, Layer
+from stages.ir.models.builder import ModelBuilder
+from stages.ir.models.spec import FileModel
+from stages.ir.reference.integer import run_graph
 from stages.tensorize.forms import cheapest_forms, with_other_forms
 from stages.tensorize.plan import TensorizePlan
 from tests.support.emitted import target_named

@@ -10,20 +10,20 @@ from typing import Any
 import numpy as np
 import pytest
 
+from stages.backends.kernels import registry
 from stages.base import StageError
 from stages.emit import EmitConfig
 from stages.emit.build import emit
-from stages.graph import Graph, Layout, Wanted
 from stages.import_model.build import build_module
 from stages.import_model.describe import describe, operator_options
-from stages.kernels import registry
+from stages.ir.graph import Graph, Layout, Wanted
+from stages.ir.graph.layer_rules import LayerMatch
+from stages.ir.models.builder import ModelBuilder
+from stages.ir.models.tflite_reader import read
+from stages.ir.reference.integer import run_graph
 from stages.layout.apply import lay_out
 from stages.layout.rules import LayoutConfig
-from stages.models.builder import ModelBuilder
-from stages.models.tflite_reader import read
-from stages.options.layer_rules import LayerMatch
 from stages.quantize.lower import lower_module
-from stages.reference.integer import run_graph
 from stages.tensorize import TensorizeConfig, TensorizeRule, layouts
 from stages.tensorize.artifact import save
 from stages.tensorize.choices import Chosen, choose_kernels

@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import pytest
 
-from stages.bench.side_by_side import setting_of
+from stages.backends.kernels.kernel import Kernel
 from stages.count.call import KernelCall
 from stages.count.firmware import joined
-from stages.graph import Graph, LayerView
-from stages.kernels.kernel import Kernel
-from stages.options.layer_rules import LayerMatch
+from stages.delivery.bench.side_by_side import setting_of
+from stages.ir.graph import Graph, LayerView
+from stages.ir.graph.layer_rules import LayerMatch
 from stages.tensorize import TensorizeConfig, TensorizeRule, less_rom
 from stages.tensorize.build import decide
 from stages.tensorize.choices import Chosen

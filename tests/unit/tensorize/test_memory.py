@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
+from stages.backends.kernels.kernel import Kernel, Lowering
+from stages.backends.targets.spec import Target
 from stages.base import StageError
-from stages.graph import LayerView
-from stages.kernels.kernel import Kernel, Lowering
-from stages.options.layer_rules import LayerMatch
-from stages.targets.spec import Target
+from stages.ir.graph import LayerView
+from stages.ir.graph.layer_rules import LayerMatch
 from stages.tensorize import TensorizeConfig, TensorizeRule
 from stages.tensorize.build import tensorize_graph
 from stages.tensorize.costs import Costs

@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from stages.backends.kernels import registry
 from stages.base import StageError
-from stages.kernels import registry
-from stages.models.builder import ModelBuilder, Tensor
-from stages.models.spec import FileModel
-from stages.reference.interpreter import Reference, random_inputs
+from stages.ir.models.builder import ModelBuilder, Tensor
+from stages.ir.models.spec import FileModel
+from stages.ir.reference.interpreter import Reference, random_inputs
 from stages.tensorize import TensorizeConfig
 from stages.tensorize.build import decide
 from stages.tensorize.narrow import CODE, bits_of_constant

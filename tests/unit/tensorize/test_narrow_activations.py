@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from stages.backends.kernels import registry
 from stages.emit import EmitConfig
 from stages.emit.build import emit
-from stages.graph import Graph, Layout, Tensor
-from stages.kernels import registry
-from stages.reference.integer import run_graph
+from stages.ir.graph import Graph, Layout, Tensor
+from stages.ir.reference.integer import run_graph
 from stages.tensorize import TensorizeConfig
 from stages.tensorize.artifact import save
 from stages.tensorize.choices import choose_kernels

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
+from stages.backends.kernels import registry
 from stages.base import StageError
-from stages.graph import Graph
-from stages.kernels import registry
-from stages.models.operators import build
-from stages.models.spec import OpModel
+from stages.ir.graph import Graph
+from stages.ir.models.operators import build
+from stages.ir.models.spec import OpModel
 from stages.tensorize import TensorizeConfig, TensorizeRule
 from stages.tensorize.build import decide
 from stages.tensorize.choices import Chosen

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from stages.models.builder import ModelBuilder, Tensor
+from stages.ir.models.builder import ModelBuilder, Tensor
 from stages.tensorize.forms import with_other_forms
 from tests.support.integer import LAYOUTS, Comparison, compare, integer_graph
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from stages.backends.targets.load import load_target
 from stages.base import StageError
-from stages.targets.load import load_target
 from stages.tensorize import TensorizeRule
 from stages.tensorize.rules import check_names
 

@@ -3,13 +3,13 @@
 import pytest
 from pydantic import ValidationError
 
+from stages.backends.kernels import registry
+from stages.backends.targets.spec import Target
 from stages.base import StageError
-from stages.graph import LayerView
-from stages.kernels import registry
-from stages.models.resolve import resolve
-from stages.models.spec import OpModel
-from stages.options.layer_rules import LayerMatch
-from stages.targets.spec import Target
+from stages.ir.graph import LayerView
+from stages.ir.graph.layer_rules import LayerMatch
+from stages.ir.models.resolve import resolve
+from stages.ir.models.spec import OpModel
 from stages.tensorize import TensorizeConfig, TensorizeRule
 from stages.tensorize.choices import choose_kernels
 from stages.tensorize.costs import Costs, signature

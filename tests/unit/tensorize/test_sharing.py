@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from stages.arena import liveness, plan
-from stages.graph import Activation, Concatenation, Graph, Layer, Layout, Move, Tensor
+from stages.ir.graph import Activation, Concatenation, Graph, Layer, Layout, Move, Tensor
+from stages.lower.arena import liveness, plan
 from stages.tensorize.sharing import renames_only, share
 
 RELU, ROWS = Activation(function="relu"), Concatenation(axis=1)

@@ -9,16 +9,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from stages.backends.kernels import registry
+from stages.backends.targets.spec import Target
 from stages.base import StageError
-from stages.graph import Graph, LayerView
-from stages.graph.packed import as_in_file
-from stages.kernels import registry
-from stages.models.builder import ModelBuilder, Tensor
-from stages.models.resolve import resolve
-from stages.models.spec import ZooModel
-from stages.reference.integer import run_graph
-from stages.reference.interpreter import Reference, random_inputs
-from stages.targets.spec import Target
+from stages.ir.graph import Graph, LayerView
+from stages.ir.graph.packed import as_in_file
+from stages.ir.models.builder import ModelBuilder, Tensor
+from stages.ir.models.resolve import resolve
+from stages.ir.models.spec import ZooModel
+from stages.ir.reference.integer import run_graph
+from stages.ir.reference.interpreter import Reference, random_inputs
 from stages.tensorize import TensorizeConfig
 from stages.tensorize.setting import Setting
 from stages.tensorize.signs import with_cheapest_signs

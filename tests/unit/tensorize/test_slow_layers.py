@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from stages.graph import Graph
-from stages.kernels import registry
-from stages.models.resolve import resolve
-from stages.models.spec import OpModel
+from stages.backends.kernels import registry
+from stages.ir.graph import Graph
+from stages.ir.models.resolve import resolve
+from stages.ir.models.spec import OpModel
 from stages.tensorize import TensorizeConfig
 from stages.tensorize.choices import choose_kernels
 from stages.tensorize.costs import Costs

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from stages.graph import Graph
-from stages.models.builder import ModelBuilder, Tensor
+from stages.ir.graph import Graph
+from stages.ir.models.builder import ModelBuilder, Tensor
 from stages.tensorize.forms import cheapest_forms, with_other_forms
 from tests.support.integer import LAYOUTS, compare, integer_graph
 

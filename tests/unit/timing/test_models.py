@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
-from stages.targets.timing import Timing
-from stages.timing.table import timed
+from stages.backends.targets.timing import Timing
+from stages.backends.timing.table import timed
 from tests.support.timed import cycles, lines, model, straight
 
 

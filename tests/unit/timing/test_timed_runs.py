@@ -6,8 +6,8 @@ import shutil
 
 import pytest
 
-from stages.simulators.qemu import build
-from stages.targets.load import load_target
+from stages.backends.qemu import build
+from stages.backends.targets.load import load_target
 from tests.support.timed import run_timed, target_with
 
 needs_qemu = pytest.mark.skipif(

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from stages.base import StageError
-from stages.graph import Graph
-from stages.models.builder import ModelBuilder
-from stages.reference.interpreter import Reference, random_inputs
+from stages.ir.graph import Graph
+from stages.ir.models.builder import ModelBuilder
+from stages.ir.reference.interpreter import Reference, random_inputs
 from stages.tensorize.signs import with_cheapest_signs
 from stages.verify.own import GraphReference, check_bounds
 from tests.support.integer import integer_graph

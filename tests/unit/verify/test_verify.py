@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from stages.base import Job, StageError
-from stages.models.builder import ModelBuilder
-from stages.models.spec import FileModel
-from stages.reference.interpreter import Reference, random_inputs
+from stages.ir.models.builder import ModelBuilder
+from stages.ir.models.spec import FileModel
+from stages.ir.reference.interpreter import Reference, random_inputs
 from stages.verify import STAGE
 from stages.verify.compare import difference
 from stages.verify.stage import VerifyConfig

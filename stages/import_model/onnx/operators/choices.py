@@ -12,9 +12,9 @@ from stages.import_model.onnx.operators.qlinear import destined, operand
 from stages.import_model.onnx.operators.tables import requantized, requantized_values
 from stages.import_model.onnx.translation import MICROSOFT, Node, Out, Translation, axis_in
 from stages.import_model.onnx.values import Held, Real, Stored, plain_order
-from stages.models.onnx_names import LOWERED
-from stages.models.tflite_writer import Tensor
-from stages.operators.operation import Refused, listed
+from stages.ir.models.onnx_names import LOWERED
+from stages.ir.models.tflite_writer import Tensor
+from stages.ir.operators.operation import Refused, listed
 
 Translator = Callable[[Translation, Node], None]
 Part = Held | Stored

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from stages.arithmetic.pairs import Pair, exact_halves, nearest_multipliers
 from stages.import_model.onnx.operators.tables import looked_up, requantized
 from stages.import_model.onnx.translation import MICROSOFT, Node, Out, Translation, axis_in, clip_bounds
 from stages.import_model.onnx.values import Array, Held, Order, Real, Stored, plain_order
-from stages.models.onnx_names import LOWERED
-from stages.models.tflite_writer import Tensor
-from stages.operators.operation import Refused, listed
+from stages.ir.arithmetic.pairs import Pair, exact_halves, nearest_multipliers
+from stages.ir.models.onnx_names import LOWERED
+from stages.ir.models.tflite_writer import Tensor
+from stages.ir.operators.operation import Refused, listed
 
 Translator = Callable[[Translation, Node], None]
 
@@ -184,7 +184,7 @@ def _between_integers(t: Translation, node: Node, op: str) -> bool:
 def of_integers(t: Translation, op: str, parts: Sequence[Held | Stored], out: Out, lowered: int | None = None) -> bool:
     """Appends the sum or product of two tensors of integers; False where no multipliers give it.
 
-    lowered: as of `stages.arithmetic.pairs.Pair`.
+    lowered: as of `stages.ir.arithmetic.pairs.Pair`.
     """
     quants = [_quantization(part) for part in parts]
     if any(quant is None for quant in quants) or out.quant is None:

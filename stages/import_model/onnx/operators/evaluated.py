@@ -8,7 +8,7 @@ import onnx
 
 from stages.import_model.onnx.translation import Node, Translation
 from stages.import_model.onnx.values import Array
-from stages.operators.operation import Refused
+from stages.ir.operators.operation import Refused
 
 Part = tuple[list[onnx.NodeProto], list[onnx.TensorProto]]
 
@@ -36,7 +36,7 @@ def run(t: Translation, node: Node, parts: Sequence[Part], x: Array) -> Array:
 
     Refused where ONNX Runtime does not.
     """
-    from stages.reference.onnx_session import session
+    from stages.ir.reference.onnx_session import session
 
     helper = onnx.helper
     ends = helper.make_tensor_value_info("x", helper.np_dtype_to_tensor_dtype(x.dtype), x.shape), onnx.ValueInfoProto()

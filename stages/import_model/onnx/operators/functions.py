@@ -13,7 +13,7 @@ import numpy as np
 from stages.import_model.onnx.operators.tables import looked_up
 from stages.import_model.onnx.translation import MICROSOFT, Node, Translation
 from stages.import_model.onnx.values import Held
-from stages.models.tflite_writer import Tensor
+from stages.ir.models.tflite_writer import Tensor
 
 Part = Tensor | float
 _HUGE = 1e38

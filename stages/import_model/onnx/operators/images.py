@@ -8,7 +8,7 @@ from stages.import_model.onnx.operators.evaluated import evaluated
 from stages.import_model.onnx.operators.movement import Mover
 from stages.import_model.onnx.translation import Node, Translation, check_rank
 from stages.import_model.onnx.values import Array, Held, Real, image_order, permuted
-from stages.operators.operation import Refused, listed
+from stages.ir.operators.operation import Refused, listed
 
 
 def resize(t: Translation, node: Node, x: Held) -> Held:

@@ -8,9 +8,9 @@ import numpy as np
 
 from stages.import_model.onnx.translation import Node, Translation, axis_in
 from stages.import_model.onnx.values import Held, Real, Stored, plain_order
-from stages.models.onnx_names import LOWERED
-from stages.models.tflite_writer import Tensor
-from stages.operators.operation import Refused
+from stages.ir.models.onnx_names import LOWERED
+from stages.ir.models.tflite_writer import Tensor
+from stages.ir.operators.operation import Refused
 
 
 def gather(t: Translation, node: Node) -> None:

@@ -11,9 +11,9 @@ import numpy as np
 from stages.import_model.onnx.operators.elementwise import with_rank
 from stages.import_model.onnx.translation import Node, Out, Translation
 from stages.import_model.onnx.values import Array, Held, Real, Stored, Value, plain_order
-from stages.models.onnx_names import LOWERED
-from stages.models.tflite_writer import Tensor
-from stages.operators.operation import Refused, listed
+from stages.ir.models.onnx_names import LOWERED
+from stages.ir.models.tflite_writer import Tensor
+from stages.ir.operators.operation import Refused, listed
 
 _MOST = 5  # axes of TFLite's
 

@@ -10,7 +10,7 @@ import numpy as np
 from stages.import_model.onnx.operators.elementwise import with_rank
 from stages.import_model.onnx.translation import Node, Translation, axis_in
 from stages.import_model.onnx.values import Held, permuted
-from stages.operators.operation import Refused, listed
+from stages.ir.operators.operation import Refused, listed
 
 _ENDLESS = 2**31 - 1
 

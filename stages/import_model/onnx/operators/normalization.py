@@ -12,8 +12,8 @@ from stages.import_model.onnx.operators.functions import Steps
 from stages.import_model.onnx.operators.reductions import reduced
 from stages.import_model.onnx.translation import Node, Translation, axis_in
 from stages.import_model.onnx.values import Held, plain_order
-from stages.models.tflite_writer import Tensor
-from stages.operators.operation import Refused, listed
+from stages.ir.models.tflite_writer import Tensor
+from stages.ir.operators.operation import Refused, listed
 
 
 def batch_normalization(t: Translation, node: Node) -> None:

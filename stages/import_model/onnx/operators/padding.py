@@ -9,8 +9,8 @@ import numpy as np
 from stages.import_model.onnx.operators.movement import Mover, picked
 from stages.import_model.onnx.translation import Node, Translation, axis_in
 from stages.import_model.onnx.values import Held, Real
-from stages.models.onnx_names import LOWERED
-from stages.operators.operation import Refused
+from stages.ir.models.onnx_names import LOWERED
+from stages.ir.operators.operation import Refused
 
 
 def pad(t: Translation, node: Node, x: Held) -> Held:

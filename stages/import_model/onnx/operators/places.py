@@ -9,7 +9,7 @@ import numpy as np
 from stages.import_model.onnx.operators.reductions import reduced, reduced_order
 from stages.import_model.onnx.translation import Node, Translation, axis_in
 from stages.import_model.onnx.values import Held, Real
-from stages.operators.operation import Refused
+from stages.ir.operators.operation import Refused
 
 Translator = Callable[[Translation, Node], None]
 

@@ -15,8 +15,8 @@ from stages.import_model.onnx.operators.weights import Weights
 from stages.import_model.onnx.operators.windows import Pads, Window, as_image, convolve, from_image
 from stages.import_model.onnx.translation import MICROSOFT, Node, Out, Translation, check_rank
 from stages.import_model.onnx.values import Array, Held, Real
-from stages.models.tflite_writer import Tensor
-from stages.operators.operation import Refused, listed
+from stages.ir.models.tflite_writer import Tensor
+from stages.ir.operators.operation import Refused, listed
 
 _MOST_PARTS = 25  # of an image whose windows have several divisors: what a window of 5x5 with pads of 2 takes
 

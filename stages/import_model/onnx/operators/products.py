@@ -13,7 +13,7 @@ from stages.import_model.onnx.operators.matrices import einsum, integers_of, mul
 from stages.import_model.onnx.operators.weights import Weights, is_bias, whole_bias
 from stages.import_model.onnx.translation import Node, Out, Translation, check_rank
 from stages.import_model.onnx.values import Array, Held, Real, Stored, plain_order
-from stages.operators.operation import Refused, listed
+from stages.ir.operators.operation import Refused, listed
 
 
 def gemm(t: Translation, node: Node) -> None:

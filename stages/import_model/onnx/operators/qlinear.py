@@ -16,8 +16,8 @@ from stages.import_model.onnx.operators.weights import Weights
 from stages.import_model.onnx.operators.windows import convolve
 from stages.import_model.onnx.translation import MICROSOFT, Node, Out, Translation
 from stages.import_model.onnx.values import Held, Stored
-from stages.models.onnx_names import LOWERED
-from stages.operators.operation import Refused
+from stages.ir.models.onnx_names import LOWERED
+from stages.ir.operators.operation import Refused
 
 _OTHER_FORM = "Write the network with quant_format=QDQ, or leave {} out of op_types_to_quantize."
 Translator = Callable[[Translation, Node], None]

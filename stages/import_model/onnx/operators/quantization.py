@@ -7,7 +7,7 @@ from collections.abc import Callable
 from stages.import_model.onnx.operators.tables import requantized
 from stages.import_model.onnx.translation import Node, Translation
 from stages.import_model.onnx.values import Held, Real, Stored
-from stages.operators.operation import Refused
+from stages.ir.operators.operation import Refused
 
 
 def quantize(t: Translation, node: Node) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 from stages.import_model.onnx.operators.functions import Steps
 from stages.import_model.onnx.translation import Node, Out, Translation, axis_in
 from stages.import_model.onnx.values import Held, Order, Real, permuted
-from stages.operators.operation import Refused
+from stages.ir.operators.operation import Refused
 
 Translator = Callable[[Translation, Node], None]
 

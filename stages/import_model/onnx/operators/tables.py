@@ -10,7 +10,7 @@ import onnx
 from stages.import_model.onnx.operators.evaluated import Part, evaluated, part, run
 from stages.import_model.onnx.translation import Node, Out, Translation
 from stages.import_model.onnx.values import Array, Held, Real
-from stages.models.onnx_names import LOWERED
+from stages.ir.models.onnx_names import LOWERED
 
 
 def looked_up(t: Translation, node: Node, at: int = 0) -> bool:

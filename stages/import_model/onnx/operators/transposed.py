@@ -12,7 +12,7 @@ from stages.import_model.onnx.operators.weights import Weights, whole_bias
 from stages.import_model.onnx.operators.windows import as_image, from_image
 from stages.import_model.onnx.translation import Node, Out, Translation, check_rank
 from stages.import_model.onnx.values import Array, Held, Real, Stored
-from stages.operators.operation import Refused, listed
+from stages.ir.operators.operation import Refused, listed
 
 
 @dataclass(frozen=True)

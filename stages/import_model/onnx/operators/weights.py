@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from stages.import_model.onnx.values import Array, Held, Stored
-from stages.models.onnx_names import LOWERED
-from stages.operators.operation import Refused, listed
+from stages.ir.models.onnx_names import LOWERED
+from stages.ir.operators.operation import Refused, listed
 
 
 @dataclass(frozen=True)

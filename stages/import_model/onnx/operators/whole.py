@@ -16,7 +16,7 @@ from stages.import_model.onnx.operators.weights import Weights, whole_bias
 from stages.import_model.onnx.operators.windows import convolve
 from stages.import_model.onnx.translation import Node, Out, Translation
 from stages.import_model.onnx.values import Array, Held, Stored
-from stages.operators.operation import Refused, listed
+from stages.ir.operators.operation import Refused, listed
 
 _HINT = "Behind it stand Cast, Mul by a constant, perhaps Add of a constant and Relu, and QuantizeLinear."
 

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from stages.arithmetic.sliding import extent, places
 from stages.import_model.onnx.operators.weights import Weights, whole_bias
 from stages.import_model.onnx.translation import Node, Out, Translation, check_rank
 from stages.import_model.onnx.values import Array, Held, Real, Stored, image_order
-from stages.models.onnx_names import Traced
-from stages.models.tflite_writer import Tensor
-from stages.operators.operation import Refused, listed
+from stages.ir.arithmetic.sliding import extent, places
+from stages.ir.models.onnx_names import Traced
+from stages.ir.models.tflite_writer import Tensor
+from stages.ir.operators.operation import Refused, listed
 
 Pads = tuple[tuple[int, int], tuple[int, int]]
 

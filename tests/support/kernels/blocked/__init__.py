@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from stages.graph import LayerView, Layout
-from stages.graph.packed import pack
-from stages.kernels.eight_bit import weight_rows, weight_zero_point, why_not_types
-from stages.kernels.folder import KernelFolder
-from stages.kernels.kernel import Kernel, Lowering
-from stages.targets.spec import Target
+from stages.backends.kernels.eight_bit import weight_rows, weight_zero_point, why_not_types
+from stages.backends.kernels.folder import KernelFolder
+from stages.backends.kernels.kernel import Kernel, Lowering
+from stages.backends.targets.spec import Target
+from stages.ir.graph import LayerView, Layout
+from stages.ir.graph.packed import pack
 
 CHANNELS = 16
 WEIGHTS = Layout("OHWI16i16o")  # (outputs / 16, rows, columns, inputs / 16, 16 inputs, 16 outputs)

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 from tvm.tirx.script.builder import ir as T
 
-from stages.kernels.tir.block import Block, Function, Operand, accumulator, loop, store
-from stages.kernels.tir.fixed_point import output, requantize, widen
-from stages.kernels.tir.window import padded
+from stages.backends.kernels.tir.block import Block, Function, Operand, accumulator, loop, store
+from stages.backends.kernels.tir.fixed_point import output, requantize, widen
+from stages.backends.kernels.tir.window import padded
 from tests.support.kernels.blocked import CHANNELS, blocks, order
 
 if TYPE_CHECKING:
-    from stages.graph import LayerView
-    from stages.kernels.kernel import Lowering
+    from stages.backends.kernels.kernel import Lowering
+    from stages.ir.graph import LayerView
 
 
 def conv2d(view: LayerView) -> Lowering:

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from stages.graph import FullyConnected, Graph, Layer, LayerView, Quant, Tensor
-from stages.kernels.folder import KernelFolder
-from stages.kernels.kernel import Intrinsic, Kernel, KernelParams, Lowering
-from stages.targets.spec import Target
+from stages.backends.kernels.folder import KernelFolder
+from stages.backends.kernels.kernel import Intrinsic, Kernel, KernelParams, Lowering
+from stages.backends.targets.spec import Target
+from stages.ir.graph import FullyConnected, Graph, Layer, LayerView, Quant, Tensor
 
 ROWS = 4
 

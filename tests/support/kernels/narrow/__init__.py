@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from stages.graph import LayerView
-from stages.kernels.folder import KernelFolder
-from stages.kernels.kernel import Kernel, Lowering
-from stages.targets.spec import Target
+from stages.backends.kernels.folder import KernelFolder
+from stages.backends.kernels.kernel import Kernel, Lowering
+from stages.backends.targets.spec import Target
+from stages.ir.graph import LayerView
 
 
 class Repack(Kernel):

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from tvm.tirx.script.builder import ir as T
 
-from stages.kernels.tir.block import Block, Function, Operand, loop, store
+from stages.backends.kernels.tir.block import Block, Function, Operand, loop, store
 
 if TYPE_CHECKING:
-    from stages.kernels.kernel import Lowering
+    from stages.backends.kernels.kernel import Lowering
 
 
 def packed(count: int) -> Lowering:

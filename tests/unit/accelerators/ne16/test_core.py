@@ -10,9 +10,9 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from stages.accelerators.ne16 import FOLDER
-from stages.arithmetic.fixed_point import multiply_by_quantized_multiplier
-from stages.kernels.folder import INCLUDE
+from stages.backends.accelerators.ne16 import FOLDER
+from stages.backends.kernels.folder import INCLUDE
+from stages.ir.arithmetic.fixed_point import multiply_by_quantized_multiplier
 from tests.conformance.draw import Draw
 
 

@@ -7,9 +7,9 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from stages.accelerators.ne16.descriptor import Ne16, Ne16Parameters
-from stages.accelerators.tiles import Span, Tile
-from stages.graph import LayerView
+from stages.backends.accelerators.ne16.descriptor import Ne16, Ne16Parameters
+from stages.backends.accelerators.tiles import Span, Tile
+from stages.ir.graph import LayerView
 from tests.conformance.draw import Draw, bounds, with_constants, with_op
 from tests.conformance.operators import add, conv2d, depthwise_conv2d
 from tests.conformance.operators.windows import Window

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from stages.accelerators.ne16.cycles import cycles_of
-from stages.accelerators.ne16.job import Mode, split
-from stages.accelerators.ne16.words import NAMES, words
+from stages.backends.accelerators.ne16.cycles import cycles_of
+from stages.backends.accelerators.ne16.job import Mode, split
+from stages.backends.accelerators.ne16.words import NAMES, words
 from stages.base import StageError
 from tests.support.ne16_jobs import LaidOut, laid_out
 from tests.support.ne16_target import log_lines, ne16_target, run_batch, run_c

@@ -9,16 +9,16 @@ from typing import Any
 
 import pytest
 
-from stages.accelerators.ne16.cycles import cycles
-from stages.accelerators.ne16.job import Mode, split
-from stages.accelerators.ne16.words import NAMES, blocks, words
-from stages.simulators.bench import BenchRun, compile_and_run_c
-from stages.system.installation import INSTALLATION
+from stages.backends.accelerators.ne16.cycles import cycles
+from stages.backends.accelerators.ne16.job import Mode, split
+from stages.backends.accelerators.ne16.words import NAMES, blocks, words
+from stages.backends.simulators.bench import BenchRun, compile_and_run_c
+from stages.support.system.installation import INSTALLATION
 from tests.support.ne16_jobs import L1, L1_BYTES, LaidOut, laid_out
 from tests.support.ne16_target import ENGINE, log_lines, ne16_target
 
 pytestmark = pytest.mark.skipif(shutil.which("riscv64-unknown-elf-gcc") is None, reason="no RISC-V compiler")
-HWLIB = INSTALLATION / "stages/accelerators/ne16/hwlib"
+HWLIB = INSTALLATION / "stages/backends/accelerators/ne16/hwlib"
 HEADERS = ("include/engine_clock.h", "include/requantize.h", "rvp/rvp_intrinsics.h")
 MODES: tuple[Mode, ...] = ("conv3x3", "depthwise3x3", "conv1x1")
 # Which tensor the words of a job count from.
@@ -63,7 +63,7 @@ def calls(drawn: LaidOut) -> str:
 
 
 def run_library(main: str, **more: Any) -> BenchRun:
-    include = (HWLIB, INSTALLATION / "stages/kernels/include")
+    include = (HWLIB, INSTALLATION / "stages/backends/kernels/include")
     return compile_and_run_c(ne16_target("tflite"), [HWLIB / "ne16.c"], main, include=include, **more)
 
 
@@ -158,7 +158,7 @@ int main(void) {
 
 def test_the_whole_library_is_plain_c_with_the_headers_it_names(tmp_path: Path) -> None:
     """As docs/explanation/ne16.md says what to copy; any C11 compiler takes it, and leaves out what is for P."""
-    for file in (*HWLIB.iterdir(), *(INSTALLATION / "stages/kernels" / header for header in HEADERS)):
+    for file in (*HWLIB.iterdir(), *(INSTALLATION / "stages/backends/kernels" / header for header in HEADERS)):
         shutil.copy(file, tmp_path)
     told = (INSTALLATION / "docs/explanation/ne16.md").read_text()
     assert all(f"`{header}`" in told for header in HEADERS)

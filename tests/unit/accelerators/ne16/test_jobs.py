@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from stages.accelerators.ne16.cycles import cycles, cycles_of
-from stages.accelerators.ne16.job import Job, Mode, Padding, Refused
-from stages.accelerators.ne16.packing import pack
-from stages.accelerators.ne16.words import words
+from stages.backends.accelerators.ne16.cycles import cycles, cycles_of
+from stages.backends.accelerators.ne16.job import Job, Mode, Padding, Refused
+from stages.backends.accelerators.ne16.packing import pack
+from stages.backends.accelerators.ne16.words import words
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from stages.accelerators.ne16.job import Mode
-from stages.compile.toolchain import Source
-from stages.simulators.bench import compile_and_run_c
+from stages.backends.accelerators.ne16.job import Mode
+from stages.backends.simulators.bench import compile_and_run_c
+from stages.backends.toolchain.compiler import Source
 from tests.support.ne16_jobs import L1, L1_BYTES, LaidOut, laid_out
 from tests.support.ne16_target import log_lines, ne16_target
 

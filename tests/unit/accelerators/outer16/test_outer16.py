@@ -10,20 +10,20 @@ from typing import Any
 import numpy as np
 import pytest
 
-from stages.accelerators.accelerator import Parameters, Pointer, Strides, Table
-from stages.accelerators.outer16 import Outer16
-from stages.accelerators.tiles import Tile, reads, tiles
+from stages.backends.accelerators.accelerator import Parameters, Pointer, Strides, Table
+from stages.backends.accelerators.outer16 import Outer16
+from stages.backends.accelerators.tiles import Tile, reads, tiles
+from stages.backends.simulators.bench import BenchRun, compile_and_run_c
+from stages.backends.targets.attached import DEVICES_LOG
+from stages.backends.targets.load import load_target
 from stages.base import StageError
-from stages.graph import Conv2D, DepthwiseConv2D, FullyConnected, Graph, Layer, LayerView, Tensor
-from stages.simulators.bench import BenchRun, compile_and_run_c
-from stages.system.installation import INSTALLATION
-from stages.targets.attached import DEVICES_LOG
-from stages.targets.load import load_target
+from stages.ir.graph import Conv2D, DepthwiseConv2D, FullyConnected, Graph, Layer, LayerView, Tensor
+from stages.support.system.installation import INSTALLATION
 from tests.support.ne16_target import log_lines
 
 pytestmark = pytest.mark.skipif(shutil.which("riscv64-unknown-elf-gcc") is None, reason="no RISC-V compiler")
 ENGINE = Outer16(Parameters())
-HWLIB = INSTALLATION / "stages/accelerators/outer16/hwlib"
+HWLIB = INSTALLATION / "stages/backends/accelerators/outer16/hwlib"
 L1, L1_BYTES = 0x1000_0000, 128 << 10
 COUNT = 24
 
@@ -168,7 +168,7 @@ int main(void) {{
   return 0;
 }}
 """
-    include = [HWLIB, INSTALLATION / "stages/kernels/include"]
+    include = [HWLIB, INSTALLATION / "stages/backends/kernels/include"]
     files = {"l1.bin": b"".join(run.l1 for run in runs)}
     target = load_target("rv32-outer16")
     return compile_and_run_c(target, [HWLIB / "outer16.c"], main, include=include, files=files, **more)

@@ -8,8 +8,8 @@ import pytest
 from stages.base import StageError
 from stages.import_model.build import build_module
 from stages.import_model.normalize import normalized
-from stages.models.builder import ModelBuilder
-from stages.models.tflite_reader import read
+from stages.ir.models.builder import ModelBuilder
+from stages.ir.models.tflite_reader import read
 from tests.support.malformed import (
     Alteration,
     altered,

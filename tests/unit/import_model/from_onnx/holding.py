@@ -8,15 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from stages.graph import Graph
 from stages.import_model.build import build_module
 from stages.import_model.describe import describe, operator_options
 from stages.import_model.onnx import convert
+from stages.ir.graph import Graph
+from stages.ir.models.index_ranges import index_ranges
+from stages.ir.models.tflite_reader import read
+from stages.ir.reference.onnx_runtime import OnnxReference
 from stages.layout.apply import lay_out
-from stages.models.index_ranges import index_ranges
-from stages.models.tflite_reader import read
 from stages.quantize.lower import lower_module
-from stages.reference.onnx_runtime import OnnxReference
 from stages.verify.onnx_layers import OnnxLayers
 from tests.support.integer import LAYOUTS
 

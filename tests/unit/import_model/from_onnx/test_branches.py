@@ -13,8 +13,8 @@ from onnx.reference import ReferenceEvaluator
 
 from stages.base import StageError
 from stages.import_model.onnx import convert
-from stages.reference.interpreter import Reference
-from stages.reference.onnx_runtime import OnnxReference
+from stages.ir.reference.interpreter import Reference
+from stages.ir.reference.onnx_runtime import OnnxReference
 from tests.support.onnx_graphs import model, node
 
 X = np.array([[-3.0, -0.5, 0.0, 2.5]], np.float32)

@@ -14,7 +14,7 @@ pytest.importorskip("onnxruntime")
 import onnx
 
 from stages.import_model.onnx import convert
-from stages.models.tflite_reader import read
+from stages.ir.models.tflite_reader import read
 from tests.support.onnx_graphs import drawn, model, node
 from tests.support.onnx_integers import Net, qdq
 from tests.unit.import_model.from_onnx.holding import held

@@ -11,10 +11,10 @@ pytest.importorskip("onnx")
 pytest.importorskip("onnxruntime")
 
 from stages.import_model.onnx import convert
-from stages.models.onnx_names import dumped, loaded
-from stages.models.tflite_reader import read
-from stages.reference import Reference
-from stages.reference.onnx_runtime import OnnxReference
+from stages.ir.models.onnx_names import dumped, loaded
+from stages.ir.models.tflite_reader import read
+from stages.ir.reference import Reference
+from stages.ir.reference.onnx_runtime import OnnxReference
 from tests.support.onnx_graphs import drawn, model, node
 
 IMAGE = (1, 6, 9, 7)

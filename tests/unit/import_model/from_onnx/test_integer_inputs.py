@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from onnx import TensorProto
 
-from stages.models.index_ranges import index_ranges
+from stages.ir.models.index_ranges import index_ranges
 from tests.support.onnx_graphs import drawn, model, node
 from tests.unit.import_model.from_onnx.holding import graph_of, held
 

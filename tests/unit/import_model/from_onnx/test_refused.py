@@ -15,13 +15,13 @@ import yaml
 
 from pipeline.plugins.registry import default_registry
 from pipeline.recipes.loader import load_recipes
+from stages.backends.targets.load import load_target
 from stages.base import StageError
 from stages.import_model.onnx import convert
 from stages.import_model.stage import STAGE, ImportConfig
-from stages.models.spec import FileModel
-from stages.reference.onnx_runtime import OnnxReference
-from stages.system.installation import INSTALLATION
-from stages.targets.load import load_target
+from stages.ir.models.spec import FileModel
+from stages.ir.reference.onnx_runtime import OnnxReference
+from stages.support.system.installation import INSTALLATION
 from tests.support.onnx_graphs import drawn, model, node
 
 ONES = np.ones(4, np.float32)
@@ -177,7 +177,7 @@ def test_shapes_that_do_not_fit() -> None:
 
 
 def test_what_is_no_onnx_file() -> None:
-    from stages.models.builder import ModelBuilder
+    from stages.ir.models.builder import ModelBuilder
 
     b = ModelBuilder()
     b.output(b.relu(b.input("x", (1, 4), "float32")))

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from stages.arithmetic.fixed_point import multiply_by_quantized_multiplier
-from stages.kernels.arm_dsp import base, packing, rounding
-from stages.kernels.eight_bit import Range
+from stages.backends.cortex_m.kernels.arm_dsp import base, packing, rounding
+from stages.backends.kernels.eight_bit import Range
+from stages.ir.arithmetic.fixed_point import multiply_by_quantized_multiplier
 
 LOW, HIGH = -128, 127
 

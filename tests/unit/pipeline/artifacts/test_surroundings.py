@@ -16,7 +16,7 @@ import pytest
 
 from pipeline.errors import StageFailed
 from stages.base import Job
-from stages.system.installation import INSTALLATION as ROOT
+from stages.support.system.installation import INSTALLATION as ROOT
 from tests.unit.pipeline.conftest import FakeProject
 from tests.unit.pipeline.fake_stages import FakeEmit
 
@@ -102,9 +102,12 @@ def raises(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
             "emit: there are too many processes or threads\nraise the limit with ulimit -u",
         ),
         (
-            ModuleNotFoundError("No module named 'stages.kernels.rvp.gemm'", name="stages.kernels.rvp.gemm"),
+            ModuleNotFoundError(
+                "No module named 'stages.lower.gemm'",
+                name="stages.lower.gemm",
+            ),
             (
-                "emit: module stages.kernels.rvp.gemm cannot be imported: No module named 'stages.kernels.rvp.gemm'\n"
+                "emit: module stages.lower.gemm cannot be imported: No module named 'stages.lower.gemm'\n"
                 "is the project whole? `git status` tells"
             ),
         ),

@@ -15,8 +15,8 @@ import pytest
 
 from pipeline.commands.command import MOST_JOBS
 from pipeline.commands.exit_codes import FAILED, PENDING
-from stages.models import zoo
-from stages.system.installation import INSTALLATION as ROOT
+from stages.ir.models import zoo
+from stages.support.system.installation import INSTALLATION as ROOT
 from tests.support.command_lines import run_all
 
 VERBS = (

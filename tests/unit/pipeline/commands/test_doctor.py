@@ -9,7 +9,7 @@ import pytest
 
 from pipeline.commands.doctor import Doctor
 from pipeline.commands.exit_codes import PENDING
-from stages.system.installation import INSTALLATION as ROOT
+from stages.support.system.installation import INSTALLATION as ROOT
 
 Capture = pytest.CaptureFixture[str]
 
@@ -44,7 +44,7 @@ def test_a_compiler_that_is_not_there(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 def test_a_simulator_that_counts_wrong(monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
-    from stages.simulators import bench
+    from stages.backends.simulators import bench
 
     def counts(*_: object, **__: object) -> bench.BenchRun:
         return bench.BenchRun("works", {"short": 3005, "long": 6006})

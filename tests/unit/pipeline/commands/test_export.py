@@ -13,7 +13,7 @@ from pipeline.errors import PipelineError
 from pipeline.plugins.discovery import plugins_of
 from pipeline.project import Project
 from stages.base import StageError
-from stages.system.installation import INSTALLATION
+from stages.support.system.installation import INSTALLATION
 from tests.support import exports
 
 SMALL = """\

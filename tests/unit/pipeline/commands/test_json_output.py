@@ -14,7 +14,7 @@ import pytest
 
 from pipeline.commands.command import JSON
 from pipeline.commands.dispatch import command_classes
-from stages.system.installation import INSTALLATION as ROOT
+from stages.support.system.installation import INSTALLATION as ROOT
 from tests.support.plugged import write
 
 # What prints a format of its own.

@@ -15,7 +15,7 @@ from pipeline.project import Project, find_project
 from pipeline.recipes.loader import load_recipe, load_recipes
 from pipeline.recipes.recipe_files import recipe_names
 from pipeline.recipes.targets import load_targets
-from stages.system.installation import INSTALLATION as ROOT
+from stages.support.system.installation import INSTALLATION as ROOT
 from tests.support.command_lines import run_all
 
 WRITTEN = ("pipeline.yaml", "recipes/net.yaml", "dodo.py", ".gitignore", ".github/workflows/firmware.yml")

@@ -17,7 +17,7 @@ from pipeline.errors import PipelineError
 from pipeline.plugins.registry import default_registry
 from pipeline.project import Project
 from pipeline.recipes.loader import load_recipe
-from stages.system.installation import INSTALLATION as ROOT
+from stages.support.system.installation import INSTALLATION as ROOT
 
 LAYER = "{op: relu, shape: [6]}"
 

@@ -12,7 +12,7 @@ import pytest
 
 from pipeline.commands.pyproject import pyproject_table
 from pipeline.plugins.discovery import KINDS
-from stages.system.installation import INSTALLATION as ROOT
+from stages.support.system.installation import INSTALLATION as ROOT
 from tests.support.command_lines import Ended, run_all
 from tests.support.plugged import write
 
@@ -20,7 +20,7 @@ _BLOCK = re.compile(r"^```\w*\n(?:# |/\* )(plugins/\S+)(?: \*/)?\n(.*?)^```$", r
 SIMULATOR = """\
 import subprocess
 
-from stages.simulators.process import Finished
+from stages.backends.simulators.process import Finished
 
 
 class Plain:

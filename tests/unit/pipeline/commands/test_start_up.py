@@ -15,11 +15,11 @@ from pipeline.api import run_recipe
 from pipeline.commands.new_project import new_project
 from pipeline.commands.new_recipe import new_recipe
 from pipeline.project import Project
-from stages.system.installation import INSTALLATION as ROOT
+from stages.support.system.installation import INSTALLATION as ROOT
 
 _HEAVY = {"tvm", "numpy", "scipy", "jinja2", "ai_edge_litert", "elftools", "rich"}
 # Nor what reads networks and their operators: of what has run nothing is asked that needs them.
-_READERS = {"stages.models.tflite_reader", "stages.operators.lstm"}
+_READERS = {"stages.ir.models.tflite_reader", "stages.ir.operators.lstm"}
 # Nor YAML, as the files are those of the last run; `doit list` reads others.
 _PARSER = {"yaml"}
 _ASKED = f"""
@@ -65,4 +65,4 @@ def test_nothing_heavy_is_loaded_and_no_file_is_hashed(project: Path, line: str)
     code, *found = done.stderr.split()
     assert code == "0"
     allowed = _PARSER if line == "list" else set()
-    assert set(found) <= (allowed if "read" in line else {"stages.operators.lstm", *allowed})
+    assert set(found) <= (allowed if "read" in line else {"stages.ir.operators.lstm", *allowed})

@@ -29,7 +29,7 @@ from pipeline.errors import PipelineError
 from pipeline.remote.health import MOST_FAILURES
 from pipeline.remote.transport import RemoteError
 from pipeline.runs.executor import Work
-from stages.system.installation import INSTALLATION
+from stages.support.system.installation import INSTALLATION
 from tests.support.optional import needs
 from tests.support.servers import free_port
 from tests.unit.pipeline.conftest import Doit, FakeProject

@@ -18,8 +18,8 @@ from pathlib import Path
 
 import pytest
 
-from stages.system.installation import INSTALLATION
-from stages.system.scratch import clear_abandoned
+from stages.support.system.installation import INSTALLATION
+from stages.support.system.scratch import clear_abandoned
 
 pytest.importorskip("distributed", reason="needs the group dask: ./bootstrap --with dask")
 

@@ -11,9 +11,9 @@ import pytest
 from pipeline.errors import PipelineError
 from pipeline.project import project_of
 from pipeline.recipes.targets import load_targets
-from stages.system import loaded_code
-from stages.system.installation import INSTALLATION
-from stages.targets.spec import Target
+from stages.backends.targets.spec import Target
+from stages.support.system import loaded_code
+from stages.support.system.installation import INSTALLATION
 from tests.unit.pipeline.conftest import FakeProject
 from tests.unit.pipeline.remote.conftest import clone
 
@@ -97,7 +97,7 @@ def test_a_worker_that_loaded_its_code_before_it_changed_measures_nothing(
     begin: Begin, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its files are as this machine's, and what it runs is not."""
-    name = "stages/targets/places.py"
+    name = "stages/backends/targets/places.py"
     real = str((INSTALLATION / name).resolve())
     assert real in loaded_code._loaded
     monkeypatch.setitem(loaded_code._loaded, real, "0" * 64)

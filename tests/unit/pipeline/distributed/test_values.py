@@ -13,7 +13,7 @@ from pipeline.errors import RecipeError
 from pipeline.plugins.discovery import Plugin
 from pipeline.plugins.registry import default_registry
 from pipeline.recipes.recipe import _model_entry, rebind_plugin_model
-from stages.models.spec import PluginModel
+from stages.ir.models.spec import PluginModel
 
 
 def models(folder: str) -> dict[str, Plugin]:

@@ -14,7 +14,7 @@ from pipeline.runs.session import Session
 from pipeline.runs.workspace import Workspace
 from stages.base import Job
 from stages.layout.stage import LayoutStage
-from stages.system.installation import INSTALLATION as ROOT
+from stages.support.system.installation import INSTALLATION as ROOT
 
 
 @pytest.fixture
@@ -83,7 +83,7 @@ def test_a_module_that_the_key_does_not_name_is_refused(tmp_path: Path, monkeypa
     from importlib import import_module
     from sys import modules
 
-    name = "stages.simulators.spike.wheel"
+    name = "stages.backends.riscv.spike.wheel"
     before = modules.pop(name, None)
 
     def run(stage: Any, job: Job[Any]) -> None:
@@ -94,7 +94,7 @@ def test_a_module_that_the_key_does_not_name_is_refused(tmp_path: Path, monkeypa
         session = Session(workspace, workspace.plan("conv2d_rvp", until="layout"))
         try:
             with pytest.raises(
-                PipelineError, match=r"layout: loaded stages/simulators/\S+.py, which is not in its key"
+                PipelineError, match=r"layout: loaded stages/backends/riscv/spike/\S+.py, which is not in its key"
             ):
                 for action in session.plan:
                     session.run(action)
@@ -103,4 +103,4 @@ def test_a_module_that_the_key_does_not_name_is_refused(tmp_path: Path, monkeypa
             session.close()
     if before is not None:
         modules[name] = before
-    assert (ROOT / "stages/simulators/spike/wheel.py").is_file()
+    assert (ROOT / "stages/backends/riscv/spike/wheel.py").is_file()

@@ -12,7 +12,7 @@ import pytest
 from pipeline.keys.tools import Tools
 from pipeline.runs.workspace import Workspace
 from stages.base import ToolIdentity
-from stages.system.installation import INSTALLATION as ROOT
+from stages.support.system.installation import INSTALLATION as ROOT
 
 _RUN = """
 import json, sys
@@ -60,19 +60,19 @@ def test_every_file_of_the_project_that_a_stage_opens_is_in_its_key(tmp_path: Pa
 
 # A file, a target, and the stages whose keys it is in.
 USED = [
-    ("stages/kernels/mve/gemm.S", "rv64-rvp", []),
-    ("stages/kernels/mve/gemm.S", "cortex-m55", ["count", "tensorize", "emit"]),
-    ("stages/kernels/neon/windows.c", "aarch64-dotprod", ["count", "tensorize", "emit"]),
-    ("stages/kernels/include/requantize.h", "rv64-rvp", ["count", "tensorize", "emit"]),
+    ("stages/backends/cortex_m/kernels/mve/gemm.S", "rv64-rvp", []),
+    ("stages/backends/cortex_m/kernels/mve/gemm.S", "cortex-m55", ["count", "tensorize", "emit"]),
+    ("stages/backends/aarch64/kernels/neon/windows.c", "aarch64-dotprod", ["count", "tensorize", "emit"]),
+    ("stages/backends/kernels/include/requantize.h", "rv64-rvp", ["count", "tensorize", "emit"]),
     ("stages/layout/apply.py", "rv64-rvp", ["layout"]),
-    ("stages/targets/cortex_m/fault.c", "cortex-m4", ["count", "compile"]),
-    ("stages/targets/posix/files.c", "host", ["compile"]),
-    ("stages/targets/harness/main.c", "rv64-rvp", ["count", "compile"]),
-    ("stages/simulators/qemu/plugin/counter.c", "cortex-m4", ["count", "simulate"]),
-    ("stages/simulators/spike/fault.py", "rv64-rvp", ["count", "simulate"]),
-    ("stages/arena/planner.py", "rv64-rvp", ["count", "tensorize", "emit"]),
-    ("stages/accelerators/ne16/hwlib/ne16.c", "rv32-ne16", ["count", "tensorize", "emit"]),
-    ("stages/accelerators/ne16/device/job.cc", "rv32-ne16", ["simulate"]),
+    ("stages/backends/cortex_m/runtime/fault.c", "cortex-m4", ["count", "compile"]),
+    ("stages/backends/harness/posix/files.c", "host", ["compile"]),
+    ("stages/backends/harness/main.c", "rv64-rvp", ["count", "compile"]),
+    ("stages/backends/qemu/plugin/counter.c", "cortex-m4", ["count", "simulate"]),
+    ("stages/backends/riscv/spike/fault.py", "rv64-rvp", ["count", "simulate"]),
+    ("stages/lower/arena/planner.py", "rv64-rvp", ["count", "tensorize", "emit"]),
+    ("stages/backends/accelerators/ne16/hwlib/ne16.c", "rv32-ne16", ["count", "tensorize", "emit"]),
+    ("stages/backends/accelerators/ne16/device/job.cc", "rv32-ne16", ["simulate"]),
 ]
 
 

@@ -12,7 +12,7 @@ from pipeline.commands import explain
 from pipeline.commands.exit_codes import PENDING
 from pipeline.errors import ToolError
 from pipeline.keys import package_groups, tools
-from stages.system.installation import INSTALLATION as ROOT
+from stages.support.system.installation import INSTALLATION as ROOT
 
 
 @pytest.mark.parametrize("as_json", [False, True])

@@ -10,8 +10,8 @@ from pipeline.errors import RecipeError
 from pipeline.keys.planner import Plan
 from pipeline.plugins.registry import Registry
 from pipeline.runs.workspace import Workspace
-from stages.targets.memory import Size
-from stages.targets.spec import Target
+from stages.backends.targets.memory import Size
+from stages.backends.targets.spec import Target
 from tests.unit.pipeline.conftest import FakeProject
 from tests.unit.pipeline.fake_stages import EmitConfig, FakeCompile, FakeEmit, FakeImport, FakeReport
 

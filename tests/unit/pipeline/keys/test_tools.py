@@ -12,7 +12,7 @@ from pipeline.errors import ToolError
 from pipeline.keys import package_groups
 from pipeline.keys.tools import Tools
 from stages.base import Tool
-from stages.system.installation import INSTALLATION as ROOT
+from stages.support.system.installation import INSTALLATION as ROOT
 from tests.unit.pipeline.conftest import FakeProject
 
 FAKECC = Tool("fakecc", command="fakecc", minimum="12", install="apt-get install fakecc")

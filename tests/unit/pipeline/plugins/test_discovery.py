@@ -16,11 +16,11 @@ from pipeline.project import Project
 from pipeline.recipes.loader import load_recipe
 from pipeline.recipes.targets import load_targets
 from pipeline.runs.workspace import Workspace
+from stages.backends.kernels import registry as kernels
+from stages.backends.simulators.program import run_program
 from stages.base import StageError
-from stages.kernels import registry as kernels
-from stages.models import zoo
-from stages.models.resolve import resolve
-from stages.simulators.program import run_program
+from stages.ir.models import zoo
+from stages.ir.models.resolve import resolve
 from tests.support.plugged import again, write
 
 STAGE = """\
@@ -42,8 +42,8 @@ class Say(Stage[StageConfig]):
 STAGE = Say()
 """
 KERNELS = """\
-from stages.kernels.folder import KernelFolder
-from stages.kernels.generic.elementwise import Dequantize as Usual
+from stages.backends.kernels.folder import KernelFolder
+from stages.backends.generic.kernels.generic.elementwise import Dequantize as Usual
 
 
 class Dequantize(Usual):
@@ -148,7 +148,7 @@ def test_a_broken_plug_in_is_named_with_its_line(project: Project, place: str, t
 def test_a_simulator_runs_what_its_target_names_it_for(project: Project) -> None:
     text = """
         from stages.base import Tool
-        from stages.simulators.process import Finished
+        from stages.backends.simulators.process import Finished
 
         class Echo:
             def tools(self, target):
@@ -173,7 +173,7 @@ def test_a_simulator_runs_what_its_target_names_it_for(project: Project) -> None
 
 MODEL = """\
 def build(dtype, seed):
-    from stages.models.zoo.tiny import autoencoder
+    from stages.ir.models.zoo.tiny import autoencoder
 
     return autoencoder(dtype, seed)
 """

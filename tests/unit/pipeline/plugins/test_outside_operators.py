@@ -19,11 +19,11 @@ from pipeline.project import Project
 from pipeline.recipes.loader import load_recipe
 from pipeline.runs.workspace import Workspace
 from stages.base import StageError
+from stages.ir.graph.layer_rules import LayerMatch
+from stages.ir.models.builder import ModelBuilder
+from stages.ir.models.spec import OpModel
+from stages.ir.operators.table import OPERATORS, declare, kind_of, operator_of
 from stages.layout.rules import Match
-from stages.models.builder import ModelBuilder
-from stages.models.spec import OpModel
-from stages.operators.table import OPERATORS, declare, kind_of, operator_of
-from stages.options.layer_rules import LayerMatch
 from tests.firmware.test_extend_page import BLOCK, CUSTOM, IN_TREE, NAMED
 from tests.support import plugged
 from tests.support.plugged import write
@@ -121,7 +121,7 @@ def test_a_formula_is_held_behind_a_tensor_that_the_file_does_not_have(project: 
         project,
         "    writer.layer(Gate(threshold=threshold, zero_point=x.zero_point), [x], operator.outputs[0])",
         """    import numpy as np
-    from stages.graph import Activation
+    from stages.ir.graph import Activation
 
     same = np.arange(-128, 128, dtype=np.int8)
     made = writer.intermediate(operator.outputs[0], "made", None)
@@ -184,7 +184,7 @@ def test_planning_imports_no_operator_and_has_their_bytes_in_the_keys(project: P
         ('types=("int8",)', 'types=("in8",)', "declares CUSTOM:Gate for the type 'in8'; did you mean 'int8'?"),
         ('op: Literal["gate"] = "gate"', 'op: Literal["conv2d"] = "conv2d"', "has a layer 'conv2d', as Firmline has"),
         ('"acme.Gate"', '"com.microsoft.Gate"', "'com.microsoft.Gate', which has no domain of its own"),
-        ("OPERATORS = (\n", "OPERATORS = 1, (\n", "has OPERATORS that are no tuple of stages.operators.declaration"),
+        ("OPERATORS = (\n", "OPERATORS = 1, (\n", "has OPERATORS that are no tuple of stages.ir.operators.declaration"),
     ],
 )
 def test_wrong_declarations_are_named_with_file_and_line(project: Project, old: str, new: str, told: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pipeline.plugins.registry import default_registry
 from pipeline.recipes.targets import load_targets
-from stages.system.installation import INSTALLATION as ROOT
+from stages.support.system.installation import INSTALLATION as ROOT
 
 
 def test_every_source_pattern_matches() -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from stages.system.installation import INSTALLATION as ROOT
+from stages.support.system.installation import INSTALLATION as ROOT
 from tests.unit.pipeline.conftest import RECIPE, FakeProject
 
 # A shell starts what runs in the background, these tests perhaps, with SIGINT ignored; Python then leaves it so.

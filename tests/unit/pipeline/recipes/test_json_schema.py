@@ -7,7 +7,7 @@ from typing import Any
 from pipeline.plugins.registry import default_registry
 from pipeline.project import Project
 from pipeline.recipes.json_schema import DRAFT, recipe_schema, schema_file, schema_text
-from stages.system.installation import INSTALLATION as ROOT
+from stages.support.system.installation import INSTALLATION as ROOT
 from tests.unit.pipeline.fake_stages import OtherEmit, Strip, fake_registry
 
 SCHEMA = recipe_schema(fake_registry())

@@ -10,7 +10,7 @@ import pytest
 from pipeline.errors import RecipeError
 from pipeline.plugins.registry import default_registry
 from pipeline.recipes.loader import LoadedRecipe, load_recipe
-from stages.options.names import IDENTIFIER_PATTERN, why_not
+from stages.support.options.names import IDENTIFIER_PATTERN, why_not
 from tests.support.emitted import ROOT
 from tests.unit.pipeline.conftest import FakeProject
 

@@ -9,7 +9,7 @@ import pytest
 from pipeline.api import run_recipe
 from pipeline.errors import RecipeError
 from pipeline.recipes.recipe_files import recipe_names
-from stages.system.installation import INSTALLATION as ROOT
+from stages.support.system.installation import INSTALLATION as ROOT
 from tests.unit.pipeline.conftest import RECIPE, Doit, FakeProject
 
 BASE = RECIPE.replace("name: demo", "name: base\nabstract: true")

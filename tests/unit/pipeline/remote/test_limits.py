@@ -23,7 +23,7 @@ from pipeline.remote.health import MOST_FAILURES, MOST_WAITING, Health
 from pipeline.remote.http import HttpTransport
 from pipeline.remote.settings import RemoteSettings
 from pipeline.remote.transport import RemoteError, Transport
-from stages.system.installation import INSTALLATION
+from stages.support.system.installation import INSTALLATION
 from tests.unit.pipeline.conftest import FakeProject
 from tests.unit.pipeline.remote.conftest import all_of, bounded, how
 

@@ -16,7 +16,7 @@ from pipeline.artifacts.inventory import inventory
 from pipeline.commands import show_store
 from pipeline.commands.show_store import ShowStore
 from pipeline.errors import RecipeError
-from stages.system.installation import INSTALLATION as ROOT
+from stages.support.system.installation import INSTALLATION as ROOT
 from tests.support.optional import needs
 from tests.support.servers import free_port, s3, webdav
 from tests.unit.pipeline.conftest import Doit, FakeProject

@@ -17,8 +17,8 @@ from pipeline.remote.remote import Remote
 from pipeline.remote.settings import RemoteSettings, remote_settings
 from pipeline.remote.transport import RemoteError
 from stages.import_model.stage import ImportStage
-from stages.messages import escape
-from stages.models.spec import UrlModel
+from stages.ir.models.spec import UrlModel
+from stages.support.messages import escape
 
 SECRET = "s3cr/t'&\"%é"
 PARTS = ("s3cr", "\\u0142", "ł")

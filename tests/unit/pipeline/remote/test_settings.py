@@ -6,7 +6,7 @@ import pytest
 from pydantic import ValidationError
 
 from pipeline.remote.settings import remote_settings
-from stages.options.remote_store import RemoteStore, masked, wrong_remote
+from stages.support.options.remote_store import RemoteStore, masked, wrong_remote
 
 FILE = RemoteStore(remote="https://cache.example/firmline/", read_only=True)
 

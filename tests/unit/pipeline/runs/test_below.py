@@ -10,8 +10,8 @@ import pytest
 from pipeline.artifacts.store import Store
 from pipeline.errors import PipelineError
 from stages.base import StageError
-from stages.export import folder as export_folder
-from stages.system.below import OutsideError, below
+from stages.delivery.export import folder as export_folder
+from stages.support.system.below import OutsideError, below
 from tests.unit.pipeline.conftest import FakeProject
 
 FACTS = {"recipe": "r", "target": "t", "form": "f", "overrides": ""}

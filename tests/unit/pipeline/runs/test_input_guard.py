@@ -19,7 +19,7 @@ from pipeline.errors import InputChanged, PipelineError
 from pipeline.plugins.registry import Registry
 from pipeline.runs.session import Session
 from stages.base import Job
-from stages.system.installation import INSTALLATION as ROOT
+from stages.support.system.installation import INSTALLATION as ROOT
 from tests.unit.pipeline.conftest import FakeProject
 from tests.unit.pipeline.fake_stages import FakeCompile, FakeEmit, FakeImport, FakeReport
 

@@ -20,7 +20,7 @@ import pytest
 from pipeline.errors import PipelineError, StageCrashed, StageFailed
 from pipeline.runs.session import Session
 from stages.base import Job, StageError
-from stages.system.installation import INSTALLATION as ROOT
+from stages.support.system.installation import INSTALLATION as ROOT
 from tests.unit.pipeline.conftest import RECIPE, Doit, FakeProject
 from tests.unit.pipeline.fake_stages import FakeImport
 

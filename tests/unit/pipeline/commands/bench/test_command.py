@@ -17,7 +17,7 @@ from pipeline.commands.bench.times import timed
 from pipeline.commands.exit_codes import FAILED
 from pipeline.errors import PipelineError
 from pipeline.terminal.progress import ProgressDisplay
-from stages.system.installation import INSTALLATION as ROOT
+from stages.support.system.installation import INSTALLATION as ROOT
 from tests.unit.pipeline.commands.bench.bench_support import report, suite_file
 
 Capture = pytest.CaptureFixture[str]

@@ -14,7 +14,7 @@ from pipeline.commands.bench.run import Outcome
 from pipeline.commands.bench.suite import load_suite
 from pipeline.commands.bench.table import case_table, cycles_table
 from pipeline.errors import PipelineError
-from stages.system.installation import INSTALLATION as ROOT
+from stages.support.system.installation import INSTALLATION as ROOT
 from tests.unit.pipeline.commands.bench.bench_support import case, record, suite_file
 
 

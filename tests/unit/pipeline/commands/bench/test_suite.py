@@ -15,7 +15,7 @@ from pipeline.errors import PipelineError, RecipeError
 from pipeline.plugins.registry import default_registry
 from pipeline.recipes.loader import load_recipe
 from pipeline.recipes.targets import load_targets
-from stages.system.installation import INSTALLATION as ROOT
+from stages.support.system.installation import INSTALLATION as ROOT
 from tests.unit.pipeline.commands.bench.bench_support import SUITE, suite_file
 
 

@@ -1,0 +1,1 @@
+"""AArch64 Linux programs: run-time code and kernels by extension."""

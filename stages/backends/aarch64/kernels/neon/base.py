@@ -1,0 +1,52 @@
+"""What the NEON kernels share: the checks of types and layouts, and the output's constants."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from stages.backends.kernels.eight_bit import INT8_OFFSET, not_eight_bit, why_not_nhwc
+from stages.backends.kernels.kernel import Kernel
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from stages.backends.targets.spec import Target
+    from stages.ir.graph import LayerView
+
+
+HALVES, SHIFTS, ONCE = range(3)  # MODE_ of neon_requantize.h
+
+
+class NeonKernel(Kernel):
+    """A kernel for A64, on 8-bit tensors of one type in NHWC."""
+
+    def why_not_layer(self, view: LayerView, target: Target) -> str:
+        return not_eight_bit(view) or self.why_not_planar(view) or self.why_not_operator(view)
+
+    def why_not_planar(self, view: LayerView) -> str:
+        """Why a tensor's bytes are in another order than NHWC, '' if none's are."""
+        return why_not_nhwc(view)
+
+    def why_not_operator(self, view: LayerView) -> str:
+        """The reason the kernel cannot compute a layer whose types and layouts fit, '' when it can."""
+        return ""
+
+
+def mode(view: LayerView) -> int:
+    """How the kernels round a layer with weights."""
+    double = HALVES if view.constant("shift").max() < 0 else SHIFTS
+    return ONCE if view.op.rounding == "single" else double
+
+
+def output_constants(view: LayerView, zero_point: int | None = None) -> np.ndarray:
+    """int8[64], 16 bytes each: zero point (int16), lowest and highest value as int8, what is xored into each byte.
+
+    `zero_point` is given for operators that have none of their own.
+    """
+    import numpy as np
+
+    op, offset = view.op, INT8_OFFSET[view.outputs[0].dtype]
+    own = op.output_zero_point if zero_point is None else zero_point
+    start = np.full(8, own - offset, np.int16).view(np.int8)
+    rest = [np.full(16, value, np.int8) for value in (op.act_min - offset, op.act_max - offset)]
+    return np.concatenate([start, *rest, np.full(16, offset, np.uint8).view(np.int8)])

@@ -1,0 +1,36 @@
+"""CONV_2D and FULLY_CONNECTED without the dot product."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from stages.backends.aarch64.kernels.neon.format import Format, depth, images
+from stages.backends.aarch64.kernels.neon.matrix import MatrixKernel
+from stages.backends.kernels.matrix import columns_of
+
+if TYPE_CHECKING:
+    from stages.backends.targets.spec import Target
+    from stages.ir.graph import LayerView
+
+
+class Gemm4x4(MatrixKernel):
+    """Four rows times four columns, 16 products in three instructions."""
+
+    name = "neon.gemm_4x4"
+    estimate_error = 4
+    ops: ClassVar[frozenset[str]] = frozenset({"conv2d", "fully_connected"})
+    sources = ("gemm_4x4.S", "gemm.c", "windows.c")
+    headers: ClassVar[tuple[str, ...]] = ("matrix.h",)
+    format = Format(width=4, chunks=(16, 8))
+
+    def function(self, view: LayerView) -> str:
+        from stages.backends.aarch64.kernels.neon import packing
+
+        return "neon_gemm_s8_wide" if packing.has_low_pairs(packing.flat_weights(view)) else "neon_gemm_s8"
+
+    def cost(self, view: LayerView, params: Any, target: Target) -> float:
+        """As counted: 55 instructions for 256 products, 75 for the 16 outputs of a tile."""
+        batch, rows = images(view, self.format)
+        deep, columns = depth(view, self.format), columns_of(view)
+        tiles = batch * -(-rows // 4) * -(-columns // 4)
+        return tiles * (deep / 16 * 55 + 75) + self.gathering(view) + 200

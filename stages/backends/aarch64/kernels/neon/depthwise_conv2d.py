@@ -1,0 +1,218 @@
+"""DEPTHWISE_CONV_2D on NHWC images: 3x3 with 16 channels at a time, any other window with 8."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from math import prod
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from stages.backends.aarch64.kernels.neon.base import NeonKernel, mode, output_constants
+from stages.backends.kernels.eight_bit import INT8_OFFSET, SUFFIX, why_not_centred_types
+from stages.backends.kernels.structure import taps
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from stages.backends.kernels.kernel import Lowering
+    from stages.backends.targets.spec import Target
+    from stages.ir.graph import LayerView
+
+# The int32 fields of the C structure neon_depthwise, behind 80 bytes of vectors.
+FIELDS = (
+    *("height", "width", "pixel", "out_height", "out_width", "kernel_height", "kernel_width", "stride_y", "stride_x"),
+    *("dilation_y", "dilation_x", "top", "left", "mode"),
+)
+STRUCTURE_BYTES = 80 + 4 * len(FIELDS)
+
+
+class DepthwiseKernel(NeonKernel):
+    """`group` channels of an image at a time; the last group overlaps the one before where channels are left over.
+
+    Overlapping channels are computed twice, with the same result.
+    """
+
+    ops: ClassVar[frozenset[str]] = frozenset({"depthwise_conv2d"})
+    headers: ClassVar[tuple[str, ...]] = ("depthwise.h",)
+    group: ClassVar[int]
+    weight_type: ClassVar[str]
+    int8_activations: ClassVar[bool]
+
+    def why_not_operator(self, view: LayerView) -> str:
+        op = view.op
+        if bad := why_not_centred_types(view):
+            return bad
+        if op.depth_multiplier != 1:
+            return f"a depth multiplier of {op.depth_multiplier}"
+        if op.out_channels < self.group:
+            return f"{op.out_channels} channels; the kernel has {self.group} at a time"
+        return self.why_not_window(view)
+
+    def why_not_window(self, view: LayerView) -> str:
+        """The reason the kernel cannot do the layer's window or arithmetic, '' when it can."""
+        return ""
+
+    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
+        import numpy as np
+
+        from stages.backends.aarch64.kernels.neon import packing
+
+        op, offset = view.op, INT8_OFFSET[view.inputs[0].dtype]
+        channels = packing.depthwise_channels(view, op.input_zero_point - offset if self.int8_activations else 0)
+        if not self.int8_activations:
+            channels[0] = view.constant("bias") if view.has("bias") else 0
+        weights = packing.depthwise_weights(view)
+        starts = group_starts(op.out_channels, self.group)
+        fill = np.full(16, op.input_zero_point).astype(view.inputs[0].dtype).view(np.int8)
+        vectors = np.concatenate([output_constants(view), fill])
+        return {
+            "weights": np.stack([self.pack_group(weights[..., s : s + self.group]) for s in starts]).astype(
+                self.weight_type
+            ),
+            "params": np.stack([channels[:, s : s + self.group] for s in starts]).astype(np.int32),
+            "depthwise": packing.structure(vectors, [fields(view)[name] for name in FIELDS]),
+        }
+
+    def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
+        from stages.backends.aarch64.kernels.neon.depthwise_tir import Group, depthwise
+
+        group = Group(
+            self.group,
+            self.function(view),
+            self.weight_shape(view),
+            self.weight_type,
+            self.weight,
+            STRUCTURE_BYTES,
+            int8_activations=self.int8_activations,
+        )
+        return depthwise(view, group)
+
+    def weight_shape(self, view: LayerView) -> tuple[int, ...]:
+        """The shape of a group's weights as they are packed."""
+        return (*view.op.kernel, self.group)
+
+    def pack_group(self, weights: np.ndarray) -> np.ndarray:
+        """The weights of a group, [ky, kx, channel], as the kernel reads them."""
+        return weights
+
+    def weight(self, buffer: Any, ky: Any, kx: Any, lane: Any) -> Any:
+        """Where the kernel finds a weight in a group's."""
+        return buffer[ky, kx, lane]
+
+    @abstractmethod
+    def function(self, view: LayerView) -> str:
+        """The C function of a group of channels."""
+
+
+class ThreeByThree(DepthwiseKernel):
+    """3x3 on int8 values, stride 1 or 2."""
+
+    weight_type = "int8"
+    int8_activations = True
+
+    def why_not_window(self, view: LayerView) -> str:
+        op = view.op
+        if op.kernel != (3, 3) or op.dilation != (1, 1) or op.stride not in ((1, 1), (2, 2)):
+            return "only 3x3 windows without dilation, stride 1 or 2"
+        if max(op.padding[:2]) > 1:
+            return "more than one row or column of padding before the image"
+        if op.rounding != "double" or view.constant("shift").max() >= 0:
+            return "rounds once, or shifts left"
+        return self.why_not_weights(view)
+
+    def why_not_weights(self, view: LayerView) -> str:
+        """Why int8 does not hold the weights, '' if it does."""
+        from stages.backends.aarch64.kernels.neon import packing
+
+        weights = packing.depthwise_weights(view)
+        small = weights.min() >= -128 and weights.max() <= 127
+        return "" if small else "weights minus their zero point do not fit int8"
+
+
+class InPairs(ThreeByThree):
+    """Products are added in int16, two at a time."""
+
+    per_output: ClassVar[tuple[int, int]]  # instructions for a pixel of a group at stride 1 and 2
+    per_row: ClassVar[int]
+
+    def why_not_weights(self, view: LayerView) -> str:
+        from stages.backends.aarch64.kernels.neon import packing
+
+        weights = packing.depthwise_weights(view)
+        by_columns = weights.transpose(1, 0, 2).reshape(9, -1)  # as the kernels pair them
+        both = (by_columns[:8].reshape(4, 2, -1) == -128).all(axis=1).any()
+        meet = "two weights of -128 meet: their products do not fit int16"
+        return super().why_not_weights(view) or (meet if both else "")
+
+    def cost(self, view: LayerView, params: Any, target: Target) -> float:
+        """As counted."""
+        batch, height, width, channels = view.outputs[0].shape
+        groups = len(group_starts(channels, self.group))
+        each = self.per_output[view.op.stride[0] - 1]
+        return float(batch * groups * (height * (width * each + self.per_row) + 80))
+
+
+class Depthwise3x3(InPairs):
+    """Columns of the window stay in registers from one output to the next."""
+
+    name = "neon.depthwise3x3"
+    estimate_error = 1.25
+    sources = ("depthwise3x3.c",)
+    group = 16
+    per_output, per_row = (78, 84), 60
+
+    def function(self, view: LayerView) -> str:
+        return f"neon_depthwise3x3_s{view.op.stride[0]}_{SUFFIX[view.inputs[0].dtype]}"
+
+
+class Depthwise3x3Pairs(InPairs):
+    """Two neighbouring outputs in a register, for images of few channels."""
+
+    name = "neon.depthwise3x3_pairs"
+    estimate_error = 1.25
+    sources = ("depthwise3x3_pairs.c",)
+    group = 8
+    per_output, per_row = (45, 53), 200
+
+    def function(self, view: LayerView) -> str:
+        return f"neon_depthwise3x3_pairs_s{view.op.stride[0]}_{SUFFIX[view.inputs[0].dtype]}"
+
+
+class Depthwise(DepthwiseKernel):
+    """Any window, stride and dilation."""
+
+    name = "neon.depthwise"
+    estimate_error = 1.5
+    sources = ("depthwise.c",)
+    group = 8
+    weight_type = "int16"
+    int8_activations = False
+
+    def function(self, view: LayerView) -> str:
+        return f"neon_depthwise_{SUFFIX[view.inputs[0].dtype]}"
+
+    def cost(self, view: LayerView, params: Any, target: Target) -> float:
+        """9 instructions for a tap of 8 channels, 70 around them; as counted."""
+        op, (batch, height, width, channels) = view.op, view.outputs[0].shape
+        groups = len(group_starts(channels, self.group))
+        return float(batch * groups * height * width * (prod(op.kernel) * 9 + 70))
+
+
+def group_starts(channels: int, group: int) -> list[int]:
+    """The first channel of each group."""
+    return [*range(0, channels - group + 1, group), *([channels - group] if channels % group else [])]
+
+
+def fields(view: LayerView) -> dict[str, int]:
+    """The int32 fields of neon_depthwise."""
+    op, (_, height, width, channels) = view.op, view.inputs[0].shape
+    _, out_height, out_width, _ = view.outputs[0].shape
+    return {
+        "height": height,
+        "width": width,
+        "pixel": channels,
+        "out_height": out_height,
+        "out_width": out_width,
+        **taps(op),
+        "mode": mode(view),
+    }

@@ -1,0 +1,113 @@
+"""How NEON's matrix kernels want rows and columns.
+
+Columns come in blocks of a width that the kernel likes, then of four; within a block the depth is cut into chunks, and
+the columns' chunks lie side by side:
+
+    weights  block, chunk, column of the block, element of the chunk
+    params   block, (bias, multiplier, shift), column of the block
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from stages.backends.aarch64.kernels.neon.base import mode
+from stages.backends.kernels.eight_bit import INT8_OFFSET, weight_zero_point
+from stages.backends.kernels.matrix import WINDOWS, columns_of, depth_of, has_windows, pixels_of, windows_of
+from stages.backends.kernels.structure import Structure
+
+if TYPE_CHECKING:
+    from stages.ir.graph import LayerView
+
+
+NARROW = 4  # columns of the blocks behind the wide ones
+GEMM_FIELDS = ("x_row", "y_row", "depth", "columns", "mode")  # of struct neon_gemm, behind the output's constants
+GEMM_BYTES = 64 + 4 * len(GEMM_FIELDS)
+GATHERED = Structure("neon_windows", (*WINDOWS, "fill", "flip", "row", "weight_zero_point"))  # of matrix.h
+
+
+@dataclass(frozen=True)
+class Columns:
+    """`blocks` blocks of `width` columns from column `first`; `used` are wanted in each."""
+
+    first: int
+    blocks: int
+    width: int
+    used: int
+
+
+@dataclass(frozen=True)
+class Format:
+    """How a kernel wants its operands.
+
+    width     columns of a block, as long as there are enough
+    chunks    bytes of a chunk of the depth, and of those behind the last whole one
+    interleaved  rows are interleaved in tiles of eight or four, else they are as they are
+    """
+
+    width: int
+    chunks: tuple[int, ...]
+    interleaved: bool = False
+
+    @property
+    def multiple(self) -> int:
+        """The depth is filled up to a multiple of this."""
+        return self.chunks[-1]
+
+    def columns(self, count: int) -> list[Columns]:
+        """The blocks of `count` columns, in order; those of the same kind are one entry."""
+        found, first = [], 0
+        for width, used in ((self.width, self.width), (NARROW, NARROW), (NARROW, count % NARROW)):
+            blocks = (count - first) // used if used else 0
+            if blocks:
+                found.append(Columns(first, blocks, width, used))
+            first += blocks * used
+        return found
+
+    def depths(self, depth: int) -> Iterator[tuple[int, int, int]]:
+        """(first k, number of chunks, bytes of a chunk) for a depth that is a multiple of `multiple`."""
+        first = 0
+        for size in self.chunks:
+            count = (depth - first) // size
+            if count:
+                yield first, count, size
+            first += count * size
+
+
+def depth(view: LayerView, layout: Format) -> int:
+    """The depth with what a row is filled up with."""
+    return -(-depth_of(view) // layout.multiple) * layout.multiple
+
+
+def images(view: LayerView, layout: Format) -> tuple[int, int]:
+    """How many products there are, and the rows of each. Rows that are read in place need no border between images."""
+    if view.op.op == "fully_connected":
+        return 1, int(view.op.batch)
+    batch, height, width, _ = view.outputs[0].shape
+    return (1, batch * height * width) if native(view, layout) else (batch, height * width)
+
+
+def native(view: LayerView, layout: Format) -> bool:
+    """Whether rows are read where the input lies: single pixels that need no filling, no other sign and no sum."""
+    whole = depth_of(view) % layout.multiple == 0
+    return not has_windows(view) and whole and view.inputs[0].dtype == "int8" and weight_zero_point(view) == 0
+
+
+def windows_fields(view: LayerView, layout: Format) -> dict[str, int]:
+    """The fields of neon_windows."""
+    op, offset = view.op, INT8_OFFSET[view.inputs[0].dtype]
+    windows = windows_of(view) if op.op == "conv2d" else pixels_of(op.batch, op.depth)
+    return windows | {
+        "fill": op.input_zero_point - offset,
+        "flip": offset,
+        "row": depth(view, layout),
+        "weight_zero_point": weight_zero_point(view),
+    }
+
+
+def gemm_fields(view: LayerView, layout: Format) -> dict[str, int]:
+    """The fields of neon_gemm behind the output's constants."""
+    filled, columns = depth(view, layout), columns_of(view)
+    return {"x_row": filled, "y_row": columns, "depth": filled, "columns": columns, "mode": mode(view)}

@@ -1,0 +1,21 @@
+"""BATCH_MATMUL of int8."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from stages.backends.kernels.matmul import Matmul8, MatrixTile
+
+if TYPE_CHECKING:
+    from stages.backends.targets.spec import Target
+
+
+class NeonMatmul(Matmul8):
+    """Four rows times eight units with SMLAL, in halves."""
+
+    name = "neon.matmul_s8"
+    function = "neon_matmul_s8"
+    prices = (0.45, 4.0, 4.0)
+
+    def tile(self, target: Target) -> MatrixTile:
+        return MatrixTile(4, 8, 1, wide=2)

@@ -1,0 +1,199 @@
+"""TIR of layers that are products of matrices.
+
+    for n in images, t in tiles of R rows:
+      gather      rows[R, depth]  <- the windows of R output pixels as int8             neon_windows
+      interleave  panel           <- rows                                               neon_dotprod_interleave
+      product     y[R, columns]   <- requantize(bias + offsets + rows * weights)        a kernel's own
+
+Rows that can be read in place are not gathered. What is left over gets blocks of its own, `..._rest`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from tvm.tirx.script.builder import ir as T
+
+from stages.backends.aarch64.kernels.neon.format import GATHERED, GEMM_BYTES, depth, images, native, windows_fields
+from stages.backends.kernels.eight_bit import weight_zero_point
+from stages.backends.kernels.matrix import columns_of
+from stages.backends.kernels.tir.block import Block, Function, Operand, accumulator, loop, store
+from stages.backends.kernels.tir.fixed_point import output, requantize, select, widen
+from stages.backends.kernels.tir.rows import gather_rows
+
+if TYPE_CHECKING:
+    from stages.backends.aarch64.kernels.neon.format import Format
+    from stages.backends.kernels.kernel import Lowering
+    from stages.ir.graph import LayerView
+
+Expr = Any  # a TIR expression or a Python int
+
+
+class _Layer:
+    """The blocks of one layer."""
+
+    def __init__(self, view: LayerView, layout: Format, function: str) -> None:
+        self.view, self.format, self.function = view, layout, function
+        self.depth, self.columns = depth(view, layout), columns_of(view)
+        self.windows = windows_fields(view, layout)
+        self.image = (self.windows["height"], self.windows["width"], self.windows["channels"])
+        self.gathered = not native(view, layout)
+        self.zero_point = weight_zero_point(view)
+        self.padded_columns = sum(c.blocks * c.width for c in self.format.columns(self.columns))
+
+    def gather(self, name: str, rows: int) -> Block:
+        """Windows of output pixels first ... first + rows - 1."""
+        shape = {"rows": rows, "row": self.depth, "written": self.depth}
+        return gather_rows(self.view, name, "neon_windows", self.windows, **shape)
+
+    def interleave(self, name: str, rows: int) -> Block:
+        """The rows in tiles, four elements of each in turn."""
+
+        def meaning(b: Any) -> None:
+            for first, tiles, height in _tiles(rows):
+                with loop(("t", tiles), ("step", self.depth // 4), ("r", height), ("k", 4)) as (t, step, r, k):
+                    row = first + t * height + r
+                    value = b.rows[row, step * 4 + k]
+                    if first + tiles * height > rows:
+                        value = select(row < rows, value, T.int8(0))
+                    store(b.panel, value, (first + t * height) * self.depth + (step * height + r) * 4 + k)
+
+        operands = (
+            Operand("rows", (rows, self.depth), "int8"),
+            Operand("gemm", (GEMM_BYTES,), "int8"),
+            Operand("panel", (panel_rows(rows) * self.depth,), "int8", "w"),
+        )
+        return Block(name, operands, meaning, "neon_dotprod_interleave", lambda b: [b.rows, b.panel, rows, b.gemm])
+
+    def product(self, name: str, rows: int) -> Block:
+        """All columns of `rows` rows."""
+
+        def meaning(b: Any) -> None:
+            if not self.format.interleaved:
+                with loop(("i", rows)) as i:
+                    self._row(b, i, lambda k: b.x[i, k])
+                return
+            for first, tiles, height in _tiles(rows):
+                for start, count, used in _used(first, tiles, height, rows):
+                    with loop(("t", count), ("r", used)) as (t, r):
+                        at = (start + t * height) * self.depth + r * 4
+                        self._row(b, start + t * height + r, partial(_of_panel, b.x, at, height))
+
+        if self.format.interleaved:
+            x = Operand("x", (panel_rows(rows) * self.depth,), "int8")
+        else:
+            x = Operand("x", (rows, self.depth), "int8")
+        offsets = (Operand("offsets", (rows,), "int32"),) if self.gathered else ()
+        operands = (
+            x,
+            Operand("weights", (self.padded_columns * self.depth,), "int8"),
+            Operand("params", (3 * self.padded_columns,), "int32"),
+            Operand("gemm", (GEMM_BYTES,), "int8"),
+            Operand("y", (rows, self.columns), self.view.outputs[0].dtype, "w"),
+            *offsets,
+            accumulator(),
+        )
+
+        def arguments(b: Any) -> list[Any]:
+            # Without a zero point of the weights nobody looks at the offsets.
+            sums = b.offsets if self.gathered else b.params
+            return [b.x, b.weights, b.params, b.y, sums, int(self.zero_point != 0), rows, b.gemm]
+
+        return Block(name, operands, meaning, self.function, arguments)
+
+    def _row(self, b: Any, i: Expr, activation: Any) -> None:
+        """All columns of row i."""
+        op = self.view.op
+        position_of_block = 0
+        for group in self.format.columns(self.columns):
+            width = group.width
+            with loop(("block", group.blocks), ("lane", group.used)) as (block, lane):
+                at = position_of_block + block * width  # columns before the block, with those that are filled in
+                params = at * 3 + lane
+                store(b.acc, b.params[params], 0)
+                if self.zero_point:
+                    store(b.acc, b.acc[0] + b.offsets[i], 0)
+                for first, count, size in self.format.depths(self.depth):
+                    with loop(("chunk", count), ("e", size)) as (chunk, e):
+                        weight = at * self.depth + first * width + (chunk * width + lane) * size + e
+                        product = widen(activation(first + chunk * size + e)) * widen(b.weights[weight])
+                        store(b.acc, b.acc[0] + product, 0)
+                shift = b.params[params + 2 * width]
+                shift = shift + 31 if op.rounding == "single" else shift
+                scaled = requantize(b.acc[0], b.params[params + width], shift, op.rounding)
+                store(b.y, output(self.view, scaled), i, group.first + block * group.used + lane)
+            position_of_block += group.blocks * width
+
+
+def _of_panel(panel: Any, at: Expr, height: int, k: Expr) -> Expr:
+    return panel[at + T.truncdiv(k, 4) * (4 * height) + T.truncmod(k, 4)]
+
+
+def _tiles(rows: int) -> Iterator[tuple[int, int, int]]:
+    """(first row, tiles, their height): tiles of eight, and one of four if no more are left."""
+    by_eight = -(-rows // 8) if rows % 8 > 4 else rows // 8
+    if by_eight:
+        yield 0, by_eight, 8
+    if by_eight * 8 < rows:
+        yield by_eight * 8, 1, 4
+
+
+def _used(first: int, tiles: int, height: int, rows: int) -> Iterator[tuple[int, int, int]]:
+    """(first row, tiles, rows in use of each): the last tile may not be full."""
+    full = min(tiles, (rows - first) // height)
+    if full:
+        yield first, full, height
+    if full < tiles:
+        yield first + full * height, 1, rows - first - full * height
+
+
+def panel_rows(rows: int) -> int:
+    """Rows of a panel with those that fill the last tile."""
+    return sum(tiles * height for _, tiles, height in _tiles(rows))
+
+
+def product_layer(view: LayerView, layout: Format, function: str, tile: int) -> Lowering:
+    """`tile` rows at a time; `function` multiplies them."""
+    layer, x, y = _Layer(view, layout, function), view.inputs[0], view.outputs[0]
+    batch, rows = images(view, layout)
+    interleaved = layout.interleaved
+    image = layer.image if layer.gathered else (rows, layer.depth)
+
+    with Function("gemm") as f:
+        source = f.input(0, (batch, *image), x.dtype)
+        weights = f.constant("weights", (layer.padded_columns * layer.depth,), "int8")
+        params = f.constant("params", (3 * layer.padded_columns,), "int32")
+        gemm = f.constant("gemm", (GEMM_BYTES,), "int8")
+        windows = f.constant("windows", GATHERED.shape, "int32") if layer.gathered else None
+        out = f.output(0, (batch, rows, layer.columns), y.dtype)
+        acc = f.scratch("acc", (1,), "int32")
+        first = f.scratch("first", (1,), "int32") if layer.gathered else None
+        rows_of_windows = f.scratch("rows", (tile, layer.depth), "int8") if layer.gathered else None
+        # The kernels read the offsets of whole tiles.
+        offsets = f.scratch("offsets", (panel_rows(tile),), "int32") if layer.gathered else None
+        panel = f.scratch("panel", (panel_rows(tile) * layer.depth,), "int8") if interleaved else None
+
+        def part(suffix: str, count: int, start: Any, n: Any) -> None:
+            """The blocks for `count` rows from row `start`."""
+            left: Any = (source, n, start, 0)
+            extra: dict[str, Any] = {}
+            if layer.gathered:
+                f.set_position("first" + suffix, first, start)
+                places = {"first": first, "windows": windows, "rows": (rows_of_windows, 0, 0), "offsets": (offsets, 0)}
+                f.place(layer.gather("gather" + suffix, count), x=(source, n, 0, 0, 0), acc=acc, **places)
+                left, extra = (rows_of_windows, 0, 0), {"offsets": (offsets, 0)}
+            if interleaved:
+                f.place(layer.interleave("interleave" + suffix, count), rows=left, gemm=gemm, panel=(panel, 0))
+                left = (panel, 0)
+            constants = {"weights": weights, "params": params, "gemm": gemm}
+            place = (out, n, start, 0)
+            f.place(layer.product("product" + suffix, count), x=left, y=place, acc=acc, **constants, **extra)
+
+        with f.loop(("n", batch)) as (n,):
+            with f.loop(("t", rows // tile)) as (t,):
+                part("", tile, t * tile, n)
+            if rows % tile:
+                part("_rest", rows % tile, rows - rows % tile, n)
+    return f.lowering()

@@ -1,0 +1,79 @@
+"""Constants as the NEON kernels read them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from stages.backends.generic.kernels.generic import packing as generic
+from stages.backends.kernels.eight_bit import INT8_OFFSET, weight_rows
+
+if TYPE_CHECKING:
+    from stages.backends.aarch64.kernels.neon.format import Format
+    from stages.ir.graph import LayerView
+
+
+def flat_weights(view: LayerView) -> np.ndarray:
+    """The weights as int8 [columns, depth], the depth as (ky, kx, input channel)."""
+    return weight_rows(view, generic.signed_weights(view)[0])
+
+
+def weights(flat: np.ndarray, layout: Format, depth: int) -> np.ndarray:
+    """int8[]: the blocks of `layout`; zeros where a row is filled up to `depth`, and for columns that are not there."""
+    parts = []
+    for columns in layout.columns(len(flat)):
+        for block in range(columns.blocks):
+            first = columns.first + block * columns.used
+            filled = np.zeros((columns.width, depth), np.int8)
+            filled[: columns.used, : flat.shape[1]] = flat[first : first + columns.used]
+            for start, count, size in layout.depths(depth):
+                chunks = filled[:, start : start + count * size].reshape(columns.width, count, size)
+                parts.append(chunks.transpose(1, 0, 2).reshape(-1))
+    return np.concatenate(parts)
+
+
+def params(view: LayerView, flat: np.ndarray, weight_zero_point: int, layout: Format) -> np.ndarray:
+    """int32[]: for each block bias with the input's zero point, multiplier, and shift as the mode wants it."""
+    zero_point = view.op.input_zero_point - INT8_OFFSET[view.inputs[0].dtype]
+    channels = generic.channels(view, flat, weight_zero_point, zero_point)
+    if view.op.rounding == "single":
+        channels[:, 2] -= 31
+    parts = []
+    for columns in layout.columns(len(flat)):
+        for block in range(columns.blocks):
+            first = columns.first + block * columns.used
+            filled = np.zeros((3, columns.width), np.int32)
+            filled[2] = -1
+            filled[:, : columns.used] = channels[first : first + columns.used].T
+            parts.append(filled.reshape(-1))
+    return np.concatenate(parts)
+
+
+def structure(output: np.ndarray, fields: Sequence[int]) -> np.ndarray:
+    """int8[]: the output's constants and int32 fields behind them."""
+    return np.concatenate([output, np.array(fields, "<i4").view(np.int8)])
+
+
+def has_low_pairs(flat: np.ndarray) -> bool:
+    """Whether weights k and k + 8 of some 16 are both -128: two products of -128 * -128 do not fit int16."""
+    filled = np.pad(flat, ((0, 0), (0, -flat.shape[1] % 16)))
+    return bool((filled.reshape(len(flat), -1, 2, 8) == -128).all(axis=2).any())
+
+
+def depthwise_weights(view: LayerView) -> np.ndarray:
+    """int16 [ky, kx, channels] without their zero point."""
+    op = view.op
+    taps = view.constant("weights").astype(np.int16) - np.int16(op.weight_zero_point)
+    return weight_rows(view, taps).T.reshape(*op.kernel, op.out_channels)
+
+
+def depthwise_channels(view: LayerView, input_zero_point: int) -> np.ndarray:
+    """int32 [3, channels]: bias with the input's zero point folded in, multiplier, shift as the mode wants it."""
+    op = view.op
+    weights = depthwise_weights(view).reshape(-1, op.out_channels).T
+    channels = generic.channels(view, weights, 0, input_zero_point).T.copy()
+    if op.rounding == "single":
+        channels[2] -= 31
+    return channels

@@ -1,0 +1,21 @@
+"""BATCH_MATMUL of int8."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from stages.backends.kernels.matmul import Matmul8, MatrixTile
+
+if TYPE_CHECKING:
+    from stages.backends.targets.spec import Target
+
+
+class DotprodMatmul(Matmul8):
+    """Four rows times eight units with SDOT."""
+
+    name = "neon_dotprod.matmul_s8"
+    function = "neon_dotprod_matmul_s8"
+    prices = (0.45, 4.0, 2.5)
+
+    def tile(self, target: Target) -> MatrixTile:
+        return MatrixTile(4, 8, 4)

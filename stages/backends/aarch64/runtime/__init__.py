@@ -1,0 +1,24 @@
+"""AArch64 as a static Linux program: files of the operating system, instructions counted by QEMU in user mode."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from stages.backends.targets.runtime import HARNESS, POSIX, Runtime
+
+if TYPE_CHECKING:
+    from stages.backends.targets.spec import Target
+
+FOLDER = Path(__file__).resolve().parent
+QEMU = FOLDER.parents[1] / "qemu" / "runtime"
+
+
+def runtime(target: Target) -> Runtime:
+    """POSIX files, counter, stack measure and fault report, linked statically with the GNU C library."""
+    own = tuple(FOLDER / name for name in ("board.c", "stack.c", "fault.c"))
+    return Runtime(
+        sources=(*own, POSIX / "files.c", QEMU / "read_counter.S", QEMU / "counter.c"),
+        include=(HARNESS, QEMU, FOLDER),
+        link_flags=("-static",),
+    )

@@ -1,0 +1,199 @@
+"""What NE16 computes with a layer's sums, and the numbers by channel that it reads for it.
+
+    core     sums of 32 bits with what is added to them are written; the core requantizes them (hwlib/), exactly
+    floor    the engine's own: ((sum * scale + bias) >> shift), saturated, which is the layer's rounding `floor`
+    tflite   the extension's: exact
+
+Constants of some output channels are one block in L1, each part from a multiple of 4 bytes on:
+
+    parameters   tflite: zero point, minimum, maximum, and those of a residual addition
+    bias         int32 each: what zero points and the bias add to sums (floor: to scaled sums)
+    scale        floor: uint16 each; tflite: int32 multipliers; core: 1, one byte each
+    shift        one byte each; core: the core's exponents
+    multiplier   core: for the core, int32 each, and behind them its rounders (stages/backends/kernels/rounding.py)
+    weights      bit planes
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from stages.backends.accelerators.floor_rounding import Nearest, Room, Sum
+from stages.backends.accelerators.ne16 import extension
+from stages.backends.accelerators.ne16.mapping import by_transfers
+from stages.backends.accelerators.ne16.packing import pack, packed_bytes
+from stages.backends.accelerators.ne16.weights import LEAST_BITS, Weights, folded_bias
+from stages.backends.kernels.eight_bit import INT8_OFFSET
+
+if TYPE_CHECKING:
+    from stages.backends.accelerators.ne16.job import Mode
+    from stages.backends.accelerators.tiles import Span
+    from stages.ir.graph import LayerView
+
+Array = npt.NDArray[Any]
+How = Literal["core", "floor", "tflite"]
+
+ROOM = Room(multiplier=0xFFFF, shift=31, bits=32)
+SCALE_BITS: Mapping[How, int] = {"core": 8, "floor": 16, "tflite": 32}
+_EXACT_ONE = (1 << 30, 1)  # multiplier and shift of 1
+
+
+@dataclass(frozen=True)
+class Block:
+    """Offsets of a block's parts and its size, in bytes."""
+
+    parameters: int
+    bias: int
+    scale: int
+    shift: int
+    multiplier: int
+    rounder: int
+    weights: int
+    bytes: int
+
+
+def block(how: How, mode: Mode, ki: int, channels: int, bits: int, *, residual: bool = False) -> Block:
+    """The block of so many output channels."""
+    sizes = {
+        "parameters": (extension.RESIDUAL_BLOCK_BYTES if residual else extension.BLOCK_BYTES) if how == "tflite" else 0,
+        "bias": 4 * channels,
+        "multiplier": 4 * channels if how == "core" else 0,
+        "rounder": 4 * channels if how == "core" else 0,
+        "scale": SCALE_BITS[how] // 8 * channels,
+        "shift": channels,
+    }
+    offsets, at = {}, 0
+    for name, size in sizes.items():
+        offsets[name] = at
+        at += size
+    weights = _words(at)
+    ko = ki if mode == "depthwise3x3" else channels
+    return Block(**offsets, weights=weights, bytes=weights + packed_bytes(mode, ki, ko, bits))
+
+
+def contents(
+    view: LayerView, how: How, mode: Mode, channels: Span, weights: Weights, rounders: Array | None = None
+) -> Array:
+    """The block of a layer with weights, uint8. `rounders` by output channel, where the core requantizes by them."""
+    some, count = slice(channels.first, channels.end), len(weights.rows)
+    rows = weights.rows[some]
+    planes = pack(_planes(view, mode, rows), mode, weights.bits, weights.offset)
+    multiplier, shift = (_of_channels(view, role, count)[some] for role in ("multiplier", "shift"))
+    bias = folded_bias(view, weights)[some]
+    if how == "core":
+        numbers = np.stack([bias, multiplier, np.zeros_like(bias) if rounders is None else rounders[some]])
+        return _joined(_int32(numbers) + bytes([1] * len(bias)) + _int8(shift), planes)
+    if how == "floor":
+        zero_point = np.int64(view.op.output_zero_point)
+        bias = bias * multiplier + _of_channels(view, "offset", count)[some] + (zero_point << shift)
+        return _joined(_int32(bias) + multiplier.astype("<u2").tobytes() + _int8(shift), planes)
+    op = view.op
+    head = extension.Parameters(op.output_zero_point, op.act_min, op.act_max).block()
+    return _joined(head + _int32(bias) + _int32(multiplier) + _int8(shift), planes)
+
+
+def _joined(numbers: bytes, planes: bytes) -> Array:
+    return np.frombuffer(numbers + bytes(_words(len(numbers)) - len(numbers)) + planes, np.uint8)
+
+
+def _int32(values: Array) -> bytes:
+    """Modulo 2^32, as the engine's sums are."""
+    return values.astype(np.int64).astype("<u4").tobytes()
+
+
+def _int8(values: Array) -> bytes:
+    return values.astype(np.int8).tobytes()
+
+
+def _planes(view: LayerView, mode: Mode, rows: Array) -> Array:
+    """Rows of weights as `pack` takes them: OHWI, or HWC."""
+    op = view.op
+    if mode == "depthwise3x3":
+        return np.ascontiguousarray(rows.T).reshape(3, 3, len(rows))
+    if mode == "conv3x3":
+        return rows.reshape(len(rows), 3, 3, op.in_channels)
+    if op.op == "conv2d" and not by_transfers(view):  # the core gathers windows column by column
+        rows = rows.reshape(len(rows), *op.kernel, op.in_channels).transpose(0, 2, 1, 3)
+    return rows.reshape(len(rows), 1, 1, -1)
+
+
+def _of_channels(view: LayerView, role: str, count: int) -> Array:
+    """int64[output channels]; one number may be for all."""
+    found = view.constant(role).astype(np.int64).reshape(-1)
+    return np.asarray(np.broadcast_to(found, (count,)))
+
+
+def _words(count: int) -> int:
+    return -(-count // 4) * 4
+
+
+def with_floor(view: LayerView, found: Nearest | Sum) -> tuple[Any, dict[str, Array]]:
+    """The layer's operator and constants with the rounding `floor`."""
+    if isinstance(found, Sum):
+        fields = {
+            "rounding": "floor",
+            "left_shift": 0,
+            "multipliers": found.weights,
+            "shifts": (0, 0),
+            "output_multiplier": found.multiplier,
+            "output_offset": found.offset,
+            "output_shift": found.shift,
+        }
+        return view.op.model_copy(update=fields), {}
+    made = {role: getattr(found, role).astype(np.int32) for role in ("multiplier", "offset", "shift")}
+    return view.op.model_copy(update={"rounding": "floor"}), made
+
+
+def pair_contents(view: LayerView, how: How) -> Array:
+    """The block of an ADD or SUB: 16 output channels; as weights the identity, or one for each tensor."""
+    op, none, ones = view.op, np.zeros(16, np.int64), np.identity(16, np.int64)
+    if how == "floor":
+        first, second = pair_weights(view)
+        folded = -(op.zero_points[0] * first + op.zero_points[1] * second) * op.output_multiplier
+        bias = none + folded + op.output_offset + (op.output_zero_point << op.output_shift)
+        planes = _pair_planes(view, np.concatenate([first * ones, second * ones], axis=1))
+        scale = (none + op.output_multiplier).astype("<u2").tobytes()
+        return _joined(_int32(bias) + scale + _int8(none + op.output_shift), planes)
+    residual = extension.Residual(
+        zero_point=op.zero_points[1],
+        own_multiplier=op.multipliers[0],
+        own_shift=op.shifts[0],
+        multiplier=op.multipliers[1],
+        shift=op.shifts[1],
+        total_multiplier=op.output_multiplier,
+        total_shift=op.output_shift,
+        output_zero_point=op.output_zero_point,
+        minimum=op.act_min,
+        maximum=op.act_max,
+    )
+    # Before the addition a value is what it is: less the zero point, by 1, plus the zero point.
+    low = -INT8_OFFSET["uint8"] if view.inputs[0].dtype == "int8" else 0
+    head = extension.Parameters(op.zero_points[0], low, low + 255, residual).block()
+    multiplier, shift = _EXACT_ONE
+    numbers = _int32(none - op.zero_points[0]) + _int32(none + multiplier) + _int8(none + shift)
+    return _joined(head + numbers, _pair_planes(view, ones))
+
+
+def pair_weights(view: LayerView) -> tuple[int, int]:
+    """What the rounding `floor` of an ADD or SUB multiplies its inputs by; the identity's for others."""
+    op = view.op
+    if op.rounding != "floor":
+        return 1, 0
+    return op.multipliers[0], op.multipliers[1] if op.op == "add" else -op.multipliers[1]
+
+
+def pair_bits(view: LayerView) -> tuple[int, int]:
+    """Bits and offset of the weights of an ADD or SUB."""
+    weights = pair_weights(view)
+    offset = min(0, *weights)
+    return max((max(0, *weights) - offset).bit_length(), LEAST_BITS), offset
+
+
+def _pair_planes(view: LayerView, rows: Array) -> bytes:
+    bits, offset = pair_bits(view)
+    return pack(rows.reshape(len(rows), 1, 1, -1), "conv1x1", bits, offset)

@@ -1,0 +1,391 @@
+"""NE16 as an accelerator: which layers it computes, tile by tile, and what the emitted sources call."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from dataclasses import replace
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+from stages.backends.accelerators.accelerator import (
+    Accelerator,
+    Call,
+    Calls,
+    CoreWork,
+    OwnArithmetic,
+    Parameters,
+    Pointer,
+    Strides,
+    Table,
+)
+from stages.backends.accelerators.ne16.job import Extension, Job
+from stages.backends.accelerators.ne16.mapping import (
+    PAIR_CHANNELS,
+    Gather,
+    by_transfers,
+    gather_instructions,
+    mapping,
+    pair_rows,
+    side_by_side,
+    why_not_mapped,
+)
+from stages.backends.accelerators.ne16.words import blocks, words
+from stages.backends.accelerators.tiles import Granule, Span, Tile, extent, reads
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from stages.backends.accelerators.floor_rounding import Nearest, Sum
+    from stages.backends.accelerators.ne16.arithmetic import Block, How
+    from stages.backends.accelerators.ne16.weights import Found
+    from stages.ir.graph import LayerView
+
+_WEIGHTED = frozenset({"conv2d", "depthwise_conv2d", "fully_connected"})
+_LIMITS = {"int8": (-128, 127), "uint8": (0, 255)}
+_DEPTHWISE_CHANNELS = 16
+# Instructions of the core, measured with the driver in hwlib/.
+_START, _START_BLOCKS, _BLOCK = 105, 170, 26
+_P = "rvp 0.9.11"
+_CALL = 40
+_CLOSED_FORM = (
+    "NE16's jobs take the closed form that MATCH has of GAP9, which remainders of rows, columns and input channels do "
+    "not shorten; one begins a cycle after its trigger, or after the one before it ends"
+)
+_REQUANTIZE, _REQUANTIZE_RVP, _CHANNELS_RVP = 34.0, 6.9, 6.0
+
+
+class Ne16Parameters(Parameters):
+    """`extension`: `tflite` has a requantizer that rounds as TFLite does, reads int8 too and adds residuals."""
+
+    extension: Literal["none", "tflite"] = "none"
+
+
+class Ne16(Accelerator[Ne16Parameters]):
+    name = "ne16"
+    title = "NE16 (GAP9, PULP)"
+    parameters = Ne16Parameters
+    ops = _WEIGHTED | {"add", "sub"}
+    sources: tuple[str, ...] = ("hwlib/ne16.c", "hwlib/ne16_core.c")
+    headers = ("hwlib/ne16.h", "hwlib/ne16_core.h")
+    init = "ne16_init"
+    wait = "ne16_wait"
+    queue: ClassVar[int] = 2
+
+    def __init__(self, given: Ne16Parameters, requantize: str = "", features: frozenset[str] = frozenset()) -> None:
+        super().__init__(given, requantize, features)
+        self._known: Found | None = None
+        if _P in features:
+            self.sources = (*type(self).sources, "hwlib/ne16_requantize_rvp.c")
+
+    @classmethod
+    def requantizers(cls, given: Ne16Parameters) -> tuple[str, ...]:
+        return ("engine", "core") if given.extension == "tflite" else ("core", "engine")
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        from stages.backends.accelerators.ne16.extension import BLOCK_CYCLES, ROUNDING_CYCLES, residual_cycles
+
+        assumed = (
+            "no silicon rounds as the extension does, whose cycles are assumed: "
+            f"{BLOCK_CYCLES} more for a job, {ROUNDING_CYCLES} more for 3x3 outputs of up to 32 channels, "
+            f"and with a residual {residual_cycles(32)} more for those of 32"
+        )
+        return (_CLOSED_FORM, assumed) if self._extended else (_CLOSED_FORM,)
+
+    @property
+    def _extended(self) -> bool:
+        """Whether the engine requantizes as TFLite does."""
+        return self.given.extension == "tflite" and self.requantize == "engine"
+
+    def why_not(self, view: LayerView) -> str:
+        return self._why_not_rounded(view) or why_not_mapped(view)
+
+    def reads(self, view: LayerView) -> tuple[str, ...]:
+        return ("int8", "uint8") if self._extended else ("uint8",)
+
+    def own(self, view: LayerView) -> OwnArithmetic | None:
+        if self._extended or self.requantize != "engine":
+            return None
+        from stages.backends.accelerators.ne16.arithmetic import with_floor
+
+        found = self._nearest(view)
+        if isinstance(found, str):
+            raise RuntimeError(f"internal error: layer {view.layer.name} has no constants: {found}")
+        op, constants = with_floor(view, found)
+        counts = (int(_total(found.reachable)), int(_total(found.differing)), int(_largest(found.largest)))
+        return OwnArithmetic(op, constants, *counts)
+
+    def reads_windows(self, view: LayerView) -> bool:
+        return by_transfers(view)
+
+    def reads_pieces(self, view: LayerView) -> int:
+        return PAIR_CHANNELS if self._is_side_by_side(view) else 0
+
+    def start_waits(self, view: LayerView) -> bool:
+        one = Tile(Span(0, 1), Span(0, 1))
+        return mapping(view, one, _compact(view, one)).stride == 2
+
+    def tiling_key(self, view: LayerView) -> Hashable:
+        return self._stored(view)[0], self._is_fast(view)
+
+    def granule(self, view: LayerView) -> Granule:
+        channels = extent(view.outputs[0]).channels
+        if view.op.op in ("add", "sub"):
+            return Granule(pair_rows(view), channels)
+        # Depthwise weights lie in sixteens of channels. Blocks of 2x2 outputs begin at even distances.
+        return Granule(1, _DEPTHWISE_CHANNELS if view.op.op == "depthwise_conv2d" else min(32, channels))
+
+    def constants(self, view: LayerView, channels: Span) -> NDArray[np.uint8]:
+        from stages.backends.accelerators.ne16.arithmetic import contents, pair_contents
+
+        if view.op.op in ("add", "sub"):
+            return pair_contents(view, self._how(view))
+        rounders = self._found.rounders(view) if self._is_fast(view) else None
+        return contents(view, self._how(view), self._mode(view), channels, self._found.weights(view), rounders)
+
+    def constant_bytes(self, view: LayerView, channels: Span) -> int:
+        return self._block(view, Tile(Span(0, 1), channels)).bytes
+
+    def scratch(self, view: LayerView, tile: Tile) -> Mapping[str, int]:
+        found = {}
+        made = mapping(view, tile, _compact(view, tile))
+        if made.gather is not None:
+            found["windows"] = made.gather.bytes
+        if self._how(view) == "core":
+            found["sums"] = 4 * len(tile.rows) * extent(view.outputs[0]).columns * len(tile.channels)
+        return found
+
+    def cycles(self, view: LayerView, tile: Tile) -> int:
+        job = self._job(view, tile, _compact(view, tile))
+        return max(_cycles(job), _BLOCK * _blocks(job))
+
+    def core(self, view: LayerView, tile: Tile) -> CoreWork:
+        job = self._job(view, tile, _compact(view, tile))
+        # Of blocks of stride 2 the first; the engine works while the core starts the others.
+        start = float(_START if job.stride == 1 else _START_BLOCKS + _BLOCK)
+        gather = mapping(view, tile, _compact(view, tile)).gather
+        before = 0.0
+        if gather is not None:
+            before = _CALL + gather_instructions(gather)
+        after = 0.0
+        if self._how(view) == "core":
+            values = len(tile.rows) * extent(view.outputs[0]).columns * len(tile.channels)
+            fast = self._is_fast(view) and len(tile.channels) % 4 == 0
+            per_channel = _CHANNELS_RVP * len(tile.channels) if fast else 0
+            after = _CALL + per_channel + (_REQUANTIZE_RVP if fast else _REQUANTIZE) * values
+        return CoreWork(start, before, after)
+
+    def calls(self, view: LayerView, tile: Tile, strides: Strides) -> Calls:
+        job = self._job(view, tile, strides)
+        before, source = self._before(view, tile, strides)
+        sums = self._how(view) == "core"
+        target = Pointer("scratch:sums" if sums else "output:0")
+        pointers = [source, target, Pointer("constants")]
+        function = "ne16_start"
+        tables = [Table(words(job))] if job.is_whole else [Table(numbers) for numbers in blocks(job)]
+        if not job.is_whole:
+            function += "_blocks"
+        if job.extension is not None and job.extension.residual is not None:
+            function += "_residual"
+            pointers.append(Pointer("input:1"))
+        after = (self._requantize(view, tile, strides),) if sums else ()
+        return Calls(Call(function, (*tables, *pointers)), before, after)
+
+    def _why_not_rounded(self, view: LayerView) -> str:
+        op = view.op
+        if op.op in ("add", "sub"):
+            if self.requantize == "core":
+                return "the core adds as fast as it requantizes"
+            if self._extended:
+                return self._why_not_residual(view)
+        elif not view.has("weights"):
+            return "the weights are not constant"
+        exact = self.requantize == "core" or self._extended
+        if exact and op.rounding not in ("double", "single"):
+            return f"its rounding is {op.rounding}, which is neither double nor single"
+        if not exact:
+            out = view.outputs[0]
+            if (op.act_min, op.act_max) != _LIMITS.get(out.dtype):
+                return f"results are clamped to {op.act_min} to {op.act_max}; the engine saturates {out.dtype} alone"
+            if op.rounding != "floor":
+                found = self._nearest(view)
+                return found if isinstance(found, str) else ""
+        return ""
+
+    def _why_not_residual(self, view: LayerView) -> str:
+        op = view.op
+        if op.op == "sub":
+            return "the extension adds residuals, and subtracts none"
+        if op.rounding != "double" or op.left_shift != 20:
+            return "the extension adds as TFLite does, with 20 bits and two roundings"
+        types = {tensor.dtype for tensor in (*view.inputs, *view.outputs)}
+        return "" if len(types) == 1 else "int8 and uint8 tensors in one layer"
+
+    def _nearest(self, view: LayerView) -> Nearest | Sum | str:
+        """What the engine's own arithmetic computes instead of the layer, or why there is none."""
+        from stages.backends.accelerators.ne16.arithmetic import ROOM
+
+        found = self._found.nearest if view.op.op in _WEIGHTED else self._found.sum
+        return found(view, ROOM)
+
+    def _is_fast(self, view: LayerView) -> bool:
+        """Whether the core requantizes with its P extension."""
+        return self._how(view) == "core" and _P in self.features and self._found.rounders(view) is not None
+
+    @property
+    def _found(self) -> Found:
+        """Made when it is needed: numpy, which reading targets does without."""
+        if self._known is None:
+            from stages.backends.accelerators.ne16.weights import Found
+
+            self._known = Found()
+        return self._known
+
+    def _stored(self, view: LayerView) -> tuple[int, int]:
+        """Bits and offset of stored weights."""
+        from stages.backends.accelerators.ne16.arithmetic import pair_bits
+
+        if view.op.op in ("add", "sub"):
+            return pair_bits(view)
+        weights = self._found.weights(view)
+        return weights.bits, weights.offset
+
+    def _how(self, view: LayerView) -> How:
+        if self._extended:
+            return "tflite"
+        return "core" if self.requantize == "core" else "floor"
+
+    def _is_side_by_side(self, view: LayerView) -> bool:
+        return view.op.op in ("add", "sub") and not self._extended
+
+    def _mode(self, view: LayerView) -> Any:
+        one = Tile(Span(0, 1), Span(0, 1))
+        return mapping(view, one, _compact(view, one)).mode
+
+    def _block(self, view: LayerView, tile: Tile) -> Block:
+        from stages.backends.accelerators.ne16.arithmetic import block
+
+        made = mapping(view, tile, _compact(view, tile))
+        if self._is_side_by_side(view):
+            made = side_by_side(made)
+        pair = view.op.op in ("add", "sub")
+        bits, _ = self._stored(view)
+        residual = pair and self._extended
+        return block(self._how(view), made.mode, made.ki, made.ko, bits, residual=residual)
+
+    def _job(self, view: LayerView, tile: Tile, strides: Strides) -> Job:
+        """The tile's job with addresses from where its tensors and constants begin."""
+        from stages.backends.accelerators.ne16.arithmetic import SCALE_BITS
+
+        how, block = self._how(view), self._block(view, tile)
+        if how == "core":  # sums lie without anything between them
+            strides = Strides(strides.inputs, len(tile.channels))
+        made = mapping(view, tile, strides)
+        if self._is_side_by_side(view):
+            made = side_by_side(made)
+        image, pair = made.image, view.op.op in ("add", "sub")
+        bits, offset = self._stored(view)
+        width = 4 if how == "core" else 1
+        job = Job(
+            mode=made.mode,
+            h_out=image.rows,
+            w_out=image.columns,
+            ki=made.ki,
+            ko=made.ko,
+            input=0,
+            input_pixel=image.input_pixel,
+            input_row=image.input_row,
+            output=0,
+            output_pixel=image.output_pixel * width,
+            output_row=image.output_row * width,
+            weights=block.weights,
+            stride=made.stride,
+            padding=made.padding,
+            pad_value=0 if pair else view.op.input_zero_point,
+            weight_bits=bits,
+            weight_offset=offset,
+            output_bits=8 * width,
+            signed=how == "core" or view.outputs[0].dtype == "int8",
+        )
+        if how == "core":  # sums with what is added to them: scaled by 1, not shifted
+            return replace(job, scale=block.scale, scale_bits=SCALE_BITS[how], bias=block.bias)
+        extension = None
+        if how == "tflite":
+            extension = Extension(
+                parameters=block.parameters,
+                rounds_once=view.op.rounding == "single",
+                residual=0 if pair else None,
+                signed_input=view.inputs[0].dtype == "int8",
+            )
+        return replace(
+            job,
+            scale=block.scale,
+            scale_bits=SCALE_BITS[how],
+            shifts=block.shift,
+            bias=block.bias,
+            extension=extension,
+        )
+
+    def _before(self, view: LayerView, tile: Tile, strides: Strides) -> tuple[tuple[Call, ...], Pointer]:
+        """What the core does before, and where the engine's input is then."""
+        gather, windows = mapping(view, tile, strides).gather, Pointer("scratch:windows")
+        if gather is None:
+            return (), Pointer("input:0")
+        numbers = Table(_gathered(view, tile, strides, gather), "int32_t")
+        return (Call("ne16_gather", (Pointer("input:0"), windows, numbers)),), windows
+
+    def _requantize(self, view: LayerView, tile: Tile, strides: Strides) -> Call:
+        op, out, block = view.op, view.outputs[0], self._block(view, tile)
+        fast = self._is_fast(view) and len(tile.channels) % 4 == 0 and strides.output % 4 == 0
+        numbers = (
+            len(tile.rows) * extent(out).columns,
+            len(tile.channels),
+            strides.output,
+            op.output_zero_point,
+            op.act_min,
+            op.act_max,
+            int(out.dtype == "uint8"),
+            int(op.rounding == "single"),
+            block.multiplier,
+            block.rounder,
+            block.shift,
+        )
+        pointers = (Pointer("scratch:sums"), Pointer("output:0"), Pointer("constants"))
+        return Call("ne16_requantize_rvp" if fast else "ne16_requantize", (*pointers, Table(numbers, "int32_t")))
+
+
+def _blocks(job: Job) -> int:
+    """Jobs that the core starts one by one."""
+    return -(-job.h_out // 2) * -(-job.w_out // 2) if job.stride == 2 else 0
+
+
+def _compact(view: LayerView, tile: Tile) -> Strides:
+    """Pixels one after the other."""
+    return Strides(tuple(extent(tensor).channels for tensor in view.inputs), len(tile.channels))
+
+
+@lru_cache(maxsize=65536)
+def _cycles(job: Job) -> int:
+    from stages.backends.accelerators.ne16.cycles import cycles  # numpy, which reading targets does without
+
+    return cycles(job)
+
+
+def _gathered(view: LayerView, tile: Tile, strides: Strides, gather: Gather) -> tuple[int, ...]:
+    """The numbers of `struct ne16_windows`."""
+    op, x = view.op, extent(view.inputs[0])
+    (part,) = reads(view, tile)
+    return (
+        gather.rows, gather.columns, gather.width, gather.step, gather.taps, gather.channels,
+        op.stride[0], op.stride[1], len(part.rows), x.columns, strides.inputs[0],
+        part.above, op.padding[1], op.input_zero_point,
+    )  # fmt: skip
+
+
+def _total(counts: Any) -> int:
+    return int(counts.sum()) if hasattr(counts, "sum") else int(counts)
+
+
+def _largest(values: Any) -> int:
+    return int(values.max()) if hasattr(values, "max") else int(values)

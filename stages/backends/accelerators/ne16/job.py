@@ -1,0 +1,168 @@
+"""A job of NE16 by its geometry: one convolution over tensors in L1, and the jobs that the engine takes it in.
+
+Tensors are HWC with contiguous channels. Addresses are those of the first real pixel, strides are in bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import pairwise, product
+from typing import Literal, NamedTuple
+
+Mode = Literal["conv3x3", "depthwise3x3", "conv1x1"]
+# Output rows and columns, input channels and output channels that the engine computes at a time.
+SUBTILE_PIXELS, SUBTILE_KI, SUBTILE_KO = 3, 16, 32
+ADDRESS_SPACE = 1 << 32
+
+
+class Refused(ValueError):
+    """A job that the engine cannot compute, or not in one piece."""
+
+
+class Padding(NamedTuple):
+    """Rows and columns beyond the edges that the outermost outputs read."""
+
+    top: int = 0
+    right: int = 0
+    bottom: int = 0
+    left: int = 0
+
+
+NO_PADDING = Padding()
+
+
+@dataclass(frozen=True)
+class Extension:
+    """What the extended engine does (extension.py).
+
+    `parameters` is the address of the layer's block, `residual` that of the tensor that is added (None: none), with
+    the strides of the output. `rounds_once` as `single` in stages.ir.operators.layer. With `signed_input` activations
+    and the padding value are int8.
+    """
+
+    parameters: int | None = None
+    rounds_once: bool = False
+    residual: int | None = None
+    signed_input: bool = False
+
+
+@dataclass(frozen=True)
+class Job:
+    """One convolution.
+
+    mode            3x3 over all input channels, 3x3 depthwise (ki = ko), or 1x1
+    input_pixel …   bytes from pixel to pixel and from row to row
+    padding         for the input that outputs read, 0 to 2 at each edge; none with 1x1. `pad_value` is what they read
+    weight_bits     2 to 8; `weight_offset`, -256 to 255, is added to every stored weight
+    output_bits     8, 16 or 32. Without `scale` the int32 sums are written
+    signed          the output saturates as a signed number, else as an unsigned one, which is the engine's ReLU
+    scale           address of the unsigned multipliers of the channels, `scale_bits` 8, 16 or 32
+    shift, shifts   one right shift for all channels, 0 to 31, or the address of one byte for each
+    bias            address of one int32 for each channel, added to the scaled sum (extended: to the sum)
+    stream_in       sums start with the int32 values that lie in the output
+    """
+
+    mode: Mode
+    h_out: int
+    w_out: int
+    ki: int
+    ko: int
+    input: int
+    input_pixel: int
+    input_row: int
+    output: int
+    output_pixel: int
+    output_row: int
+    weights: int
+    stride: int = 1
+    padding: Padding = NO_PADDING
+    pad_value: int = 0
+    weight_bits: int = 8
+    weight_offset: int = -128
+    output_bits: int = 8
+    signed: bool = False
+    scale: int | None = None
+    scale_bits: int = 8
+    shift: int = 0
+    shifts: int | None = None
+    bias: int | None = None
+    stream_in: bool = False
+    extension: Extension | None = None
+
+    @property
+    def kernel(self) -> int:
+        """Rows and columns of the kernel."""
+        return 1 if self.mode == "conv1x1" else 3
+
+    @property
+    def channels(self) -> int:
+        """Output channels that are computed at a time."""
+        return SUBTILE_KI if self.mode == "depthwise3x3" else SUBTILE_KO
+
+    @property
+    def macs(self) -> int:
+        """Multiply-accumulates, padding included."""
+        ki = 1 if self.mode == "depthwise3x3" else self.ki
+        return self.h_out * self.w_out * self.ko * ki * self.kernel**2
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the engine takes it as one job."""
+        return len(_rows(self)) * len(_columns(self)) == 1
+
+
+def split(job: Job) -> Iterator[Job]:
+    """The jobs that the engine takes it in, row by row.
+
+    Stride 2 goes in blocks of 2x2 output pixels. Two rows (or columns) of padding behind the last are taken apart where
+    the subtile before the last would read one of them.
+    """
+    for row, column in product(_rows(job), _columns(job)):
+        out = row.first * job.output_row + column.first * job.output_pixel
+        extension = job.extension
+        if extension is not None and extension.residual is not None:
+            extension = replace(extension, residual=extension.residual + out)
+        yield replace(
+            job,
+            h_out=row.size,
+            w_out=column.size,
+            padding=Padding(row.before, column.after, row.after, column.before),
+            input=job.input + row.real * job.input_row + column.real * job.input_pixel,
+            output=job.output + out,
+            extension=extension,
+        )
+
+
+class _Span(NamedTuple):
+    """Output rows (columns) `first` on; the padding they read, and the first real input row they do."""
+
+    first: int
+    size: int
+    before: int
+    after: int
+    real: int
+
+
+def _rows(job: Job) -> list[_Span]:
+    return _spans(job.h_out, job, job.padding.top, job.padding.bottom)
+
+
+def _columns(job: Job) -> list[_Span]:
+    return _spans(job.w_out, job, job.padding.left, job.padding.right)
+
+
+def _spans(count: int, job: Job, before: int, after: int) -> list[_Span]:
+    if job.stride == 2:
+        cuts = [*range(0, count, 2), count]
+    elif after == 2 and count % SUBTILE_PIXELS == 1 and count > 1:
+        cuts = [0, count - 1, count]
+    else:
+        cuts = [0, count]
+    total = (count - 1) * job.stride + job.kernel
+    found = []
+    for first, end in pairwise(cuts):
+        start, stop = first * job.stride, (end - 1) * job.stride + job.kernel
+        padded = max(0, before - start)
+        found.append(_Span(first, end - first, padded, max(0, stop - (total - after)), start + padded - before))
+    return found

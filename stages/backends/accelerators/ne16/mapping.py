@@ -1,0 +1,300 @@
+"""How a tile of a layer becomes a job of NE16: its mode and its geometry. What it computes is in arithmetic.py.
+
+    pixels      1x1 convolutions of any stride, fully connected layers: a product for each pixel
+    conv3x3     and depthwise3x3: the engine's own windows of stride 1; of stride 2 a job for each 2x2 outputs
+    few         convolutions with small windows: transfers gather these, and the engine takes each as one pixel
+    windows     other convolutions: the core gathers windows, likewise
+    pair        the sum of two tensors: transfers lay 16 bytes of each in turn side by side (exact: not even that)
+
+The core gathers windows column by column, so that neighbours share columns where they overlap. For a 3x3 window of
+stride 1 over rows a, b, c an output row's strip is
+
+    a0 b0 c0 a1 b1 c1 a2 b2 c2 a3 b3 c3 …     a window is 9 of them, the next begins 3 later
+
+Pixels that lie one after the other are no image, so the engine may walk over them as any: as few subtiles of 3x3 as
+possible. Rows may overlap, whose pixels are computed twice to the same values: 125 pixels are 3 rows of 43, 41 apart.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from stages.backends.accelerators.ne16.job import NO_PADDING, SUBTILE_KI, SUBTILE_KO, SUBTILE_PIXELS, Mode, Padding
+from stages.backends.accelerators.tiles import Tile, extent, reads
+
+if TYPE_CHECKING:
+    from stages.backends.accelerators.accelerator import Strides
+    from stages.ir.graph import LayerView
+
+PAIR_CHANNELS = 16
+_FEW = 48  # bytes of a window that transfers gather
+_NATIVE = (3, 3)
+
+
+@dataclass(frozen=True)
+class Image:
+    """Rows and columns of pixels that a job walks over; distances in bytes in L1, of the input and of the output.
+
+    The output's are those of one byte for each value.
+    """
+
+    rows: int
+    columns: int
+    input_pixel: int
+    input_row: int
+    output_pixel: int
+    output_row: int
+
+
+@dataclass(frozen=True)
+class Gather:
+    """Windows of output rows, gathered by the core: `columns` of `taps` rows of `channels` bytes each for a row.
+
+    A window is `width` columns, the next begins `step` columns later; those between, if any, are left out.
+    """
+
+    rows: int
+    columns: int
+    width: int
+    step: int
+    taps: int
+    channels: int
+
+    @property
+    def column_bytes(self) -> int:
+        return self.taps * self.channels
+
+    @property
+    def row_bytes(self) -> int:
+        return self.columns * self.column_bytes
+
+    @property
+    def bytes(self) -> int:
+        return self.rows * self.row_bytes
+
+
+@dataclass(frozen=True)
+class Mapping:
+    """A tile. `ki` input channels of a pixel, `ko` output channels; `gather` where the core works before."""
+
+    mode: Mode
+    image: Image
+    ki: int
+    ko: int
+    stride: int = 1
+    padding: Padding = NO_PADDING
+    gather: Gather | None = None
+
+
+def why_not_mapped(view: LayerView) -> str:
+    """The reason no mapping is for the layer's window, '' where one is."""
+    op = view.op
+    if op.op in ("add", "sub"):
+        return _why_not_pair(view)
+    if op.op == "fully_connected":
+        return ""
+    if max(op.dilation) > 1 and op.kernel != (1, 1):
+        return f"a dilation of {op.dilation[0]}x{op.dilation[1]}"
+    if op.op == "conv2d":
+        return f"{op.groups} groups of channels" if op.groups != 1 else ""
+    if op.depth_multiplier != 1:
+        return f"a depth multiplier of {op.depth_multiplier}"
+    if op.kernel != _NATIVE or op.stride not in ((1, 1), (2, 2)):
+        window = f"{op.kernel[0]}x{op.kernel[1]}, stride {op.stride[0]}x{op.stride[1]}"
+        return f"a depthwise window of {window}; the engine has 3x3, stride 1 or 2"
+    if op.stride == (2, 2) and op.out_channels % 2:
+        return f"{op.out_channels} channels; of stride 2 the engine has even numbers"
+    if not _is_padded_by_one(view):
+        return f"a depthwise window with padding {'x'.join(map(str, op.padding))}; the engine has 1 at most"
+    return ""
+
+
+def mapping(view: LayerView, tile: Tile, strides: Strides) -> Mapping:
+    """The mapping of a tile whose input and output pixels are so far apart."""
+    op = view.op
+    if op.op in ("add", "sub"):
+        return _pair(view, tile)
+    if op.op == "fully_connected" or (op.kernel == (1, 1) and not any(op.padding)):
+        return _pixels(view, tile, strides)
+    if by_transfers(view):
+        count, ki = len(tile.rows) * extent(view.outputs[0]).columns, window_bytes(view)
+        return Mapping("conv1x1", _spread(count, ki, strides.output), ki, len(tile.channels))
+    if op.op == "depthwise_conv2d" or _is_native(view):
+        return _native(view, tile, strides)
+    return _windows(view, tile, strides)
+
+
+def by_transfers(view: LayerView) -> bool:
+    """Whether transfers gather the layer's windows: small ones, where that takes the engine less than its own."""
+    op = view.op
+    if op.op != "conv2d" or (op.kernel == (1, 1) and not any(op.padding)) or window_bytes(view) > _FEW:
+        return False
+    if op.kernel != _NATIVE or op.stride not in ((1, 1), (2, 2)) or not _is_padded_by_one(view):
+        return True
+    out, ko = extent(view.outputs[0]), min(SUBTILE_KO, extent(view.outputs[0]).channels)
+    own = _subtiles(out.rows, out.columns) if op.stride == (1, 1) else -(-out.rows // 2) * -(-out.columns // 2)
+    gathered = -(-out.rows * out.columns // SUBTILE_PIXELS**2) * (input_tiles(window_bytes(view)) * (33 + ko) + 60)
+    return gathered < own * (input_tiles(op.in_channels) * (45 + 8 * ko) + 60)
+
+
+def window_bytes(view: LayerView) -> int:
+    """Of one window."""
+    return int(view.op.kernel[0] * view.op.kernel[1] * view.op.in_channels)
+
+
+def _pixels(view: LayerView, tile: Tile, strides: Strides) -> Mapping:
+    op, out, x = view.op, extent(view.outputs[0]), extent(view.inputs[0])
+    ko, rows, columns = len(tile.channels), len(tile.rows), out.columns
+    if op.op == "fully_connected":
+        image = _spread(rows * columns, op.depth, strides.output)
+        return Mapping("conv1x1", image, op.depth, ko)
+    pixel = strides.inputs[0] * op.stride[1]
+    row = strides.inputs[0] * x.columns * op.stride[0]
+    if row == pixel * columns:
+        image = _spread(rows * columns, pixel, strides.output)
+    else:
+        image = Image(rows, columns, pixel, row, strides.output, strides.output * columns)
+    return Mapping("conv1x1", image, op.in_channels, ko)
+
+
+def _native(view: LayerView, tile: Tile, strides: Strides) -> Mapping:
+    op, columns, x = view.op, extent(view.outputs[0]).columns, extent(view.inputs[0])
+    mode: Mode = "depthwise3x3" if op.op == "depthwise_conv2d" else "conv3x3"
+    (part,) = reads(view, tile)
+    step = strides.inputs[0]
+    image = Image(len(tile.rows), columns, step, step * x.columns, strides.output, strides.output * columns)
+    padding = Padding(part.above, _right(view), part.below, op.padding[1])
+    ko = len(tile.channels)
+    ki = ko if mode == "depthwise3x3" else op.in_channels
+    return Mapping(mode, image, ki, ko, op.stride[0], padding)
+
+
+def _windows(view: LayerView, tile: Tile, strides: Strides) -> Mapping:
+    op, columns = view.op, extent(view.outputs[0]).columns
+    gather = _gather(view, len(tile.rows))
+    pixel = gather.step * gather.column_bytes
+    image = Image(gather.rows, columns, pixel, gather.row_bytes, strides.output, strides.output * columns)
+    return Mapping("conv1x1", image, op.kernel[1] * gather.column_bytes, len(tile.channels), gather=gather)
+
+
+def _gather(view: LayerView, rows: int) -> Gather:
+    op, columns = view.op, extent(view.outputs[0]).columns
+    step = min(op.stride[1], op.kernel[1])
+    return Gather(
+        rows=rows,
+        columns=(columns - 1) * step + op.kernel[1],
+        width=op.kernel[1],
+        step=step,
+        taps=op.kernel[0],
+        channels=op.in_channels,
+    )
+
+
+def _pair(view: LayerView, tile: Tile) -> Mapping:
+    """All channels of rows, in pieces of 16; `ki` is that of one tensor."""
+    out = extent(view.outputs[0])
+    pieces = len(tile.rows) * out.columns * out.channels // PAIR_CHANNELS
+    image = _spread(pieces, PAIR_CHANNELS, PAIR_CHANNELS)
+    return Mapping("conv1x1", image, PAIR_CHANNELS, PAIR_CHANNELS)
+
+
+def side_by_side(found: Mapping) -> Mapping:
+    """A pair's mapping where pieces of both tensors lie side by side."""
+    image, twice = found.image, 2 * found.image.input_pixel
+    row = image.input_row * 2
+    made = Image(image.rows, image.columns, twice, row, image.output_pixel, image.output_row)
+    return Mapping(found.mode, made, 2 * found.ki, found.ko)
+
+
+def pair_rows(view: LayerView) -> int:
+    """How many rows of a pair are whole pieces; 0 where not even all are."""
+    out = extent(view.outputs[0])
+    row = out.columns * out.channels
+    found = next((n for n in (1, 2, 4, 8, 16) if row * n % PAIR_CHANNELS == 0), 0)
+    return found if out.rows % found == 0 else 0
+
+
+def _why_not_pair(view: LayerView) -> str:
+    out = view.outputs[0]
+    if any(tensor.shape != out.shape for tensor in view.inputs):
+        return "tensors of different shapes"
+    if not pair_rows(view):
+        return f"{out.elements} elements, no multiple of {PAIR_CHANNELS}"
+    return ""
+
+
+def _is_native(view: LayerView) -> bool:
+    op = view.op
+    if op.kernel != _NATIVE or op.stride not in ((1, 1), (2, 2)) or not _is_padded_by_one(view):
+        return False
+    return op.stride == (1, 1) or (op.out_channels % 2 == 0 and _blocks_pay(view))
+
+
+def _blocks_pay(view: LayerView) -> bool:
+    """Whether a job for each 2x2 outputs takes no longer than gathered windows, with the core or the engine waiting."""
+    op, out = view.op, extent(view.outputs[0])
+    gather = _gather(view, out.rows)
+    tiles = [min(SUBTILE_KO, out.channels - first) for first in range(0, out.channels, SUBTILE_KO)]
+    ki, gathered = input_tiles(op.in_channels), input_tiles(op.kernel[1] * gather.column_bytes)
+    blocks = -(-out.rows // 2) * -(-out.columns // 2) * sum(ki * (45 + 8 * ko) + 60 for ko in tiles)
+    windows = _subtiles(out.rows, out.columns) * sum(gathered * (33 + ko) + 60 for ko in tiles)
+    return blocks <= max(windows, gather_instructions(gather))
+
+
+def _is_padded_by_one(view: LayerView) -> bool:
+    """At most: padding of two rows at the bottom may have to be taken apart, and no common padding has it."""
+    op = view.op
+    top, left, _, _ = op.padding
+    return max(top, left, _right(view), _bottom(view)) <= 1
+
+
+def _right(view: LayerView) -> int:
+    """Columns of padding that the last window really reaches."""
+    return _after(view, 1)
+
+
+def _bottom(view: LayerView) -> int:
+    return _after(view, 0)
+
+
+def _after(view: LayerView, axis: int) -> int:
+    op = view.op
+    last = (view.outputs[0].shape[1 + axis] - 1) * op.stride[axis] - op.padding[axis]
+    return int(max(last + op.kernel[axis] - view.inputs[0].shape[1 + axis], 0))
+
+
+def _spread(pixels: int, input_pixel: int, output_pixel: int) -> Image:
+    rows, columns, apart = spread(pixels)
+    return Image(rows, columns, input_pixel, input_pixel * apart, output_pixel, output_pixel * apart)
+
+
+@lru_cache(maxsize=4096)
+def spread(pixels: int) -> tuple[int, int, int]:
+    """Rows, columns, and pixels from row to row, that cover so many pixels exactly in as few subtiles as possible."""
+    found = (1, pixels, pixels)
+    least = _subtiles(1, pixels)
+    for rows in range(2, min(pixels, 8 * SUBTILE_PIXELS) + 1):
+        # (rows - 1) * apart + columns = pixels with apart <= columns
+        apart = pixels // rows
+        for each in range(apart, max(apart - 2 * SUBTILE_PIXELS, 0), -1):
+            columns = pixels - (rows - 1) * each
+            if _subtiles(rows, columns) < least:
+                found, least = (rows, columns, each), _subtiles(rows, columns)
+    return found
+
+
+def _subtiles(rows: int, columns: int) -> int:
+    return -(-rows // SUBTILE_PIXELS) * -(-columns // SUBTILE_PIXELS)
+
+
+def input_tiles(ki: int) -> int:
+    """Input channels in sixteens."""
+    return -(-ki // SUBTILE_KI)
+
+
+def gather_instructions(gather: Gather) -> float:
+    """Of the core: words where channels are whole ones, else bytes; and a run of columns for each row of a window."""
+    each = 0.75 if gather.channels % 4 == 0 else 2.75
+    return gather.bytes * each + gather.rows * gather.taps * 30

@@ -1,0 +1,116 @@
+"""A layer's weights as the engine multiplies them: less their zero point, in as few bits as hold them, and what folds.
+
+The engine sums bytes times weights. With x a byte and w a weight less its zero point,
+
+    sum of (x - zero_point) * w + bias  =  sum of x * w  +  (bias - zero_point * sum of w)
+
+and what is in the second bracket is one number for each output channel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from stages.backends.accelerators.floor_rounding import Nearest, Room, Sum, sum_of_two, weighted
+from stages.backends.kernels.eight_bit import centred_weights
+
+if TYPE_CHECKING:
+    from stages.ir.graph import LayerView
+
+Array = npt.NDArray[Any]
+T = TypeVar("T")
+LEAST_BITS = 2
+
+
+@dataclass(frozen=True, eq=False)
+class Weights:
+    """`rows`: int16[output channels, depth], as stages.backends.kernels.eight_bit.weight_rows has them."""
+
+    rows: Array
+
+    @cached_property
+    def offset(self) -> int:
+        """What is added to every stored weight: the least weight."""
+        return int(self.rows.min())
+
+    @cached_property
+    def bits(self) -> int:
+        """Of a stored weight, 2 to 8."""
+        return max((int(self.rows.max()) - self.offset).bit_length(), LEAST_BITS)
+
+    @cached_property
+    def sums(self) -> Array:
+        """int64[output channels]."""
+        return np.asarray(self.rows.sum(axis=1, dtype=np.int64))
+
+
+def folded_bias(view: LayerView, weights: Weights) -> Array:
+    """int64[output channels]: what is added to sums of bytes times weights."""
+    bias = view.constant("bias").astype(np.int64).reshape(-1) if view.has("bias") else np.int64(0)
+    return np.asarray(bias - view.op.input_zero_point * weights.sums)
+
+
+class Found:
+    """What was found of layers' constants, each once. Arrays are kept, so that no other one has their identity."""
+
+    def __init__(self) -> None:
+        self._known: dict[Hashable, tuple[tuple[Array, ...], Any]] = {}
+
+    def weights(self, view: LayerView) -> Weights:
+        """Of a layer that has some."""
+        key = (view.op.weight_zero_point,)
+        return self._once("weights", key, [view.constant("weights")], lambda: Weights(centred_weights(view)))
+
+    def rounders(self, view: LayerView) -> Array | None:
+        """int64[output channels] for the core's P extension, None where a channel has none."""
+        return self._once("rounders", view.op, _constants(view), lambda: _rounders(view))
+
+    def nearest(self, view: LayerView, room: Room) -> Nearest | str:
+        """The constants of the rounding `floor` of a layer with weights, or why there are none."""
+        op, bounds = view.op, np.iinfo(view.inputs[0].dtype)
+        # The same in whichever type the data are: all differences to zero points are.
+        limits = [limit - op.output_zero_point for limit in (op.act_min, op.act_max)]
+        key = (op.rounding, op.weight_zero_point, int(bounds.min) - op.input_zero_point, *limits, room)
+        return self._once("nearest", key, _constants(view), lambda: _or_reason(lambda: weighted(view, room)))
+
+    def sum(self, view: LayerView, room: Room) -> Sum | str:
+        """The constants of the rounding `floor` of an ADD or SUB, or why there are none."""
+        types = tuple(tensor.dtype for tensor in (*view.inputs, *view.outputs))
+        return self._once("sum", (view.op, types, room), [], lambda: _or_reason(lambda: sum_of_two(view, room)))
+
+    def _once(self, what: str, key: Hashable, arrays: Sequence[Array], find: Callable[[], T]) -> T:
+        whole = (what, key, *map(id, arrays))
+        if whole not in self._known:
+            self._known[whole] = (tuple(arrays), find())
+        found: T = self._known[whole][1]
+        return found
+
+
+def _constants(view: LayerView) -> list[Array]:
+    return [view.constant(role) for role in sorted(view.layer.constants)]
+
+
+def _or_reason(find: Callable[[], T]) -> T | str:
+    try:
+        return find()
+    except ValueError as error:
+        return str(error)
+
+
+def _rounders(view: LayerView) -> Array | None:
+    from stages.backends.kernels.eight_bit import sums
+    from stages.backends.riscv.kernels.rvp.rounding import rounders, rounders_once
+
+    found = sums(view, 0)
+    made = rounders_once if view.op.rounding == "single" else rounders
+    try:
+        short = made(found.multiplier, found.shift, found.range).short
+    except ValueError:
+        return None
+    return None if (short < 0).any() else short

@@ -1,0 +1,144 @@
+"""outer16 as an accelerator: which layers it computes, in which tiles, with which constants, and how it is called."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from stages.backends.accelerators.accelerator import (
+    Accelerator,
+    Call,
+    Calls,
+    CoreWork,
+    Parameters,
+    Pointer,
+    Strides,
+    Table,
+)
+from stages.backends.accelerators.tiles import Granule, Span, Tile, extent, reads
+
+from .cycles import BLOCK, Work, blocks, cycles
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from stages.ir.graph import LayerView
+
+_START = 82  # instructions of the core for a job, with the driver in hwlib/
+_LARGEST = 255  # of a number that shares a word with three others
+
+
+class Outer16(Accelerator[Parameters]):
+    name = "outer16"
+    title = "outer16, a 16x16 outer-product engine"
+    ops = frozenset({"conv2d", "depthwise_conv2d", "fully_connected"})
+    sources = ("hwlib/outer16.c",)
+    headers = ("hwlib/outer16.h",)
+    init = "outer16_init"
+    wait = "outer16_wait"
+    layouts = ("NCHW16c",)
+    queue: ClassVar[int] = 2
+
+    @classmethod
+    def requantizers(cls, given: Parameters) -> tuple[str, ...]:
+        return ("engine",)
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        return ("outer16 was never built: its cycles are those of stages/backends/accelerators/outer16/cycles.py",)
+
+    # ---- must hold -----------------------------------------------------------------------------------------------
+
+    def reads(self, view: LayerView) -> tuple[str, ...]:
+        return ("int8",)
+
+    def writes(self, view: LayerView) -> tuple[str, ...]:
+        return ("int8",)
+
+    def why_not(self, view: LayerView) -> str:
+        op, x = view.op, view.inputs[0]
+        if not view.has("weights") or view.constant("weights").dtype != "int8" or op.weight_zero_point:
+            return "its weights are no int8 constants without a zero point"
+        if op.rounding not in ("double", "single"):
+            return f"its rounding is {op.rounding}; the engine rounds once or twice, as TFLite does"
+        if op.op == "fully_connected":
+            many = len(x.shape) != 2 or extent(view.outputs[0]).rows != 1
+            return f"tensor {x.name} is no single row" if many else ""
+        if op.op == "conv2d" and op.groups != 1:
+            return f"it has {op.groups} groups of channels"
+        if op.op == "depthwise_conv2d" and op.depth_multiplier != 1:
+            return f"it makes {op.depth_multiplier} channels of one"
+        largest = max(*op.kernel, *op.stride, *op.dilation, *op.padding)
+        return f"its window has {largest}, registers hold {_LARGEST}" if largest > _LARGEST else ""
+
+    def granule(self, view: LayerView) -> Granule:
+        return Granule(rows=1, channels=BLOCK)
+
+    # ---- is better -----------------------------------------------------------------------------------------------
+
+    def tiling_key(self, view: LayerView) -> Hashable:
+        return ()  # window and shapes are all that counts
+
+    def cycles(self, view: LayerView, tile: Tile) -> int:
+        return cycles(_work(view, tile))
+
+    def core(self, view: LayerView, tile: Tile) -> CoreWork:
+        return CoreWork(start=_START)
+
+    # ---- is emitted ----------------------------------------------------------------------------------------------
+
+    def constants(self, view: LayerView, channels: Span) -> NDArray[np.uint8]:
+        from .packing import packed
+
+        return packed(view, channels)
+
+    def constant_bytes(self, view: LayerView, channels: Span) -> int:
+        return _work(view, Tile(Span(0, 1), channels)).constant_bytes
+
+    def calls(self, view: LayerView, tile: Tile, strides: Strides) -> Calls:
+        pointers = (Pointer("input:0"), Pointer("output:0"), Pointer("constants"))
+        return Calls(Call("outer16_start", (Table(_job(view, tile, strides)), *pointers)))
+
+
+def _work(view: LayerView, tile: Tile) -> Work:
+    op = view.op
+    taps = op.kernel[0] * op.kernel[1] if op.op != "fully_connected" else 1
+    depth = op.depth if op.op == "fully_connected" else op.in_channels
+    columns = extent(view.outputs[0]).columns
+    return Work(len(tile.rows) * columns, len(tile.channels), taps, depth, op.op == "depthwise_conv2d")
+
+
+def _job(view: LayerView, tile: Tile, strides: Strides) -> tuple[int, ...]:
+    """The words of a job behind its three addresses, as `device/outer16.cc` has them."""
+    op, x, out = view.op, extent(view.inputs[0]), extent(view.outputs[0])
+    (part,) = reads(view, tile)
+    work = _work(view, tile)
+    mode = work.depthwise | (op.rounding == "single") << 1
+    ranges = _word(op.input_zero_point, op.output_zero_point, op.act_min, op.act_max)
+    if op.op == "fully_connected":  # a single pixel; its channels lie as blocks do
+        size, window, place, strides = (1, 1), _word(1, 1, 1, 1), _word(1, 1, 0, 0), Strides((BLOCK,), BLOCK)
+    else:
+        size, window = (len(part.rows), x.columns), _word(*op.kernel, *op.stride)
+        place = _word(*op.dilation, part.above, op.padding[1])
+    return (
+        strides.inputs[0],
+        strides.output,
+        _halves(*size),
+        _halves(len(tile.rows), out.columns),
+        _halves(blocks(len(part.channels)), len(tile.channels)),
+        window,
+        place,
+        ranges,
+        mode,
+    )
+
+
+def _halves(high: int, low: int) -> int:
+    return high << 16 | low
+
+
+def _word(*numbers: int) -> int:
+    """Four bytes, the first in the top ones."""
+    return sum((number & 0xFF) << shift for number, shift in zip(numbers, (24, 16, 8, 0), strict=True))

@@ -1,0 +1,62 @@
+"""Find accelerators: packages of `stages/backends/accelerators` whose ACCELERATOR is their class."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import import_module
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from stages.backends.accelerators.accelerator import Accelerator
+from stages.support.messages.stage_error import StageError
+from stages.support.messages.wording import did_you_mean
+
+if TYPE_CHECKING:
+    from stages.backends.targets.spec import Target
+
+DEVICE = "device"
+"""The folder, in an accelerator's, of the C++ that simulates it."""
+
+
+def names() -> list[str]:
+    """Names of Firmline's accelerators, sorted."""
+    here = Path(__file__).parent
+    return sorted(path.parent.name for path in here.glob("*/__init__.py"))
+
+
+def accelerator_class(name: str, modules: Mapping[str, str] = MappingProxyType({})) -> type[Accelerator[Any]]:
+    """The class of an accelerator; `modules` are those of plug-ins (`Target.modules`). Raises StageError."""
+    key = f"accelerators/{name}"
+    if key not in modules and name not in names():
+        outside = [one.partition("/")[2] for one in modules if one.startswith("accelerators/")]
+        known = sorted({*names(), *outside})
+        raise StageError(
+            f"there is no accelerator {name!r}{did_you_mean(name, known)}", hint=f"Known: {', '.join(known)}"
+        )
+    module = import_module(modules.get(key, f"stages.backends.accelerators.{name}"))
+    found = getattr(module, "ACCELERATOR", None)
+    if not isinstance(found, type) or not issubclass(found, Accelerator) or found.name != name:
+        raise StageError(f"accelerator {name} declares no ACCELERATOR of that name in {module.__file__}")
+    return found
+
+
+def device_folder(target: Target, kind: str) -> Path:
+    """Return the folder with the C++ of an accelerator's device."""
+    return target.places.get(f"accelerators/{kind}", Path(__file__).parent / kind) / DEVICE
+
+
+def code_patterns_of(target: Target) -> tuple[str, ...]:
+    """Globs, relative to Firmline's folder, of the code of the target's accelerator and of the drivers it goes with.
+
+    The device is not among them: only simulators read it.
+    """
+    if target.accelerator is None:
+        return ()
+    drivers, name = ("stages/lower/offload/dma/*.[ch]",), target.accelerator.kind
+    if name not in names():
+        return drivers
+    folder = Path(__file__).parent / name
+    below = sorted(path.name for path in folder.iterdir() if path.is_dir() and path.name != DEVICE)
+    parts = ("", *(f"{subfolder}/**/" for subfolder in below))
+    return (*drivers, *(f"stages/backends/accelerators/{name}/{part}*.*" for part in parts))

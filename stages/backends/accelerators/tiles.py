@@ -1,0 +1,153 @@
+"""Tiles of a layer: some rows of its output, all columns, some channels; and what they read.
+
+Tensors are rows of columns of channels. In the usual four axes rows are those of all images of a batch; a tensor of
+fewer axes has its last one as channels and all others as rows of one column.
+
+    output rows [4, 8) of a 3x3 convolution, stride 1, padding 1     read input rows [3, 9)
+    the first rows, [0, 4)                                           read [0, 5), and one row of padding above
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+from stages.ir.operators.layer import Window
+
+if TYPE_CHECKING:
+    from stages.ir.graph import LayerView, Tensor
+
+
+@dataclass(frozen=True, order=True)
+class Span:
+    """From `first` on, without `end`."""
+
+    first: int
+    end: int
+
+    def __len__(self) -> int:
+        return self.end - self.first
+
+
+@dataclass(frozen=True)
+class Granule:
+    """Tiles have multiples of so many rows and channels of the output, but for the last ones, which have the rest.
+
+    A layer that an engine can only compute whole has a granule as large as its output.
+    """
+
+    rows: int = 1
+    channels: int = 1
+
+
+@dataclass(frozen=True)
+class Tile:
+    """Rows and channels of a layer's output; all of its columns."""
+
+    rows: Span
+    channels: Span
+
+
+@dataclass(frozen=True)
+class Part:
+    """What a tile reads of an input: rows inside of the image (none for a tile in padding alone), and channels.
+
+    `above` and `below` are the rows of padding that its windows reach.
+    """
+
+    rows: Span
+    channels: Span
+    above: int = 0
+    below: int = 0
+
+
+@dataclass(frozen=True)
+class Extent:
+    """A tensor's rows, columns and channels."""
+
+    rows: int
+    columns: int
+    channels: int
+
+
+def extent(tensor: Tensor) -> Extent:
+    """The tensor as rows of columns of channels."""
+    shape = tensor.shape
+    if len(shape) == 4:
+        return Extent(shape[0] * shape[1], shape[2], shape[3])
+    channels = shape[-1] if shape else 1
+    return Extent(prod(shape) // max(channels, 1), 1, channels)
+
+
+def whole(view: LayerView) -> Tile:
+    """The tile that is all of the output."""
+    out = extent(view.outputs[0])
+    return Tile(Span(0, out.rows), Span(0, out.channels))
+
+
+def tiles(view: LayerView, rows: int, channels: int) -> list[Tile]:
+    """Tiles of so many rows and channels, and the rest; the rows of the first channels come first."""
+    out = extent(view.outputs[0])
+    return [
+        Tile(Span(row, min(row + rows, out.rows)), Span(channel, min(channel + channels, out.channels)))
+        for channel in range(0, out.channels, channels)
+        for row in range(0, out.rows, rows)
+    ]
+
+
+def why_not_tiled(view: LayerView) -> str:
+    """Why rows of the layer's output cannot be computed apart from others, '' if they can."""
+    op, out = view.op, extent(view.outputs[0])
+    if isinstance(op, Window):
+        images = view.inputs[0].shape[0]
+        return f"a batch of {images} with windows" if images != 1 else ""
+    for tensor in view.inputs:
+        x = extent(tensor)
+        if op.op == "fully_connected":
+            if op.depth % max(x.columns * x.channels, 1):
+                return f"rows of {op.depth} are no whole rows of tensor {tensor.name}"
+        elif x != out:
+            return f"tensor {tensor.name} has another shape than the output"
+    return ""
+
+
+def reads(view: LayerView, tile: Tile) -> tuple[Part, ...]:
+    """What the tile reads of each input, of a layer that can be taken apart.
+
+    Of operators other than convolutions, pools and fully connected ones the same rows and channels as it writes.
+    """
+    return tuple(_read(view, tile, tensor) for tensor in view.inputs)
+
+
+def _read(view: LayerView, tile: Tile, tensor: Tensor) -> Part:
+    op, x = view.op, extent(tensor)
+    if op.op == "fully_connected":
+        each = op.depth // (x.columns * x.channels)
+        return Part(Span(tile.rows.first * each, tile.rows.end * each), Span(0, x.channels))
+    if not isinstance(op, Window):
+        return Part(tile.rows, tile.channels)
+    rows, above, below = _window_rows(op, tile.rows, x.rows)
+    outputs, inputs = channel_group(view)
+    written = tile.channels
+    channels = Span(written.first // outputs * inputs, -(-written.end // outputs) * inputs)
+    return Part(rows, channels if inputs else Span(0, x.channels), above, below)
+
+
+def _window_rows(op: Window, written: Span, height: int) -> tuple[Span, int, int]:
+    """Rows inside of an image of so many rows, and rows of padding above and below."""
+    step, pad = op.stride[0], op.padding[0]
+    reach = (op.kernel[0] - 1) * getattr(op, "dilation", (1, 1))[0] + 1
+    first, end = written.first * step - pad, (written.end - 1) * step - pad + reach
+    start = min(max(first, 0), height)
+    return Span(start, max(min(end, height), start)), max(-first, 0), max(end - height, 0)
+
+
+def channel_group(view: LayerView) -> tuple[int, int]:
+    """The output channels that read the same channels of each input, and how many those are; 0: they read all."""
+    op: Any = view.op
+    if op.op == "depthwise_conv2d":
+        return op.depth_multiplier, 1
+    if op.op == "conv2d":
+        return (op.out_channels, 0) if op.groups == 1 else (op.out_channels // op.groups, op.in_channels // op.groups)
+    return (1, 0) if op.op == "fully_connected" else (1, 1)

@@ -1,0 +1,1 @@
+"""Arm Cortex-M: run-time code, kernels by extension, decoding for the timing model."""

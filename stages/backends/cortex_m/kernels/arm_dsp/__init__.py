@@ -1,0 +1,57 @@
+"""Kernels for Cortex-M cores with the DSP extension: M4, M7, M33 and later."""
+
+from stages.backends.cortex_m.kernels.arm_dsp.add import Add
+from stages.backends.cortex_m.kernels.arm_dsp.convolution import Conv2d
+from stages.backends.cortex_m.kernels.arm_dsp.depthwise import (
+    DepthwiseConv2d,
+    DepthwiseConv2dChannels,
+    DepthwiseConv2dRows,
+)
+from stages.backends.cortex_m.kernels.arm_dsp.depthwise16 import ArmDepthwise16
+from stages.backends.cortex_m.kernels.arm_dsp.few import FewChannels
+from stages.backends.cortex_m.kernels.arm_dsp.fully_connected import FullyConnected
+from stages.backends.cortex_m.kernels.arm_dsp.lstm import ArmLstm
+from stages.backends.cortex_m.kernels.arm_dsp.matmul import ArmMatmul
+from stages.backends.cortex_m.kernels.arm_dsp.mean import Mean
+from stages.backends.cortex_m.kernels.arm_dsp.movement import Concatenation, Move
+from stages.backends.cortex_m.kernels.arm_dsp.mul import Mul
+from stages.backends.cortex_m.kernels.arm_dsp.pool import Pool2d
+from stages.backends.cortex_m.kernels.arm_dsp.pool_rows import ArmPoolRows
+from stages.backends.cortex_m.kernels.arm_dsp.prelu import Prelu
+from stages.backends.cortex_m.kernels.arm_dsp.products16 import ArmProducts16
+from stages.backends.cortex_m.kernels.arm_dsp.resize import ArmResize
+from stages.backends.cortex_m.kernels.arm_dsp.svdf import ArmSvdf
+from stages.backends.cortex_m.kernels.arm_dsp.table import Table
+from stages.backends.cortex_m.kernels.arm_dsp.transpose import Transpose
+from stages.backends.kernels.folder import KernelFolder
+
+FOLDER = KernelFolder(
+    __file__,
+    kernels=(
+        ArmMatmul,
+        Add,
+        ArmDepthwise16,
+        ArmPoolRows,
+        ArmProducts16,
+        ArmResize,
+        ArmSvdf,
+        Concatenation,
+        Conv2d,
+        DepthwiseConv2d,
+        DepthwiseConv2dChannels,
+        DepthwiseConv2dRows,
+        FewChannels,
+        FullyConnected,
+        ArmLstm,
+        Mean,
+        Move,
+        Mul,
+        Pool2d,
+        Prelu,
+        Table,
+        Transpose,
+    ),
+    needs=(("armv7e-m", "dsp", "mve", "mve.fp"),),  # MVE includes it
+    needed="needs Thumb with the DSP extension",
+    condition="defined(__ARM_FEATURE_DSP)",
+)

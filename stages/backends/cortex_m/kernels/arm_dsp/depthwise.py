@@ -1,0 +1,251 @@
+"""DEPTHWISE_CONV_2D: by planes of 3x3 and of rows of five and seven taps, and any window by channels."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from math import prod
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from stages.backends.cortex_m.kernels.arm_dsp import channels
+from stages.backends.cortex_m.kernels.arm_dsp.base import arithmetic, clamps
+from stages.backends.cortex_m.kernels.arm_dsp.planes import (
+    FIELDS,
+    ROW_FIELDS,
+    WIDEN,
+    centred_taps,
+    channel_steps,
+    clamped,
+    is_wide,
+    plane_cost,
+    plane_of,
+    row_plane,
+    tap_pairs,
+    widen_fields,
+)
+from stages.backends.kernels.eight_bit import lies_planar, same_bytes, why_not_sums, why_not_types
+from stages.backends.kernels.kernel import Kernel
+from stages.backends.kernels.single_channel import SingleChannel
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from stages.backends.cortex_m.kernels.arm_dsp.base import Arithmetic
+    from stages.backends.kernels.kernel import Lowering
+    from stages.backends.targets.spec import Target
+    from stages.ir.graph import LayerView
+
+
+class _Planes(SingleChannel):
+    """What the depthwise kernels share: channels are planes, of which a copy is made."""
+
+    def why_not_layer(self, view: LayerView, target: Target) -> str:
+        return why_not_types(view) or self.why_not_shape(view) or _why_not_arithmetic(view)
+
+    @abstractmethod
+    def why_not_shape(self, view: LayerView) -> str:
+        """The reason the kernel cannot compute windows or weights of this kind, '' when it can."""
+
+    def overlays(self, view: LayerView) -> bool:
+        """A channel is copied before its results are written over it."""
+        return same_bytes(view.inputs[0], view.outputs[0])
+
+
+class DepthwiseConv2d(_Planes):
+    """3x3, stride 1 and 2, one channel at a time; the input and the output may each be NHWC or NCHW.
+
+    A channel is widened into scratch, a padded plane of int16, and multiplied from there. Rows and columns are
+    exchanged where that is cheaper. With stride 1 the output can take the input's place.
+    """
+
+    name = "arm_dsp.depthwise3x3_s8"
+    sources = ("depthwise3x3.S", "depthwise.c", "widen.S")
+    headers: ClassVar[tuple[str, ...]] = ("depthwise.h",)
+
+    def why_not_shape(self, view: LayerView) -> str:
+        op = view.op
+        if op.kernel != (3, 3) or op.dilation != (1, 1) or op.stride not in ((1, 1), (2, 2)):
+            return "only 3x3 windows without dilation, stride 1 or 2"
+        return "rounds once" if op.rounding != "double" else ""
+
+    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
+        import numpy as np
+
+        return {
+            "channels": np.concatenate([tap_words(view), result_words(arithmetic(view, long=True))], 1),
+            "fields": FIELDS.of(fields(view)),
+            "widen": WIDEN.of(widen_fields(view, plane_of(view))),
+        }
+
+    def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
+        from stages.backends.cortex_m.kernels.arm_dsp.depthwise_tir import depthwise
+
+        return depthwise(view)
+
+    def cost(self, view: LayerView, params: Any, target: Target) -> float:
+        """Of the channels and of the padding; as measured."""
+        plane = plane_of(view)
+        channels = view.op.out_channels * view.inputs[0].shape[0]
+        return float(channels * plane_cost(view, plane) + plane.elements * 2.0)
+
+
+class DepthwiseConv2dRows(_Planes):
+    """Five or seven columns and up to seven rows, any stride of the rows and dilation along the columns.
+
+    Two outputs at a time, from pairs of taps that begin with an even one and with an odd one.
+    """
+
+    name = "arm_dsp.depthwise_rows_s8"
+    estimate_error = 1.5
+    sources = ("depthwise_rows.S", "depthwise.c", "widen.S")
+    headers: ClassVar[tuple[str, ...]] = ("depthwise.h", "depthwise_rows.h")
+
+    def why_not_shape(self, view: LayerView) -> str:
+        op = view.op
+        if op.rounding != "double":
+            return "rounds once"
+        if op.kernel[1] not in (5, 7) or op.kernel[0] > 7 or op.stride[1] != 1 or op.dilation[1] != 1:
+            return "only windows of 5 or 7 columns, up to 7 rows and stride 1, without dilation along the rows"
+        return ""
+
+    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
+        import numpy as np
+
+        from stages.backends.cortex_m.kernels.arm_dsp.packing import half_words
+
+        made, taps = arithmetic(view, long=True), centred_taps(view)
+        channels, rows, columns = taps.shape
+        pairs = np.concatenate([taps[:, :, : columns - 1], taps[:, :, 1:]], 2).reshape(channels, rows, -1, 2)
+        words = half_words(pairs).reshape(channels, -1)
+        return {
+            "channels": np.concatenate([words, result_words(made)], 1),
+            "fields": ROW_FIELDS.of(row_fields(view)),
+            "widen": WIDEN.of(widen_fields(view, row_plane(view))),
+        }
+
+    def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
+        from stages.backends.cortex_m.kernels.arm_dsp.depthwise_rows_tir import depthwise
+
+        return depthwise(view)
+
+    def cost(self, view: LayerView, params: Any, target: Target) -> float:
+        """As measured: 9 or 12 for a row of taps of two outputs, 31 for these; 2.6 an element, 25 a row."""
+        op, out, plane = view.op, view.outputs[0], row_plane(view)
+        long = 9 if arithmetic(view, long=True).scale.long else 0
+        pair = op.kernel[0] * (9 if op.kernel[1] == 5 else 12) + 31 + long
+        rows = plane.out_rows * (-(-plane.out_columns // 2) * pair + 25)
+        widened = plane.in_rows * (plane.in_columns * 2.6 + 14)
+        return float(out.shape[0] * out.shape[3] * (rows + widened + 110) + 2 * plane.elements)
+
+
+class DepthwiseConv2dChannels(Kernel):
+    """NHWC images, four channels at a time: any window, stride, dilation and multiplier; the output in either layout.
+
+    Nothing is copied: a window is a list of pointers to its pixels.
+    """
+
+    name = "arm_dsp.depthwise_channels_s8"
+    estimate_error = 1.25
+    ops: ClassVar[frozenset[str]] = frozenset({"depthwise_conv2d"})
+    sources = ("depthwise_channels.S", "depthwise_channels.c")
+    headers: ClassVar[tuple[str, ...]] = ("depthwise_channels.h",)
+
+    def why_not_layer(self, view: LayerView, target: Target) -> str:
+        x = view.inputs[0]
+        if x.shape[3] < channels.BLOCK:
+            return f"{x.shape[3]} channels; this kernel is for {channels.BLOCK} and more"
+        if lies_planar(x):
+            return f"tensor {x.name} is NCHW; this kernel is for NHWC"
+        return why_not_types(view) or _why_not_arithmetic(view)
+
+    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
+        import numpy as np
+
+        x = view.inputs[0]
+        return {
+            "blocks": channels.blocks(view),
+            "outside": np.full(x.shape[3], view.op.input_zero_point, x.dtype),
+            "fields": channels.FIELDS.of(channels.fields(view)),
+        }
+
+    def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
+        from stages.backends.cortex_m.kernels.arm_dsp.depthwise_channels_tir import depthwise
+
+        return depthwise(view)
+
+    def cost(self, view: LayerView, params: Any, target: Target) -> float:
+        """As measured: 16 for two taps of a block, 29 for its results; for a window 5 for a tap and 60."""
+        op, y = view.op, view.outputs[0]
+        pixels, taps = y.shape[0] * y.shape[1] * y.shape[2], prod(op.kernel)
+        long = 20 if channels.scale_words(view) > 2 else 0
+        block = 16 * channels.pairs(view) + 29 + long + (0 if channels.is_near(view) else 9)
+        groups = op.depth_multiplier * (channels.block_count(view) * block + 40)
+        return float(pixels * (groups + 5.0 * taps + 60))
+
+
+def _why_not_arithmetic(view: LayerView) -> str:
+    return why_not_sums(prod(view.op.kernel), lambda: arithmetic(view, long=True))
+
+
+def tap_words(view: LayerView) -> NDArray[np.int32]:
+    """A channel's taps as depthwise3x3.S reads them, in the order of its plane: [channels, 3], wide [channels, 6]."""
+    import numpy as np
+
+    from stages.backends.cortex_m.kernels.arm_dsp.packing import half_words
+
+    taps = centred_taps(view)
+    if plane_of(view).swapped:
+        taps = taps.transpose(0, 2, 1)
+    if not is_wide(view):
+        return ((taps & 0xFF) << np.array([0, 8, 16])).sum(2).astype(np.int32)
+    last = taps[:, :, 1:]
+    if view.op.stride == (2, 2):
+        third = np.pad(taps[:, :, 2], ((0, 0), (0, 3)))
+        last = third.reshape(-1, 3, 2)
+    return np.stack([half_words(taps[:, :, :2]), half_words(last)], 2).reshape(len(taps), -1)
+
+
+def result_words(made: Arithmetic) -> NDArray[np.int32]:
+    """Bias and scale of each channel."""
+    import numpy as np
+
+    bias = made.bias.astype(np.uint64).astype(np.uint32).view(np.int32)
+    return np.concatenate([bias[:, None], made.scale.scale], 1)
+
+
+def fields(view: LayerView) -> dict[str, int]:
+    """The fields of depthwise3x3.S."""
+    op, plane, stride = view.op, plane_of(view), view.op.stride[0]
+    pairs, odd = divmod(plane.out_columns, 2)
+    jump = 4 if stride == 1 else 8 * (pairs + odd) + 8
+    row, column = channel_steps(view.outputs[0], plane.swapped)
+    plain = {"zero_point": op.output_zero_point, "floor": 0, "low": 0}
+    return {
+        "rows": plane.out_rows,
+        "pairs": pairs,
+        "odd": odd,
+        "jump": jump,
+        "column": column,
+        "row": row,
+        **(clamps(view) if clamped(view) or is_wide(view) else plain),
+    }
+
+
+def row_fields(view: LayerView) -> dict[str, int]:
+    """The fields of the C structure arm_dsp_depthwise."""
+    op, plane = view.op, row_plane(view)
+    row, column = channel_steps(view.outputs[0], False)
+    return {
+        "rows": plane.out_rows,
+        "columns": plane.out_columns,
+        "kernel_y": op.kernel[0],
+        "pairs": tap_pairs(view),
+        "row_step": plane.pitch * op.stride[0],
+        "column_step": op.stride[1],
+        "tap_step": plane.pitch * op.dilation[0],
+        "y_row": row,
+        "y_column": column,
+        **clamps(view),
+    }

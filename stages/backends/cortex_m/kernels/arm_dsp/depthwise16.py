@@ -1,0 +1,24 @@
+"""Depthwise convolutions of 16-bit activations: four channels at a time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from stages.backends.kernels.depthwise16 import Depthwise16, Prices16
+from stages.backends.kernels.lanes16 import Lanes
+
+if TYPE_CHECKING:
+    from stages.backends.targets.spec import Target
+
+
+class ArmDepthwise16(Depthwise16):
+    """Products by SMLABB and SMLATT."""
+
+    name = "arm_dsp.depthwise16"
+    sources = ("depthwise16.c",)
+    headers: ClassVar[tuple[str, ...]] = ("depthwise16.h",)
+    function = "arm_dsp_depthwise16"
+    prices = Prices16(68.0, 58.0, 19.0, 9.5, 55.0, 5.5, 12.0, 10.0)
+
+    def lanes(self, target: Target) -> Lanes:
+        return Lanes(group=4, taps=1, inner=2, apart=2, outer=1)

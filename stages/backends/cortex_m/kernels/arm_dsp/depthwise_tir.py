@@ -1,0 +1,167 @@
+"""TIR of depthwise 3x3.
+
+fill   plane <- zero point                                      arm_dsp_fill
+for n in images, c in channels:
+  widen  plane[top + row, left + column] <- x[row, column]      arm_dsp_widen_*
+  plane  y <- requantize(bias + plane * taps)                   arm_dsp_depthwise3x3_*
+"""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+from tvm.tirx.script.builder import ir as T
+
+from stages.backends.cortex_m.kernels.arm_dsp.base import arithmetic
+from stages.backends.cortex_m.kernels.arm_dsp.planes import (
+    FIELDS,
+    WIDEN,
+    Plane,
+    clamped,
+    is_wide,
+    plane_of,
+    result_word_count,
+    widen_function,
+)
+from stages.backends.cortex_m.kernels.arm_dsp.requantize_tir import requantize
+from stages.backends.kernels.eight_bit import INT8_OFFSET
+from stages.backends.kernels.tir.block import Block, Function, Operand, accumulator, loop, store
+from stages.backends.kernels.tir.fixed_point import output, widen
+from stages.backends.kernels.tir.words import byte, half_word
+
+if TYPE_CHECKING:
+    from stages.backends.kernels.kernel import Lowering
+    from stages.ir.graph import LayerView, Tensor
+
+
+def channel_shape(tensor: Tensor) -> tuple[int, ...]:
+    """One channel of an image, as a region of its buffer."""
+    _, height, width, _ = tensor.shape
+    return (height, width) if tensor.layout == "NCHW" else (height, width, 1)
+
+
+def pixel(tensor: Tensor, row: Any, column: Any) -> tuple[Any, ...]:
+    """Indices of a channel's element."""
+    return (row, column) if tensor.layout == "NCHW" else (row, column, 0)
+
+
+def fill(view: LayerView, plane: Plane) -> Block:
+    """The whole plane is padding."""
+    elements = plane.elements
+    value = view.op.input_zero_point - INT8_OFFSET[view.inputs[0].dtype]
+
+    def meaning(b: Any) -> None:
+        with loop(("i", elements)) as i:
+            store(b.plane, T.int16(value), i)
+
+    operands = (Operand("plane", (elements,), "int16", "w"),)
+    return Block("fill", operands, meaning, "arm_dsp_fill", lambda b: [b.plane, elements, value])
+
+
+def widened(view: LayerView, plane: Plane) -> Block:
+    """A channel of the image in its place."""
+    x = view.inputs[0]
+    offset = INT8_OFFSET[x.dtype]
+
+    def meaning(b: Any) -> None:
+        with loop(("row", plane.in_rows), ("column", plane.in_columns)) as (row, column):
+            at = (column, row) if plane.swapped else (row, column)
+            value = widen(b.x[pixel(x, *at)]) - offset if offset else widen(b.x[pixel(x, *at)])
+            store(b.plane, T.Cast("int16", value), (row + plane.top) * plane.pitch + column + plane.left)
+
+    operands = (
+        Operand("x", channel_shape(x), x.dtype),
+        Operand("widen", WIDEN.shape, "int32"),
+        Operand("plane", (plane.elements,), "int16", "w"),
+    )
+    return Block("widen", operands, meaning, widen_function(view, plane), lambda b: [b.plane, b.x, b.widen])
+
+
+def channel_words(view: LayerView) -> int:
+    """Words of a channel: its taps, and what makes the result."""
+    return tap_word_count(view) + result_word_count(view)
+
+
+def tap_word_count(view: LayerView) -> int:
+    return 6 if is_wide(view) else 3
+
+
+def _wide_tap(b: Any, stride: int, ky: int, kx: int) -> Any:
+    """A tap of six words: pairs 0, 1 and, with stride 1, 1, 2 of each row; else the third taps are pairs."""
+    if kx < 2:
+        return half_word(b.channel[2 * ky], kx)
+    return half_word(b.channel[2 * ky + 1], 1) if stride == 1 else half_word(b.channel[ky // 2 * 2 + 1], ky % 2)
+
+
+def _plane(view: LayerView) -> Block:
+    op, y, plane = view.op, view.outputs[0], plane_of(view)
+    stride, words, taps = op.stride[0], channel_words(view), tap_word_count(view)
+
+    def meaning(b: Any) -> None:
+        with loop(("row", plane.out_rows), ("column", plane.out_columns)) as (row, column):
+
+            def element(ky: Any, kx: Any) -> Any:
+                return widen(b.plane[(row * stride + ky) * plane.pitch + column * stride + kx])
+
+            store(b.acc, b.channel[taps], 0)
+            if is_wide(view):
+                for ky, kx in product(range(3), range(3)):
+                    store(b.acc, b.acc[0] + element(ky, kx) * _wide_tap(b, stride, ky, kx), 0)
+            else:
+                with loop(("ky", 3), ("kx", 3)) as (ky, kx):
+                    store(b.acc, b.acc[0] + element(ky, kx) * byte(b.channel[ky], kx), 0)
+            scaled = requantize(b.acc[0], [b.channel[at] for at in range(taps + 1, words)], op.rounding)
+            store(b.y, output(view, scaled), *pixel(y, *((column, row) if plane.swapped else (row, column))))
+
+    operands = (
+        Operand("plane", (plane.elements,), "int16"),
+        Operand("channel", (words,), "int32"),
+        Operand("y", channel_shape(y), y.dtype, "w"),
+        Operand("fields", FIELDS.shape, "int32"),
+        accumulator(),
+    )
+    kind = "_wide" if is_wide(view) else "_clamped" if clamped(view) else ""
+    suffix = ("near" if plane.near else "apart") + kind
+    suffix += "_long" if arithmetic(view, long=True).scale.long else ""
+    function = f"arm_dsp_depthwise3x3_s{stride}_{suffix}"
+    return Block("plane", operands, meaning, function, lambda b: [b.plane, b.channel, b.y, b.fields])
+
+
+def depthwise(view: LayerView) -> Lowering:
+    """The layer by the kernel for 3x3."""
+    constants = (
+        Operand("channels", (view.op.out_channels, channel_words(view)), "int32"),
+        Operand("fields", FIELDS.shape, "int32"),
+    )
+    return over_planes(view, plane_of(view), _plane(view), constants)
+
+
+def over_planes(view: LayerView, plane: Plane, block: Block, constants: tuple[Operand, Operand]) -> Lowering:
+    """The loops over images and channels around `block`, which has the operands plane, channel, y, fields, acc."""
+    op, x, y = view.op, view.inputs[0], view.outputs[0]
+    padding, channel = fill(view, plane), widened(view, plane)
+
+    def region(buffer: Any, tensor: Tensor, n: Any, c: Any) -> tuple[Any, ...]:
+        return (buffer, n, c, 0, 0) if tensor.layout == "NCHW" else (buffer, n, 0, 0, c)
+
+    with Function("depthwise_conv2d") as f:
+        image = f.input(0, x.physical_shape, x.dtype)
+        channels, fields = (f.constant(operand.name, operand.shape, operand.dtype) for operand in constants)
+        geometry = f.constant("widen", WIDEN.shape, "int32")
+        out = f.output(0, y.physical_shape, y.dtype)
+        acc = f.scratch("acc", (1,), "int32")
+        scratch = f.scratch("plane", (plane.elements,), "int16")
+        f.place(padding, plane=scratch)
+
+        def place(n: Any, c: Any) -> None:
+            f.place(block, plane=scratch, channel=(channels, c, 0), y=region(out, y, n, c), fields=fields, acc=acc)
+
+        with f.loop(("n", y.shape[0]), ("source", op.in_channels)) as (n, source):
+            f.place(channel, x=region(image, x, n, source), widen=geometry, plane=scratch)
+            if op.depth_multiplier == 1:
+                place(n, source)
+            else:
+                with f.loop(("i", op.depth_multiplier)) as (i,):
+                    place(n, source * op.depth_multiplier + i)
+    return f.lowering()

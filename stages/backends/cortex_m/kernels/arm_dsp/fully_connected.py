@@ -1,0 +1,74 @@
+"""FULLY_CONNECTED: dot products over streamed weights."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from stages.backends.cortex_m.kernels.arm_dsp.base import arithmetic, clamps
+from stages.backends.cortex_m.kernels.arm_dsp.units import FIELDS, PAIRS, copies, fours, layer_form, padded_pairs
+from stages.backends.kernels.eight_bit import why_not_sums, why_not_types, why_not_weights_order
+from stages.backends.kernels.kernel import Kernel
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import numpy as np
+
+    from stages.backends.kernels.kernel import Lowering
+    from stages.backends.targets.spec import Target
+    from stages.ir.graph import LayerView
+
+
+class FullyConnected(Kernel):
+    """A row of x times all units, six at once; for a batch of one, and row by row for others.
+
+    x is read where it lies. Only uint8 rows, rows that are no multiple of four long, and those that meet weights with a
+    zero point are copied into scratch first.
+    """
+
+    name = "arm_dsp.dot_s8"
+    estimate_error = 1.25
+    ops: ClassVar[frozenset[str]] = frozenset({"fully_connected"})
+    sources = ("dot.S", "rows.c")
+    headers: ClassVar[tuple[str, ...]] = ("dot.h",)
+
+    def why_not_layer(self, view: LayerView, target: Target) -> str:
+        shape = why_not_types(view) or why_not_weights_order(view)
+        return shape or why_not_sums(view.op.depth, lambda: arithmetic(view))
+
+    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
+        import numpy as np
+
+        from stages.backends.cortex_m.kernels.arm_dsp import packing
+
+        made, how, pairs = arithmetic(view), layer_form(view), padded_pairs(view)
+        steps = packing.depth_steps_of_fours(view.op.depth)
+        words = packing.weight_words(with_padding(made.weights, 0), steps, pairs, how)
+        bias = packing.bias_words(with_padding(made.bias, 0), pairs, how)
+        weights = words.reshape(len(pairs), -1, 2)  # of each four
+        scale = packing.scale_words(with_padding(made.scale.scale, 0), pairs)
+        parts = []
+        for first in range(0, len(pairs), PAIRS):
+            block = slice(first, first + PAIRS)
+            parts += [bias[block], weights[block].transpose(1, 0, 2), scale[block]]
+        blocks = np.concatenate([part.reshape(-1) for part in parts])
+        return {"blocks": blocks.astype(np.int32), "fields": FIELDS.of({"fours": fours(view), **clamps(view)})}
+
+    def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
+        from stages.backends.cortex_m.kernels.arm_dsp.fully_connected_tir import fully_connected
+
+        return fully_connected(view)
+
+    def cost(self, view: LayerView, params: Any, target: Target) -> float:
+        """6.5 instructions (bytes: 9) for four elements of a pair, 3.2 more for a block; a copied element 7."""
+        op, pairs = view.op, len(padded_pairs(view))
+        four = 6.5 if layer_form(view) == "ab" else 9
+        blocks, copied = -(-pairs // PAIRS), 7 * op.depth if copies(view) else 0
+        return float(op.batch * (pairs * (fours(view) * four + 10) + blocks * (fours(view) * 3.2 + 20) + copied + 70))
+
+
+def with_padding(values: np.ndarray, fill: int) -> np.ndarray:
+    """`values` with one more unit behind the last."""
+    import numpy as np
+
+    return np.concatenate([values, np.full((1, *values.shape[1:]), fill, values.dtype)])

@@ -1,0 +1,31 @@
+"""LSTM on int8."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from stages.backends.kernels.lstm import Lstm8
+
+if TYPE_CHECKING:
+    from stages.backends.targets.spec import Target
+    from stages.ir.graph import LayerView
+
+
+class ArmLstm(Lstm8):
+    """Four elements of a row with SMLAD, from a copy in halves."""
+
+    name = "arm_dsp.lstm"
+    estimate_error = 1.25
+    sources = ("lstm.c",)
+    headers: ClassVar[tuple[str, ...]] = ("lstm.h",)
+    function = "arm_dsp_lstm_s8"
+    wide = 2
+    prices = (1.3, 610.0)
+
+    def why_not_layer(self, view: LayerView, target: Target) -> str:
+        if reason := super().why_not_layer(view, target):
+            return reason
+        return "" if self.doubled(view) < 1 << 31 else "twice a sum, shifted to the left, does not fit 32 bits"
+
+    def chunk(self, target: Target) -> int:
+        return 4

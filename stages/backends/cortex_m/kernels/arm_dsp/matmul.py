@@ -1,0 +1,22 @@
+"""BATCH_MATMUL of int8."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from stages.backends.kernels.matmul import Matmul8, MatrixTile
+
+if TYPE_CHECKING:
+    from stages.backends.targets.spec import Target
+
+
+class ArmMatmul(Matmul8):
+    """Two rows times two units with SMLAD, in halves."""
+
+    name = "arm_dsp.matmul_s8"
+    estimate_error = 1.25
+    function = "arm_dsp_matmul_s8"
+    prices = (3.0, 14.0, 3.5)
+
+    def tile(self, target: Target) -> MatrixTile:
+        return MatrixTile(2, 2, 4, wide=2)

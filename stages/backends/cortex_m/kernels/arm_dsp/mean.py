@@ -1,0 +1,109 @@
+"""MEAN over the pixels of images."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from stages.backends.kernels.eight_bit import SUFFIX, not_eight_bit
+from stages.backends.kernels.kernel import Kernel, Lowering
+from stages.backends.kernels.structure import Structure
+from stages.backends.kernels.tir.strides import Axis, reduced_axes
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import numpy as np
+
+    from stages.backends.targets.spec import Target
+    from stages.ir.graph import LayerView
+
+FIELDS = Structure(
+    "arm_dsp_mean",
+    (
+        *("rows", "row_step", "columns", "column_step"),
+        *("offset", "multiplier", "shift", "single_rounding", "zero_point", "low", "high"),
+    ),
+)
+MAX_COLUMNS = 255  # that are added in 16 bits
+
+
+class Mean(Kernel):
+    """Channels that are neighbours, four at a time, or pixels that are: what means of the last axis are, too."""
+
+    name = "arm_dsp.mean_s8"
+    estimate_error = 1.5
+    ops: ClassVar[frozenset[str]] = frozenset({"mean"})
+    sources = ("mean.c",)
+    headers: ClassVar[tuple[str, ...]] = ("mean.h",)
+
+    def why_not_layer(self, view: LayerView, target: Target) -> str:
+        bad = not_eight_bit(view)
+        return bad or ("" if kind(view) else "neither the means nor their elements are neighbours in memory")
+
+    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
+        op = view.op
+        rows, columns = pixels(reduced_axes(view)[1])
+        fields = {
+            "rows": rows.extent,
+            "row_step": rows.strides[0],
+            "columns": columns.extent,
+            "column_step": columns.strides[0],
+            "offset": op.input_zero_point * op.count,
+            "multiplier": op.multiplier,
+            "shift": op.shift,
+            "single_rounding": int(op.rounding == "single"),
+            "zero_point": op.output_zero_point,
+            "low": op.act_min,
+            "high": op.act_max,
+        }
+        return {"fields": FIELDS.of(fields)}
+
+    def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
+        from stages.backends.kernels.tir.means import means
+
+        kept, summed = reduced_axes(view)
+        function = f"arm_dsp_mean_{kind(view)}_{SUFFIX[view.inputs[0].dtype]}"
+        return means(view, kept, pixels(summed), function, FIELDS.shape)
+
+    def cost(self, view: LayerView, params: Any, target: Target) -> float:
+        """As counted: of a block of 16 means 540 and 15.5 for a pixel, of 4 means 200 and 6, with 40 for a row; of one
+        105 and 5. Planes take 6.5 for four elements and 45 for each of those left over.
+        """
+        kept, summed = reduced_axes(view)
+        (rows, columns), count, run = pixels(summed), view.op.count, kept[-1].extent
+        if kind(view) == "planes":
+            return view.outputs[0].elements * (count // 4 * 6.5 + count % 4 * 45.0) + 40
+        blocks = run // 16 if rows.extent * columns.extent <= MAX_COLUMNS else 0
+        left = run - 16 * blocks
+        each = blocks * (540 + 15.5 * count)
+        each += left * (105 + 5.0 * count) if run < 4 else -(-left // 4) * (200 + 40 * rows.extent + 5.9 * count)
+        return view.outputs[0].elements / run * each + 40
+
+
+def kind(view: LayerView) -> str:
+    """`rows`: means are neighbours, as their elements are; `planes`: elements of a mean are; '' for neither.
+
+    Means of single elements are rows, which are faster.
+    """
+    kept, summed = reduced_axes(view)
+    run, is_single = kept[-1], view.op.count == 1
+    if (
+        not is_single
+        and len(summed) == 1
+        and summed[0].strides == (1,)
+        and run.strides[0] == 1
+        and run.strides[1] == summed[0].extent
+    ):
+        return "planes"
+    few = len(summed) <= 2 and pixels(summed)[1].extent <= MAX_COLUMNS
+    return "rows" if run.strides == (1, 1) and few else ""
+
+
+def pixels(added: list[Axis]) -> tuple[Axis, Axis]:
+    """Rows and columns of one or two axes; one too long for 16 bits is taken in the longest rows that are not."""
+    columns = added[-1]
+    if len(added) > 1:
+        return added[0], columns
+    length = max(n for n in range(1, MAX_COLUMNS + 1) if columns.extent % n == 0)
+    step = columns.strides[0]
+    return Axis(columns.extent // length, (length * step,)), Axis(length, (step,))

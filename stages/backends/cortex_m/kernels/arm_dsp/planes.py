@@ -1,0 +1,162 @@
+"""Padded planes of channels, which the depthwise kernels read, and what they know of weights."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from stages.backends.cortex_m.kernels.arm_dsp.base import CLAMP, arithmetic
+from stages.backends.kernels.eight_bit import SUFFIX
+from stages.backends.kernels.structure import Structure
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from stages.ir.graph import LayerView, Tensor
+
+
+FIELDS = Structure("arm_dsp_depthwise3x3_fields", ("rows", "pairs", "odd", "jump", "column", "row", *CLAMP))
+WIDEN = Structure("arm_dsp_widen", ("rows", "columns", "row_step", "column_step", "first", "pitch"))
+ROW_FIELDS = Structure(
+    "arm_dsp_depthwise",
+    (
+        *("rows", "columns", "kernel_y", "pairs", "row_step", "column_step", "tap_step"),
+        *("y_row", "y_column", *CLAMP),
+    ),
+)
+
+
+def centred_taps(view: LayerView) -> NDArray[np.int64]:
+    """Weights less their zero point, [channels, ky, kx]."""
+    made = arithmetic(view, long=True)
+    return (made.weights - made.weight_zero_point).reshape(-1, *view.op.kernel)
+
+
+def is_wide(view: LayerView) -> bool:
+    """Whether weights less their zero point do not fit int8."""
+    taps = centred_taps(view)
+    return bool(taps.min() < -128 or taps.max() > 127)
+
+
+def result_word_count(view: LayerView) -> int:
+    """Words of `result_words`."""
+    return 1 + int(arithmetic(view, long=True).scale.scale.shape[1])
+
+
+@dataclass(frozen=True)
+class Plane:
+    """The padded plane of a channel. Rows and columns are the image's columns and rows where `swapped`.
+
+    pitch      elements from a row to the next
+    near       the output's rows lie one after the other
+    """
+
+    swapped: bool
+    out_rows: int
+    out_columns: int
+    top: int
+    left: int
+    in_rows: int
+    in_columns: int
+    rows: int
+    pitch: int
+    near: bool
+
+    @property
+    def elements(self) -> int:
+        return self.rows * self.pitch
+
+
+def plane_of(view: LayerView) -> Plane:
+    """The cheaper of the two orders."""
+    return min((_plane(view, swapped) for swapped in (False, True)), key=lambda plane: plane_cost(view, plane))
+
+
+def _plane(view: LayerView, swapped: bool) -> Plane:
+    op, x, y = view.op, view.inputs[0], view.outputs[0]
+    stride = op.stride[0]
+    sizes, outs, before = x.shape[1:3], y.shape[1:3], op.padding[:2]
+    if swapped:
+        sizes, outs, before = sizes[::-1], outs[::-1], before[::-1]
+    rows, pitch = (outs[0] - 1) * stride + 3, -(-outs[1] // 2) * 2 * stride + 2
+    return Plane(
+        swapped=swapped,
+        out_rows=outs[0],
+        out_columns=outs[1],
+        top=before[0],
+        left=before[1],
+        in_rows=max(min(sizes[0], rows - before[0]), 0),
+        in_columns=max(min(sizes[1], pitch - before[1]), 0),
+        rows=rows,
+        pitch=pitch,
+        near=not swapped and (y.layout == "NCHW" or y.shape[3] == 1),
+    )
+
+
+def plane_cost(view: LayerView, plane: Plane) -> float:
+    """Instructions of one channel: 28 for a pair of outputs (stride 2: 31, apart: 2 more), 1.9 or 2.6 an element."""
+    long = 7 if arithmetic(view, long=True).scale.long else 0
+    pair = (28 if view.op.stride[0] == 1 else 31) + (0 if plane.near else 2) + long
+    single = 26 + long if plane.out_columns % 2 else 0
+    near = channel_steps(view.inputs[0], plane.swapped)[1] == 1
+    widened = plane.in_rows * (plane.in_columns * (1.9 if near else 2.6) + 14)
+    return plane.out_rows * (plane.out_columns // 2 * pair + single + 22) + widened + 90
+
+
+def widen_fields(view: LayerView, plane: Plane) -> dict[str, int]:
+    """The fields of arm_dsp_widen."""
+    row_step, column_step = channel_steps(view.inputs[0], plane.swapped)
+    return {
+        "rows": plane.in_rows,
+        "columns": plane.in_columns,
+        "row_step": row_step,
+        "column_step": column_step,
+        "first": plane.top * plane.pitch + plane.left,
+        "pitch": plane.pitch,
+    }
+
+
+def widen_function(view: LayerView, plane: Plane) -> str:
+    """The function of widen.S for the image."""
+    x = view.inputs[0]
+    near = channel_steps(x, plane.swapped)[1] == 1
+    return f"arm_dsp_widen_{SUFFIX[x.dtype]}_{'near' if near else 'apart'}"
+
+
+def clamped(view: LayerView) -> bool:
+    """Whether the output's bounds are others than those of int8."""
+    return (view.op.act_min, view.op.act_max) != (-128, 127)
+
+
+def channel_steps(tensor: Tensor, swapped: bool) -> tuple[int, int]:
+    """Bytes from a row and from a column to the next."""
+    _, _, width, channels = tensor.shape
+    steps = (width, 1) if tensor.layout == "NCHW" else (width * channels, channels)
+    return steps[::-1] if swapped else steps
+
+
+def tap_pairs(view: LayerView) -> int:
+    """Pairs of taps in a row of the window."""
+    return -(-int(view.op.kernel[1]) // 2)
+
+
+def row_plane(view: LayerView) -> Plane:
+    """The plane for five or seven columns. Rows are even, and one pair of outputs longer than the outputs need."""
+    op, x, y = view.op, view.inputs[0], view.outputs[0]
+    rows = (y.shape[1] - 1) * op.stride[0] + (op.kernel[0] - 1) * op.dilation[0] + 1
+    columns = (y.shape[2] + y.shape[2] % 2 - 1) * op.stride[1] + 2 * tap_pairs(view)
+    pitch = columns + columns % 2
+    top, left = op.padding[:2]
+    return Plane(
+        swapped=False,
+        out_rows=y.shape[1],
+        out_columns=y.shape[2],
+        top=top,
+        left=left,
+        in_rows=max(min(x.shape[1], rows - top), 0),
+        in_columns=max(min(x.shape[2], pitch - left), 0),
+        rows=rows,
+        pitch=pitch,
+        near=False,
+    )

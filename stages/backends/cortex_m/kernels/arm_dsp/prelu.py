@@ -1,0 +1,34 @@
+"""PRELU, whose slopes broadcast."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from stages.backends.kernels.prelu import TablePrelu
+from stages.backends.kernels.structure import Structure
+
+if TYPE_CHECKING:
+    from stages.backends.kernels.eight_bit import Range
+    from stages.ir.graph import LayerView
+
+FIELDS = ("zero_point0", "zero_point1", "doubled", "rounder", "zero_point", "low", "high")
+
+
+class Prelu(TablePrelu):
+    """One element at a time."""
+
+    name = "arm_dsp.prelu"
+    estimate_error = 1.25
+    sources = ("prelu.c",)
+    function = "arm_dsp_prelu"
+    structure = Structure("arm_dsp_prelu", FIELDS)
+    elements, instructions, call = 1, 16.0, 34.0
+
+    def factors(self, view: LayerView, products: Range) -> tuple[int, int]:
+        import numpy as np
+
+        from stages.backends.cortex_m.kernels.arm_dsp.rounding import requantization
+
+        multiplier, shift = (np.array([values[1]]) for values in (view.op.multipliers, view.op.shifts))
+        made = requantization(multiplier, shift, products, view.op.rounding, long=False)
+        return int(made.scale[0, 0]), int(made.scale[0, 1])

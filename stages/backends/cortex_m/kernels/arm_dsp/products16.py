@@ -1,0 +1,24 @@
+"""Layers on 16-bit activations: four pixels times two channels."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from stages.backends.kernels.plan16 import Tile
+from stages.backends.kernels.products16 import Products16
+
+if TYPE_CHECKING:
+    from stages.backends.targets.spec import Target
+
+
+class ArmProducts16(Products16):
+    """Sums by SMLAD: two products an instruction."""
+
+    name = "arm_dsp.products16"
+    sources = ("products16.c", "products16_tile.S")
+    headers: ClassVar[tuple[str, ...]] = ("products16.h",)
+    function = "arm_dsp_products16"
+    prices = (0.85, 20.0, 2.5)
+
+    def tile(self, target: Target) -> Tile:
+        return Tile(rows=4, channels=2, pair=2, step=2, paired=True, sum_bytes=4, direct=4)

@@ -1,0 +1,23 @@
+"""RESIZE_BILINEAR of int8."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from stages.backends.kernels.resize import HalvingResize
+
+if TYPE_CHECKING:
+    from stages.backends.targets.spec import Target
+
+
+class ArmResize(HalvingResize):
+    """Half sums of 16-bit lanes with SHADD16."""
+
+    name = "arm_dsp.resize_bilinear_s8"
+    estimate_error = 1.25
+    function = "arm_dsp_resize_bilinear_s8"
+    prices = (4.8, 3.7, 22.0)
+    parts = 1.6
+
+    def group(self, target: Target) -> int:
+        return 4

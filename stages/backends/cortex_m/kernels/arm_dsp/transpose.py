@@ -1,0 +1,96 @@
+"""TRANSPOSE and changes of layout of bytes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from stages.backends.kernels.copies import Copy, copy_of, relayouts, why_not_relayouts
+from stages.backends.kernels.kernel import Kernel
+from stages.backends.kernels.tir.strides import Axis
+from stages.ir.graph.tensor import ITEM_BYTES
+
+if TYPE_CHECKING:
+    from stages.backends.kernels.kernel import Lowering
+    from stages.backends.targets.spec import Target
+    from stages.ir.graph import LayerView
+
+_ONE = Axis(1, (0, 0))
+
+
+@dataclass(frozen=True)
+class Matrices:
+    """A copy as transposes: calls along `outer`, of matrices along `matrices`. Strides are (output, input).
+
+    rows     neighbours in the output
+    columns  neighbours in the input
+    """
+
+    copy: Copy
+    outer: tuple[Axis, ...]
+    matrices: Axis
+    rows: Axis
+    columns: Axis
+
+    @property
+    def cost(self) -> float:
+        """Instructions, as counted: 27 for a block of four by four, 11 for a word of fewer rows or columns."""
+        rows, columns = self.rows.extent, self.columns.extent
+        if min(rows, columns) >= 4:
+            matrix = -(-rows // 4) * (27 * -(-columns // 4) + 14)
+        else:
+            few, many = sorted((rows, columns))
+            matrix = few * (11 * (many // 4) + 5 * (many % 4) + 12)
+        return float(prod(axis.extent for axis in self.outer) * (self.matrices.extent * (matrix + 12) + 40))
+
+
+class Transpose(Kernel):
+    """Matrices whose rows are neighbours in one of the tensors and whose columns are in the other."""
+
+    name = "arm_dsp.transpose"
+    estimate_error = 1.25
+    ops: ClassVar[frozenset[str]] = frozenset({"move"})
+    sources = ("transpose.c",)
+    headers: ClassVar[tuple[str, ...]] = ("transpose.h",)
+
+    def why_not_layouts(self, view: LayerView) -> str:
+        """Tensors change from any layout to any other."""
+        return "" if view.op.kind == "layout" else super().why_not_layouts(view)
+
+    def why_not_layer(self, view: LayerView, target: Target) -> str:
+        x, y = view.inputs[0], view.outputs[0]
+        if view.op.kind not in ("transpose", "layout"):
+            return f"{view.op.kind} is no transpose"
+        if x.dtype != y.dtype or ITEM_BYTES[y.dtype] != 1:
+            return f"{x.dtype} to {y.dtype}; this kernel is for bytes"
+        if view.op.kind == "layout" and (bad := why_not_relayouts(x, y)):
+            return bad
+        return "" if all(map(_matrices, _copies(view))) else "elements that are neighbours stay neighbours"
+
+    def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
+        from stages.backends.cortex_m.kernels.arm_dsp.transpose_tir import transposes
+
+        return transposes(view, _found(view))
+
+    def cost(self, view: LayerView, params: Any, target: Target) -> float:
+        return sum(matrices.cost for matrices in _found(view))
+
+
+def _found(view: LayerView) -> list[Matrices]:
+    return [matrices for matrices in map(_matrices, _copies(view)) if matrices is not None]
+
+
+def _copies(view: LayerView) -> list[Copy]:
+    return relayouts(view.inputs[0], view.outputs[0]) if view.op.kind == "layout" else [copy_of(view)]
+
+
+def _matrices(copy: Copy) -> Matrices | None:
+    """None where no axis beside the last is a run of the input, or elements stay where they are."""
+    *others, rows = copy.axes
+    columns = next((axis for axis in others if axis.strides[1] == 1), None)
+    if columns is None or rows.strides[0] != 1:
+        return None
+    rest = [axis for axis in others if axis is not columns]
+    longest = max(rest, key=lambda axis: axis.extent, default=_ONE)
+    return Matrices(copy, tuple(axis for axis in rest if axis is not longest), longest, rows, columns)

@@ -1,0 +1,44 @@
+"""Units of a fully connected layer in pairs, its depth in fours: how dot.S sees them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from stages.backends.cortex_m.kernels.arm_dsp.base import CLAMP, arithmetic
+from stages.backends.kernels.eight_bit import weight_zero_point
+from stages.backends.kernels.structure import Structure
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from stages.backends.cortex_m.kernels.arm_dsp.packing import Packing
+    from stages.ir.graph import LayerView
+
+
+PAIRS = 3  # of units in a block
+FIELDS = Structure("arm_dsp_dot_fields", ("fours", *CLAMP))  # of dot.S
+
+
+def layer_form(view: LayerView) -> Packing:
+    """How the layer's weights are packed."""
+    from stages.backends.cortex_m.kernels.arm_dsp import packing
+
+    made, units = arithmetic(view), view.op.units
+    return packing.form(made, padded_pairs(view) % units)
+
+
+def fours(view: LayerView) -> int:
+    """Groups of four elements of the depth."""
+    return -(-int(view.op.depth) // 4)
+
+
+def padded_pairs(view: LayerView) -> np.ndarray:
+    """[pairs, 2]: units of each pair; `units` behind the last of an odd number."""
+    import numpy as np
+
+    return np.arange(view.op.units + view.op.units % 2).reshape(-1, 2)
+
+
+def copies(view: LayerView) -> bool:
+    """Whether rows of x are copied before they are multiplied."""
+    return view.inputs[0].dtype == "uint8" or view.op.depth % 4 != 0 or weight_zero_point(view) != 0

@@ -1,0 +1,51 @@
+"""Kernels for Cortex-M cores with Helium, the vectors of Armv8.1-M (MVE, integer)."""
+
+from stages.backends.cortex_m.kernels.mve.depthwise import Depthwise, Depthwise3x3
+from stages.backends.cortex_m.kernels.mve.depthwise16 import MveDepthwise16
+from stages.backends.cortex_m.kernels.mve.elementwise import Add, Mul
+from stages.backends.cortex_m.kernels.mve.gemm import Conv2d, FullyConnected
+from stages.backends.cortex_m.kernels.mve.lstm import MveLstm
+from stages.backends.cortex_m.kernels.mve.matmul import MveMatmul
+from stages.backends.cortex_m.kernels.mve.mean import Mean
+from stages.backends.cortex_m.kernels.mve.movement import Move
+from stages.backends.cortex_m.kernels.mve.pool_rows import MvePoolRows
+from stages.backends.cortex_m.kernels.mve.pooling import Pool2d
+from stages.backends.cortex_m.kernels.mve.prelu import MvePrelu
+from stages.backends.cortex_m.kernels.mve.products16 import MveProducts16
+from stages.backends.cortex_m.kernels.mve.resize import MveResize
+from stages.backends.cortex_m.kernels.mve.softmax import Softmax
+from stages.backends.cortex_m.kernels.mve.svdf import MveSvdf
+from stages.backends.cortex_m.kernels.mve.table import Table
+from stages.backends.cortex_m.kernels.mve.taps import DepthwiseTaps
+from stages.backends.cortex_m.kernels.mve.whole import DepthwiseWhole
+from stages.backends.kernels.folder import KernelFolder
+
+FOLDER = KernelFolder(
+    __file__,
+    kernels=(
+        MveMatmul,
+        Add,
+        Conv2d,
+        Depthwise,
+        Depthwise3x3,
+        DepthwiseTaps,
+        DepthwiseWhole,
+        FullyConnected,
+        MveLstm,
+        Mean,
+        Move,
+        Mul,
+        MveDepthwise16,
+        MvePrelu,
+        MveProducts16,
+        MvePoolRows,
+        MveResize,
+        MveSvdf,
+        Pool2d,
+        Softmax,
+        Table,
+    ),
+    needs=(("mve", "mve.fp"),),
+    needed="needs Armv8.1-M with MVE",
+    condition="defined(__ARM_FEATURE_MVE)",
+)

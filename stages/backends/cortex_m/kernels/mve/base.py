@@ -1,0 +1,58 @@
+"""What the MVE kernels share: the checks of types and layouts, and a layer's constants."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from stages.backends.kernels.eight_bit import INT8_OFFSET, Sums, not_eight_bit, sums, why_not_nhwc
+from stages.backends.kernels.kernel import Kernel
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from stages.backends.cortex_m.kernels.mve.rounding import Mode
+    from stages.backends.targets.spec import Target
+    from stages.ir.graph import LayerView
+
+
+class MveKernel(Kernel):
+    """A kernel for Armv8.1-M with the integer vectors, on 8-bit tensors of one type in NHWC."""
+
+    def why_not_layer(self, view: LayerView, target: Target) -> str:
+        return not_eight_bit(view) or why_not_nhwc(view) or self.why_not_operator(view)
+
+    @abstractmethod
+    def why_not_operator(self, view: LayerView) -> str:
+        """The reason the kernel cannot compute a layer of 8-bit NHWC tensors, '' when it can."""
+
+
+@dataclass(frozen=True)
+class Arithmetic(Sums):
+    """The sums of a layer, and how they become its results.
+
+    mode    of rounding.py
+    params  int32 [3, channels]: bias (modulo 2^32), multiplier, rounder
+    """
+
+    mode: Mode
+    params: NDArray[np.int32]
+
+
+def arithmetic(view: LayerView, *, lowered: bool = False, shifted: bool = True) -> Arithmetic:
+    """The constants of a layer with weights; `lowered` prefers that mode, `shifted` permits that one.
+
+    Activations reach the kernel as int8 (uint8 minus 128). Raises ValueError where rounding.py has no way.
+    """
+    import numpy as np
+
+    from stages.backends.cortex_m.kernels.mve.rounding import requantization
+
+    made = sums(view, INT8_OFFSET[view.inputs[0].dtype])
+    how = requantization(
+        made.multiplier, made.shift, made.range.size, view.op.rounding, lowered=lowered, shifted=shifted
+    )
+    params = np.stack([made.bias.astype(np.int32), made.multiplier, how.rounders])
+    return Arithmetic(**vars(made), mode=how.mode, params=params)

@@ -1,0 +1,28 @@
+"""Which bytes meet in two tensors that broadcast, as elementwise.S is told."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from stages.backends.kernels.tir.strides import broadcast
+
+if TYPE_CHECKING:
+    from stages.ir.graph import LayerView
+
+VECTOR = 8  # elements
+GEOMETRY = ("rows", "whole", "rest", "row0", "row1", "repeat")  # of elementwise.S
+
+
+def geometry(view: LayerView, first: int) -> dict[str, int]:
+    """The fields of two inputs; x0 is number `first`."""
+    found = broadcast(view, first)
+    whole, rest = divmod(found.run.extent, VECTOR)
+    repeat = {(1, 1): 0, (0, 1): 1, (1, 0): 2}[found.run.strides[1], found.run.strides[2]]
+    values = (found.rows.extent, whole, rest, *found.rows.strides[1:], repeat)
+    return dict(zip(GEOMETRY, values, strict=True))
+
+
+def why_not_geometry(view: LayerView) -> str:
+    """Why rows cannot be computed: an input lies in another order than the output; '' if they can."""
+    steps = broadcast(view).run.strides[1:]
+    return "" if steps in ((1, 1), (0, 1), (1, 0)) else "an input is read in another order than the output is written"

@@ -1,0 +1,128 @@
+"""DEPTHWISE_CONV_2D on NHWC images, with channels in the lanes."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from stages.backends.cortex_m.kernels.mve.base import MveKernel, arithmetic
+from stages.backends.cortex_m.kernels.mve.lanes import constants_of, lanes_of
+from stages.backends.cortex_m.kernels.mve.lines import FIELDS, GROUP, fields, group_count, is_plain, parts_of
+from stages.backends.kernels.eight_bit import centred_weights, why_not_centred_types, why_not_sums
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import numpy as np
+
+    from stages.backends.cortex_m.kernels.mve.base import Arithmetic
+    from stages.backends.cortex_m.kernels.mve.lanes import Lanes
+    from stages.backends.kernels.kernel import Lowering
+    from stages.backends.targets.spec import Target
+    from stages.ir.graph import LayerView
+
+
+class DepthwiseKernel(MveKernel):
+    """Layers without a multiplier, in modes exact and lowered."""
+
+    ops: ClassVar[frozenset[str]] = frozenset({"depthwise_conv2d"})
+    headers: ClassVar[tuple[str, ...]] = ("depthwise.h",)
+
+    def why_not_operator(self, view: LayerView) -> str:
+        op = view.op
+        if bad := why_not_centred_types(view):
+            return bad
+        if op.depth_multiplier != 1:
+            return f"a depth multiplier of {op.depth_multiplier}"
+        if op.rounding != "double":
+            return "rounds once"
+        if parts_of(view) > 1:
+            return "weights minus their zero point do not fit int8"
+        return why_not_sums(prod(op.kernel), lambda: self.arithmetic(view)) or self.why_not_window(view)
+
+    def why_not_window(self, view: LayerView) -> str:
+        """The reason the kernel cannot do the layer's window, '' when it can."""
+        return ""
+
+    def arithmetic(self, view: LayerView) -> Arithmetic:
+        """The layer's constants with weights as [channels, (ky, kx)]."""
+        return arithmetic(view, lowered=False, shifted=False)
+
+
+class Depthwise3x3(DepthwiseKernel):
+    """Strides of 1 and 2 columns, in assembly.
+
+    Row by row, whose lines are used in turn: as many as a window spans rows are all the scratch there is.
+    """
+
+    name = "mve.depthwise3x3_s8"
+    estimate_error = 1.25
+    sources = ("depthwise3x3.S", "depthwise3x3.c")
+
+    def why_not_window(self, view: LayerView) -> str:
+        op = view.op
+        if op.kernel != (3, 3) or op.dilation != (1, 1) or op.stride[1] > 2:
+            return "only 3x3 windows without dilation, of stride 1 or 2"
+        return why_not_pairs(centred_weights(view)[:, :8])
+
+    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
+        import numpy as np
+
+        made, channels = self.arithmetic(view), view.op.out_channels
+        groups = group_count(view)
+        behind = ((0, 0), (0, groups * GROUP - channels))
+        weights = np.pad(centred_weights(view).T.astype(np.int8), behind).reshape(-1, groups, GROUP).transpose(1, 0, 2)
+        numbers = np.pad(made.params, behind).reshape(3, groups, 4, 4).transpose(1, 0, 3, 2)
+        words = np.ascontiguousarray(weights).view(np.int32).reshape(groups, -1)
+        return {
+            "constants": np.concatenate([words, numbers.reshape(groups, -1).astype(np.int32)], 1),
+            "fields": FIELDS.of(fields(view)),
+        }
+
+    def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
+        from stages.backends.cortex_m.kernels.mve.depthwise_tir import depthwise
+
+        mode, clipped = self.arithmetic(view).mode, "" if is_plain(view) else "_clipped"
+        return depthwise(view, f"mve_depthwise3x3_{mode}_s{view.op.stride[1]}{clipped}", mode)
+
+    def cost(self, view: LayerView, params: Any, target: Target) -> float:
+        """As counted: outputs, 4 or 6 for a pixel that is copied, 140 for a row."""
+        batch, height, width, channels = view.outputs[0].shape
+        _, in_height, in_width, _ = view.inputs[0].shape
+        output = 116 + 8 * (self.arithmetic(view).mode == "lowered") + 6 * (not is_plain(view))
+        pixel = 4 if channels >= GROUP and view.inputs[0].dtype == "int8" else 6
+        rows = height * (width * output + 90) + in_height * (in_width * pixel + 50)
+        return float(batch * group_count(view) * (rows + 60))
+
+
+class Depthwise(DepthwiseKernel):
+    """Any window, stride and dilation; 16 channels at a time, or four where fewer are left."""
+
+    name = "mve.depthwise_s8"
+    estimate_error = 1.25
+    sources = ("lanes.S", "quads.S", "lanes.c")
+    headers: ClassVar[tuple[str, ...]] = ("lanes.h",)
+
+    def why_not_window(self, view: LayerView) -> str:
+        taps = prod(view.op.kernel)
+        return why_not_pairs(centred_weights(view)[:, taps % 2 :])
+
+    def lanes(self, view: LayerView) -> Lanes:
+        return lanes_of(view, self.arithmetic(view).mode)
+
+    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
+        return constants_of(self.lanes(view), self.arithmetic(view).params, centred_weights(view))
+
+    def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
+        from stages.backends.cortex_m.kernels.mve.lanes_tir import depthwise
+
+        return depthwise(self.lanes(view))
+
+    def cost(self, view: LayerView, params: Any, target: Target) -> float:
+        return float(view.inputs[0].shape[0] * self.lanes(view).cost())
+
+
+def why_not_pairs(weights: np.ndarray) -> str:
+    """Why the products of weights [channels, pairs * 2] cannot be added in int16 two by two, '' when they can."""
+    pairs = (weights == -128).reshape(len(weights), -1, 2)
+    return "two weights of -128 meet: their products do not fit int16" if pairs.all(axis=2).any() else ""

@@ -1,0 +1,25 @@
+"""Depthwise convolutions of 16-bit activations: eight channels at a time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from stages.backends.kernels.depthwise16 import Depthwise16, Prices16
+from stages.backends.kernels.lanes16 import Lanes
+
+if TYPE_CHECKING:
+    from stages.backends.targets.spec import Target
+
+
+class MveDepthwise16(Depthwise16):
+    """Products by VMULLB and VMULLT."""
+
+    name = "mve.depthwise16"
+    estimate_error = 1.25
+    sources = ("depthwise16.c",)
+    headers: ClassVar[tuple[str, ...]] = ("depthwise16.h",)
+    function = "mve_depthwise16"
+    prices = Prices16(90.0, 40.0, 3.0, 6.5, 30.0, 6.2, 6.0, 9.0)
+
+    def lanes(self, target: Target) -> Lanes:
+        return Lanes(group=8, taps=1, inner=8, apart=1, outer=0)

@@ -1,0 +1,172 @@
+"""ADD, SUB and MUL, with broadcasting.
+
+The reference brings both inputs of a sum to twice the larger scale, in Q20, and adds. For the input that has the larger
+scale this is (x - zero_point) << 19, exactly: its real multiplier is 1/2. The other is scaled, and so is the sum.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from stages.backends.cortex_m.kernels.mve.base import MveKernel
+from stages.backends.cortex_m.kernels.mve.broadcast import GEOMETRY, VECTOR, geometry, why_not_geometry
+from stages.backends.kernels.eight_bit import HALF, SUFFIX, shifted_input
+from stages.backends.kernels.structure import Structure
+from stages.backends.kernels.tir.strides import broadcast
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import numpy as np
+
+    from stages.backends.cortex_m.kernels.mve.rounding import Requantization
+    from stages.backends.kernels.kernel import Lowering
+    from stages.backends.targets.spec import Target
+    from stages.ir.graph import LayerView
+
+_OUTPUT = ("multiplier", "rounder", "zero_point", "low", "high")
+# Of elementwise.S
+ADD = Structure("mve_add_fields", (*GEOMETRY, "zero_point0", "zero_point1", "multiplier1", "rounder1", *_OUTPUT))
+MUL = Structure("mve_mul_fields", (*GEOMETRY, "zero_point0", "zero_point1", *_OUTPUT))
+LEFT_SHIFT = 20
+_ALMOST_ONE = (1 << 31) - 1
+_LARGEST = 255 * 255  # product of two inputs less their zero points
+
+
+class _Elementwise(MveKernel):
+    """Eight elements at a time, in rows along which an input steps, or repeats one value."""
+
+    sources = ("elementwise.S",)
+    headers: ClassVar[tuple[str, ...]] = ("elementwise.h",)
+    in_place = True
+    structure: ClassVar[Structure]
+    vector: ClassVar[float]  # instructions for eight elements
+
+    def why_not_operator(self, view: LayerView) -> str:
+        return self.why_not_arithmetic(view) or why_not_geometry(view)
+
+    @abstractmethod
+    def why_not_arithmetic(self, view: LayerView) -> str:
+        """The reason the kernel cannot scale the layer's numbers, '' when it can."""
+
+    def first(self, view: LayerView) -> int:
+        """Which input is the C function's x0."""
+        return 0
+
+    @abstractmethod
+    def fields(self, view: LayerView) -> dict[str, int]:
+        """The fields behind the geometry."""
+
+    @abstractmethod
+    def function(self, view: LayerView) -> str:
+        """The C function."""
+
+    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
+        values = geometry(view, self.first(view)) | self.fields(view)
+        return {"fields": self.structure.of(values)}
+
+    def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
+        from stages.backends.kernels.tir.broadcast import elementwise
+
+        return elementwise(view, self.function(view), self.structure.shape, self.first(view))
+
+    def cost(self, view: LayerView, params: Any, target: Target) -> float:
+        """As counted: vectors, what is left of a row like one more and 6, 20 for a row, 55 for a call."""
+        found = broadcast(view, self.first(view))
+        whole, rest = divmod(found.run.extent, VECTOR)
+        row = whole * self.vector + (self.vector + 6 if rest else 0) + 20
+        return found.calls * (found.rows.extent * row + 55)
+
+
+class Add(_Elementwise):
+    """Sums and differences, where one input has the larger scale."""
+
+    name = "mve.add_s8"
+    estimate_error = 1.25
+    ops: ClassVar[frozenset[str]] = frozenset({"add", "sub"})
+    structure = ADD
+    vector = 35.0
+
+    def why_not_arithmetic(self, view: LayerView) -> str:
+        op = view.op
+        if op.rounding != "double" or op.left_shift != LEFT_SHIFT:
+            return "not the reference's 20 bits and two roundings"
+        number = shifted_input(view)
+        if number < 0:
+            return "no input (sub: the first) has the larger scale"
+        if op.shifts[1 - number] > -1 and (op.multipliers[1 - number], op.shifts[1 - number]) != (HALF, 0):
+            return "an input is scaled by more than 1/2"
+        return "" if op.output_shift < 0 else f"the output's shift is {op.output_shift}"
+
+    def first(self, view: LayerView) -> int:
+        return shifted_input(view)
+
+    def function(self, view: LayerView) -> str:
+        return f"mve_{view.op.op}_{SUFFIX[view.outputs[0].dtype]}"
+
+    def fields(self, view: LayerView) -> dict[str, int]:
+        """1/2 as the scale of the other input is (2^31 - 1, -1): the multiplication changes no number below 2^30, and
+        the shift drops a zero.
+        """
+        op, shifted = view.op, shifted_input(view)
+        other = 1 - shifted
+        multiplier, shift = op.multipliers[other], op.shifts[other]
+        if shift == 0:
+            multiplier, shift = _ALMOST_ONE, -1
+        return {
+            "zero_point0": op.zero_points[shifted],
+            "zero_point1": op.zero_points[other],
+            "multiplier1": multiplier,
+            "rounder1": 1 << (31 + shift),
+            "rounder": 1 << (31 + op.output_shift),
+            **_output_fields(op),
+        }
+
+
+class Mul(_Elementwise):
+    """Products."""
+
+    name = "mve.mul_s8"
+    estimate_error = 1.25
+    ops: ClassVar[frozenset[str]] = frozenset({"mul"})
+    structure = MUL
+    vector = 17.0
+
+    def why_not_arithmetic(self, view: LayerView) -> str:
+        try:
+            self.scaling(view)
+        except ValueError:
+            return f"the output's shift is {view.op.output_shift}"
+        return ""
+
+    def scaling(self, view: LayerView) -> Requantization:
+        """How products become outputs. ValueError where rounding.py has no way."""
+        import numpy as np
+
+        from stages.backends.cortex_m.kernels.mve.rounding import requantization
+
+        op = view.op
+        multiplier, shift = (np.array([value], np.int32) for value in (op.output_multiplier, op.output_shift))
+        return requantization(multiplier, shift, np.array([_LARGEST]), op.rounding)
+
+    def function(self, view: LayerView) -> str:
+        return f"mve_mul_{self.scaling(view).mode}_{SUFFIX[view.outputs[0].dtype]}"
+
+    def fields(self, view: LayerView) -> dict[str, int]:
+        op = view.op
+        return {
+            "zero_point0": op.zero_points[0],
+            "zero_point1": op.zero_points[1],
+            "rounder": int(self.scaling(view).rounders[0]),
+            **_output_fields(op),
+        }
+
+
+def _output_fields(op: Any) -> dict[str, int]:
+    return {
+        "multiplier": op.output_multiplier,
+        "zero_point": op.output_zero_point,
+        "low": op.act_min,
+        "high": op.act_max,
+    }

@@ -1,0 +1,116 @@
+"""CONV_2D and FULLY_CONNECTED: int8 rows times weights, two rows and four columns at a time, or four and one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from pydantic import Field
+
+from stages.backends.cortex_m.kernels.mve.base import MveKernel, arithmetic
+from stages.backends.cortex_m.kernels.mve.rows import (
+    BLOCK,
+    BLOCK_FIELDS,
+    CHUNK,
+    COLUMN_FIELDS,
+    GATHERED,
+    block_fields,
+    column_fields,
+    columns,
+    columns_in_group,
+    gathered_rows,
+    gathers,
+    groups_of,
+    images,
+    slides,
+    strip_rows,
+    windows_fields,
+)
+from stages.backends.kernels.eight_bit import why_not_sums, why_not_types
+from stages.backends.kernels.kernel import KernelParams
+from stages.backends.kernels.matrix import depth_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import numpy as np
+
+    from stages.backends.kernels.kernel import Lowering
+    from stages.backends.targets.spec import Target
+    from stages.ir.graph import LayerView
+
+
+class GemmParams(KernelParams):
+    """`rows` windows are gathered at a time (0: as many as 1 KB holds, and at least a tile)."""
+
+    rows: int = Field(default=0, ge=0, le=4096)
+
+
+class _Gemm(MveKernel):
+    sources = ("gemm.S", "pixels.S", "columns.S", "strip.c", "windows.c")
+    headers: ClassVar[tuple[str, ...]] = ("gemm.h",)
+    params = GemmParams
+
+    def why_not_operator(self, view: LayerView) -> str:
+        return why_not_types(view) or why_not_sums(depth_of(view), lambda: arithmetic(view))
+
+    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
+        import numpy as np
+
+        made, split, groups, in_group = arithmetic(view), columns(view), groups_of(view), columns_in_group(view)
+        weights = made.weights.astype(np.int8)
+        if slides(view):
+            weights = weights.reshape(len(weights), *view.op.kernel, -1).transpose(0, 2, 1, 3).reshape(weights.shape)
+        padded = np.pad(weights, ((0, 0), (0, -depth_of(view) % CHUNK)))
+        padded = padded.reshape(groups, in_group, -1)
+        by_group = made.params.astype(np.int32).reshape(3, groups, in_group).transpose(1, 0, 2)
+        constants: dict[str, Any] = {}
+        if split.starts:
+            blocks = np.stack([padded[:, first : first + BLOCK] for first in split.starts], 1)
+            blocks = blocks.reshape(groups, len(split.starts), BLOCK, -1, CHUNK).transpose(0, 1, 3, 2, 4)
+            constants["weights"] = np.ascontiguousarray(blocks)
+            constants["params"] = np.stack([by_group[:, :, first : first + BLOCK] for first in split.starts], 1)
+            constants["fields"] = BLOCK_FIELDS.of(block_fields(view))
+        if split.singles:
+            constants["single_weights"] = np.ascontiguousarray(padded[:, in_group - split.singles :])
+            params_of = by_group[:, :, in_group - split.singles :].transpose(0, 2, 1)
+            constants["single_params"] = np.ascontiguousarray(params_of)
+            constants["single_fields"] = COLUMN_FIELDS.of(column_fields(view))
+        if gathers(view):
+            constants["windows"] = GATHERED.of(windows_fields(view))
+        return constants
+
+    def lower(self, view: LayerView, params: GemmParams, target: Target) -> Lowering:
+        from stages.backends.cortex_m.kernels.mve.gemm_tir import gemm
+
+        return gemm(view, rows_at_a_time(view, params))
+
+    def cost(self, view: LayerView, params: GemmParams, target: Target) -> float:
+        from stages.backends.cortex_m.kernels.mve.gemm_cost import gemm_cost
+
+        return gemm_cost(view, rows_at_a_time(view, params))
+
+
+class Conv2d(_Gemm):
+    """Pointwise layers read their rows in place; windows are gathered into scratch, about 1 KB at a time."""
+
+    name = "mve.gemm_s8"
+    estimate_error = 1.25
+    ops: ClassVar[frozenset[str]] = frozenset({"conv2d"})
+
+
+class FullyConnected(_Gemm):
+    """Rows of x times all units; a single row streams its weights through, four units at once."""
+
+    name = "mve.dot_s8"
+    estimate_error = 1.25
+    ops: ClassVar[frozenset[str]] = frozenset({"fully_connected"})
+
+
+def rows_at_a_time(view: LayerView, params: GemmParams) -> int:
+    """Rows of one product: all where nothing has to be copied, else those of a pixel row at most where they overlap."""
+    rows = images(view)[1]
+    if not gathers(view):
+        return rows
+    if slides(view):
+        return min(params.rows or strip_rows(view), view.outputs[0].shape[2])
+    return min(params.rows or gathered_rows(view), rows)

@@ -1,0 +1,203 @@
+"""TIR of layers that are products of matrices.
+
+    for n in images, t in tiles of R rows, g in groups:
+      gather   rows[R, depth]  <- the windows of R output pixels as int8            mve_windows, mve_strip
+      product  y[R, columns]   <- requantize(bias + offsets + rows * weights)       mve_gemm_*, mve_columns_*
+
+Rows that can be read in place are not gathered; those that overlap lie in one strip, and a tile is of one pixel row.
+Rows left over get blocks of their own, `..._rest`; so do channels that are no whole block: `product_last`, four that
+overlap those before, or `product_singles`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from tvm.tirx.script.builder import ir as T
+
+from stages.backends.cortex_m.kernels.mve.base import arithmetic
+from stages.backends.cortex_m.kernels.mve.requantize_tir import requantize
+from stages.backends.cortex_m.kernels.mve.rows import (
+    BLOCK,
+    BLOCK_FIELDS,
+    CHUNK,
+    COLUMN_FIELDS,
+    GATHERED,
+    block_function,
+    column_function,
+    columns,
+    columns_in_group,
+    gathers,
+    groups_of,
+    images,
+    padded_depth,
+    row_bytes,
+    slides,
+    windows_fields,
+)
+from stages.backends.cortex_m.kernels.mve.strip_tir import gather_strip
+from stages.backends.kernels.eight_bit import SUFFIX, weight_zero_point
+from stages.backends.kernels.matrix import depth_of
+from stages.backends.kernels.tir.block import Block, Function, Operand, accumulator, loop, store
+from stages.backends.kernels.tir.fixed_point import output, widen
+from stages.backends.kernels.tir.rows import gather_rows
+
+if TYPE_CHECKING:
+    from stages.backends.kernels.kernel import Lowering
+    from stages.ir.graph import LayerView
+
+Expr = Any  # a TIR expression or a Python int
+
+
+class _Gemm:
+    """The blocks of one layer."""
+
+    def __init__(self, view: LayerView) -> None:
+        self.view = view
+        self.depth, self.row, self.groups = depth_of(view), row_bytes(view), groups_of(view)
+        self.chunks = -(-self.depth // CHUNK)
+        self.in_group, self.columns = columns_in_group(view), columns(view)
+        self.slides = slides(view)
+        self.gathered, self.zero_point = gathers(view), weight_zero_point(view)
+        self.windows = windows_fields(view)
+        self.image = (self.windows["height"], self.windows["width"], self.windows["pixel"])
+        self.mode = arithmetic(view).mode
+
+    def gather(self, name: str, rows: int) -> Block:
+        """The windows of output pixels first ... first + rows - 1."""
+        if self.slides:
+            return gather_strip(self.view, name, self.windows, rows)
+        shape = {"rows": rows, "row": self.row, "written": self.depth}
+        suffix = SUFFIX[self.view.inputs[0].dtype]
+        return gather_rows(self.view, name, f"mve_windows_{suffix}", self.windows, **shape)
+
+    def strip_bytes(self, rows: int) -> int:
+        """Of the windows of `rows` neighbouring pixels."""
+        return (rows - 1) * self.row + self.depth
+
+    def product(self, name: str, rows: int, blocks: int) -> Block:
+        """`blocks` blocks of columns of `rows` rows."""
+
+        def meaning(b: Any) -> None:
+            with loop(("i", rows), ("block", blocks), ("lane", BLOCK)) as (i, block, lane):
+                params = tuple(b.params[block, number, lane] for number in range(3))
+                weight = lambda k: b.weights[block, T.truncdiv(k, CHUNK), lane, T.truncmod(k, CHUNK)]  # noqa: E731
+                self._output(b, i, block * BLOCK + lane, params, weight)
+
+        weights, params = (blocks, self.chunks, BLOCK, CHUNK), (blocks, 3, BLOCK)
+        shapes = {"weights": weights, "params": params, "fields": BLOCK_FIELDS.shape}
+        return self._product(name, (rows, blocks * BLOCK), shapes, meaning, block_function(self.view), blocks)
+
+    def singles(self, name: str, rows: int) -> Block:
+        """The columns of `rows` rows that are in no block."""
+        count = self.columns.singles
+
+        def meaning(b: Any) -> None:
+            with loop(("i", rows), ("column", count)) as (i, column):
+                params = tuple(b.params[column, number] for number in range(3))
+                self._output(b, i, column, params, lambda k: b.weights[column, k])
+
+        shapes = {"weights": (count, self.chunks * CHUNK), "params": (count, 3), "fields": COLUMN_FIELDS.shape}
+        return self._product(name, (rows, count), shapes, meaning, column_function(self.view), count)
+
+    def _output(self, b: Any, i: Expr, column: Expr, params: tuple[Expr, ...], weight: Callable[[Expr], Expr]) -> None:
+        bias, multiplier, rounder = params
+        store(b.acc, bias + (b.offsets[i] if self.zero_point else 0), 0)
+        with loop(("k", self.depth)) as k:
+            x = b.x[i * self.row + k] if self.slides else b.x[i, k]
+            store(b.acc, b.acc[0] + widen(x) * widen(weight(k)), 0)
+        store(b.y, output(self.view, requantize(b.acc[0], multiplier, rounder, self.mode)), i, column)
+
+    def _product(
+        self,
+        name: str,
+        written: tuple[int, int],
+        shapes: dict[str, tuple[int, ...]],
+        meaning: Callable[[Any], None],
+        function: str,
+        count: int,
+    ) -> Block:
+        rows = written[0]
+        shape = (rows, self.row if self.gathered else self.depth)
+        operands = (
+            Operand("x", (self.strip_bytes(rows),) if self.slides else shape, "int8"),
+            Operand("weights", shapes["weights"], "int8"),
+            Operand("params", shapes["params"], "int32"),
+            Operand("y", written, self.view.outputs[0].dtype, "w"),
+            Operand("fields", shapes["fields"], "int32"),
+            *((Operand("offsets", (rows,), "int32"),) if self.zero_point else ()),
+            accumulator(),
+        )
+
+        def arguments(b: Any) -> list[Any]:
+            # Without a zero point of the weights nobody looks at the offsets.
+            offsets = b.offsets if self.zero_point else b.params
+            return [b.x, b.weights, b.params, b.y, rows, count, b.fields, offsets]
+
+        return Block(name, operands, meaning, function, arguments)
+
+
+def gemm(view: LayerView, tile: int) -> Lowering:
+    """The layer, `tile` rows at a time."""
+    g, x, y = _Gemm(view), view.inputs[0], view.outputs[0]
+    batch, rows = images(view)
+    image = g.image if g.gathered else (rows, g.depth * g.groups)
+    lines = y.shape[1] if g.slides else 1
+    in_line = rows // lines
+    parts = {"": tile, "_rest": in_line % tile}
+    blocks, whole, singles = len(g.columns.starts), g.columns.whole, g.columns.singles
+
+    with Function("gemm") as f:
+        source = f.input(0, (batch, *image), x.dtype)
+        if blocks:
+            weights = f.constant("weights", (g.groups, blocks, g.chunks, BLOCK, CHUNK), "int8")
+            params = f.constant("params", (g.groups, blocks, 3, BLOCK), "int32")
+            fields = f.constant("fields", BLOCK_FIELDS.shape, "int32")
+        if singles:
+            single_weights = f.constant("single_weights", (g.groups, singles, g.chunks * CHUNK), "int8")
+            single_params = f.constant("single_params", (g.groups, singles, 3), "int32")
+            single_fields = f.constant("single_fields", COLUMN_FIELDS.shape, "int32")
+        windows = f.constant("windows", GATHERED.shape, "int32") if g.gathered else None
+        out = f.output(0, (batch, rows, g.in_group * g.groups), y.dtype)
+        acc = f.scratch("acc", (1,), "int32")
+        first = f.scratch("first", (1,), "int32") if g.gathered else None
+        shape = ((tile - 1) * g.row + padded_depth(view),) if g.slides else (tile, g.row)
+        rows_of_windows = f.scratch("rows", shape, "int8") if g.gathered else None
+        offsets = f.scratch("offsets", (tile,), "int32") if g.gathered else None
+
+        def part(suffix: str, start: Any, n: Any) -> None:
+            """The blocks for the rows of a part from row `start`."""
+            count = parts[suffix]
+            gather = g.gather("gather" + suffix, count) if g.gathered else None
+            last = g.in_group - BLOCK
+            products = {
+                (0, 0): g.product("product" + suffix, count, whole) if whole else None,
+                (whole, last): g.product("product_last" + suffix, count, 1) if whole < blocks else None,
+            }
+            single = g.singles("product_singles" + suffix, count) if singles else None
+            extra: dict[str, Any] = {"acc": acc} | ({"offsets": (offsets, 0)} if g.zero_point else {})
+            if g.gathered:
+                f.set_position("first" + suffix, first, start)
+            with f.loop(("g", g.groups)) as (group,):
+                left: Any = (source, n, start, group * g.depth)
+                if gather:
+                    left = (rows_of_windows, *(0 for _ in shape))
+                    places = {"first": first, "windows": windows, "offsets": (offsets, 0), "acc": acc}
+                    f.place(gather, x=(source, n, 0, 0, group * g.windows["channels"]), rows=left, **places)
+                column = group * g.in_group
+                for (block, begin), product in products.items():
+                    if product:
+                        given = {"weights": (weights, group, block, 0, 0, 0), "params": (params, group, block, 0, 0)}
+                        f.place(product, x=left, y=(out, n, start, column + begin), fields=fields, **given, **extra)
+                if single:
+                    given = {"weights": (single_weights, group, 0, 0), "params": (single_params, group, 0, 0)}
+                    place = (out, n, start, column + g.in_group - singles)
+                    f.place(single, x=left, y=place, fields=single_fields, **given, **extra)
+
+        with f.loop(("n", batch), ("line", lines)) as (n, line):
+            with f.loop(("t", in_line // tile)) as (t,):
+                part("", line * in_line + t * tile, n)
+            if parts["_rest"]:
+                part("_rest", line * in_line + (in_line - parts["_rest"]), n)
+    return f.lowering()

@@ -1,0 +1,266 @@
+"""Depthwise layers with channels in the lanes: how vectors share the channels, and what that takes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+from stages.backends.cortex_m.kernels.mve.lines import IMAGE, is_plain
+from stages.backends.cortex_m.kernels.mve.walk import FULL as GROUP
+from stages.backends.cortex_m.kernels.mve.walk import Walk, flip, walks
+from stages.backends.kernels.structure import Structure
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from stages.backends.cortex_m.kernels.mve.rounding import Mode
+    from stages.ir.graph import LayerView
+
+QUAD = 4
+FEW = 4  # taps that have functions of their own
+BAND = 4096  # bytes of lines in scratch, where one row of windows does not need more
+MOST_LINES = 8192  # bytes under a row of windows that have lines of all channels
+FIELDS = Structure(  # of lanes.h
+    "mve_lanes",
+    (
+        *IMAGE,
+        *("zero_point", "low", "high", "x_step", "x_row", "columns", "pairs", "group_bytes"),
+        *("y_step", "rows", "band", "lines_y", "left_out", "top", "span"),
+        *("by_group", "in_rows", "loaded", "first"),
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Part:
+    """`channels` neighbours from `first` on, `lanes` at a time; the last group may overlap the one before it."""
+
+    first: int
+    channels: int
+    lanes: int
+
+    @property
+    def name(self) -> str:
+        return "lanes" if self.lanes == GROUP else "quads"
+
+    @property
+    def groups(self) -> int:
+        return -(-self.channels // self.lanes)
+
+    def words(self, taps: int) -> int:
+        """Of a group's constants: bias, multiplier, rounder and weights of its lanes."""
+        return 3 * self.lanes + taps * self.lanes // 4
+
+    def numbers(self) -> NDArray[np.int64]:
+        """int64 [groups, lanes]: the channels; those behind the last, where there are fewer than lanes, are -1."""
+        import numpy as np
+
+        starts = np.maximum(np.minimum(np.arange(self.groups) * self.lanes, self.channels - self.lanes), 0)
+        found = starts[:, None] + np.arange(self.lanes)
+        return np.where(found < self.channels, found + self.first, -1)
+
+
+@dataclass(frozen=True)
+class Lanes:
+    """A layer's walk, and the parts that share its pixels' channels."""
+
+    view: LayerView
+    walk: Walk
+    parts: tuple[Part, ...]
+    mode: Mode
+
+    @property
+    def taps(self) -> int:
+        return prod(self.walk.kernel)
+
+    @property
+    def in_place(self) -> bool:
+        """Whether the image is read where it lies: nothing is flipped, and nothing outside is read.
+
+        A vector of more lanes than there are channels reads on into the next pixel.
+        """
+        walk = self.walk
+        bytes_of_image = walk.size[0] * walk.size[1] * walk.channels
+        last = (walk.needed[0] - 1) * walk.size[1] + walk.needed[1] - walk.repeat  # the pixel of the last tap
+        ends = (last * walk.channels + max(part.first + part.channels, part.lanes) for part in self.parts)
+        return walk.is_inside and not flip(self.view) and max(ends) <= bytes_of_image
+
+    @property
+    def is_long(self) -> bool:
+        """Whether lines of all channels are too long for the scratch."""
+        bytes_of_window = self.walk.needed[1] * self.walk.channels * self.walk.span[0]
+        return not self.in_place and bytes_of_window > MOST_LINES
+
+    @property
+    def by_group(self) -> bool:
+        """Whether lines have 16 channels, which are loaded for each group anew: where those of all are longer."""
+        return self.is_long and self.walk.channels > GROUP
+
+    @property
+    def _steps(self) -> tuple[int, int]:
+        """Bytes from a row to the next, and from a column, where windows are."""
+        if self.in_place:
+            return self.walk.size[1] * self.walk.channels, self.walk.channels
+        pixel = GROUP if self.by_group else self.walk.channels
+        return self.walk.needed[1] * pixel, pixel
+
+    @property
+    def band(self) -> int:
+        """Rows of outputs that are computed from the lines at a time."""
+        most = max(BAND // self._steps[0], self.walk.span[0])
+        return min(self.walk.out[0], (most - self.walk.span[0]) // self.lines_y + 1)
+
+    @property
+    def scratch(self) -> int:
+        """Bytes of the lines of a band, and what is read behind the last; one where there are none."""
+        return 1 if self.in_place else self._lines_of(self.band) * self._steps[0] + GROUP
+
+    @property
+    def lines_y(self) -> int:
+        """Lines from a row of windows to the next: rows between windows have none."""
+        return min(self.walk.stride[0], self.walk.span[0])
+
+    @property
+    def in_rows(self) -> bool:
+        """Whether lines are rows of the image, as many bytes and one behind the other."""
+        walk = self.walk
+        are_rows = not self.by_group and walk.before[1] == 0 and walk.needed[1] == walk.size[1]
+        return are_rows and walk.stride[0] == self.lines_y
+
+    def _lines_of(self, rows: int) -> int:
+        return (rows - 1) * self.lines_y + self.walk.span[0]
+
+    @property
+    def offsets(self) -> list[int]:
+        """Of all taps but the first, at least one number."""
+        return self.walk.offsets(*self._steps)[1:] or [0]
+
+    def function(self, part: Part) -> str:
+        """The C function of a part."""
+        taps = str(self.taps) if self.taps <= FEW else ("even", "odd")[self.taps % 2]
+        clipped = "" if is_plain(self.view) or part.lanes == QUAD else "_clipped"
+        return f"mve_depthwise_{part.name}_{taps}_{self.mode}{clipped}"
+
+    def fields(self, part: Part) -> dict[str, int]:
+        """The fields of lanes.h."""
+        op, walk, flipped = self.view.op, self.walk, flip(self.view)
+        line, pixel = self._steps
+        offset = flipped if part.lanes == GROUP else 0
+        x_step = walk.stride[1] * pixel * walk.repeat
+        whole = not self.by_group and self.band == walk.out[0]
+        return {
+            "height": walk.size[0],
+            "width": walk.size[1],
+            "pixel": walk.channels,
+            "left": walk.before[1],
+            "pitch": line,
+            "fill": op.input_zero_point - flipped,
+            "flip": flipped,
+            "zero_point": op.output_zero_point - offset,
+            "low": op.act_min - offset,
+            "high": op.act_max - offset,
+            "x_step": x_step,
+            "x_row": (walk.stride[0] if self.in_place else self.lines_y) * line - walk.columns * x_step,
+            "columns": walk.columns,
+            "pairs": (self.taps - 1) // 2,
+            "group_bytes": 4 * part.words(self.taps),
+            "y_step": walk.lanes,
+            "rows": walk.out[0],
+            "band": 0 if self.in_place else self.band,
+            "lines_y": self.lines_y,
+            "left_out": walk.stride[0] - self.lines_y,
+            "top": walk.before[0],
+            "span": walk.span[0],
+            "by_group": int(self.by_group),
+            "in_rows": int(self.in_rows),
+            "loaded": int(whole and part != self.parts[0]),
+            "first": part.first,
+        }
+
+    def cost(self) -> float:
+        """As counted, for one image."""
+        return 10.0 + sum(self._part_cost(part) for part in self.parts)
+
+    def _part_cost(self, part: Part) -> float:
+        rows = self.walk.out[0]
+        made = 70 + part.groups * (18 + rows * (7 + self.walk.columns * self._of_outputs(part.lanes)))
+        if self.in_place or self.fields(part)["loaded"]:
+            return made
+        groups = part.groups if self.by_group and part.lanes == GROUP else 1
+        return made + groups * self._loading(part)
+
+    def _of_outputs(self, lanes: int) -> float:
+        """The outputs of a vector: lanes.S, quads.S."""
+        taps, pairs = self.taps, (self.taps - 1) // 2
+        if lanes == QUAD:
+            few, (odd, even, pair), lowered, clipped = (13, 19, 24, 29), (18, 24, 12), 2, 0
+        else:
+            few, (odd, even, pair), lowered, clipped = (45, 52, 66, 73), (49, 57, 23), 8, 4 if taps <= 2 else 6
+        made = few[taps - 1] if taps <= FEW else (odd if taps % 2 else even) + pairs * pair
+        return made + lowered * (self.mode == "lowered") + clipped * (not is_plain(self.view))
+
+    def _loading(self, part: Part) -> float:
+        """The lines of up to 16 channels, or of all."""
+        walk = self.walk
+        rows, bands = self._lines_of(walk.out[0]), -(-walk.out[0] // self.band)
+        columns = min(walk.size[1], walk.needed[1])
+        if self.by_group:
+            row: float = columns * (4 if part.channels >= GROUP and not flip(self.view) else 6)
+        else:
+            row = columns * walk.channels / 16 * (4 if flip(self.view) else 3)
+        kept = (walk.span[0] - self.lines_y) * (bands - 1)
+        return 30 + bands * 45 + rows * (row if self.in_rows else 50 + row) + kept * self._steps[0] / 16 * 3
+
+
+def lanes_of(view: LayerView, mode: Mode) -> Lanes:
+    """The walk and the parts that take least; constants of 40 lanes more have to save a percent."""
+    found = [Lanes(view, walk, parts, mode) for walk in walks(view) for parts in _shares(walk)]
+    fitting = [lanes for lanes in found if lanes.walk.is_plain or not lanes.is_long]
+    return min(fitting, key=lambda lanes: lanes.cost() * (1 + lanes.walk.lanes / 4000))
+
+
+def _shares(walk: Walk) -> list[tuple[Part, ...]]:
+    """The ways to share a pixel's channels: groups of 16 alone, quads for what these leave, quads alone.
+
+    Where outputs are taken together there is one part.
+    """
+    channels, (groups, rest) = walk.lanes, divmod(walk.lanes, GROUP)
+    found: list[tuple[Part, ...]] = [(Part(0, channels, GROUP),)]
+    if groups and rest and walk.repeat == 1:
+        first = min(channels - rest, channels - QUAD)
+        found.append((Part(0, channels - rest, GROUP), Part(first, channels - first, QUAD)))
+    if channels < GROUP:
+        found.append((Part(0, channels, QUAD),))
+    return found
+
+
+def packed(params: np.ndarray, weights: np.ndarray, part: Part, channels: int) -> np.ndarray:
+    """int32 [groups, words]: a part's constants, of params [3, channels] and weights [channels, taps] of the layer.
+
+    Vector j of a group of 16 is of its channels j, j + 4, j + 8, j + 12, which is what narrowing interleaves.
+    """
+    import numpy as np
+
+    numbers = part.numbers()
+    known, of_layer = numbers >= 0, numbers % channels
+    values = np.where(known[None], params[:, of_layer], 0).astype(np.int32)
+    if part.lanes == GROUP:
+        values = values.reshape(3, -1, 4, 4).swapaxes(2, 3)
+    by_group = values.reshape(3, part.groups, part.lanes).swapaxes(0, 1).reshape(part.groups, -1)
+    by_tap = np.where(known[..., None], weights[of_layer], 0).astype(np.int8).swapaxes(1, 2)
+    words = np.ascontiguousarray(by_tap).view(np.int32).reshape(part.groups, -1)
+    return np.ascontiguousarray(np.concatenate([by_group, words], 1))
+
+
+def constants_of(lanes: Lanes, params: np.ndarray, weights: np.ndarray) -> dict[str, Any]:
+    """The constants of all parts by key."""
+    import numpy as np
+
+    channels = int(lanes.view.op.in_channels)
+    made: dict[str, Any] = {"offsets": np.array(lanes.offsets, np.int32)}
+    for part in lanes.parts:
+        made[part.name] = packed(params, weights, part, channels)
+        made[f"{part.name}_fields"] = FIELDS.of(lanes.fields(part))
+    return made

@@ -1,0 +1,24 @@
+"""LSTM on int8."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from stages.backends.kernels.lstm import Lstm8
+
+if TYPE_CHECKING:
+    from stages.backends.targets.spec import Target
+
+
+class MveLstm(Lstm8):
+    """Vectors: sixteen elements of a row, four gates, eight cells."""
+
+    name = "mve.lstm"
+    estimate_error = 1.25
+    sources = ("lstm.c",)
+    headers: ClassVar[tuple[str, ...]] = ("lstm.h",)
+    function = "mve_lstm_s8"
+    prices = (0.18, 190.0)
+
+    def chunk(self, target: Target) -> int:
+        return 16

@@ -1,0 +1,44 @@
+"""BATCH_MATMUL of int8."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from stages.backends.kernels.matmul import PRODUCT, Matmul8, MatrixTile
+from stages.backends.kernels.structure import Structure
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import numpy as np
+
+    from stages.backends.targets.spec import Target
+    from stages.ir.graph import LayerView
+
+FIELDS = Structure("mve_matmul", PRODUCT.fields)  # of matmul.h
+PANEL = 16  # rows
+_WORDS = 7 + 2 * PANEL  # of gemm.S, of a panel's offsets and of its outputs
+_BLOCK_PARAMETERS = 12
+
+
+class MveMatmul(Matmul8):
+    """Two rows times four units by gemm.S, sixteen elements at a time."""
+
+    name = "mve.matmul_s8"
+    estimate_error = 1.25
+    sources = ("matmul.c", "gemm.S")  # type: ignore[assignment]
+    function = "mve_matmul_s8"
+    prices = (2.0, 5.0, 0.8)
+
+    def tile(self, target: Target) -> MatrixTile:
+        return MatrixTile(2, 4, 16)
+
+    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
+        packed = super().pack(view, params)["matmul"]
+        return {"matmul": FIELDS.of(dict(zip(PRODUCT.fields, packed.tolist(), strict=True)))}
+
+    def scratch_bytes(self, view: LayerView, target: Target) -> int:
+        """Blocks of units with their parameters; a panel of rows where these are the columns of the first operand."""
+        chunks, blocks = -(-view.op.depth // 16), -(-view.outputs[0].shape[-1] // 4)
+        turned = PANEL * chunks * 16 if view.op.adj_x and view.outputs[0].shape[-2] > 1 else 0
+        return 4 * (_WORDS + blocks * _BLOCK_PARAMETERS) + blocks * chunks * 64 + turned

@@ -1,0 +1,94 @@
+"""MEAN over the pixels of images whose channels are neighbours."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from stages.backends.kernels.eight_bit import SUFFIX, not_eight_bit
+from stages.backends.kernels.kernel import Kernel
+from stages.backends.kernels.structure import Structure
+from stages.backends.kernels.tir.strides import Axis, reduced_axes, two_axes
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import numpy as np
+
+    from stages.backends.kernels.kernel import Lowering
+    from stages.backends.targets.spec import Target
+    from stages.ir.graph import LayerView
+
+FIELDS = Structure(
+    "mve_mean",
+    (
+        *("rows", "row_step", "columns", "column_step"),
+        *("offset", "multiplier", "shift", "zero_point", "low", "high"),
+    ),
+)
+MOST_COLUMNS = 255  # that are added in 16 bits
+
+
+class Mean(Kernel):
+    """Eight means at a time."""
+
+    name = "mve.mean_s8"
+    estimate_error = 1.25
+    ops: ClassVar[frozenset[str]] = frozenset({"mean"})
+    sources = ("mean.c",)
+    headers: ClassVar[tuple[str, ...]] = ("mean.h",)
+
+    def why_not_layer(self, view: LayerView, target: Target) -> str:
+        if bad := not_eight_bit(view):
+            return bad
+        if view.op.rounding != "double":
+            return "rounds once"
+        kept, summed = reduced_axes(view)
+        if kept[-1].strides != (1, 1) and kept[-1].extent > 1:
+            return "the means are no neighbours in memory"
+        if len(summed) > 2:
+            return f"the axes are {len(summed)} runs in memory; this kernel sums 2"
+        if pixels(view)[1].extent > MOST_COLUMNS:
+            return f"rows of {pixels(view)[1].extent} elements are added; sums of 16 bits hold {MOST_COLUMNS}"
+        reaches = 255 * view.op.count << max(view.op.shift, 0)
+        return "" if reaches < 1 << 31 else f"the output's shift is {view.op.shift}"
+
+    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
+        op, (rows, columns) = view.op, pixels(view)
+        return {
+            "fields": FIELDS.of(
+                {
+                    "rows": rows.extent,
+                    "row_step": rows.strides[0],
+                    "columns": columns.extent,
+                    "column_step": columns.strides[0],
+                    "offset": op.input_zero_point * op.count,
+                    "multiplier": op.multiplier,
+                    "shift": op.shift,
+                    "zero_point": op.output_zero_point,
+                    "low": op.act_min,
+                    "high": op.act_max,
+                }
+            )
+        }
+
+    def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
+        from stages.backends.kernels.tir.means import means
+
+        function = f"mve_mean_{SUFFIX[view.inputs[0].dtype]}"
+        return means(view, reduced_axes(view)[0], pixels(view), function, FIELDS.shape)
+
+    def cost(self, view: LayerView, params: Any, target: Target) -> float:
+        """5 instructions for eight elements, 15 for a row of these, 45 for eight means."""
+        kept, (rows, columns) = reduced_axes(view)[0], pixels(view)
+        eights = view.outputs[0].elements / kept[-1].extent * -(-kept[-1].extent // 8)
+        return eights * (rows.extent * (5 * columns.extent + 15) + 45) + 30
+
+
+def pixels(view: LayerView) -> tuple[Axis, Axis]:
+    """Rows and columns of a mean; axes too long for 16 bits are taken in the longest rows that are not."""
+    rows, columns = two_axes(reduced_axes(view)[1])
+    if columns.extent <= MOST_COLUMNS or rows.extent > 1:
+        return rows, columns
+    length = max(n for n in range(1, MOST_COLUMNS + 1) if columns.extent % n == 0)
+    step = columns.strides[0]
+    return Axis(columns.extent // length, (length * step,)), Axis(length, (step,))

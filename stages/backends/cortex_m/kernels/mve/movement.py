@@ -1,0 +1,109 @@
+"""Data movement in rows: pad, slices, split, transpose, changes of layout, concatenation."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from stages.backends.cortex_m.kernels.mve.ways import Way, best
+from stages.backends.kernels.copies import (
+    RESHAPES,
+    SLICES,
+    Copy,
+    copy_of,
+    is_permuted,
+    relayouts,
+    why_not_relayouts,
+)
+from stages.backends.kernels.fills import Fill, fills
+from stages.backends.kernels.kernel import Kernel
+from stages.ir.graph.tensor import ITEM_BYTES
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import numpy as np
+
+    from stages.backends.kernels.kernel import Lowering
+    from stages.backends.targets.spec import Target
+    from stages.ir.graph import LayerView
+
+KINDS = (*SLICES, *RESHAPES, "pad", "transpose", "layout")
+FILL_RUN, FILL_BYTE = 7.0, 0.125  # instructions of a run of bytes, and of a byte
+
+
+class _Rows(Kernel):
+    """Copies between strided views, each in the way of `ways.py` that takes least."""
+
+    sources = ("copies.S",)
+    headers: ClassVar[tuple[str, ...]] = ("copies.h",)
+
+    @abstractmethod
+    def copies(self, view: LayerView) -> list[Copy]:
+        """What the layer does."""
+
+    @abstractmethod
+    def why_not_copies(self, view: LayerView) -> str:
+        """Why the layer is no copies between strided views, '' if it is."""
+
+    def why_not_layer(self, view: LayerView, target: Target) -> str:
+        if bad := self.why_not_copies(view):
+            return bad
+        element = ITEM_BYTES[view.outputs[0].dtype]
+        runs = (copy.axes[-1] for copy in self.copies(view) if best(copy, element) is None)
+        return next((f"steps of {run.strides[1]} elements of {element} bytes" for run in runs), "")
+
+    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
+        import numpy as np
+
+        tables = ((f"offsets{number}", way) for number, (_, way) in enumerate(self.ways(view)) if way.kind == "gather")
+        return {name: np.array(way.offsets, np.uint8) for name, way in tables}
+
+    def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
+        from stages.backends.cortex_m.kernels.mve.movement_tir import copies
+
+        return copies(view, self.ways(view), self.fills(view))
+
+    def ways(self, view: LayerView) -> list[tuple[Copy, Way]]:
+        """How each copy is made."""
+        found = ((copy, best(copy, ITEM_BYTES[view.outputs[0].dtype])) for copy in self.copies(view))
+        return [(copy, way) for copy, way in found if way is not None]
+
+    def fills(self, view: LayerView) -> list[Fill]:
+        """What a pad fills around its copy."""
+        is_pad = view.op.op == "move" and view.op.kind == "pad"
+        padded = self.copies(view) if is_pad else []
+        return [fill for copy in padded for fill in fills(copy, view.outputs[0].elements, FILL_RUN, FILL_BYTE)]
+
+    def cost(self, view: LayerView, params: Any, target: Target) -> float:
+        """As counted."""
+        element = ITEM_BYTES[view.outputs[0].dtype]
+        filled = sum(fill.runs * (FILL_RUN + FILL_BYTE * fill.extent) for fill in self.fills(view))
+        return filled + sum(way.cost(element) for _, way in self.ways(view))
+
+
+class Move(_Rows):
+    """Slices, transposes and the like are one copy. A pad fills its output before."""
+
+    name = "mve.move"
+    estimate_error = 1.25
+    ops: ClassVar[frozenset[str]] = frozenset({"move"})
+
+    def why_not_layouts(self, view: LayerView) -> str:
+        """Tensors change from any layout to any other."""
+        return "" if view.op.kind == "layout" else super().why_not_layouts(view)
+
+    def why_not_copies(self, view: LayerView) -> str:
+        x, y, kind = view.inputs[0], view.outputs[0], view.op.kind
+        if kind not in KINDS:
+            return f"no rows of bytes are moved as {kind!r}"
+        if x.dtype != y.dtype:
+            return f"{x.dtype} to {y.dtype}"
+        if kind == "pad" and ITEM_BYTES[y.dtype] != 1:
+            return f"elements of {ITEM_BYTES[y.dtype]} bytes are not filled by bytes"
+        if kind in RESHAPES and is_permuted(x) and is_permuted(y) and x.shape != y.shape:
+            return "a reshape from NCHW to NCHW reorders elements in a way that has no strides"
+        return why_not_relayouts(x, y) if kind == "layout" else ""
+
+    def copies(self, view: LayerView) -> list[Copy]:
+        return relayouts(view.inputs[0], view.outputs[0]) if view.op.kind == "layout" else [copy_of(view)]

@@ -1,0 +1,106 @@
+"""TIR of data movement in rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+from tvm import tirx
+
+from stages.backends.cortex_m.kernels.mve.ways import Way
+from stages.backends.kernels.copies import Copy
+from stages.backends.kernels.fills import Fill
+from stages.backends.kernels.tir.block import Block, Function, Operand, loop, store
+from stages.backends.kernels.tir.strides import offset
+from stages.ir.graph.tensor import ITEM_BYTES
+
+if TYPE_CHECKING:
+    from stages.backends.kernels.kernel import Lowering
+    from stages.ir.graph import LayerView
+
+
+def copies(view: LayerView, wanted: Sequence[tuple[Copy, Way]], filled: Sequence[Fill]) -> Lowering:
+    """The output's runs of a pad's value, then the copies one after the other."""
+    y = view.outputs[0]
+    item_bytes = ITEM_BYTES[y.dtype]
+    with Function(view.layer.kind) as f:
+        used = {copy.source for copy, _ in wanted}
+        inputs = {i: f.input(i, (prod(x.physical_shape),), x.dtype) for i, x in enumerate(view.inputs) if i in used}
+        out = f.output(0, (prod(y.physical_shape),), y.dtype)
+        for number, fill in enumerate(filled):
+            value = view.op.params["value"]
+            outer, block = fill.axes[:-1], _fill(f"fill{number}", fill, y.dtype, value)
+            with f.loop(*((f"i{depth}", axis.extent) for depth, axis in enumerate(outer))) as at:
+                f.place(block, y=(out, offset(at, outer, 0) + fill.offset))
+        for number, (copy, way) in enumerate(wanted):
+            table = {}
+            if way.kind == "gather":
+                table["offsets"] = f.constant(f"offsets{number}", (way.count,), "uint8")
+            block = _rows(f"copy{number}", way, y.dtype, item_bytes)
+            with f.loop(*((f"i{depth}", axis.extent) for depth, axis in enumerate(way.outer))) as at:
+                first = offset(at, way.outer, 1) + copy.source_offset + _before(way, 1)
+                place = offset(at, way.outer, 0) + copy.target_offset + _before(way, 0)
+                f.place(block, x=(inputs[copy.source], first), y=(out, place), **table)
+    return f.lowering()
+
+
+def _rows(name: str, way: Way, dtype: str, item_bytes: int) -> Block:
+    """y = x along rows, and along the axes of a row; rows may be read backwards."""
+    into, out_of = way.row.strides
+    starts = [-_before(way, number) for number in range(2)]
+
+    def meaning(b: Any) -> None:
+        names = [(f"j{depth}", axis.extent) for depth, axis in enumerate(way.inner)]
+        with loop(("i", way.row.extent), *names) as (i, *along):
+            store(
+                b.y,
+                b.x[i * out_of + offset(along, way.inner, 1) + starts[1]],
+                i * into + offset(along, way.inner, 0) + starts[0],
+            )
+
+    operands = [Operand("x", (_reach(way, 1),), dtype)]
+    if way.kind == "gather":
+        operands.append(Operand("offsets", (way.count,), "uint8"))
+    operands.append(Operand("y", (_reach(way, 0),), dtype, "w"))
+    steps = (into * item_bytes, out_of * item_bytes)
+
+    def arguments(b: Any) -> list[Any]:
+        if way.kind == "copy":
+            return [b.y, b.x, way.row.extent, way.count * item_bytes, *steps]
+        if way.kind == "gather":
+            return [b.y, b.x, way.row.extent, way.count, *steps, b.offsets]
+        stride = way.inner[0].strides[1 if way.kind == "pick" else 0] * item_bytes
+        return [b.y, b.x, way.row.extent, way.inner[0].extent, *steps, stride]
+
+    function = f"mve_{way.kind}_rows"
+    return Block(
+        name,
+        tuple(operands),
+        meaning,
+        function + (f"_{8 * way.item}" if way.kind in ("pick", "put") else ""),
+        arguments,
+    )
+
+
+def _reach(way: Way, number: int) -> int:
+    """Elements from the first of a call to its last."""
+    return 1 + sum((axis.extent - 1) * abs(axis.strides[number]) for axis in (way.row, *way.inner))
+
+
+def _before(way: Way, number: int) -> int:
+    """Where the lowest of all rows begins from the first one, at most 0."""
+    return min(0, (way.row.extent - 1) * way.row.strides[number])
+
+
+def _fill(name: str, fill: Fill, dtype: str, value: int) -> Block:
+    """y[i * step + j] = value along the last of a fill's axes."""
+    rows = fill.axes[-1]
+    step = rows.strides[0]
+
+    def meaning(b: Any) -> None:
+        with loop(("i", rows.extent), ("j", fill.extent)) as (i, j):
+            store(b.y, tirx.const(value, dtype), i * step + j)
+
+    operands = (Operand("y", ((rows.extent - 1) * step + fill.extent,), dtype, "w"),)
+    return Block(name, operands, meaning, "mve_fill_rows", lambda b: [b.y, value, rows.extent, fill.extent, step])

@@ -1,0 +1,65 @@
+"""AVERAGE_POOL_2D and MAX_POOL_2D of NHWC images by rows."""
+
+from __future__ import annotations
+
+from math import ceil, prod
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from stages.backends.kernels.pool_rows import PoolRows, mean_groups, mean_runs
+from stages.backends.kernels.windows import taps_inside
+
+if TYPE_CHECKING:
+    from stages.backends.targets.spec import Target
+    from stages.ir.graph import LayerView
+
+BY_PRODUCT = 11  # elements: as in pool_rows.c
+FEW = 8  # channels of which strided windows are gathered
+
+
+class MvePoolRows(PoolRows):
+    """16 maxima or 8 sums at a time."""
+
+    name = "mve.pool_rows"
+    estimate_error = 1.25
+    family = "mve"
+    sources = ("pool_rows.c",)
+    headers: ClassVar[tuple[str, ...]] = ("mve_pool_rows.h",)
+
+    def cost(self, view: LayerView, params: Any, target: Target) -> float:
+        """As counted: of averages 97 for each group of pixels, of maxima 48 for a row; the rest is of vectors."""
+        op, (batch, height, out_width, channels) = view.op, view.outputs[0].shape
+        rows, across = taps_inside(view, 0), view.inputs[0].shape[2] * channels
+        if op.op == "avg_pool2d":
+            groups, runs = len(mean_groups(view)), mean_runs(view)
+            means = sum(_means(run, op.kernel[1], prod(op.kernel)) + 23 for run in runs)
+            around = 97 * groups + 9 * out_width + means
+            return float(batch * (144 + sum(_sums(across, taps) for taps in rows) + height * around))
+        if op.stride[1] == 1:
+            pixels = _maxima(channels * out_width, op.kernel[1])
+        elif channels > FEW:
+            pixels = out_width * _maxima(channels, op.kernel[1])
+        else:
+            at_once = min(16 // channels, 1 + (256 - channels) // (op.stride[1] * channels))
+            pixels = ceil(out_width / at_once) * 16.0 * op.kernel[1]
+        return float(batch * (111 + sum(_maxima(across, taps) for taps in rows) + height * (pixels + 48)))
+
+
+def _sums(count: int, taps: int) -> float:
+    """Of the columns of a row: up to three taps at once, one more in each further pass."""
+    first = {1: 4.0, 2: 5.0}.get(taps, 7.0)
+    more = max(0, taps - 3)
+    return ceil(count / 8) * (first + 5 * more) + 8.5 * (1 + more)
+
+
+def _means(count: int, taps: int, elements: int) -> float:
+    """Of one call; of more than `BY_PRODUCT` elements they are quotients."""
+    if elements <= BY_PRODUCT and taps in (2, 3):
+        return ceil(count / 8) * (2.0 + 2 * taps)
+    return ceil(count / 8) * ((13.5 if elements <= BY_PRODUCT else 23.0) + 5 * taps)
+
+
+def _maxima(count: int, taps: int) -> float:
+    """Passes over three taps, and one of two: a vector takes 7 and 5; 8.5 for a pass, 8 around them."""
+    threes = (taps - 1) // 2 if taps > 2 else 0
+    twos = int(taps < 3 or taps % 2 == 0)
+    return 8 + 8.5 * (threes + twos) + ceil(count / 16) * (7.0 * threes + 5 * twos)

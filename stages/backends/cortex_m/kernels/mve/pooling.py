@@ -1,0 +1,59 @@
+"""AVERAGE_POOL_2D and MAX_POOL_2D on NHWC images."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from stages.backends.cortex_m.kernels.mve.base import MveKernel
+from stages.backends.kernels.eight_bit import SUFFIX
+from stages.backends.kernels.structure import SIZES, UNDILATED, Structure, pool_fields
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import numpy as np
+
+    from stages.backends.kernels.kernel import Lowering
+    from stages.backends.targets.spec import Target
+    from stages.ir.graph import LayerView
+
+MAX_ELEMENTS = 255  # of an average, whose sums are of 16 bits
+POOL = Structure("mve_pool", (*SIZES, *UNDILATED, "low", "high"))
+
+
+class Pool2d(MveKernel):
+    """One image at a time; maxima of 64 channels, sums of 16."""
+
+    name = "mve.pool2d"
+    estimate_error = 1.5
+    ops: ClassVar[frozenset[str]] = frozenset({"avg_pool2d", "max_pool2d"})
+    sources = ("pool.c",)
+    headers: ClassVar[tuple[str, ...]] = ("pool.h",)
+
+    def why_not_operator(self, view: LayerView) -> str:
+        size = prod(view.op.kernel)
+        if view.op.op == "avg_pool2d" and size > MAX_ELEMENTS:
+            return f"averages of {size} elements; sums hold {MAX_ELEMENTS}"
+        return ""
+
+    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
+        return {"fields": POOL.of(pool_fields(view))}
+
+    def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
+        from stages.backends.kernels.tir.block import Operand
+        from stages.backends.kernels.tir.pooling import pool2d
+
+        function = f"mve_{view.op.op[:3]}_pool_{SUFFIX[view.inputs[0].dtype]}"
+        return pool2d(view, function, Operand("fields", POOL.shape, "int32"))
+
+    def cost(self, view: LayerView, params: Any, target: Target) -> float:
+        """As counted: of a vector of 64 maxima, 16 maxima or 16 sums a pixel, a row and a result; 50 for a window."""
+        batch, height, width, channels = view.outputs[0].shape
+        rows, pixels = view.op.kernel[0], prod(view.op.kernel)
+        if view.op.op == "avg_pool2d":
+            window = -(-channels // 16) * (6 * pixels + 5 * rows + 45)
+        else:
+            window = channels // 64 * (10 * pixels + 5 * rows + 40)
+            window += -(-(channels % 64) // 16) * (4 * pixels + 5 * rows + 10)
+        return float(batch * height * width * (window + 50))

@@ -1,0 +1,36 @@
+"""PRELU, whose slopes broadcast."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from stages.backends.kernels.prelu import TablePrelu
+from stages.backends.kernels.structure import Structure
+
+if TYPE_CHECKING:
+    from stages.backends.kernels.eight_bit import Range
+    from stages.ir.graph import LayerView
+
+FIELDS = ("zero_point0", "zero_point1", "multiplier", "rounder", "zero_point", "low", "high")
+
+
+class MvePrelu(TablePrelu):
+    """Eight elements at a time."""
+
+    name = "mve.prelu"
+    estimate_error = 1.25
+    sources = ("prelu.S",)
+    function = "mve_prelu"
+    structure = Structure("mve_prelu", FIELDS)
+    elements, instructions, left, call = 8, 26.0, 4.0, 27.0
+
+    def factors(self, view: LayerView, products: Range) -> tuple[int, int]:
+        import numpy as np
+
+        from stages.backends.cortex_m.kernels.mve.rounding import requantization
+
+        multiplier, shift = (np.array([values[1]], np.int32) for values in (view.op.multipliers, view.op.shifts))
+        made = requantization(multiplier, shift, products.size, view.op.rounding, lowered=True)
+        if made.mode != "lowered":
+            raise ValueError(f"the shift of products is {int(shift[0])}")
+        return int(multiplier[0]), int(made.rounders[0])

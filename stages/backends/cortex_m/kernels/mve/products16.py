@@ -1,0 +1,25 @@
+"""Layers on 16-bit activations: three pixels times four channels."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from stages.backends.kernels.plan16 import Tile
+from stages.backends.kernels.products16 import Products16
+
+if TYPE_CHECKING:
+    from stages.backends.targets.spec import Target
+
+
+class MveProducts16(Products16):
+    """Sums by VMLADAVA: eight products an instruction."""
+
+    name = "mve.products16"
+    estimate_error = 1.25
+    sources = ("products16.c", "products16_tile.S")
+    headers: ClassVar[tuple[str, ...]] = ("products16.h",)
+    function = "mve_products16"
+    prices = (0.27, 9.0, 0.6)
+
+    def tile(self, target: Target) -> Tile:
+        return Tile(rows=3, channels=4, pair=1, step=8, paired=False, sum_bytes=4, direct=2)

@@ -1,0 +1,25 @@
+"""RESIZE_BILINEAR of int8."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from stages.backends.kernels.resize import Resize8
+
+if TYPE_CHECKING:
+    from stages.backends.targets.spec import Target
+    from stages.ir.graph import LayerView
+
+
+class MveResize(Resize8):
+    """Four channels at a time, on 32 bits: any shares."""
+
+    name = "mve.resize_bilinear_s8"
+    estimate_error = 1.25
+    function = "mve_resize_bilinear_s8"
+    whole = 1024
+    prices = (2.3, 1.6, 18.0)
+
+    def row_bytes(self, view: LayerView, target: Target) -> int:
+        _, _, width, channels = view.inputs[0].shape
+        return 4 * width * channels

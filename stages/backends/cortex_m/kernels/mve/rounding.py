@@ -1,0 +1,90 @@
+"""Requantization in two vector multiplications, of 31 bits both; stages.backends.kernels.rounding has the proof.
+
+  t = VQRDMULH(acc, m)          (acc * m + 2^30) >> 31, the doubling multiplication of the reference
+  y = VQRDMULH(t, p)            (t * p + 2^30) >> 31
+
+The mode is a layer's; s is at least 1 here, but for what `exact` and `shifted` say:
+
+  exact    p = unit + 1, where it turns the halves of all channels; 2^31 - 1 where s is 0: |t| <= 2^30 stays
+  lowered  p = unit, and a negative t is lowered by one before it, t + (t >> 31): for all t, in two more instructions
+  single   p = unit for layers that round once; t is VQDMULH, without rounding
+  shifted  p = -s, a shift to the left before the first multiplication where it is above 0, else one to the right in
+           place of the second, VRSHL, before which a negative t is lowered by one where s is not 0: for any s
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from stages.backends.kernels.rounding import is_zero, turns_halves
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from stages.ir.operators.layer import Rounding
+
+_BITS = 31
+Mode = Literal["exact", "lowered", "single", "shifted"]
+
+
+@dataclass(frozen=True)
+class Requantization:
+    """The layer's mode, and `rounders` p of its channels, int32."""
+
+    mode: Mode
+    rounders: NDArray[np.int32]
+
+
+def requantization(
+    multiplier: NDArray[np.int32],
+    shift: NDArray[np.int32],
+    size: NDArray[np.int64],
+    rounding: Rounding,
+    *,
+    lowered: bool = False,
+    shifted: bool = False,
+) -> Requantization:
+    """How to requantize accumulators of |acc| <= size; `lowered` prefers that mode, `shifted` permits that one.
+
+    Raises ValueError, naming the channel, where a shift is above -1 and no permitted mode has it.
+    """
+    s = np.where(multiplier == 0, 1, -shift.astype(np.int64))
+    largest = ((size * multiplier.astype(np.int64)) >> 31) + 1
+    if s.min() < 1:
+        return _of_any_shift(s, size, largest, rounding, exact=not lowered, shifted=shifted)
+    dead = is_zero(largest, s)
+    mode: Mode = "single"
+    if rounding == "double":
+        exact = (dead | turns_halves(largest, s, _BITS)).all()
+        mode = "exact" if exact and not lowered else "lowered"
+    p = np.where(dead, 0, (np.int64(1) << (_BITS - s)) + (mode == "exact"))
+    return Requantization(mode, p.astype(np.int32))
+
+
+def _of_any_shift(
+    s: NDArray[np.int64],
+    size: NDArray[np.int64],
+    largest: NDArray[np.int64],
+    rounding: Rounding,
+    *,
+    exact: bool,
+    shifted: bool,
+) -> Requantization:
+    """`requantization` where an s is below 1."""
+    channel = int(np.argmin(s))
+    refused = ValueError(f"channel {channel} has shift {-int(s[channel])}; this kernel needs -1 or less")
+    if rounding != "double":
+        raise refused
+    if exact and s.min() == 0:
+        above = np.maximum(s, 1)
+        dead = is_zero(largest, above) & (s > 0)
+        kept = (s == 0) & (largest <= np.int64(1) << 30)
+        if (dead | kept | (s > 0) & turns_halves(largest, above, _BITS)).all():
+            p = np.where(s == 0, (np.int64(1) << _BITS) - 1, (np.int64(1) << (_BITS - above)) + 1)
+            return Requantization("exact", np.where(dead, 0, p).astype(np.int32))
+    if not shifted or (size >= np.int64(1) << (_BITS - np.maximum(-s, 0))).any():
+        raise refused
+    return Requantization("shifted", (-s).astype(np.int32))

@@ -1,0 +1,231 @@
+"""Rows and blocks of columns of layers that are products of matrices."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from stages.backends.cortex_m.kernels.mve.base import arithmetic
+from stages.backends.kernels.eight_bit import INT8_OFFSET, weight_zero_point
+from stages.backends.kernels.matrix import (
+    WINDOWS,
+    columns_of,
+    depth_of,
+    has_windows,
+    pixels_of,
+    rows_of,
+    run_elements,
+    windows_of,
+)
+from stages.backends.kernels.structure import Structure
+
+if TYPE_CHECKING:
+    from stages.ir.graph import LayerView
+
+
+BLOCK = 4  # output channels of a block
+SCRATCH_BYTES = 1024  # of gathered rows, unless those of a tile are larger
+CHUNK = 16  # elements of the depth in a vector
+MOST_COLUMN = 65535 // 8  # bytes of a strip's column: eight of them are offsets of 16 bits
+GATHERED = Structure(  # of gemm.h
+    "mve_windows", (*WINDOWS, "pixel", "line", "neighbours", "fill", "flip", "depth", "row", "weight_zero_point")
+)
+_OUTPUT = ("x_row", "y_row", "zero_point", "low", "high")
+BLOCK_FIELDS = Structure("mve_gemm_fields", ("more", "rest", *_OUTPUT))  # of gemm.S
+COLUMN_FIELDS = Structure("mve_columns_fields", ("chunks", "rest", *_OUTPUT))  # of columns.S
+
+
+@dataclass(frozen=True)
+class Columns:
+    """How the output channels of a group are computed: blocks of four, which begin at `starts`, and single ones behind.
+
+    The last block overlaps the one before where that computes less than what is left as single columns.
+    """
+
+    starts: tuple[int, ...]
+    singles: int
+
+    @property
+    def whole(self) -> int:
+        """Blocks that are neighbours."""
+        return sum(1 for start in self.starts if start % BLOCK == 0)
+
+
+def columns_in_group(view: LayerView) -> int:
+    return columns_of(view) // groups_of(view)
+
+
+def groups_of(view: LayerView) -> int:
+    return int(view.op.groups) if view.op.op == "conv2d" else 1
+
+
+def columns(view: LayerView) -> Columns:
+    """Of a tile of two rows a block takes 16 instructions for a chunk and 27 around; a single column of four rows 10
+    and 26.
+    """
+    count = columns_in_group(view)
+    whole, left = divmod(count, BLOCK)
+    starts = tuple(range(0, whole * BLOCK, BLOCK))
+    if left and whole and column_cost(view, left) > block_cost(view, 1):
+        return Columns((*starts, count - BLOCK), 0)
+    return Columns(starts, left)
+
+
+def block_cost(view: LayerView, blocks: int) -> float:
+    """Instructions for blocks of all rows, as counted."""
+    rows, chunks = rows_of(view), -(-depth_of(view) // CHUNK)
+    if is_short(view):
+        return blocks * (rows * (18 if arithmetic(view).mode == "exact" else 21) + 15) + 30
+    return blocks * (rows // 2 * (16 * chunks + 27) + rows % 2 * (10 * chunks + 22)) + rows // 2 * 20
+
+
+def column_cost(view: LayerView, singles: int) -> float:
+    """Instructions for single columns of all rows, as counted."""
+    rows, depth = rows_of(view), depth_of(view)
+    chunks, rest = depth // CHUNK, 8 if depth % CHUNK else 0
+    quads = rows // 4 * (10 * chunks + 28 + 2 * rest)
+    return singles * (quads + rows % 4 * (3.5 * chunks + 26 + rest) + 25)
+
+
+def gathers(view: LayerView) -> bool:
+    """Whether rows are copied before they are multiplied: windows, another sign, sums for the weights' zero point."""
+    return has_windows(view) or view.inputs[0].dtype == "uint8" or weight_zero_point(view) != 0
+
+
+def slides(view: LayerView) -> bool:
+    """Whether the windows of neighbouring pixels are gathered into one strip: they overlap, and that takes less."""
+    op = view.op
+    overlap = has_windows(view) and op.dilation[1] == 1 and op.stride[1] < op.kernel[1]
+    if not overlap or depth_of(view) // op.kernel[1] > MOST_COLUMN:
+        return False
+    return strip_cost(view, strip_rows(view)) < 1.1 * gather_cost(view)
+
+
+def strip_rows(view: LayerView) -> int:
+    """Windows of a strip: what as many bytes hold as rows that are gathered one by one take."""
+    depth, (_, kernel_x), step = padded_depth(view), view.op.kernel, view.op.stride[1]
+    fitting = (gathered_rows(view) - 1) * depth // (depth_of(view) // kernel_x * step) + 1
+    return min(fitting // _rows_of_a_tile(view) * _rows_of_a_tile(view), int(view.outputs[0].shape[2]))
+
+
+def gathered_rows(view: LayerView) -> int:
+    """Rows that are gathered at a time."""
+    least = _rows_of_a_tile(view)
+    return max(SCRATCH_BYTES // padded_depth(view) // least * least, least)
+
+
+def _rows_of_a_tile(view: LayerView) -> int:
+    return 4 if columns(view).singles else 2
+
+
+def gather_cost(view: LayerView) -> float:
+    """Instructions for gathering all rows of a group one by one: 3 for 16 bytes, 8 for each run, 50; as counted."""
+    rows, depth, groups = rows_of(view), depth_of(view), groups_of(view)
+    runs = 1 if view.op.op == "fully_connected" else depth * groups // run_elements(view)
+    return float(rows * (depth * 3 / CHUNK + runs * 8 + 50))
+
+
+def strip_cost(view: LayerView, tile: int) -> float:
+    """Instructions for strips of `tile` rows of a group: 3 for 16 bytes of a column and 8 around, or 6 for 8 bytes of
+    few channels; 250 for a strip and 60 for each of its lines, of few channels 130; as counted.
+    """
+    (kernel_y, kernel_x), step = view.op.kernel, view.op.stride[1]
+    groups, rows = groups_of(view), rows_of(view)
+    channels = view.op.in_channels // groups
+    few = groups == 1 and channels <= 8
+    pixel = channels * 6 / 8 if few else 8 + channels * 3 / CHUNK
+    strips = rows / tile
+    columns_copied = rows * step + strips * (kernel_x - step)
+    return float(columns_copied * kernel_y * pixel + strips * (250 + (130 if few else 60) * kernel_y))
+
+
+def padded_depth(view: LayerView) -> int:
+    """Bytes of a gathered row that are read: whole chunks."""
+    return -(-depth_of(view) // CHUNK) * CHUNK
+
+
+def row_bytes(view: LayerView) -> int:
+    """From a row to the next: in a strip they overlap, other gathered rows are padded to whole chunks."""
+    depth = depth_of(view)
+    if slides(view):
+        return depth // view.op.kernel[1] * view.op.stride[1]
+    return -(-depth // CHUNK) * CHUNK if gathers(view) else depth * groups_of(view)
+
+
+def images(view: LayerView) -> tuple[int, int]:
+    """How many products there are, and the rows of each. Rows that are read in place need no border between images."""
+    if not has_windows(view):
+        return 1, rows_of(view)
+    batch, height, width, _ = view.outputs[0].shape
+    return batch, height * width
+
+
+def windows_fields(view: LayerView) -> dict[str, int]:
+    """The fields of mve_windows."""
+    op, offset = view.op, INT8_OFFSET[view.inputs[0].dtype]
+    windows = windows_of(view) if has_windows(view) else pixels_of(rows_of(view), depth_of(view) * groups_of(view))
+    return windows | {
+        "channels": windows["channels"] // groups_of(view),
+        "pixel": windows["channels"],
+        "line": windows["width"] * windows["channels"],
+        "neighbours": int(groups_of(view) == 1 and windows["dilation_x"] == 1),
+        "fill": op.input_zero_point - offset,
+        "flip": offset,
+        "depth": depth_of(view),
+        "row": row_bytes(view),
+        "weight_zero_point": weight_zero_point(view),
+    }
+
+
+def is_short(view: LayerView) -> bool:
+    """Whether pixels.S has the layer: one chunk, and all int8 numbers for outputs."""
+    op, made = view.op, arithmetic(view)
+    plain = view.outputs[0].dtype == "int8" and (op.act_min, op.act_max) == (-128, 127)
+    fits = multiplied(view) <= CHUNK and weight_zero_point(view) == 0
+    return plain and fits and made.mode in ("exact", "lowered")
+
+
+def block_fields(view: LayerView) -> dict[str, int]:
+    """The fields of gemm.S."""
+    chunks, rest = divmod(multiplied(view), CHUNK)
+    return {"more": max(chunks - 1, 0), "rest": rest, **_output_fields(view)}
+
+
+def column_fields(view: LayerView) -> dict[str, int]:
+    """The fields of columns.S."""
+    chunks, rest = divmod(multiplied(view), CHUNK)
+    return {"chunks": chunks, "rest": rest, **_output_fields(view)}
+
+
+def multiplied(view: LayerView) -> int:
+    """Bytes of a row that are multiplied: what fills up a gathered row meets weights of 0."""
+    return padded_depth(view) if gathers(view) else depth_of(view)
+
+
+def _output_fields(view: LayerView) -> dict[str, int]:
+    op = view.op
+    return {
+        "x_row": row_bytes(view),
+        "y_row": columns_of(view),
+        "zero_point": op.output_zero_point,
+        "low": op.act_min,
+        "high": op.act_max,
+    }
+
+
+def block_function(view: LayerView) -> str:
+    """Which function of gemm.S, or pixels.S, multiplies the layer."""
+    row = multiplied(view)
+    if is_short(view):
+        return f"mve_pixels_{arithmetic(view).mode}"
+    depth = "short" if row < CHUNK else "rest" if row % CHUNK else "whole"
+    return f"mve_gemm_{arithmetic(view).mode}_{depth}{_offsets(view)}"
+
+
+def column_function(view: LayerView) -> str:
+    """Which function of columns.S multiplies the layer's single columns."""
+    return f"mve_columns_{arithmetic(view).mode}{_offsets(view)}"
+
+
+def _offsets(view: LayerView) -> str:
+    return "_offsets" if weight_zero_point(view) else ""

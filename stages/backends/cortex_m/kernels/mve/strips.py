@@ -1,0 +1,203 @@
+"""Depthwise windows whose taps are neighbouring bytes: the strips of the channels, and the C structure about them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+from stages.backends.cortex_m.kernels.mve.lines import GROUP, parts_of
+from stages.backends.kernels.eight_bit import INT8_OFFSET
+from stages.backends.kernels.structure import Structure
+
+if TYPE_CHECKING:
+    from stages.ir.graph import LayerView
+
+CHUNK = 16  # taps of a vector
+STEPS = (1, 2, 3, 4, 6)  # from a window to the next that taps.S has functions of their own for
+MOST_BYTES = 32767 // 8  # from a strip, or an output pixel, to the next: eight of them are offsets of 16 bits
+_WINDOW = ("kernel_y", "kernel_x", "stride_y", "stride_x", "dilation_y", "dilation_x", "top", "left")
+FIELDS = Structure(  # of taps.h
+    "mve_taps",
+    (
+        *("pitch", "y_channel", "taps", "step", "out_pixel", "zero_point", "low", "high"),
+        *("eights", "rest", "rest_bytes", "chunks", "last_bytes"),
+        *("height", "width", "pixel", "line", "out_height", "out_width", "out_line", *_WINDOW),
+        *("fill", "flip", "multiplier", "lanes", "strips", "rotated"),
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Strips:
+    """A layer's strips, along its rows, or along its columns where `turned`: pairs are (across, along) them."""
+
+    view: LayerView
+    turned: bool
+
+    @property
+    def taps(self) -> int:
+        return prod(self.view.op.kernel)
+
+    @property
+    def chunks(self) -> int:
+        return -(-self.taps // CHUNK)
+
+    @property
+    def lanes(self) -> int:
+        """Channels that have strips at a time."""
+        return min(int(self.view.op.in_channels), GROUP)
+
+    @property
+    def shared(self) -> bool:
+        """Whether all output channels read the same strip."""
+        return int(self.view.op.in_channels) == 1
+
+    def pair(self, values: Any) -> tuple[int, int]:
+        """A pair (rows, columns)."""
+        return (values[1], values[0]) if self.turned else (values[0], values[1])
+
+    @property
+    def kernel(self) -> tuple[int, int]:
+        return self.pair(self.view.op.kernel)
+
+    @property
+    def stride(self) -> tuple[int, int]:
+        return self.pair(self.view.op.stride)
+
+    @property
+    def dilation(self) -> tuple[int, int]:
+        return self.pair(self.view.op.dilation)
+
+    @property
+    def size(self) -> tuple[int, int]:
+        return self.pair(self.view.inputs[0].shape[1:3])
+
+    @property
+    def out(self) -> tuple[int, int]:
+        return self.pair(self.view.outputs[0].shape[1:3])
+
+    @property
+    def steps_of_x(self) -> tuple[int, int]:
+        """Bytes between the image's neighbours."""
+        return self._steps(self.view.inputs[0].shape)
+
+    @property
+    def steps_of_y(self) -> tuple[int, int]:
+        """Bytes between the output's neighbours."""
+        return self._steps(self.view.outputs[0].shape)
+
+    def _steps(self, shape: tuple[int, ...]) -> tuple[int, int]:
+        return self.pair((shape[2] * shape[3], shape[3]))
+
+    @property
+    def step(self) -> int:
+        """Bytes from a window to the next: those of a dilated one are its own."""
+        return self.kernel[0] * (self.stride[1] if self.dilation[1] == 1 else self.kernel[1])
+
+    @property
+    def pitch(self) -> int:
+        """Bytes of a channel's strip: all columns that windows have, each of a byte for each row of a window."""
+        return (self.out[1] - 1) * self.step + self.taps
+
+    @property
+    def fits(self) -> bool:
+        """Whether the assembly's offsets hold what is apart."""
+        return max(self.pitch, self.steps_of_y[1]) <= MOST_BYTES
+
+    @property
+    def strip_bytes(self) -> int:
+        """Of all strips, with what is read behind the last: windows up to a multiple of 8, whole vectors of each."""
+        behind = -self.out[1] % 8 * self.step + self.chunks * CHUNK
+        return self.lanes * self.pitch + behind
+
+    @cached_property
+    def parts(self) -> int:
+        """int8 numbers that a weight is the sum of."""
+        return parts_of(self.view)
+
+    @property
+    def rotated_bytes(self) -> int:
+        """Of a channel's weights in the order of the windows, where a vector does not hold them."""
+        return self.chunks * CHUNK * self.parts if self.chunks > 1 else 0
+
+    def tap(self, ky: Any, kx: Any) -> Any:
+        """The number of the tap of a row and a column of the window."""
+        across, along = (kx, ky) if self.turned else (ky, kx)
+        return across * self.kernel[1] + along
+
+    @property
+    def has_exact(self) -> bool:
+        """Whether a function requantizes in mode exact of rounding.py."""
+        return self.step in STEPS and self.parts == 1 and self.chunks == 1
+
+    def cost(self, mode: str = "") -> float:
+        """As counted, by the mode of rounding.py, '' for exact where that can be: of a row of windows 23 for a channel,
+        and 33 for eight windows in mode exact, 55 in others, or of many taps 30 for four and 9 for each vector; some
+        ten for 16 channels of a pixel that is copied.
+        """
+        op, chunks, (height, width) = self.view.op, self.chunks, self.out
+        wide = self.parts - 1
+        if chunks > 1:
+            quad = chunks * (9 + 5 * wide) + 30
+            row = 23.0 + 20 * chunks + -(-width // 4) * quad
+        else:
+            eights, rest = divmod(width, 8)
+            is_exact = mode == "exact" if mode else self.has_exact
+            eight = (33.5 if is_exact else 55) + 8 * wide
+            row = 23.0 + eights * eight + (0 if not rest else eight + 5 if rest > 4 else eight / 2 + 5)
+        if mode == "shifted":
+            row += width * 2
+        copies = height * (self.stride[0] if self.dilation[0] == 1 else self.kernel[0])
+        pixels = self.size[1] if self.dilation[1] == 1 else width * self.kernel[1]
+        groups = -(-op.in_channels // GROUP)
+        if self.shared:
+            around = copies * (pixels * (8 if self.turned else 0.5) + 92) + height * 97
+        else:
+            pixel = 11.3 if op.in_channels > GROUP // 2 else 10.2
+            around = groups * (copies * pixels * pixel + height * (119 + 60 * op.depth_multiplier))
+        batch = self.view.outputs[0].shape[0]
+        return float(batch * (height * op.out_channels * row + around + groups * 100))
+
+    @property
+    def fields(self) -> dict[str, int]:
+        """The fields of taps.h."""
+        op, offset = self.view.op, INT8_OFFSET[self.view.inputs[0].dtype]
+        width, (out_line, out_pixel) = self.out[1], self.steps_of_y
+        window = (*self.kernel, *self.stride, *self.dilation, *self.pair(op.padding))
+        return {
+            "pitch": 0 if self.shared else self.pitch,
+            "y_channel": 1 if self.shared else op.depth_multiplier,
+            "taps": self.taps,
+            "step": self.step,
+            "out_pixel": out_pixel,
+            "zero_point": op.output_zero_point,
+            "low": op.act_min,
+            "high": op.act_max,
+            "eights": width // 8,
+            "rest": width % 8,
+            "rest_bytes": width % 8 * out_pixel,
+            "chunks": self.chunks,
+            "last_bytes": ((width - 1) % 4 + 1) * out_pixel,
+            "height": self.size[0],
+            "width": self.size[1],
+            "line": self.steps_of_x[0],
+            "pixel": self.steps_of_x[1],
+            "out_height": self.out[0],
+            "out_width": width,
+            "out_line": out_line,
+            **dict(zip(_WINDOW, window, strict=True)),
+            "fill": op.input_zero_point - offset,
+            "flip": offset,
+            "multiplier": op.depth_multiplier,
+            "lanes": self.lanes,
+            "strips": self.strip_bytes,
+            "rotated": self.rotated_bytes,
+        }
+
+
+def strips_of(view: LayerView) -> Strips:
+    """Those that cost less; along the rows where neither fits."""
+    fitting = [strips for strips in (Strips(view, turned) for turned in (False, True)) if strips.fits]
+    return min(fitting, key=lambda strips: strips.cost()) if fitting else Strips(view, False)

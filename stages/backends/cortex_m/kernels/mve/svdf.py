@@ -1,0 +1,22 @@
+"""SVDF on int8."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from stages.backends.kernels.svdf import Svdf8
+
+if TYPE_CHECKING:
+    from stages.backends.targets.spec import Target
+
+
+class MveSvdf(Svdf8):
+    """Vectors: sixteen elements of a row, eight steps of a memory."""
+
+    name = "mve.svdf_s8"
+    estimate_error = 1.5
+    function = "mve_svdf_s8"
+    prices = (0.2, 0.7, 45.0, 40.0)
+
+    def chunk(self, target: Target) -> int:
+        return 16

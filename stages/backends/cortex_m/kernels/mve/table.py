@@ -1,0 +1,25 @@
+"""Functions of one 8-bit number by gathering loads."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from stages.backends.kernels.byte_table import ByteTable
+
+if TYPE_CHECKING:
+    from stages.backends.targets.spec import Target
+    from stages.ir.graph import LayerView
+
+
+class Table(ByteTable):
+    """16 elements at a time."""
+
+    name = "mve.table"
+    estimate_error = 1.25
+    sources = ("table.S",)
+    headers: ClassVar[tuple[str, ...]] = ("table.h",)
+    function = "mve_table"
+
+    def cost(self, view: LayerView, params: Any, target: Target) -> float:
+        """4 instructions for 16 elements."""
+        return 4.0 * -(-view.outputs[0].elements // 16) + 12

@@ -1,0 +1,124 @@
+"""DEPTHWISE_CONV_2D on NHWC images, channel by channel: a window is one or a few vectors."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from stages.backends.cortex_m.kernels.mve.base import MveKernel, arithmetic
+from stages.backends.cortex_m.kernels.mve.lines import GROUP, WIDEST
+from stages.backends.cortex_m.kernels.mve.strips import CHUNK, FIELDS, MOST_BYTES, STEPS, strips_of
+from stages.backends.kernels.eight_bit import centred_weights, why_not_centred_types, why_not_sums
+from stages.backends.kernels.kernel import Kernel
+from stages.backends.kernels.single_channel import SingleChannel, as_depthwise, as_one_channel, has_single_channels
+from stages.ir.operators.products import Conv2D
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import numpy as np
+
+    from stages.backends.cortex_m.kernels.mve.base import Arithmetic
+    from stages.backends.kernels.kernel import Lowering
+    from stages.backends.targets.spec import Target
+    from stages.ir.graph import LayerView
+    from stages.ir.operators.layer import LayerOp
+
+MOST_TAPS = 255  # which a byte numbers
+FEW_OUTPUTS = 3  # of convolutions of several channels: more of them are better as products of matrices
+
+
+class DepthwiseTaps(SingleChannel, MveKernel):
+    """Any window, stride, dilation and multiplier; convolutions of one channel, and of few filters.
+
+    These are of one channel too, of as many times more columns.
+    """
+
+    name = "mve.depthwise_taps_s8"
+    estimate_error = 1.25
+    sources = ("taps.S", "taps.c")
+    headers: ClassVar[tuple[str, ...]] = ("taps.h",)
+
+    def is_for(self, op: LayerOp) -> bool:
+        return super().is_for(op) or (Kernel.is_for(self, op) and _has_few_filters(op))
+
+    def seen(self, view: LayerView) -> LayerView:
+        made = Kernel.seen(self, view)
+        return as_depthwise(as_one_channel(made) if _has_few_filters(view.op) else made)
+
+    def why_not_operator(self, view: LayerView) -> str:
+        strips = strips_of(view)
+        if bad := why_not_centred_types(view):
+            return bad
+        if view.op.rounding != "double":
+            return "rounds once"
+        if strips.taps > MOST_TAPS:
+            return f"windows of {strips.taps} elements; this kernel has {MOST_TAPS}"
+        if not strips.fits:
+            return f"a row of windows, or a pixel, has more than {MOST_BYTES} bytes"
+        if centred_weights(view).max() > WIDEST:
+            return f"a weight minus its zero point is above {WIDEST}"
+        return why_not_sums(strips.taps, lambda: taps_arithmetic(view))
+
+    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
+        import numpy as np
+
+        op, made, strips = view.op, taps_arithmetic(view), strips_of(view)
+        groups, multiplier, lanes = -(-op.in_channels // GROUP), op.depth_multiplier, strips.lanes
+        centred = centred_weights(view)
+        if strips.turned:
+            by_rows = centred.reshape(-1, *op.kernel)
+            centred = by_rows.swapaxes(1, 2).reshape(centred.shape)
+        low = np.clip(centred, -128, 127)
+        parts = np.stack([low, centred - low][: strips.parts], 1).astype(np.int8)
+
+        def by_group(rows: np.ndarray) -> np.ndarray:
+            """[channels, ...] as [groups, multiplier, lanes, ...]."""
+            rows = rows.reshape(op.in_channels, multiplier, *rows.shape[1:])
+            rows = np.pad(rows, [(0, groups * lanes - op.in_channels)] + [(0, 0)] * (rows.ndim - 1))
+            return np.ascontiguousarray(np.moveaxis(rows.reshape(groups, lanes, *rows.shape[1:]), 2, 1))
+
+        return {
+            "params": by_group(made.params.T.astype(np.int32)),
+            "weights": by_group(parts),
+            "rotations": _rotations(*strips.kernel),
+            "fields": FIELDS.of(strips.fields),
+        }
+
+    def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
+        from stages.backends.cortex_m.kernels.mve.taps_tir import depthwise
+
+        return depthwise(strips_of(view), self.function(view), taps_arithmetic(view).mode)
+
+    def function(self, view: LayerView) -> str:
+        """The C function of a group of channels."""
+        strips = strips_of(view)
+        mode, wide = taps_arithmetic(view).mode, "_wide" if strips.parts > 1 else ""
+        if strips.chunks > 1:
+            return f"mve_depthwise_taps_{mode}_many{wide}"
+        has_step = strips.step in STEPS and not wide and mode != "shifted"
+        return f"mve_depthwise_taps_{mode}_{strips.step if has_step else 'any'}{wide}"
+
+    def cost(self, view: LayerView, params: Any, target: Target) -> float:
+        return strips_of(view).cost(taps_arithmetic(view).mode)
+
+
+def _has_few_filters(op: LayerOp) -> bool:
+    """Whether a convolution reads several channels, and has few filters."""
+    return isinstance(op, Conv2D) and not has_single_channels(op) and op.out_channels <= FEW_OUTPUTS
+
+
+def taps_arithmetic(view: LayerView) -> Arithmetic:
+    """The layer's constants with weights as [channels, (ky, kx)]: mode exact only where a function has it."""
+    return arithmetic(view, lowered=not strips_of(view).has_exact)
+
+
+def _rotations(kernel_y: int, kernel_x: int) -> np.ndarray:
+    """[kernel_y, chunks * 16]: the taps (ky * kernel_x + kx) of a window's bytes, where its first row is in line i."""
+    import numpy as np
+
+    size = kernel_y * kernel_x
+    found = np.full((kernel_y, -(-size // CHUNK) * CHUNK), MOST_TAPS, np.uint8)
+    byte = np.arange(size)
+    for first in range(kernel_y):
+        found[first, :size] = (byte % kernel_y - first) % kernel_y * kernel_x + byte // kernel_y
+    return found

@@ -1,0 +1,91 @@
+"""TIR of depthwise convolution, a block for each group of input channels of an image, and one for those left over."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from stages.backends.cortex_m.kernels.mve.lines import GROUP
+from stages.backends.cortex_m.kernels.mve.requantize_tir import requantize
+from stages.backends.cortex_m.kernels.mve.strips import CHUNK, FIELDS
+from stages.backends.kernels.eight_bit import INT8_OFFSET
+from stages.backends.kernels.tir.block import Block, Function, Operand, accumulator, loop, store
+from stages.backends.kernels.tir.fixed_point import output, widen
+from stages.backends.kernels.tir.window import padded
+
+if TYPE_CHECKING:
+    from stages.backends.cortex_m.kernels.mve.rounding import Mode
+    from stages.backends.cortex_m.kernels.mve.strips import Strips
+    from stages.backends.kernels.kernel import Lowering
+
+
+def _group(strips: Strips, function: str, mode: Mode, name: str, channels: int) -> Block:
+    """All outputs of `channels` input channels."""
+    view = strips.view
+    op, x, y = view.op, view.inputs[0], view.outputs[0]
+    _, height, width, _ = x.shape
+    _, out_height, out_width, _ = y.shape
+    offset, parts, multiplier = INT8_OFFSET[x.dtype], strips.parts, op.depth_multiplier
+
+    def meaning(b: Any) -> None:
+        loops = (("oy", out_height), ("ox", out_width), ("lane", channels), ("j", multiplier))
+        with loop(*loops) as (oy, ox, lane, j):
+            store(b.acc, b.params[j, lane, 0], 0)
+            with loop(("ky", op.kernel[0]), ("kx", op.kernel[1])) as (ky, kx):
+                value = padded(
+                    op,
+                    (height, width),
+                    (oy, ox),
+                    (ky, kx),
+                    lambda iy, ix: widen(b.x[iy, ix, lane]) - offset,
+                    op.input_zero_point - offset,
+                )
+                weight: Any = 0
+                for part in range(parts):
+                    weight = weight + widen(b.weights[j, lane, part, strips.tap(ky, kx)])
+                store(b.acc, b.acc[0] + value * weight, 0)
+            scaled = requantize(b.acc[0], b.params[j, lane, 1], b.params[j, lane, 2], mode)
+            store(b.y, output(view, scaled), oy, ox, lane * multiplier + j)
+
+    operands = (
+        Operand("x", (height, width, channels), x.dtype),
+        Operand("params", (multiplier, strips.lanes, 3), "int32"),
+        Operand("weights", (multiplier, strips.lanes, parts, strips.taps), "int8"),
+        Operand("rotations", (strips.kernel[0], strips.chunks * CHUNK), "uint8"),
+        Operand("y", (out_height, out_width, channels * multiplier), y.dtype, "w"),
+        Operand("strips", (strips.strip_bytes + strips.rotated_bytes,), "int8", "w"),
+        Operand("fields", FIELDS.shape, "int32"),
+        accumulator(),
+    )
+    arguments = lambda b: [b.x, b.params, b.weights, b.rotations, b.y, channels, b.strips, b.fields]  # noqa: E731
+    return Block(name, operands, meaning, function, arguments)
+
+
+def depthwise(strips: Strips, function: str, mode: Mode) -> Lowering:
+    view = strips.view
+    op, x, y = view.op, view.inputs[0], view.outputs[0]
+    whole, left = divmod(op.in_channels, GROUP)
+    groups, multiplier, parts = -(-op.in_channels // GROUP), op.depth_multiplier, strips.parts
+    with Function("depthwise_conv2d") as f:
+        image = f.input(0, x.shape, x.dtype)
+        params = f.constant("params", (groups, multiplier, strips.lanes, 3), "int32")
+        weights = f.constant("weights", (groups, multiplier, strips.lanes, parts, strips.taps), "int8")
+        rotations = f.constant("rotations", (strips.kernel[0], strips.chunks * CHUNK), "uint8")
+        fields = f.constant("fields", FIELDS.shape, "int32")
+        out = f.output(0, y.shape, y.dtype)
+        acc = f.scratch("acc", (1,), "int32")
+        scratch = f.scratch("strips", (strips.strip_bytes + strips.rotated_bytes,), "int8")
+
+        def place(block: Block, n: Any, g: Any) -> None:
+            channel = g * GROUP
+            places: dict[str, Any] = {"x": (image, n, 0, 0, channel), "y": (out, n, 0, 0, channel * multiplier)}
+            places |= {"params": (params, g, 0, 0, 0), "weights": (weights, g, 0, 0, 0, 0)}
+            f.place(block, **places, rotations=rotations, strips=scratch, fields=fields, acc=acc)
+
+        with f.loop(("n", y.shape[0])) as (n,):
+            if whole:
+                block = _group(strips, function, mode, "group", GROUP)
+                with f.loop(("g", whole)) as (g,):
+                    place(block, n, g)
+            if left:
+                place(_group(strips, function, mode, "group_rest", left), n, whole)
+    return f.lowering()

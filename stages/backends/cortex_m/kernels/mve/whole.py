@@ -1,0 +1,92 @@
+"""DEPTHWISE_CONV_2D whose window has one place, inside the image: the window over all pixels before a classifier."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from stages.backends.cortex_m.kernels.mve.base import MveKernel, arithmetic
+from stages.backends.cortex_m.kernels.mve.lines import parts_of
+from stages.backends.cortex_m.kernels.mve.whole_window import BLOCK, CHUNK, FIELDS, block_count, chunks_of, offsets
+from stages.backends.kernels.eight_bit import INT8_OFFSET, SUFFIX, centred_weights, why_not_centred_types, why_not_sums
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import numpy as np
+
+    from stages.backends.cortex_m.kernels.mve.base import Arithmetic
+    from stages.backends.kernels.kernel import Lowering
+    from stages.backends.targets.spec import Target
+    from stages.ir.graph import LayerView
+
+MOST_OFFSET = 65535  # which 16 bits hold
+
+
+class DepthwiseWhole(MveKernel):
+    """Every element is read once, where it lies."""
+
+    name = "mve.depthwise_whole_s8"
+    estimate_error = 1.5
+    ops: ClassVar[frozenset[str]] = frozenset({"depthwise_conv2d"})
+    sources = ("whole.S",)
+    headers: ClassVar[tuple[str, ...]] = ("whole.h",)
+
+    def why_not_operator(self, view: LayerView) -> str:
+        op, y = view.op, view.outputs[0]
+        if bad := why_not_centred_types(view):
+            return bad
+        if y.shape[1:3] != (1, 1) or op.padding != (0, 0, 0, 0):
+            return "the window has several places, or leaves the image"
+        if op.depth_multiplier != 1:
+            return f"a depth multiplier of {op.depth_multiplier}"
+        if op.in_channels < BLOCK:
+            return f"{op.in_channels} channels; this kernel is for {BLOCK} and more"
+        if op.rounding != "double":
+            return "rounds once"
+        if parts_of(view) > 1:
+            return "weights minus their zero point do not fit int8"
+        if offsets(view).max() > MOST_OFFSET:
+            return f"the window spans more than {MOST_OFFSET} bytes"
+        return why_not_sums(prod(op.kernel), lambda: whole_arithmetic(view))
+
+    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
+        import numpy as np
+
+        op, x, made = view.op, view.inputs[0], whole_arithmetic(view)
+        taps, chunks = prod(op.kernel), chunks_of(view)
+        centred = centred_weights(view)
+        words = made.params.astype(np.int64)
+        words[0] -= INT8_OFFSET[x.dtype] * centred.astype(np.int64).sum(1)  # the sums are of the bytes as they are
+        first = np.minimum(np.arange(block_count(view)) * BLOCK, op.in_channels - BLOCK)
+        numbers = first[:, None] + np.arange(BLOCK)
+        padded = np.pad(centred, ((0, 0), (0, chunks * CHUNK - taps))).astype(np.int8)
+        weights = padded[numbers].reshape(-1, BLOCK, chunks, CHUNK).transpose(0, 2, 1, 3)
+        reach = np.pad(offsets(view), (0, chunks * CHUNK - taps)).astype(np.uint16)
+        fields = {
+            "channels": op.in_channels,
+            "chunks": chunks,
+            "zero_point": op.output_zero_point,
+            "low": op.act_min,
+            "high": op.act_max,
+        }
+        return {
+            "params": np.ascontiguousarray(words.astype(np.int32)[:, numbers].swapaxes(0, 1)),
+            "weights": np.ascontiguousarray(weights),
+            "offsets": reach,
+            "fields": FIELDS.of(fields),
+        }
+
+    def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
+        from stages.backends.cortex_m.kernels.mve.whole_tir import depthwise
+
+        return depthwise(view, f"mve_depthwise_whole_{SUFFIX[view.inputs[0].dtype]}")
+
+    def cost(self, view: LayerView, params: Any, target: Target) -> float:
+        """As written: 14 for eight taps of a block, 36 around them."""
+        return float(view.inputs[0].shape[0] * (block_count(view) * (14 * chunks_of(view) + 36) + 60))
+
+
+def whole_arithmetic(view: LayerView) -> Arithmetic:
+    """The layer's constants with weights as [channels, (ky, kx)], in mode lowered."""
+    return arithmetic(view, lowered=True, shifted=False)

@@ -1,0 +1,57 @@
+"""TIR of depthwise convolution whose window has one place: one block for each image."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tvm.tirx.script.builder import ir as T
+
+from stages.backends.cortex_m.kernels.mve.requantize_tir import requantize
+from stages.backends.cortex_m.kernels.mve.whole_window import BLOCK, CHUNK, FIELDS, block_count, chunks_of
+from stages.backends.kernels.tir.block import Block, Function, Operand, accumulator, loop, store
+from stages.backends.kernels.tir.fixed_point import output, widen
+
+if TYPE_CHECKING:
+    from stages.backends.kernels.kernel import Lowering
+    from stages.ir.graph import LayerView
+
+
+def depthwise(view: LayerView, function: str) -> Lowering:
+    """The loop over images."""
+    op, x, y = view.op, view.inputs[0], view.outputs[0]
+    channels, blocks, chunks = op.in_channels, block_count(view), chunks_of(view)
+
+    def meaning(b: Any) -> None:
+        with loop(("block", blocks), ("lane", BLOCK)) as (block, lane):
+            c = T.min(block * BLOCK, channels - BLOCK) + lane
+            store(b.acc, b.params[block, 0, lane], 0)
+            with loop(("ky", op.kernel[0]), ("kx", op.kernel[1])) as (ky, kx):
+                tap = ky * op.kernel[1] + kx
+                weight = widen(b.weights[block, T.truncdiv(tap, CHUNK), lane, T.truncmod(tap, CHUNK)])
+                value = widen(b.x[ky * op.dilation[0], kx * op.dilation[1], c])
+                store(b.acc, b.acc[0] + value * weight, 0)
+            scaled = requantize(b.acc[0], b.params[block, 1, lane], b.params[block, 2, lane], "lowered")
+            store(b.y, output(view, scaled), 0, 0, c)
+
+    constants = (
+        Operand("params", (blocks, 3, BLOCK), "int32"),
+        Operand("weights", (blocks, chunks, BLOCK, CHUNK), "int8"),
+        Operand("offsets", (chunks * CHUNK,), "uint16"),
+        Operand("fields", FIELDS.shape, "int32"),
+    )
+    operands = (
+        Operand("x", x.shape[1:], x.dtype),
+        *constants,
+        Operand("y", y.shape[1:], y.dtype, "w"),
+        accumulator(),
+    )
+    arguments = lambda b: [b.x, b.params, b.weights, b.offsets, b.y, b.fields]  # noqa: E731
+    image = Block("image", operands, meaning, function, arguments)
+    with Function("depthwise_conv2d") as f:
+        source = f.input(0, x.shape, x.dtype)
+        given = {operand.name: f.constant(operand.name, operand.shape, operand.dtype) for operand in constants}
+        out = f.output(0, y.shape, y.dtype)
+        acc = f.scratch("acc", (1,), "int32")
+        with f.loop(("n", y.shape[0])) as (n,):
+            f.place(image, x=(source, n, 0, 0, 0), y=(out, n, 0, 0, 0), acc=acc, **given)
+    return f.lowering()

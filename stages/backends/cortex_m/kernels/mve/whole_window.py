@@ -1,0 +1,37 @@
+"""The one place of a window that covers its image: blocks of channels, chunks of taps, where taps lie."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import TYPE_CHECKING
+
+from stages.backends.kernels.structure import Structure
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from stages.ir.graph import LayerView
+
+BLOCK = 4  # channels
+CHUNK = 8  # taps of a vector
+FIELDS = Structure("mve_whole", ("channels", "chunks", "zero_point", "low", "high"))  # of whole.h
+
+
+def chunks_of(view: LayerView) -> int:
+    return -(-prod(view.op.kernel) // CHUNK)
+
+
+def block_count(view: LayerView) -> int:
+    """Blocks of channels; the last one may overlap the one before it."""
+    return -(-int(view.op.in_channels) // BLOCK)
+
+
+def offsets(view: LayerView) -> NDArray[np.int64]:
+    """int64 [taps]: bytes from the first pixel of the window to each."""
+    import numpy as np
+
+    op, (_, _, width, channels) = view.op, view.inputs[0].shape
+    rows, columns = (np.arange(op.kernel[axis]) * op.dilation[axis] for axis in (0, 1))
+    reach: NDArray[np.int64] = (rows[:, None] * width + columns).reshape(-1) * channels
+    return reach

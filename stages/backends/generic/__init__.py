@@ -1,0 +1,1 @@
+"""Portable C kernels that every family can use."""

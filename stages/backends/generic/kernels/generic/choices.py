@@ -1,0 +1,124 @@
+"""Comparisons, logic, choices and casts, and what goes along an axis: any type of element."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from stages.backends.kernels.kernel import Kernel, Lowering
+from stages.ir.operators.choices import is_scaled
+
+if TYPE_CHECKING:
+    from stages.backends.targets.spec import Target
+    from stages.ir.graph import LayerView
+
+
+class _Plain(Kernel):
+    """Loops that TVM prints; `instructions` for an element of the largest tensor."""
+
+    sources = ()
+    instructions: ClassVar[float]
+
+    def why_not_layer(self, view: LayerView, target: Target) -> str:
+        return ""
+
+    def cost(self, view: LayerView, params: Any, target: Target) -> float:
+        return self.instructions * max(tensor.elements for tensor in (*view.inputs, *view.outputs))
+
+
+class Compare(_Plain):
+    """Operands of 8 bits, and some of 16, are scaled as they are compared."""
+
+    name = "generic.compare"
+    ops: ClassVar[frozenset[str]] = frozenset({"equal", "not_equal", "greater", "greater_equal", "less", "less_equal"})
+    instructions = 8.0
+
+    def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
+        from stages.backends.generic.kernels.generic.choices_tir import compare
+
+        return compare(view)
+
+    def cost(self, view: LayerView, params: Any, target: Target) -> float:
+        """Fifty for an element where operands are scaled."""
+        scaled = is_scaled(view.op.op, view.inputs[0].dtype)
+        return super().cost(view, params, target) + (42.0 * view.outputs[0].elements if scaled else 0)
+
+
+class Logic(_Plain):
+    """Booleans of booleans."""
+
+    name = "generic.logic"
+    ops: ClassVar[frozenset[str]] = frozenset({"logical_and", "logical_or", "logical_not"})
+    instructions = 6.0
+
+    def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
+        from stages.backends.generic.kernels.generic.choices_tir import logic
+
+        return logic(view)
+
+
+class Whole(_Plain):
+    """Quotients, remainders and negatives of integers."""
+
+    name = "generic.whole"
+    ops: ClassVar[frozenset[str]] = frozenset({"floor_div", "floor_mod", "negative"})
+    instructions = 14.0
+
+    def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
+        from stages.backends.generic.kernels.generic.choices_tir import whole
+
+        return whole(view)
+
+
+class Select(_Plain):
+    """One of two elements."""
+
+    name = "generic.select"
+    ops: ClassVar[frozenset[str]] = frozenset({"select"})
+    instructions = 9.0
+
+    def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
+        from stages.backends.generic.kernels.generic.choices_tir import select_layer
+
+        return select_layer(view)
+
+
+class Cast(_Plain):
+    """From any type to any."""
+
+    name = "generic.cast"
+    ops: ClassVar[frozenset[str]] = frozenset({"cast"})
+    instructions = 6.0
+
+    def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
+        from stages.backends.generic.kernels.generic.choices_tir import cast
+
+        return cast(view)
+
+
+class ArgExtreme(_Plain):
+    """The first of the largest, or smallest."""
+
+    name = "generic.arg_extreme"
+    ops: ClassVar[frozenset[str]] = frozenset({"arg_max", "arg_min"})
+    instructions = 7.0
+
+    def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
+        from stages.backends.generic.kernels.generic.choices_tir import arg_extreme
+
+        return arg_extreme(view)
+
+
+class Cumsum(_Plain):
+    """Running sums."""
+
+    name = "generic.cumsum"
+    ops: ClassVar[frozenset[str]] = frozenset({"cumsum"})
+    instructions = 7.0
+
+    def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
+        from stages.backends.generic.kernels.generic.choices_tir import cumsum
+
+        return cumsum(view)
+
+
+KERNELS: tuple[type[Kernel], ...] = (ArgExtreme, Cast, Compare, Cumsum, Logic, Select, Whole)

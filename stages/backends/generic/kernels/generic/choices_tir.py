@@ -1,0 +1,200 @@
+"""TIR of comparisons, logic, choices and casts with broadcasting, and of what goes along an axis."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+from tvm import tirx
+from tvm.tirx.script.builder import ir as T
+
+from stages.backends.kernels.tir.block import Block, Function, Operand, loop, store
+from stages.backends.kernels.tir.fixed_point import requantize, select, widen
+from stages.backends.kernels.tir.strides import broadcast_strides, logical_strides, walk
+from stages.ir.operators.choices import LEFT_SHIFT, is_scaled
+
+if TYPE_CHECKING:
+    from stages.backends.kernels.kernel import Lowering
+    from stages.ir.graph import LayerView
+
+_UNSIGNED = {"int32": "uint32", "int64": "uint64"}
+_COMPARED: dict[str, Callable[[Any, Any], Any]] = {
+    "equal": lambda a, b: a == b,
+    "not_equal": lambda a, b: a != b,
+    "greater": lambda a, b: a > b,
+    "greater_equal": lambda a, b: a >= b,
+    "less": lambda a, b: a < b,
+    "less_equal": lambda a, b: a <= b,
+}
+
+
+def compare(view: LayerView) -> Lowering:
+    op, scaled_first = view.op, is_scaled(view.op.op, view.inputs[0].dtype)
+
+    def operand(x: Any, number: int) -> Any:
+        if view.inputs[number].dtype == "bool":
+            return widen(x)
+        if not scaled_first:
+            return x
+        scaled = (widen(x) - op.zero_points[number]) * (1 << LEFT_SHIFT)
+        return requantize(scaled, op.multipliers[number], op.shifts[number], "double")
+
+    return _mapped(view, lambda x: _COMPARED[op.op](operand(x[0], 0), operand(x[1], 1)))
+
+
+def logic(view: LayerView) -> Lowering:
+    def value(x: Sequence[Any]) -> Any:
+        if view.op.op == "logical_not":
+            return tirx.Not(x[0])
+        return (tirx.And if view.op.op == "logical_and" else tirx.Or)(x[0], x[1])
+
+    return _mapped(view, value)
+
+
+def whole(view: LayerView) -> Lowering:
+    """In int32, where every quotient of 16 bits is; C cuts quotients off towards 0."""
+    op, dtype = view.op.op, view.outputs[0].dtype
+
+    def value(x: Sequence[Any]) -> Any:
+        a = widen(x[0])
+        if op == "negative":
+            return T.Cast(dtype, -a)
+        given = widen(x[1])
+        b = tirx.Select(given == 0, T.int32(1), given)  # evaluated on both sides, so never 0
+        quotient = tirx.truncdiv(a, b)
+        rest = a - quotient * b
+        below = tirx.And(rest != 0, (rest < 0) != (b < 0))
+        found = quotient - T.Cast("int32", below) if op == "floor_div" else rest + b * T.Cast("int32", below)
+        return T.Cast(dtype, tirx.Select(given == 0, T.int32(0), found))
+
+    return _mapped(view, value)
+
+
+def select_layer(view: LayerView) -> Lowering:
+    return _mapped(view, lambda x: select(x[0], x[1], x[2]))
+
+
+def cast(view: LayerView) -> Lowering:
+    """A float is converted only where the type has it: C leaves open what becomes of others."""
+    source, dtype = view.inputs[0].dtype, view.outputs[0].dtype
+
+    def value(x: Sequence[Any]) -> Any:
+        if dtype == "bool":
+            return x[0] if source == "bool" else x[0] != tirx.const(0, source)
+        if source != "float32" or dtype == "float32":
+            return T.Cast(dtype, x[0])
+        low, high = tirx.min_value(dtype), tirx.max_value(dtype)
+        whole = select(x[0] > T.Cast("float32", low), T.Cast(dtype, x[0]), low)
+        return select(x[0] < T.Cast("float32", high), whole, high)
+
+    return _mapped(view, value)
+
+
+def _mapped(view: LayerView, value: Callable[[Sequence[Any]], Any]) -> Lowering:
+    """y[i] = value of the inputs' elements, which are broadcast."""
+    out = view.outputs[0]
+    axes = walk(out.shape, logical_strides(out), *(broadcast_strides(x, out.shape) for x in view.inputs))
+    names = [f"x{number}" for number in range(len(view.inputs))]
+
+    def meaning(b: Any) -> None:
+        with loop(*((f"i{depth}", axis.extent) for depth, axis in enumerate(axes))) as found:
+            at = found if isinstance(found, tuple) else (found,)
+            places = [_place(at, [axis.strides[buffer] for axis in axes]) for buffer in range(len(names) + 1)]
+            elements = [getattr(b, name)[place] for name, place in zip(names, places[1:], strict=True)]
+            store(b.y, value(elements), places[0])
+
+    operands = (
+        *(Operand(n, (prod(x.physical_shape),), x.dtype) for n, x in zip(names, view.inputs, strict=True)),
+        Operand("y", (prod(out.physical_shape),), out.dtype, "w"),
+    )
+    with Function(view.layer.kind) as f:
+        placed = {
+            n: f.input(i, (prod(view.inputs[i].physical_shape),), view.inputs[i].dtype) for i, n in enumerate(names)
+        }
+        placed["y"] = f.output(0, (prod(out.physical_shape),), out.dtype)
+        f.place(Block("elements", operands, meaning), **placed)
+    return f.lowering()
+
+
+def arg_extreme(view: LayerView) -> Lowering:
+    """For each place beside the axis the best so far, and where it was."""
+    x, y, axis = view.inputs[0], view.outputs[0], view.op.axis
+    into, out_of = logical_strides(y), logical_strides(x)
+    beside = [n for n in range(len(x.shape)) if n != axis]
+    around = walk([x.shape[n] for n in beside], [out_of[n] for n in beside], into)
+    better = _COMPARED["greater" if view.op.op == "arg_max" else "less"]
+
+    def meaning(b: Any) -> None:
+        with loop(*((f"i{depth}", entry.extent) for depth, entry in enumerate(around))) as found:
+            at = found if isinstance(found, tuple) else (found,)
+            first = _place(at, [entry.strides[0] for entry in around])
+            store(b.best, b.x[first], 0)
+            store(b.where, T.int32(0), 0)
+            with loop(("k", x.shape[axis])) as k:
+                element = b.x[first + k * out_of[axis]]
+                is_better = better(_ordered(element, x.dtype), _ordered(b.best[0], x.dtype))
+                store(b.where, select(is_better, k, b.where[0]), 0)
+                store(b.best, select(is_better, element, b.best[0]), 0)
+            store(b.y, T.Cast(y.dtype, b.where[0]), _place(at, [entry.strides[1] for entry in around]))
+
+    operands = (
+        Operand("x", (prod(x.physical_shape),), x.dtype),
+        Operand("best", (1,), x.dtype, "rw"),
+        Operand("where", (1,), "int32", "rw"),
+        Operand("y", (prod(y.physical_shape),), y.dtype, "w"),
+    )
+    with Function(view.layer.kind) as f:
+        placed = {
+            "x": f.input(0, (prod(x.physical_shape),), x.dtype),
+            "y": f.output(0, (prod(y.physical_shape),), y.dtype),
+            "best": f.scratch("best", (1,), x.dtype),
+            "where": f.scratch("where", (1,), "int32"),
+        }
+        f.place(Block("arg_extreme", operands, meaning), **placed)
+    return f.lowering()
+
+
+def cumsum(view: LayerView) -> Lowering:
+    """Integers are added as unsigned ones, which wrap."""
+    op, x, y = view.op, view.inputs[0], view.outputs[0]
+    into, out_of = logical_strides(y), logical_strides(x)
+    beside = [n for n in range(len(x.shape)) if n != op.axis]
+    around = walk([x.shape[n] for n in beside], [out_of[n] for n in beside], [into[n] for n in beside])
+    dtype, count = _UNSIGNED.get(x.dtype, x.dtype), x.shape[op.axis]
+
+    def meaning(b: Any) -> None:
+        with loop(*((f"i{depth}", entry.extent) for depth, entry in enumerate(around))) as found:
+            at = found if isinstance(found, tuple) else (found,)
+            store(b.total, tirx.const(0, dtype), 0)
+            with loop(("k", count)) as k:
+                along = count - 1 - k if op.reverse else k
+                source = _place(at, [entry.strides[0] for entry in around]) + along * out_of[op.axis]
+                place = _place(at, [entry.strides[1] for entry in around]) + along * into[op.axis]
+                if op.exclusive:
+                    store(b.y, T.Cast(y.dtype, b.total[0]), place)
+                store(b.total, b.total[0] + T.Cast(dtype, b.x[source]), 0)
+                if not op.exclusive:
+                    store(b.y, T.Cast(y.dtype, b.total[0]), place)
+
+    operands = (
+        Operand("x", (prod(x.physical_shape),), x.dtype),
+        Operand("total", (1,), dtype, "rw"),
+        Operand("y", (prod(y.physical_shape),), y.dtype, "w"),
+    )
+    with Function(view.layer.kind) as f:
+        placed = {
+            "x": f.input(0, (prod(x.physical_shape),), x.dtype),
+            "y": f.output(0, (prod(y.physical_shape),), y.dtype),
+            "total": f.scratch("total", (1,), dtype),
+        }
+        f.place(Block("cumsum", operands, meaning), **placed)
+    return f.lowering()
+
+
+def _ordered(value: Any, dtype: str) -> Any:
+    return widen(value) if dtype == "bool" else value
+
+
+def _place(variables: Sequence[Any], strides: Sequence[int]) -> Any:
+    return sum((v * stride for v, stride in zip(variables, strides, strict=True)), start=0)

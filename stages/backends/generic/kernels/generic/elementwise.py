@@ -1,0 +1,295 @@
+"""ADD, SUB, MUL, PRELU with broadcasting; tables (activations), QUANTIZE and DEQUANTIZE."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from stages.backends.generic.kernels.generic.parameters import ADD, EPILOGUE, MUL, REQUANTIZE, epilogue
+from stages.backends.kernels.eight_bit import not_eight_bit, same_bytes
+from stages.backends.kernels.kernel import Kernel, Lowering
+from stages.backends.kernels.structure import Structure
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import numpy as np
+
+    from stages.backends.targets.spec import Target
+    from stages.ir.graph import LayerView
+
+
+class _Elementwise(Kernel):
+    """Runs of elements of the output; an input steps along, or repeats one value. One structure of constants."""
+
+    in_place = True
+    constant: ClassVar[tuple[str, Structure]]
+    instructions: ClassVar[float]  # for an element
+    one_type: ClassVar[bool] = True  # of inputs and output
+
+    def why_not_layer(self, view: LayerView, target: Target) -> str:
+        return not_eight_bit(view, same=self.one_type)
+
+    @abstractmethod
+    def fields(self, op: Any) -> dict[str, int]:
+        """The fields of the structure before its epilogue."""
+
+    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
+        (key, structure), op = self.constant, view.op
+        return {key: structure.of(self.fields(op) | epilogue(op, op.rounding))}
+
+    def cost(self, view: LayerView, params: Any, target: Target) -> float:
+        return self.instructions * view.outputs[0].elements
+
+
+class Add(_Elementwise):
+    """Sums and differences: three requantizations for an element."""
+
+    name = "generic.add"
+    estimate_error = 1.5
+    ops: ClassVar[frozenset[str]] = frozenset({"add", "sub"})
+    sources = ("add.c",)
+    headers: ClassVar[tuple[str, ...]] = ("add.h",)
+    constant = ("add", ADD)
+    instructions = 36.0
+
+    def fields(self, op: Any) -> dict[str, int]:
+        return {
+            **input_fields(op),
+            "left_shift": op.left_shift,
+            "sign": 1 if op.op == "add" else -1,
+            "multiplier": op.output_multiplier,
+            "shift": op.output_shift,
+        }
+
+    def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
+        from stages.backends.generic.kernels.generic.elementwise_tir import add
+
+        return add(view)
+
+
+class Mul(_Elementwise):
+    """Products."""
+
+    name = "generic.mul"
+    estimate_error = 1.25
+    ops: ClassVar[frozenset[str]] = frozenset({"mul"})
+    sources = ("mul.c",)
+    headers: ClassVar[tuple[str, ...]] = ("mul.h",)
+    constant = ("mul", MUL)
+    instructions = 25.0
+
+    def fields(self, op: Any) -> dict[str, int]:
+        return {**zero_points(op), "multiplier": op.output_multiplier, "shift": op.output_shift}
+
+    def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
+        from stages.backends.generic.kernels.generic.elementwise_tir import mul
+
+        return mul(view)
+
+
+PRELU = Structure(
+    "fl_prelu", ("zero_point0", "zero_point1", "multiplier0", "shift0", "multiplier1", "shift1", *EPILOGUE)
+)
+
+
+class Prelu(_Elementwise):
+    """Values, and products with their slopes."""
+
+    name = "generic.prelu"
+    estimate_error = 1.25
+    ops: ClassVar[frozenset[str]] = frozenset({"prelu"})
+    sources = ("prelu.c",)
+    headers: ClassVar[tuple[str, ...]] = ("prelu.h",)
+    constant = ("prelu", PRELU)
+    instructions = 31.0
+
+    def fields(self, op: Any) -> dict[str, int]:
+        return input_fields(op)
+
+    def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
+        from stages.backends.generic.kernels.generic.elementwise_tir import prelu
+
+        return prelu(view, PRELU.shape)
+
+
+class Binary(Kernel):
+    """Larger and smaller integers, squared differences, quotients."""
+
+    name = "generic.binary"
+    ops: ClassVar[frozenset[str]] = frozenset({"div", "maximum", "minimum", "squared_difference"})
+    sources = ()
+    in_place = True
+
+    def why_not_layer(self, view: LayerView, target: Target) -> str:
+        return not_eight_bit(view)
+
+    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
+        return {role: view.constant(role) for role in view.layer.constants}
+
+    def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
+        from stages.backends.generic.kernels.generic import elementwise_tir
+
+        made = {"div": elementwise_tir.div, "squared_difference": elementwise_tir.squared_difference}
+        return made.get(view.op.op, elementwise_tir.extremum)(view)
+
+    def cost(self, view: LayerView, params: Any, target: Target) -> float:
+        """8 instructions for an element of two that are compared, 55 for a squared difference, 60 for a quotient."""
+        instructions = {"div": 60.0, "squared_difference": 55.0}.get(view.op.op, 8.0)
+        return instructions * view.outputs[0].elements
+
+
+def zero_points(op: Any) -> dict[str, int]:
+    """The fields of two inputs."""
+    return {f"zero_point{i}": op.zero_points[i] for i in range(2)}
+
+
+def input_fields(op: Any) -> dict[str, int]:
+    """The fields of two inputs, each of which is scaled."""
+    scales = {f"multiplier{i}": op.multipliers[i] for i in range(2)} | {f"shift{i}": op.shifts[i] for i in range(2)}
+    return zero_points(op) | scales
+
+
+class Table(Kernel):
+    """One table look-up for each element; the input and the output may be of either 8-bit type."""
+
+    name = "generic.table"
+    estimate_error = 1.5
+    ops: ClassVar[frozenset[str]] = frozenset({"activation"})
+    sources = ("table.c",)
+    headers: ClassVar[tuple[str, ...]] = ("table.h",)
+    in_place = True
+
+    def why_not_layer(self, view: LayerView, target: Target) -> str:
+        return not_eight_bit(view, same=False)
+
+    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
+        """The table by the bits of the input: int8's entry -1 is entry 255."""
+        import numpy as np
+
+        table = view.constant("table")
+        return {"table": np.roll(table, 128) if view.inputs[0].dtype == "int8" else table}
+
+    def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
+        from stages.backends.generic.kernels.generic.elementwise_tir import table
+
+        return table(view)
+
+    def cost(self, view: LayerView, params: Any, target: Target) -> float:
+        """4.5 instructions for an element."""
+        return 4.5 * view.outputs[0].elements
+
+
+class Requantize(_Elementwise):
+    """QUANTIZE between 8-bit types; words at a time where it is but the top bit of each byte that changes."""
+
+    name = "generic.requantize"
+    estimate_error = 1.25
+    ops: ClassVar[frozenset[str]] = frozenset({"requantize"})
+    sources = ("requantize_elements.c", "top_bits.c")
+    headers: ClassVar[tuple[str, ...]] = ("requantize_elements.h", "top_bits.h")
+    constant = ("requantize", REQUANTIZE)
+    instructions = 21.0
+    one_type = False
+
+    def fields(self, op: Any) -> dict[str, int]:
+        return {"input_zero_point": op.input_zero_point, "multiplier": op.multiplier, "shift": op.shift}
+
+    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
+        return {} if is_flip(view) else super().pack(view, params)
+
+    def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
+        from stages.backends.generic.kernels.generic.elementwise_tir import flip, requantize_layer
+
+        return (flip if is_flip(view) else requantize_layer)(view)
+
+    def cost(self, view: LayerView, params: Any, target: Target) -> float:
+        """15 instructions for four words whose top bits change."""
+        return 15 * view.outputs[0].elements / 16 if is_flip(view) else super().cost(view, params, target)
+
+
+def is_flip(view: LayerView) -> bool:
+    """Whether a QUANTIZE is from int8 to uint8, or back, of the same numbers in the same order."""
+    op, x, y = view.op, view.inputs[0], view.outputs[0]
+    exact = (op.multiplier, op.shift) == (1 << 30, 1)
+    moved = {("int8", "uint8"): 128, ("uint8", "int8"): -128}.get((x.dtype, y.dtype))
+    lowest = {"int8": -128, "uint8": 0}.get(y.dtype, 0)
+    return (
+        exact
+        and moved == op.output_zero_point - op.input_zero_point
+        and (op.act_min, op.act_max) == (lowest, lowest + 255)
+        and same_bytes(x, y)
+    )
+
+
+class Quantize(Kernel):
+    """float32 to an 8-bit type, at a model's edge; halves go away from zero."""
+
+    name = "generic.quantize"
+    halves: ClassVar[str] = "away"
+    ops: ClassVar[frozenset[str]] = frozenset({"quantize"})
+    sources = ("quantize.c",)
+    headers: ClassVar[tuple[str, ...]] = ("quantize.h",)
+
+    def why_not_layer(self, view: LayerView, target: Target) -> str:
+        x, y = view.inputs[0], view.outputs[0]
+        if not (x.dtype == "float32" and y.dtype in ("int8", "uint8")):
+            return f"{x.dtype} to {y.dtype}; this kernel is for float32 to 8 bits"
+        goes = {"away": "halves go away from zero", "even": "halves go to even"}[view.op.halves]
+        return "" if view.op.halves == self.halves else goes
+
+    def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
+        from stages.backends.generic.kernels.generic.elementwise_tir import quantize
+
+        return quantize(view)
+
+    def cost(self, view: LayerView, params: Any, target: Target) -> float:
+        """25 instructions for an element with an FPU, where 34 are counted on Cortex-M4 and 36 on M55; 28 without."""
+        return (25.0 if target.fpu else 28.0) * view.outputs[0].elements
+
+
+class QuantizeEven(Quantize):
+    """The same, where halves go to the even number, as in ONNX Runtime."""
+
+    name = "generic.quantize_even"
+    estimate_error = 1.25
+    sources = ("quantize_even.c",)
+    headers: ClassVar[tuple[str, ...]] = ("quantize_even.h",)
+    halves: ClassVar[str] = "even"
+
+
+class Dequantize(Kernel):
+    """An 8-bit type to float32, at a model's edge."""
+
+    name = "generic.dequantize"
+    estimate_error = 1.25
+    ops: ClassVar[frozenset[str]] = frozenset({"dequantize"})
+    sources = ("dequantize.c",)
+    headers: ClassVar[tuple[str, ...]] = ("dequantize.h",)
+
+    def why_not_layer(self, view: LayerView, target: Target) -> str:
+        x, y = view.inputs[0], view.outputs[0]
+        types = x.dtype in ("int8", "uint8") and y.dtype == "float32"
+        return "" if types else f"{x.dtype} to {y.dtype}; this kernel is for 8 bits to float32"
+
+    def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
+        from stages.backends.generic.kernels.generic.elementwise_tir import dequantize
+
+        return dequantize(view)
+
+    def cost(self, view: LayerView, params: Any, target: Target) -> float:
+        """8 instructions for an element with an FPU, 34 without."""
+        return (8.0 if target.fpu else 34.0) * view.outputs[0].elements
+
+
+KERNELS: tuple[type[Kernel], ...] = (
+    Add,
+    Binary,
+    Dequantize,
+    Mul,
+    Prelu,
+    Quantize,
+    QuantizeEven,
+    Requantize,
+    Table,
+)

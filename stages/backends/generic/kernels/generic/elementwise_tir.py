@@ -1,0 +1,180 @@
+"""TIR of element-wise layers: loops over the outer axes, around the block `row` of one run of the output."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from tvm import tirx
+from tvm.tirx.script.builder import ir as T
+
+from stages.backends.generic.kernels.generic.parameters import ADD, MUL, REQUANTIZE
+from stages.backends.kernels.eight_bit import SUFFIX
+from stages.backends.kernels.tir.addition import rescaled_sum
+from stages.backends.kernels.tir.block import Block, Function, Operand, loop, store
+from stages.backends.kernels.tir.elementwise import elementwise_layer
+from stages.backends.kernels.tir.fixed_point import (
+    clamp,
+    divide_by_pot,
+    high_mul,
+    int64,
+    output,
+    requantize,
+    select,
+    widen,
+)
+from stages.backends.kernels.tir.rectified import rectified
+
+if TYPE_CHECKING:
+    from stages.backends.kernels.kernel import Lowering
+    from stages.ir.graph import LayerView
+
+_BIGGEST = 1024.0  # beyond every 8-bit value, whatever the zero point
+
+
+def add(view: LayerView) -> Lowering:
+    def value(x: Sequence[Any], b: Any) -> Any:
+        return output(view, rescaled_sum(view.op, x))
+
+    return elementwise_layer(
+        view, f"fl_add_{SUFFIX[view.inputs[0].dtype]}", value, {"add": Operand("add", ADD.shape, "int32")}
+    )
+
+
+def mul(view: LayerView) -> Lowering:
+    op = view.op
+
+    def value(x: Sequence[Any], b: Any) -> Any:
+        product = (widen(x[0]) - op.zero_points[0]) * (widen(x[1]) - op.zero_points[1])
+        return output(view, requantize(product, op.output_multiplier, op.output_shift, op.rounding))
+
+    return elementwise_layer(
+        view, f"fl_mul_{SUFFIX[view.inputs[0].dtype]}", value, {"mul": Operand("mul", MUL.shape, "int32")}
+    )
+
+
+def prelu(view: LayerView, parameters: tuple[int, ...]) -> Lowering:
+    """`parameters` is the shape of the C function's structure."""
+
+    def value(x: Sequence[Any], b: Any) -> Any:
+        return output(view, rectified(view.op, x))
+
+    function = f"fl_prelu_{SUFFIX[view.inputs[0].dtype]}"
+    return elementwise_layer(view, function, value, {"prelu": Operand("prelu", parameters, "int32")})
+
+
+def extremum(view: LayerView) -> Lowering:
+    """No micro-kernel: the loop is all there is."""
+
+    def value(x: Sequence[Any], b: Any) -> Any:
+        above = x[0] > x[1] if view.op.op == "maximum" else x[0] < x[1]
+        return tirx.Select(above, x[0], x[1])
+
+    return elementwise_layer(view, "", value, {})
+
+
+def squared_difference(view: LayerView) -> Lowering:
+    """A difference is below 2^15, so its square fits."""
+    op = view.op
+
+    def value(x: Sequence[Any], b: Any) -> Any:
+        shifted = [(widen(x[i]) - op.zero_points[i]) * (1 << op.left_shift) for i in range(2)]
+        first, second = (requantize(shifted[i], op.multipliers[i], op.shifts[i], op.rounding) for i in range(2))
+        square = (first - second) * (first - second)
+        return output(view, requantize(square, op.output_multiplier, op.output_shift, op.rounding))
+
+    return elementwise_layer(view, "", value, {})
+
+
+def div(view: LayerView) -> Lowering:
+    """The formula of `stages.ir.operators.arithmetic.Div`, after whose tables no index can be proved."""
+    op = view.op
+
+    def value(x: Sequence[Any], b: Any) -> Any:
+        given, divisor = (widen(x[i]) - op.zero_points[i] for i in range(2))
+        v = tirx.Select(divisor < 0, -given, given)
+        d = tirx.Select(divisor < 0, -divisor, divisor)
+        room = 31 - b.bits[tirx.Select(v < 0, -1 - v, v)]
+        quotient = high_mul(int64(v) * T.shift_left(T.int64(1), int64(room)), b.inverse[d])
+        scaled = high_mul(quotient, op.output_multiplier)
+        exponent = room + b.bits[d] - (1 + op.output_shift)
+        undefined = T.shift_right(scaled, int64(T.bitwise_and(exponent, 31))) + T.Cast("int64", scaled >= T.int64(0))
+        divided = select(exponent > 31, undefined, divide_by_pot(scaled, T.min(exponent, 31)))
+        wrapped = T.Cast("int32", divided + T.int64(op.output_zero_point))
+        return T.Cast(view.outputs[0].dtype, clamp(wrapped, op.act_min, op.act_max))
+
+    tables = {name: Operand(name, (256,), "int32") for name in ("inverse", "bits")}
+    return elementwise_layer(view, "", value, tables)
+
+
+def table(view: LayerView) -> Lowering:
+    def index(x: Sequence[Any]) -> Any:
+        return T.bitwise_and(widen(x[0]), 255)
+
+    def value(x: Sequence[Any], b: Any) -> Any:
+        return b.table[x[0]]
+
+    return elementwise_layer(
+        view, "fl_table", value, {"table": Operand("table", (256,), view.outputs[0].dtype)}, index=index
+    )
+
+
+def requantize_layer(view: LayerView) -> Lowering:
+    op = view.op
+
+    def value(x: Sequence[Any], b: Any) -> Any:
+        return output(view, requantize(widen(x[0]) - op.input_zero_point, op.multiplier, op.shift, op.rounding))
+
+    function = f"fl_requantize_{SUFFIX[view.inputs[0].dtype]}"
+    return elementwise_layer(view, function, value, {"requantize": Operand("requantize", REQUANTIZE.shape, "int32")})
+
+
+def flip(view: LayerView) -> Lowering:
+    """Bytes in the order in which they lie."""
+    x, y = view.inputs[0], view.outputs[0]
+    more = 128 if y.dtype == "uint8" else -128
+
+    def meaning(b: Any) -> None:
+        with loop(("i", x.elements)) as i:
+            store(b.y, T.Cast(y.dtype, widen(b.x[i]) + more), i)
+
+    operands = (Operand("x", (x.elements,), x.dtype), Operand("y", (x.elements,), y.dtype, "w"))
+    block = Block("bytes", operands, meaning, "fl_flip_top_bits", lambda b: [b.x, b.y, x.elements])
+    with Function("flip") as f:
+        f.place(block, x=f.input(0, (x.elements,), x.dtype), y=f.output(0, (x.elements,), y.dtype))
+    return f.lowering()
+
+
+def quantize(view: LayerView) -> Lowering:
+    """The quotient goes to int32 towards zero, then one step away from it when the rest is a half or more.
+
+    With `halves: even` a half makes no step from an even number.
+    """
+    op = view.op
+    scale = T.float32(op.scale)
+
+    def value(x: Sequence[Any], b: Any) -> Any:
+        ratio = tirx.Select(x[0] / scale > T.float32(-_BIGGEST), x[0] / scale, T.float32(-_BIGGEST))
+        bounded = tirx.Select(ratio < T.float32(_BIGGEST), ratio, T.float32(_BIGGEST))
+        whole = T.Cast("int32", bounded)
+        rest = bounded - T.Cast("float32", whole)
+        up, down = T.Cast("int32", rest >= T.float32(0.5)), T.Cast("int32", rest <= T.float32(-0.5))
+        if op.halves == "even":
+            odd = T.bitwise_and(whole, 1)
+            up = tirx.Select(rest == T.float32(0.5), odd, up)
+            down = tirx.Select(rest == T.float32(-0.5), odd, down)
+        return output(view, whole + up - down)
+
+    constants = [scale, op.output_zero_point, op.act_min, op.act_max]
+    return elementwise_layer(view, "fl_quantize" if op.halves == "away" else "fl_quantize_even", value, {}, constants)
+
+
+def dequantize(view: LayerView) -> Lowering:
+    op = view.op
+    scale = T.float32(op.scale)
+
+    def value(x: Sequence[Any], b: Any) -> Any:
+        return scale * T.Cast("float32", widen(x[0]) - op.input_zero_point)
+
+    function = f"fl_dequantize_{SUFFIX[view.inputs[0].dtype]}"
+    return elementwise_layer(view, function, value, {}, [scale, op.input_zero_point])

@@ -1,0 +1,55 @@
+"""RESIZE_BILINEAR."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from stages.backends.kernels.eight_bit import not_eight_bit
+from stages.backends.kernels.kernel import Kernel, Lowering
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import numpy as np
+
+    from stages.backends.targets.spec import Target
+    from stages.ir.graph import LayerView
+
+
+class ResizeBilinear(Kernel):
+    """A pixel at a time: its four shares, then its channels."""
+
+    name = "generic.resize_bilinear"
+    estimate_error = 4
+    ops: ClassVar[frozenset[str]] = frozenset({"resize_bilinear"})
+    sources = ()
+
+    def why_not_layer(self, view: LayerView, target: Target) -> str:
+        return not_eight_bit(view)
+
+    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
+        return {role: view.constant(role) for role in view.layer.constants}
+
+    def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
+        from stages.backends.generic.kernels.generic.interpolation_tir import resize_bilinear
+
+        return resize_bilinear(view)
+
+    def cost(self, view: LayerView, params: Any, target: Target) -> float:
+        """18 instructions for an element of int8; of uint8 16 with an FPU, 700 without."""
+        each = 18.0 if view.inputs[0].dtype == "int8" else 16.0 if target.fpu else 700.0
+        return each * view.outputs[0].elements
+
+
+class EvenResize(ResizeBilinear):
+    """The same, with halves to the even number; of int8."""
+
+    name = "generic.even_resize_bilinear"
+    ops: ClassVar[frozenset[str]] = frozenset({"even_resize_bilinear"})
+
+    def why_not_layer(self, view: LayerView, target: Target) -> str:
+        dtype = view.inputs[0].dtype
+        return "" if dtype == "int8" else f"{dtype}; this kernel is for int8"
+
+
+KERNELS: tuple[type[Kernel], ...] = (ResizeBilinear, EvenResize)

@@ -1,0 +1,120 @@
+"""BATCH_MATMUL of two tensors."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from stages.backends.generic.kernels.generic.parameters import EPILOGUE, epilogue
+from stages.backends.generic.kernels.generic.sixteen import why_not_sixteen
+from stages.backends.kernels.eight_bit import not_eight_bit, too_deep, why_not_nhwc
+from stages.backends.kernels.kernel import Kernel, Lowering
+from stages.backends.kernels.structure import Structure
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import numpy as np
+
+    from stages.backends.targets.spec import Target
+    from stages.ir.graph import LayerView
+
+MATMUL = Structure(
+    "fl_matmul",
+    (
+        *("depth", "units", "x_step", "w_unit", "w_step"),
+        *("zero_point0", "zero_point1", "multiplier", "shift", *EPILOGUE),
+    ),
+)
+# Products of two differences of int8 that an int32 sum takes.
+_MOST = (1 << 31) // 255**2
+_MOST_WIDE = (1 << 17) - 1  # of 2^30 at most each: what is scaled has less than 48 bits
+
+
+class _Product(Kernel):
+    ops: ClassVar[frozenset[str]] = frozenset({"batch_matmul"})
+    headers: ClassVar[tuple[str, ...]] = ("matmul.h",)
+
+    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
+        op, (x_step, w_unit, w_step) = view.op, steps(view)
+        fields = {
+            "depth": op.depth,
+            "units": view.outputs[0].shape[-1],
+            "x_step": x_step,
+            "w_unit": w_unit,
+            "w_step": w_step,
+            "zero_point0": op.zero_points[0],
+            "zero_point1": op.zero_points[1],
+            "multiplier": self.multiplier(op.multiplier),
+            "shift": op.shift,
+        }
+        return {"matmul": MATMUL.of(fields | epilogue(op, op.rounding))}
+
+    def multiplier(self, whole: int) -> int:
+        """As the C has it."""
+        return whole
+
+    def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
+        from stages.backends.generic.kernels.generic.matmul_tir import batch_matmul
+
+        return batch_matmul(view, MATMUL.shape, steps(view))
+
+
+class BatchMatmul(_Product):
+    """A row of the output at a time, four sums together."""
+
+    name = "generic.batch_matmul"
+    estimate_error = 1.25
+    sources = ("matmul.c",)
+
+    def why_not_layer(self, view: LayerView, target: Target) -> str:
+        if bad := not_eight_bit(view) or why_not_nhwc(view) or too_deep(view.op.depth):
+            return bad
+        if view.inputs[0].dtype != "int8":
+            return f"{view.inputs[0].dtype}; this kernel is for int8"
+        depth = view.op.depth
+        return f"a sum has {depth} products; int32 holds {_MOST}" if depth > _MOST else ""
+
+    def cost(self, view: LayerView, params: Any, target: Target) -> float:
+        """As counted: of four units together 3.5 for a product (RISC-V 4.2), 33 for a sum; of others 8.5 and 55.
+
+        The sum of a row, which the zero point of the second operand takes, 6.5 for an element.
+        """
+        op, y = view.op, view.outputs[0]
+        fours, left = divmod(y.shape[-1], 4)
+        product = 4.2 if target.family == "riscv" else 3.5
+        row = fours * 4 * (product * op.depth + 33) + left * (8.5 * op.depth + 55) + 100
+        row += 6.5 * op.depth if op.zero_points[1] else 0.0
+        return y.elements // y.shape[-1] * row + 30
+
+
+class BatchMatmul16(_Product):
+    """On int16, a row of the output at a time, two sums of 64 bits together."""
+
+    name = "generic.batch_matmul16"
+    sources = ("matmul16.c",)
+    bits = 16
+    roundings: ClassVar[frozenset[str]] = frozenset({"wide"})
+
+    def why_not_layer(self, view: LayerView, target: Target) -> str:
+        if bad := why_not_sixteen(view) or why_not_nhwc(view):
+            return bad
+        depth = view.op.depth
+        return f"a sum has {depth} products; 48 bits hold {_MOST_WIDE}" if depth > _MOST_WIDE else ""
+
+    def multiplier(self, whole: int) -> int:
+        from stages.ir.arithmetic.fixed_point import upper_half
+
+        return int(upper_half(whole))
+
+    def cost(self, view: LayerView, params: Any, target: Target) -> float:
+        """Eight instructions for a product, forty for a sum."""
+        return view.outputs[0].elements * (8.0 * view.op.depth + 40)
+
+
+def steps(view: LayerView) -> tuple[int, int, int]:
+    """Elements in memory along the depth of the first operand, to the next unit and along the depth of the second."""
+    (a, b), op = view.inputs, view.op
+    return (a.shape[-1] if op.adj_x else 1), *((b.shape[-1], 1) if op.adj_y else (1, b.shape[-1]))
+
+
+KERNELS: tuple[type[Kernel], ...] = (BatchMatmul, BatchMatmul16)

@@ -1,0 +1,168 @@
+"""Data movement: pad, slices, split, transpose, layout, resize, concatenation. Any type of element.
+
+Every one of them is a few copies between strided views, but for the resize, which takes its sources from tables.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from math import prod
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+from stages.backends.kernels.copies import (
+    RESHAPES,
+    SLICES,
+    Copy,
+    copy_of,
+    is_permuted,
+    parts,
+    relayouts,
+    why_not_relayouts,
+)
+from stages.backends.kernels.kernel import Kernel, KernelParams, Lowering
+from stages.ir.graph.tensor import ITEM_BYTES
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import numpy as np
+
+    from stages.backends.targets.spec import Target
+    from stages.ir.graph import LayerView
+
+KINDS = (*SLICES, *RESHAPES, "pad", "transpose", "layout", "resize_nearest_neighbor")
+_PRINTED = 12  # copies of neighbours: loops of so many the compiler prints out
+_LAYER_RISCV = 35.0  # instructions around a layer
+
+
+class CopyParams(KernelParams):
+    """How runs are copied: by the C library's memcpy, or by words of the target where all lies at multiples of them."""
+
+    by: Literal["memcpy", "words"] = "memcpy"
+
+
+class _Copying(Kernel):
+    """Rows of words or runs of bytes where they are, loops that TVM prints for single elements."""
+
+    headers: ClassVar[tuple[str, ...]] = ("copy.h",)
+    sources = ("copy.c",)
+    params = CopyParams
+
+    @abstractmethod
+    def copies(self, view: LayerView) -> list[Copy]:
+        """What the layer does; nothing for a layer that is no copy between strided views."""
+
+    def candidates(self, view: LayerView, target: Target) -> tuple[CopyParams, ...]:
+        item_bytes = ITEM_BYTES[view.outputs[0].dtype]
+        by_words = any(copy.word_bytes(item_bytes, target) for copy in self.copies(view))
+        return (self.params(), self.params(by="words")) if by_words else (self.params(),)
+
+    def cost(self, view: LayerView, params: CopyParams, target: Target) -> float:
+        item_bytes = ITEM_BYTES[view.outputs[0].dtype]
+        copied = sum(_copy_cost(copy, item_bytes, params, target) for copy in self.copies(view))
+        return copied + (_LAYER_RISCV if target.family == "riscv" else 0)
+
+
+class Move(_Copying):
+    """Slices, transposes and the like are one copy, resizing takes its sources from tables. A pad fills its output."""
+
+    name = "generic.move"
+    estimate_error = 8
+    ops: ClassVar[frozenset[str]] = frozenset({"move"})
+
+    def why_not_layouts(self, view: LayerView) -> str:
+        """Tensors change from any layout to any other."""
+        return "" if view.op.kind == "layout" else super().why_not_layouts(view)
+
+    def why_not_layer(self, view: LayerView, target: Target) -> str:
+        x, y = view.inputs[0], view.outputs[0]
+        if view.op.kind not in KINDS:
+            return f"no kernel moves data as {view.op.kind!r}"
+        if x.dtype != y.dtype:
+            return f"{x.dtype} to {y.dtype}"
+        if view.op.kind == "layout":
+            return why_not_relayouts(x, y)
+        if view.op.kind in RESHAPES and is_permuted(x) and is_permuted(y) and x.shape != y.shape:
+            return "a reshape from NCHW to NCHW reorders elements in a way that has no strides"
+        return ""
+
+    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
+        import numpy as np
+
+        if view.op.kind != "resize_nearest_neighbor":
+            return {}
+        return {key: np.array(view.op.params[key], np.int32) for key in ("rows", "columns")}
+
+    def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
+        from stages.backends.generic.kernels.generic import movement_tir
+
+        if view.op.kind == "resize_nearest_neighbor":
+            return movement_tir.resize(view)
+        fill = view.op.params["value"] if view.op.kind == "pad" else None
+        return movement_tir.copies(view, self.copies(view), fill, params, target)
+
+    def copies(self, view: LayerView) -> list[Copy]:
+        if view.op.kind == "resize_nearest_neighbor":
+            return []
+        return relayouts(view.inputs[0], view.outputs[0]) if view.op.kind == "layout" else [copy_of(view)]
+
+    def cost(self, view: LayerView, params: CopyParams, target: Target) -> float:
+        y = view.outputs[0]
+        if view.op.kind == "resize_nearest_neighbor":
+            return 8.0 * y.elements
+        fill_byte = 4.0 if target.family == "riscv" else 0.2
+        return super().cost(view, params, target) + (fill_byte * y.bytes if view.op.kind == "pad" else 0)
+
+
+class Concatenation(_Copying):
+    """One copy for each input."""
+
+    name = "generic.concatenation"
+    estimate_error = 6
+    ops: ClassVar[frozenset[str]] = frozenset({"concatenation"})
+
+    def why_not_layer(self, view: LayerView, target: Target) -> str:
+        types = sorted({tensor.dtype for tensor in (*view.inputs, *view.outputs)})
+        return "" if len(types) == 1 else f"{' and '.join(types)} in one concatenation"
+
+    def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
+        from stages.backends.generic.kernels.generic import movement_tir
+
+        return movement_tir.copies(view, self.copies(view), None, params, target)
+
+    def copies(self, view: LayerView) -> list[Copy]:
+        return parts(view)
+
+
+def _copy_cost(copy: Copy, item_bytes: int, params: CopyParams, target: Target) -> float:
+    """Instructions; of memcpy half of one for a byte and 20 for a call, or 5 for an element. RISC-V's own are below."""
+    if target.family == "riscv":
+        return _copy_cost_riscv(copy, item_bytes, params, target)
+    count = 1
+    for axis in copy.axes:
+        count *= axis.extent
+    runs, word = count / copy.axes[-1].extent, copy.word_bytes(item_bytes, target)
+    if params.by == "words" and word:
+        return 3.0 * count * item_bytes / word + 10 * runs
+    return 0.5 * count * item_bytes + 20 * runs if copy.is_run(item_bytes) else 5.0 * count
+
+
+def _copy_cost_riscv(copy: Copy, item_bytes: int, params: CopyParams, target: Target) -> float:
+    """Instructions: as cores trap on words that are not aligned, memcpy goes byte by byte.
+
+    The compiler prints out loops over few neighbours, and makes a memcpy of longer ones.
+    """
+    run = copy.axes[-1]
+    runs, size = prod(axis.extent for axis in copy.axes[:-1]), run.extent * item_bytes
+    word = copy.word_bytes(item_bytes, target)
+    if params.by == "words" and word:
+        fours, left = divmod(size // word, 4)
+        calls = prod(axis.extent for axis in copy.axes[:-2])
+        four, one = (10.0, 6.0) if target.word_bits == 64 else (13.0, 5.0)
+        return 25.0 * calls + runs * (13 + four * fours + one * left)
+    if run.strides == (1, 1) and (copy.is_run(item_bytes) or run.extent > _PRINTED):
+        return runs * (11 + 6.0 * size)
+    return runs * (3.6 + (2.0 if run.extent <= 2 or run.strides == (1, 1) else 5.0) * run.extent)
+
+
+KERNELS: tuple[type[Kernel], ...] = (Concatenation, Move)

@@ -1,0 +1,201 @@
+"""MEAN, SOFTMAX and L2_NORMALIZATION."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from stages.backends.generic.kernels.generic.parameters import MEAN, epilogue
+from stages.backends.kernels.eight_bit import SUFFIX, not_eight_bit
+from stages.backends.kernels.kernel import Kernel, Lowering
+from stages.backends.kernels.tir.strides import Axis, logical_strides, reduced_axes, two_axes
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import numpy as np
+
+    from stages.backends.targets.spec import Target
+    from stages.ir.graph import LayerView
+
+
+class Mean(Kernel):
+    """A run of means at a time; any axes that are at most two runs in memory, any layouts."""
+
+    name = "generic.mean"
+    estimate_error = 1.25
+    ops: ClassVar[frozenset[str]] = frozenset({"mean"})
+    sources = ("mean.c",)
+    headers: ClassVar[tuple[str, ...]] = ("mean.h",)
+
+    def why_not_layer(self, view: LayerView, target: Target) -> str:
+        runs = len(reduced_axes(view)[1])
+        return not_eight_bit(view) or (f"the axes are {runs} runs in memory; this kernel sums 2" if runs > 2 else "")
+
+    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
+        op = view.op
+        kept, (outer, inner) = reduced_axes(view)[0], two_axes(reduced_axes(view)[1])
+        fields = {
+            "x_step": kept[-1].strides[1],
+            "extent0": outer.extent,
+            "step0": outer.strides[0],
+            "extent1": inner.extent,
+            "step1": inner.strides[0],
+            "offset": op.input_zero_point * op.count,
+            "multiplier": op.multiplier,
+            "shift": op.shift,
+        }
+        return {"fields": MEAN.of(fields | epilogue(op, op.rounding))}
+
+    def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
+        from stages.backends.kernels.tir.means import means
+
+        kept, summed = reduced_axes(view)
+        return means(view, kept, two_axes(summed), f"fl_mean_{SUFFIX[view.inputs[0].dtype]}", MEAN.shape)
+
+    def cost(self, view: LayerView, params: Any, target: Target) -> float:
+        """As counted: of means that are neighbours, by fours, 2.8 for an element and 33 for a mean; of others 6 and 85.
+
+        Their elements take 2.4 where these are neighbours.
+        """
+        (*_, run), summed = reduced_axes(view)
+        count, inner = view.op.count, two_axes(summed)[1]
+        fours = run.extent // 4 if run.strides[1] == 1 else 0
+        single = (2.4 if inner.strides[0] == 1 else 6.0) * count + 85
+        row = fours * 4 * (2.8 * count + 33) + (run.extent - fours * 4) * single
+        return view.outputs[0].elements / run.extent * row + 60
+
+
+class Reduce(Kernel):
+    """Sums, products, largest and smallest elements, over any axes."""
+
+    name = "generic.reduce"
+    ops: ClassVar[frozenset[str]] = frozenset({"reduce_max", "reduce_min", "reduce_prod", "sum"})
+    sources = ()
+
+    def why_not_layer(self, view: LayerView, target: Target) -> str:
+        return not_eight_bit(view)
+
+    def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
+        from stages.backends.generic.kernels.generic.reduction_tir import reduce
+
+        return reduce(view, reduced_axes(view)[0], logical_axes(view))
+
+    def cost(self, view: LayerView, params: Any, target: Target) -> float:
+        """6 instructions for an input that is added or compared, 20 for one that is multiplied; 30 for an output."""
+        each = 20.0 if view.op.op == "reduce_prod" else 6.0
+        return each * view.inputs[0].elements + 30 * view.outputs[0].elements
+
+
+class Softmax(Kernel):
+    """One row at a time: its maximum, the sum of the exponentials from a table, the quotients."""
+
+    name = "generic.softmax"
+    estimate_error = 3
+    ops: ClassVar[frozenset[str]] = frozenset({"softmax"})
+    sources = ("softmax.c",)
+    headers: ClassVar[tuple[str, ...]] = ("softmax.h",)
+
+    def why_not_layer(self, view: LayerView, target: Target) -> str:
+        return not_eight_bit(view)
+
+    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
+        return {"exp": view.constant("exp")}
+
+    def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
+        from stages.backends.kernels.tir.softmax import softmax
+
+        return softmax(view, f"fl_softmax_{SUFFIX[view.inputs[0].dtype]}")
+
+    def cost(self, view: LayerView, params: Any, target: Target) -> float:
+        """30 instructions for an element, 300 for a row."""
+        elements = view.outputs[0].elements
+        return 30.0 * elements + 300 * elements / view.outputs[0].shape[-1]
+
+
+class SoftmaxTo16(Kernel):
+    """8 bits to int16, one row at a time; loops of plain TIR."""
+
+    name = "generic.softmax_to_16"
+    ops: ClassVar[frozenset[str]] = frozenset({"softmax"})
+    sources = ()
+
+    def why_not_layer(self, view: LayerView, target: Target) -> str:
+        dtype = view.outputs[0].dtype
+        return "" if dtype == "int16" else f"tensor {view.outputs[0].name} is {dtype}; this kernel writes int16"
+
+    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
+        return {"exp": view.constant("exp")}
+
+    def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
+        from stages.backends.kernels.tir.softmax import softmax
+
+        return softmax(view)
+
+    def cost(self, view: LayerView, params: Any, target: Target) -> float:
+        """50 instructions for an element, 500 for a row."""
+        elements = view.outputs[0].elements
+        return 50.0 * elements + 500 * elements / view.outputs[0].shape[-1]
+
+
+class LogSoftmax(Kernel):
+    """One row at a time: its maximum, the sum of the exponentials from a table, the sum's logarithm, differences."""
+
+    name = "generic.log_softmax"
+    ops: ClassVar[frozenset[str]] = frozenset({"log_softmax"})
+    sources = ()
+
+    def why_not_layer(self, view: LayerView, target: Target) -> str:
+        return not_eight_bit(view)
+
+    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
+        return {role: view.constant(role) for role in view.layer.constants}
+
+    def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
+        from stages.backends.generic.kernels.generic.log_softmax_tir import log_softmax
+
+        return log_softmax(view)
+
+    def cost(self, view: LayerView, params: Any, target: Target) -> float:
+        """35 instructions for an element, 900 for a row."""
+        elements = view.outputs[0].elements
+        return 35.0 * elements + 900 * elements / view.outputs[0].shape[-1]
+
+
+class L2Normalization(Kernel):
+    """One row at a time: the sum of its squares, one over the root of that, the products."""
+
+    name = "generic.l2_normalization"
+    ops: ClassVar[frozenset[str]] = frozenset({"l2_normalization"})
+    sources = ("l2_normalization.c",)
+    headers: ClassVar[tuple[str, ...]] = ("l2_normalization.h",)
+
+    def why_not_layer(self, view: LayerView, target: Target) -> str:
+        return not_eight_bit(view)
+
+    def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
+        from stages.backends.generic.kernels.generic.reduction_tir import l2_normalization
+
+        return l2_normalization(view)
+
+    def cost(self, view: LayerView, params: Any, target: Target) -> float:
+        """35 instructions for an element, 400 for a row."""
+        elements = view.outputs[0].elements
+        return 35.0 * elements + 400 * elements / view.outputs[0].shape[-1]
+
+
+def logical_axes(view: LayerView) -> list[Axis]:
+    """The axes that are reduced, outermost first: products depend on the order of their factors."""
+    x = view.inputs[0]
+    steps = logical_strides(x)
+    axes = [Axis(x.shape[axis], (steps[axis],)) for axis in sorted(view.op.axes) if x.shape[axis] > 1]
+    return axes or [Axis(1, (1,))]
+
+
+KERNELS: tuple[type[Kernel], ...] = (
+    L2Normalization,
+    LogSoftmax,
+    Mean,
+    Reduce,
+    Softmax,
+    SoftmaxTo16,
+)

@@ -1,0 +1,37 @@
+"""Square roots of 16-bit activations; loops of plain TIR."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from stages.backends.generic.kernels.generic.sixteen import why_not_sixteen
+from stages.backends.kernels.kernel import Kernel, Lowering
+
+if TYPE_CHECKING:
+    from stages.backends.targets.spec import Target
+    from stages.ir.graph import LayerView
+
+
+class Root16(Kernel):
+    """SQRT, in float32, whose root C's library, or the core, rounds correctly."""
+
+    name = "generic.root16"
+    ops: ClassVar[frozenset[str]] = frozenset({"wide_sqrt"})
+    sources = ()
+    bits = 16
+    in_place = True
+
+    def why_not_layer(self, view: LayerView, target: Target) -> str:
+        return why_not_sixteen(view)
+
+    def cost(self, view: LayerView, params: Any, target: Target) -> float:
+        """25 instructions for an element with an FPU, 700 without."""
+        return (25.0 if target.fpu else 700.0) * view.outputs[0].elements
+
+    def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
+        from stages.backends.generic.kernels.generic.root16_tir import wide_sqrt
+
+        return wide_sqrt(view)
+
+
+KERNELS: tuple[type[Kernel], ...] = (Root16,)

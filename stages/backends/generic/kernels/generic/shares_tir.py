@@ -1,0 +1,89 @@
+"""TIR of ONNX Runtime's Softmax: the formulas of `stages.ir.operators.shares`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from tvm.tirx.script.builder import ir as T
+
+from stages.backends.kernels.tir.block import Block, Operand, accumulator, loop, position, store
+from stages.backends.kernels.tir.fixed_point import int64, maximum, output, select, widen
+from stages.backends.kernels.tir.last_axis import along_rows, leading_zeros, row_operands, row_steps
+from stages.ir.operators.shares import MOST_SHIFT
+
+if TYPE_CHECKING:
+    from stages.backends.kernels.kernel import Lowering
+    from stages.ir.graph import LayerView
+
+
+def nearest_softmax(view: LayerView) -> Lowering:
+    """Sums of up to 2^32 exponentials."""
+    op = view.op
+
+    def meaning(b: Any, each: Callable[[Callable[[Any, Any], None]], None]) -> None:
+        store(b.total, T.int64(0), 0)
+        each(lambda i, d: store(b.total, b.total[0] + int64(b.exp[d]), 0))
+        leading_zeros(b.more, T.shift_right(b.total[0], T.int64(31)))
+        store(b.more, 32 - b.more[0], 0)
+        store(b.factor, T.truncdiv(T.int64(op.factor), T.shift_right(b.total[0], int64(b.more[0]))), 0)
+        store(b.shift, int64(T.min(b.more[0] + op.shift, MOST_SHIFT)), 0)
+
+        def share(i: Any, d: Any) -> None:
+            half = T.shift_left(T.int64(1), b.shift[0] - T.int64(1))
+            nearest = T.shift_right(int64(b.exp[d]) * b.factor[0] + half, b.shift[0])
+            least, most = (T.int64(bound - op.output_zero_point) for bound in (op.act_min, op.act_max))
+            within = T.min(T.max(nearest, least), most)
+            store(b.y, output(view, T.Cast("int32", within)), i * row_steps(view)[2])
+
+        each(share)
+
+    cells = [("total", "int64"), ("more", "int32"), ("factor", "int64"), ("shift", "int64")]
+    return _rows(view, "int32", cells, meaning)
+
+
+def float_softmax(view: LayerView) -> Lowering:
+    """Nothing is added to a product, which a compiler might fuse."""
+    op = view.op
+
+    def meaning(b: Any, each: Callable[[Callable[[Any, Any], None]], None]) -> None:
+        store(b.total, T.float32(0), 0)
+        each(lambda i, d: store(b.total, b.total[0] + b.exp[d], 0))
+
+        def share(i: Any, d: Any) -> None:
+            store(b.share, b.exp[d] * T.float32(op.factor) / b.total[0], 0)
+            store(b.whole, T.Cast("int32", b.share[0]), 0)
+            rest = b.share[0] - T.Cast("float32", b.whole[0])
+            is_odd = T.bitwise_and(b.whole[0], T.int32(1))
+            even = select(rest == T.float32(0.5), is_odd, 0)
+            nearest = b.whole[0] + select(rest > T.float32(0.5), 1, even)
+            store(b.y, output(view, nearest), i * row_steps(view)[2])
+
+        each(share)
+
+    return _rows(view, "float32", [("total", "float32"), ("share", "float32"), ("whole", "int32")], meaning)
+
+
+def _rows(
+    view: LayerView,
+    kind: str,
+    cells: Sequence[tuple[str, str]],
+    formula: Callable[[Any, Callable[[Callable[[Any, Any], None]], None]], None],
+) -> Lowering:
+    """`formula(block, each)` of each row, where each(body) is a loop of body(place, distance from the maximum)."""
+    count, x_step, _ = row_steps(view)
+
+    def meaning(b: Any) -> None:
+        def each(body: Callable[[Any, Any], None]) -> None:
+            with loop(("i", count)) as i, position("d", b.top[0] - widen(b.x[i * x_step])) as d:
+                body(i, d)
+
+        store(b.top, -128 if view.inputs[0].dtype == "int8" else 0, 0)
+        with loop(("i", count)) as i:
+            store(b.top, maximum(widen(b.x[i * x_step]), b.top[0]), 0)
+        formula(b, each)
+
+    source, target = row_operands(view)
+    scratch = [accumulator("top"), *(Operand(name, (1,), dtype, "rw") for name, dtype in cells)]
+    row = Block("row", (source, Operand("exp", (256,), kind), target, *scratch), meaning)
+    return along_rows(view, row, ("exp", (256,), kind))

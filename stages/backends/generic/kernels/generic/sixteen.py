@@ -1,0 +1,285 @@
+"""Layers on 16-bit activations, with 8-bit weights where they have some. Images are NHWC; zero points are 0."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from stages.backends.generic.kernels.generic.parameters import CONV16, DENSE16
+from stages.backends.generic.kernels.generic.reduction import logical_axes
+from stages.backends.kernels.eight_bit import weight_rows
+from stages.backends.kernels.kernel import Kernel, Lowering
+from stages.backends.kernels.structure import taps
+from stages.backends.kernels.tir.strides import reduced_axes
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import numpy as np
+
+    from stages.backends.targets.spec import Target
+    from stages.ir.graph import LayerView
+
+_MOST_SUMMED = 65535  # of 16 bits, by an int32
+
+
+def why_not_sixteen(view: LayerView) -> str:
+    """Why a tensor of the layer is not int16, '' if all are."""
+    for tensor in (*view.inputs, *view.outputs):
+        if tensor.dtype != "int16":
+            return f"tensor {tensor.name} is {tensor.dtype}; this kernel is for int16"
+    return ""
+
+
+class _Sixteen(Kernel):
+    bits = 16
+
+
+class _Products(_Sixteen):
+    layouts: ClassVar[tuple[str, ...]] = ("NHWC",)
+    sources = ("conv16.c",)
+    headers: ClassVar[tuple[str, ...]] = ("conv16.h",)
+
+    def why_not_layer(self, view: LayerView, target: Target) -> str:
+        if bad := why_not_sixteen(view):
+            return bad
+        if str(view.constant("weights").dtype) != "int8" or view.op.weight_zero_point or view.op.input_zero_point:
+            return "weights are not int8, or there are zero points; this kernel knows none"
+        return ""
+
+    def _weights(self, view: LayerView) -> dict[str, np.ndarray]:
+        import numpy as np
+
+        weights = weight_rows(view, view.constant("weights"))
+        bias = view.constant("bias").reshape(-1) if view.has("bias") else np.zeros(len(weights), np.int64)
+        return {"weights": np.ascontiguousarray(weights), "bias": bias.astype(np.int64)}
+
+
+class Conv16(_Products):
+    """Convolutions of all kinds, an image at a time, straight from the image."""
+
+    name = "generic.conv16"
+    estimate_error = 3
+    ops: ClassVar[frozenset[str]] = frozenset({"conv2d", "depthwise_conv2d"})
+    roundings: ClassVar[frozenset[str]] = frozenset({"wide"})
+
+    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
+        import numpy as np
+
+        from stages.ir.arithmetic.fixed_point import upper_half
+
+        op, x, y = view.op, view.inputs[0], view.outputs[0]
+        depth, units = self.group(view)
+        fields = {
+            "height": x.shape[1],
+            "width": x.shape[2],
+            "channels": x.shape[3],
+            "out_height": y.shape[1],
+            "out_width": y.shape[2],
+            "out_channels": y.shape[3],
+            "depth": depth,
+            "units": units,
+            **taps(op),
+            "low": op.act_min,
+            "high": op.act_max,
+        }
+        given = (upper_half(view.constant("multiplier")), view.constant("shift"))
+        scales = np.stack([np.broadcast_to(part.reshape(-1), op.out_channels) for part in given], axis=1)
+        return {**self._weights(view), "scales": scales.astype(np.int32), "conv": CONV16.of(fields)}
+
+    def group(self, view: LayerView) -> tuple[int, int]:
+        """Input and output channels of a group."""
+        op = view.op
+        if op.op == "depthwise_conv2d":
+            return 1, op.depth_multiplier
+        return op.in_channels // op.groups, op.out_channels // op.groups
+
+    def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
+        from stages.backends.generic.kernels.generic.sixteen_tir import conv16
+
+        return conv16(view, *self.group(view))
+
+    def cost(self, view: LayerView, params: Any, target: Target) -> float:
+        """5 instructions for a product, 15 for an element of the window, 40 for an output."""
+        each = prod(view.op.kernel) * (5 * self.group(view)[0] + 15) + 40
+        return float(view.outputs[0].elements * each)
+
+
+class FullyConnected16(_Products):
+    """A row at a time; results are scaled in float64, as LiteRT does it, which any core can."""
+
+    name = "generic.fully_connected16"
+    ops: ClassVar[frozenset[str]] = frozenset({"fully_connected"})
+    roundings: ClassVar[frozenset[str]] = frozenset({"real"})
+
+    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
+        op = view.op
+        fields = {"units": op.units, "depth": op.depth, "low": op.act_min, "high": op.act_max}
+        return {**self._weights(view), "real": view.constant("real"), "dense": DENSE16.of(fields)}
+
+    def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
+        from stages.backends.generic.kernels.generic.sixteen_tir import fully_connected16
+
+        return fully_connected16(view)
+
+    def cost(self, view: LayerView, params: Any, target: Target) -> float:
+        """5 instructions for a product, 250 for an output: most cores compute float64 in software."""
+        return float(view.outputs[0].elements * (5 * view.op.depth + 250))
+
+
+class Elementwise16(_Sixteen):
+    """ADD, SUB, MUL with broadcasting, QUANTIZE from and to int16, DEQUANTIZE; loops of plain TIR."""
+
+    name = "generic.elementwise16"
+    ops: ClassVar[frozenset[str]] = frozenset({"add", "sub", "mul", "requantize", "quantize", "dequantize"})
+    sources = ()
+    roundings: ClassVar[frozenset[str]] = frozenset({"double"})
+
+    def why_not_layer(self, view: LayerView, target: Target) -> str:
+        types = {tensor.dtype for tensor in (*view.inputs, *view.outputs)}
+        others = {"quantize": {"float32"}, "dequantize": {"float32"}, "requantize": {"int8", "uint8", "int32"}}
+        if not types & {"int16", "int32"} or types - {"int16"} - others.get(view.op.op, set()):
+            return f"tensors are {', '.join(sorted(types))}; this kernel is for int16"
+        return "inputs have zero points; this kernel knows none" if any(getattr(view.op, "zero_points", ())) else ""
+
+    def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
+        from stages.backends.generic.kernels.generic.sixteen_tir import elementwise16
+
+        return elementwise16(view)
+
+    def cost(self, view: LayerView, params: Any, target: Target) -> float:
+        """25 instructions for each requantization of an element; floats without an FPU take 300."""
+        op = view.op.op
+        each = {"add": 75.0, "sub": 75.0}.get(op, 25.0)
+        if op in ("quantize", "dequantize") and not target.fpu:
+            each = 300.0
+        return each * view.outputs[0].elements
+
+
+class Pool16(_Sixteen):
+    """AVERAGE_POOL_2D and MAX_POOL_2D; loops of plain TIR."""
+
+    name = "generic.pool16"
+    ops: ClassVar[frozenset[str]] = frozenset({"avg_pool2d", "max_pool2d"})
+    sources = ()
+    layouts: ClassVar[tuple[str, ...]] = ("NHWC",)
+
+    def why_not_layer(self, view: LayerView, target: Target) -> str:
+        return why_not_sixteen(view) or _too_many(prod(view.op.kernel))
+
+    def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
+        from stages.backends.generic.kernels.generic.sixteen_tir import pool16
+
+        return pool16(view)
+
+    def cost(self, view: LayerView, params: Any, target: Target) -> float:
+        """10 instructions for an element of a window, 40 for an output."""
+        return view.outputs[0].elements * (10.0 * prod(view.op.kernel) + 40)
+
+
+class Mean16(_Sixteen):
+    """MEAN over any axes; loops of plain TIR."""
+
+    name = "generic.mean16"
+    ops: ClassVar[frozenset[str]] = frozenset({"mean"})
+    sources = ()
+    roundings: ClassVar[frozenset[str]] = frozenset({"double"})
+
+    def why_not_layer(self, view: LayerView, target: Target) -> str:
+        return why_not_sixteen(view) or _too_many(view.op.count)
+
+    def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
+        from stages.backends.generic.kernels.generic.sixteen_tir import mean16
+
+        return mean16(view, *reduced_axes(view))
+
+    def cost(self, view: LayerView, params: Any, target: Target) -> float:
+        """5 instructions for an input, 30 for an output."""
+        return 5.0 * view.inputs[0].elements + 30 * view.outputs[0].elements
+
+
+class Interpolated16(_Sixteen):
+    """LOGISTIC and TANH; loops of plain TIR."""
+
+    name = "generic.interpolated16"
+    ops: ClassVar[frozenset[str]] = frozenset({"interpolated"})
+    sources = ()
+
+    def why_not_layer(self, view: LayerView, target: Target) -> str:
+        return why_not_sixteen(view)
+
+    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
+        return {"table": view.constant("table")}
+
+    def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
+        from stages.backends.generic.kernels.generic.sixteen_tir import interpolated16
+
+        return interpolated16(view)
+
+    def cost(self, view: LayerView, params: Any, target: Target) -> float:
+        """30 instructions for an element."""
+        return 30.0 * view.outputs[0].elements
+
+
+class Softmax16(_Sixteen):
+    """A row at a time; loops of plain TIR."""
+
+    name = "generic.softmax16"
+    ops: ClassVar[frozenset[str]] = frozenset({"wide_softmax"})
+    sources = ()
+    layouts: ClassVar[tuple[str, ...]] = ("NHWC",)
+
+    def why_not_layer(self, view: LayerView, target: Target) -> str:
+        return why_not_sixteen(view) or _too_many(view.inputs[0].shape[-1])
+
+    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
+        return {role: view.constant(role) for role in ("exp", "reciprocal")}
+
+    def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
+        from stages.backends.generic.kernels.generic.sixteen_tir import softmax16
+
+        return softmax16(view)
+
+    def cost(self, view: LayerView, params: Any, target: Target) -> float:
+        """70 instructions for an element, 300 for a row."""
+        elements = view.outputs[0].elements
+        return 70.0 * elements + 300 * elements / view.outputs[0].shape[-1]
+
+
+class Extremes16(_Sixteen):
+    """Larger and smaller of two with broadcasting; largest, smallest and products over axes; loops of plain TIR."""
+
+    name = "generic.extremes16"
+    ops: ClassVar[frozenset[str]] = frozenset({"maximum", "minimum", "reduce_max", "reduce_min", "reduce_prod"})
+    sources = ()
+
+    def why_not_layer(self, view: LayerView, target: Target) -> str:
+        return why_not_sixteen(view)
+
+    def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
+        from stages.backends.generic.kernels.generic import elementwise_tir, reduction_tir
+
+        if view.op.op in ("maximum", "minimum"):
+            return elementwise_tir.extremum(view)
+        return reduction_tir.reduce(view, reduced_axes(view)[0], logical_axes(view))
+
+    def cost(self, view: LayerView, params: Any, target: Target) -> float:
+        """8 instructions for an element that is compared, 20 for one that is multiplied."""
+        each = 20.0 if view.op.op == "reduce_prod" else 8.0
+        return each * max(tensor.elements for tensor in (*view.inputs, *view.outputs))
+
+
+def _too_many(count: int) -> str:
+    return f"a sum has {count} elements of 16 bits; int32 holds {_MOST_SUMMED}" if count > _MOST_SUMMED else ""
+
+
+KERNELS: tuple[type[Kernel], ...] = (
+    Conv16,
+    Elementwise16,
+    Extremes16,
+    FullyConnected16,
+    Interpolated16,
+    Mean16,
+    Pool16,
+    Softmax16,
+)

@@ -1,0 +1,125 @@
+"""SVDF, on integers and in float32."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from stages.backends.generic.kernels.generic.parameters import FLOAT_SVDF, SVDF, epilogue
+from stages.backends.kernels.kernel import Kernel, Lowering
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import numpy as np
+
+    from stages.backends.targets.spec import Target
+    from stages.ir.graph import LayerView
+
+
+class _Svdf(Kernel):
+    """A row of the batch at a time, with its part of the state."""
+
+    def _sizes(self, view: LayerView) -> dict[str, int]:
+        op = view.op
+        return {"units": view.outputs[0].shape[1], "rank": op.rank, "depth": op.depth, "memory": op.memory}
+
+    def _arrays(self, view: LayerView, bias: type[np.generic]) -> dict[str, np.ndarray]:
+        import numpy as np
+
+        given = view.constant("bias") if view.has("bias") else np.zeros(view.outputs[0].shape[1], bias)
+        return {"feature": view.constant("feature"), "time": view.constant("time"), "bias": given}
+
+
+class Svdf(_Svdf):
+    """int8 data and an int16 state."""
+
+    name = "generic.svdf"
+    estimate_error = 1.25
+    ops: ClassVar[frozenset[str]] = frozenset({"svdf"})
+    sources = ("svdf.c",)
+    headers: ClassVar[tuple[str, ...]] = ("svdf.h",)
+    roundings: ClassVar[frozenset[str]] = frozenset({"double"})
+
+    def why_not_layer(self, view: LayerView, target: Target) -> str:
+        return "" if view.inputs[0].dtype == "int8" else f"{view.inputs[0].dtype}; this kernel is for int8"
+
+    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
+        import numpy as np
+
+        op = view.op
+        fields = {
+            "input_zero_point": op.input_zero_point,
+            "feature_multiplier": op.feature_multiplier,
+            "feature_shift": op.feature_shift,
+            "multiplier": op.multiplier,
+            "shift": op.shift,
+        }
+        structure = SVDF.of(self._sizes(view) | fields | epilogue(op, op.rounding))
+        return {**self._arrays(view, np.int32), "svdf": structure}
+
+    def cost(self, view: LayerView, params: Any, target: Target) -> float:
+        """6 instructions for a product and 4 for a step of the memory, 30 for a feature, 30 for a unit."""
+        op, out = view.op, view.outputs[0].elements
+        return float(out * (op.rank * (6 * op.depth + 10 * op.memory + 30) + 30))
+
+    def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
+        from stages.backends.kernels.tir.svdf import svdf
+
+        return svdf(view, "fl_svdf_s8", SVDF.shape)
+
+
+class NarrowSvdf(_Svdf):
+    """int8 data and an int8 state; loops of plain TIR."""
+
+    name = "generic.narrow_svdf"
+    ops: ClassVar[frozenset[str]] = frozenset({"narrow_svdf"})
+    sources = ()
+    roundings: ClassVar[frozenset[str]] = frozenset({"double"})
+
+    def why_not_layer(self, view: LayerView, target: Target) -> str:
+        return ""
+
+    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
+        import numpy as np
+
+        return self._arrays(view, np.int32)
+
+    def cost(self, view: LayerView, params: Any, target: Target) -> float:
+        """7 instructions for a product, 6 for a step of the memory, 40 for a feature, 30 for a unit."""
+        op, out = view.op, view.outputs[0].elements
+        return float(out * (op.rank * (7 * op.depth + 13 * op.memory + 40) + 30))
+
+    def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
+        from stages.backends.kernels.tir.svdf import narrow_svdf
+
+        return narrow_svdf(view)
+
+
+class FloatSvdf(_Svdf):
+    """All in float32."""
+
+    name = "generic.float_svdf"
+    ops: ClassVar[frozenset[str]] = frozenset({"float_svdf"})
+    sources = ("float_svdf.c",)
+    headers: ClassVar[tuple[str, ...]] = ("float_svdf.h",)
+
+    def why_not_layer(self, view: LayerView, target: Target) -> str:
+        return "" if view.inputs[0].dtype == "float32" else f"{view.inputs[0].dtype}; this kernel is for float32"
+
+    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
+        import numpy as np
+
+        return {**self._arrays(view, np.float32), "svdf": FLOAT_SVDF.of(self._sizes(view))}
+
+    def cost(self, view: LayerView, params: Any, target: Target) -> float:
+        """8 instructions for a product with an FPU, 120 without."""
+        op, each = view.op, 8 if target.fpu else 120
+        return float(view.outputs[0].elements * op.rank * (op.depth + op.memory) * each)
+
+    def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
+        from stages.backends.kernels.tir.svdf import float_svdf
+
+        return float_svdf(view, "fl_svdf_f32", FLOAT_SVDF.shape)
+
+
+KERNELS: tuple[type[Kernel], ...] = (FloatSvdf, NarrowSvdf, Svdf)

@@ -1,0 +1,18 @@
+"""The machine that builds: an ordinary program, for fast tests under sanitizers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from stages.backends.targets.runtime import POSIX, Runtime
+
+if TYPE_CHECKING:
+    from stages.backends.targets.spec import Target
+
+FOLDER = Path(__file__).resolve().parent
+
+
+def runtime(target: Target) -> Runtime:
+    """POSIX files for the harness; no linker script, nothing counted."""
+    return Runtime(sources=(FOLDER / "board.c", POSIX / "files.c"))

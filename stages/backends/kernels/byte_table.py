@@ -1,0 +1,45 @@
+"""Functions of one 8-bit number: activations, and QUANTIZE between 8-bit types."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from stages.backends.kernels.eight_bit import not_eight_bit, same_bytes
+from stages.backends.kernels.kernel import Kernel
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import numpy as np
+
+    from stages.backends.kernels.kernel import Lowering
+    from stages.backends.targets.spec import Target
+    from stages.ir.graph import LayerView
+
+
+class ByteTable(Kernel):
+    """A table of 256 bytes; input and output may be of either 8-bit type.
+
+    function  `void f(const void *x, const void *table, void *y, int32_t count)`; y may be x
+    """
+
+    function: ClassVar[str]
+    ops: ClassVar[frozenset[str]] = frozenset({"activation", "requantize"})
+    in_place = True
+
+    def why_not_layer(self, view: LayerView, target: Target) -> str:
+        if bad := not_eight_bit(view, same=False):
+            return bad
+        return "" if same_bytes(view.inputs[0], view.outputs[0]) else "the output lies in another order than the input"
+
+    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
+        """The table by the bits of the input: int8's entry -1 is entry 255."""
+        import numpy as np
+
+        values = np.arange(256).astype(np.uint8).view(view.inputs[0].dtype)
+        return {"table": np.ascontiguousarray(view.op.compute(view, values).astype(view.outputs[0].dtype))}
+
+    def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
+        from stages.backends.kernels.tir.table import table
+
+        return table(view, self.function)

@@ -1,0 +1,162 @@
+"""Layers that are copies between strided views: where each part of the output comes from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise, product
+from typing import TYPE_CHECKING
+
+from stages.backends.kernels.tir.strides import Axis, logical_strides, row_major, walk
+from stages.ir.graph.tensor import ITEM_BYTES, place
+
+if TYPE_CHECKING:
+    from stages.backends.targets.spec import Target
+    from stages.ir.graph import LayerView, Tensor
+
+SLICES = ("slice", "strided_slice", "split")
+RESHAPES = ("reshape", "squeeze")
+
+RUN_BYTES = 16
+"""A run of at least so many bytes is left to memcpy."""
+
+
+@dataclass(frozen=True)
+class Copy:
+    """Input `source` to the output: where both start, in elements, and axes with (output, input) strides."""
+
+    source: int
+    target_offset: int
+    source_offset: int
+    axes: tuple[Axis, ...]
+
+    def is_run(self, item_bytes: int) -> bool:
+        """Whether the innermost axis is worth a call of memcpy."""
+        run = self.axes[-1]
+        return run.strides == (1, 1) and run.extent * item_bytes >= RUN_BYTES
+
+    def word_bytes(self, item_bytes: int, target: Target) -> int:
+        """Bytes of the largest word by which the innermost axis can be copied, 0 if by none."""
+        run = self.axes[-1]
+        strides = [stride for axis in self.axes[:-1] for stride in axis.strides]
+        if run.strides != (1, 1) or any(stride < 0 for stride in strides):
+            return 0
+        steps = [run.extent, self.target_offset, self.source_offset, *strides]
+        return next((n for n in (target.word_bits // 8, 4) if all(step * item_bytes % n == 0 for step in steps)), 0)
+
+
+def copy_of(view: LayerView) -> Copy:
+    """The copy a Move does, but for a resize and a change of layout."""
+    x, y, params = view.inputs[0], view.outputs[0], view.op.params
+    into, out_of = logical_strides(y), logical_strides(x)
+    kind = view.op.kind
+    if kind == "transpose":
+        return _copy(y.shape, into, [out_of[axis] for axis in params["permutation"]])
+    if kind == "pad":
+        start = sum(n * stride for n, stride in zip(params["before"], into, strict=True))
+        return _copy(x.shape, into, out_of, target_offset=start)
+    if kind in SLICES:
+        begin, stride, size = params["begin"], params["stride"], params["size"]
+        start = sum(n * step for n, step in zip(begin, out_of, strict=True))
+        steps = [n * step for n, step in zip(stride, out_of, strict=True)]
+        return _copy(size, _without_dropped(size, y), steps, source_offset=start)
+    if is_permuted(y):
+        return _copy(y.shape, into, row_major(y.shape))
+    return _copy(x.shape, row_major(x.shape), out_of)
+
+
+def relayouts(x: Tensor, y: Tensor) -> list[Copy]:
+    """x into another layout: one copy, or several where an axis is no multiple of its blocks.
+
+    Each axis is taken apart at the steps of both layouts, so that a step along each of its pieces is always as far:
+
+        20 channels, NHWC to NCHW16c:  one block of 16, at channel 0; 4 channels of the next, at channel 16
+    """
+    axes = [_pieces(size, steps) for size, steps in zip(x.shape, _steps(x, y), strict=True)]
+    copies = []
+    for pieces in product(*axes):
+        start = [begin for begin, _ in pieces]
+        along = [(axis, step, extent) for axis, (_, digits) in enumerate(pieces) for step, extent in digits]
+        copies.append(
+            _copy(
+                [extent for _, _, extent in along],
+                [_stride(y, axis, step) for axis, step, _ in along],
+                [_stride(x, axis, step) for axis, step, _ in along],
+                target_offset=y.layout.offset(start, y.shape),
+                source_offset=x.layout.offset(start, x.shape),
+            )
+        )
+    return copies
+
+
+def why_not_relayouts(x: Tensor, y: Tensor) -> str:
+    """Why `relayouts` cannot say the change of layout, '' when it can."""
+    if x.layout.bits or y.layout.bits:
+        return "elements of less than a byte are not moved"
+    if any(larger % smaller for steps in _steps(x, y) for smaller, larger in pairwise(steps)):
+        return f"blocks of {x.layout} and {y.layout} do not divide each other"
+    return ""
+
+
+def _steps(x: Tensor, y: Tensor) -> list[list[int]]:
+    """For each axis the steps at which one of the layouts takes it apart, the smallest first."""
+    digits = (*x.layout.digits(x.shape), *y.layout.digits(y.shape))
+    return [sorted({digit.step for digit in digits if digit.axis == axis}) for axis in range(len(x.shape))]
+
+
+def _pieces(size: int, steps: Sequence[int]) -> list[tuple[int, list[tuple[int, int]]]]:
+    """(where it begins, [(step, how many)]) of the pieces of an axis: whole blocks, then what is left of one."""
+    *smaller, step = steps
+    whole, found = size // step, []
+    if whole:
+        inner = [(fine, coarse // fine) for fine, coarse in pairwise(steps)]
+        found.append((0, [*inner, (step, whole)]))
+    if size % step:
+        found += [(whole * step + begin, digits) for begin, digits in _pieces(size % step, smaller)]
+    return found
+
+
+def _stride(tensor: Tensor, axis: int, step: int) -> int:
+    """Elements in memory for `step` along an axis, where that stays in one part of it."""
+    digits = [digit for digit in tensor.layout.digits(tensor.shape) if digit.axis == axis and digit.step <= step]
+    nearest = max(digits, key=lambda digit: digit.step)
+    return nearest.stride * (step // nearest.step)
+
+
+def parts(view: LayerView) -> list[Copy]:
+    """The copies of a concatenation, but of inputs whose memory is already a part of the output's."""
+    y = view.outputs[0]
+    into = logical_strides(y)
+    axis = view.op.axis % len(into)
+    root, place_of_y = place(view.tensors, y.name)
+    copies, start = [], 0
+    for number, x in enumerate(view.inputs):
+        offset = start * into[axis]
+        if place(view.tensors, x.name) != (root, place_of_y + offset * ITEM_BYTES[y.dtype]):
+            copies.append(_copy(x.shape, into, logical_strides(x), source=number, target_offset=offset))
+        start += x.shape[axis]
+    return copies
+
+
+def _copy(
+    shape: Sequence[int],
+    into: Sequence[int],
+    out_of: Sequence[int],
+    *,
+    source: int = 0,
+    target_offset: int = 0,
+    source_offset: int = 0,
+) -> Copy:
+    return Copy(source, target_offset, source_offset, tuple(walk(shape, into, out_of)))
+
+
+def _without_dropped(size: Sequence[int], y: Tensor) -> list[int]:
+    """Strides of the output along the axes of a slice, which may have lost axes of one element."""
+    strides = iter([step for n, step in zip(y.shape, logical_strides(y), strict=True) if n > 1])
+    return [next(strides) if n > 1 else 0 for n in size]
+
+
+def is_permuted(tensor: Tensor) -> bool:
+    """Whether a tensor's elements do not lie in logical order."""
+    logical = row_major(tensor.shape)
+    return any(n > 1 and a != b for n, a, b in zip(tensor.shape, logical, logical_strides(tensor), strict=True))

@@ -1,0 +1,56 @@
+"""How data movement by words is called: copies as rows of one function, and what a resize copies."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from stages.backends.kernels.tir.strides import Axis
+from stages.ir.graph.tensor import ITEM_BYTES
+
+if TYPE_CHECKING:
+    from stages.backends.kernels.copies import Copy
+    from stages.ir.graph import LayerView
+
+
+@dataclass(frozen=True)
+class Calls:
+    """A copy as calls of one function over rows and, within them, columns; axes have (output, input) strides.
+
+    is_run  columns are neighbours in the output and in the input; otherwise they are bytes that are apart
+    """
+
+    outer: tuple[Axis, ...]
+    rows: Axis
+    columns: Axis
+    is_run: bool
+
+
+def calls_of(copy: Copy) -> Calls:
+    """Runs, in rows along the longest other axis; or neighbours in the output by neighbours in the input.
+
+    A copy along one axis is one of runs of one element.
+    """
+    others, last = copy.axes[:-1], copy.axes[-1]
+    if not others and last.strides != (1, 1):
+        return Calls((), last, Axis(1, (1, 1)), is_run=True)
+    is_run = last.strides == (1, 1) or last.extent == 1
+    order = sorted(others, key=lambda axis: (not is_run and axis.strides[1] == 1, axis.extent))
+    other = order[-1] if order else Axis(1, (last.extent, last.extent))
+    outer = tuple(axis for axis in others if axis is not other)
+    if is_run:
+        return Calls(outer, other, last, is_run=True)
+    if last.strides[0] == other.strides[1] == 1:
+        return Calls(outer, last, other, is_run=False)
+    shorter, longer = sorted((last, other), key=lambda axis: axis.extent)
+    return Calls(outer, shorter, longer, is_run=False)
+
+
+def resized(view: LayerView) -> tuple[int, int, int, int]:
+    """Of a resize: how many images, their height and width, bytes of a pixel. A plane is an image."""
+    y = view.outputs[0]
+    batch, height, width, channels = y.shape
+    item_bytes = ITEM_BYTES[y.dtype]
+    if y.layout == "NCHW":
+        return batch * channels, height, width, item_bytes
+    return batch, height, width, channels * item_bytes

@@ -1,0 +1,249 @@
+"""Which definitions of the Python modules in stages/backends a class is made of.
+
+A module is taken apart into its top-level definitions: functions, classes and assigned names. Each uses others, of its
+own module or through imports, at the top of the module or inside of the definition:
+
+    class Pool2d(MveKernel):                    mve/base.py: MveKernel, and what that uses
+        def pack(self, view, params):
+            from stages.backends.cortex_m.kernels.mve import packing
+            return packing.panels(...)          mve/packing.py: panels, and what that uses; nothing else of the module
+
+What a module does besides when it is imported counts for all of its definitions. Modules outside of stages/backends do
+not count, nor do annotations (but for those of a class' fields) or what is imported by a string.
+"""
+
+from __future__ import annotations
+import __future__
+
+import ast
+import dis
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from types import CodeType
+from typing import Any
+
+from stages.support.system.syntax import parse
+
+PACKAGE = "stages.backends"
+_DESCRIPTION = (
+    "__init__.py",
+    "kernels/__init__.py",
+    "kernels/folder.py",
+    "kernels/kernel.py",
+    "kernels/registry.py",
+    "kernels/digest.py",
+    "kernels/definitions.py",
+)  # of PACKAGE: not code of a kernel
+_ALL = "*"  # instead of a name: all of a module
+_BESIDES = ""  # the name under which a module keeps what it does besides
+
+
+@dataclass(frozen=True)
+class _Import:
+    """What a name stands for: `name` of `module`, or the module itself. `level` counts the dots of a relative one."""
+
+    module: str
+    name: str | None = None
+    level: int = 0
+
+
+@dataclass(frozen=True)
+class _Definition:
+    """What the code means, the names it uses with the attribute looked up ('' for the whole), its own imports."""
+
+    meaning: str
+    uses: frozenset[tuple[str, str]]
+    imports: Mapping[str, _Import]
+
+
+@dataclass
+class _Module:
+    shown: str = ""
+    definitions: dict[str, list[_Definition]] = field(default_factory=dict)
+    imports: dict[str, _Import] = field(default_factory=dict)
+
+
+def definitions_of(path: Path, name: str, root: Path) -> dict[str, str]:
+    """The code of `name` in the module at `path` and of all that it uses, by `module:name`.
+
+    All of the module if it does not define the name. Modules of PACKAGE are looked up in the folder `root`.
+    """
+    walk = _Walk(root)
+    walk.follow(path, name if name in walk.module(path).definitions else _ALL)
+    return walk.found
+
+
+@dataclass
+class _Walk:
+    """Follows uses from definition to definition."""
+
+    root: Path
+    found: dict[str, str] = field(default_factory=dict)
+    modules: dict[Path, _Module] = field(default_factory=dict)
+
+    def module(self, path: Path) -> _Module:
+        if path not in self.modules:
+            shown = path.relative_to(self.root).as_posix() if path.is_relative_to(self.root) else path.name
+            self.modules[path] = _Module() if shown in _DESCRIPTION else _parsed(shown, path.read_text())
+        return self.modules[path]
+
+    def follow(self, path: Path, name: str) -> None:
+        module = self.module(path)
+        if name == _ALL:
+            for each in module.definitions:
+                self.follow(path, each)
+            return
+        if name not in module.definitions and name in module.imports:  # what a package passes on
+            self.import_(path, module.imports[name], "")
+            return
+        for each in (_BESIDES, name):
+            key = f"{module.shown}:{each}"
+            if key in self.found or each not in module.definitions:
+                continue
+            self.found[key] = "\n".join(definition.meaning for definition in module.definitions[each])
+            for definition in module.definitions[each]:
+                for used, attribute in definition.uses:
+                    origin = definition.imports.get(used) or module.imports.get(used)
+                    if origin is not None:
+                        self.import_(path, origin, attribute)
+                    if used in module.definitions:
+                        self.follow(path, used)
+
+    def import_(self, path: Path, origin: _Import, attribute: str) -> None:
+        """What `origin`, imported in the module at `path`, leads to; `attribute` of it, '' for the whole."""
+        module, is_named = _file_of(path, origin, self.root)
+        if module is not None:
+            self.follow(module, (attribute if is_named else origin.name or attribute) or _ALL)
+
+
+@cache
+def _file_of(path: Path, origin: _Import, root: Path) -> tuple[Path | None, bool]:
+    """Where the code is that is imported in the module at `path`, and whether that module is what is named.
+
+    None for one that is not of the kernels. Files do not come and go while a program runs.
+    """
+    here = _place(path, origin, root)
+    if here is None:
+        return None, False
+    inner = [here / f"{origin.name}.py", here / str(origin.name) / "__init__.py"]
+    module = next((each for each in inner if origin.name and each.is_file()), None)
+    if module is not None:  # a module in a package
+        return module, True
+    module = here / "__init__.py" if here.is_dir() else here.with_suffix(".py")
+    return module if module.is_file() else None, False
+
+
+def _place(path: Path, origin: _Import, root: Path) -> Path | None:
+    """The module's file without suffix, or the package's folder; None for one that is not of the kernels."""
+    if origin.level:
+        start = path.parents[origin.level - 1]
+        return start.joinpath(*origin.module.split(".")) if origin.module else start
+    if origin.module != PACKAGE and not origin.module.startswith(f"{PACKAGE}."):
+        return None
+    return root.joinpath(*origin.module.split(".")[2:])
+
+
+@cache
+def _parsed(shown: str, text: str) -> _Module:
+    module = _Module(shown)
+    for node in parse(text).body:
+        if _is_text(node):
+            continue
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            module.imports |= _imports(node)
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            if _whole(node):
+                module.definitions.setdefault(_BESIDES, []).append(_definition(node))
+            continue
+        for name in _bound(node) or (() if _only_for_types(node) else (_BESIDES,)):
+            module.definitions.setdefault(name, []).append(_definition(node))
+    return module
+
+
+def _definition(node: ast.stmt) -> _Definition:
+    return _Definition(meaning(node), frozenset(_uses(node)), _imports(node))
+
+
+def _bound(node: ast.stmt) -> list[str]:
+    """The names that a statement at the top of a module defines."""
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        return [node.name]
+    if isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign):
+        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+        names = [inner.id for target in targets for inner in ast.walk(target) if isinstance(inner, ast.Name)]
+        return list(dict.fromkeys(names))
+    return []
+
+
+def _only_for_types(node: ast.stmt) -> bool:
+    return isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
+
+
+def _is_text(node: ast.AST) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+
+
+def _uses(node: ast.stmt) -> Iterator[tuple[str, str]]:
+    """Names that are looked up outside of the statement, or imported in it, and the attribute of them that is used."""
+    names = _global_names(node) | _imports(node).keys()
+    seen: set[int] = set()
+    for inner in ast.walk(node):  # outer nodes first
+        if isinstance(inner, ast.Attribute) and isinstance(inner.value, ast.Name):
+            seen.add(id(inner.value))
+            if inner.value.id in names:
+                yield inner.value.id, inner.attr
+        elif isinstance(inner, ast.Name) and inner.id in names and id(inner) not in seen:
+            yield inner.id, ""
+        else:
+            yield from ((name, "") for name in _whole(inner))
+
+
+def _global_names(node: ast.stmt) -> set[str]:
+    """As Python resolves them: no local variables. Annotations count where they are a class' fields."""
+    waiting: list[Any] = [
+        compile(ast.Module([node], []), "", "exec", __future__.annotations.compiler_flag, dont_inherit=True)
+    ]
+    names: set[str] = set()
+    while waiting:
+        code = waiting.pop()
+        waiting += [constant for constant in code.co_consts if isinstance(constant, CodeType)]
+        for instruction in dis.get_instructions(code):
+            if instruction.opname.startswith("LOAD_") and (
+                "GLOBAL" in instruction.opname or "NAME" in instruction.opname
+            ):
+                names.add(str(instruction.argval))
+    for inner in ast.walk(node) if isinstance(node, ast.ClassDef) else ():
+        if isinstance(inner, ast.AnnAssign):
+            names |= {name.id for name in ast.walk(inner.annotation) if isinstance(name, ast.Name)}
+    return names
+
+
+def _imports(node: ast.AST) -> dict[str, _Import]:
+    """What import statements in `node` bind, wherever they are."""
+    found: dict[str, _Import] = {}
+    for inner in ast.walk(node):
+        if isinstance(inner, ast.ImportFrom):
+            for alias in inner.names:
+                name = None if alias.name == _ALL else alias.name
+                found[alias.asname or alias.name] = _Import(inner.module or "", name, inner.level)
+        elif isinstance(inner, ast.Import):
+            found |= {alias.asname or alias.name: _Import(alias.name) for alias in inner.names}
+    return found
+
+
+def _whole(node: ast.AST) -> list[str]:
+    """What of `_imports` counts with all that is in it: `import a.b` and `from a import *`."""
+    names = node.names if isinstance(node, ast.Import | ast.ImportFrom) else []
+    return [alias.name for alias in names if alias.name == _ALL or (isinstance(node, ast.Import) and not alias.asname)]
+
+
+def meaning(value: Any) -> str:
+    """A syntax tree as text, without docstrings and the same under every version of Python."""
+    if isinstance(value, ast.AST):
+        fields = [(name, inner) for name, inner in ast.iter_fields(value) if inner is not None and inner != []]
+        return f"{type(value).__name__}({','.join(f'{name}={meaning(inner)}' for name, inner in fields)})"
+    if isinstance(value, list):
+        return f"[{','.join(meaning(inner) for inner in value if not _is_text(inner))}]"
+    return repr(value)

@@ -1,0 +1,116 @@
+"""DEPTHWISE_CONV_2D of 16-bit activations with one filter for a channel: what the families' kernels share.
+
+Each family has the C of one pixel, D16_PIXEL of include/depthwise16_image.h, which describes the rest.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from math import prod
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from stages.backends.kernels.kernel import Kernel, Lowering
+from stages.backends.kernels.lanes16 import FIELDS, Lanes, constants, packed_weights
+from stages.backends.kernels.matrix import windows_of
+from stages.backends.kernels.sixteen_bit import not_sixteen_by_eight
+from stages.backends.kernels.windows import whole_windows
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import numpy as np
+
+    from stages.backends.targets.spec import Target
+    from stages.ir.graph import LayerView
+
+
+@dataclass(frozen=True)
+class Prices16:
+    """Instructions, as counted.
+
+    pixel     for a pixel, and `group` for a group of its channels
+    row       for a row of the window of a group, `product` for each of its elements
+    tap       for an element of a window that is copied, with all channels: `copied` for a group of them, and of the
+              last, incomplete one `single` for a channel that is there, `filled` for one that is not
+    by_lanes  more for an element that is read in place though channels are no whole groups
+    """
+
+    pixel: float
+    group: float
+    row: float
+    product: float
+    tap: float
+    copied: float
+    single: float
+    filled: float
+    by_lanes: float = 0.0
+
+
+class Depthwise16(Kernel):
+    """NHWC images, a pixel at a time.
+
+    `function` is the C of the family.
+    """
+
+    bits = 16
+    ops: ClassVar[frozenset[str]] = frozenset({"depthwise_conv2d"})
+    layouts: ClassVar[tuple[str, ...]] = ("NHWC",)
+    roundings: ClassVar[frozenset[str]] = frozenset({"wide"})
+    function: ClassVar[str]
+    prices: ClassVar[Prices16]
+
+    @abstractmethod
+    def lanes(self, target: Target) -> Lanes:
+        """How many channels the target's registers take at once."""
+
+    def is_in_place(self, channels: int, target: Target) -> bool:
+        """Whether windows inside an image of so many channels are read there."""
+        return channels % self.lanes(target).group == 0
+
+    def why_not_layer(self, view: LayerView, target: Target) -> str:
+        op = view.op
+        if bad := not_sixteen_by_eight(view):
+            return bad
+        if op.depth_multiplier != 1:
+            return f"{op.depth_multiplier} filters for a channel; this kernel has one"
+        try:
+            constants(view, self.lanes(target))
+        except ValueError as error:
+            return str(error)
+        return ""
+
+    def pack_for(self, view: LayerView, params: Any, target: Target) -> Mapping[str, np.ndarray]:
+        op, lanes = view.op, self.lanes(target)
+        fields = {
+            **windows_of(view),
+            "out_height": view.outputs[0].shape[1],
+            "low": op.act_min,
+            "high": op.act_max,
+        }
+        return {
+            "weights": packed_weights(view, lanes),
+            "channels": constants(view, lanes),
+            "fields": FIELDS.of(fields),
+        }
+
+    def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
+        from stages.backends.kernels.tir.depthwise16 import depthwise16
+
+        return depthwise16(view, self.lanes(target), self.function)
+
+    def cost(self, view: LayerView, params: Any, target: Target) -> float:
+        op, y, group, price = view.op, view.outputs[0], self.lanes(target).group, self.prices
+        taps, inner = prod(op.kernel), 1.0
+        for axis, size in enumerate(y.shape[1:3]):
+            inner *= len(whole_windows(view, axis)) / size
+        whole, left = divmod(y.shape[3], group)
+        copied = (
+            price.tap + whole * price.copied + (left * price.single + (group - left) * price.filled if left else 0.0)
+        )
+        if not self.is_in_place(y.shape[3], target):
+            inner = 0.0
+        row = 0.0 if op.kernel == (3, 3) else price.row  # which has code of its own
+        product = price.product + (inner * price.by_lanes if left else 0.0)
+        groups = (whole + (left > 0)) * (price.group + op.kernel[0] * row + taps * product)
+        return 150.0 + y.elements / y.shape[3] * (price.pixel + groups + (1 - inner) * taps * copied)

@@ -1,0 +1,93 @@
+"""A digest of what a kernel is made of, so that a measurement of another version of it is recognised."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import re
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from stages.backends.kernels.definitions import definitions_of
+from stages.backends.kernels.places import folder_names, path_of
+from stages.support.system.loaded_code import package_files
+
+if TYPE_CHECKING:
+    from stages.backends.kernels.folder import KernelFolder
+    from stages.backends.kernels.kernel import Kernel
+
+_BACKENDS = Path(__file__).resolve().parents[1]
+_INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
+_COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
+_DIGITS = 16
+
+
+def kernel_digest(kernel: Kernel) -> str:
+    """Sixteen hexadecimal digits over the kernel's C and assembly with all they include, and over its Python.
+
+    Of the Python count the definitions that the class uses, directly or not (stages.backends.kernels.definitions).
+    Comments, docstrings and white space do not count, nor do modules outside of stages/backends.
+    """
+    return _cached(type(kernel), (*kernel.sources, *kernel.headers), kernel.folder)
+
+
+@cache
+def _cached(cls: type[Kernel], files: tuple[str, ...], folder: KernelFolder) -> str:
+    code = code_of(Path(inspect.getfile(cls)), cls.__qualname__, files, include=folder.include)
+    if not folder.path.is_relative_to(_BACKENDS):  # a plug-in's: all of it, besides what it uses of ours
+        code |= {name: path.read_bytes().hex() for name, path in package_files(folder.path).items()}
+    return digest(code | ({"flags": " ".join(folder.flags)} if folder.flags else {}))
+
+
+def digest(code: dict[str, str]) -> str:
+    text = "\0".join(f"{name}\0{code[name]}" for name in sorted(code))
+    return hashlib.sha256(text.encode()).hexdigest()[:_DIGITS]
+
+
+def code_of(
+    module: Path, name: str, files: tuple[str, ...], root: Path = _BACKENDS, include: tuple[str, ...] = ()
+) -> dict[str, str]:
+    """What counts of the class `name` in `module` with the C `files` of its folder, by file or `module:definition`.
+
+    `root` is the folder of all families, `include` are the folders of headers that the record names.
+    """
+    folder = module.parent
+    places = (*(_beside(folder, each) for each in include), root / "kernels" / "include")
+    code = {_shown(path, root): _c_meaning(path.read_text()) for path in _c_files(folder, files, places)}
+    return code | definitions_of(module, name.split(".")[0], root)
+
+
+def _beside(folder: Path, name: str) -> Path:
+    """The folder that a record names: `../generic` is the kernel folder generic, in whichever family."""
+    other = name.removeprefix("../")
+    return path_of(other) if other in folder_names() else folder / name
+
+
+def _shown(path: Path, root: Path) -> str:
+    return path.relative_to(root).as_posix() if path.is_relative_to(root) else path.name
+
+
+def _c_files(folder: Path, files: tuple[str, ...], include: tuple[Path, ...]) -> set[Path]:
+    """The files and all they include, from their folder or from one of `include`."""
+    found: set[Path] = set()
+    waiting = [folder / name for name in files]
+    while waiting:
+        path = waiting.pop().resolve()
+        if path in found or not path.is_file():  # a file that is not there is emit's error
+            continue
+        found.add(path)
+        for name in _included(path.read_text()):
+            places = (place / name for place in (path.parent, *include))
+            waiting += [place for place in places if place.is_file()][:1]
+    return found
+
+
+@cache
+def _included(text: str) -> list[str]:
+    return _INCLUDE.findall(text)
+
+
+@cache
+def _c_meaning(text: str) -> str:
+    return " ".join(_COMMENT.sub(" ", text).split())

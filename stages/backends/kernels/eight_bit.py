@@ -1,0 +1,198 @@
+"""Layers on 8-bit tensors: types, layouts, constants, bounds of the sums."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from stages.ir.graph import LayerView, Tensor
+
+SUFFIX = {"int8": "s8", "uint8": "u8"}  # of C functions that exist for both types
+INT8_OFFSET = {"int8": 0, "uint8": 128}  # what is subtracted to make a value of the type an int8
+HALF = 1 << 30  # the multiplier 1/2
+MAX_DEPTH = 65535  # products of two int8 that an int32 sum takes, with as much again for the weights' zero point
+
+
+def not_eight_bit(view: LayerView, *, same: bool = True) -> str:
+    """Why the layer's tensors are not int8 or uint8 ('' if they are); with `same`, all of the same type."""
+    tensors = (*view.inputs, *view.outputs)
+    for tensor in tensors:
+        if tensor.dtype not in INT8_OFFSET:
+            return f"tensor {tensor.name} is {tensor.dtype}; this kernel is for int8 and uint8"
+    if same and len({tensor.dtype for tensor in tensors}) > 1:
+        return "int8 and uint8 tensors in one layer"
+    return ""
+
+
+def too_deep(depth: int) -> str:
+    """Why int32 cannot hold sums of `depth` products, '' if it can."""
+    return f"a sum has {depth} products; int32 holds {MAX_DEPTH}" if depth > MAX_DEPTH else ""
+
+
+def why_not_sums(depth: int, constants: Callable[[], object]) -> str:
+    """Why sums of `depth` products cannot be computed: too deep, or the ValueError of `constants`; '' if they can."""
+    if bad := too_deep(depth):
+        return bad
+    try:
+        constants()
+    except ValueError as error:
+        return str(error)
+    return ""
+
+
+def why_not_types(view: LayerView) -> str:
+    """Why the layer is not on 8-bit tensors of one type with constant 8-bit weights, '' if it is."""
+    if bad := not_eight_bit(view):
+        return bad
+    if not view.has("weights"):
+        return "the weights are not constant"
+    dtype = str(view.constant("weights").dtype)
+    return "" if dtype in INT8_OFFSET else f"weights are {dtype}, not int8 or uint8"
+
+
+def why_not_centred_types(view: LayerView) -> str:
+    """As `why_not_types`, and why int8 weights that int8 activations meet have a zero point, '' if they have none."""
+    if bad := why_not_types(view):
+        return bad
+    shifted = view.op.weight_zero_point or view.constant("weights").dtype != "int8"
+    if view.inputs[0].dtype == "int8" and shifted:
+        return "weights with a zero point go with uint8 activations only"
+    return ""
+
+
+def why_not_nhwc(view: LayerView) -> str:
+    """Why a tensor's bytes are in another order than NHWC, '' if none's are."""
+    for tensor in (*view.inputs, *view.outputs):
+        if lies_planar(tensor):
+            return f"tensor {tensor.name} is NCHW; this kernel is for NHWC"
+    return ""
+
+
+def why_not_weights_order(view: LayerView) -> str:
+    """Why rows of a fully connected layer are in another order than its weights, '' if they are not."""
+    planar = any(lies_planar(tensor) for tensor in (view.inputs[0], view.outputs[0]))
+    return "an NCHW input or output is in another order than the weights" if planar else ""
+
+
+def shifted_input(view: LayerView) -> int:
+    """Which input of an ADD or SUB is only shifted, by its multiplier of 1/2; -1 if none can be (of SUB the first)."""
+    op = view.op
+    for number in (0, 1) if op.op == "add" else (0,):
+        if (op.multipliers[number], op.shifts[number]) == (HALF, 0):
+            return number
+    return -1
+
+
+def lies_planar(tensor: Tensor) -> bool:
+    """Whether an NCHW tensor's bytes are in another order than the same tensor's in NHWC."""
+    return tensor.layout == "NCHW" and tensor.shape[3] > 1 and tensor.shape[1] * tensor.shape[2] > 1
+
+
+def same_bytes(x: Tensor, y: Tensor) -> bool:
+    """Whether two tensors have one shape and one order of their bytes."""
+    return x.physical_shape == y.physical_shape and (x.layout == "NCHW") == (y.layout == "NCHW")
+
+
+def weight_rows(view: LayerView, weights: NDArray[Any]) -> NDArray[Any]:
+    """`weights` in the layer's kernel layout as [channels, (ky, kx, input channel)], for units [units, depth]."""
+    op = view.op
+    if op.op == "fully_connected":
+        return weights.reshape(op.units, op.depth)
+    if op.op == "depthwise_conv2d":
+        by_channel = weights.reshape(-1, op.out_channels).T if op.kernel_layout == "HWC" else weights
+        return by_channel.reshape(op.out_channels, -1)
+    to_ohwi = {"OHWI": (0, 1, 2, 3), "HWIO": (3, 0, 1, 2), "OIHW": (0, 2, 3, 1)}[op.kernel_layout]
+    return weights.transpose(to_ohwi).reshape(op.out_channels, -1)
+
+
+@dataclass(frozen=True)
+class Range:
+    """Inclusive bounds of each channel's accumulator: int64 arrays [channels]."""
+
+    low: NDArray[np.int64]
+    high: NDArray[np.int64]
+
+    @property
+    def size(self) -> NDArray[np.int64]:
+        """Bound of each accumulator's magnitude."""
+        import numpy as np
+
+        return np.maximum(np.abs(self.low), np.abs(self.high))
+
+    @property
+    def in_int32(self) -> Range:
+        """Those of int32 accumulators: any, where some sums are beyond and wrap."""
+        import numpy as np
+
+        ends = np.iinfo(np.int32)
+        wraps = (self.low < ends.min) | (self.high > ends.max)
+        return Range(np.where(wraps, ends.min, self.low), np.where(wraps, ends.max, self.high))
+
+
+def accumulator_range(weights: NDArray[np.int64], bias: NDArray[np.int64], lowest: int, highest: int) -> Range:
+    """Bounds of bias + sum(x * weights[channel, :]) for x in [lowest, highest]; zero points are subtracted already."""
+    import numpy as np
+
+    up, down = np.maximum(weights, 0).sum(1), np.minimum(weights, 0).sum(1)
+    return Range(bias + up * lowest + down * highest, bias + up * highest + down * lowest)
+
+
+@dataclass(frozen=True)
+class Sums:
+    """A layer with weights as sums over 8-bit numbers; arrays are by channel.
+
+    weights            int8 values in int64 [channels, depth]
+    weight_zero_point  what is subtracted from them
+    bias               int64, with all that the input's zero point adds
+    multiplier, shift  int32, of the result
+    range              of the accumulators, in an int32
+    """
+
+    weights: NDArray[np.int64]
+    weight_zero_point: int
+    bias: NDArray[np.int64]
+    multiplier: NDArray[np.int32]
+    shift: NDArray[np.int32]
+    range: Range
+
+
+def weight_zero_point(view: LayerView) -> int:
+    """The zero point of the weights as int8."""
+    return int(view.op.weight_zero_point - INT8_OFFSET[str(view.constant("weights").dtype)])
+
+
+def centred_weights(view: LayerView) -> NDArray[np.int16]:
+    """The weights less their zero point, as `weight_rows`."""
+    import numpy as np
+
+    return weight_rows(view, view.constant("weights").astype(np.int16) - np.int16(view.op.weight_zero_point))
+
+
+def sums(view: LayerView, activation_offset: int) -> Sums:
+    """The sums of a convolution or fully connected layer, the depth as `weight_rows` has it.
+
+    `activation_offset` is what activations are lowered by before they reach the kernel.
+    """
+    import numpy as np
+
+    op = view.op
+    weights = weight_rows(view, view.constant("weights").astype(np.int64))
+    channels = len(weights)
+    bias = view.constant("bias").astype(np.int64).reshape(-1) if view.has("bias") else np.zeros(channels, np.int64)
+    multiplier, shift = (np.broadcast_to(view.constant(r).reshape(-1), (channels,)) for r in ("multiplier", "shift"))
+    bounds, zero_point = np.iinfo(view.inputs[0].dtype), op.input_zero_point
+    centred = weights - op.weight_zero_point
+    offset = INT8_OFFSET[str(view.constant("weights").dtype)]
+    return Sums(
+        weights - offset,
+        weight_zero_point(view),
+        bias - (zero_point - activation_offset) * centred.sum(1),
+        multiplier,
+        shift,
+        accumulator_range(centred, bias, int(bounds.min) - zero_point, int(bounds.max) - zero_point).in_int32,
+    )

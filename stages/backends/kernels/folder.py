@@ -1,0 +1,70 @@
+"""The record that each folder of kernels declares: what is in it, what it needs of a core, how its C is compiled.
+
+A folder is a package; its `__init__.py` has
+
+    FOLDER = KernelFolder(
+        __file__,
+        kernels=(Add, Conv2d),
+        needs=("aarch64", "dotprod"),
+        needed="needs the dot-product instructions of Armv8.2-A",
+        condition="defined(__ARM_FEATURE_DOTPROD)",
+    )
+
+and nothing else has to be touched for a new one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from stages.backends.kernels.kernel import Kernel
+    from stages.backends.targets.spec import Core
+
+#: The headers that all folders may include.
+INCLUDE = Path(__file__).resolve().parent / "include"
+
+
+@dataclass(frozen=True)
+class KernelFolder:
+    """A folder of kernels.
+
+    file       the package's `__file__`; the folder's name is that of the package
+    kernels    its classes, in the order in which they are offered
+    needs      features of a core (`Core.features`), all of them; of those in a tuple of its own, one
+    needed     what to say of a core that lacks one: "needs Armv8.1-M with MVE"
+    condition  of the C preprocessor, true for a compiler of such a core; `{word_bits}` is the core's. The macros are
+               those of the RISC-V C API and of Arm's C Language Extensions (ACLE)
+    include    folders, relative to this one, in which its C finds headers beside its own folder and INCLUDE
+    flags      of the compiler for its .c and .S files, after the recipe's
+    """
+
+    file: str
+    kernels: tuple[type[Kernel], ...]
+    needs: tuple[str | tuple[str, ...], ...] = ()
+    needed: str = ""
+    condition: str = ""
+    include: tuple[str, ...] = ()
+    flags: tuple[str, ...] = ()
+
+    @property
+    def path(self) -> Path:
+        """Where its files are."""
+        return Path(self.file).resolve().parent
+
+    @property
+    def name(self) -> str:
+        """As targets name it; names of its kernels begin with it."""
+        return self.path.name
+
+    def why_not(self, core: Core) -> str:
+        """The reason none of its kernels runs on the core, '' when they may."""
+        there = core.features
+        lacks = [one for one in self.needs if there.isdisjoint((one,) if isinstance(one, str) else one)]
+        return (self.needed or f"needs {_names(lacks[0])}") if lacks else ""
+
+
+def _names(need: str | tuple[str, ...]) -> str:
+    return need if isinstance(need, str) else " or ".join(need)

@@ -1,0 +1,181 @@
+"""The kernel descriptor: what a micro-kernel can do, how it wants its constants, and its meaning in TIR.
+
+A kernel is three things that the tests hold against each other:
+
+  workload     a TIR function that computes the layer and *is* its meaning: runs, lowered to plain C, without any kernel
+  intrinsics   for named blocks of the workload: the block's meaning (desc) and the call of the C micro-kernel (impl).
+               `Schedule.tensorize` replaces one by the other only where TVM finds them structurally equal
+  sources      the C (or assembly) of the micro-kernels
+
+The loop nest, tiling and packing stay in TIR; the C micro-kernel is the body of one tile.
+"""
+
+from __future__ import annotations
+
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from pydantic import BaseModel, ConfigDict
+
+if TYPE_CHECKING:
+    import numpy as np
+    from tvm.tirx import PrimFunc
+
+    from stages.backends.kernels.folder import KernelFolder
+    from stages.backends.targets.spec import Target
+    from stages.ir.graph import LayerView
+    from stages.ir.operators.layer import LayerOp
+
+
+class KernelParams(BaseModel):
+    """Tunable parameters of a kernel (block sizes, unrolling); a recipe rule's `params` are validated by it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+@dataclass(frozen=True)
+class Intrinsic:
+    """`block` of the workload is replaced by a call: desc is its meaning, impl the TIR that calls the C function."""
+
+    block: str
+    desc: PrimFunc
+    impl: PrimFunc
+
+
+@dataclass(frozen=True)
+class Lowering:
+    """A layer as TIR.
+
+    Every buffer parameter of `workload` has a role in `roles`, same order: `input:0`, `output:0`, `state:0`,
+    `constant:<key>` (a key of `pack_for`), `scratch:<name>`. Buffers allocated inside the function become scratch when
+    it is emitted.
+    """
+
+    workload: PrimFunc
+    roles: tuple[str, ...]
+    intrinsics: Sequence[Intrinsic] = ()
+
+
+# Layers that round so have no others' sums: kernels that do nothing else are for no other layers.
+_OF_OTHER_SUMS = frozenset({"steps", "wide", "real"})
+
+
+class Kernel(ABC):
+    """One kernel. Stateless: everything about a layer comes in through its view.
+
+    name      `<isa>.<kernel>`, what recipes and reports write
+    ops       the values of `Layer.op.op` it is for
+    sources   files of the kernel's folder that firmware using it is compiled with (.c, .S); a file of another
+              kernel folder is `../neon/windows.c`
+    headers   files of the kernel's folder that declare the functions its intrinsics call; the emitted layers include
+              them. What sources and headers include is found in the same folder, in those that its record names and
+              in `stages/backends/kernels/include`
+    layouts   of 4-D tensors that it reads and writes; which it takes for a layer `why_not_layer` says, and `cost` what
+              that costs. tensorize decides by both in which layout each tensor lies
+    roundings of `Rounding` (stages.ir.operators.layer), which `why_not_layer` may narrow for a layer; a kernel with
+              "steps" alone is for no other layers
+    lowers    whether `lower` tells what computes a layer; other kernels leave programs (`stages.lower.offload`)
+    bits      of the activations that it is for, where those of 16 bits have other kernels
+    estimate_error  by which factor `cost` may be above the instructions that are counted: what was not counted may be
+              the best where its estimate, divided by this, is less than the count of another
+    in_place  element i of the output depends on element i of each input alone, and is written after they are read: the
+              output may take the memory of an input of the same size that nothing reads afterwards. Tensors of one
+              shape may lie in any blocks then, all in the same (`seen`)
+    """
+
+    name: ClassVar[str]
+    ops: ClassVar[frozenset[str]]
+    sources: ClassVar[tuple[str, ...]]
+    headers: ClassVar[tuple[str, ...]] = ()
+    params: ClassVar[type[KernelParams]] = KernelParams
+    layouts: ClassVar[tuple[str, ...]] = ("NHWC", "NCHW")
+    roundings: ClassVar[frozenset[str]] = frozenset({"double", "single"})
+    lowers: ClassVar[bool] = True
+    bits: ClassVar[int] = 8
+    in_place: ClassVar[bool] = False
+    estimate_error: ClassVar[float] = 2.0
+
+    @property
+    def folder(self) -> KernelFolder:
+        """The folder this kernel lives in: FOLDER of its package, or where that has none of a class it derives from."""
+        packages = (sys.modules[sys.modules[cls.__module__].__package__ or ""] for cls in type(self).__mro__[:-1])
+        folder: KernelFolder = next(vars(package)["FOLDER"] for package in packages if "FOLDER" in vars(package))
+        return folder
+
+    def seen(self, view: LayerView) -> LayerView:
+        """The layer as this kernel is asked about it: in memory's order, where that is all that counts.
+
+        An `in_place` kernel sees tensors of one shape in the same blocks as tensors without any, larger by what fills
+        up blocks.
+        """
+        from stages.ir.graph.flat import flat
+
+        return flat(view) if self.in_place else view
+
+    def is_for(self, op: LayerOp) -> bool:
+        """Whether it computes layers of this kind; `why_not` says why it may not compute one."""
+        is_own = not self.roundings <= _OF_OTHER_SUMS or getattr(op, "rounding", "") in self.roundings
+        return op.op in self.ops and is_own
+
+    def why_not(self, view: LayerView, target: Target) -> str:
+        """The reason this kernel cannot compute the layer on the target, '' when it can."""
+        view = self.seen(view)
+        reason = self.folder.why_not(target) or self.why_not_layouts(view) or self.why_not_rounding(view)
+        return reason or self.why_not_layer(view, target)
+
+    def why_not_layouts(self, view: LayerView) -> str:
+        """The reason why it takes a layer's tensors in no order that they have, '' when it may take them."""
+        for tensor in (*view.inputs, *view.outputs):
+            if len(tensor.shape) == 4 and (tensor.layout or "NHWC") not in self.layouts:
+                return (
+                    f"tensor {tensor.name} is {tensor.layout or 'NHWC'}; this kernel is for {', '.join(self.layouts)}"
+                )
+        return ""
+
+    def why_not_rounding(self, view: LayerView) -> str:
+        """The reason why it rounds otherwise than the layer, '' when it does not."""
+        rounding = getattr(view.op, "rounding", "")
+        if not rounding or rounding in self.roundings:
+            return ""
+        if rounding == "floor":
+            return "its sums are rounded as an engine does, which this kernel does not"
+        if rounding in ("wide", "real"):
+            return "its activations have 16 bits and its sums 64, this kernel's have 8 and 32"
+        return "no multiplier of 32 bits rounds its sums as LiteRT does; this kernel multiplies"
+
+    @abstractmethod
+    def why_not_layer(self, view: LayerView, target: Target) -> str:
+        """`why_not` on a core that has what the folder needs, for tensors in its `layouts`: types, bounds."""
+
+    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
+        """Constants as the kernel reads them, by key: in this form they go to the weights' section."""
+        return {}
+
+    def pack_for(self, view: LayerView, params: Any, target: Target) -> Mapping[str, np.ndarray]:
+        """What tensorize calls: `pack`, for kernels whose packing depends on the target (its word size) as well."""
+        return self.pack(view, params)
+
+    def candidates(self, view: LayerView, target: Target) -> Sequence[KernelParams]:
+        """Parameters worth comparing for a layer that the kernel can compute; the first are the defaults.
+
+        tensorize takes the cheapest unless a rule gives parameters.
+        """
+        return (self.params(),)
+
+    def overlays(self, view: LayerView) -> bool:
+        """Whether this layer's output may take the memory of an input of the same size that nothing reads afterwards.
+
+        `in_place` kernels always may; others where each result is written after all that is read from its place.
+        """
+        return self.in_place
+
+    @abstractmethod
+    def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
+        """The layer as TIR with named blocks. Imports tvm."""
+
+    def cost(self, view: LayerView, params: Any, target: Target) -> float:
+        """Estimated instructions of one call, which tells what is worth counting."""
+        raise LookupError(f"{self.name} states no cost")

@@ -1,0 +1,82 @@
+"""Constants of depthwise convolutions of 16-bit activations, in groups of channels that are computed at a time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from stages.backends.kernels.eight_bit import weight_rows
+from stages.backends.kernels.matrix import WINDOWS
+from stages.backends.kernels.structure import Structure
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from stages.ir.graph import LayerView
+
+FIELDS = Structure("fl_depthwise16", (*WINDOWS, "out_height", "low", "high"))
+_LARGEST = 1 << 15  # of an activation
+
+
+@dataclass(frozen=True)
+class Lanes:
+    """How a family reads weights.
+
+    group   channels that are computed at a time
+    taps    neighbours in a row of the window whose weights are read at once; rows are filled up to whole ones
+    inner, apart, outer
+            of these group * taps bytes, channel c of the group and tap t have byte
+            c % inner * apart + c // inner * outer + t
+    """
+
+    group: int
+    taps: int
+    inner: int
+    apart: int
+    outer: int
+
+    def steps(self, view: LayerView) -> int:
+        """What a row of the window is read in."""
+        return -(-int(view.op.kernel[1]) // self.taps)
+
+    def groups(self, view: LayerView) -> int:
+        return -(-int(view.op.out_channels) // self.group)
+
+
+def packed_weights(view: LayerView, lanes: Lanes) -> NDArray[np.int8]:
+    """[groups][kernel_height][steps][group * taps], flat."""
+    import numpy as np
+
+    op = view.op
+    rows = weight_rows(view, view.constant("weights")).reshape(op.out_channels, *op.kernel)
+    packed = np.zeros((lanes.groups(view), op.kernel[0], lanes.steps(view), lanes.group * lanes.taps), np.int8)
+    for c, row in enumerate(rows):
+        lane = c % lanes.group
+        byte = lane % lanes.inner * lanes.apart + lane // lanes.inner * lanes.outer
+        for tap in range(op.kernel[1]):
+            packed[c // lanes.group, :, tap // lanes.taps, byte + tap % lanes.taps] = row[:, tap]
+    return packed.reshape(-1)
+
+
+def constants(view: LayerView, lanes: Lanes) -> NDArray[Any]:
+    """Of each channel bias and scale, struct s16_channel of include/scale16.h: int32[channels, 4].
+
+    Raises ValueError where sums leave 32 bits or a scale has no factor of 32.
+    """
+    import numpy as np
+
+    from stages.backends.kernels.scales16 import halves, scales
+
+    count, filled = view.op.out_channels, lanes.groups(view) * lanes.group
+    bias, factors = np.zeros(filled, np.int64), np.zeros(filled, np.int64)
+    if view.has("bias"):
+        bias[:count] = view.constant("bias").reshape(-1)
+    factors[:count] = scales(view, count)
+    sizes = np.abs(weight_rows(view, view.constant("weights")).astype(np.int64)).sum(axis=1) * _LARGEST
+    if (sizes + np.abs(bias[:count])).max() > np.iinfo(np.int32).max:
+        raise ValueError("its sums may leave 32 bits")
+    scale = halves(factors)
+    if scale[:, 1].any():
+        raise ValueError("a scale is below 2^-33; this kernel's are not")
+    return np.concatenate([bias.view(np.int32).reshape(-1, 2), scale], axis=1)

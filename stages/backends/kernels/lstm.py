@@ -1,0 +1,112 @@
+"""LSTM on int8: what the kernels of all families share (include/lstm_image.h)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from stages.backends.kernels.kernel import Kernel, Lowering
+from stages.backends.kernels.structure import Structure
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import numpy as np
+
+    from stages.backends.targets.spec import Target
+    from stages.ir.graph import LayerView
+
+_SUMS = 16 * 8 * 4  # bytes of LSTM_BLOCK cells
+LSTM = Structure("fl_lstm", ("units", "depth", "cell_bits", "clip", "multiplier", "shift", "zero_point"))
+
+
+class Lstm8(Kernel):
+    """A step of a sequence at a time, with its part of the state: all gates, then the functions of all cells.
+
+    function  of its C
+    chunk     elements of a row that are multiplied at a time
+    wide      bytes that an element has in the row's copy
+    prices    instructions of a product, and of the functions of a cell
+    """
+
+    ops: ClassVar[frozenset[str]] = frozenset({"lstm"})
+    function: ClassVar[str]
+    wide: ClassVar[int] = 1
+    prices: ClassVar[tuple[float, float]]
+
+    def chunk(self, target: Target) -> int:
+        return 1
+
+    def why_not_layer(self, view: LayerView, target: Target) -> str:
+        return "" if view.inputs[0].dtype == "int8" else f"{view.inputs[0].dtype}; this kernel is for int8"
+
+    def pack_for(self, view: LayerView, params: Any, target: Target) -> Mapping[str, np.ndarray]:
+        """Biases have the zero points in them."""
+        import numpy as np
+
+        op, chunk = view.op, self.chunk(target)
+        weights = {name: view.constant(f"{name}_weights") for name in ("input", "recurrent")}
+        zero_points = (op.input_zero_point, op.state_zero_point)
+        bias = np.stack(
+            [
+                -zero * array.sum(axis=2, dtype=np.int64)
+                for zero, array in zip(zero_points, weights.values(), strict=True)
+            ]
+        )
+        bias[0] += view.constant("bias")
+        fields = {
+            "units": op.units,
+            "depth": op.depth,
+            "cell_bits": op.cell_bits,
+            "clip": op.clip or 1 << 15,
+            "multiplier": op.scale[0],
+            "shift": op.scale[1],
+            "zero_point": op.output_zero_point,
+        }
+        scales = np.array([*zip(*op.input_scales, strict=True), *zip(*op.recurrent_scales, strict=True)], np.int32)
+        return {
+            **{name: in_chunks(array, chunk) for name, array in weights.items()},
+            "bias": bias.transpose(2, 0, 1).astype(np.int32),
+            "scales": scales,
+            "lstm": LSTM.of(fields),
+        }
+
+    def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
+        from stages.backends.kernels.tir.lstm import lstm
+
+        return lstm(view, self.function, LSTM.shape, self.chunk(target), self.scratch_bytes(view, target))
+
+    @staticmethod
+    def doubled(view: LayerView) -> int:
+        """The most that twice a sum can be once it is shifted to the left, for any input."""
+        import numpy as np
+
+        op, most = view.op, 0
+        for name, scales in (("input", op.input_scales), ("recurrent", op.recurrent_scales)):
+            weights = np.abs(view.constant(f"{name}_weights").astype(np.int64)).sum(axis=2)
+            sums = 255 * weights + (np.abs(view.constant("bias").astype(np.int64)) if name == "input" else 0)
+            most = max(
+                most, *(int(row.max()) << max(shift, 0) + 1 for row, (_, shift) in zip(sums, scales, strict=True))
+            )
+        return most
+
+    def scratch_bytes(self, view: LayerView, target: Target) -> int:
+        """The sums of a block of cells, the copies of both rows, and the gates."""
+        chunk = self.chunk(target)
+        rows = (-(-count // chunk) * chunk * self.wide for count in (view.op.depth, view.op.units))
+        return _SUMS + sum(-(-row // 16) * 16 for row in rows) + 8 * view.op.units
+
+    def cost(self, view: LayerView, params: Any, target: Target) -> float:
+        """What a step takes beside: a copied element 2, a step 100."""
+        op, (product, functions) = view.op, self.prices
+        steps, chunk = view.outputs[0].elements / op.units, self.chunk(target)
+        depth, before = (-(-count // chunk) * chunk for count in (op.depth, op.units))
+        each = 4 * product * (depth + before) + functions
+        return float(steps * (op.units * each + 2 * (op.depth + op.units) + 100))
+
+
+def in_chunks(weights: np.ndarray, chunk: int) -> np.ndarray:
+    """[4, units, depth] as [units, chunks, 4, chunk], with zeros behind the depth."""
+    import numpy as np
+
+    padded = np.pad(weights, ((0, 0), (0, 0), (0, -weights.shape[2] % chunk)))
+    return np.ascontiguousarray(padded.reshape(*weights.shape[:2], -1, chunk).transpose(1, 2, 0, 3))

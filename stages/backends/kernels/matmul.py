@@ -1,0 +1,110 @@
+"""BATCH_MATMUL of int8: what the kernels of all families share (include/matmul_image.h)."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from stages.backends.kernels.eight_bit import why_not_nhwc
+from stages.backends.kernels.kernel import Kernel, Lowering
+from stages.backends.kernels.structure import Structure
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import numpy as np
+
+    from stages.backends.targets.spec import Target
+    from stages.ir.graph import LayerView
+
+PRODUCT = Structure(
+    "fl_matmul_image",
+    (
+        *("rows", "depth", "units", "x_row", "x_step", "w_unit", "w_step"),
+        *("zero_point0", "zero_point1", "multiplier", "shift", "zero_point", "low", "high"),
+    ),
+)
+_DEEPEST = (1 << 30) // 255**2  # twice a sum of so many products fits 32 bits
+
+
+@dataclass(frozen=True)
+class MatrixTile:
+    """What is computed at a time: rows, units, elements of the depth, which take `wide` bytes each when packed."""
+
+    rows: int
+    units: int
+    chunk: int
+    wide: int = 1
+
+
+class Matmul8(Kernel):
+    """A product of matrices at a time: the second is packed in scratch, then a few rows of the first at a time.
+
+    `function` is the C of the family; `prices` are instructions for a chunk of the depth of a result, a result, and an
+    element that is packed.
+    """
+
+    ops: ClassVar[frozenset[str]] = frozenset({"batch_matmul"})
+    roundings: ClassVar[frozenset[str]] = frozenset({"double"})
+    sources = ("matmul.c",)
+    headers: ClassVar[tuple[str, ...]] = ("matmul.h",)
+    function: ClassVar[str]
+    prices: ClassVar[tuple[float, float, float]]
+
+    @abstractmethod
+    def tile(self, target: Target) -> MatrixTile:
+        """How much the target's registers take at once."""
+
+    def why_not_layer(self, view: LayerView, target: Target) -> str:
+        op = view.op
+        for tensor in (*view.inputs, *view.outputs):
+            if tensor.dtype != "int8":
+                return f"tensor {tensor.name} is {tensor.dtype}; this kernel is for int8"
+        if bad := why_not_nhwc(view):
+            return bad
+        if op.depth > _DEEPEST:
+            return f"a sum has {op.depth} products; this kernel takes {_DEEPEST}"
+        return "" if op.shift < 0 else f"sums are shifted by {op.shift}; this kernel shifts to the right"
+
+    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
+        op, (a, b), y = view.op, view.inputs, view.outputs[0]
+        fields = {
+            "rows": y.shape[-2],
+            "depth": op.depth,
+            "units": y.shape[-1],
+            **dict(zip(("x_row", "x_step"), (1, a.shape[-1]) if op.adj_x else (a.shape[-1], 1), strict=True)),
+            **dict(zip(("w_unit", "w_step"), (b.shape[-1], 1) if op.adj_y else (1, b.shape[-1]), strict=True)),
+            "zero_point0": op.zero_points[0],
+            "zero_point1": op.zero_points[1],
+            "multiplier": op.multiplier,
+            "shift": op.shift,
+            "zero_point": op.output_zero_point,
+            "low": op.act_min,
+            "high": op.act_max,
+        }
+        return {"matmul": PRODUCT.of(fields)}
+
+    def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
+        from stages.backends.kernels.tir.matmul import matrices
+
+        return matrices(view, self.function, PRODUCT.shape, -(-self.scratch_bytes(view, target) // 4))
+
+    def scratch_bytes(self, view: LayerView, target: Target) -> int:
+        """Both packed operands, the sums of a row of tiles, the bias of each unit and the offset of each row."""
+        tile, (units, _) = self.tile(target), self._filled(view, target)
+        depth = -(-view.op.depth // tile.chunk) * tile.chunk
+        return depth * (units + tile.rows) * tile.wide + 4 * (units * tile.rows + units + tile.rows)
+
+    def _filled(self, view: LayerView, target: Target) -> tuple[int, int]:
+        """Units and rows as whole tiles have them."""
+        tile, (*_, rows, units) = self.tile(target), view.outputs[0].shape
+        return -(-units // tile.units) * tile.units, -(-rows // tile.rows) * tile.rows
+
+    def cost(self, view: LayerView, params: Any, target: Target) -> float:
+        tile, (units, rows) = self.tile(target), self._filled(view, target)
+        depth = -(-view.op.depth // tile.chunk) * tile.chunk
+        chunk, result, packed = self.prices
+        each = chunk * depth / tile.chunk + result
+        whole = each * rows * units + packed * (rows + units) * depth + 100
+        return whole * view.outputs[0].elements / (view.outputs[0].shape[-2] * view.outputs[0].shape[-1])

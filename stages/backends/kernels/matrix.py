@@ -1,0 +1,66 @@
+"""Convolution and fully connected layers as products of matrices.
+
+Rows are output pixels (or rows of the batch), the depth is a window (or a row), columns are output channels (or units).
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import TYPE_CHECKING
+
+from stages.backends.kernels.structure import TAPS, taps
+
+if TYPE_CHECKING:
+    from stages.ir.graph import LayerView
+
+# Which elements of an image a row is gathered from.
+WINDOWS = ("height", "width", "channels", *TAPS, "out_width")
+
+
+def rows_of(view: LayerView) -> int:
+    """Output pixels of all images."""
+    return view.outputs[0].elements // columns_of(view)
+
+
+def depth_of(view: LayerView) -> int:
+    """Elements of a window in a group of channels, or of a row."""
+    op = view.op
+    return int(op.depth if op.op == "fully_connected" else prod(op.kernel) * op.in_channels // op.groups)
+
+
+def columns_of(view: LayerView) -> int:
+    """Output channels, or units."""
+    op = view.op
+    return int(op.units if op.op == "fully_connected" else op.out_channels)
+
+
+def has_windows(view: LayerView) -> bool:
+    """Whether the layer is more than a plain product of matrices."""
+    op = view.op
+    return bool(op.op == "conv2d" and (op.kernel, op.stride, op.padding) != ((1, 1), (1, 1), (0, 0, 0, 0)))
+
+
+def run_elements(view: LayerView) -> int:
+    """Elements of a row that are neighbours in the image: a row of the window, or one tap of a dilated one."""
+    op = view.op
+    if op.op == "fully_connected":
+        return int(op.depth)
+    return int(op.in_channels * (op.kernel[1] if op.dilation[1] == 1 else 1))
+
+
+def windows_of(view: LayerView) -> dict[str, int]:
+    """The fields WINDOWS of a convolution."""
+    _, height, width, channels = view.inputs[0].shape
+    return {
+        "height": height,
+        "width": width,
+        "channels": channels,
+        **taps(view.op),
+        "out_width": view.outputs[0].shape[2],
+    }
+
+
+def pixels_of(rows: int, depth: int) -> dict[str, int]:
+    """The fields WINDOWS of `rows` rows that are gathered as they are: the pixels of an image of one line."""
+    ones = dict.fromkeys(TAPS, 1) | {"top": 0, "left": 0}
+    return {"height": 1, "width": rows, "channels": depth, **ones, "out_width": rows}

@@ -1,0 +1,53 @@
+"""Which kernel folders there are and where their code lies; nothing is imported of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+
+_BACKENDS = Path(__file__).resolve().parents[1]
+_CODE = (".py", ".c", ".h", ".S")
+# A file of another folder, as C includes it and as kernels name their sources: "../neon/windows.c"; or all of its
+# headers, as records name them: "../generic".
+_BESIDE = re.compile(rb'"\.\./(\w+)["/]')
+_FOLDERS = "*/kernels/*/__init__.py"  # below stages/backends
+
+
+def folder_names() -> list[str]:
+    """Names of the kernel folders there are, sorted."""
+    return sorted(_families())
+
+
+def module_of(name: str) -> str:
+    """The package of a kernel folder, one of `folder_names`: `stages.backends.riscv.kernels.rvp`."""
+    return f"stages.backends.{_families()[name]}.kernels.{name}"
+
+
+def path_of(name: str) -> Path:
+    """Where a kernel folder lies, one of `folder_names`."""
+    return _BACKENDS / _families()[name] / "kernels" / name
+
+
+@cache
+def _families() -> dict[str, str]:
+    """The architecture family of each kernel folder, by the folder's name."""
+    return {path.parent.name: path.parents[2].name for path in _BACKENDS.glob(_FOLDERS)}
+
+
+def code_patterns(names: Iterable[str]) -> tuple[str, ...]:
+    """Globs, relative to Firmline's folder, of all code of the folders `names` and of those whose files they name."""
+    waiting, found = list(names), []
+    while waiting:
+        name = waiting.pop(0)
+        if name in found or name not in _families():  # whoever loads it says that there is none
+            continue
+        found.append(name)
+        for path in sorted(path_of(name).iterdir()):
+            if path.suffix in _CODE:
+                waiting += (beside.decode() for beside in _BESIDE.findall(path.read_bytes()))
+    folders = tuple(
+        f"stages/backends/{_families()[name]}/kernels/{name}/**/*.{kind}" for name in found for kind in ("py", "[chS]")
+    )
+    return ("stages/backends/kernels/include/*.h", *folders)

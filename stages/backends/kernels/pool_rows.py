@@ -1,0 +1,69 @@
+"""AVERAGE_POOL_2D and MAX_POOL_2D by rows: what the kernels of all families share (include/pool_rows.h)."""
+
+from __future__ import annotations
+
+from itertools import groupby
+from math import prod
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from stages.backends.kernels.eight_bit import SUFFIX, not_eight_bit, why_not_nhwc
+from stages.backends.kernels.kernel import Kernel, Lowering
+from stages.backends.kernels.structure import SIZES, UNDILATED, Structure, pool_fields
+from stages.backends.kernels.windows import taps_inside
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import numpy as np
+
+    from stages.backends.targets.spec import Target
+    from stages.ir.graph import LayerView
+
+MAX_ELEMENTS = 255  # of an average, whose sums are of 16 bits
+POOL_ROWS = Structure("fl_pool_rows", (*SIZES, *UNDILATED, "low", "high", "line"))
+
+
+class PoolRows(Kernel):
+    """The rows of a window become a line in scratch, and that pixels: kernel + kernel taps, not kernel * kernel.
+
+    family  what the names of its C functions begin with
+    """
+
+    ops: ClassVar[frozenset[str]] = frozenset({"avg_pool2d", "max_pool2d"})
+    family: ClassVar[str]
+
+    def why_not_layer(self, view: LayerView, target: Target) -> str:
+        size = prod(view.op.kernel)
+        if view.op.op == "avg_pool2d" and size > MAX_ELEMENTS:
+            return f"averages of {size} elements; sums hold {MAX_ELEMENTS}"
+        if not_eight_bit(view) or why_not_nhwc(view):
+            return not_eight_bit(view) or why_not_nhwc(view)
+        met = min(count for axis in range(2) for count in taps_inside(view, axis))
+        return "a window lies beside the image" if met < 1 else ""
+
+    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
+        return {"fields": POOL_ROWS.of({**pool_fields(view), "line": line_elements(view)})}
+
+    def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
+        from stages.backends.kernels.tir.pool_rows import pool_rows
+
+        function = f"{self.family}_{view.op.op[:3]}_rows_{SUFFIX[view.inputs[0].dtype]}"
+        return pool_rows(view, function, POOL_ROWS.shape, line_elements(view))
+
+
+def line_elements(view: LayerView) -> int:
+    """Elements of the line: a row of the image with its padding, and all that windows reach."""
+    op, (_, _, width, channels), (_, _, out_width, _) = view.op, view.inputs[0].shape, view.outputs[0].shape
+    reached = (out_width - 1) * op.stride[1] + op.kernel[1]
+    return int(channels * max(op.padding[1] + width, reached))
+
+
+def mean_groups(view: LayerView) -> list[int]:
+    """Neighbouring pixels of a row of the output whose windows meet as many columns: averages of these go together."""
+    return [len(list(group)) for _, group in groupby(taps_inside(view, 1))]
+
+
+def mean_runs(view: LayerView) -> list[int]:
+    """Elements that one call averages, of a row of the output: of a group, or of a pixel where windows are strided."""
+    channels, groups = view.outputs[0].shape[3], mean_groups(view)
+    return [channels] * sum(groups) if view.op.stride[1] > 1 else [pixels * channels for pixels in groups]

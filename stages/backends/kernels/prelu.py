@@ -1,0 +1,92 @@
+"""PRELU, whose slopes broadcast: what the kernels of Cortex-M share."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from stages.backends.kernels.eight_bit import SUFFIX, Range, not_eight_bit
+from stages.backends.kernels.kernel import Kernel
+from stages.backends.kernels.steps import why_not_steps
+from stages.backends.kernels.structure import Structure
+from stages.backends.kernels.tir.strides import broadcast
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import numpy as np
+
+    from stages.backends.kernels.kernel import Lowering
+    from stages.backends.targets.spec import Target
+    from stages.ir.graph import LayerView
+
+
+class TablePrelu(Kernel):
+    """A table of what is zero or more, by how much; products with slopes are requantized by two multiplications.
+
+    function   of its C, without the type
+    structure  of its C: the inputs' zero points, two factors, the output's zero point and bounds
+    """
+
+    ops: ClassVar[frozenset[str]] = frozenset({"prelu"})
+    headers: ClassVar[tuple[str, ...]] = ("prelu.h",)
+    in_place = True
+    function: ClassVar[str]
+    structure: ClassVar[Structure]
+    elements: ClassVar[int]  # computed at a time
+    instructions: ClassVar[float]  # for as many
+    left: ClassVar[float] = 0.0  # besides, for those behind a run's last ones
+    call: ClassVar[float]  # for a run of elements that meet one slope, or as many slopes
+
+    def why_not_layer(self, view: LayerView, target: Target) -> str:
+        if bad := not_eight_bit(view) or why_not_steps(view):
+            return bad
+        if view.op.rounding != "double":
+            return "rounds once"
+        try:
+            self.factors(view, _products(view))
+        except ValueError as error:
+            return str(error)
+        return ""
+
+    @abstractmethod
+    def factors(self, view: LayerView, products: Range) -> tuple[int, int]:
+        """The two factors of products. Raises ValueError where there are none."""
+
+    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
+        import numpy as np
+
+        op, (x, y) = view.op, (view.inputs[0], view.outputs[0])
+        known = (*op.zero_points, *self.factors(view, _products(view)), op.output_zero_point, op.act_min, op.act_max)
+        values = np.arange(256) + op.zero_points[0]
+        inside = np.minimum(values, np.iinfo(x.dtype).max)  # no element is further above zero
+        table = op.compute(view, inside, np.full(256, op.zero_points[1])).astype(y.dtype)
+        fields = dict(zip(self.structure.fields, known, strict=True))
+        return {"prelu": self.structure.of(fields), "table": np.ascontiguousarray(table)}
+
+    def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
+        from stages.backends.kernels.tir.block import Operand
+        from stages.backends.kernels.tir.prelu import prelu
+
+        constants = {
+            "prelu": Operand("prelu", self.structure.shape, "int32"),
+            "table": Operand("table", (256,), view.outputs[0].dtype),
+        }
+        return prelu(view, f"{self.function}_{SUFFIX[view.inputs[0].dtype]}", constants)
+
+    def cost(self, view: LayerView, params: Any, target: Target) -> float:
+        """As counted; each run is a call."""
+        found = broadcast(view)
+        whole, rest = divmod(found.run.extent, self.elements)
+        run = self.call + whole * self.instructions + (self.instructions + self.left if rest else 0)
+        return found.calls * found.rows.extent * run
+
+
+def _products(view: LayerView) -> Range:
+    """Of values below zero and slopes."""
+    import numpy as np
+
+    op, bounds = view.op, np.iinfo(view.inputs[0].dtype)
+    lowest = min(int(bounds.min) - op.zero_points[0], 0)
+    ends = [0, *(lowest * (int(end) - op.zero_points[1]) for end in (bounds.min, bounds.max))]
+    return Range(np.array([min(ends)]), np.array([max(ends)]))

@@ -1,0 +1,96 @@
+"""Layers of sums of products of 16-bit activations with 8-bit weights: what the families' kernels share.
+
+Each family has the C of its sums, `p16_products` of include/products16_image.h, which describes the rest.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from stages.backends.kernels.kernel import Kernel, Lowering
+from stages.backends.kernels.matrix import columns_of, pixels_of, rows_of, run_elements, windows_of
+from stages.backends.kernels.plan16 import FIELDS, Tile, direct_rows, plan
+from stages.backends.kernels.sixteen_bit import not_sixteen_by_eight
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import numpy as np
+
+    from stages.backends.targets.spec import Target
+    from stages.ir.graph import LayerView
+
+
+class Products16(Kernel):
+    """CONV_2D of one group and FULLY_CONNECTED, an image at a time, on NHWC images.
+
+    `function` is the C of the family; `prices` are instructions for a product, an output, and an element of a window
+    that is gathered for `tile.rows` pixels.
+    """
+
+    bits = 16
+    ops: ClassVar[frozenset[str]] = frozenset({"conv2d", "fully_connected"})
+    layouts: ClassVar[tuple[str, ...]] = ("NHWC",)
+    roundings: ClassVar[frozenset[str]] = frozenset({"wide", "real"})
+    function: ClassVar[str]
+    prices: ClassVar[tuple[float, float, float]]
+
+    @abstractmethod
+    def tile(self, target: Target) -> Tile:
+        """How many pixels and outputs the target's registers take at once."""
+
+    def why_not_layer(self, view: LayerView, target: Target) -> str:
+        op = view.op
+        if bad := not_sixteen_by_eight(view):
+            return bad
+        if op.input_zero_point or op.output_zero_point:
+            return "there are zero points; this kernel knows none"
+        if getattr(op, "groups", 1) != 1:
+            return f"{op.groups} groups; this kernel has one"
+        try:
+            plan(view, self.tile(target))
+        except ValueError as error:
+            return str(error)
+        return ""
+
+    def pack_for(self, view: LayerView, params: Any, target: Target) -> Mapping[str, np.ndarray]:
+        import numpy as np
+
+        op, tile = view.op, self.tile(target)
+        made = plan(view, tile)
+        alternating = made.weights.reshape(-1, tile.pair, made.depth).transpose(0, 2, 1)
+        fields = {
+            **(windows_of(view) if op.op == "conv2d" else pixels_of(op.batch, op.depth)),
+            "pixels": rows_of(view) // view.outputs[0].shape[0] if op.op == "conv2d" else op.batch,
+            "out_channels": columns_of(view),
+            "run": run_elements(view),
+            "pitch": made.pitch,
+            "depth": made.depth,
+            "chunk": made.chunk,
+            "direct": direct_rows(view, tile, made.depth),
+            "mode": made.mode,
+            "low": op.act_min,
+            "high": op.act_max,
+        }
+        return {
+            "weights": np.ascontiguousarray(alternating).reshape(-1),
+            "channels": np.concatenate([made.bias.view(np.int32).reshape(-1, 2), made.scale], axis=1),
+            "fields": FIELDS.of(fields),
+        }
+
+    def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
+        from stages.backends.kernels.tir.products16 import products16
+
+        tile = self.tile(target)
+        return products16(view, tile, plan(view, tile), self.function)
+
+    def cost(self, view: LayerView, params: Any, target: Target) -> float:
+        tile, made = self.tile(target), plan(view, self.tile(target))
+        pixels, (product, output, gathered) = rows_of(view), self.prices
+        alone = pixels % tile.rows
+        rows_at_once = pixels - alone + alone * tile.rows / 2  # a row alone takes half of a tile
+        total = (product * made.depth + output) * made.weights.shape[0] * rows_at_once
+        if direct_rows(view, tile, made.depth) < tile.rows:
+            total += gathered * made.depth * pixels
+        return 100.0 + total

@@ -1,0 +1,75 @@
+"""Finds the kernels of a target: those that the folders of `Target.kernels` declare (stages.backends.kernels.folder).
+
+A folder `stages/backends/<family>/kernels/<name>` is a package whose `__init__.py` imports its kernel classes (and not
+tvm: kernels import it in `lower`). Nothing else has to be touched to add one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from importlib import import_module
+from types import MappingProxyType, ModuleType
+from typing import TYPE_CHECKING
+
+from stages.backends.kernels.places import folder_names, module_of
+from stages.ir.graph.kinds import is_kernel_kind, kernel_kinds
+from stages.support.messages.stage_error import StageError
+from stages.support.messages.wording import did_you_mean
+
+if TYPE_CHECKING:
+    from stages.backends.kernels.folder import KernelFolder
+    from stages.backends.kernels.kernel import Kernel
+    from stages.backends.targets.spec import Target
+
+
+def folder(name: str, modules: Mapping[str, str] = MappingProxyType({})) -> KernelFolder:
+    """The record of a folder; `modules` are those of plug-ins (`Target.modules`). StageError for an unknown one."""
+    if f"kernels/{name}" in modules:
+        return _checked(name, import_module(modules[f"kernels/{name}"]))
+    if name not in folder_names():
+        raise StageError(f"there is no kernel folder {name!r}", hint=f"Known: {', '.join(folder_names())}")
+    found: KernelFolder = import_module(module_of(name)).FOLDER
+    return found
+
+
+def _checked(name: str, module: ModuleType) -> KernelFolder:
+    """The record of a plug-in's folder. Raises StageError for one that does not go with the name."""
+    found: KernelFolder | None = getattr(module, "FOLDER", None)
+    if found is None:
+        raise StageError(f"kernel folder {name} declares no FOLDER in {module.__file__}")
+    wrong = [cls.name for cls in found.kernels if not cls.name.startswith(f"{name}.")]
+    if found.name != name or wrong:
+        reason = f"its folder is {found.name}" if found.name != name else f"its kernel is called {wrong[0]}"
+        raise StageError(f"kernel folder {name}: {reason}", hint=f"folder and kernels are called {name} and {name}.*")
+    if not found.kernels:
+        raise StageError(f"kernel folder {name} has no kernels", hint=f"kernels= of its FOLDER, in {module.__file__}")
+    for cls in found.kernels:
+        for kind in sorted(cls.ops):
+            if not is_kernel_kind(kind):
+                guess = did_you_mean(kind, kernel_kinds())
+                raise StageError(f"kernel {cls.name} is for '{kind}', which is no operator{guess}")
+    return found
+
+
+def folders(names: Iterable[str]) -> dict[str, KernelFolder]:
+    """The records of Firmline's folders by name. Raises StageError for an unknown one."""
+    return {name: folder(name) for name in names}
+
+
+def folders_of(target: Target) -> dict[str, KernelFolder]:
+    """The records of the target's folders by name. Raises StageError for an unknown one."""
+    return {name: folder(name, target.modules) for name in target.kernels}
+
+
+def kernels(names: Iterable[str]) -> dict[str, Kernel]:
+    """The kernels of Firmline's folders `names`, by kernel name, in that order. StageError for an unknown folder."""
+    return _by_name(folders(names).values())
+
+
+def kernels_of(target: Target) -> dict[str, Kernel]:
+    """The target's kernels, by kernel name, in the order of its folders. StageError for an unknown folder."""
+    return _by_name(folders_of(target).values())
+
+
+def _by_name(declared: Iterable[KernelFolder]) -> dict[str, Kernel]:
+    return {cls.name: cls() for one in declared for cls in one.kernels}

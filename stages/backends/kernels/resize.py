@@ -1,0 +1,114 @@
+"""RESIZE_BILINEAR of int8: what the kernels of all families share."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from stages.backends.kernels.eight_bit import why_not_nhwc
+from stages.backends.kernels.kernel import Kernel, Lowering
+from stages.backends.kernels.structure import Structure
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import numpy as np
+
+    from stages.backends.targets.spec import Target
+    from stages.ir.graph import LayerView
+
+RESIZE = Structure("fl_resize", ("width", "channels", "out_height", "out_width"))
+_WHOLE = 1024  # 1 as a share in a layer's constants
+
+
+class Resize8(Kernel):
+    """Each row of the output between two rows of the image in scratch, then its pixels between two of that.
+
+    Tables have for each row and column of the output the two of the image it lies between, and the share of the
+    second, in `whole`ths.
+
+    function  of its C
+    whole     what shares are brought to; with less than 1024, the nearer comes first and has half or more
+    prices    instructions of an element of the output, of an element of a row in scratch, and of a pixel
+    """
+
+    ops: ClassVar[frozenset[str]] = frozenset({"resize_bilinear"})
+    sources = ("resize.c",)
+    headers: ClassVar[tuple[str, ...]] = ("resize.h",)
+    function: ClassVar[str]
+    whole: ClassVar[int]
+    prices: ClassVar[tuple[float, float, float]]
+
+    def why_not_layer(self, view: LayerView, target: Target) -> str:
+        for tensor in (*view.inputs, *view.outputs):
+            if tensor.dtype != "int8":
+                return f"tensor {tensor.name} is {tensor.dtype}; this kernel is for int8"
+        if bad := why_not_nhwc(view):
+            return bad
+        try:
+            self.pack(view, None)
+        except ValueError as error:
+            return str(error)
+        return ""
+
+    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
+        (_, _, width, channels), (_, out_height, out_width, _) = view.inputs[0].shape, view.outputs[0].shape
+        fields = {"width": width, "channels": channels, "out_height": out_height, "out_width": out_width}
+        tables = {name: between(view, name, self.whole) for name in ("row", "column")}
+        return {"rows": tables["row"], "columns": tables["column"], "resize": RESIZE.of(fields)}
+
+    @abstractmethod
+    def row_bytes(self, view: LayerView, target: Target) -> int:
+        """Of a row of the image in scratch."""
+
+    def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
+        from stages.backends.kernels.tir.resize import resize
+
+        return resize(view, self.function, RESIZE.shape, self.whole, -(-self.row_bytes(view, target) // 4))
+
+    def cost(self, view: LayerView, params: Any, target: Target) -> float:
+        element, row_element, pixel = self.prices
+        (_, _, width, _), (batch, height, out_width, channels) = view.inputs[0].shape, view.outputs[0].shape
+        row = out_width * (channels * element + pixel) + width * channels * row_element
+        return batch * height * (row + 30)
+
+
+class HalvingResize(Resize8):
+    """Shares in eighths, by halves of sums of 16-bit lanes (include/resize_halves.h)."""
+
+    whole = 8
+    parts: ClassVar[float]  # how much longer an element takes where channels are no whole groups
+    units: ClassVar[float]  # where they are whole units of four bytes
+
+    @abstractmethod
+    def group(self, target: Target) -> int:
+        """Channels that are computed at once."""
+
+    def row_bytes(self, view: LayerView, target: Target) -> int:
+        (_, _, width, channels), group = view.inputs[0].shape, self.group(target)
+        return 2 * width * group * -(-channels // group)
+
+    def cost(self, view: LayerView, params: Any, target: Target) -> float:
+        channels = view.inputs[0].shape[-1]
+        longer = 1.0 if channels % self.group(target) == 0 else self.parts if channels % 4 else self.units
+        return super().cost(view, params, target) * longer
+
+
+def between(view: LayerView, axis: str, whole: int) -> np.ndarray:
+    """For each `row` or `column` of the output two of the image and the share of the second, int32[size, 3].
+
+    Shares are in `whole`ths. ValueError where a share is no such number.
+    """
+    import numpy as np
+
+    places, shares = view.constant(f"{axis}s"), view.constant(f"{axis}_shares")
+    made = np.zeros((len(places), 3), np.int32)
+    for line, (first, second), share in zip(made, places.tolist(), shares.tolist(), strict=True):
+        part = 0 if first == second else share
+        if part * whole % _WHOLE:
+            raise ValueError(f"a share of {part}/{_WHOLE} is no whole number of parts of 1/{whole}")
+        part = part * whole // _WHOLE
+        if whole < _WHOLE and 2 * part > whole:
+            first, second, part = second, first, whole - part
+        line[:] = (first, second if part else first, part)
+    return made

@@ -1,0 +1,34 @@
+"""Requantization by a second multiplication, and the proof that it is exact.
+
+The reference scales an accumulator by m * 2^(-31 - s) (`stages.ir.operators.layer`; s = -shift) in two roundings:
+t = (acc * m + 2^30) >> 31, then t / 2^s with halves away from zero. The second can be a multiplication that keeps the
+upper part of a product, y = (t * p + 2^(bits - 1)) >> bits, which rounds halves towards plus infinity. With `unit` =
+2^(bits - s) one of these p is right, over the range of t that weights, bias and activations admit:
+
+  0         |t| < 2^(s - 1): the result is 0, in channels that died in training (`is_zero`)
+  unit      no t in the range is a negative half; or t was lowered by one where it is negative; or the layer rounds
+            once (t without rounding, (t + 2^(s - 1)) >> s: a half is an integer, so that what t lost below its last bit
+            cannot reach it)
+  unit + 1  the product is t too far from zero, in units of 2^-bits: that turns a negative half away from zero, and
+            moves nothing else while |t| < unit, because t * unit is a multiple of unit. For s <= bits - 20 a larger |t|
+            is at least 2^(s + 8): the result is 256 or more and is clipped, whatever its last bit (`turns_halves`)
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+def is_zero(size: NDArray[np.int64], s: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """By channel, whether each |t| <= size gives 0; s in [1, 31]."""
+    return size < np.int64(1) << (s - 1)
+
+
+def turns_halves(size: NDArray[np.int64], s: NDArray[np.int64], bits: int) -> NDArray[np.bool_]:
+    """By channel, whether `unit` + 1 rounds each |t| <= size as the reference does; s in [1, bits]."""
+    return (size < np.int64(1) << (bits - s)) | (s <= bits - 20)

@@ -1,0 +1,67 @@
+"""The scales of layers on 16-bit activations as 64-bit factors, for totals within 32 bits.
+
+    y = (t * scale + 2^63) >> 64
+
+`wide` layers (stages.ir.operators.layer) have a multiplier of 15 bits and a shift, which are such a factor: scale = m *
+2^(49 + shift). Of the float64 product of `real` ones, rounded, a factor is found here that gives the same for every
+int32: results never fall, so that the first total of each result decides.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from stages.ir.arithmetic.fixed_point import INT32_MAX, INT32_MIN, round_half_away, upper_half
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from stages.ir.graph import LayerView
+
+LOWEST, HIGHEST = -(1 << 15), (1 << 15) - 1
+
+
+def scales(view: LayerView, channels: int) -> NDArray[np.int64]:
+    """The factor of each channel, int64[channels]. Raises ValueError where there is none."""
+    if view.op.rounding == "real":
+        reals = np.broadcast_to(view.constant("real").reshape(-1), channels)
+        return np.array([_of_real(float(real)) for real in reals], np.int64)
+    multiplier, shift = (view.constant(role).reshape(-1).astype(np.int64) for role in ("multiplier", "shift"))
+    if shift.max() > -1 or shift.min() < -49:
+        raise ValueError("a scale is 1/2 or larger, or below 2^-50; this kernel's are not")
+    return np.broadcast_to(upper_half(multiplier) << (49 + shift), channels)
+
+
+def halves(scale: NDArray[np.int64]) -> NDArray[np.int32]:
+    """High and low word of each, int32[channels, 2]; the low one is signed."""
+    low = scale.astype(np.int32).astype(np.int64)
+    return np.stack([(scale - low) >> 32, low], axis=1).astype(np.int32)
+
+
+def scaled(total: NDArray[np.int64], scale: int) -> NDArray[np.int64]:
+    """(total * scale + 2^63) >> 64 of int32 values."""
+    high, low = (int(part) for part in halves(np.array([scale], np.int64))[0])
+    return (total * high + ((total * low) >> 32) + (1 << 31)) >> 32
+
+
+@cache
+def _of_real(real: float) -> int:
+    """The factor of a float64 number. Raises ValueError where none gives the same results."""
+    if not 0 < real < 0.5:
+        raise ValueError(f"a scale is {real:.6g}; this kernel's are below 1/2")
+    results = np.arange(LOWEST + 1, HIGHEST + 1)
+    guess = np.ceil((results - 0.5) / real).clip(INT32_MIN, INT32_MAX).astype(np.int64)
+    around = guess[:, None] + np.arange(-1, 3)
+    reached = round_half_away(around * np.float64(real)) >= results[:, None]
+    firsts = around[:, 0] + np.where(reached.any(axis=1), reached.argmax(axis=1), 4)
+    inside = (firsts >= INT32_MIN) & (firsts <= INT32_MAX)
+    before = (firsts > INT32_MIN) & (firsts - 1 <= INT32_MAX)
+    for beside in (0, 1, -1):  # 1 turns halves of negative totals away from zero
+        factor = round(real * 2**64) + beside
+        reaches = scaled(firsts, factor) >= results
+        if (reaches | ~inside).all() and ((scaled(firsts - 1, factor) < results) | ~before).all():
+            return factor
+    raise ValueError(f"no factor of 64 bits rounds as the float64 product by {real!r}")

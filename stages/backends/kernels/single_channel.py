@@ -1,0 +1,87 @@
+"""Convolutions of which every filter reads one channel, as the depthwise layers that they are."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, ClassVar
+
+from stages.backends.kernels.eight_bit import lies_planar
+from stages.backends.kernels.kernel import Kernel
+from stages.ir.operators.products import Conv2D, DepthwiseConv2D
+
+if TYPE_CHECKING:
+    from stages.backends.targets.spec import Target
+    from stages.ir.graph import LayerView
+    from stages.ir.operators.layer import LayerOp
+
+
+def has_single_channels(op: LayerOp) -> bool:
+    """Whether each filter of a convolution reads one channel: one in all, or as many groups as channels."""
+    return isinstance(op, Conv2D) and op.groups == op.in_channels
+
+
+def as_depthwise(view: LayerView) -> LayerView:
+    """The layer as DEPTHWISE_CONV_2D where its filters read one channel each; as it is otherwise.
+
+    Output channel g * m + i of `groups` convolutions of m filters reads channel g, as that of a depthwise layer with
+    the multiplier m. Sums and roundings are the same; weights, [O, kh, kw, 1] in any order, are as OIHW [O, 1, kh, kw].
+    """
+    op = view.op
+    if not has_single_channels(op):
+        return view
+    taken = {name: getattr(op, name) for name in type(op).model_fields if name in DepthwiseConv2D.model_fields}
+    multiplier = op.out_channels // op.in_channels
+    made = DepthwiseConv2D(
+        **{**taken, "op": "depthwise_conv2d", "depth_multiplier": multiplier, "kernel_layout": "OIHW"}
+    )
+    key = view.layer.constants["weights"]
+    weights = view.arrays[key].transpose([op.kernel_layout.index(axis) for axis in "OIHW"])
+    return replace(view, layer=view.layer.model_copy(update={"op": made}), arrays={**view.arrays, key: weights})
+
+
+def as_one_channel(view: LayerView) -> LayerView:
+    """A convolution of NHWC images as one of a single channel and c times the columns; as it is where that is not so.
+
+    The bytes of a row are its pixels' c channels one after the other: a window of kx columns is one of kx * c
+    neighbours, the next begins stride * c on, and padding has the zero point for each channel. Weights, [O, kh, kw, c],
+    lie so too. Dilated columns of several channels are no such window.
+    """
+    op, x = view.op, view.inputs[0]
+    if op.groups != 1 or lies_planar(x) or (op.dilation[1] != 1 and op.kernel[1] != 1):
+        return view
+    (batch, height, width, c), (top, left, bottom, right) = x.shape, op.padding
+    kernel = (op.kernel[0], op.kernel[1] * c)
+    changes = {
+        "kernel": kernel,
+        "stride": (op.stride[0], op.stride[1] * c),
+        "dilation": (op.dilation[0], 1),
+        "padding": (top, left * c, bottom, right * c),
+        "in_channels": 1,
+        "kernel_layout": "OHWI",
+    }
+    key = view.layer.constants["weights"]
+    weights = view.arrays[key].transpose([op.kernel_layout.index(axis) for axis in "OHWI"])
+    image = x.model_copy(update={"shape": (batch, height, width * c, 1)})
+    return replace(
+        view,
+        layer=view.layer.model_copy(update={"op": op.model_copy(update=changes)}),
+        tensors={**view.tensors, x.name: image},
+        arrays={**view.arrays, key: weights.reshape(op.out_channels, *kernel, 1)},
+    )
+
+
+class SingleChannel(Kernel):
+    """A kernel of depthwise layers, which sees convolutions of single channels as these."""
+
+    ops: ClassVar[frozenset[str]] = frozenset({"depthwise_conv2d", "conv2d"})
+
+    def seen(self, view: LayerView) -> LayerView:
+        return as_depthwise(super().seen(view))
+
+    def why_not(self, view: LayerView, target: Target) -> str:
+        if self.seen(view).op.op == "conv2d":
+            return "filters of several channels; this kernel is for depthwise layers, and what is one"
+        return super().why_not(view, target)
+
+    def is_for(self, op: LayerOp) -> bool:
+        return super().is_for(op) and (op.op == "depthwise_conv2d" or has_single_channels(op))

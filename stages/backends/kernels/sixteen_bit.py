@@ -1,0 +1,18 @@
+"""What kernels of products on 16-bit activations with 8-bit weights have in common (16x8 of TFLite)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from stages.ir.graph import LayerView
+
+
+def not_sixteen_by_eight(view: LayerView) -> str:
+    """Why a layer is none of int16 activations with constant int8 weights, '' when it is."""
+    for tensor in (*view.inputs, *view.outputs):
+        if tensor.dtype != "int16":
+            return f"tensor {tensor.name} is {tensor.dtype}; this kernel is for int16"
+    if not view.has("weights") or str(view.constant("weights").dtype) != "int8" or view.op.weight_zero_point:
+        return "weights are not int8 constants without a zero point"
+    return ""

@@ -1,0 +1,17 @@
+"""How inputs step along the runs of an element-wise layer's output."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from stages.backends.kernels.tir.strides import broadcast_strides, logical_strides, walk
+
+if TYPE_CHECKING:
+    from stages.ir.graph import LayerView
+
+
+def why_not_steps(view: LayerView) -> str:
+    """Why the inputs' elements are neither neighbours along a run of the output nor one value, '' if they are."""
+    y = view.outputs[0]
+    run = walk(y.shape, logical_strides(y), *(broadcast_strides(x, y.shape) for x in view.inputs))[-1]
+    return "" if set(run.strides[1:]) <= {0, 1} else f"steps of {max(run.strides[1:])} elements"

@@ -1,0 +1,93 @@
+"""SVDF on int8: what the kernels of all families share (include/svdf_image.h)."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from stages.backends.kernels.kernel import Kernel, Lowering
+from stages.backends.kernels.lstm import in_chunks
+from stages.backends.kernels.structure import Structure
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import numpy as np
+
+    from stages.backends.targets.spec import Target
+    from stages.ir.graph import LayerView
+
+SVDF = Structure(
+    "fl_svdf_image",
+    (
+        *("units", "rank", "depth", "memory"),
+        *("feature_multiplier", "feature_shift", "multiplier", "shift", "zero_point", "low", "high"),
+    ),
+)
+
+
+class Svdf8(Kernel):
+    """A row of the batch at a time: all features, then each with what it was before, which moves as it is multiplied.
+
+    function  of its C
+    wide      bytes that an element has in the row's copy
+    prices    instructions of a product of a feature, of a step of its memory, of a feature, and of a unit
+    """
+
+    ops: ClassVar[frozenset[str]] = frozenset({"svdf"})
+    sources = ("svdf.c",)
+    headers: ClassVar[tuple[str, ...]] = ("svdf.h",)
+    roundings: ClassVar[frozenset[str]] = frozenset({"double"})
+    function: ClassVar[str]
+    wide: ClassVar[int] = 1
+    prices: ClassVar[tuple[float, float, float, float]]
+
+    @abstractmethod
+    def chunk(self, target: Target) -> int:
+        """Elements of a row that are multiplied at a time."""
+
+    def why_not_layer(self, view: LayerView, target: Target) -> str:
+        return "" if view.inputs[0].dtype == "int8" else f"{view.inputs[0].dtype}; this kernel is for int8"
+
+    def pack_for(self, view: LayerView, params: Any, target: Target) -> Mapping[str, np.ndarray]:
+        import numpy as np
+
+        op, units = view.op, view.outputs[0].shape[1]
+        feature = view.constant("feature")
+        feature = np.pad(feature, ((0, -len(feature) % 4), (0, 0)))
+        fields = {
+            "units": units,
+            "rank": op.rank,
+            "depth": op.depth,
+            "memory": op.memory,
+            "feature_multiplier": op.feature_multiplier,
+            "feature_shift": op.feature_shift,
+            "multiplier": op.multiplier,
+            "shift": op.shift,
+            "zero_point": op.output_zero_point,
+            "low": op.act_min,
+            "high": op.act_max,
+        }
+        return {
+            "feature": in_chunks(feature.reshape(-1, 4, op.depth).transpose(1, 0, 2), self.chunk(target)),
+            "feature_bias": (-op.input_zero_point * feature.sum(axis=1, dtype=np.int64)).astype(np.int32),
+            "time": view.constant("time"),
+            "bias": view.constant("bias") if view.has("bias") else np.zeros(units, np.int32),
+            "svdf": SVDF.of(fields),
+        }
+
+    def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
+        from stages.backends.kernels.tir.svdf import svdf_of_four
+
+        chunk = self.chunk(target)
+        row_bytes = -(-view.op.depth // chunk) * chunk * self.wide
+        sums = -(-view.outputs[0].shape[1] * view.op.rank // 4) * 4
+        return svdf_of_four(view, self.function, SVDF.shape, chunk, sums + -(-row_bytes // 16) * 4)
+
+    def cost(self, view: LayerView, params: Any, target: Target) -> float:
+        """What a row takes beside: a copied element 2, a call 60."""
+        op, (batch, units) = view.op, view.outputs[0].shape
+        product, step, feature, unit = self.prices
+        depth = -(-op.depth // self.chunk(target)) * self.chunk(target)
+        each = op.rank * (product * depth + step * op.memory + feature) + unit
+        return float(batch * (units * each + 2 * op.depth + 60))

@@ -1,0 +1,288 @@
+"""Tile blocks: the unit that `Schedule.tensorize` replaces by a call of a C micro-kernel.
+
+A `Block` states its meaning once, on buffers of the tile's own shape. From that one statement come
+
+  desc       the meaning as TVM's tensor intrinsic wants it
+  impl       the call of the C function
+  instances  the blocks of the workload: `Function.place` puts the meaning on regions of the layer's buffers
+
+TVM 0.27 simplifies desc, but not the workload, before it compares them; so an instance is made from the simplified
+form. It compares expressions and plain loops, not IfThenElse statements or nested blocks: conditions are expressions
+(`fixed_point.select`), and an accumulator is an int32 buffer of one element, an operand like the others. Variables of
+the surrounding loops cannot occur in a desc either: what a tile must know of its position (for a window that leaves the
+image) it reads from an int32 operand which the loop nest stores before the tile. TVM proves indices equal without
+knowing that two buffers correspond, so such a value must become a variable: that of a loop of one step (`position`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, Literal
+
+import tvm
+import tvm_ffi
+from tvm import tirx
+from tvm.ir import Range, TensorLoad
+from tvm.script.ir_builder import IRBuilder
+from tvm.tirx.script.builder import ir as T
+
+from stages.backends.kernels.kernel import Intrinsic, Lowering
+
+if TYPE_CHECKING:
+    from tvm.tirx import PrimFunc
+
+Expr = Any  # a TIR expression or a Python int
+Buffer = Any  # a TIR buffer (a Var of BufferType)
+
+
+@dataclass(frozen=True)
+class Operand:
+    """A buffer of a block: the shape of the tile, and whether the block reads it, writes it, or both."""
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+    access: Literal["r", "w", "rw"] = "r"
+
+
+def accumulator(name: str = "acc") -> Operand:
+    """The one-element int32 operand in which a meaning accumulates. C micro-kernels do not get it."""
+    return Operand(name, (1,), "int32", "rw")
+
+
+@contextmanager
+def loop(*ranges: tuple[str, int]) -> Iterator[Any]:
+    """Nested loops `(name, extent)`, outermost first; yields the variables (for one loop: not in a tuple)."""
+    with ExitStack() as stack:
+        variables = tuple(stack.enter_context(_serial(name, extent)) for name, extent in ranges)
+        yield variables[0] if len(variables) == 1 else variables
+
+
+@contextmanager
+def position(name: str, value: Expr) -> Iterator[Any]:
+    """A loaded value that is not negative, as a variable that may occur in indices.
+
+    It is the variable of a loop from `value` of (value >= 0) steps, because the simplifier would replace the variable
+    of a loop that it knows to have one step.
+    """
+    with T.serial(value, value + T.Cast("int32", value >= 0)) as variable:
+        IRBuilder.name(name, variable)
+        yield variable
+
+
+@contextmanager
+def _serial(name: str, extent: int) -> Iterator[Any]:
+    with T.serial(extent) as variable:
+        IRBuilder.name(name, variable)
+        yield variable
+
+
+def store(buffer: Buffer, value: Expr, *indices: Expr) -> None:
+    """buffer[indices] = value, as a statement of the function or meaning being built."""
+    T.buffer_store(buffer, value, list(indices))
+
+
+@dataclass(frozen=True)
+class Block:
+    """A block named `name`.
+
+    meaning    builds the body; it gets the operands as attributes of one argument
+    function   the C function that computes the block, '' for a block that stays TIR (data movement)
+    arguments  the C function's arguments from the operands: a buffer stands for its pointer, anything else is a value
+    """
+
+    name: str
+    operands: tuple[Operand, ...]
+    meaning: Callable[[Any], None]
+    function: str = ""
+    arguments: Callable[[Any], Sequence[Any]] | None = None
+
+    def desc(self) -> PrimFunc:
+        """The block's meaning on buffers of the tile's shape."""
+        buffers = {operand.name: _tile_buffer(operand, strided=False) for operand in self.operands}
+        return _simplify(self._function(buffers, lambda: self.meaning(SimpleNamespace(**buffers))))
+
+    def impl(self) -> PrimFunc:
+        """The call of the C function. Rows of a tile may be apart: all strides but the innermost are free."""
+        assert self.arguments is not None, self.name
+        buffers = {operand.name: _tile_buffer(operand, strided=True) for operand in self.operands}
+        access = {operand.name: operand.access for operand in self.operands}
+
+        def call() -> None:
+            names = {id(buffer): name for name, buffer in buffers.items()}
+            arguments = [
+                value.access_ptr(access[names[id(value)]]) if id(value) in names else value
+                for value in self.arguments(SimpleNamespace(**buffers))  # type: ignore[misc]  # as asserted above
+            ]
+            T.evaluate(T.call_extern("int32", self.function, *arguments))
+
+        return self._function(buffers, call)
+
+    def intrinsic(self) -> Intrinsic:
+        return Intrinsic(self.name, self.desc(), self.impl())
+
+    def _function(self, buffers: dict[str, Buffer], body: Callable[[], None]) -> PrimFunc:
+        with IRBuilder() as builder, T.prim_func(s_tir=True):
+            T.func_name(self.name)
+            for name, buffer in buffers.items():
+                T.arg(name, buffer)
+            with T.sblock(self.name):
+                self._accesses({name: (buffer, (0,) * len(buffer.shape)) for name, buffer in buffers.items()})
+                body()
+        return builder.get()
+
+    def _accesses(self, regions: dict[str, tuple[Buffer, tuple[Expr, ...]]]) -> None:
+        """Declares which regions the block reads and writes; a region is a buffer and the tile's first index in it."""
+        read, written = [], []
+        for operand in self.operands:
+            buffer, first = regions[operand.name]
+            shape = (1,) * (len(first) - len(operand.shape)) + operand.shape
+            ranges = [Range.from_min_extent(index, extent) for index, extent in zip(first, shape, strict=True)]
+            region = tirx.BufferRegion(buffer, ranges)
+            if "r" in operand.access:
+                read.append(region)
+            if "w" in operand.access:
+                written.append(region)
+        T.reads(*read)
+        T.writes(*written)
+
+
+def _tile_buffer(operand: Operand, *, strided: bool) -> Buffer:
+    rank = len(operand.shape)
+    strides = [tirx.Var(f"{operand.name}_stride{axis}", "int32") for axis in range(rank - 1)] + [1] if strided else None
+    return T.buffer(operand.shape, operand.dtype, offset_factor=1, strides=strides if rank > 1 else None, layout=None)
+
+
+def _simplify(function: PrimFunc) -> PrimFunc:
+    module = tvm.IRModule({"main": function.with_attr("global_symbol", "main")})
+    return tirx.transform.StmtSimplify()(module)["main"]
+
+
+class Function:
+    """Builds a layer's workload: `with Function("layer") as f: ...`, then `f.lowering()`.
+
+    Buffers are declared first, in the order of the roles; then loops and blocks follow.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._builder = IRBuilder()
+        self._stack = ExitStack()
+        self._name = name
+        self._roles: list[str] = []
+        self._loops: list[tuple[Any, int]] = []
+        self._blocks: dict[str, Block] = {}
+
+    def __enter__(self) -> Function:
+        self._stack.enter_context(self._builder)
+        self._stack.enter_context(T.prim_func(s_tir=True))
+        T.func_name(self._name)
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self._stack.__exit__(*error)
+
+    def input(self, number: int, shape: Sequence[int], dtype: str) -> Buffer:
+        return self._parameter(f"input:{number}", f"input{number}", shape, dtype)
+
+    def output(self, number: int, shape: Sequence[int], dtype: str) -> Buffer:
+        return self._parameter(f"output:{number}", f"output{number}", shape, dtype)
+
+    def constant(self, key: str, shape: Sequence[int], dtype: str) -> Buffer:
+        return self._parameter(f"constant:{key}", key, shape, dtype)
+
+    def scratch(self, name: str, shape: Sequence[int], dtype: str) -> Buffer:
+        """A buffer of the function; it becomes a part of the arena."""
+        buffer = T.sblock_alloc_buffer(tuple(shape), dtype)
+        IRBuilder.name(name, buffer)
+        return buffer
+
+    def _parameter(self, role: str, name: str, shape: Sequence[int], dtype: str) -> Buffer:
+        self._roles.append(role)
+        return T.arg(name, T.buffer(tuple(shape), dtype))
+
+    @contextmanager
+    def loop(self, *ranges: tuple[str, int]) -> Iterator[tuple[Any, ...]]:
+        """Nested loops around the blocks placed inside, which get one spatial axis for each; yields the variables."""
+        with ExitStack() as stack:
+            variables = tuple(stack.enter_context(_serial(name, extent)) for name, extent in ranges)
+            outside = list(self._loops)
+            self._loops += zip(variables, (extent for _, extent in ranges), strict=True)
+            yield variables
+            self._loops = outside
+
+    def place(self, block: Block, **regions: Any) -> None:
+        """Puts `block` here. Each operand gets a buffer, or a tuple of a buffer and the tile's first index in it.
+
+        An index may be any expression of the surrounding loops' variables. Blocks with the same name must be equal.
+        """
+        if self._blocks.setdefault(block.name, block) is not block:
+            raise ValueError(f"two blocks of {self._name} are named {block.name}")
+        if not self._loops:  # a block without loops around it would be the root block, which TVM does not tensorize
+            with self.loop(("once", 1)):
+                self.place(block, **regions)
+            return
+        with T.sblock(block.name):
+            axes = {variable: T.axis.spatial(extent, variable) for variable, extent in self._loops}
+            for variable, axis in axes.items():
+                IRBuilder.name(variable.name, axis)
+            placed = {}
+            for operand in block.operands:
+                region = regions[operand.name]
+                buffer, *first = region if isinstance(region, tuple) else (region,)
+                first = first or [0] * len(buffer.shape)
+                placed[operand.name] = (buffer, tuple(_substitute(index, axes) for index in first))
+            block._accesses(placed)
+            T.add_to_parent(_on_regions(block.desc(), block.operands, placed))
+
+    def set_position(self, name: str, buffer: Buffer, value: Expr) -> None:
+        """Stores buffer[0] for `position`; `value` is an expression of the surrounding loops' variables."""
+        with T.sblock(name):
+            axes = {variable: T.axis.spatial(extent, variable) for variable, extent in self._loops}
+            T.reads()
+            T.writes(buffer[0:1])
+            store(buffer, _substitute(value, axes), 0)
+
+    def lowering(self) -> Lowering:
+        intrinsics = [block.intrinsic() for block in self._blocks.values() if block.function]
+        return Lowering(self._builder.get(), tuple(self._roles), intrinsics)
+
+
+def _substitute(value: Expr, axes: dict[Any, Any]) -> Expr:
+    """`value` with each loop variable replaced by its block axis."""
+    if isinstance(value, int):
+        return value
+
+    def replace(variable: Any) -> Any:
+        for old, new in axes.items():
+            if variable.same_as(old):
+                return new
+        return variable
+
+    return tvm_ffi.structural_map(value, (tirx.Var, replace))
+
+
+def _on_regions(desc: PrimFunc, operands: Sequence[Operand], placed: dict[str, Any]) -> Any:
+    """The body of a desc with each operand moved onto its region."""
+    body = desc.body.block.body if hasattr(desc.body, "block") else desc.body
+    parameters = list(zip(desc.params, operands, strict=True))
+
+    def moved(buffer: Any, indices: Sequence[Any]) -> tuple[Any, list[Any]] | None:
+        for parameter, operand in parameters:
+            if buffer.same_as(parameter):
+                target, first = placed[operand.name]
+                lead = len(first) - len(operand.shape)
+                return target, list(first[:lead]) + [a + b for a, b in zip(first[lead:], indices, strict=True)]
+        return None
+
+    def load(node: Any) -> Any:
+        found = moved(node.source, node.indices)
+        return node if found is None else tirx.BufferLoad(*found)
+
+    def stored(node: Any) -> Any:
+        found = moved(node.buffer, node.indices)
+        return node if found is None else tirx.BufferStore(found[0], node.value, found[1])
+
+    return tvm_ffi.structural_map(body, [(TensorLoad, load), (tirx.BufferStore, stored)])

@@ -1,0 +1,65 @@
+"""TIR of sums, differences, products and PRELU with broadcasting: loops over the outer axes, around a block of rows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from stages.backends.kernels.tir.addition import rescaled_sum
+from stages.backends.kernels.tir.block import Block, Function, Operand, loop, store
+from stages.backends.kernels.tir.fixed_point import output, requantize, widen
+from stages.backends.kernels.tir.rectified import rectified
+from stages.backends.kernels.tir.strides import broadcast, offset
+
+if TYPE_CHECKING:
+    from stages.backends.kernels.kernel import Lowering
+    from stages.backends.kernels.tir.strides import Axis
+    from stages.ir.graph import LayerView
+
+
+def elementwise(view: LayerView, function: str, fields: tuple[int, ...], first: int = 0) -> Lowering:
+    """The layer as calls of `function(x0, x1, y, fields)`; x0 is the input number `first`."""
+    out, found = view.outputs[0], broadcast(view, first)
+    block = rows_block(view, "rows", function, fields, found.rows, found.run, first)
+    with Function(view.op.op) as f:
+        inputs = [f.input(number, (view.inputs[number].elements,), out.dtype) for number in range(2)]
+        given = f.constant("fields", fields, "int32")
+        y = f.output(0, (out.elements,), out.dtype)
+        with f.loop(*((f"i{depth}", axis.extent) for depth, axis in enumerate(found.outer))) as variables:
+            start = [offset(variables, found.outer, number) for number in range(3)]
+            x0, x1 = (inputs[first], start[1]), (inputs[1 - first], start[2])
+            f.place(block, x0=x0, x1=x1, fields=given, y=(y, start[0]))
+    return f.lowering()
+
+
+def rows_block(
+    view: LayerView, name: str, function: str, fields: tuple[int, ...], rows: Axis, run: Axis, first: int = 0
+) -> Block:
+    """`function(x0, x1, y, fields)` for rows of the output, one behind the other; x0 is the input number `first`.
+
+    Strides are those of the output, x0 and x1.
+    """
+    op, dtype = view.op, view.outputs[0].dtype
+
+    def value(elements: tuple[Any, Any]) -> Any:
+        if op.op == "prelu":
+            return rectified(op, elements)
+        if op.op != "mul":
+            return rescaled_sum(op, elements)
+        product = (widen(elements[0]) - op.zero_points[0]) * (widen(elements[1]) - op.zero_points[1])
+        return requantize(product, op.output_multiplier, op.output_shift, op.rounding)
+
+    def meaning(b: Any) -> None:
+        with loop(("row", rows.extent), ("i", run.extent)) as (row, i):
+            read = [
+                x[row * rows.strides[1 + number] + i * run.strides[1 + number]] for number, x in enumerate((b.x0, b.x1))
+            ]
+            store(b.y, output(view, value((read[first], read[1 - first]))), row * run.extent + i)
+
+    spans = [(rows.extent - 1) * rows.strides[n] + (run.extent - 1) * run.strides[n] + 1 for n in (1, 2)]
+    operands = (
+        Operand("x0", (spans[0],), dtype),
+        Operand("x1", (spans[1],), dtype),
+        Operand("fields", fields, "int32"),
+        Operand("y", (rows.extent * run.extent,), dtype, "w"),
+    )
+    return Block(name, operands, meaning, function, lambda b: [b.x0, b.x1, b.y, b.fields])

@@ -1,0 +1,62 @@
+"""TIR of MEAN: a block for each run of means."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from stages.backends.kernels.tir.block import Block, Function, Operand, accumulator, loop, store
+from stages.backends.kernels.tir.fixed_point import output, requantize, widen
+from stages.backends.kernels.tir.strides import Axis, offset
+
+if TYPE_CHECKING:
+    from stages.backends.kernels.kernel import Lowering
+    from stages.ir.graph import LayerView
+
+
+def means(
+    view: LayerView,
+    kept: Sequence[Axis],
+    summed: tuple[Axis, Axis],
+    function: str,
+    fields: tuple[int, ...],
+    sums: int = 0,
+) -> Lowering:
+    """The loops around a run of means, by `function(x, y, count, fields)`, or `function(x, y, scratch, count, fields)`.
+
+    Strides of the axes that are `kept` are of (output, input), those of the `summed` ones of (input,). Scratch has
+    `sums` of 32 bits; there is none of 0.
+    """
+    op, x, y = view.op, view.inputs[0], view.outputs[0]
+    run, (outer, inner) = kept[-1], summed
+    reach = sum((axis.extent - 1) * axis.strides[-1] for axis in (run, *summed)) + 1
+
+    def meaning(b: Any) -> None:
+        with loop(("i", run.extent)) as i:
+            store(b.acc, -op.input_zero_point * op.count, 0)
+            with loop(("a", outer.extent), ("b", inner.extent)) as (j, k):
+                element = b.x[i * run.strides[1] + j * outer.strides[0] + k * inner.strides[0]]
+                store(b.acc, b.acc[0] + widen(element), 0)
+            store(b.y, output(view, requantize(b.acc[0], op.multiplier, op.shift, op.rounding)), i)
+
+    def arguments(b: Any) -> list[Any]:
+        return [b.x, b.y, *([b.scratch] if sums else []), run.extent, b.fields]
+
+    operands = (
+        Operand("x", (reach,), x.dtype),
+        Operand("fields", fields, "int32"),
+        Operand("y", (run.extent,), y.dtype, "w"),
+        *([Operand("scratch", (sums,), "int32", "w")] if sums else []),
+        accumulator(),
+    )
+    row = Block("row", operands, meaning, function, arguments)
+    with Function("mean") as f:
+        source = f.input(0, (x.elements,), x.dtype)
+        given = f.constant("fields", fields, "int32")
+        target = f.output(0, (y.elements,), y.dtype)
+        buffers = {"fields": given, "acc": f.scratch("acc", (1,), "int32")}
+        if sums:
+            buffers["scratch"] = f.scratch("scratch", (sums,), "int32")
+        with f.loop(*((f"i{depth}", axis.extent) for depth, axis in enumerate(kept[:-1]))) as at:
+            f.place(row, x=(source, offset(at, kept, 1)), y=(target, offset(at, kept, 0)), **buffers)
+    return f.lowering()

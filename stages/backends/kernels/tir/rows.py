@@ -1,0 +1,62 @@
+"""Rows of a matrix gathered from the windows of an image, in TIR."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from tvm.tirx.script.builder import ir as T
+
+from stages.backends.kernels.eight_bit import weight_zero_point
+from stages.backends.kernels.matrix import depth_of
+from stages.backends.kernels.tir.block import Block, Operand, accumulator, loop, position, store
+from stages.backends.kernels.tir.fixed_point import lowered, widen
+from stages.backends.kernels.tir.window import gathered
+
+if TYPE_CHECKING:
+    from stages.ir.graph import LayerView
+
+Expr = Any  # a TIR expression or a Python int
+
+
+def gather_rows(
+    view: LayerView, name: str, function: str, fields: Mapping[str, int], *, rows: int, row: int, written: int
+) -> Block:
+    """The windows of output pixels first ... first + rows - 1 as int8, one in each row of `row` bytes.
+
+    `written` bytes of a row are written, zeros behind the window. Where the weights have a zero point, offsets[i] is
+    what it adds to the sums of row i: minus the zero point times the sum of those bytes. `fields` are those of the C
+    structure that `function` gets, of int32 and in that order.
+    """
+    window, zero_point = depth_of(view), weight_zero_point(view)
+    image = (fields["height"], fields["width"], fields["channels"])
+
+    def element(b: Any, pixel: Expr, ky: Expr, kx: Expr, c: Expr) -> Expr:
+        fill = T.int8(fields["fill"])
+        return gathered(fields, pixel, (ky, kx), lambda iy, ix: lowered(b.x[iy, ix, c], fields["flip"]), fill)
+
+    def meaning(b: Any) -> None:
+        with position("start", b.first[0]) as start, loop(("p", rows)) as p:
+            loops = (("ky", fields["kernel_height"]), ("kx", fields["kernel_width"]), ("c", fields["channels"]))
+            with loop(*loops) as (ky, kx, c):
+                k = (ky * fields["kernel_width"] + kx) * fields["channels"] + c
+                store(b.rows, element(b, start + p, ky, kx, c), p, k)
+            if written > window:
+                with loop(("k", written - window)) as k:
+                    store(b.rows, T.int8(0), p, k + window)
+            if zero_point:
+                store(b.acc, 0, 0)
+                with loop(("k", written)) as k:
+                    store(b.acc, b.acc[0] + widen(b.rows[p, k]), 0)
+                store(b.offsets, b.acc[0] * (0 - zero_point), p)
+
+    operands = (
+        Operand("x", image, view.inputs[0].dtype),
+        Operand("first", (1,), "int32"),
+        Operand("windows", (len(fields),), "int32"),
+        Operand("rows", (rows, row), "int8", "rw"),
+        Operand("offsets", (rows,), "int32", "w"),
+        accumulator(),
+    )
+    arguments = lambda b: [b.x, b.rows, b.offsets, b.first[0], rows, b.windows]  # noqa: E731
+    return Block(name, operands, meaning, function, arguments)

@@ -1,0 +1,56 @@
+"""TIR of SOFTMAX."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tvm.tirx.script.builder import ir as T
+
+from stages.backends.kernels.tir.block import Block, Operand, accumulator, loop, position, store
+from stages.backends.kernels.tir.fixed_point import clamp, divide_by_pot, high_mul, int64, maximum, select, widen
+from stages.backends.kernels.tir.last_axis import along_rows, leading_zeros, row_operands, row_steps, saturated
+
+if TYPE_CHECKING:
+    from stages.backends.kernels.kernel import Lowering
+    from stages.ir.graph import LayerView
+
+
+def softmax(view: LayerView, function: str = "") -> Lowering:
+    """Around `function(x, exp, y, count, x_step, y_step)`, or loops without a C function; exp is int32[256]."""
+    return along_rows(view, _softmax_row(view, function), ("exp", (256,), "int32"))
+
+
+def _softmax_row(view: LayerView, function: str) -> Block:
+    """The formula of `stages.ir.operators.rows.Softmax` on one row."""
+    dtype, made, (count, x_step, y_step) = view.inputs[0].dtype, view.outputs[0].dtype, row_steps(view)
+    bits = 16 if made == "int16" else 8
+    lowest, least = (-128 if dtype == "int8" else 0), (0 if made == "uint8" else -(1 << bits - 1))
+
+    def meaning(b: Any) -> None:
+        store(b.top, lowest, 0)
+        with loop(("i", count)) as i:
+            store(b.top, maximum(widen(b.x[i * x_step]), b.top[0]), 0)
+        store(b.total, 0, 0)
+        with loop(("i", count)) as i, position("d", b.top[0] - widen(b.x[i * x_step])) as d:
+            store(b.total, b.total[0] + T.Cast("int32", divide_by_pot(int64(b.exp[d]), 12)), 0)
+        total = T.bitwise_and(int64(b.total[0]), T.int64(0xFFFFFFFF))
+        leading_zeros(b.zeros, total)
+        store(b.half, T.Cast("int32", T.shift_right(T.shift_left(total, int64(b.zeros[0])), T.int64(1))), 0)
+        store(b.scale, T.Cast("int32", high_mul(b.half[0], -1010580540) + T.int64(1515870810)), 0)
+        with loop(("step", 3)):
+            error = T.int64(1 << 29) - high_mul(b.half[0], b.scale[0])
+            change = saturated(high_mul(b.scale[0], error) * T.int64(4))
+            store(b.scale, b.scale[0] + change, 0)
+        store(b.scale, saturated(int64(b.scale[0]) * T.int64(2)), 0)
+        with loop(("i", count)) as i, position("d", b.top[0] - widen(b.x[i * x_step])) as d:
+            shift = 43 - bits - b.zeros[0]
+            part = divide_by_pot(high_mul(b.scale[0], b.exp[d]), T.min(shift, 31))
+            value = select(shift > 31, 0, T.Cast("int32", part))
+            store(b.y, T.Cast(made, clamp(value + least, least, least + (1 << bits) - 1)), i * y_step)
+
+    source, target = row_operands(view)
+    cells = (accumulator(name) for name in ("top", "total", "zeros", "half", "scale"))
+    operands = (source, Operand("exp", (256,), "int32"), target, *cells)
+    if not function:
+        return Block("row", operands, meaning)
+    return Block("row", operands, meaning, function, lambda b: [b.x, b.exp, b.y, count, x_step, y_step])

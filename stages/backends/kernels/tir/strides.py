@@ -1,0 +1,116 @@
+"""Walks over tensors as few nested loops with strides. Plain Python: nothing here imports tvm.
+
+A walk visits the elements of an index space and knows, for each of several buffers, how far one step along an axis goes
+in memory. Axes of one element are dropped; neighbours that are one run in every buffer become one axis:
+
+    NHWC (2, 4, 4, 3) to NHWC:  one loop of 96
+    NHWC (2, 4, 4, 3) to NCHW:  loops of 2, 3 and 16
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from stages.ir.graph import LayerView, Tensor
+
+
+@dataclass(frozen=True)
+class Axis:
+    """`extent` steps; `strides` are elements in memory for a step, one for each buffer."""
+
+    extent: int
+    strides: tuple[int, ...]
+
+
+def row_major(shape: Sequence[int]) -> tuple[int, ...]:
+    """Elements in memory for a step along each axis of a dense array."""
+    strides = [1]
+    for extent in reversed(shape[1:]):
+        strides.append(strides[-1] * extent)
+    return tuple(reversed(strides)) if shape else ()
+
+
+def logical_strides(tensor: Tensor) -> tuple[int, ...]:
+    """Elements in memory for a step along each logical axis, in the tensor's layout."""
+    strides = [0] * len(tensor.shape)
+    for axis, stride in zip(tensor.permutation, row_major(tensor.physical_shape), strict=True):
+        strides[axis] = stride
+    return tuple(strides)
+
+
+def broadcast_strides(tensor: Tensor, shape: Sequence[int]) -> tuple[int, ...]:
+    """Strides of `tensor` along the axes of a `shape` that it is broadcast to, 0 where it repeats."""
+    lead = len(shape) - len(tensor.shape)
+    own = logical_strides(tensor)
+    return (0,) * lead + tuple(0 if n == 1 else own[i] for i, n in enumerate(tensor.shape))
+
+
+def walk(shape: Sequence[int], *strides: Sequence[int]) -> list[Axis]:
+    """The axes to loop over, outermost first, so that the first buffer is visited in the order of its memory.
+
+    At least one axis comes back; the last is the longest run there is in the first buffer.
+    """
+    axes = [Axis(n, tuple(s[i] for s in strides)) for i, n in enumerate(shape) if n > 1]
+    axes.sort(key=lambda axis: -abs(axis.strides[0]))
+    merged: list[Axis] = []
+    for axis in axes:
+        if merged and all(a == b * axis.extent for a, b in zip(merged[-1].strides, axis.strides, strict=True)):
+            merged[-1] = Axis(merged[-1].extent * axis.extent, axis.strides)
+        else:
+            merged.append(axis)
+    return merged or [Axis(1, (1,) * len(strides))]
+
+
+def offset(variables: Sequence[Any], axes: Sequence[Axis], buffer: int) -> Any:
+    """Where in a buffer the variables of a walk's outermost axes lead (of all axes, or of all but the last)."""
+    return sum((v * axis.strides[buffer] for v, axis in zip(variables, axes, strict=False)), start=0)
+
+
+@dataclass(frozen=True)
+class Broadcast:
+    """Two inputs that broadcast, in calls of `rows.extent` rows of `run.extent` elements, which follow in the output.
+
+    Strides are those of the output, x0 and x1; along a run an input that repeats one value has 0.
+
+    outer  axes around the calls
+    """
+
+    outer: tuple[Axis, ...]
+    rows: Axis
+    run: Axis
+
+    @property
+    def calls(self) -> int:
+        return prod(axis.extent for axis in self.outer)
+
+
+def broadcast(view: LayerView, first: int = 0) -> Broadcast:
+    """Which elements of a layer's two inputs meet; x0 is the input number `first`."""
+    out = view.outputs[0]
+    inputs = (view.inputs[first], view.inputs[1 - first])
+    axes = walk(out.shape, logical_strides(out), *(broadcast_strides(x, out.shape) for x in inputs))
+    rows = axes[-2] if len(axes) > 1 else Axis(1, (axes[-1].extent, 0, 0))
+    return Broadcast(tuple(axes[:-2]), rows, axes[-1])
+
+
+def reduced_axes(view: LayerView) -> tuple[list[Axis], list[Axis]]:
+    """Axes to loop over: those that stay, with strides of (output, input), and those that are reduced, of (input,)."""
+    x, y = view.inputs[0], view.outputs[0]
+    summed = {axis % len(x.shape) for axis in view.op.axes}
+    kept = [axis for axis in range(len(x.shape)) if axis not in summed]
+    steps = logical_strides(x)
+    out = logical_strides(y)
+    if len(y.shape) == len(x.shape):  # keep_dims: summed axes are there with one element
+        out = tuple(out[axis] for axis in kept)
+    inputs = [steps[axis] for axis in kept]
+    stays = walk([x.shape[axis] for axis in kept], out, inputs) if kept else walk([], (), ())
+    return stays, walk([x.shape[axis] for axis in sorted(summed)], [steps[axis] for axis in sorted(summed)])
+
+
+def two_axes(axes: list[Axis]) -> tuple[Axis, Axis]:
+    """One or two axes as an outer and an inner one."""
+    return (axes[0], axes[1]) if len(axes) == 2 else (Axis(1, (0,)), axes[0])

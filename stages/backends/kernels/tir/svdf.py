@@ -1,0 +1,189 @@
+"""TIR of SVDF."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from tvm.tirx.script.builder import ir as T
+
+from stages.backends.kernels.tir.block import Block, Operand, loop, store
+from stages.backends.kernels.tir.fixed_point import clamp, output, requantize, widen
+from stages.backends.kernels.tir.stateful import StatefulFunction
+
+if TYPE_CHECKING:
+    from stages.backends.kernels.kernel import Lowering
+    from stages.ir.graph import LayerView
+
+Expr = Any  # a TIR expression or a Python int
+
+
+@dataclass(frozen=True)
+class _Call:
+    """The C function ('' for none), the shape of its structure, what it gets behind the tensors."""
+
+    function: str = ""
+    structure: tuple[int, ...] = ()
+    bounds: tuple[Expr, ...] = ()
+
+
+@dataclass(frozen=True)
+class _Types:
+    """Of sums, data, features, time and state."""
+
+    sums: str
+    data: str
+    feature: str
+    time: str
+    state: str
+
+
+_INTEGERS, _FLOATS = _Types("int32", "int8", "int8", "int16", "int16"), _Types(*("float32",) * 5)
+_NARROW = _Types("int32", "int8", "int8", "int8", "int8")
+
+
+def svdf(view: LayerView, function: str, structure: tuple[int, ...]) -> Lowering:
+    """int8 data, weights of time and state in int16."""
+    return _svdf(view, _Call(function, structure), _INTEGERS, *_rows(view), *_scaled(view))
+
+
+def narrow_svdf(view: LayerView) -> Lowering:
+    """int8 data, weights of time and state in int8; loops without a C function."""
+    return _svdf(view, _Call(), _NARROW, *_rows(view), *_scaled(view))
+
+
+def _rows(view: LayerView) -> tuple[tuple[Operand, ...], Callable[[Any, Expr], None]]:
+    """Features as rows of their own, and what sums one."""
+    zero_point, shape = view.op.input_zero_point, (view.outputs[0].shape[1] * view.op.rank, view.op.depth)
+
+    def summed(b: Any, f: Expr) -> None:
+        store(b.acc, 0, 0)
+        with loop(("k", view.op.depth)) as k:
+            store(b.acc, b.acc[0] + (widen(b.x[k]) - zero_point) * widen(b.feature[f, k]), 0)
+
+    return (Operand("feature", shape, "int8"),), summed
+
+
+def svdf_of_four(view: LayerView, function: str, structure: tuple[int, ...], chunk: int, words: int) -> Lowering:
+    """The same, with features in fours and chunks (include/svdf_image.h), and so many words of scratch for the C."""
+    depth, fours = view.op.depth, -(-view.outputs[0].shape[1] * view.op.rank // 4)
+    whole, left = divmod(depth, chunk)
+
+    def summed(b: Any, f: Expr) -> None:
+        store(b.acc, b.feature_bias[f], 0)
+        for first, chunks, elements in ((0, whole, chunk), (whole, 1, left)):
+            if chunks * elements:
+                with loop((f"c{first}", chunks), (f"e{first}", elements)) as (c, e):
+                    weight = b.feature[T.floordiv(f, 4), first + c, T.floormod(f, 4), e]
+                    store(b.acc, b.acc[0] + widen(b.x[(first + c) * chunk + e]) * widen(weight), 0)
+
+    features = (
+        Operand("feature", (fours, -(-depth // chunk), 4, chunk), "int8"),
+        Operand("feature_bias", (4 * fours,), "int32"),
+    )
+    return _svdf(view, _Call(function, structure), _INTEGERS, features, summed, *_scaled(view), words)
+
+
+def _scaled(view: LayerView) -> tuple[Callable[[Expr], Expr], Callable[[Expr], Expr]]:
+    """What becomes of the sum of a feature and of that of a unit."""
+    op, state = view.op, view.states[0].dtype
+    low, high = (-128, 127) if state == "int8" else (-(1 << 15), (1 << 15) - 1)
+
+    def newest(total: Expr) -> Expr:
+        scaled = clamp(requantize(total, op.feature_multiplier, op.feature_shift, op.rounding), low, high)
+        return T.Cast(state, scaled + op.zero_point_of_state if op.zero_point_of_state else scaled)
+
+    def result(total: Expr) -> Expr:
+        return output(view, requantize(total, op.multiplier, op.shift, op.rounding))
+
+    return newest, result
+
+
+def float_svdf(view: LayerView, function: str, structure: tuple[int, ...]) -> Lowering:
+    """All in float32; the fused activation's bounds are infinite where it has none."""
+    op = view.op
+    low, high = (T.float32(-np.inf if op.low is None else op.low), T.float32(np.inf if op.high is None else op.high))
+
+    def summed(b: Any, f: Expr) -> None:
+        store(b.acc, T.float32(0), 0)
+        with loop(("k", op.depth)) as k:
+            store(b.acc, b.acc[0] + b.x[k] * b.feature[f, k], 0)
+
+    def clamped(total: Expr) -> Expr:
+        return T.max(T.min(total, high), low)
+
+    features = (Operand("feature", (view.outputs[0].shape[1] * op.rank, op.depth), "float32"),)
+    call = _Call(function, structure, (low, high))
+    return _svdf(view, call, _FLOATS, features, summed, lambda total: total, clamped)
+
+
+def _svdf(
+    view: LayerView,
+    call: _Call,
+    types: _Types,
+    features: tuple[Operand, ...],
+    summed: Callable[[Any, Expr], None],
+    newest: Callable[[Expr], Expr],
+    result: Callable[[Expr], Expr],
+    words: int = 0,
+) -> Lowering:
+    """`summed` leaves the sum of a feature in acc, from the constants `features`; `newest` and `result` are of sums."""
+    op, (batch, units) = view.op, view.outputs[0].shape
+    filters, last = units * op.rank, op.memory - 1
+
+    def wide(value: Expr) -> Expr:
+        return value if types is _FLOATS else widen(value)
+
+    def remembered(value: Expr) -> Expr:
+        return wide(value) - op.zero_point_of_state if types is _NARROW else wide(value)
+
+    def meaning(b: Any) -> None:
+        with loop(("f", filters)) as f:
+            summed(b, f)
+            if last:
+                with loop(("m", last)) as m:
+                    store(b.state, b.state[f * op.memory + m + 1], f * op.memory + m)
+            store(b.state, newest(b.acc[0]), f * op.memory + last)
+        with loop(("u", units)) as u:
+            store(b.acc, b.bias[u], 0)
+            with loop(("r", op.rank)) as r:
+                store(b.part, T.Cast(types.sums, 0), 0)
+                with loop(("m", op.memory)) as m:
+                    row = u * op.rank + r
+                    store(b.part, b.part[0] + remembered(b.state[row * op.memory + m]) * wide(b.time[row, m]), 0)
+                store(b.acc, b.acc[0] + b.part[0], 0)
+            store(b.y, result(b.acc[0]), u)
+
+    constants = (
+        *features,
+        Operand("time", (filters, op.memory), types.time),
+        Operand("bias", (units,), types.sums),
+        *([Operand("svdf", call.structure, "int32")] if call.function else ()),
+    )
+    cells = tuple(Operand(name, (1,), types.sums, "rw") for name in ("acc", "part"))
+    scratch = (Operand("scratch", (words,), "int32", "rw"),) if words else ()
+    operands = (
+        Operand("x", (op.depth,), types.data),
+        *constants,
+        Operand("state", (filters * op.memory,), types.state, "rw"),
+        Operand("y", (units,), types.data, "w"),
+        *cells,
+        *scratch,
+    )
+
+    def arguments(b: Any) -> list[Any]:
+        read = [getattr(b, one.name) for one in constants[:-1]]
+        return [b.x, *read, b.state, b.y, *([b.scratch] if words else ()), *call.bounds, b.svdf]
+
+    row = Block("row", operands, meaning, call.function, arguments if call.function else None)
+    with StatefulFunction("svdf") as f:
+        x = f.input(0, (batch, op.depth), types.data)
+        given = {one.name: f.constant(one.name, one.shape, one.dtype) for one in constants}
+        state = f.state(0, (batch, filters * op.memory), types.state)
+        y = f.output(0, (batch, units), types.data)
+        own = {one.name: f.scratch(one.name, one.shape, one.dtype) for one in (*cells, *scratch)}
+        with f.loop(("n", batch)) as (n,):
+            f.place(row, x=(x, n, 0), state=(state, n, 0), y=(y, n, 0), **given, **own)
+    return f.lowering()

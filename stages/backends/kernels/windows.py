@@ -1,0 +1,49 @@
+"""Where the windows of a convolution or a pool lie: how much of them is inside the image, and what is padding.
+
+`axis` is 0 for rows and 1 for columns. Of an image of 4 columns, windows of 3 and one column of padding:
+
+    . a b c d .        windows   . a b   a b c   b c d   c d .
+                       taps      2       3       3       2          of outputs 0 to 3, taps_inside
+                                         1       2                  whole_windows: range(1, 3)
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from stages.ir.graph import LayerView
+
+
+def whole_windows(view: LayerView, axis: int) -> range:
+    """Which rows or columns of the output have windows that lie inside the image along the axis: no padding is read.
+
+    They are neighbours. Output (y, x) reads none at all where y is in those of axis 0 and x in those of axis 1.
+    range(0) where there are none.
+    """
+    starts, reach = _starts(view, axis), (view.op.kernel[axis] - 1) * _dilation(view, axis)
+    last = view.inputs[0].shape[1 + axis] - reach
+    found = [number for number, start in enumerate(starts) if 0 <= start < last]
+    return range(found[0], found[-1] + 1) if found else range(0)
+
+
+def taps_inside(view: LayerView, axis: int) -> list[int]:
+    """Of the windows of each row or column of the output, how many rows or columns of taps lie inside the image.
+
+    0 for a window that lies beside it.
+    """
+    size, taps, step = view.inputs[0].shape[1 + axis], view.op.kernel[axis], _dilation(view, axis)
+    # Tap t is at start + t * step; both bounds are rounded up.
+    return [max(min(-((start - size) // step), taps) - max(-(start // step), 0), 0) for start in _starts(view, axis)]
+
+
+def _starts(view: LayerView, axis: int) -> range:
+    """The image's row or column of the first tap of each window, below 0 in the padding."""
+    first, stride = -view.op.padding[axis], view.op.stride[axis]
+    return range(first, first + view.outputs[0].shape[1 + axis] * stride, stride)
+
+
+def _dilation(view: LayerView, axis: int) -> int:
+    """Rows or columns from tap to tap, 1 of a pool."""
+    dilation: tuple[int, int] = getattr(view.op, "dilation", (1, 1))
+    return dilation[axis]

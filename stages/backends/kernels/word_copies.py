@@ -1,0 +1,222 @@
+"""Data movement by words of any alignment: pad, slices, split, transpose, layout, resize, concatenation.
+
+For cores whose C library copies byte by byte, or sets out anew for each run. Costs here are those of cores that trap on
+words that are not aligned.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from math import gcd, prod
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from stages.backends.kernels.copies import (
+    RESHAPES,
+    SLICES,
+    copy_of,
+    is_permuted,
+    parts,
+    relayouts,
+    why_not_relayouts,
+)
+from stages.backends.kernels.copy_calls import calls_of, resized
+from stages.backends.kernels.fills import Fill, fills
+from stages.backends.kernels.kernel import Kernel
+from stages.ir.graph.tensor import ITEM_BYTES
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import numpy as np
+
+    from stages.backends.kernels.copies import Copy
+    from stages.backends.kernels.kernel import Lowering
+    from stages.backends.targets.spec import Target
+    from stages.ir.graph import LayerView
+
+LAYER, CALL = 35.0, 45.0  # instructions around a layer, and around each call for rows
+FILL_RUN, FILL_BYTE, FILL_WORD = 20.0, 0.3, 1.75  # instructions of a run of bytes, of a byte, and of a whole word
+RESIZE = "resize_nearest_neighbor"
+KINDS = (*SLICES, *RESHAPES, "pad", "transpose", "layout", RESIZE)
+# By bytes of an element and of a register: from how many on words are merged, if runs begin anywhere, and with a word.
+_LONGEST = {(1, 4): (32, 28), (1, 8): (28, 16), (2, 4): (128, 128), (2, 8): (36, 16)}
+
+
+class WordCopies(Kernel):
+    """Runs of bytes by words, single bytes by blocks of four rows: whatever their alignment.
+
+    prefix  of its C functions
+    block   instructions for a block of transposed bytes with registers of 64 bits
+    """
+
+    sources = ("copies.c",)
+    headers: ClassVar[tuple[str, ...]] = ("copies.h",)
+    prefix: ClassVar[str]
+    block: ClassVar[float]
+
+    @abstractmethod
+    def copies(self, view: LayerView) -> list[Copy]:
+        """What the layer does; nothing for a resize."""
+
+    def why_not_copies(self, view: LayerView) -> str:
+        """Why its functions do not copy so, '' if they do."""
+        item_bytes = ITEM_BYTES[view.outputs[0].dtype]
+        if item_bytes != 1 and not all(calls_of(copy).is_run for copy in self.copies(view)):
+            return f"elements of {item_bytes} bytes that are no neighbours"
+        return ""
+
+    def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
+        from stages.backends.kernels.tir.word_copies import copies
+
+        return copies(view, self.copies(view), self.fills(view), self.prefix)
+
+    def fills(self, view: LayerView) -> list[Fill]:
+        """What a pad fills around its copy."""
+        return []
+
+    def cost(self, view: LayerView, params: Any, target: Target) -> float:
+        """As counted."""
+        register, item_bytes = target.word_bits // 8, ITEM_BYTES[view.outputs[0].dtype]
+        filled = sum(fill.runs * _fill_cost(fill.extent * item_bytes, register) for fill in self.fills(view))
+        return LAYER + filled + sum(self._copy_cost(copy, view, target) for copy in self.copies(view))
+
+    def _copy_cost(self, copy: Copy, view: LayerView, target: Target) -> float:
+        calls, register = calls_of(copy), target.word_bits // 8
+        item_bytes = ITEM_BYTES[view.outputs[0].dtype]
+        rows, columns = calls.rows, calls.columns
+        starts = (copy.target_offset, copy.source_offset)
+        into, out_of = (gcd(starts[n], *(axis.strides[n] for axis in calls.outer)) * item_bytes for n in range(2))
+        if calls.is_run:
+            if rows.extent > 1:
+                into, out_of = (
+                    gcd(at, step * item_bytes) for at, step in zip((into, out_of), rows.strides, strict=True)
+                )
+            steps = (rows, *calls.outer) if rows.extent > 1 else calls.outer
+            apart = gcd(starts[0] - starts[1], *(axis.strides[0] - axis.strides[1] for axis in steps)) * item_bytes
+            times = _runs_cost(rows.extent, columns.extent * item_bytes, (into, out_of), apart, register)
+        elif rows.strides[0] == columns.strides[1] == 1:
+            multiple = gcd(into, out_of, rows.strides[1], columns.strides[0])
+            times = CALL + self._transposed_cost(rows.extent, columns.extent, multiple, register)
+        else:
+            times = CALL + rows.extent * (12 + 4.3 * columns.extent)
+        return prod(axis.extent for axis in calls.outer) * times
+
+    def _transposed_cost(self, rows: int, columns: int, multiple: int, register: int) -> float:
+        """Blocks of four rows and as many columns as a register has bytes, the rest byte by byte."""
+        if multiple % 4 or columns < register or rows < 4:
+            return _lanes_cost(rows, columns)
+        whole, blocks = rows // 4, columns // register
+        times = whole * (22 + (1.0 if register == 8 else 0.72) * self.block * blocks)
+        times += _lanes_cost(4 * whole, columns % register) if columns % register else 0
+        return times + (_lanes_cost(rows % 4, columns) if rows % 4 else 0)
+
+
+def _runs_cost(rows: int, size: int, multiples: tuple[int, int], apart: int, register: int) -> float:
+    """Instructions for runs of `size` bytes, which begin at `multiples` of bytes in the output and in the input.
+
+    Both begin at a multiple of `apart` bytes from each other.
+
+    Elements of one size, up to 8 (bytes: 12) at once; or merged words, of which those at the ends are partly written.
+    """
+    together = gcd(size, *multiples)
+    element = next(n for n in (register, 4, 2, 1) if together % n == 0)
+    elements = size // element
+    by_word = multiples[0] % register == 0
+    alike = apart % register == 0
+    longest = 16 if alike else _LONGEST[element, register][by_word] if element < 4 else size
+    if element < 4 and elements >= longest:
+        words = size / register
+        if alike:
+            return CALL + rows * (45 + 2.25 * words)
+        return CALL + rows * (36 + 6.3 * words if by_word else 47 + (8.0 if register == 8 else 6.4) * words)
+    if rows == 1:
+        return CALL - 4 + 2.0 * elements + 3 * (elements // 8)
+    if elements <= (12 if element == 1 else 8):
+        return CALL + rows * (3 + 2.0 * elements)
+    return CALL + 15 + rows * ((7 if elements % 8 == 0 else 17) + 2.0 * elements + 3 * (elements // 8))
+
+
+def _fill_cost(size: int, register: int) -> float:
+    """Instructions for a run of a pad's value."""
+    return 5.0 + 2.0 * size if size <= 3 else FILL_RUN + FILL_WORD * size / register
+
+
+def _lanes_cost(rows: int, columns: int) -> float:
+    """Bytes one by one, along the longer axis for four of the other one at once."""
+    shorter, longer = sorted((rows, columns))
+    rest = shorter % 4
+    return shorter // 4 * (45 + 10.5 * longer) + (45 + longer * (1.5 + 2.25 * rest) if rest else 0)
+
+
+class WordMove(WordCopies):
+    """Slices, transposes and the like are one copy; a pad fills what is around it; a resize copies pixels, or rows."""
+
+    ops: ClassVar[frozenset[str]] = frozenset({"move"})
+
+    def why_not_layouts(self, view: LayerView) -> str:
+        """Tensors change from any layout to any other."""
+        return "" if view.op.kind == "layout" else super().why_not_layouts(view)
+
+    def why_not_layer(self, view: LayerView, target: Target) -> str:
+        return _why_not_moved(view) or self.why_not_copies(view)
+
+    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
+        import numpy as np
+
+        tables = ("rows", "columns") if view.op.kind == RESIZE else ()
+        return {key: np.array(view.op.params[key], np.int32) for key in tables}
+
+    def copies(self, view: LayerView) -> list[Copy]:
+        if view.op.kind == RESIZE:
+            return []
+        return relayouts(view.inputs[0], view.outputs[0]) if view.op.kind == "layout" else [copy_of(view)]
+
+    def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
+        if view.op.kind != RESIZE:
+            return super().lower(view, params, target)
+        from stages.backends.kernels.tir.word_copies import resize
+
+        return resize(view, self.prefix)
+
+    def fills(self, view: LayerView) -> list[Fill]:
+        if view.op.kind != "pad":
+            return []
+        item_bytes = ITEM_BYTES[view.outputs[0].dtype]
+        (copy,) = self.copies(view)
+        return fills(copy, view.outputs[0].elements, FILL_RUN, FILL_BYTE * item_bytes)
+
+    def cost(self, view: LayerView, params: Any, target: Target) -> float:
+        if view.op.kind != RESIZE:
+            return super().cost(view, params, target)
+        images, height, width, pixel = resized(view)
+        distinct = len(set(view.op.params["rows"]))
+        words = pixel * 8 / target.word_bits
+        return images * (distinct * width * (12 + 2.8 * words) + (height - distinct) * (40 + 6 * width * words))
+
+
+class WordConcatenation(WordCopies):
+    """One copy for each input."""
+
+    ops: ClassVar[frozenset[str]] = frozenset({"concatenation"})
+
+    def why_not_layer(self, view: LayerView, target: Target) -> str:
+        types = sorted({tensor.dtype for tensor in (*view.inputs, *view.outputs)})
+        return f"{' and '.join(types)} in one concatenation" if len(types) > 1 else self.why_not_copies(view)
+
+    def copies(self, view: LayerView) -> list[Copy]:
+        return parts(view)
+
+
+def _why_not_moved(view: LayerView) -> str:
+    x, y, kind = view.inputs[0], view.outputs[0], view.op.kind
+    if kind not in KINDS:
+        return f"no rows of bytes are moved as {kind!r}"
+    if x.dtype != y.dtype:
+        return f"{x.dtype} to {y.dtype}"
+    if kind == RESIZE and (x.layout or "NHWC") != (y.layout or "NHWC"):
+        return f"images change from {x.layout} to {y.layout}"
+    if kind == "pad" and ITEM_BYTES[y.dtype] != 1 and view.op.params["value"] != 0:
+        return f"elements of {ITEM_BYTES[y.dtype]} bytes are filled by bytes, which are 0"
+    if kind in RESHAPES and is_permuted(x) and is_permuted(y) and x.shape != y.shape:
+        return "a reshape from NCHW to NCHW reorders elements in a way that has no strides"
+    return why_not_relayouts(x, y) if kind == "layout" else ""

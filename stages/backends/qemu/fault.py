@@ -1,0 +1,134 @@
+"""From what a faulting firmware, the plug-in or QEMU printed to a sentence with cause, function and source line."""
+
+from __future__ import annotations
+
+import re
+import signal
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from stages.backends.simulators.process import Finished
+from stages.backends.simulators.symbols import is_below_stack, place, stack_remedy
+from stages.support.system.programs import ended_by
+
+if TYPE_CHECKING:
+    from stages.backends.targets.spec import Target
+
+FAULT_EXIT_CODE = 99  # of stages/backends/cortex_m/runtime/fault.c and stages/backends/aarch64/runtime/fault.c
+LIMIT_EXIT_CODE = 98  # of plugin/counter.c
+
+#: Bits of the Configurable Fault Status Register, Armv7-M and Armv8-M Architecture Reference Manuals.
+_CAUSES = {
+    0: "jump to an address without memory or into data",
+    1: "access to an address without memory, or store to ROM",
+    3: "return from an exception to nowhere",
+    4: "stack overflow",
+    5: "stack overflow",
+    8: "jump to an address without memory or into data",
+    9: "access to an address without memory",
+    10: "access to an address without memory",
+    12: "stack overflow",
+    13: "stack overflow",
+    16: "illegal instruction",
+    17: "jump to an address that is not Thumb code",
+    18: "broken return address",
+    19: "instruction of a coprocessor or floating-point unit that is off",
+    20: "stack overflow",
+    24: "misaligned access",
+    25: "division by zero",
+}
+_ADDRESS_VALID = 1 << 7 | 1 << 15  # MMARVALID, BFARVALID
+_SIGNALS: dict[int, str] = {
+    signal.SIGILL: "illegal instruction",
+    signal.SIGSEGV: "access to an address without memory, or store to ROM",
+    signal.SIGBUS: "misaligned access",
+    signal.SIGFPE: "arithmetic error",
+    signal.SIGTRAP: "breakpoint",
+    signal.SIGABRT: "the C library gave up",
+}
+_FAULT = re.compile(
+    r"FAULT cfsr=(?P<cfsr>\w+) hfsr=(?P<hfsr>\w+) pc=(?P<pc>\w+) lr=(?P<lr>\w+) addr=(?P<addr>\w+) sp=(?P<sp>\w+)"
+)
+_SIGNAL = re.compile(r"FAULT signal=(?P<signal>\w+) pc=(?P<pc>\w+) lr=(?P<lr>\w+) addr=(?P<addr>\w+) sp=(?P<sp>\w+)")
+_NEAR_STACK = 65536
+_BEFORE = re.compile(r"BEFORE pc=(\w+)")
+_LIMIT = re.compile(r"LIMIT pc=(\w+)")
+_MOST = re.compile(r"MOST pc=(\w+)")
+_REGISTER_15 = re.compile(r"R15=(\w+)")
+
+
+def fault_message(finished: Finished, elf: Path, target: Target) -> str:
+    """The sentence for a run that faulted or was aborted, at most three lines; '' for one that ended."""
+    output = finished.output
+    if finished.exit_code == FAULT_EXIT_CODE:
+        return _core_fault(output, elf, target) or _signal(output, elf, target) or _unknown(output)
+    if "qemu: fatal: Lockup" in output:
+        register = _REGISTER_15.search(output)
+        pc = _before(output) or (int(register[1], 16) if register else 0)
+        where = f"\nin {place(pc, elf, target)}" if _is_code(pc, target) else ""
+        return f"the core locked up: a fault inside a fault handler, or none to be found{where}"
+    if finished.exit_code < 0:
+        said = output.strip()[-200:].splitlines()[-2:]
+        ended = ended_by("QEMU was", finished.exit_code)
+        return "\n".join([f"{ended.message}:" if said else ended.message, *said, *ended.hint.splitlines()])
+    return ""
+
+
+def limit_place(finished: Finished, elf: Path, target: Target, *, whole: bool = False) -> str:
+    """Where the program was when the plug-in ended it at its instruction limit, '' if something else did.
+
+    The limit is the one that it armed itself; that of the `whole` program is another.
+    """
+    limit = (_MOST if whole else _LIMIT).search(finished.output)
+    return place(int(limit[1], 16), elf, target) if finished.exit_code == LIMIT_EXIT_CODE and limit else ""
+
+
+def _unknown(output: str) -> str:
+    return f"the firmware trapped and could not say where:\n{output[-200:].strip()}"
+
+
+def _core_fault(output: str, elf: Path, target: Target) -> str:
+    """The sentence for the line of stages/backends/cortex_m/runtime/fault.c; '' without one."""
+    found = _FAULT.search(output)
+    if found is None:
+        return ""
+    status, pc, lr, address, sp = (int(found[name], 16) for name in ("cfsr", "pc", "lr", "addr", "sp"))
+    pc = pc or _before(output)
+    cause = next((name for bit, name in _CAUSES.items() if status >> bit & 1), f"fault with status {status:#010x}")
+    if (status & _ADDRESS_VALID and is_below_stack(address, target)) or is_below_stack(sp, target):
+        cause = "stack overflow"
+    shown = f" (address {address:#x})" if status & _ADDRESS_VALID else ""
+    where = place(pc, elf, target) if _is_code(pc, target) else _called_from(pc, lr, elf, target)
+    remedy = stack_remedy(target) if cause == "stack overflow" else ""
+    return f"the firmware trapped: {cause}{shown}\nin {where}{remedy}"
+
+
+def _signal(output: str, elf: Path, target: Target) -> str:
+    """The sentence for the line of stages/backends/aarch64/runtime/fault.c; '' without one."""
+    found = _SIGNAL.search(output)
+    if found is None:
+        return ""
+    number, pc, lr, address, sp = (int(found[name], 16) for name in ("signal", "pc", "lr", "addr", "sp"))
+    cause, where = _SIGNALS.get(number, f"signal {number}"), place(pc, elf, target)
+    if number == signal.SIGSEGV and pc == address:
+        cause, where = "jump to an address without memory or into data", _called_from(pc, lr, elf, target)
+    elif number == signal.SIGSEGV and abs(address - sp) < _NEAR_STACK:
+        cause = "stack overflow"
+    return f"the firmware trapped: {cause} (address {address:#x})\nin {where}"
+
+
+def _is_code(address: int, target: Target) -> bool:
+    """Whether the address is in a region that holds code; nothing else can run there."""
+    regions = target.memory.regions.values() if target.memory is not None else ()
+    return any(region.is_run and region.contains(address) for region in regions)
+
+
+def _called_from(pc: int, lr: int, elf: Path, target: Target) -> str:
+    """A place that is no code, and the call that went there: lr is the instruction after it (and the Thumb bit)."""
+    return f"{pc:#x}, called from {place((lr & ~1) - 1, elf, target)}"
+
+
+def _before(output: str) -> int:
+    """Where the last block began that ran before the fault handler; the core could not save where it was."""
+    found = _BEFORE.search(output)
+    return int(found[1], 16) if found else 0

@@ -1,0 +1,26 @@
+/* Estimated cycles beside the count of instructions: counter.c tells what runs, timing.c adds up what it takes. */
+#ifndef FIRMLINE_QEMU_TIMING_H
+#define FIRMLINE_QEMU_TIMING_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct qemu_plugin_tb;
+struct block_timing; /* of a translation block */
+
+/* Reads the table and opens the log (stages/backends/simulators/cycles/cycles.h). */
+void timing_begin(void);
+
+const struct block_timing *timing_of(const struct qemu_plugin_tb *tb);
+
+/* A block runs while counting. */
+void timing_runs(const struct block_timing *block);
+
+/* Counting stops before instruction `index` of the block that runs, after `instructions` in all: a record of the log. */
+void timing_stops(const struct block_timing *block, size_t index, uint64_t instructions);
+
+/* Counting goes on behind instruction `index` of the block that runs. */
+void timing_goes_on(const struct block_timing *block, size_t index);
+
+#endif

@@ -1,0 +1,1 @@
+"""Kernel folders, one for each instruction set; stages.backends.kernels describes them."""

@@ -1,0 +1,15 @@
+"""Kernels for RISC-V cores with the base instructions and multiplication alone, RV64 and RV32."""
+
+from stages.backends.kernels.folder import KernelFolder
+from stages.backends.riscv.kernels.riscv.depthwise3x3 import Depthwise3x3
+from stages.backends.riscv.kernels.riscv.gemm import Gemm
+from stages.backends.riscv.kernels.riscv.movement import Concatenation, Move
+
+FOLDER = KernelFolder(
+    __file__,
+    kernels=(Concatenation, Depthwise3x3, Gemm, Move),
+    needs=("riscv",),
+    needed="needs a RISC-V core",
+    condition="defined(__riscv)",
+    include=("../generic",),
+)

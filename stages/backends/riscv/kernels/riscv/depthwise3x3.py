@@ -1,0 +1,137 @@
+"""DEPTHWISE_CONV_2D, 3x3."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from stages.backends.kernels.eight_bit import weight_rows, why_not_centred_types
+from stages.backends.kernels.kernel import Kernel
+from stages.backends.kernels.structure import Structure
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import numpy as np
+
+    from stages.backends.kernels.kernel import Lowering
+    from stages.backends.targets.spec import Target
+    from stages.ir.graph import LayerView, Tensor
+
+_SIDE = ("size", "out", "stride", "before", "x_step", "y_step")
+FIELDS = Structure(
+    "riscv_depthwise3x3",
+    (
+        *_SIDE,
+        *_SIDE,
+        *("channels", "multiplier", "x_channel", "y_channel"),
+        *("input_zero_point", "weight_zero_point", "floor", "zero_point", "low", "high"),
+    ),
+)
+# Sums of 64-bit registers have as many bits, above `floor`.
+_SUM_BITS = 20
+
+
+class Depthwise3x3(Kernel):
+    """3x3, undilated: channel by channel in lines of windows, which load a column once, all weights in registers.
+
+    Lines run along the longer side of the image that the step along lines, 1 or 2, allows.
+    """
+
+    name = "riscv.depthwise3x3"
+    estimate_error = 1.25
+    ops: ClassVar[frozenset[str]] = frozenset({"depthwise_conv2d"})
+    roundings: ClassVar[frozenset[str]] = frozenset({"double"})
+    sources = ("depthwise3x3.c",)
+    headers: ClassVar[tuple[str, ...]] = ("depthwise3x3.h",)
+
+    def why_not_layer(self, view: LayerView, target: Target) -> str:
+        return why_not_centred_types(view) or _why_not_windows(view)
+
+    def pack_for(self, view: LayerView, params: Any, target: Target) -> Mapping[str, np.ndarray]:
+        import numpy as np
+
+        from stages.backends.generic.kernels.generic import packing
+
+        op = view.op
+        signed, zero_point = packing.signed_weights(view)
+        weights = weight_rows(view, signed).reshape(op.out_channels, 3, 3)
+        along = along_axis(view)
+        centred = weights.astype(np.int64) - zero_point
+        fields = {
+            "channels": op.out_channels,
+            "multiplier": op.depth_multiplier,
+            "x_channel": _steps(view.inputs[0])[2],
+            "y_channel": _steps(view.outputs[0])[2],
+            "input_zero_point": op.input_zero_point,
+            "weight_zero_point": zero_point,
+            "floor": _floor(view, int(centred.min()), int(centred.max())) if target.word_bits == 64 else 0,
+            "zero_point": op.output_zero_point,
+            "low": op.act_min,
+            "high": op.act_max,
+        }
+        values = (*_side(view, along), *_side(view, 1 - along), *fields.values())
+        return {
+            "weights": np.ascontiguousarray(weights if along == 0 else weights.transpose(0, 2, 1)),
+            "channels": packing.channels(view, weights, zero_point, op.input_zero_point),
+            "fields": np.array(values, np.int32),
+        }
+
+    def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
+        from stages.backends.riscv.kernels.riscv.depthwise3x3_tir import depthwise
+
+        return depthwise(view, along_axis(view), FIELDS)
+
+    def cost(self, view: LayerView, params: Any, target: Target) -> float:
+        """For an output 31 instructions on 64 bits (41 with a step of two), on 32 bits 45 and 48; 110 for a line."""
+        batch, *sides, channels = view.outputs[0].shape
+        along = along_axis(view)
+        by_step = (31.0, 41.0) if target.word_bits == 64 else (45.0, 48.0)
+        return batch * channels * sides[1 - along] * (by_step[view.op.stride[along] - 1] * sides[along] + 110)
+
+
+def along_axis(view: LayerView) -> int:
+    """The axis, 0 down and 1 to the right, that lines of windows run along."""
+    possible = [axis for axis in (1, 0) if not _why_not_along(view, axis)]
+    return max(possible, key=lambda axis: view.outputs[0].shape[1 + axis])
+
+
+def _why_not_windows(view: LayerView) -> str:
+    op = view.op
+    if tuple(op.kernel) != (3, 3) or tuple(op.dilation) != (1, 1):
+        return "this kernel is for undilated 3x3 windows"
+    reasons = [_why_not_along(view, axis) for axis in (1, 0)]
+    return reasons[0] if all(reasons) else ""
+
+
+def _why_not_along(view: LayerView, axis: int) -> str:
+    """Why lines cannot run along an axis; of their first windows two columns, or one, may lie outside."""
+    op, shape = view.op, view.inputs[0].shape
+    step, before = op.stride[axis], op.padding[axis]
+    if step > 2:
+        return f"windows are {step} pixels apart; this kernel is for 1 and 2"
+    if before > 3 - step:
+        return f"{before} pixels of padding in front; this kernel is for {3 - step}"
+    if shape[2 - axis] < 3:
+        return f"the image is {shape[1]}x{shape[2]}; this kernel is for 3x3 pixels and more"
+    return ""
+
+
+def _steps(tensor: Tensor) -> tuple[int, int, int]:
+    """Bytes to the next row, column and channel."""
+    _, height, width, channels = tensor.shape
+    return (width, 1, height * width) if tensor.layout == "NCHW" else (width * channels, channels, 1)
+
+
+def _side(view: LayerView, axis: int) -> tuple[int, ...]:
+    op, x, y = view.op, view.inputs[0], view.outputs[0]
+    sizes = (x.shape[1 + axis], y.shape[1 + axis], op.stride[axis], op.padding[axis])
+    return (*sizes, _steps(x)[axis], _steps(y)[axis])
+
+
+def _floor(view: LayerView, least: int, most: int) -> int:
+    """No more than any sum of up to nine products with weights between `least` and `most`."""
+    bounds = (0, 255) if view.inputs[0].dtype == "uint8" else (-128, 127)
+    corners = [x * w for x in bounds for w in (least, most)]
+    floor, top = 9 * min(0, *corners), 9 * max(0, *corners)
+    assert top - floor < 1 << _SUM_BITS, "8-bit weights are 255 apart at most"
+    return floor

@@ -1,0 +1,101 @@
+"""CONV_2D, six pixels in the words of an element."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from stages.backends.kernels.eight_bit import INT8_OFFSET, too_deep, weight_rows, weight_zero_point, why_not_types
+from stages.backends.kernels.kernel import Kernel
+from stages.backends.kernels.matrix import depth_of
+from stages.backends.kernels.structure import Structure
+from stages.backends.riscv.kernels.riscv.gemm_cost import gemm_cost
+from stages.backends.riscv.kernels.riscv.rectified import is_rectified
+from stages.backends.riscv.kernels.riscv.rows import Rows
+from stages.backends.riscv.kernels.riscv.windows import FIELDS as WINDOWS
+from stages.backends.riscv.kernels.riscv.windows import fields_of, reads_in_place
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import numpy as np
+
+    from stages.backends.kernels.kernel import Lowering
+    from stages.backends.targets.spec import Target
+    from stages.ir.graph import LayerView
+
+FIELDS = Structure(
+    "riscv_gemm", ("x_row", "y_row", "y_column", "row", "depth", "zero_point", "low", "high", "rectified")
+)
+# What the words of a tile may take of the arena, in bytes.
+_MOST_PACKED = 16384
+
+
+class Gemm(Kernel):
+    """Convolution as a product of six windows by a panel, each packed into words straight from the image.
+
+    Input and output may each be NHWC or NCHW. uint8 inputs become int8 in the words.
+    """
+
+    name = "riscv.gemm"
+    estimate_error = 1.25
+    ops: ClassVar[frozenset[str]] = frozenset({"conv2d"})
+    roundings: ClassVar[frozenset[str]] = frozenset({"double"})
+    sources = ("gemm.c",)
+    headers: ClassVar[tuple[str, ...]] = ("gemm.h",)
+
+    def why_not_layer(self, view: LayerView, target: Target) -> str:
+        if bad := why_not_types(view) or too_deep(depth_of(view)):
+            return bad
+        if weight_zero_point(view):
+            return "the weights have a zero point; this kernel is for weights without one"
+        taken = 4 * rows_of_words(view, target).words
+        return f"a tile takes {taken} bytes of scratch, {_MOST_PACKED} at most" if taken > _MOST_PACKED else ""
+
+    def pack_for(self, view: LayerView, params: Any, target: Target) -> Mapping[str, np.ndarray]:
+        import numpy as np
+
+        from stages.backends.generic.kernels.generic import packing
+        from stages.backends.riscv.kernels.riscv.panels import channels, panels
+
+        op, x = view.op, view.inputs[0]
+        flat = weight_rows(view, packing.signed_weights(view)[0])
+        if x.layout == "NCHW":  # a window is gathered plane by plane
+            flat = flat.reshape(op.out_channels, *op.kernel, -1).transpose(0, 3, 1, 2).reshape(op.out_channels, -1)
+        words = rows_of_words(view, target)
+        each = packing.channels(view, flat, 0, op.input_zero_point - INT8_OFFSET[x.dtype])
+        constants = {
+            "weights": np.stack([panels(group, words) for group in np.split(flat, op.groups)]),
+            "channels": np.stack([channels(group, words) for group in np.split(each, op.groups)]),
+            "gemm": FIELDS.of(_fields(view, words)),
+        }
+        if not reads_in_place(view):
+            constants["windows"] = WINDOWS.of(fields_of(view))
+        return constants
+
+    def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
+        from stages.backends.riscv.kernels.riscv.gemm_tir import conv2d
+
+        return conv2d(view, rows_of_words(view, target), FIELDS.shape, WINDOWS.shape)
+
+    def cost(self, view: LayerView, params: Any, target: Target) -> float:
+        return gemm_cost(view, rows_of_words(view, target))
+
+
+def rows_of_words(view: LayerView, target: Target) -> Rows:
+    return Rows(depth_of(view), target.word_bits)
+
+
+def _fields(view: LayerView, words: Rows) -> dict[str, int]:
+    op, out = view.op, view.outputs[0]
+    planar = out.layout == "NCHW"
+    return {
+        "x_row": op.in_channels if reads_in_place(view) else words.row,
+        "y_row": 1 if planar else op.out_channels,
+        "y_column": out.shape[1] * out.shape[2] if planar else 1,
+        "row": words.row,
+        "depth": words.depth,
+        "zero_point": op.output_zero_point,
+        "low": op.act_min,
+        "high": op.act_max,
+        "rectified": int(is_rectified(view)),
+    }

@@ -1,0 +1,23 @@
+"""Layers behind which a ReLU lies, as far as `rectified.h` takes them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from stages.backends.kernels.eight_bit import sums
+
+if TYPE_CHECKING:
+    from stages.ir.graph import LayerView
+
+
+def is_rectified(view: LayerView) -> bool:
+    """Whether no output is below the zero point, and 32 bits hold what is shifted for all sums of the channels."""
+    import numpy as np
+
+    op, made = view.op, sums(view, 0)
+    s = -made.shift.astype(np.int64)
+    if op.act_min < op.output_zero_point or s.min() < 1:
+        return False
+    upper = made.range.size * made.multiplier.astype(np.int64) >> 31
+    added = abs(2 * op.output_zero_point + 1) << s - 1
+    return bool((upper + 2 + added < 1 << 31).all())

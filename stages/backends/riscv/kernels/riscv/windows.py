@@ -1,0 +1,39 @@
+"""How `gemm.c` reads the windows of an image."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from stages.backends.kernels.eight_bit import INT8_OFFSET
+from stages.backends.kernels.matrix import WINDOWS, has_windows, windows_of
+from stages.backends.kernels.structure import Structure
+
+if TYPE_CHECKING:
+    from stages.ir.graph import LayerView
+
+FIELDS = Structure("riscv_windows", (*WINDOWS[:3], "pixel", "planes", *WINDOWS[3:], "fill", "is_unsigned"))
+
+
+def reads_in_place(view: LayerView) -> bool:
+    """Whether windows are single pixels that lie in memory as the matrix product wants them."""
+    x = view.inputs[0]
+    return not has_windows(view) and x.dtype == "int8" and x.layout != "NCHW"
+
+
+def fields_of(view: LayerView) -> dict[str, int]:
+    """The fields of riscv_windows for a group of channels."""
+    op, x = view.op, view.inputs[0]
+    planar, depth = x.layout == "NCHW", op.in_channels // op.groups
+    fill = op.input_zero_point  # as the image has it: as a signed byte
+    return windows_of(view) | {
+        "channels": 1 if planar else depth,
+        "pixel": 1 if planar else op.in_channels,
+        "planes": depth if planar else 1,
+        "fill": fill - 256 if fill > 127 else fill,
+        "is_unsigned": int(INT8_OFFSET[x.dtype] != 0),
+    }
+
+
+def outside_bytes(view: LayerView) -> int:
+    """A row of a window in one plane: what is read instead of one outside the image."""
+    return int(view.op.kernel[1] * fields_of(view)["channels"])

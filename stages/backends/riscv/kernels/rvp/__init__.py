@@ -1,0 +1,66 @@
+"""Kernels for RISC-V cores with the packed-SIMD extension P, draft 0.9.11, RV64 and RV32."""
+
+from stages.backends.kernels.folder import KernelFolder
+from stages.backends.riscv.kernels.rvp.add import Add
+from stages.backends.riscv.kernels.rvp.average_lines import AveragePoolLines
+from stages.backends.riscv.kernels.rvp.convolution import Conv2d, FullyConnected
+from stages.backends.riscv.kernels.rvp.depthwise16 import RvpDepthwise16
+from stages.backends.riscv.kernels.rvp.depthwise_conv2d import DepthwiseConv2d
+from stages.backends.riscv.kernels.rvp.depthwise_planes import DepthwisePlanes
+from stages.backends.riscv.kernels.rvp.depthwise_taps import DepthwiseTaps
+from stages.backends.riscv.kernels.rvp.depthwise_window import DepthwiseWindow
+from stages.backends.riscv.kernels.rvp.direct_conv2d import DirectConv2d
+from stages.backends.riscv.kernels.rvp.few_inputs import FewInputs
+from stages.backends.riscv.kernels.rvp.few_outputs import FewOutputs
+from stages.backends.riscv.kernels.rvp.fully_connected import FullyConnectedRows
+from stages.backends.riscv.kernels.rvp.lstm import RvpLstm
+from stages.backends.riscv.kernels.rvp.matmul import RvpMatmul
+from stages.backends.riscv.kernels.rvp.mean import Mean
+from stages.backends.riscv.kernels.rvp.movement import Concatenation, Move
+from stages.backends.riscv.kernels.rvp.mul import Mul
+from stages.backends.riscv.kernels.rvp.pointwise import Pointwise
+from stages.backends.riscv.kernels.rvp.pool_lines import MaxPoolLines
+from stages.backends.riscv.kernels.rvp.pooling import Pool2d
+from stages.backends.riscv.kernels.rvp.prelu import Prelu
+from stages.backends.riscv.kernels.rvp.products16 import RvpProducts16
+from stages.backends.riscv.kernels.rvp.quads import Quads
+from stages.backends.riscv.kernels.rvp.resize import RvpResize
+from stages.backends.riscv.kernels.rvp.svdf import RvpSvdf
+
+DRAFT = "0.9.11"
+
+FOLDER = KernelFolder(
+    __file__,
+    kernels=(
+        RvpMatmul,
+        Add,
+        AveragePoolLines,
+        Concatenation,
+        Conv2d,
+        DepthwiseConv2d,
+        DepthwisePlanes,
+        DepthwiseTaps,
+        DepthwiseWindow,
+        DirectConv2d,
+        FewInputs,
+        FewOutputs,
+        FullyConnected,
+        FullyConnectedRows,
+        RvpLstm,
+        MaxPoolLines,
+        Mean,
+        Move,
+        Mul,
+        Pointwise,
+        Pool2d,
+        Prelu,
+        Quads,
+        RvpDepthwise16,
+        RvpProducts16,
+        RvpResize,
+        RvpSvdf,
+    ),
+    needs=(f"rvp {DRAFT}",),
+    needed=f"needs the P extension, draft {DRAFT}",
+    condition="defined(__riscv_xlen) && __riscv_xlen == {word_bits}",
+)

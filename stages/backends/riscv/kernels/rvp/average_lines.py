@@ -1,0 +1,91 @@
+"""AVERAGE_POOL_2D of any number of channels."""
+
+from __future__ import annotations
+
+from math import ceil, prod
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from stages.backends.kernels.eight_bit import SUFFIX, not_eight_bit
+from stages.backends.kernels.kernel import Kernel
+from stages.backends.kernels.windows import taps_inside
+from stages.backends.riscv.kernels.rvp.pool_lines import line_bytes, lines_of, why_not_beside
+from stages.backends.riscv.kernels.rvp.pooling import FIELDS, Pool2d
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import numpy as np
+
+    from stages.backends.kernels.kernel import Lowering
+    from stages.backends.targets.spec import Target
+    from stages.ir.graph import LayerView
+
+MAX_WINDOW = 100  # elements; up to so many all counts have a factor in 16 bits (averages.h)
+
+
+class AveragePoolLines(Kernel):
+    """Rows of pixels as long vectors: the sums of a window's rows, then of columns along that, in 16 bits."""
+
+    name = "rvp.average_pool_lines"
+    estimate_error = 1.25
+    ops: ClassVar[frozenset[str]] = frozenset({"avg_pool2d"})
+    sources = ("average_lines.c",)
+    headers: ClassVar[tuple[str, ...]] = ("average_lines.h",)
+    layouts: ClassVar[tuple[str, ...]] = ("NHWC",)
+
+    def why_not_layer(self, view: LayerView, target: Target) -> str:
+        if prod(view.op.kernel) > MAX_WINDOW:
+            return f"a window has {prod(view.op.kernel)} elements; sums of {MAX_WINDOW} are divided in 16 bits"
+        return why_not_beside(view) or not_eight_bit(view)
+
+    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
+        return Pool2d().pack(view, params)
+
+    def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
+        from stages.backends.riscv.kernels.rvp.pool_lines_tir import pool_lines
+
+        register = target.word_bits // 8
+        line, (_, _, width, channels) = line_bytes(view, register), view.inputs[0].shape
+        row = -(-width * channels // register) * register
+        function = f"rvp_avg_{lines_of(view, register)}_{SUFFIX[view.inputs[0].dtype]}"
+        return pool_lines(view, function, FIELDS, line, 5 * line + view.op.kernel[0] * row + register)
+
+    def cost(self, view: LayerView, params: Any, target: Target) -> float:
+        """As counted: 4.7 instructions for a register of each row of a window, 5.3 for each one or two after three.
+
+        A register of means takes 18 to 21 and 4 to 6 for a further column; 23 for that, 20 and a copy where pixels are
+        no whole registers. 83 go to each run of means, 120 to a row of the output, 6 to a register of a row's copy.
+        """
+        x, y, register = view.inputs[0], view.outputs[0], target.word_bits // 8
+        (_, height, width, channels), (batch, out_height, _, _) = x.shape, y.shape
+        line = ceil(width * channels / register)
+        down = sum(2.8 + 4.7 * rows + 5.3 * ceil(max(rows - 3, 0) / 2) for rows in taps_inside(view, 0))
+        along = _whole_pixels(view, register) if channels % register == 0 else _any_pixels(view, register)
+        copied = 0 if width * channels % register == 0 else height * (6 * line + 56)
+        zeros = 3 * line_bytes(view, register) / register
+        return batch * (340 + zeros + copied + line * down + out_height * (120 + along))
+
+
+def _runs(view: LayerView) -> int:
+    """Runs of means in a row of the output: windows with all columns are one."""
+    columns, full = taps_inside(view, 1), view.op.kernel[1]
+    return sum(count != full for count in columns) + (full in columns)
+
+
+def _whole_pixels(view: LayerView, register: int) -> float:
+    """Instructions along a line of pixels that are whole registers."""
+    columns, (_, _, out_width, channels) = view.op.kernel[1], view.outputs[0].shape
+    each = 18 + 3.7 * (columns - 1) if columns in (1, 3) else 21 + 5.6 * (columns - 1)
+    runs = _runs(view) if view.op.stride[1] == 1 else out_width
+    return 83 * runs + each * out_width * channels / register
+
+
+def _any_pixels(view: LayerView, register: int) -> float:
+    """Instructions along a line of other pixels, and for the copy of their means."""
+    columns, stride, (_, _, out_width, channels) = view.op.kernel[1], view.op.stride[1], view.outputs[0].shape
+    line, runs = ceil(((out_width - 1) * stride + 1) * channels / register), _runs(view)
+    unit = next(size for size in (4, 2, 1) if channels % size == 0)
+    picked = 5.6 * line if stride == 1 else out_width * (4.7 + 1.9 * channels / unit)
+    return (
+        (columns - 1) * (23 * line + 98) + 20.5 * (line + (runs - 1) * ceil(channels / register)) + 83 * runs + picked
+    )

@@ -1,0 +1,67 @@
+"""What the rvp kernels share: a layer's arithmetic as they want it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from stages.backends.kernels.eight_bit import INT8_OFFSET, Sums, sums
+
+if TYPE_CHECKING:
+    from stages.backends.riscv.kernels.rvp.one_rounding import OneRounding
+    from stages.backends.riscv.kernels.rvp.rounding import Rounders
+    from stages.ir.graph import LayerView
+
+
+LANE = 4  # bytes of a lane of a register
+CLIPS_AS_INT8 = 0x007F80  # the bounds of a clip word that need no instruction
+
+
+@dataclass(frozen=True)
+class Arithmetic(Sums):
+    """The sums of a layer, and their second roundings."""
+
+    rounders: Rounders
+
+
+def arithmetic(view: LayerView, *, signed_activations: bool, any_shift: bool = False) -> Arithmetic:
+    """The constants of a convolution or fully connected layer.
+
+    `signed_activations`: uint8 activations reach the kernel as int8 (minus 128). Raises ValueError for a shift that the
+    kernels do not take; with `any_shift` one that rounds twice takes all.
+    """
+    from stages.backends.riscv.kernels.rvp import rounding
+
+    made = sums(view, INT8_OFFSET[view.inputs[0].dtype] if signed_activations else 0)
+    constants = (made.multiplier, made.shift, made.range)
+    if view.op.rounding == "single":
+        return Arithmetic(**vars(made), rounders=rounding.rounders_once(*constants))
+    return Arithmetic(**vars(made), rounders=rounding.rounders(*constants, any_shift=any_shift))
+
+
+def one_rounding_of(view: LayerView, made: Sums) -> OneRounding:
+    """The multiplications that round once, for the channels that have one."""
+    from stages.backends.riscv.kernels.rvp import one_rounding
+
+    op, offset = view.op, INT8_OFFSET[view.outputs[0].dtype]
+    bounds = op.act_min - offset, op.act_max - offset
+    constants = made.multiplier, made.shift, made.range
+    return one_rounding.one_rounding(*constants, op.output_zero_point - offset, bounds, op.rounding)
+
+
+def clip_word(view: LayerView) -> int:
+    """The layer's output zero point and bounds as the kernels' clip argument."""
+    from stages.backends.riscv.kernels.rvp import packing
+
+    op, unsigned = view.op, view.outputs[0].dtype == "uint8"
+    return packing.clip_word(op.output_zero_point, op.act_min, op.act_max, unsigned=unsigned)
+
+
+def is_bounded(view: LayerView) -> bool:
+    """Whether outputs are clamped by instructions of their own: saturation to int8 does not do it."""
+    return clip_word(view) >> 8 != CLIPS_AS_INT8
+
+
+def rounds_once(view: LayerView) -> bool:
+    """Whether steps are of one sign, which one multiplication rounds."""
+    return bool(view.op.act_min >= view.op.output_zero_point)

@@ -1,0 +1,122 @@
+"""CONV_2D and FULLY_CONNECTED: panels of pixels times all output channels."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import TYPE_CHECKING, ClassVar
+
+from pydantic import Field
+
+from stages.backends.kernels.eight_bit import why_not_types, why_not_weights_order
+from stages.backends.kernels.kernel import Kernel, KernelParams, Lowering
+from stages.backends.kernels.matrix import has_windows, rows_of
+from stages.backends.riscv.kernels.rvp.base import arithmetic, one_rounding_of
+from stages.backends.riscv.kernels.rvp.panels import GEOMETRY, block_count, geometry, products, why_not_arithmetic
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import numpy as np
+
+    from stages.backends.targets.spec import Target
+    from stages.ir.graph import LayerView
+
+
+class GemmParams(KernelParams):
+    """`mr` rows (pixels) are multiplied with all output channels at a time."""
+
+    mr: int = Field(default=5, ge=1, le=5)
+
+
+class _Gemm(Kernel):
+    sources = ("gemm_s8.S", "dot_s8.S", "panel.c", "join_rows.c")
+    headers: ClassVar[tuple[str, ...]] = ("gemm.h", "panel.h", "join_rows.h")
+    params = GemmParams
+
+    def why_not_layer(self, view: LayerView, target: Target) -> str:
+        return why_not_types(view) or self.why_not_shape(view) or why_not_arithmetic(view)
+
+    @abstractmethod
+    def why_not_shape(self, view: LayerView) -> str:
+        """The reason the kernel cannot compute a layer of this shape or layout, '' when it can."""
+
+    def pack_for(self, view: LayerView, params: GemmParams, target: Target) -> Mapping[str, np.ndarray]:
+        import numpy as np
+
+        from stages.backends.riscv.kernels.rvp import packing
+
+        bits, lanes = target.word_bits, target.word_bits // 32
+        made, blocks, split = arithmetic(view, signed_activations=True), block_count(view, lanes), products(view, lanes)
+        once = one_rounding_of(view, made) if rows_of(view) > 1 else None
+        zero_point = made.weight_zero_point
+        weights = made.weights.astype(np.int8).reshape(split.parts, split.columns, -1)
+        if split.groups > 1:
+            weights = packing.on_diagonals(weights, zero_point, split.groups, split.depth // split.channels)
+        parts = [slice(first, first + split.columns) for first in range(0, split.parts * split.columns, split.columns)]
+        constants: dict[str, np.ndarray] = {
+            "weights": np.stack([packing.gemm_weights(part, zero_point, split.run, bits, blocks) for part in weights]),
+            "params": np.stack(
+                [
+                    packing.gemm_params(
+                        made.bias[own],
+                        made.multiplier[own],
+                        made.rounders.part(own),
+                        once.part(own) if once else None,
+                        bits,
+                        blocks,
+                    )
+                    for own in parts
+                ]
+            ),
+        }
+        if has_windows(view):
+            constants["geometry"] = GEOMETRY.of(geometry(view, lanes))
+        return constants
+
+    def candidates(self, view: LayerView, target: Target) -> tuple[GemmParams, ...]:
+        """Five rows, or four: a tail of few rows costs more than a smaller block."""
+        rows = rows_of(view)
+        return tuple(self.params(mr=mr) for mr in (5, 4)[: 2 if rows > 4 else 1])
+
+    def lower(self, view: LayerView, params: GemmParams, target: Target) -> Lowering:
+        from stages.backends.riscv.kernels.rvp.convolution_tir import Gemm, gemm
+
+        return gemm(Gemm(view, target.word_bits // 32), params.mr)
+
+    def cost(self, view: LayerView, params: GemmParams, target: Target) -> float:
+        from stages.backends.riscv.kernels.rvp.gemm_cost import gemm_cost
+
+        return gemm_cost(view, params.mr, target.word_bits // 32)
+
+
+class Conv2d(_Gemm):
+    """Any window, stride, dilation and padding on NHWC images; pointwise layers read their rows in place.
+
+    The panel of five pixels is gathered into scratch once and multiplied with all channels in one call. Groups are
+    products of their own, or several of them one.
+    """
+
+    name = "rvp.gemm_s8"
+    estimate_error = 1.25
+    ops: ClassVar[frozenset[str]] = frozenset({"conv2d"})
+
+    def why_not_shape(self, view: LayerView) -> str:
+        op, x = view.op, view.inputs[0]
+        if op.groups != 1 and rows_of(view) == 1:
+            return f"{op.groups} groups and a single pixel"
+        if x.layout == "NCHW":
+            return "the input is NCHW; panels are gathered from NHWC"
+        if x.shape[0] != 1 and has_windows(view):
+            return f"a batch of {x.shape[0]} with windows"
+        return ""
+
+
+class FullyConnected(_Gemm):
+    """Rows of x times all units; one row is a dot product over streamed weights, 4 * lanes units at once."""
+
+    name = "rvp.dot_s8"
+    estimate_error = 1.25
+    ops: ClassVar[frozenset[str]] = frozenset({"fully_connected"})
+
+    def why_not_shape(self, view: LayerView) -> str:
+        return why_not_weights_order(view)

@@ -1,0 +1,266 @@
+"""TIR of the GEMM kernels: gather a panel, multiply it with all channels.
+
+    for p in products: for t in tiles of P panels of R rows:
+      panel  panel[P, chunk, R, lane] <- rows of the matrix, or windows           rvp_panel_rows, rvp_panel_windows
+      gemm   y[P * R, N] <- requantize(bias + panel * weights)                    rvp_gemm_s8_r<R>, rvp_dot_s8
+
+Panels left over get blocks of their own, `panel_last` and `gemm_last`, and so do rows left over, `panel_rest` and
+`gemm_rest`. Where rows of the output are not whole registers, or the output is planar, gemm writes to a stage, from
+which `unstage` copies (rvp_join_rows).
+
+An int32 of the panel holds four activations, the first in the low byte.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+from tvm.tirx.script.builder import ir as T
+
+from stages.backends.kernels.eight_bit import INT8_OFFSET, weight_zero_point
+from stages.backends.kernels.matrix import columns_of, has_windows, rows_of
+from stages.backends.kernels.tir.block import Block, Function, Operand, accumulator, loop, position, store
+from stages.backends.kernels.tir.fixed_point import output, select, widen
+from stages.backends.kernels.tir.window import gathered_element
+from stages.backends.kernels.tir.words import byte
+from stages.backends.riscv.kernels.rvp.base import clip_word
+from stages.backends.riscv.kernels.rvp.panels import (
+    GEOMETRY,
+    block_count,
+    calls,
+    function_suffix,
+    geometry,
+    images_of,
+    needs_stage,
+    products,
+)
+from stages.backends.riscv.kernels.rvp.requantize_tir import half_of, requantize, requantize_once
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from stages.backends.kernels.kernel import Lowering
+    from stages.ir.graph import LayerView
+
+Expr = Any  # a TIR expression or a Python int
+Call = tuple[str, "Callable[[Any], list[Any]]"]  # a C function, and its arguments by the operands of a block
+
+
+class Gemm:
+    """The blocks of one layer."""
+
+    def __init__(self, view: LayerView, lanes: int) -> None:
+        self.view, self.lanes = view, lanes
+        self.products = products(view, lanes)
+        self.rows, self.depth, self.columns = rows_of(view), self.products.depth, self.products.columns
+        self.run = self.products.run
+        self.row_step = view.inputs[0].shape[-1] if self.products.parts > 1 else self.depth
+        self.run_chunks = -(-self.run // 4)
+        self.chunks = self.products.chunks
+        self.blocks = block_count(view, lanes)
+        self.single_row = self.rows == 1
+        self.weight_zero_point = weight_zero_point(view)
+        self.suffix = function_suffix(self.weight_zero_point, view.op.rounding)
+        self.staged = needs_stage(view, lanes)
+
+    def panel_shape(self, rows: int, panels: int) -> tuple[int, int, int, int]:
+        return panels, self.chunks + (1 if self.weight_zero_point else 0), rows, self.lanes
+
+    def gather(self, name: str, rows: int, panels: int) -> Block:
+        """`panels` panels of `rows` rows, from the matrix or from the image."""
+        view, windows = self.view, has_windows(self.view)
+        x = view.inputs[0]
+        flipped = INT8_OFFSET[x.dtype]
+
+        def activation(b: Any, pixel: Expr, chunk: Expr, k: Expr) -> Expr:
+            """An element of a chunk of the row as int32; 0 behind the end of a run, where anything may be."""
+            run, within = T.truncdiv(chunk, self.run_chunks), T.truncmod(chunk, self.run_chunks) * 4 + k
+            element = run * self.run + within
+            value = self._window_element(b, pixel, element) if windows else widen(b.x[pixel, element])
+            value = value - flipped if flipped else value
+            return value if self.run % 4 == 0 else select(within < self.run, value, 0)
+
+        def row_of(b: Any, start: Expr, panel: Expr, row: Expr) -> None:
+            pixel = start + panel * rows + row
+            with loop(("chunk", self.chunks)) as chunk:
+                taps = [activation(b, pixel, chunk, k) for k in range(4)]
+                word = T.bitwise_and(taps[0], 255) + T.bitwise_and(taps[1], 255) * 256
+                word = word + T.bitwise_and(taps[2], 255) * 65536 + taps[3] * 16777216
+                with loop(("lane", self.lanes)) as lane:
+                    store(b.panel, word, panel, chunk, row, lane)
+            if self.weight_zero_point:
+                store(b.acc, 0, 0)
+                with loop(("chunk", self.chunks), ("k", 4)) as (chunk, k):
+                    store(b.acc, b.acc[0] + activation(b, pixel, chunk, k), 0)
+                with loop(("lane", self.lanes)) as lane:
+                    store(b.panel, b.acc[0] * (0 - self.weight_zero_point), panel, self.chunks, row, lane)
+
+        def meaning(b: Any) -> None:
+            if windows:
+                with position("start", b.first[0]) as start, loop(("panel", panels), ("row", rows)) as (panel, row):
+                    row_of(b, start, panel, row)
+            else:
+                with loop(("panel", panels), ("row", rows)) as (panel, row):
+                    row_of(b, 0, panel, row)
+
+        panel = Operand("panel", self.panel_shape(rows, panels), "int32", "w")
+        if windows:
+            shape = (*x.shape[1:3], self.products.channels)
+            position_operands = (
+                Operand("first", (1,), "int32"),
+                Operand("geometry", GEOMETRY.shape, "int32"),
+            )
+            return Block(
+                name,
+                (Operand("x", shape, x.dtype), *position_operands, panel, accumulator()),
+                meaning,
+                *self.windows_call(rows, panels),
+            )
+        return Block(
+            name,
+            (Operand("x", (panels * rows, self.depth), x.dtype), panel, accumulator()),
+            meaning,
+            *self.rows_call(rows, panels),
+        )
+
+    def windows_call(self, rows: int, panels: int) -> Call:
+        """What gathers windows."""
+        adjust = INT8_OFFSET[self.view.inputs[0].dtype], self.weight_zero_point
+        return "rvp_panel_windows", lambda b: [b.panel, b.x, b.first[0], rows, panels, b.geometry, *adjust]
+
+    def rows_call(self, rows: int, panels: int) -> Call:
+        """What gathers rows of a matrix."""
+        adjust = INT8_OFFSET[self.view.inputs[0].dtype], self.weight_zero_point
+        return "rvp_panel_rows", lambda b: [b.panel, b.x, rows, panels, self.depth, self.row_step, *adjust]
+
+    def constants(self) -> dict[str, tuple[tuple[int, ...], str]]:
+        """Shapes and types of what `multiply` reads of each product."""
+        return {
+            "weights": ((self.blocks, self.chunks, 4, self.lanes, 4), "int8"),
+            "params": ((self.blocks, 3, 4, self.lanes), "int32"),
+        }
+
+    def _window_element(self, b: Any, pixel: Expr, k: Expr) -> Expr:
+        g = geometry(self.view, self.lanes)
+        return gathered_element(g, pixel, k, lambda iy, ix, c: widen(b.x[iy, ix, c]), g["fill"])
+
+    def multiply(self, name: str, rows: int, panels: int) -> Block:
+        """All columns of `panels` panels of `rows` rows."""
+        op, dtype, lanes = self.view.op, self.view.outputs[0].dtype, self.lanes
+        width = self.blocks * 4 * lanes if self.staged else self.columns
+        step = width if self.staged else columns_of(self.view)
+
+        def meaning(b: Any) -> None:
+            loops = (("panel", panels), ("row", rows), ("block", self.blocks), ("j", 4), ("lane", lanes))
+            with loop(*loops) as (panel, row, block, j, lane):
+                store(b.acc, b.params[block, 0, j, lane], 0)
+                if self.weight_zero_point:
+                    store(b.acc, b.acc[0] + b.panel[panel, self.chunks, row, lane], 0)
+                with loop(("chunk", self.chunks), ("k", 4)) as (chunk, k):
+                    product = byte(b.panel[panel, chunk, row, lane], k) * widen(b.weights[block, chunk, j, lane, k])
+                    store(b.acc, b.acc[0] + product, 0)
+                mark = b.params[block, 2, 0, lanes - 1]
+                multiplier, rounder = (b.params[block, n, j, lane] for n in (1, 2))
+                scaled = requantize(b.acc[0], multiplier, rounder, mark, op.rounding)
+                if not self.single_row:
+                    zero_point = half_of(b.params[block, 2, 1 + T.truncdiv(j, 2), lane], T.truncmod(j, 2))
+                    once = requantize_once(self.view, b.acc[0], multiplier, zero_point)
+                    scaled = select(mark == 0, once, scaled)
+                # Register j holds channels 0, 2, 1, 3 of the block in turn.
+                channel = block * (4 * lanes) + lane * 4 + T.truncmod(j, 2) * 2 + T.truncdiv(j, 2)
+                store(b.y, output(self.view, scaled), panel * rows + row, channel)
+
+        operands = (
+            Operand("panel", self.panel_shape(rows, panels), "int32"),
+            *(Operand(name, *made) for name, made in self.constants().items()),
+            Operand("y", (panels * rows, width), dtype, "w"),
+            accumulator(),
+        )
+        clip = clip_word(self.view)
+        if self.single_row:
+            return Block(
+                name,
+                operands,
+                meaning,
+                f"rvp_dot_s8{self.suffix}",
+                lambda b: [b.panel, b.weights, b.params, b.y, self.chunks, self.blocks, clip],
+            )
+        return Block(
+            name,
+            operands,
+            meaning,
+            f"rvp_gemm_s8_r{rows}{self.suffix}",
+            lambda b: [b.panel, b.weights, b.params, b.y, self.chunks, self.blocks, step, clip, panels],
+        )
+
+    def unstage(self, name: str, rows: int) -> Block:
+        """The columns that are wanted, in the output's layout; a transpose, and rows with gaps between, stay TIR."""
+        dtype, planar = self.view.outputs[0].dtype, self.view.outputs[0].layout == "NCHW"
+        width = self.blocks * 4 * self.lanes
+
+        def meaning(b: Any) -> None:
+            with loop(("row", rows), ("column", self.columns)) as (row, column):
+                store(b.y, b.stage[row, column], *((column, row) if planar else (row, column)))
+
+        stage = Operand("stage", (rows, width), dtype)
+        y = Operand("y", (self.columns, rows) if planar else (rows, self.columns), dtype, "w")
+        if planar or self.products.parts > 1:
+            return Block(name, (stage, y), meaning)
+        return Block(name, (stage, y), meaning, "rvp_join_rows", lambda b: [b.stage, b.y, rows, width, self.columns])
+
+
+def gemm(g: Gemm, mr: int) -> Lowering:
+    """The layer, panels of `mr` rows."""
+    view, lanes, windows = g.view, g.lanes, has_windows(g.view)
+    x, y = view.inputs[0], view.outputs[0]
+    planar = y.layout == "NCHW"
+    images, tiles = images_of(view), calls(view, lanes, mr)
+    pixels, tile = g.rows // images, prod(tiles[""][:2])
+    # Rows and panels of the blocks: in the loop over tiles, for the last panels and for the last rows.
+    parts = {suffix: call[:2] for suffix, call in tiles.items()}
+
+    with Function("gemm") as f:
+        count, channels = g.products.parts, columns_of(view)
+        source = f.input(0, x.shape if windows else (images, pixels, count * g.depth), x.dtype)
+        constants = {name: f.constant(name, (count, *shape), dtype) for name, (shape, dtype) in g.constants().items()}
+        fields = f.constant("geometry", GEOMETRY.shape, "int32") if windows else None
+        out = f.output(0, (images, channels, pixels) if planar else (images, pixels, channels), y.dtype)
+        acc = f.scratch("acc", (1,), "int32")
+        first = f.scratch("first", (1,), "int32") if windows else None
+        buffers = {suffix: f.scratch("panel" + suffix, g.panel_shape(*part), "int32") for suffix, part in parts.items()}
+        width = g.blocks * 4 * lanes
+        stage = f.scratch("stage", (tile, width), y.dtype) if g.staged else None
+
+        def part(suffix: str, start: Any, n: Any, p: Any) -> None:
+            """The blocks for the rows of a part of product `p`, from row `start`."""
+            size, panel = parts[suffix], buffers[suffix]
+            collect, multiply = g.gather("panel" + suffix, *size), g.multiply("gemm" + suffix, *size)
+            if windows:
+                f.set_position("first" + suffix, first, start)
+                f.place(
+                    collect,
+                    x=(source, n, 0, 0, p * g.products.channels),
+                    first=first,
+                    geometry=fields,
+                    panel=panel,
+                    acc=acc,
+                )
+            else:
+                f.place(collect, x=(source, n, start, p * g.depth), panel=panel, acc=acc)
+            first_column = p * g.columns
+            place = (out, n, first_column, start) if planar else (out, n, start, first_column)
+            target = (stage, 0, 0) if g.staged else place
+            own = {name: (constants[name], p, *(0 for _ in shape)) for name, (shape, _) in g.constants().items()}
+            f.place(multiply, panel=panel, **own, y=target, acc=acc)
+            if g.staged:
+                f.place(g.unstage("unstage" + suffix, prod(size)), stage=target, y=place)
+
+        with f.loop(("n", images), ("p", count)) as (n, p):
+            with f.loop(("t", tiles[""].times)) as (t,):
+                part("", t * tile, n, p)
+            if "_last" in tiles:
+                part("_last", tiles[""].times * tile, n, p)
+            if "_rest" in tiles:
+                part("_rest", pixels - tiles["_rest"].rows, n, p)
+    return f.lowering()

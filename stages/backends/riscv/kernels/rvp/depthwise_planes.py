@@ -1,0 +1,88 @@
+"""DEPTHWISE_CONV_2D tap by tap, through planes whose registers are pixels: any stride and dilation."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from stages.backends.kernels.eight_bit import centred_weights, why_not_nhwc, why_not_types
+from stages.backends.kernels.kernel import Kernel
+from stages.backends.riscv.kernels.rvp.base import arithmetic, one_rounding_of
+from stages.backends.riscv.kernels.rvp.plane_layout import PLANES, Plane, fields
+from stages.backends.riscv.kernels.rvp.strips import is_split, why_not_arithmetic
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import numpy as np
+
+    from stages.backends.kernels.kernel import Lowering
+    from stages.backends.targets.spec import Target
+    from stages.ir.graph import LayerView
+
+
+class DepthwisePlanes(Kernel):
+    """Any window, stride, dilation, depth multiplier and number of channels; a group of 4 * lanes at a time.
+
+    What a group costs depends on its taps and outputs alone, and little is around: for windows of few taps, and for
+    small, dilated and strided images, of which lines would be short.
+    """
+
+    name = "rvp.depthwise_planes_s8"
+    estimate_error = 1.25
+    ops: ClassVar[frozenset[str]] = frozenset({"depthwise_conv2d"})
+    sources = ("depthwise_planes_s8.S", "depthwise_planes.c")
+    headers: ClassVar[tuple[str, ...]] = ("depthwise_planes.h",)
+
+    def why_not_layer(self, view: LayerView, target: Target) -> str:
+        return why_not_types(view) or _why_not_shape(view) or why_not_arithmetic(view, any_shift=True)
+
+    def pack_for(self, view: LayerView, params: Any, target: Target) -> Mapping[str, np.ndarray]:
+        import numpy as np
+
+        from stages.backends.riscv.kernels.rvp import packing
+
+        made = arithmetic(view, signed_activations=True, any_shift=True)
+        plane = Plane.of(view, target.word_bits // 32)
+        return {
+            "params": packing.planes_params(
+                _pairs(view, plane),
+                made.bias,
+                made.multiplier,
+                made.rounders,
+                one_rounding_of(view, made),
+                target.word_bits,
+                groups=plane.groups(view),
+                has_single=plane.taps(view).has_single,
+            ),
+            "offsets": np.array(plane.offsets(view), np.int32),
+            "planes": PLANES.of(fields(view, plane)),
+        }
+
+    def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
+        from stages.backends.riscv.kernels.rvp.depthwise_planes_tir import depthwise
+
+        return depthwise(view, Plane.of(view, target.word_bits // 32))
+
+    def cost(self, view: LayerView, params: Any, target: Target) -> float:
+        return Plane.of(view, target.word_bits // 32).cost(view)
+
+
+def _pairs(view: LayerView, plane: Plane) -> np.ndarray:
+    """The weights of each pair of taps, and of a single one: int64 [words, 2, channels]."""
+    import numpy as np
+
+    weights = centred_weights(view).astype(np.int64).T.reshape(*view.op.kernel, -1)
+    if plane.exchanged:
+        weights = weights.transpose(1, 0, 2)
+    if is_split(view):
+        addend = np.clip(weights, -128, 127)
+        weights = np.concatenate((addend, weights - addend))
+    taps = plane.taps(view)
+    made = np.zeros((taps.words, 2, weights.shape[2]), np.int64)
+    for row, column in np.ndindex(*weights.shape[:2]):
+        made[taps.place(row, column)] = weights[row, column]
+    return made
+
+
+def _why_not_shape(view: LayerView) -> str:
+    return why_not_nhwc(view) or ("rounds once" if view.op.rounding != "double" else "")

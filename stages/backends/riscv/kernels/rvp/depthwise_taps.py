@@ -1,0 +1,82 @@
+"""DEPTHWISE_CONV_2D output by output: windows that share little, such as one that is the whole image."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from stages.backends.kernels.eight_bit import INT8_OFFSET, centred_weights, why_not_nhwc, why_not_types
+from stages.backends.kernels.kernel import Kernel
+from stages.backends.kernels.structure import TAPS, Structure, taps
+from stages.backends.riscv.kernels.rvp.base import arithmetic, clip_word
+from stages.backends.riscv.kernels.rvp.strips import group_channels, is_split, pixel_costs, why_not_arithmetic
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import numpy as np
+
+    from stages.backends.kernels.kernel import Lowering
+    from stages.backends.targets.spec import Target
+    from stages.ir.graph import LayerView
+
+FIELDS = Structure(
+    "rvp_depthwise_taps",
+    ("height", "width", "channels", "out_height", "out_width", *TAPS, "fill", "flip", "clip"),
+)
+
+
+class DepthwiseTaps(Kernel):
+    """Any window, stride and dilation; a group of 4 * lanes channels, whose taps are transposed four at a time."""
+
+    name = "rvp.depthwise_taps_s8"
+    estimate_error = 1.5
+    ops: ClassVar[frozenset[str]] = frozenset({"depthwise_conv2d"})
+    sources = ("depthwise_taps.c",)
+    headers: ClassVar[tuple[str, ...]] = ("depthwise_taps.h",)
+
+    def why_not_layer(self, view: LayerView, target: Target) -> str:
+        return why_not_types(view) or _why_not_shape(view) or why_not_arithmetic(view, any_shift=True)
+
+    def pack_for(self, view: LayerView, params: Any, target: Target) -> Mapping[str, np.ndarray]:
+        from stages.backends.riscv.kernels.rvp import packing
+
+        made, op = arithmetic(view, signed_activations=True, any_shift=True), view.op
+        groups = group_channels(op.out_channels, target.word_bits // 32)
+        values = {
+            **dict(zip(("height", "width", "channels"), view.inputs[0].shape[1:], strict=True)),
+            **dict(zip(("out_height", "out_width"), view.outputs[0].shape[1:3], strict=True)),
+            **taps(op),
+            "fill": op.input_zero_point,
+            "flip": INT8_OFFSET[view.inputs[0].dtype],
+            "clip": clip_word(view),
+        }
+        return {
+            "params": packing.taps_params(
+                centred_weights(view), made.bias, made.multiplier, made.rounders, target.word_bits, groups
+            ),
+            "taps": FIELDS.of(values),
+        }
+
+    def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
+        from stages.backends.riscv.kernels.rvp.depthwise_taps_tir import depthwise
+
+        return depthwise(view, target.word_bits // 32, FIELDS)
+
+    def cost(self, view: LayerView, params: Any, target: Target) -> float:
+        """Of four taps of a group: 11 for products and addresses beside what pixels cost to bring in; 45 around."""
+        op, lanes = view.op, target.word_bits // 32
+        window = prod(op.kernel)
+        come, go = pixel_costs(op.out_channels, lanes)
+        group = -(-window // 4) * (come - 6 + 17) + go / 4 + 45
+        pixels = prod(view.outputs[0].shape[:3])
+        return float(pixels * (-(-op.out_channels // (4 * lanes)) * group + 9 * window + 12 * op.kernel[0] + 60) + 100)
+
+
+def _why_not_shape(view: LayerView) -> str:
+    op = view.op
+    if op.depth_multiplier != 1:
+        return f"a depth multiplier of {op.depth_multiplier}"
+    if is_split(view):
+        return "weights minus their zero point do not fit int8"
+    return why_not_nhwc(view) or ("rounds once" if op.rounding != "double" else "")

@@ -1,0 +1,108 @@
+"""TIR of depthwise 3x3: a block for each group of channels of an image."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tvm.tirx.script.builder import ir as T
+
+from stages.backends.kernels.tir.block import Block, Function, Operand, accumulator, loop, store
+from stages.backends.kernels.tir.fixed_point import output, select, widen
+from stages.backends.kernels.tir.window import padded
+from stages.backends.kernels.tir.words import byte
+from stages.backends.riscv.kernels.rvp.base import one_rounding_of
+from stages.backends.riscv.kernels.rvp.requantize_tir import half_of, requantize, requantize_once
+from stages.backends.riscv.kernels.rvp.strips import (
+    GEOMETRY_FIELDS,
+    group_channels,
+    is_split,
+    layer_arithmetic,
+    scratch_bytes,
+    swapped,
+)
+
+if TYPE_CHECKING:
+    from stages.backends.kernels.kernel import Lowering
+    from stages.ir.graph import LayerView
+
+
+def _group(view: LayerView, lanes: int, name: str, channels: int) -> Block:
+    """`channels` channels of an image: channel lane * 4 + j has its constants in params[j, :, lane]."""
+    op, x, y = view.op, view.inputs[0], view.outputs[0]
+    _, height, width, _ = x.shape
+    _, out_height, out_width, _ = y.shape
+    exchanged, split = swapped(view), is_split(view)
+
+    def meaning(b: Any) -> None:
+        loops = (("oy", out_height), ("ox", out_width), ("channel", channels))
+        with loop(*loops) as (oy, ox, channel):
+            lane, j = T.truncdiv(channel, 4), T.truncmod(channel, 4)
+            store(b.acc, b.params[j, 3, lane], 0)
+            with loop(("ky", 3), ("kx", 3)) as (ky, kx):
+                activation = padded(
+                    op,
+                    (height, width),
+                    (oy, ox),
+                    (ky, kx),
+                    lambda iy, ix: widen(b.x[iy, ix, channel]),
+                    op.input_zero_point,
+                )
+                row, column = (kx, ky) if exchanged else (ky, kx)
+                weight = byte(b.params[j, row, lane], column)
+                if split:
+                    weight = weight + byte(b.params[j, row + 6, lane], column)
+                store(b.acc, b.acc[0] + activation * weight, 0)
+            marks = [b.params[0, row, lanes - 1] for row in (4, 5)]
+            unmarked, rounder = T.bitwise_and(b.params[j, 4, lane], 0x7FFFFFFF), b.params[j, 5, lane]
+            once = requantize_once(view, b.acc[0], unmarked, half_of(rounder, 0))
+            scaled = requantize(b.acc[0], b.params[j, 4, lane], rounder, marks[1], op.rounding)
+            scaled = select(marks[0] < 0, once, scaled)
+            store(b.y, output(view, scaled), oy, ox, channel)
+
+    operands = (
+        Operand("x", (height, width, channels), x.dtype),
+        Operand("params", (4, 9 if split else 6, lanes), "int32"),
+        Operand("y", (out_height, out_width, channels), y.dtype, "w"),
+        Operand("scratch", (scratch_bytes(view, lanes),), "int8", "w"),
+        Operand("geometry", (GEOMETRY_FIELDS,), "int32"),
+        accumulator(),
+    )
+    once = "once_" if one_rounding_of(view, layer_arithmetic(view)).everywhere else ""
+    group = "few_" if op.out_channels < 4 * lanes else "parts_" if op.out_channels % (4 * lanes) else ""
+    function = f"rvp_depthwise_{once}{group}s{op.stride[0]}{'u' if x.dtype == 'uint8' else ''}{'s' if split else ''}"
+    return Block(name, operands, meaning, function, lambda b: [b.x, b.params, b.y, b.scratch, b.geometry])
+
+
+def depthwise(view: LayerView, lanes: int) -> Lowering:
+    """The loops over images and groups of channels; the last group may begin within the one before."""
+    op, x, y = view.op, view.inputs[0], view.outputs[0]
+    groups = group_channels(op.out_channels, lanes)
+    size = len(groups[0])
+    whole, blocks = op.out_channels // size, [_group(view, lanes, "group", size)]
+    if whole < len(groups):
+        blocks.append(_group(view, lanes, "last", size))
+    with Function("depthwise_conv2d") as f:
+        image = f.input(0, x.shape, x.dtype)
+        params = f.constant("params", (len(groups), *blocks[0].operands[1].shape), "int32")
+        geometry = f.constant("geometry", (GEOMETRY_FIELDS,), "int32")
+        out = f.output(0, y.shape, y.dtype)
+        acc = f.scratch("acc", (1,), "int32")
+        scratch = f.scratch("scratch", (scratch_bytes(view, lanes),), "int8")
+
+        def place(block: Block, n: Any, group: Any, channel: Any) -> None:
+            f.place(
+                block,
+                x=(image, n, 0, 0, channel),
+                params=(params, group, 0, 0, 0),
+                y=(out, n, 0, 0, channel),
+                scratch=scratch,
+                geometry=geometry,
+                acc=acc,
+            )
+
+        with f.loop(("n", y.shape[0]), ("g", whole)) as (n, g):
+            place(blocks[0], n, g, g * size)
+        if whole < len(groups):
+            with f.loop(("n", y.shape[0])) as (n,):
+                place(blocks[1], n, whole, groups[-1][0])
+    return f.lowering()

@@ -1,0 +1,95 @@
+"""TIR of depthwise convolution with any window: a block for each image."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tvm.tirx.script.builder import ir as T
+
+from stages.backends.kernels.eight_bit import INT8_OFFSET
+from stages.backends.kernels.tir.block import Block, Function, Operand, accumulator, loop, store
+from stages.backends.kernels.tir.fixed_point import output, widen
+from stages.backends.kernels.tir.window import padded
+from stages.backends.kernels.tir.words import byte
+from stages.backends.riscv.kernels.rvp.requantize_tir import requantize_any
+from stages.backends.riscv.kernels.rvp.strips import group_channels, is_split
+from stages.backends.riscv.kernels.rvp.window_lines import WINDOW, Lines, record
+
+if TYPE_CHECKING:
+    from stages.backends.kernels.kernel import Lowering
+    from stages.ir.graph import LayerView
+
+
+def _image(view: LayerView, lines: Lines) -> Block:
+    """All groups: channel lane * 4 + j of one has its constants in params[group, j, :, lane]."""
+    op, x, y = view.op, view.inputs[0], view.outputs[0]
+    _, height, width, _ = x.shape
+    lanes, words, split = lines.lanes, lines.words, is_split(view)
+    rows, row_words, offset = lines.kernel[0], len(words.starts), INT8_OFFSET[x.dtype]
+    groups = group_channels(op.out_channels, lanes)
+    size = len(groups[0])
+
+    def channel(b: Any, oy: Any, ox: Any, group: Any, within: Any) -> None:
+        c = T.min(group * (4 * lanes), op.out_channels - size) + within
+        lane, j = T.truncdiv(within, 4), T.truncmod(within, 4)
+
+        def weight(row: Any, column: Any) -> Any:
+            word = row * row_words + words.place(T.truncdiv(column, 4))
+            return byte(b.params[group, j, 3 + word, lane], T.truncmod(column, 4))
+
+        store(b.acc, b.params[group, j, 0, lane], 0)
+        with loop(("ky", op.kernel[0]), ("kx", op.kernel[1])) as (ky, kx):
+            activation = padded(
+                op,
+                (height, width),
+                (oy, ox),
+                (ky, kx),
+                lambda iy, ix: widen(b.x[iy, ix, T.truncdiv(c, op.depth_multiplier)]) - offset,
+                op.input_zero_point - offset,
+            )
+            row, column = (kx, ky) if lines.exchanged else (ky, kx)
+            factor = weight(row, column)
+            if split:
+                factor = factor + weight(row + rows, column)
+            store(b.acc, b.acc[0] + activation * factor, 0)
+        marks = [b.params[group, register, 2, lanes - 1] for register in (0, 1)]
+        multiplier, rounder = (b.params[group, j, n, lane] for n in (1, 2))
+        store(b.y, output(view, requantize_any(b.acc[0], multiplier, rounder, *marks)), oy, ox, c)
+
+    def meaning(b: Any) -> None:
+        loops = (("oy", y.shape[1]), ("ox", y.shape[2]), ("group", len(groups)), ("within", size))
+        with loop(*loops) as (oy, ox, group, within):
+            channel(b, oy, ox, group, within)
+
+    operands = (
+        Operand("x", x.shape[1:], x.dtype),
+        Operand("params", (len(groups), 4, record(view, lines), lanes), "int32"),
+        Operand("y", y.shape[1:], y.dtype, "w"),
+        Operand("scratch", (lines.scratch_bytes(),), "int8", "w"),
+        Operand("window", WINDOW.shape, "int32"),
+        accumulator(),
+    )
+    return Block("image", operands, meaning, words.function, lambda b: [b.x, b.params, b.y, b.scratch, b.window])
+
+
+def depthwise(view: LayerView, lines: Lines) -> Lowering:
+    """The loop over images."""
+    x, y, block = view.inputs[0], view.outputs[0], _image(view, lines)
+    with Function("depthwise_conv2d") as f:
+        image = f.input(0, x.shape, x.dtype)
+        params = f.constant("params", block.operands[1].shape, "int32")
+        fields = f.constant("window", WINDOW.shape, "int32")
+        out = f.output(0, y.shape, y.dtype)
+        acc = f.scratch("acc", (1,), "int32")
+        scratch = f.scratch("scratch", (lines.scratch_bytes(),), "int8")
+        with f.loop(("n", y.shape[0])) as (n,):
+            f.place(
+                block,
+                x=(image, n, 0, 0, 0),
+                params=params,
+                y=(out, n, 0, 0, 0),
+                scratch=scratch,
+                window=fields,
+                acc=acc,
+            )
+    return f.lowering()

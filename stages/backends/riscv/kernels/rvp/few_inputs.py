@@ -1,0 +1,95 @@
+"""CONV_2D whose windows are few bytes: widened to registers once, they are multiplied as single pixels are."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from stages.backends.kernels.eight_bit import weight_zero_point, why_not_nhwc, why_not_types
+from stages.backends.kernels.kernel import Kernel
+from stages.backends.kernels.matrix import columns_of, depth_of, has_windows, rows_of, run_elements
+from stages.backends.riscv.kernels.rvp.panels import (
+    GEOMETRY,
+    PANEL_BYTES,
+    block_count,
+    geometry,
+    needs_stage,
+    why_not_arithmetic,
+)
+from stages.backends.riscv.kernels.rvp.pointwise import MOST_CHUNKS, block_instructions, packed
+from stages.backends.riscv.kernels.rvp.pointwise import why_not_shape as why_not_pointwise
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import numpy as np
+
+    from stages.backends.kernels.kernel import Lowering
+    from stages.backends.targets.spec import Target
+    from stages.ir.graph import LayerView
+
+
+class FewInputs(Kernel):
+    """Windows of up to three chunks of four bytes, of which each run (`run_elements`) begins a new one.
+
+    A panel has one row and is gathered into scratch; the constants of a block of channels stay in registers while all
+    panels of a tile pass. Windows beside each other are unpacked from the registers that they share.
+    """
+
+    name = "rvp.few_inputs_s8"
+    estimate_error = 1.25
+    ops: ClassVar[frozenset[str]] = frozenset({"conv2d"})
+    sources = ("pointwise_s8.S", "few_inputs.c", "panel.c", "join_rows.c")
+    headers: ClassVar[tuple[str, ...]] = ("pointwise.h", "few_inputs.h", "join_rows.h")
+
+    def why_not_layer(self, view: LayerView, target: Target) -> str:
+        return why_not_types(view) or _why_not_shape(view, target) or why_not_arithmetic(view)
+
+    def pack_for(self, view: LayerView, params: Any, target: Target) -> Mapping[str, np.ndarray]:
+        lanes = target.word_bits // 32
+        constants = {"params": packed(view, run_elements(view), target.word_bits, block_count(view, lanes))[None]}
+        return constants | ({"geometry": GEOMETRY.of(geometry(view, lanes))} if has_windows(view) else {})
+
+    def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
+        from stages.backends.riscv.kernels.rvp.few_inputs_tir import few_inputs
+
+        return few_inputs(view, target.word_bits // 32)
+
+    def cost(self, view: LayerView, params: Any, target: Target) -> float:
+        """Unpacked chunks, a block's pixels, what a tile and its rows take; windows that leave the image; the stage."""
+        op, lanes = view.op, target.word_bits // 32
+        rows, blocks, chunks = rows_of(view), block_count(view, lanes), _chunks(view)
+        height, width = view.outputs[0].shape[1:3]
+        step = op.in_channels * op.stride[1]
+        unpacked = {1: 5.5, 2: 6.5, 3: 7.5}.get(step, 7 if step % 4 == 0 else 16)
+        tiles = -(-rows * chunks * 4 * lanes // PANEL_BYTES[lanes])
+        lines = height * chunks if has_windows(view) else tiles * chunks
+        top, left, bottom, right = op.padding
+        outside = min(height, -(-top // op.stride[0]) + -(-bottom // op.stride[0])) * width
+        outside += min(width, -(-left // op.stride[1]) + -(-right // op.stride[1])) * height
+        product = block_instructions(view, chunks) + chunks
+        registers, left = divmod(columns_of(view), 4 * lanes)
+        staged = rows * (9 * registers + (15 if left else 5)) if needs_stage(view, lanes) else 0
+        one = blocks * (rows * product + 55 * tiles) + tiles * 110
+        return float(one + rows * chunks * unpacked + lines * 120 + min(outside, rows) * (60 + 90 * chunks) + staged)
+
+
+def _chunks(view: LayerView) -> int:
+    run = run_elements(view)
+    return int(depth_of(view) // run * -(-run // 4))
+
+
+def _why_not_shape(view: LayerView, target: Target) -> str:
+    op, x = view.op, view.inputs[0]
+    if target.word_bits == 32 and not why_not_pointwise(view, target):
+        return "pixels of registers of their own, which rvp.pointwise_s8 reads where they are"
+    if x.dtype != "int8" or weight_zero_point(view):
+        return "uint8; this kernel is for int8"
+    if op.groups != 1:
+        return f"{op.groups} groups; this kernel has one"
+    if rows_of(view) == 1:
+        return "a single pixel"
+    if x.shape[0] != 1 and has_windows(view):
+        return f"a batch of {x.shape[0]} with windows"
+    if _chunks(view) > MOST_CHUNKS:
+        return f"windows of {_chunks(view)} chunks of four bytes; this kernel is for {MOST_CHUNKS} or fewer"
+    return why_not_nhwc(view) or ("rounds once" if op.rounding != "double" else "")

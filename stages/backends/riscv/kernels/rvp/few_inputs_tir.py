@@ -1,0 +1,48 @@
+"""TIR of convolutions with windows of few bytes: panels of one row each, which pointwise_s8.S multiplies.
+
+The tiles are those of the GEMM kernels, and so are rows left over and the stage of channels that are no registers.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from stages.backends.kernels.tir.block import Operand
+from stages.backends.kernels.tir.words import byte
+from stages.backends.riscv.kernels.rvp.convolution_tir import Gemm, gemm
+from stages.backends.riscv.kernels.rvp.pointwise_tir import Sizes, params_shape, product
+
+if TYPE_CHECKING:
+    from stages.backends.kernels.kernel import Lowering
+    from stages.backends.kernels.tir.block import Block
+    from stages.backends.riscv.kernels.rvp.convolution_tir import Call
+    from stages.ir.graph import LayerView
+
+
+class _FewInputs(Gemm):
+    """The blocks of one layer; panels have one row."""
+
+    def windows_call(self, rows: int, panels: int) -> Call:
+        return "rvp_few_inputs_windows", lambda b: [b.panel, b.x, b.first[0], panels, b.geometry]
+
+    def rows_call(self, rows: int, panels: int) -> Call:
+        return "rvp_few_inputs_rows", lambda b: [b.panel, b.x, panels, self.depth]
+
+    def constants(self) -> dict[str, tuple[tuple[int, ...], str]]:
+        return {"params": (params_shape(self._sizes(1)), "int32")}
+
+    def _sizes(self, rows: int) -> Sizes:
+        width = self.blocks * 4 * self.lanes if self.staged else self.columns
+        return Sizes(rows, self.chunks, self.blocks, self.lanes, width)
+
+    def multiply(self, name: str, rows: int, panels: int) -> Block:
+        def activation(b: Any, row: Any, chunk: Any, lane: Any, k: Any) -> Any:
+            return byte(b.panel[row, chunk, 0, lane], k)
+
+        panel = Operand("panel", self.panel_shape(1, panels), "int32")
+        return product(name, self.view, panel, self._sizes(panels), activation, f"rvp_pointwise_s8_p{self.chunks}")
+
+
+def few_inputs(view: LayerView, lanes: int) -> Lowering:
+    """The layer."""
+    return gemm(_FewInputs(view, lanes), 1)

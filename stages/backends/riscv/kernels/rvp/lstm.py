@@ -1,0 +1,33 @@
+"""LSTM on int8."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from stages.backends.kernels.lstm import Lstm8
+
+if TYPE_CHECKING:
+    from stages.backends.targets.spec import Target
+    from stages.ir.graph import LayerView
+
+
+class RvpLstm(Lstm8):
+    """A register of a row with SMAQA; on RV64 the functions of two cells at a time."""
+
+    name = "rvp.lstm"
+    estimate_error = 1.25
+    sources = ("lstm.c",)
+    headers: ClassVar[tuple[str, ...]] = ("lstm.h",)
+    function = "rvp_lstm_s8"
+
+    def chunk(self, target: Target) -> int:
+        return target.word_bits // 8
+
+    def cost(self, view: LayerView, params: Any, target: Target) -> float:
+        """On RV64 half as much for a product; cells of an odd number take as much as one more."""
+        op, chunk, wide = view.op, self.chunk(target), target.word_bits == 64
+        steps = view.outputs[0].elements / op.units
+        depth, before = (-(-count // chunk) * chunk for count in (op.depth, op.units))
+        functions = 405 * (op.units + op.units % 2) if wide else 665 * op.units
+        products = 4 * (0.38 if wide else 0.75) * (depth + before) * op.units
+        return float(steps * (functions + products + 2 * (op.depth + op.units) + (370 if wide else 250)))

@@ -1,0 +1,133 @@
+"""BATCH_MATMUL of int8."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+from stages.backends.kernels.matmul import Matmul8, MatrixTile
+from stages.backends.kernels.structure import Structure
+from stages.backends.riscv.kernels.rvp.base import clip_word
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import numpy as np
+
+    from stages.backends.kernels.eight_bit import Range
+    from stages.backends.kernels.kernel import Lowering
+    from stages.backends.targets.spec import Target
+    from stages.ir.graph import LayerView
+
+LAYER = Structure(
+    "rvp_matmul",
+    (
+        *("rows", "depth", "units", "x_row", "x_step", "w_unit", "w_step"),
+        *("zero_point0", "zero_point1", "multiplier", "rounder", "wide", "clip"),
+    ),
+)
+_PACKED_BELOW = 3  # rows of x, where the rows of w are along its units
+
+
+class RvpMatmul(Matmul8):
+    """Four rows times four units with SMAQA; one row or two without packing what they are multiplied by."""
+
+    name = "rvp.matmul_s8"
+    estimate_error = 1.25
+    function = "rvp_matmul_s8"
+
+    def tile(self, target: Target) -> MatrixTile:
+        return MatrixTile(4, 4, target.word_bits // 8)
+
+    def why_not_layer(self, view: LayerView, target: Target) -> str:
+        refused = super().why_not_layer(view, target)
+        return refused or ("" if view.op.shift >= -31 else f"sums are shifted by {view.op.shift}, over 31")
+
+    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
+        import numpy as np
+
+        from stages.backends.riscv.kernels.rvp.rounding import rounders
+
+        op, (a, b), y = view.op, view.inputs, view.outputs[0]
+        made = rounders(np.array([op.multiplier]), np.array([op.shift]), _range(view))
+        wide = int(made.short[0] < 0)
+        fields = {
+            "rows": y.shape[-2],
+            "depth": op.depth,
+            "units": y.shape[-1],
+            **dict(zip(("x_row", "x_step"), (1, a.shape[-1]) if op.adj_x else (a.shape[-1], 1), strict=True)),
+            **dict(zip(("w_unit", "w_step"), (b.shape[-1], 1) if op.adj_y else (1, b.shape[-1]), strict=True)),
+            "zero_point0": op.zero_points[0],
+            "zero_point1": op.zero_points[1],
+            "multiplier": op.multiplier,
+            "rounder": int((made.wide if wide else made.short)[0]),
+            "wide": wide,
+            "clip": clip_word(view),
+        }
+        return {"matmul": LAYER.of(fields)}
+
+    def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
+        from stages.backends.kernels.tir.matmul import matrices
+
+        return matrices(view, self.function, LAYER.shape, -(-self.scratch_bytes(view, target) // 4))
+
+    def scratch_bytes(self, view: LayerView, target: Target) -> int:
+        """As matmul.c says; rows are copied where they may begin within a lane."""
+        register, units = target.word_bits // 8, view.outputs[0].shape[-1]
+        deep, blocks = _whole(view.op.depth, register), -(-units // 4)
+        if _is_direct(view):
+            return deep * 4 + (view.op.depth * _whole(units, register) if units % 4 else 0)
+        copied = [_whole(width, register) for width in _along_depth(view) if width % 4]
+        return deep * 4 * (1 + blocks) + 16 * (1 + _whole(blocks, 2)) + view.op.depth * max(copied, default=0)
+
+    def cost(self, view: LayerView, params: Any, target: Target) -> float:
+        """Of a matrix. A step of a tile takes 27 instructions, its 16 results 172 (RV32: 210). Four rows that are
+        transposed on the way take 44 for a register of units (36 where all rows begin at registers; RV32: 31).
+        """
+        register, (*batch, rows, units) = target.word_bits // 8, view.outputs[0].shape
+        op, blocks, panels = view.op, -(-units // 4), -(-rows // 4)
+        steps = -(-op.depth // register)
+        if _is_direct(view):
+            quad = 31 if register == 4 else 36 if units % 8 == 0 or units % 4 else 44
+            whole = rows * (-(-units // register) * (-(-op.depth // 4) * quad + 120) + 10 * steps)
+        else:
+            whole = panels * blocks * (27 * steps + (172 if register == 8 else 210))
+            whole += _packing(rows, op.depth, register, across=op.adj_x)
+            whole += _packing(units, op.depth, register, across=not op.adj_y and units > 1)
+        copied = [units] * (not op.adj_y and units > 1) + [rows] * (op.adj_x and rows > 1 and not _is_direct(view))
+        whole += sum(op.depth * (22 + 10 * -(-width // register)) for width in copied if width % 4)
+        return float(prod(batch) * (whole + 150))
+
+
+def _packing(vectors: int, depth: int, register: int, *, across: bool) -> int:
+    """Instructions to pack vectors, `across` their rows."""
+    steps = -(-depth // register)
+    if across:
+        return -(-vectors // 4) * (steps * (54 if register == 8 else 34) + 100)
+    return vectors * (steps * (6 if depth % register == 0 else 10) + 33)
+
+
+def _is_direct(view: LayerView) -> bool:
+    *_, rows, units = view.outputs[0].shape
+    return rows < _PACKED_BELOW and not view.op.adj_y and units > 1
+
+
+def _along_depth(view: LayerView) -> list[int]:
+    """Elements of the rows of operands that have a row for each element of the depth: x, then w."""
+    (*_, rows, units), op = view.outputs[0].shape, view.op
+    return [rows] * op.adj_x + [units] * (not op.adj_y)
+
+
+def _whole(count: int, multiple: int) -> int:
+    return -(-count // multiple) * multiple
+
+
+def _range(view: LayerView) -> Range:
+    """Bounds of a sum."""
+    import numpy as np
+
+    from stages.backends.kernels.eight_bit import Range
+
+    ends = [(-128 - zero_point, 127 - zero_point) for zero_point in view.op.zero_points]
+    products = [view.op.depth * a * b for a in ends[0] for b in ends[1]]
+    return Range(np.array([min(products)]), np.array([max(products)]))

@@ -1,0 +1,128 @@
+"""One multiplication that rounds, in place of two, where no sum that a channel can have tells the difference.
+
+The reference is a staircase: an output is zero_point + u or more from the sum T[u] on. One smmul.u with a number added
+to the sum, and another to the product, is a staircase too:
+
+  ((acc + d) * m + 2^31) >> 32 >= u + b   where   acc + d >= (u + b - 1/2) * 2^32 / m
+
+They are the same where 0 <= T[u] + d - (u + b - 1/2) * 2^32 / m < 1 for each step u within the layer's bounds and the
+channel's sums. For m near to the scale times 2^32 that leaves d a window, some hundredths wide, whose place b moves by
+2^32 / m. This is no integer, so among some hundred b there is one that puts an integer d into the window. The reference
+rounds halves away from zero, which shifts the steps of negative u against the others: this succeeds where the bounds
+leave steps of one sign, as a ReLU does, or few.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from stages.backends.kernels.eight_bit import Range
+    from stages.ir.operators.layer import Rounding
+
+_MOST_OFFSET = 2048  # how far b is looked for
+_MOST_SHIFT = 20  # from 24 on the last of its steps, (2u - 1) << (s - 1) << 31, leaves int64
+_NEAR = np.arange(-2, 3)  # how far m is looked for
+
+
+@dataclass(frozen=True)
+class OneRounding:
+    """What takes the place of two roundings, int64 [channels].
+
+    multiplier  m in [0, 2^31); -1 where there is none
+    bias        d, which the channel's own is raised by
+    zero_point  what is added to the product: the output's (int8), less b
+    """
+
+    multiplier: NDArray[np.int64]
+    bias: NDArray[np.int64]
+    zero_point: NDArray[np.int64]
+
+    def part(self, channels: slice) -> OneRounding:
+        """Those of some channels."""
+        return OneRounding(self.multiplier[channels], self.bias[channels], self.zero_point[channels])
+
+    @property
+    def everywhere(self) -> bool:
+        """Whether all channels have one."""
+        return bool((self.multiplier >= 0).all())
+
+
+def steps(
+    multiplier: NDArray[np.int64], s: NDArray[np.int64], u: NDArray[np.int64], rounding: Rounding
+) -> NDArray[np.int64]:
+    """The smallest sums whose roundings give each `u` or more, int64 [channels, steps]; multiplier > 0, s in [1, 20].
+
+    Rounded twice, (acc * m + 2^30) >> 31 is (2u - 1) * 2^(s - 1) or more, and one more where that half is negative.
+    """
+    half = (2 * u - 1) << (s[:, None] - 1)
+    if rounding == "single":
+        return -(-(half << 31) // multiplier[:, None])
+    return -(((np.int64(1) << 30) - ((half + (u <= 0)) << 31)) // multiplier[:, None])
+
+
+def one_rounding(
+    multiplier: NDArray[np.int32],
+    shift: NDArray[np.int32],
+    acc: Range,
+    zero_point: int,
+    bounds: tuple[int, int],
+    rounding: Rounding,
+) -> OneRounding:
+    """That of each channel; zero point and bounds are those of int8 outputs."""
+    s = -shift.astype(np.int64)
+    taken = (multiplier > 0) & (s >= 1) & (s <= _MOST_SHIFT)
+    m, s = np.where(taken, multiplier, 1).astype(np.int64), np.where(taken, s, 1)
+    u = np.arange(bounds[0] + 1, bounds[1] + 1) - zero_point
+    t = steps(m, s, u, rounding)
+    matters = (t > acc.low[:, None]) & (t <= acc.high[:, None])
+    constant = np.where(multiplier == 0, np.clip(zero_point, *bounds), bounds[0] + (t <= acc.low[:, None]).sum(1))
+    is_constant = (multiplier == 0) | (taken & ~matters.any(1))
+    made = OneRounding(
+        np.where(is_constant, 0, -1), np.zeros_like(m), np.where(is_constant, constant, zero_point).astype(np.int64)
+    )
+    near = np.maximum(np.rint(np.ldexp(m.astype(np.float64), 1 - s)) + _NEAR[:, None], 1)
+    real = (u - 0.5) * 2.0**32 / near[..., None] - t
+    first = np.where(matters, real, np.inf).min(2, initial=np.inf)
+    last = np.where(matters, real, -np.inf).max(2, initial=-np.inf)
+    windows = 1 - (last - first)
+    for channel in np.flatnonzero(taken & ~is_constant):
+        low, high = int(acc.low[channel]), int(acc.high[channel])
+        for i in np.argsort(-windows[:, channel], kind="stable"):
+            candidate = int(near[i, channel])
+            found = _offsets(candidate, float(last[i, channel]), float(windows[i, channel]))
+            if found and _is_exact(candidate, *found, t[channel], u, (low, high), zero_point):
+                made.multiplier[channel], made.bias[channel] = candidate, found[0]
+                made.zero_point[channel] = zero_point - found[1]
+                break
+    return made
+
+
+_OFFSETS = np.array(sorted(range(-_MOST_OFFSET, _MOST_OFFSET + 1), key=abs))
+
+
+def _offsets(m: int, last: float, window: float) -> tuple[int, int] | None:
+    """d and the smallest b for which it lies in the window, if there are any."""
+    ends = last + _OFFSETS * (2.0**32 / m)
+    d = np.ceil(ends)
+    fitting = d - ends < window
+    index = int(fitting.argmax())
+    return (int(d[index]), int(_OFFSETS[index])) if fitting[index] else None
+
+
+def _is_exact(
+    m: int, d: int, b: int, t: NDArray[np.int64], u: NDArray[np.int64], acc: tuple[int, int], zero_point: int
+) -> bool:
+    """Whether the steps are `t` for all sums in `acc`, and whatever is computed fits its 32 or 16 bits."""
+    low, high = acc
+    ends = [((sum_ + d) * m + (1 << 31)) >> 32 for sum_ in acc]
+    words = [value for end in ends for value in (end, end + zero_point - b)]
+    if low + d < -(1 << 31) or high + d >= 1 << 31 or min(words) < -(1 << 15) or max(words) >= 1 << 15 or m >= 1 << 31:
+        return False
+    begins = -(-((2 * (u + b) - 1) << 31) // m) - d
+    return bool((np.clip(begins, low, high + 1) == np.clip(t, low, high + 1)).all())

@@ -1,0 +1,100 @@
+"""Rows of two operands, as operands.h has them: those of the tensors as they are, or of tiles."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from stages.backends.kernels.tir.strides import Axis, Broadcast, broadcast
+from stages.backends.riscv.kernels.rvp.tiles import AROUND, LAYER, OTHER_ORDER, Loop, Tiles, tiles
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import numpy as np
+
+    from stages.backends.kernels.kernel import Lowering
+    from stages.backends.kernels.structure import Structure
+    from stages.backends.targets.spec import Target
+    from stages.ir.graph import LayerView
+
+ROWS = ("rows", "count", "step0", "step1", "row0", "row1")
+SOURCE, HEADER = "expand.c", "expand.h"  # of operands that are written out
+REGISTER = 60.0  # instructions for a register of elements, roughly
+WORTH = 0.97  # of a layer's instructions: what is written out needs scratch, and code
+
+
+def structures(
+    view: LayerView, target: Target, structure: Structure, fields: Mapping[str, int]
+) -> dict[str, np.ndarray]:
+    """The constants of a layer: `structure` with ROWS for its calls, and for the last one where that is shorter."""
+    found = plan(view, target)
+    if isinstance(found, Broadcast):
+        rows = {"fields": _fields(found.rows, found.run.extent, found.run.strides[1:])}
+    else:
+        whole = found.steps * found.inner
+        rows = {"fields": _fields(found.rows, whole, (found.operands[0].step, found.operands[1].step))}
+        if found.left:
+            one = Axis(1, (0, 0, 0))
+            rows["last"] = _fields(one, found.left * found.inner, (found.last[0].step, found.last[1].step))
+    return {key: structure.of({**made, **fields}) for key, made in rows.items()}
+
+
+def _fields(rows: Axis, count: int, steps: tuple[int, ...]) -> dict[str, int]:
+    return dict(zip(ROWS, (rows.extent, count, *steps, *rows.strides[1:]), strict=True))
+
+
+def lowering(view: LayerView, target: Target, function: str, structure: Structure) -> Lowering:
+    """The layer as calls of `function(x0, x1, y, fields)`."""
+    found = plan(view, target)
+    if isinstance(found, Broadcast):
+        from stages.backends.kernels.tir.broadcast import elementwise
+
+        return elementwise(view, function, structure.shape)
+    from stages.backends.riscv.kernels.rvp.tiles_tir import tiled
+
+    return tiled(view, found, function, structure.shape)
+
+
+def plan(view: LayerView, target: Target) -> Broadcast | Tiles:
+    """The calls for a layer: without scratch unless that takes more. ValueError where there are none."""
+    register, found = target.word_bits // 8, broadcast(view)
+    if _why_not_as_they_are(found, register):
+        return tiles(view, register)
+    if found.rows.extent == 1 and not found.outer:
+        return found
+    made = tiles(view, register)
+    computed = REGISTER * view.outputs[0].elements / register
+    most = WORTH * (computed + _cost(found, register, AROUND))
+    return made if computed + made.cost(AROUND) < most else found
+
+
+def why_not_rows(view: LayerView, target: Target) -> str:
+    """Why the kernels cannot walk along rows of registers, '' if they can."""
+    try:
+        plan(view, target)
+    except ValueError as error:
+        return str(error)
+    return ""
+
+
+def _why_not_as_they_are(found: Broadcast, register: int) -> str:
+    if not {*found.run.strides[1:]} <= {0, 1}:
+        return OTHER_ORDER
+    around = [axis for axis in (found.rows, *found.outer) if axis.extent > 1]
+    if around and found.run.extent % register:
+        return f"rows of {found.run.extent} elements are no multiple of {register}"
+    stepping = [number for number in (1, 2) if found.run.strides[number]]
+    if any(axis.strides[number] % register for axis in around for number in stepping):
+        return f"rows of an input begin at no multiple of {register}"
+    return ""
+
+
+def instructions(view: LayerView, target: Target, loop: Loop) -> float:
+    """Of the layer, by a kernel whose function takes so many."""
+    found = plan(view, target)
+    return _cost(found, target.word_bits // 8, loop) if isinstance(found, Broadcast) else found.cost(loop)
+
+
+def _cost(found: Broadcast, register: int, loop: Loop) -> float:
+    row = loop.row + loop.register * -(-found.run.extent // register)
+    return LAYER + found.calls * (loop.call + found.rows.extent * row)

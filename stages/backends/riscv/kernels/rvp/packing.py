@@ -1,0 +1,392 @@
+"""Constants as the rvp kernels read them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    from stages.backends.riscv.kernels.rvp.one_rounding import OneRounding
+    from stages.backends.riscv.kernels.rvp.rounding import Rounders
+
+# Register j of a block holds this channel of the block (plus 4 in the upper lane): the order in which bytes are packed.
+COLUMN_CHANNEL = (0, 2, 1, 3)
+WIDE_MARK = -(1 << 31)
+EXACT_SHIFT = 64  # what a rounder that is a shift is more than it
+
+
+def lanes(word_bits: int) -> int:
+    """32-bit lanes of a register."""
+    return word_bits // 32
+
+
+def by_block(values: NDArray[np.int64], word_bits: int, blocks: int) -> NDArray[np.int64]:
+    """[channels] -> [blocks, 4, lanes], channels in the order of the kernels' registers, zeros behind the last."""
+    lane_count = lanes(word_bits)
+    block = 4 * lane_count
+    padded = np.zeros(blocks * block, values.dtype)
+    padded[: len(values)] = values
+    return padded.reshape(blocks, lane_count, 4).transpose(0, 2, 1)[:, COLUMN_CHANNEL, :]
+
+
+def gemm_params(
+    bias: NDArray[np.int64],
+    multiplier: NDArray[np.int32],
+    rounder: Rounders,
+    once: OneRounding | None,
+    word_bits: int,
+    blocks: int,
+) -> NDArray[np.int32]:
+    """params of gemm_s8.S: int32 [blocks, 3, 4, lanes] of bias, multiplier, rounder.
+
+    A block whose channels all have one multiplication in `once` has that: its first rounder is 0, the next two are zero
+    points, those of registers 0 and 1 side by side and those of 2 and 3. Others are short when every channel in them
+    can be; the first rounder of a wide block carries a mark in its sign (of the register: the upper lane on RV64).
+    """
+
+    def arrange(values: NDArray[np.int64]) -> NDArray[np.int64]:
+        return by_block(values, word_bits, blocks)
+
+    made = _block_params(bias, multiplier, rounder, arrange)
+    if once is None:
+        return made
+    made[made[:, 2, 0, -1] == 0, 2, 0, -1] = 1  # rounds to 0 as well
+    scaled = arrange(once.multiplier)
+    rounded_once = (scaled >= 0).all(axis=(1, 2))
+    points = arrange(once.zero_point)
+    pairs = points[:, 0::2] & 0xFFFF | points[:, 1::2] << 16
+    none = np.zeros_like(pairs[:, :1])
+    single = np.stack([arrange(bias + once.bias), scaled, np.concatenate([none, pairs, none], axis=1)], axis=1)
+    made[rounded_once] = single[rounded_once].astype(np.int32)
+    return made
+
+
+def _block_params(
+    bias: NDArray[np.int64],
+    multiplier: NDArray[np.int32],
+    rounder: Rounders,
+    arrange: Callable[[NDArray[np.int64]], NDArray[np.int64]],
+) -> NDArray[np.int32]:
+    """int32 [blocks, 3, registers, lanes] of bias, multiplier, rounder; `arrange` lays channels out in blocks."""
+    short, wide = arrange(rounder.short), arrange(rounder.wide)
+    is_wide = np.any(short < 0, axis=(1, 2))
+    p = np.where(is_wide[:, None, None], wide, short)
+    p[is_wide, 0, -1] += WIDE_MARK
+    return np.stack([arrange(bias), arrange(multiplier.astype(np.int64)), p], axis=1).astype(np.int32)
+
+
+def gemm_weights(weights: NDArray[np.int8], zero_point: int, run: int, word_bits: int, blocks: int) -> NDArray[np.int8]:
+    """int8 [channels, depth] -> [blocks, chunks, 4, lanes, 4].
+
+    Each run of `run` elements of the depth starts a new chunk. The rest of a run's last chunk holds the zero point:
+    what the panel has there counts nothing.
+    """
+    lane_count = lanes(word_bits)
+    block = 4 * lane_count
+    channels, depth = weights.shape
+    run_chunks = -(-run // 4)
+    runs = depth // run
+    chunks = runs * run_chunks
+    padded = np.full((blocks * block, runs, run_chunks * 4), zero_point, np.int8)
+    padded[:channels, :, :run] = weights.reshape(channels, runs, run)
+    split = padded.reshape(blocks, lane_count, 4, chunks, 4)[:, :, COLUMN_CHANNEL]
+    return np.ascontiguousarray(split.transpose(0, 3, 2, 1, 4))
+
+
+def on_diagonals(weights: NDArray[np.int8], zero_point: int, groups: int, taps: int) -> NDArray[np.int8]:
+    """int8 [products, channels, taps * inputs of a group] -> [products, channels, taps * inputs of `groups` groups].
+
+    Beside its own group a channel has the zero point, which counts nothing.
+    """
+    count, channels, depth = weights.shape
+    own = weights.reshape(count, groups, channels // groups, taps, depth // taps)
+    made = np.full((*own.shape[:4], groups, own.shape[4]), zero_point, np.int8)
+    for group in range(groups):
+        made[:, group, :, :, group] = own[:, group]
+    return made.reshape(count, channels, depth * groups)
+
+
+def pointwise_params(
+    weights: NDArray[np.int8],
+    run: int,
+    bias: NDArray[np.int64],
+    multiplier: NDArray[np.int32],
+    rounder: Rounders,
+    once: OneRounding,
+    word_bits: int,
+    blocks: int,
+) -> NDArray[np.int32]:
+    """params of pointwise_s8.S: int32 [blocks, 3 + chunks, 4, lanes] of bias, weights, multiplier, rounder."""
+    made = gemm_params(bias, multiplier, rounder, once, word_bits, blocks)
+    words = gemm_weights(weights, 0, run, word_bits, blocks).view("<i4")[..., 0]
+    return np.concatenate([made[:, :1], words, made[:, 1:]], axis=1)
+
+
+def unit_groups(units: int) -> list[int]:
+    """Sizes of the groups of units that dot_rows.S computes at a time."""
+    return [8] * (units // 8) + [size for size in (units & 4, units & 3) if size]
+
+
+def rows_params(
+    bias: NDArray[np.int64], multiplier: NDArray[np.int32], rounder: Rounders, word_bits: int
+) -> NDArray[np.int32]:
+    """params of dot_rows.S: int32 [quads, 3, 4] of bias, multiplier, rounder, units in order, zeros behind the last.
+
+    A quad is short or wide as a whole; the last lane of its first register of rounders carries the mark.
+    """
+
+    def arrange(values: NDArray[np.int64]) -> NDArray[np.int64]:
+        return np.pad(values, (0, -len(values) % 4)).reshape(-1, 4 // lanes(word_bits), lanes(word_bits))
+
+    return _block_params(bias, multiplier, rounder, arrange).reshape(-1, 3, 4)
+
+
+def rows_weights(weights: NDArray[np.int8], zero_point: int, word_bits: int) -> NDArray[np.int8]:
+    """int8 [units, depth] -> [units * steps * 4 * lanes]: each group of units as [steps, units, 4 * lanes].
+
+    Behind the depth stands the zero point: what lies behind the end of the activations counts nothing.
+    """
+    units, depth = weights.shape
+    register = 4 * lanes(word_bits)
+    padded = np.pad(weights, ((0, 0), (0, -depth % register)), constant_values=zero_point)
+    steps = padded.reshape(units, -1, register)
+    groups = np.split(steps, np.cumsum(unit_groups(units))[:-1])
+    return np.concatenate([group.transpose(1, 0, 2).reshape(-1) for group in groups])
+
+
+def run_weights(weights: NDArray[np.int8], run: int, load_bytes: int) -> NDArray[np.int8]:
+    """int8 [outputs, depth] -> [outputs, runs, loads of a run * load_bytes], 0 behind the end of a run."""
+    outputs, depth = weights.shape
+    split = weights.reshape(outputs, depth // run, run)
+    return np.pad(split, ((0, 0), (0, 0), (0, -run % load_bytes)))
+
+
+def few_params(
+    bias: NDArray[np.int64], multiplier: NDArray[np.int32], rounder: Rounders, word_bits: int
+) -> NDArray[np.int32]:
+    """params of few_outputs.c: int32 [outputs, 3, lanes] of bias (lower lane), multiplier, rounder.
+
+    Of the last lane the rounder's sign marks a wide one; where there is not even that, the multiplier's sign says so,
+    and the rounder is the shift plus EXACT_SHIFT.
+    """
+    is_wide, is_exact = rounder.short < 0, rounder.wide < 0
+    rounders = np.where(is_exact, rounder.shift + EXACT_SHIFT, np.where(is_wide, rounder.wide, rounder.short))
+    made = np.repeat(np.stack([bias, multiplier.astype(np.int64), rounders], 1)[..., None], lanes(word_bits), 2)
+    made[:, 0, 1:] = 0
+    made[is_wide | is_exact, 2, -1] += WIDE_MARK
+    made[is_exact, 1, -1] += WIDE_MARK
+    return made.astype(np.int32)
+
+
+def direct_params(
+    bias: NDArray[np.int64], multiplier: NDArray[np.int32], rounder: Rounders, once: OneRounding, word_bits: int
+) -> NDArray[np.int32]:
+    """params of direct_s8.S: int32 [halves, 3, 2, lanes] of bias, multiplier, rounder; channels are whole blocks.
+
+    A block is rounded once, short or wide as a whole, and what marks it is in the first rounder of both its halves. The
+    second one of a half that is rounded once is its zero points.
+    """
+    blocks = len(bias) // (4 * lanes(word_bits))
+    params = gemm_params(bias, multiplier, rounder, once, word_bits, blocks)
+    is_wide, is_once = params[:, 2, 0, -1] < 0, params[:, 2, 0, -1] == 0
+    params[is_wide, 2, 2, -1] |= WIDE_MARK
+    params[~is_once & (params[:, 2, 2, -1] == 0), 2, 2, -1] = 1
+    params[is_once, 2, 2:] = params[is_once, 2, 2:][:, ::-1]
+    halves = params.reshape(blocks, 3, 2, 2, -1).transpose(0, 2, 1, 3, 4)
+    return np.ascontiguousarray(halves).reshape(2 * blocks, 3, 2, -1)
+
+
+def in_chunks(weights: NDArray[np.int8], start: int, chunks: int) -> NDArray[np.int8]:
+    """int8 [channels, taps, columns, depth] -> [channels, taps, chunks, 4]: their bytes from byte `start` on, or 0."""
+    channels, taps = weights.shape[:2]
+    made = np.zeros((channels, taps, chunks * 4), np.int8)
+    row = weights.reshape(channels, taps, -1)
+    made[:, :, start : start + row.shape[2]] = row
+    return made.reshape(channels, taps, chunks, 4)
+
+
+def direct_weights(weights: NDArray[np.int8], word_bits: int) -> NDArray[np.int8]:
+    """int8 [channels, taps, columns, depth] -> [halves, columns * chunks, taps, 2, lanes, 4], 0 behind the depth."""
+    lane_count = lanes(word_bits)
+    channels, taps, columns, depth = weights.shape
+    blocks, chunks = channels // (4 * lane_count), -(-depth // 4)
+    padded = np.zeros((channels, taps, columns, chunks * 4), np.int8)
+    padded[..., :depth] = weights
+    split = padded.reshape(blocks, lane_count, 4, taps, columns, chunks, 4)[:, :, COLUMN_CHANNEL]
+    halves = split.reshape(blocks, lane_count, 2, 2, taps, columns, chunks, 4).transpose(0, 2, 5, 6, 4, 3, 1, 7)
+    return np.ascontiguousarray(halves).reshape(2 * blocks, columns * chunks, taps, 2, lane_count, 4)
+
+
+def clip_word(zero_point: int, lowest: int, highest: int, *, unsigned: bool) -> int:
+    """The clip argument of the kernels, from the output's own integers: int32."""
+    offset = 128 if unsigned else 0
+    parts = [zero_point - offset, lowest - offset, highest - offset, 0x80 if unsigned else 0]
+    word = sum((part & 0xFF) << (8 * index) for index, part in enumerate(parts))
+    return word - (1 << 32) if word >= 1 << 31 else word
+
+
+def depthwise_params(
+    weights: NDArray[np.int64],
+    bias: NDArray[np.int64],
+    multiplier: NDArray[np.int32],
+    rounder: Rounders,
+    once: OneRounding,
+    word_bits: int,
+    *,
+    groups: list[list[int]],
+    split: bool = False,
+) -> NDArray[np.int32]:
+    """params of depthwise3x3_s8.S: int32 [groups, 4, 6, lanes] of three rows of weights, bias, multiplier, rounder.
+
+    weights are [3, 3, channels], int8 values, `groups` the channels of each group. `split`: they are sums of two int8,
+    whose second addends' rows follow (9 instead of 6). A group whose channels all have one multiplication in `once` has
+    that, with a mark in the first multiplier and zero points as rounders, in both halves of a lane. Others are short
+    when every channel in them can be; the first rounder of a wide group carries the mark.
+    """
+    addend = np.clip(weights, -128, 127)
+    columns = [*_rows(addend), bias, multiplier.astype(np.int64), rounder.short, *_rows(weights - addend), rounder.wide]
+    points = once.zero_point & 0xFFFF | once.zero_point << 16
+    params = _by_group(np.stack([*columns, bias + once.bias, once.multiplier, points]), groups, word_bits)
+    is_once = (params[:, :, 11] >= 0).all(axis=(1, 2))
+    is_wide = ~is_once & (params[:, :, 5] < 0).any(axis=(1, 2))
+    params[is_wide, :, 5] = params[is_wide, :, 9]
+    params[is_wide, 0, 5, -1] += WIDE_MARK
+    params[is_once, :, 3:6] = params[is_once, :, 10:]
+    params[is_once, 0, 4, -1] += WIDE_MARK
+    return np.ascontiguousarray(params[:, :, : 9 if split else 6]).astype(np.int32)
+
+
+def _by_group(values: NDArray[np.int64], groups: list[list[int]], word_bits: int, behind: int = 0) -> NDArray[np.int64]:
+    """[n, channels] -> [groups, 4, n, lanes]: channel lane * 4 + j of a group at [j, :, lane], or `behind`."""
+    padded = np.full((len(values), len(groups), 4 * lanes(word_bits)), behind, np.int64)
+    padded[:, :, : len(groups[0])] = values[:, np.array(groups)]
+    return padded.reshape(len(values), len(groups), lanes(word_bits), 4).transpose(1, 3, 0, 2).copy()
+
+
+def _rows(weights: NDArray[np.int64]) -> NDArray[np.int64]:
+    """[3, 3, channels] -> [3, channels]: a row of the window in the bytes of a word, the fourth 0."""
+    taps = weights & 0xFF
+    return taps[:, 0] | taps[:, 1] << 8 | taps[:, 2] << 16
+
+
+def window_params(
+    weights: NDArray[np.int64],
+    bias: NDArray[np.int64],
+    multiplier: NDArray[np.int32],
+    rounder: Rounders,
+    word_bits: int,
+    *,
+    starts: tuple[int, ...],
+    groups: list[list[int]],
+    split: bool,
+) -> NDArray[np.int32]:
+    """params of depthwise_window_sums.h: int32 [groups, 4, 3 + words, lanes] of bias, multiplier, rounder, words.
+
+    weights are [rows, columns, channels]; `starts` are the columns at which the words of a row begin (what lies outside
+    of the window is 0), `groups` the channels of each group. `split`: weights are sums of two int8, whose second
+    addends' rows follow. The first rounder of a wide group carries the mark; where a channel has not even a wide one,
+    so does the second, and rounders are shifts plus EXACT_SHIFT.
+    """
+    addend = np.clip(weights, -128, 127)
+    rows = [_words(part, starts) for part in ((addend, weights - addend) if split else (addend,))]
+    return _with_roundings(bias, multiplier, rounder, np.concatenate(rows), groups, word_bits)
+
+
+def taps_params(
+    weights: NDArray[np.int16],
+    bias: NDArray[np.int64],
+    multiplier: NDArray[np.int32],
+    rounder: Rounders,
+    word_bits: int,
+    groups: list[list[int]],
+) -> NDArray[np.int32]:
+    """params of depthwise_taps.c: int32 [groups, 3 + quads, 4, lanes] of bias, multiplier, rounder, weights.
+
+    weights are [channels, taps], int8 values, four taps to a word; the rest is as in `window_params`.
+    """
+    taps = np.pad(weights.astype(np.int64) & 0xFF, ((0, 0), (0, -weights.shape[1] % 4)))
+    words = (taps.reshape(len(weights), -1, 4) << (8 * np.arange(4))).sum(2).T
+    made = _with_roundings(bias, multiplier, rounder, words, groups, word_bits)
+    return np.ascontiguousarray(made.transpose(0, 2, 1, 3))
+
+
+def quad_params(
+    bias: NDArray[np.int64],
+    multiplier: NDArray[np.int32],
+    rounder: Rounders,
+    quads: list[list[list[int]]],
+    word_bits: int,
+) -> NDArray[np.int32]:
+    """params of quads.c: int32 [quads, 4, 3, lanes] of bias, multiplier, rounder; `quads` are the channels by lane."""
+    groups = [[channel for lane in quad for channel in lane] for quad in quads]
+    none = np.zeros((0, len(bias)), np.int64)
+    return _with_roundings(bias, multiplier, rounder, none, groups, word_bits)
+
+
+def planes_params(
+    pairs: NDArray[np.int64],
+    bias: NDArray[np.int64],
+    multiplier: NDArray[np.int32],
+    rounder: Rounders,
+    once: OneRounding,
+    word_bits: int,
+    *,
+    groups: list[list[int]],
+    has_single: bool,
+) -> NDArray[np.int32]:
+    """params of depthwise_planes.c: int32 [groups, 3 + words, 4, lanes] of bias, multiplier, rounder, weights.
+
+    pairs are [words, 2, channels], int8 values; those of register j are in bytes j % 2 and j % 2 + 2 of a word, that of
+    a single tap (`has_single`: the last word's first) in byte j. A group whose channels all have one multiplication in
+    `once` has that, with a mark in the first multiplier; its first two rounders are zero points of registers 0 and 2, 1
+    and 3, side by side. The rest is as in `window_params`.
+    """
+    halves = pairs & 0xFF
+    rows = halves[:, 0] | halves[:, 1] << 16
+    made = _with_roundings(bias, multiplier, rounder, rows, groups, word_bits).transpose(0, 2, 1, 3).copy()
+    columns = np.stack([bias + once.bias, once.multiplier, once.zero_point])
+    single = _by_group(columns, groups, word_bits).transpose(0, 2, 1, 3).copy()
+    is_once = (single[:, 1] >= 0).all(axis=(1, 2))
+    single[:, 2, :2] = single[:, 2, :2] & 0xFFFF | single[:, 2, 2:] << 16
+    single[is_once, 1, 0, -1] += WIDE_MARK
+    made[is_once, :3] = single[is_once].astype(np.int32)
+    places = np.tile(8 * (np.arange(4) % 2), (len(rows), 1))
+    if has_single:
+        places[-1] = 8 * np.arange(4)
+    return np.concatenate((made[:, :3], made[:, 3:] << places[..., None]), axis=1, dtype=np.int32, casting="unsafe")
+
+
+def _with_roundings(
+    bias: NDArray[np.int64],
+    multiplier: NDArray[np.int32],
+    rounder: Rounders,
+    rows: NDArray[np.int64],
+    groups: list[list[int]],
+    word_bits: int,
+) -> NDArray[np.int32]:
+    """int32 [groups, 4, 3 + rows, lanes] of bias, multiplier, rounder and rows [rows, channels], with the marks."""
+    columns = [bias, multiplier.astype(np.int64), rounder.short, rounder.wide]
+    params = _by_group(np.concatenate([columns, rows]), groups, word_bits)
+    # Where there is no channel, the shift is by 0: one by -EXACT_SHIFT is not defined in C.
+    shifts = _by_group(rounder.shift[None] + EXACT_SHIFT, groups, word_bits, EXACT_SHIFT)[:, :, 0]
+    is_wide, is_exact = ((params[:, :, row] < 0).any(axis=(1, 2)) for row in (2, 3))
+    params[is_wide, :, 2] = params[is_wide, :, 3]
+    params[is_exact, :, 2] = shifts[is_exact]
+    params[is_wide | is_exact, 0, 2, -1] += WIDE_MARK
+    params[is_exact, 1, 2, -1] += WIDE_MARK
+    return np.ascontiguousarray(np.delete(params, 3, axis=2)).astype(np.int32)
+
+
+def _words(weights: NDArray[np.int64], starts: tuple[int, ...]) -> NDArray[np.int64]:
+    """[rows, columns, channels] -> [rows * words, channels]: for each start the four columns from there on."""
+    rows, columns, channels = weights.shape
+    before = -min(starts)
+    padded = np.zeros((rows, before + max(columns, max(starts) + 4), channels), np.int64)
+    padded[:, before : before + columns] = weights & 0xFF
+    words = [sum(padded[:, before + start + i] << (8 * i) for i in range(4)) for start in starts]
+    return np.stack(words, axis=1).reshape(rows * len(starts), channels)

@@ -1,0 +1,124 @@
+"""Panels of rows and blocks of channels: how the GEMM kernels see a product of matrices."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import TYPE_CHECKING, NamedTuple
+
+from stages.backends.kernels.eight_bit import weight_zero_point, why_not_sums
+from stages.backends.kernels.matrix import WINDOWS, columns_of, depth_of, rows_of, run_elements, windows_of
+from stages.backends.kernels.structure import Structure
+from stages.backends.riscv.kernels.rvp.base import arithmetic
+
+if TYPE_CHECKING:
+    from stages.ir.graph import LayerView
+
+
+# Scratch for the panels of one call by lanes: as many panels as fit share what a call costs.
+PANEL_BYTES = {1: 2048, 2: 4096}
+GEOMETRY = Structure("rvp_geometry", (*WINDOWS, "fill", "pixel_step"))  # of panel.h
+
+
+class Calls(NamedTuple):
+    """Panels of so many rows, and how often as many are gathered and multiplied in one call."""
+
+    rows: int
+    panels: int
+    times: int
+
+
+class Products(NamedTuple):
+    """The products of matrices that a layer is: one, or of a grouped convolution one for each so many groups.
+
+    parts     products, of which each has channels of its own
+    groups    of the layer in each: weights are those of a group on the diagonal, and count nothing beside it
+    channels  of a pixel, depth of a sum, columns and the run of `run_elements`, each of one product
+    """
+
+    parts: int
+    groups: int
+    channels: int
+    depth: int
+    columns: int
+    run: int
+
+    @property
+    def chunks(self) -> int:
+        """Of a row: each run of elements begins a new one."""
+        return self.depth // self.run * -(-self.run // 4)
+
+
+def products(view: LayerView, lanes: int) -> Products:
+    """As many groups in each product as cost least."""
+    op = view.op
+    groups = getattr(op, "groups", 1)
+    if groups == 1:
+        depth = depth_of(view)
+        return Products(1, 1, view.inputs[0].shape[-1], depth, columns_of(view), run_elements(view))
+    channels, columns, taps = op.in_channels // groups, op.out_channels // groups, prod(op.kernel)
+    block = 4 * lanes
+
+    def cost(merged: int) -> float:
+        """Of a row of all products: chunks of its blocks, their epilogues; bytes that are copied one by one."""
+        blocks = -(-columns * merged // block)
+        staged = columns * merged % block != 0
+        one = blocks * (6 * taps * -(-channels * merged // 4) + 28) + (9 * columns * merged if staged else 0)
+        return groups // merged * (one + 5 * taps * (2 + channels * merged // block))
+
+    merged = min((count for count in range(1, groups + 1) if groups % count == 0), key=cost)
+    width = channels * merged
+    run = run_elements(view) if merged == groups else width
+    return Products(groups // merged, merged, width, taps * width, columns * merged, run)
+
+
+def calls(view: LayerView, lanes: int, mr: int) -> dict[str, Calls]:
+    """Those of each product and image: panels of `mr` rows, as many as scratch holds; `_last` ones; the `_rest`'s.
+
+    A planar output of several images has the pixels of a channel apart: the product of all rows knows one image only.
+    """
+    pixels = rows_of(view) // images_of(view)
+    rows = min(mr, pixels)
+    panel = prod((products(view, lanes).chunks + (weight_zero_point(view) != 0), rows, lanes, 4))
+    panels = min(max(1, PANEL_BYTES[lanes] // panel), pixels // rows)
+    times, last, left = pixels // (rows * panels), pixels // rows % panels, pixels % rows
+    found = {"": Calls(rows, panels, times), "_last": Calls(rows, last, 1), "_rest": Calls(left, 1, 1)}
+    return {suffix: call for suffix, call in found.items() if call.rows and call.panels}
+
+
+def images_of(view: LayerView) -> int:
+    """Images whose products are apart."""
+    return view.outputs[0].shape[0] if view.outputs[0].layout == "NCHW" else 1
+
+
+def why_not_arithmetic(view: LayerView) -> str:
+    """Why the layer's sums are not what the kernels compute and round, '' if they are."""
+    return why_not_sums(depth_of(view), lambda: arithmetic(view, signed_activations=True))
+
+
+def geometry(view: LayerView, lanes: int) -> dict[str, int]:
+    """The fields of rvp_geometry."""
+    pixel_step = view.inputs[0].shape[-1]
+    own = {"channels": products(view, lanes).channels, "fill": view.op.input_zero_point, "pixel_step": pixel_step}
+    return windows_of(view) | own
+
+
+def function_suffix(weight_zero_point: int, rounding: str) -> str:
+    """Which variant of the functions of gemm_s8.S."""
+    return ("z" if weight_zero_point else "") + ("s" if rounding == "single" else "")
+
+
+def block_channels(view: LayerView, lanes: int) -> int:
+    """Channels that the kernel computes at a time: a block, or two for a single row."""
+    return 4 * lanes * (2 if rows_of(view) == 1 else 1)
+
+
+def block_count(view: LayerView, lanes: int) -> int:
+    """Blocks of 4 * lanes channels in a product, the last ones maybe without channels."""
+    at_a_time = block_channels(view, lanes)
+    return -(-products(view, lanes).columns // at_a_time) * at_a_time // (4 * lanes)
+
+
+def needs_stage(view: LayerView, lanes: int) -> bool:
+    """Whether rows of output cannot be written in place: not whole registers, or planar."""
+    columns = products(view, lanes).columns
+    return columns % block_channels(view, lanes) != 0 or view.outputs[0].layout == "NCHW"

@@ -1,0 +1,90 @@
+"""CONV_2D of single pixels with four or eight channels: the constants of a block of channels stay in registers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from stages.backends.kernels.eight_bit import why_not_nhwc, why_not_types
+from stages.backends.kernels.kernel import Kernel
+from stages.backends.kernels.matrix import depth_of, has_windows, rows_of
+from stages.backends.riscv.kernels.rvp.base import arithmetic, is_bounded, one_rounding_of, rounds_once
+from stages.backends.riscv.kernels.rvp.panels import why_not_arithmetic
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import numpy as np
+
+    from stages.backends.kernels.kernel import Lowering
+    from stages.backends.targets.spec import Target
+    from stages.ir.graph import LayerView
+
+_DEPTHS = (4, 8)  # channels of a pixel: one chunk, or two
+MOST_CHUNKS = 3  # of a row whose weights stay in registers
+
+
+class Pointwise(Kernel):
+    """Few inputs, of which a panel would be read once for each block: pixels are read where they are."""
+
+    name = "rvp.pointwise_s8"
+    estimate_error = 1.25
+    ops: ClassVar[frozenset[str]] = frozenset({"conv2d"})
+    sources = ("pointwise_s8.S",)
+    headers: ClassVar[tuple[str, ...]] = ("pointwise.h",)
+
+    def why_not_layer(self, view: LayerView, target: Target) -> str:
+        return why_not_types(view) or why_not_shape(view, target) or why_not_arithmetic(view)
+
+    def pack_for(self, view: LayerView, params: Any, target: Target) -> Mapping[str, np.ndarray]:
+        return {"params": packed(view, depth_of(view), target.word_bits, _blocks(view, target))}
+
+    def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
+        from stages.backends.riscv.kernels.rvp.pointwise_tir import pointwise
+
+        return pointwise(view, _blocks(view, target), target.word_bits // 32)
+
+    def cost(self, view: LayerView, params: Any, target: Target) -> float:
+        """What a block of a pixel takes, 50 for a block."""
+        chunks, lanes = depth_of(view) // 4, target.word_bits // 32
+        read = chunks if lanes == 1 else chunks + 1  # the chunks into every lane
+        return float(_blocks(view, target) * (rows_of(view) * (block_instructions(view, chunks) + read) + 50) + 60)
+
+
+def block_instructions(view: LayerView, chunks: int) -> int:
+    """Of pointwise_s8.S, for a block of a pixel without reading the pixel: four registers of outputs."""
+    late = chunks == MOST_CHUNKS  # rounders from the frame
+    saved = 4 + 2 * late if rounds_once(view) else 0
+    return 23 + 4 * chunks + 4 * late + (4 if is_bounded(view) else 0) - saved
+
+
+def packed(view: LayerView, run: int, word_bits: int, blocks: int) -> np.ndarray:
+    """params of pointwise_s8.S: int32 [blocks, 3 + chunks, 4, lanes]; each run of `run` elements starts a new chunk."""
+    import numpy as np
+
+    from stages.backends.riscv.kernels.rvp import packing
+
+    made = arithmetic(view, signed_activations=True)
+    constants = (made.bias, made.multiplier, made.rounders, one_rounding_of(view, made))
+    weights = made.weights.astype(np.int8).reshape(view.op.out_channels, -1)
+    return packing.pointwise_params(weights, run, *constants, word_bits, blocks)
+
+
+def _blocks(view: LayerView, target: Target) -> int:
+    return int(view.op.out_channels // (target.word_bits // 8))
+
+
+def why_not_shape(view: LayerView, target: Target) -> str:
+    """Why the kernel does not read such pixels, '' if it does."""
+    op, x = view.op, view.inputs[0]
+    block = target.word_bits // 8
+    if x.dtype != "int8" or op.weight_zero_point:
+        return "uint8; this kernel is for int8"
+    if op.groups != 1:
+        return f"{op.groups} groups; this kernel has one"
+    if has_windows(view):
+        return "a window; this kernel is for single pixels"
+    if op.in_channels not in _DEPTHS:
+        return f"{op.in_channels} input channels; this kernel is for 4 or 8"
+    if op.out_channels % block:
+        return f"{op.out_channels} output channels are no multiple of {block}"
+    return why_not_nhwc(view) or ("rounds once" if op.rounding != "double" else "")

@@ -1,0 +1,62 @@
+"""Layers on 16-bit activations: three pixels times four channels."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from stages.backends.kernels.matrix import columns_of, depth_of, has_windows, rows_of, run_elements
+from stages.backends.kernels.plan16 import SHORT, Tile, direct_rows, plan
+from stages.backends.kernels.products16 import Products16
+
+if TYPE_CHECKING:
+    from stages.backends.targets.spec import Target
+    from stages.ir.graph import LayerView
+
+# Around the sums of three pixels and 1, 2, 3 or 4 channels, and what a step of the depth takes these.
+_AROUND = {64: (45, 62, 118, 112), 32: (45, 70, 130, 125)}
+_STEP = (13, 17, 26, 26)
+
+
+class RvpProducts16(Products16):
+    """Sums of 64 bits by SMALDA on RV64, four products an instruction, of 32 by KMADA on RV32, two."""
+
+    name = "rvp.products16"
+    estimate_error = 1.5
+    sources = ("products16.c",)
+    headers: ClassVar[tuple[str, ...]] = ("products16.h",)
+    function = "rvp_products16"
+
+    def tile(self, target: Target) -> Tile:
+        word = target.word_bits // 8
+        return Tile(rows=3, channels=4, pair=2, step=word // 2, paired=False, sum_bytes=word, direct=word)
+
+    def cost(self, view: LayerView, params: Any, target: Target) -> float:
+        """Of tiles of three pixels, then of pixels alone; and of their rows, where these are copied."""
+        tile = self.tile(target)
+        made, channels, pixels = plan(view, tile), columns_of(view), rows_of(view)
+        steps, (blocks, left) = made.depth / tile.step, divmod(channels, tile.channels)
+        each = [around + step * steps for around, step in zip(_AROUND[target.word_bits], _STEP, strict=True)]
+        three = 80 + blocks * each[3] + (each[left - 1] if left else 0)
+        one = 90 + -(-channels // tile.channels) * (55 + 12.5 * steps) + 10 * channels
+        if made.mode != SHORT:
+            three, one = three + 65 * channels, one + 15 * channels
+        tiles, alone = divmod(pixels, tile.rows)
+        if direct_rows(view, tile, made.depth):
+            return 80.0 + tiles * three + alone * one
+        if _reads_halves(view, target) and made.mode == SHORT:
+            return 80.0 + -(-pixels // tile.rows) * (three - 35)
+        return 80.0 + tiles * three + alone * one + pixels * _copied(view)
+
+
+def _reads_halves(view: LayerView, target: Target) -> bool:
+    """Whether RV64 reads pixels where they lie though these are no whole registers."""
+    is_pixel = view.op.op == "conv2d" and not has_windows(view) and rows_of(view) > 2
+    return target.word_bits == 64 and is_pixel and depth_of(view) % 2 == 0
+
+
+def _copied(view: LayerView) -> float:
+    """Of a pixel's row: of a run, and around it."""
+    run = run_elements(view)
+    copy = 5 * run if run < 8 else 25 + 2.75 * run
+    runs = depth_of(view) // run
+    return runs * (40 + copy) + 95 if has_windows(view) else 20 + copy

@@ -1,0 +1,243 @@
+"""How rvp.quads_s8 sees a layer: quads of output bytes, the words of a line that each reads, what lanes share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import gcd, lcm
+from typing import TYPE_CHECKING
+
+from stages.backends.kernels.structure import Structure
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from stages.ir.graph import LayerView
+
+QUADS = Structure(
+    "rvp_quads",
+    (
+        *("rows", "columns", "channels", "depth", "out_rows", "out_columns", "out_channels", "units", "groups"),
+        *("kernel_rows", "row_stride", "column_stride", "row_dilation", "top", "left", "fill", "flip", "clip"),
+        *("quads", "period", "period_words", "periods", "line_words", "weight_words", "band"),
+        *("lane_rows", "lane_columns", "lane_groups"),
+    ),
+)
+LINES_BYTES = {1: 2048, 2: 4096}  # of a band of lines, by lanes: more rows of the output share what two bands read
+AT_ONCE = 4  # periods
+
+
+@dataclass(frozen=True)
+class Quad:
+    """Words of a line that a quad reads, from `start` on: for its first two bytes alone, all, or the others."""
+
+    start: int
+    head: int
+    full: int
+    tail: int
+
+    @property
+    def words(self) -> int:
+        return self.head + self.full + self.tail
+
+
+@dataclass(frozen=True)
+class QuadLines:
+    """A layer whose lines run along its rows or, `exchanged`, along its only column; the rest is as these lines see it.
+
+    Pairs are of rows and columns. `depth` and `units` are the channels of a group, of the input and of the output.
+    `split` are rows, periods or groups from what lane 0 computes to what lane 1 does, all 0 where it computes nothing.
+    """
+
+    exchanged: bool
+    image: tuple[int, int]
+    out: tuple[int, int]
+    kernel: tuple[int, int]
+    stride: tuple[int, int]
+    dilation: tuple[int, int]
+    padding: tuple[int, int]
+    groups: int
+    depth: int
+    units: int
+    lanes: int
+    split: tuple[int, int, int] = (0, 0, 0)
+
+    @classmethod
+    def of(cls, view: LayerView, lanes: int) -> QuadLines:
+        op = view.op
+        image, out = view.inputs[0].shape[1:3], view.outputs[0].shape[1:3]
+        exchanged = image[1] == out[1] == op.kernel[1] == 1 and out[0] > 1 and not any(op.padding[1::2])
+
+        def pair(values: Sequence[int]) -> tuple[int, int]:
+            row, column = values
+            return (column, row) if exchanged else (row, column)
+
+        made = cls(
+            exchanged,
+            image=pair(image),
+            out=pair(out),
+            kernel=pair(op.kernel),
+            stride=pair(op.stride),
+            dilation=pair(op.dilation),
+            padding=pair(op.padding[:2]),
+            groups=op.groups,
+            depth=op.in_channels // op.groups,
+            units=op.out_channels // op.groups,
+            lanes=lanes,
+        )
+        return min((replace(made, split=split) for split in made._splits()), key=cls.cost)
+
+    def _splits(self) -> list[tuple[int, int, int]]:
+        """What lanes may share; the best first where they are equal."""
+        if self.lanes == 1:
+            return [(0, 0, 0)]
+        if self.groups > 1:
+            return [(0, 0, 1)]
+        return [(-(-self.out[0] // 2), 0, 0), (0, -(-self.row_periods // 2), 0), (0, 0, 0)]
+
+    @property
+    def step(self) -> int:
+        """Bytes of a line from one window to the next."""
+        return self.stride[1] * self.depth
+
+    @property
+    def period(self) -> int:
+        """Columns of the output after which quads begin at the same bytes of words again."""
+        return lcm(4 // gcd(4, self.units), 4 // gcd(4, self.step))
+
+    @property
+    def period_words(self) -> int:
+        return self.period * self.step // 4
+
+    @cached_property
+    def quads(self) -> list[Quad]:
+        """Those of a period."""
+        return [self._quad(number) for number in range(self.period * self.units // 4)]
+
+    def _quad(self, number: int) -> Quad:
+        columns = [(4 * number + byte) // self.units for byte in range(4)]
+        reach = ((self.kernel[1] - 1) * self.dilation[1] + 1) * self.depth
+        starts = [column * self.step // 4 for column in columns]
+        ends = [(column * self.step + reach - 1) // 4 + 1 for column in columns]
+        head, tail = starts[2] - starts[0], ends[3] - max(ends[1], starts[2])
+        return Quad(starts[0], head, max(ends[1] - starts[2], 0), tail)
+
+    @property
+    def weight_words(self) -> int:
+        return max(quad.words for quad in self.quads)
+
+    @property
+    def row_periods(self) -> int:
+        """Of a whole row of the output."""
+        return -(-self.out[1] // self.period)
+
+    @property
+    def lane_rows(self) -> int:
+        """Rows of the output that a lane computes."""
+        return self.split[0] or self.out[0]
+
+    @property
+    def periods(self) -> int:
+        """Of a row, for a lane."""
+        return self.split[1] or self.row_periods
+
+    @property
+    def parts(self) -> int:
+        """Groups, or pairs of these."""
+        return -(-self.groups // self.lanes) if self.groups > 1 else 1
+
+    @property
+    def line_words(self) -> int:
+        return (self.periods - 1) * self.period_words + max(quad.start + quad.words for quad in self.quads)
+
+    def line_count(self, band: int) -> int:
+        """Lines that `band` rows of the output read."""
+        return (band - 1) * self.stride[0] + (self.kernel[0] - 1) * self.dilation[0] + 1
+
+    @property
+    def band(self) -> int:
+        """Rows of the output whose lines are in scratch at a time: all bands about the same."""
+        lines = LINES_BYTES[self.lanes] // (4 * self.lanes * self.line_words)
+        fitting = max((lines - self.line_count(1)) // self.stride[0] + 1, 2)
+        return -(-self.lane_rows // -(-self.lane_rows // fitting))
+
+    def scratch_bytes(self) -> int:
+        """The lines of a band, and a register into which copies of the last one may reach."""
+        return (self.line_count(self.band) * self.line_words + 1) * 4 * self.lanes
+
+    def weight_bytes(self) -> int:
+        """Packed weights of all groups."""
+        return self.parts * len(self.quads) * self.kernel[0] * self.weight_words * 16 * self.lanes
+
+    @property
+    def function(self) -> str:
+        words, first = self.period_words, self.quads[0]
+        known = {(0, 1, 1): "k3", (0, 2, 0): "k5"}.get((first.head, first.full, first.tail))
+        if known and words == len(self.quads) == 1:
+            return f"rvp_quads_{known}"
+        return f"rvp_quads_p{words if words <= 3 else 'n'}"
+
+    def quad_channels(self) -> list[list[list[int]]]:
+        """The output channels of the bytes of each quad, by lane; the quads of a part are neighbours."""
+        made = []
+        for part in range(self.parts):
+            first = part * self.lanes if self.groups > 1 else 0
+            groups = [min(first + lane, self.groups - 1) for lane in range(self.lanes)]
+            for number in range(len(self.quads)):
+                units = [(4 * number + byte) % self.units for byte in range(4)]
+                made.append([[group * self.units + unit for unit in units] for group in groups])
+        return made
+
+    def fields(self) -> dict[str, int]:
+        """The fields of QUADS but those that tell of values."""
+        rows, periods, groups = self.split
+        return {
+            **dict(zip(("rows", "columns"), self.image, strict=True)),
+            "channels": self.depth * self.groups,
+            "depth": self.depth,
+            **dict(zip(("out_rows", "out_columns"), self.out, strict=True)),
+            "out_channels": self.units * self.groups,
+            "units": self.units,
+            "groups": self.groups,
+            "kernel_rows": self.kernel[0],
+            **dict(zip(("row_stride", "column_stride"), self.stride, strict=True)),
+            "row_dilation": self.dilation[0],
+            **dict(zip(("top", "left"), self.padding, strict=True)),
+            "quads": len(self.quads),
+            "period": self.period,
+            "period_words": self.period_words,
+            "periods": self.periods,
+            "line_words": self.line_words,
+            "weight_words": self.weight_words,
+            "band": self.band,
+            "lane_rows": rows,
+            "lane_columns": periods * self.period,
+            "lane_groups": groups,
+        }
+
+    def cost(self) -> float:
+        """Instructions for an image: lines, and quads of up to four periods at a time."""
+        bands, lanes = -(-self.lane_rows // self.band), self.lanes if any(self.split) else 1
+        lines = lanes * bands * (80 + self.line_count(self.band) * self._line())
+        blocks = [AT_ONCE] * (self.periods // AT_ONCE)
+        blocks += [self.periods % AT_ONCE] * (self.periods % AT_ONCE > 0)
+        outputs = sum(self._block(quad, size) for quad in self.quads for size in blocks)
+        return 120 + self.parts * (lines + self.lane_rows * (40 + outputs))
+
+    def _line(self) -> float:
+        """A copy by words, and the bytes of rows that have no whole register before and behind them."""
+        if self.groups > 1:
+            return 40.0 + (5 if self.depth % 4 == 0 else 36) * self.line_words
+        row, register = self.image[1] * self.depth, 4 * self.lanes
+        behind = (-(-row // register) + 1) * register
+        whole = sum(register <= start <= self.image[0] * row - behind for start in range(0, self.image[0] * row, row))
+        by_bytes = (1 - whole / self.image[0]) * (20 + 8 * min(row, register // 2 + 2))
+        return 50 + by_bytes + 5 * self.line_words
+
+    def _block(self, quad: Quad, size: int) -> float:
+        halves, full = quad.head + quad.tail, quad.full
+        kinds = 1 if self.function[-2] == "k" else (quad.head > 0) + (full > 0) + (quad.tail > 0)
+        row = 10 * kinds + halves * (5 + 3 * size) + full * (7 + 5 * size)
+        aligned = self.out[1] * self.units * self.groups % 4 == 0
+        stores = size * (3 if aligned else 18 * self.lanes)
+        return self.kernel[0] * row + 50 + 23 * size + stores

@@ -1,0 +1,31 @@
+"""Weights as quads.c reads them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from stages.backends.riscv.kernels.rvp.quad_lines import QuadLines
+
+
+def quad_weights(rows: NDArray[np.int8], lines: QuadLines, quads: list[list[list[int]]]) -> NDArray[np.int8]:
+    """weights of quads.c: int8 [quads, rows of the window, words, 4, lanes, 4], from [channels, rows, columns, depth].
+
+    0 where the window of a byte of the quad is not.
+    """
+    _, kernel_rows, columns, depth = rows.shape
+    made = np.zeros((len(quads), kernel_rows, 4, lines.lanes, lines.weight_words * 4), np.int8)
+    for index, quad in enumerate(quads):
+        number = index % len(lines.quads)
+        for lane, channels in enumerate(quad):
+            for byte, channel in enumerate(channels):
+                first = (4 * number + byte) // lines.units * lines.step - lines.quads[number].start * 4
+                for column in range(columns):
+                    at = first + column * lines.dilation[1] * depth
+                    made[index, :, byte, lane, at : at + depth] = rows[channel, :, column]
+    split = made.reshape(len(quads), kernel_rows, 4, lines.lanes, lines.weight_words, 4)
+    return np.ascontiguousarray(split.transpose(0, 1, 4, 2, 3, 5))

@@ -1,0 +1,90 @@
+"""CONV_2D of few channels: four neighbouring bytes of the output at a time, from rows of the image as they are."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from stages.backends.kernels.eight_bit import INT8_OFFSET, centred_weights, why_not_nhwc, why_not_sums, why_not_types
+from stages.backends.kernels.kernel import Kernel
+from stages.backends.kernels.matrix import depth_of
+from stages.backends.riscv.kernels.rvp.base import arithmetic, clip_word
+from stages.backends.riscv.kernels.rvp.quad_lines import QUADS, QuadLines
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import numpy as np
+
+    from stages.backends.kernels.kernel import Lowering
+    from stages.backends.targets.spec import Target
+    from stages.ir.graph import LayerView
+
+MOST_WEIGHTS = 1 << 14  # bytes: words of a quad are repeated with zeros, for each byte and each lane
+MOST_CHANNELS = 16  # of a group of the input, where outputs are not few: panels and strips share what they read
+
+
+class Quads(Kernel):
+    """Any window and stride on NHWC images; groups whose outputs are whole quads.
+
+    Weights are repeated for each byte of a word at which a window can begin.
+    """
+
+    name = "rvp.quads_s8"
+    estimate_error = 1.25
+    ops: ClassVar[frozenset[str]] = frozenset({"conv2d"})
+    sources = ("quads.c",)
+    headers: ClassVar[tuple[str, ...]] = ("quads.h",)
+
+    def why_not_layer(self, view: LayerView, target: Target) -> str:
+        shape = why_not_types(view) or _why_not_shape(view) or _why_not_size(view, target.word_bits // 32)
+        return shape or why_not_sums(depth_of(view), lambda: arithmetic(view, signed_activations=True, any_shift=True))
+
+    def pack_for(self, view: LayerView, params: Any, target: Target) -> Mapping[str, np.ndarray]:
+        import numpy as np
+
+        from stages.backends.riscv.kernels.rvp import packing, quad_packing
+
+        made = arithmetic(view, signed_activations=True, any_shift=True)
+        lines = QuadLines.of(view, target.word_bits // 32)
+        rows = centred_weights(view).astype(np.int8).reshape(-1, *view.op.kernel, lines.depth)
+        if lines.exchanged:
+            rows = rows.transpose(0, 2, 1, 3)
+        offset = INT8_OFFSET[view.inputs[0].dtype]
+        fields = lines.fields() | {
+            "fill": view.op.input_zero_point - offset,
+            "flip": 0x80 if offset else 0,
+            "clip": clip_word(view),
+        }
+        quads = lines.quad_channels()
+        return {
+            "weights": quad_packing.quad_weights(rows, lines, quads),
+            "params": packing.quad_params(made.bias, made.multiplier, made.rounders, quads, target.word_bits),
+            "quads": np.array([(quad.start, quad.head, quad.full, quad.tail) for quad in lines.quads], np.int32),
+            "layer": QUADS.of(fields),
+        }
+
+    def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
+        from stages.backends.riscv.kernels.rvp.quads_tir import convolution
+
+        return convolution(view, QuadLines.of(view, target.word_bits // 32))
+
+    def cost(self, view: LayerView, params: Any, target: Target) -> float:
+        return QuadLines.of(view, target.word_bits // 32).cost() * view.inputs[0].shape[0] + 200
+
+
+def _why_not_shape(view: LayerView) -> str:
+    op = view.op
+    depth, units = op.in_channels // op.groups, op.out_channels // op.groups
+    if op.groups > 1 and units % 4:
+        return f"groups of {units} outputs; these are written four at a time"
+    if depth > MOST_CHANNELS and op.out_channels > 4:
+        return f"{depth} channels of the input; this kernel is for up to {MOST_CHANNELS}, or up to 4 outputs"
+    weights = centred_weights(view)
+    if weights.min() < -128 or weights.max() > 127:
+        return "weights minus their zero point do not fit int8"
+    return why_not_nhwc(view) or ("rounds once" if op.rounding != "double" else "")
+
+
+def _why_not_size(view: LayerView, lanes: int) -> str:
+    size = QuadLines.of(view, lanes).weight_bytes()
+    return f"its weights would take {size} bytes; {MOST_WEIGHTS} are the most" if size > MOST_WEIGHTS else ""

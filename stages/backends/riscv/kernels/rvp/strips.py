@@ -1,0 +1,118 @@
+"""Depthwise convolution in strips of four columns: weights, and where the strips lie."""
+
+from __future__ import annotations
+
+from functools import partial
+from math import prod
+from typing import TYPE_CHECKING
+
+from stages.backends.kernels.eight_bit import centred_weights, why_not_sums
+from stages.backends.riscv.kernels.rvp.base import arithmetic, clip_word
+
+if TYPE_CHECKING:
+    from stages.backends.riscv.kernels.rvp.base import Arithmetic
+    from stages.ir.graph import LayerView
+
+
+def layer_arithmetic(view: LayerView) -> Arithmetic:
+    """The layer's constants with weights as [channels, (ky, kx)]. uint8 activations stay unsigned."""
+    return arithmetic(view, signed_activations=False)
+
+
+STRIP_ROW = {1: 4 * 39, 2: 4 * 46}  # instructions of the kernel for a row of a strip, by stride
+GEOMETRY_FIELDS = 14  # int32 fields of the C structure rvp_depthwise_geometry
+
+
+def why_not_arithmetic(view: LayerView, *, any_shift: bool = False) -> str:
+    """Why the layer's constants are not what the kernels multiply and round by, '' if they are."""
+    made = partial(arithmetic, view, signed_activations=False, any_shift=any_shift)
+    if bad := why_not_sums(prod(view.op.kernel), made):
+        return bad
+    if is_split(view) and view.inputs[0].dtype == "int8":
+        return "weights minus their zero point do not fit int8"
+    if centred_weights(view).max() > 2 * 127:
+        return "a weight minus its zero point is 255, which is not the sum of two int8"
+    return ""
+
+
+def is_split(view: LayerView) -> bool:
+    """Whether weights minus their zero point need more than int8."""
+    taps = centred_weights(view)
+    return bool(taps.min() < -128 or taps.max() > 127)
+
+
+def swapped(view: LayerView) -> bool:
+    """Whether strips run along the rows of the image, four rows wide: where four columns would waste more."""
+    _, height, width, _ = view.outputs[0].shape
+    return bool(_work(width, height) < _work(height, width))
+
+
+def _work(rows: int, columns: int) -> int:
+    """What the strips cost, in sixths of a row: each costs a row beside its own, and one tile more comes in."""
+    return -(-columns // 4) * 6 * (rows + 1) + rows
+
+
+def extents(view: LayerView, *, exchanged: bool) -> tuple[int, int, int, int]:
+    """Rows and columns of input and output, as the strips see them. `exchanged`: they run along the rows."""
+    _, rows, columns, _ = view.inputs[0].shape
+    _, out_rows, out_columns, _ = view.outputs[0].shape
+    return (columns, rows, out_columns, out_rows) if exchanged else (rows, columns, out_rows, out_columns)
+
+
+def group_channels(channels: int, lanes: int) -> list[list[int]]:
+    """The channels of each group; the last one begins earlier where they are no multiple of a group."""
+    size = min(4 * lanes, channels)
+    firsts = [min(first, channels - size) for first in range(0, channels, 4 * lanes)]
+    return [list(range(first, first + size)) for first in firsts]
+
+
+def half_columns(view: LayerView, lanes: int, out_columns: int) -> int:
+    """The column of the output with which the upper lanes begin, 0 if they have channels of their own.
+
+    Up to four channels leave the upper lanes of RV64 to the second half of the strips, where a strip costs more than
+    the columns that this moves in vain.
+    """
+    if lanes == 1 or view.op.out_channels > 4 or out_columns <= 4:
+        return 0
+    whole, half, stride = -(-out_columns // 4), -(-out_columns // 8), view.op.stride[0]
+    come, go = pixel_costs(view.op.out_channels, lanes)
+    moved = come * stride * stride + go
+    return 4 * half if half * (STRIP_ROW[stride] + 2 * moved) < whole * (STRIP_ROW[stride] + moved) else 0
+
+
+def twice(channels: int) -> list[list[int]]:
+    """Up to four channels as a group in each lane, of which the last fills what is left."""
+    few = [min(channel, channels - 1) for channel in range(4)]
+    return [few * 2]
+
+
+def pixel_costs(channels: int, lanes: int) -> tuple[int, int]:
+    """Instructions that bring in four pixels of a group, and that write them."""
+    if channels % (4 * lanes) == 0:
+        return 32, 28
+    if channels < 4:
+        return 28 + 8 * channels, 28 + 12 * channels
+    size = min(4 * lanes, channels)
+    return (68, 36) if channels % 4 == 0 else (87 + 4 * size, 24 + 8 * size)
+
+
+def geometry(view: LayerView, lanes: int, *, exchanged: bool) -> tuple[int, ...]:
+    """The fields of rvp_depthwise_geometry, in order. `exchanged`: strips run along the rows."""
+    op, x, y = view.op, view.inputs[0], view.outputs[0]
+    channels = op.out_channels
+    rows, columns, out_rows, out_columns = extents(view, exchanged=exchanged)
+    steps = (x.shape[2] * channels, channels)
+    out_steps = (y.shape[2] * channels, channels)
+    padding = op.padding[:2]
+    if exchanged:
+        steps, out_steps, padding = steps[::-1], out_steps[::-1], padding[::-1]
+    tail = (op.input_zero_point, clip_word(view), min(4 * lanes, channels), half_columns(view, lanes, out_columns))
+    return (rows, columns, *steps, out_rows, out_columns, *out_steps, *padding, *tail)
+
+
+def scratch_bytes(view: LayerView, lanes: int) -> int:
+    """Two strips of input, one of results, two registers: what depthwise.c uses."""
+    stride: int = view.op.stride[0]
+    _, _, out_rows, _ = extents(view, exchanged=swapped(view))
+    rows = (out_rows - 1) * stride + 3
+    return 4 * lanes * (2 + 4 * out_rows + 2 * rows * 4 * (1 + stride))

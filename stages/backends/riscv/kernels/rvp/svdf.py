@@ -1,0 +1,32 @@
+"""SVDF on int8."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from stages.backends.kernels.svdf import Svdf8
+
+if TYPE_CHECKING:
+    from stages.backends.targets.spec import Target
+    from stages.ir.graph import LayerView
+
+
+class RvpSvdf(Svdf8):
+    """A register of a row with SMAQA, two steps of a memory with KMDA."""
+
+    name = "rvp.svdf_s8"
+    estimate_error = 1.5
+    function = "rvp_svdf_s8"
+    prices = (0.55, 4.0, 45.0, 40.0)
+
+    def why_not_layer(self, view: LayerView, target: Target) -> str:
+        if reason := super().why_not_layer(view, target):
+            return reason
+        return (
+            ""
+            if view.constant("time").min() > -(1 << 15)
+            else "a weight of time is -32768, whose products may saturate"
+        )
+
+    def chunk(self, target: Target) -> int:
+        return target.word_bits // 8

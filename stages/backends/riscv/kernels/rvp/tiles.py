@@ -1,0 +1,250 @@
+"""Layers of two operands in tiles: what is broadcast is written out in scratch, so that rows are whole registers.
+
+An operand that repeats with a period of C elements is written out once, for as many periods as make whole registers;
+rows of the output are as long then, and read it from its beginning each time. An operand with one value for each pixel
+is written out for some pixels at a time.
+
+    [20, 20, 4] + [1, 1, 4]     once: c0 c1 c2 c3 c0 c1 c2 c3 … for 80 pixels;   5 rows of 320 elements in one call
+    [20, 20, 4] + [20, 20, 1]   for each 100 pixels: p0 p0 p0 p0 p1 p1 p1 p1 …   4 calls for 400 elements each
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import gcd, lcm, prod
+from typing import TYPE_CHECKING
+
+from stages.backends.kernels.tir.strides import Axis, broadcast_strides, logical_strides, row_major, walk
+
+if TYPE_CHECKING:
+    from stages.ir.graph import LayerView
+
+LONGEST = 512  # elements of a tile, where it need not be longer
+MOST_SCRATCH = 1 << 14  # bytes for an operand
+OTHER_ORDER = "an input is read in another order than the output is written"
+LAYER = 27.0  # instructions around a layer
+
+
+@dataclass(frozen=True)
+class Loop:
+    """Instructions of a kernel's C function: for a register of elements, for a row and for a call."""
+
+    register: float
+    row: float
+    call: float
+
+
+AROUND = Loop(0, 38, 95)  # what kernels take beside their elements, roughly
+
+
+@dataclass(frozen=True)
+class Repeat:
+    """y[(block * times + time) * length + i] = x[block * length + i]."""
+
+    blocks: int
+    length: int
+    times: int
+
+    @property
+    def read(self) -> int:
+        """Elements."""
+        return self.blocks * self.length
+
+    @property
+    def written(self) -> int:
+        """Elements."""
+        return self.read * self.times
+
+    def room(self, register: int) -> int:
+        """Bytes of what is written, in whole registers."""
+        return -(-self.written // register) * register
+
+    def cycle(self, register: int) -> int:
+        """After how many bytes registers are the same again."""
+        return lcm(self.length, register)
+
+    def cost(self, register: int) -> float:
+        """Instructions, as measured."""
+        if self.length == 1:
+            return 22 + self.blocks * self._spread(register)
+        return 50 + self.blocks * self._repeated(register)
+
+    def _spread(self, register: int) -> float:
+        """For a value."""
+        registers = self.times / register
+        if self.times % register == 0:
+            return 6.5 + 3 * registers
+        if registers == 0.5:
+            return 6
+        if registers < 1:
+            return (8 if registers > 0.5 else 5.5) + 6.3 * registers
+        return 21 + 2.8 * (registers - 1)
+
+    def _repeated(self, register: int) -> float:
+        """For a block: one by one for a cycle, then by registers of the cycle before."""
+        singly = min(self.times, self.cycle(register) // self.length)
+        rest = (self.times - singly) * self.length / register
+        return 28 + singly * (20.6 + 15.7 * ((self.length - 1) // register)) + (26 + 5 * rest if rest else 0)
+
+
+@dataclass(frozen=True)
+class Operand:
+    """One input as tiles read it: `repeats` write it out in scratch, innermost first.
+
+    stride  elements of the input for a step of a tile's axis
+    step    of elements along a tile, 0 where that is one value
+    """
+
+    stride: int
+    step: int
+    repeats: tuple[Repeat, ...]
+
+    @property
+    def is_once(self) -> bool:
+        """Whether all tiles read the same."""
+        return self.stride == 0
+
+
+@dataclass(frozen=True)
+class Tiles:
+    """A layer in tiles of `steps` steps along `axis`; the last of them has the steps that are left.
+
+    Strides are those of the output and of both inputs.
+
+    outer      axes around
+    axis       that tiles are steps of
+    inside     the axes of a step
+    register   bytes
+    """
+
+    outer: tuple[Axis, ...]
+    axis: Axis
+    inside: tuple[Axis, ...]
+    steps: int
+    register: int
+
+    @cached_property
+    def inner(self) -> int:
+        """Elements of the output in a step."""
+        return prod(axis.extent for axis in self.inside)
+
+    @property
+    def count(self) -> int:
+        """Of whole tiles."""
+        return self.axis.extent // self.steps
+
+    @property
+    def left(self) -> int:
+        """Steps behind the whole tiles."""
+        return self.axis.extent % self.steps
+
+    @cached_property
+    def operands(self) -> tuple[Operand, Operand]:
+        """Those of whole tiles. ValueError where an input lies in another order than the output."""
+        return self._operand(0, self.steps), self._operand(1, self.steps)
+
+    @cached_property
+    def last(self) -> tuple[Operand, Operand]:
+        """Those of the steps that are left. What was written out once is there."""
+        given = enumerate(self.operands)
+        first, second = (x if x.is_once else self._operand(number, self.left) for number, x in given)
+        return first, second
+
+    def _operand(self, number: int, steps: int) -> Operand:
+        axes = (Axis(steps, self.axis.strides), *self.inside)
+        strides = [axis.strides[1 + number] for axis in axes]
+        return Operand(strides[0], *_repeats([axis.extent for axis in axes], strides))
+
+    @property
+    def one_call(self) -> bool:
+        """Whether all whole tiles are rows of one call: nothing is written out for each."""
+        return all(x.is_once or (x.step == 1 and not x.repeats) for x in self.operands)
+
+    @property
+    def rows(self) -> Axis:
+        """Of a call for whole tiles, in elements of the output and of what both inputs are read from."""
+        if not self.one_call:
+            return Axis(1, (0, 0, 0))
+        size = self.steps * self.inner
+        return Axis(self.count, (size, *(0 if x.is_once else size for x in self.operands)))
+
+    @property
+    def is_readable(self) -> bool:
+        """Whether inputs can be written out, and what is read as it is begins with a register in each call."""
+        try:
+            read = [1 + number for number, x in enumerate(self.operands) if x.step and not x.repeats]
+        except ValueError:
+            return False
+        return not any(axis.strides[number] % self.register for number in read for axis in self.outer)
+
+    @property
+    def scratch(self) -> int:
+        """The most bytes for an operand."""
+        return max((repeat.written for x in self.operands for repeat in x.repeats), default=0)
+
+    def cost(self, loop: Loop) -> float:
+        """Instructions of the layer."""
+
+        def written(operands: Sequence[Operand], once: bool) -> float:
+            chosen = (x for x in operands if x.is_once == once)
+            return sum(repeat.cost(self.register) for x in chosen for repeat in x.repeats)
+
+        def computed(steps: int) -> float:
+            return loop.row + loop.register * -(-steps * self.inner // self.register)
+
+        calls = 1 if self.one_call else self.count
+        total = written(self.operands, True) + calls * (loop.call + written(self.operands, False))
+        total += self.count * computed(self.steps)
+        if self.left:
+            total += loop.call + written(self.last, False) + computed(self.left)
+        return LAYER + prod(axis.extent for axis in self.outer) * total
+
+
+def tiles(view: LayerView, register: int) -> Tiles:
+    """The tiles that take fewest instructions. ValueError, with the reason, where there are none."""
+    out = view.outputs[0]
+    strides = (logical_strides(out), *(broadcast_strides(x, out.shape) for x in view.inputs))
+    found = list(_possible(walk(out.shape, *strides), register))
+    if not found:
+        raise ValueError(OTHER_ORDER)
+    if (least := min(made.scratch for made in found)) > MOST_SCRATCH:
+        raise ValueError(f"an input would be written out in {least:,} bytes")
+    return min((made for made in found if made.scratch <= MOST_SCRATCH), key=lambda made: made.cost(AROUND))
+
+
+def _possible(axes: list[Axis], register: int) -> Iterator[Tiles]:
+    for depth, axis in enumerate(axes):
+        around, inside = tuple(axes[:depth]), tuple(axes[depth + 1 :])
+        inner = prod(one.extent for one in inside)
+        if around and (axis.extent * inner) % register:
+            return  # calls would begin within registers, also those for fewer axes
+        least = register // gcd(inner, register)
+        sizes = range(least, min(max(least, LONGEST // inner), axis.extent - 1) + 1, least)
+        whole = (axis.extent,) if axis.extent <= max(least, LONGEST // inner) else ()
+        for steps in (*sizes, *whole):
+            made = Tiles(around, axis, inside, steps, register)
+            if made.is_readable:
+                yield made
+
+
+def _repeats(extents: Sequence[int], strides: Sequence[int]) -> tuple[int, tuple[Repeat, ...]]:
+    """The step of elements and the repeats of an operand over axes, outermost first.
+
+    ValueError where what repeats is no dense run of elements.
+    """
+    axes = walk(extents, row_major(extents), strides)
+    steps = [axis.strides[1] for axis in axes]
+    length = dense = 1
+    found = []
+    for number in reversed(range(len(axes))):
+        extent = axes[number].extent
+        if steps[number] == 0:
+            found.append(Repeat(prod(axis.extent for axis in axes[:number] if axis.strides[1]), length, extent))
+        elif steps[number] != dense:
+            raise ValueError(OTHER_ORDER)
+        else:
+            dense *= extent
+        length *= extent
+    return (0, ()) if steps == [0] else (1, tuple(found))

@@ -1,0 +1,183 @@
+"""Tiles of a direct convolution: outputs that are neighbours along an axis of the image."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import gcd
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from pydantic import Field
+
+from stages.backends.kernels.kernel import KernelParams
+from stages.backends.riscv.kernels.rvp.base import clip_word
+from stages.support.messages.stage_error import StageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from stages.ir.graph import LayerView
+
+
+# (taps, stride) along the rows of a tile -> most rows, of the functions of direct_s8.S.
+MOST_ROWS = {(3, 1): 9, (3, 2): 9, (5, 1): 7, (7, 1): 5}
+# A strip by lanes: as many columns as fit, but not so few that copying the columns of two strips twice costs much.
+STRIP_BYTES = {1: 2048, 2: 4096}
+LEAST_COLUMNS = 8
+GEOMETRY_FIELDS = 18  # int32 fields of the C structure rvp_direct_geometry
+Axis = Literal["rows", "columns"]
+Expr = Any  # a TIR expression or a Python int
+
+
+class DirectParams(KernelParams):
+    """Tiles of `rows` outputs that are neighbours along an axis of the image: below each other, or side by side.
+
+    "" and 0: what costs least for the layer.
+    """
+
+    axis: Literal["", "rows", "columns"] = ""
+    rows: int = Field(default=0, ge=0, le=9)
+
+
+class Shape(NamedTuple):
+    """A layer as its tiles see it: taps and stride along their rows, and the other axis as columns."""
+
+    taps: int
+    stride: int
+    out_rows: int
+    out_columns: int
+    kernel_columns: int
+    column_stride: int
+    column_chunks: int  # chunks of four channels in a pixel
+    phases: int = 0  # places in a chunk where windows begin; columns are chunks then and strides bytes. 0: pixels
+
+    @classmethod
+    def of(cls, view: LayerView, axis: Axis) -> Shape:
+        op, out = view.op, view.outputs[0].shape
+        row, column = (0, 1) if axis == "rows" else (1, 0)
+        chunks, phases = _as_chunks(view)
+        if axis == "rows" and phases:
+            stride = op.stride[1] * op.in_channels
+            return cls(op.kernel[0], op.stride[0], out[1], out[2], chunks, stride, 1, phases)
+        return cls(
+            op.kernel[row],
+            op.stride[row],
+            out[1 + row],
+            out[1 + column],
+            op.kernel[column],
+            op.stride[column],
+            -(-op.in_channels // 4),
+        )
+
+    def slots(self, rows: int) -> int:
+        """Rows of the image that `rows` rows of the output read."""
+        return (rows - 1) * self.stride + self.taps
+
+    def strip_width(self, columns: int) -> int:
+        """Columns of the image that `columns` columns of the output read, at most."""
+        distance = (columns - 1) * self.column_stride
+        return (distance + 3) // 4 + self.kernel_columns if self.phases else distance + self.kernel_columns
+
+    def first_byte(self, column: Expr, view: LayerView) -> Expr:
+        """A byte with the place in its chunk of that at which the window of a column of the output begins."""
+        return column * self.column_stride + -view.op.padding[1] * view.op.in_channels % 4
+
+
+def _as_chunks(view: LayerView) -> tuple[int, int]:
+    """Chunks of a row that a window takes, and phases, where the bytes of rows are read as they lie; else 0, 0.
+
+    The chunks are no more than the pixels, and weights are there twice at most.
+    """
+    op, width = view.op, view.inputs[0].shape[2]
+    channels = op.in_channels
+    step = op.stride[1] * channels
+    phases = 4 // gcd(4, step)
+    if channels >= 4 or width * channels % 4 or phases > 2:
+        return 0, 0
+    before = -op.padding[1] * channels % 4
+    farthest = max((before + column * step) % 4 for column in range(phases))
+    chunks = -(-(farthest + op.kernel[1] * channels) // 4)
+    return (chunks, phases) if chunks <= op.kernel[1] else (0, 0)
+
+
+@dataclass(frozen=True)
+class Tiling:
+    """Tiles of at most `rows` rows along an axis."""
+
+    axis: Axis
+    rows: int
+    shape: Shape
+
+    @classmethod
+    def of(cls, view: LayerView, params: DirectParams, lanes: int) -> Tiling:
+        """The cheapest that the parameters leave free. Raises StageError for an axis that no function is for."""
+        possible = [
+            cls(axis, rows, shape)
+            for axis, most in usable_axes(view)
+            if params.axis in ("", axis)
+            for shape in [Shape.of(view, axis)]
+            for rows in _sizes(params.rows, min(most, shape.out_rows))
+        ]
+        if not possible:
+            height, width = view.op.kernel
+            raise StageError(f"rvp.direct_s8 has no tiles along the {params.axis} for a window of {height}x{width}")
+        return min(possible, key=lambda tiling: tiling.cost(view.op.out_channels, lanes))
+
+    def tiles(self) -> list[int]:
+        """The sizes of the tiles that cover the output: whole ones, and what is left."""
+        whole, left = divmod(self.shape.out_rows, self.rows)
+        return [self.rows] * whole + ([left] if left else [])
+
+    def strip_columns(self, lanes: int) -> int:
+        """Columns of the output that one strip is for: all strips about the same."""
+        column = self.shape.column_chunks * self.shape.slots(self.rows) * 4 * lanes
+        room = STRIP_BYTES[lanes] // column - self.shape.kernel_columns
+        fitting = (room * 4 if self.shape.phases else room) // self.shape.column_stride + 1
+        strips = -(-self.shape.out_columns // max(fitting, LEAST_COLUMNS))
+        return -(-self.shape.out_columns // strips)
+
+    def strip_bytes(self, lanes: int) -> int:
+        """What direct.c writes into its strip."""
+        width = self.shape.strip_width(self.strip_columns(lanes))
+        return width * self.shape.column_chunks * self.shape.slots(self.rows) * 4 * lanes
+
+    def cost(self, out_channels: int, lanes: int) -> float:
+        """A half of a block: loads and products of its chunks, 11 a row, 33 around. Then the copies into strips."""
+        shape, halves, columns = self.shape, out_channels // (2 * lanes), self.strip_columns(lanes)
+        strips = -(-shape.out_columns // columns)
+        chunks = shape.kernel_columns * shape.column_chunks
+        copies = strips * shape.strip_width(columns) * shape.column_chunks * (3 + 1 / lanes)
+        total = 0.0
+        for rows in self.tiles():
+            slots = shape.slots(rows)
+            half = chunks * (slots + 2 * shape.taps * (1 + rows) + 3 / 4) + 11 * rows + 33
+            total += shape.out_columns * (halves * half + 25) + slots * (copies + 40 * strips) + 100 * strips
+        return total
+
+
+def _sizes(wanted: int, most: int) -> Iterable[int]:
+    """Sizes of tiles to choose from: any up to `most`, or the wanted one."""
+    return [min(wanted, most)] if wanted else range(1, most + 1)
+
+
+def usable_axes(view: LayerView) -> Iterator[tuple[Axis, int]]:
+    """The axes of the image along which tiles can run, and how many rows they may have."""
+    names: tuple[Axis, ...] = ("rows", "columns")
+    for axis, taps, stride in zip(names, view.op.kernel, view.op.stride, strict=True):
+        if (taps, stride) in MOST_ROWS:
+            yield axis, MOST_ROWS[taps, stride]
+
+
+def geometry(view: LayerView, tiling: Tiling, lanes: int) -> tuple[int, ...]:
+    """The fields of rvp_direct_geometry, in order."""
+    op, x, y = view.op, view.inputs[0].shape, view.outputs[0].shape
+    shape, sizes = tiling.shape, x[1:3]
+    steps, out_steps = (x[2] * x[3], x[3]), (y[2] * y[3], y[3])
+    padding, channels = tuple(op.padding[:2]), op.in_channels
+    if tiling.axis == "columns":
+        sizes, steps, out_steps, padding = sizes[::-1], steps[::-1], out_steps[::-1], padding[::-1]
+    if shape.phases:
+        sizes, steps, padding = (x[1], x[2] * channels // 4), (steps[0], 4), (padding[0], padding[1] * channels)
+        channels = 4
+    window = (shape.kernel_columns, shape.column_stride, 2 if shape.phases else 0, max(shape.phases, 1))
+    tail = (tiling.strip_columns(lanes), op.out_channels // (4 * lanes), op.input_zero_point, clip_word(view))
+    return (*sizes, *steps, channels, shape.out_columns, *out_steps, *padding, *window, *tail)

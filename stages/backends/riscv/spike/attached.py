@@ -1,0 +1,48 @@
+"""What a target has beside its core, as devices of Spike: an accelerator, the DMA that fills its memory, the monitor.
+
+An accelerator's device is C++ in the folder `device` of its own; it registers a device of the accelerator's name, which
+gets `l1=ORIGIN:LENGTH` and the accelerator's parameters as texts.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from stages.backends.accelerators.registry import device_folder
+from stages.backends.riscv.spike.build import devices_library
+from stages.backends.targets.attached import DEVICES_LOG, MONITOR
+from stages.backends.targets.spec import Device
+
+if TYPE_CHECKING:
+    from stages.backends.targets.attached import Engine
+    from stages.backends.targets.memory import Memory, Region
+    from stages.backends.targets.spec import Target
+
+
+def attached_devices(target: Target) -> tuple[list[Path], list[Device]]:
+    """The libraries and devices of a target's accelerator, none where it has none. Raises StageError."""
+    accelerator, memory = target.accelerator, target.memory
+    if accelerator is None or memory is None:
+        return [], []
+    folder = None if accelerator.base is None else device_folder(target, accelerator.kind)
+    library = devices_library(accelerator.kind, folder)
+    monitor = Device(name="monitor", base=MONITOR, parameters={"log": DEVICES_LOG})
+    return [library], [monitor, *_engines(accelerator, memory)]
+
+
+def _engines(accelerator: Engine, memory: Memory) -> list[Device]:
+    found = []
+    if dma := accelerator.dma:
+        written = "+".join(_region(region) for region in memory.regions.values() if region.is_written)
+        parameters = dma.model_dump(exclude={"base"}) | {"written": written}
+        found.append(Device(name="dma", base=dma.base, parameters=parameters))
+    if accelerator.base is not None:
+        texts: dict[str, str | int] = {key: str(value) for key, value in accelerator.parameters.items()}
+        texts["l1"] = _region(memory.regions[accelerator.memory])
+        found.append(Device(name=accelerator.kind, base=accelerator.base, parameters=texts))
+    return found
+
+
+def _region(region: Region) -> str:
+    return f"{region.origin:#x}:{region.length:#x}"

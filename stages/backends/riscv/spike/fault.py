@@ -1,0 +1,73 @@
+"""From the trap line that riscv/runtime/trap.c prints to a sentence with cause, function and source line."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from stages.backends.simulators.symbols import in_memory, is_below_stack, place, stack_remedy
+
+if TYPE_CHECKING:
+    from stages.backends.simulators.process import Finished
+    from stages.backends.targets.spec import Target
+
+#: Of the RISC-V privileged architecture, table "Machine cause register values after trap".
+_CAUSES = {
+    0: "misaligned jump",
+    1: "jump to an address without memory",
+    2: "illegal instruction",
+    3: "breakpoint",
+    4: "misaligned load",
+    5: "load from an address without memory",
+    6: "misaligned store",
+    7: "store to an address without memory or to ROM",
+    11: "environment call",
+}
+_TIMER_INTERRUPT = 7
+_DEVICE = re.compile(r"^DEVICE pc=(\w{16}): (.*)$", re.MULTILINE)
+_TRAP = re.compile(r"TRAP cause=(\w{16}) pc=(\w{16}) tval=(\w{16}) ra=(\w{16}) sp=(\w{16})")
+
+
+def fault_message(finished: Finished, elf: Path, target: Target) -> str:
+    """The sentence for the trap that was printed, at most three lines."""
+    output = finished.output
+    found = _TRAP.search(output)
+    if found is None:
+        return f"the firmware trapped and could not say where:\n{output[-200:].strip()}"
+    cause, pc, tval, ra, sp = (int(value, 16) for value in found.groups())
+    interrupt = bool(cause >> 31)  # the top bit of a register, 32 or 64 wide
+    code = cause & 0x7FFFFFFF
+    name = _CAUSES.get(code, f"trap with cause {cause:#x}") if not interrupt else f"interrupt {code}"
+    remedy = ""
+    if _is_stack_overflow(code, tval, sp, target):
+        name, remedy = "stack overflow", stack_remedy(target)
+    where = place(pc, elf, target)
+    if not in_memory(pc, target):
+        # ra is the instruction after the call.
+        where = f"{pc:#x}, called from {place(ra - 1, elf, target)}"
+    return f"the firmware trapped: {name} (address {tval:#x})\nin {where}{remedy}"
+
+
+def device_fault_message(output: str, elf: Path, target: Target) -> str:
+    """The sentence for the misuse of a device in `output` (devices/machine.cc), at most two lines."""
+    found = _DEVICE.search(output)
+    if found is None:
+        return f"a device ended the simulation and did not say why:\n{output[-200:].strip()}"
+    pc = int(found[1], 16)
+    return found[2] + (f"\nin {place(pc, elf, target)}" if pc else "")
+
+
+def limit_place(output: str, elf: Path, target: Target) -> str:
+    """Where the firmware was when the timer interrupt ended it, '' if something else did."""
+    found = _TRAP.search(output)
+    cause = int(found[1], 16) if found else 0
+    is_timer = bool(cause >> 31) and cause & 0x7FFFFFFF == _TIMER_INTERRUPT
+    return place(int(found[2], 16), elf, target) if found and is_timer else ""
+
+
+def _is_stack_overflow(code: int, tval: int, sp: int, target: Target) -> bool:
+    """The stack is the lowest part of RAM: an overflow touches what lies just below."""
+    if target.memory is None or code not in (5, 7):
+        return False
+    return is_below_stack(tval, target) or sp < target.memory.region_of("stack").origin

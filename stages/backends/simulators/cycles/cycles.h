@@ -1,0 +1,168 @@
+/* Estimated cycles of a program: the table that stages/backends/timing/table.py makes of it, and the log of what was counted.
+ *
+ * For C and C++. The log has a record for each reading of the program's counter, as the program reads it.
+ */
+#ifndef FIRMLINE_CYCLES_H
+#define FIRMLINE_CYCLES_H
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* Both in the simulator's current directory. */
+#define CYCLES_TABLE "cycles.table"
+#define CYCLES_LOG "cycles.bin"
+
+#define CYCLES_MAGIC 0x59434c46u /* 'FLCY' */
+
+enum { LEAST, ESTIMATE, MOST, CYCLES }; /* of a sum */
+enum { UNTIMED = 1, JUMPS = 2, OPENS = 4, READS = 8 };
+
+/* An instruction. follows: the one before it in memory ran before it; entered: something else did; taken: comes on top
+ * when what runs next is not the next one in memory. */
+struct timed {
+    uint64_t address;
+    uint8_t size, flags;
+    int16_t follows[CYCLES], entered[CYCLES], taken[CYCLES];
+    uint32_t reserved;
+};
+
+/* A memory that makes the core wait, from `origin` up to `end`: stages/backends/targets/timing.py says what the rest is. */
+struct flash {
+    uint64_t origin, end;
+    uint32_t wait_states, line, prefetch, instruction_lines, data_lines, reserved;
+};
+
+/* Up to a reading of the counter: instructions, cycles, and the last instruction without cycles since the reading
+ * before, 0 for none. */
+struct cycles_record {
+    uint64_t instructions, now[CYCLES], untimed;
+};
+
+/* Instructions by half of their address, from `first` on; NULL where there is none. */
+struct cycles_table {
+    struct flash flash;
+    const struct timed **at;
+    uint64_t first, halves;
+};
+
+/* The lines that a cache keeps, the one used last first. */
+struct cycles_cache {
+    uint64_t *lines;
+    uint32_t count, most;
+};
+
+/* What stands between core and flash: the line of the instructions that run, and since when; 0 for none. */
+struct cycles_waits {
+    const struct flash *flash;
+    struct cycles_cache instructions, data;
+    uint64_t line, since;
+};
+
+static inline void cycles_fail(const char *what, const char *file)
+{
+    fprintf(stderr, "estimated cycles: %s %s\n", what, file);
+    exit(EXIT_FAILURE);
+}
+
+static inline struct cycles_table cycles_load(const char *file)
+{
+    uint32_t header[2] = {0, 0};
+    FILE *in = fopen(file, "rb");
+    if (in == NULL || fread(header, sizeof header, 1, in) != 1 || header[0] != CYCLES_MAGIC || header[1] == 0)
+        cycles_fail("no table in", file);
+    struct cycles_table table;
+    struct timed *all = (struct timed *)malloc(header[1] * sizeof *all);
+    if (all == NULL || fread(&table.flash, sizeof table.flash, 1, in) != 1 ||
+        fread(all, sizeof *all, header[1], in) != header[1])
+        cycles_fail("cannot read", file);
+    fclose(in);
+
+    table.first = all[0].address;
+    table.halves = (all[header[1] - 1].address - table.first) / 2 + 1;
+    table.at = (const struct timed **)calloc(table.halves, sizeof *table.at);
+    if (table.at == NULL)
+        cycles_fail("no memory for", file);
+    for (uint32_t i = 0; i < header[1]; i++)
+        table.at[(all[i].address - table.first) / 2] = &all[i];
+    return table;
+}
+
+static inline const struct timed *cycles_of(const struct cycles_table *table, uint64_t address)
+{
+    uint64_t half = (address - table->first) / 2; /* wraps below `first`, which is beyond the last */
+    return half < table->halves ? table->at[half] : NULL;
+}
+
+static inline struct cycles_waits cycles_waits_of(const struct flash *flash)
+{
+    struct cycles_waits waits = {flash, {NULL, 0, flash->instruction_lines}, {NULL, 0, flash->data_lines}, 0, 0};
+    waits.instructions.lines = (uint64_t *)calloc(flash->instruction_lines + 1, sizeof(uint64_t));
+    waits.data.lines = (uint64_t *)calloc(flash->data_lines + 1, sizeof(uint64_t));
+    if (waits.instructions.lines == NULL || waits.data.lines == NULL)
+        cycles_fail("no memory for", "caches");
+    return waits;
+}
+
+/* Whether the cache has a line; it has afterwards. */
+static inline int cycles_cached(struct cycles_cache *cache, uint64_t line)
+{
+    uint32_t at = 0;
+    while (at < cache->count && cache->lines[at] != line)
+        at++;
+    int is_there = at < cache->count;
+    if (!is_there && cache->count < cache->most)
+        cache->count++;
+    if (!is_there && at >= cache->most)
+        at = cache->most - 1; /* the least recently used one goes */
+    if (cache->most == 0)
+        return 0;
+    for (; at > 0; at--)
+        cache->lines[at] = cache->lines[at - 1];
+    cache->lines[0] = line;
+    return is_there;
+}
+
+/* The number of an address's line, from 1 on; 0 outside of the flash. */
+static inline uint64_t cycles_line(const struct flash *flash, uint64_t address)
+{
+    return address >= flash->origin && address < flash->end ? address / flash->line + 1 : 0;
+}
+
+/* Cycles for which the core waits before it has an instruction of this line, at time `now`. */
+static inline uint64_t cycles_fetch(struct cycles_waits *waits, uint64_t line, uint64_t now)
+{
+    const struct flash *flash = waits->flash;
+    if (line == waits->line)
+        return 0;
+    uint64_t wait = 0, read_for = now - waits->since;
+    if (line != 0 && !cycles_cached(&waits->instructions, line)) {
+        wait = flash->wait_states;
+        if (flash->prefetch && waits->line != 0 && line == waits->line + 1)
+            wait = read_for < wait ? wait - read_for : 0;
+    }
+    waits->line = line;
+    waits->since = now + wait;
+    return wait;
+}
+
+/* Cycles for which the core waits for data at an address. */
+static inline uint64_t cycles_load_waits(struct cycles_waits *waits, uint64_t address)
+{
+    uint64_t line = cycles_line(waits->flash, address);
+    return line == 0 || cycles_cached(&waits->data, line) ? 0 : waits->flash->wait_states;
+}
+
+static inline void cycles_wait(uint64_t now[CYCLES], uint64_t wait)
+{
+    for (int i = 0; i < CYCLES; i++)
+        now[i] += wait;
+}
+
+static inline void cycles_add(uint64_t now[CYCLES], const int16_t more[CYCLES])
+{
+    for (int i = 0; i < CYCLES; i++)
+        now[i] += (uint64_t)(int64_t)more[i];
+}
+
+#endif

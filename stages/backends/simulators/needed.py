@@ -1,0 +1,29 @@
+"""Which accelerators a target's simulator has."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from stages.support.messages.stage_error import StageError
+
+if TYPE_CHECKING:
+    from stages.backends.targets.spec import Target
+
+
+def check_devices(target: Target) -> None:
+    """Raise StageError if the target has an accelerator that its simulator does not have."""
+    engine, simulator = target.accelerator, target.simulator.kind
+    if engine is None or simulator not in ("spike", "qemu", "native"):
+        return
+    if simulator != "spike":
+        raise StageError(
+            f"target {target.name} has the accelerator {engine.kind}, which is simulated on Spike alone; "
+            f"its core is simulated on {simulator}",
+            hint=f"Take a RISC-V core, or leave out what is simulated: `doit run NAME:compile target={target.name}`.",
+            at=("target",),
+        )
+    from stages.backends.accelerators.registry import device_folder
+
+    if engine.base is not None and not device_folder(target, engine.kind).is_dir():
+        hint = "its C++ is the folder `device` of the accelerator"
+        raise StageError(f"the accelerator {engine.kind} has no device for Spike", hint=hint, at=("target",))

@@ -1,0 +1,90 @@
+"""Building something into a cache once, also when several processes want it at the same time."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+
+from stages.support.system.programs import run_tool
+
+_DIGEST = ".sha256"
+_BUILD = "build-"
+
+
+def read_sources(folder: Path) -> dict[str, bytes]:
+    """The files of a folder, by name: what a build compiles, whatever happens to the files meanwhile."""
+    return {path.name: path.read_bytes() for path in sorted(folder.iterdir()) if path.is_file()}
+
+
+def key_of(sources: Mapping[str, bytes], identity: Sequence[str]) -> str:
+    """Sixteen hexadecimal digits over sources, and over what else decides the bytes of what is built."""
+    digest = hashlib.sha256()
+    for name, content in sources.items():
+        digest.update(name.encode() + b"\0" + content + b"\0")
+    digest.update("\0".join(identity).encode())
+    return digest.hexdigest()[:16]
+
+
+@cache
+def first_line_of_version(program: str) -> str:
+    """What a program answers to `--version`, in its first line. Raises StageError."""
+    return run_tool([program, "--version"]).stdout.partition("\n")[0]
+
+
+def built_once(library: Path, sources: Mapping[str, bytes], build: Callable[[Path, Path], None]) -> Path:
+    """`library`, built by `build(folder of the sources, file to make)` when it is not there, or no more as it was made.
+
+    It appears whole; its folder's parent has the lock, and what killed builds left there is removed.
+    """
+    if not _is_whole(library):
+        cache = library.parent.parent
+        with _lock(cache):
+            for left in cache.glob(f"{_BUILD}*"):
+                shutil.rmtree(left, ignore_errors=True)
+            if not _is_whole(library):  # another process may have built it meanwhile
+                _build(library, sources, build)
+    return library
+
+
+def _build(library: Path, sources: Mapping[str, bytes], build: Callable[[Path, Path], None]) -> None:
+    with tempfile.TemporaryDirectory(dir=library.parent.parent, prefix=_BUILD) as name:
+        folder, made = Path(name, "src"), Path(name, "out", library.name)
+        folder.mkdir()
+        made.parent.mkdir()
+        for file, content in sources.items():
+            (folder / file).write_bytes(content)
+        build(folder, made)
+        _digest_file(made).write_text(_digest(made))
+        shutil.rmtree(library.parent, ignore_errors=True)
+        made.parent.rename(library.parent)
+
+
+def _is_whole(library: Path) -> bool:
+    """Whether the library is there with the bytes that it was built with."""
+    try:
+        return _digest_file(library).read_text() == _digest(library)
+    except (OSError, ValueError):
+        return False
+
+
+def _digest_file(library: Path) -> Path:
+    return library.with_name(library.name + _DIGEST)
+
+
+def _digest(library: Path) -> str:
+    return hashlib.sha256(library.read_bytes()).hexdigest()
+
+
+@contextmanager
+def _lock(folder: Path) -> Iterator[None]:
+    """Only one process at a time builds; the lock goes with the process that holds it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "lock").open("w") as handle:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield

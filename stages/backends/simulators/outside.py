@@ -1,0 +1,43 @@
+"""What a plug-in's simulator is: an object SIMULATOR of this kind in a module, by whose name targets call it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from stages.support.messages.stage_error import StageError
+from stages.support.tool import Tool
+
+if TYPE_CHECKING:
+    from stages.backends.simulators.process import Finished
+    from stages.backends.targets.spec import Target
+
+
+class SimulatorPlugin(Protocol):
+    """A program that runs an ELF, as `stages.backends.simulators.program.run_program` does."""
+
+    def tools(self, target: Target) -> tuple[Tool, ...]:
+        """The programs and packages that `run` needs: their versions are in the key."""
+
+    def run(
+        self,
+        elf: Path,
+        target: Target,
+        folder: Path,
+        *,
+        timeout: float,
+        most_instructions: int,
+        watch: Callable[[], None],
+    ) -> Finished:
+        """Run `elf` with `folder` as current directory; `run_program` says when it ends and what is raised."""
+
+
+def simulator_of(target: Target) -> SimulatorPlugin:
+    """The plug-in that simulates a target. Raises StageError for a kind that nobody has."""
+    module = target.modules.get(f"simulators/{target.simulator.kind}")
+    if module is None:
+        raise StageError(f"target {target.name}: no simulator '{target.simulator.kind}'", at=("target",))
+    found: SimulatorPlugin = import_module(module).SIMULATOR
+    return found

@@ -1,0 +1,81 @@
+"""Running one program on a target's simulator: the same call for Spike, QEMU and the machine that builds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from stages.backends.simulators.outside import simulator_of
+
+if TYPE_CHECKING:
+    from stages.backends.simulators.outside import SimulatorPlugin
+    from stages.backends.simulators.process import Finished
+    from stages.backends.targets.spec import Target
+    from stages.support.tool import Tool
+
+
+# The module of each kind of simulator, which has `run`.
+_MODULES = {
+    "spike": "stages.backends.riscv.spike.run",
+    "qemu": "stages.backends.qemu.run",
+    "native": "stages.backends.host.native",
+}
+
+
+def simulator_tools(target: Target) -> tuple[Tool, ...]:
+    """Return the programs and packages that the target's simulator needs."""
+    return _simulator(target).tools(target)
+
+
+def run_program(
+    elf: Path,
+    target: Target,
+    folder: Path,
+    *,
+    timeout: float = 300,
+    most_instructions: int = 0,
+    watch: Callable[[], None] = lambda: None,
+    timed: bool = False,
+) -> Finished:
+    """Run `elf` with `folder` as current directory; `watch` is called twice a second while it runs.
+
+    Raises StageError for a trap or a failed sanitizer check, naming cause, function and source line, and when the
+    program is still running after `timeout` seconds; InstructionLimitReached where it stopped itself.
+
+    It is ended after `most_instructions` (0: never), from its first to its last; where nothing counts them, after the
+    processor time that they take at a slow pace. ProgramLimitReached then, but for Spike, which ends a program as if it
+    had come to its end.
+
+    With `timed`, on Spike and QEMU, cycles are estimated by cycles.table in `folder` (backends/timing/table.py), and
+    cycles.bin has a record for each reading of the counter (backends/timing/log.py).
+    """
+    simulator = _simulator(target)
+    run: Callable[..., Finished] = partial(simulator.run, timed=True) if timed else simulator.run  # type: ignore[call-arg]
+    return run(elf, target, folder, timeout=timeout, most_instructions=most_instructions, watch=watch)
+
+
+def _simulator(target: Target) -> SimulatorPlugin:
+    """The simulator's module, imported by name so that a run's key has the code of one simulator; or a plug-in's."""
+    module = _MODULES.get(target.simulator.kind)
+    simulator: SimulatorPlugin = simulator_of(target) if module is None else import_module(module)
+    return simulator
+
+
+def code_patterns(target: Target) -> tuple[str, ...]:
+    """Globs, relative to Firmline's folder, of the code that runs a program for the target."""
+    kind = target.simulator.kind
+    module = _MODULES.get(kind)
+    if module is None:
+        return ()
+    place = module.replace(".", "/")
+    folder = place.rpartition("/")[0]
+    plugin: tuple[str, ...] = (f"{folder}/plugin/*",) if module.endswith(".run") else ()
+    plugin += ("stages/backends/simulators/cycles/*",) if kind == "qemu" or target.timing_model else ()
+    plugin += (f"{folder}/timing/*",) if kind == "spike" and target.timing_model else ()
+    plugin += (f"stages/backends/{target.family}/timing.py",) if target.timing_model else ()
+    beside = target.accelerator
+    devices = (f"{folder}/devices/*", f"stages/backends/accelerators/{beside.kind}/device/*") if beside else ()
+    return (f"{place}.py", *plugin, *devices)

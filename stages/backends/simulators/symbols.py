@@ -1,0 +1,42 @@
+"""Where in the source an address of a firmware is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from stages.backends.toolchain.compiler import binutil, run_command
+
+if TYPE_CHECKING:
+    from stages.backends.targets.spec import Target
+
+
+def place(address: int, elf: Path, target: Target) -> str:
+    """`function, file:line` of an address; the address itself where the file has no such function."""
+    addr2line = binutil(target, "addr2line")
+    function, line = run_command([addr2line, "-f", "-e", str(elf), hex(address)], "addr2line").splitlines()[:2]
+    if function == "??":
+        return f"{address:#x}"
+    path, _, number = line.partition(":")
+    number = number.split()[0]  # "12 (discriminator 3)"
+    return function if path == "??" else f"{function}, {Path(path).name}:{number}"
+
+
+def in_memory(address: int, target: Target) -> bool:
+    """Whether the target's memory map has memory there."""
+    return target.memory is not None and target.memory.name_of(address) is not None
+
+
+def is_below_stack(address: int, target: Target, slack: int = 4096) -> bool:
+    """Whether the address lies just below the stack's region: the stack is the lowest part of it, so that is where it
+    overflows."""
+    bottom = target.memory.region_of("stack").origin if target.memory is not None else 0
+    return bottom - slack <= address < bottom
+
+
+def stack_remedy(target: Target) -> str:
+    """What to do about a stack overflow, as a last line of its message; '' where the operating system has the stack."""
+    if target.memory is None:
+        return ""
+    where = f"in the recipe or of {target.name} in pipeline.yaml"
+    return f"\nthe stack has {target.memory.stack:,} bytes: raise memory.stack, {where}"

@@ -1,0 +1,183 @@
+"""`cores:`, `boards:` and `timings:` of pipeline.yaml, and the targets that follow from them.
+
+A core is declared once: instruction set, compiler, kernels and the machine of a simulator that counts its
+instructions. A board names a core and has memories of its own. It is simulated on the core's machine; where that has
+no memory at the board's addresses, a second firmware is linked for the same regions at the machine's addresses.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from stages.backends.targets.attached import MONITOR, Attached, engine, mistakes
+from stages.backends.targets.chip import ChipNumber
+from stages.backends.targets.like import written_out
+from stages.backends.targets.memory import Memory, Region
+from stages.backends.targets.spec import BoardFacts, Core, Simulator, Target
+from stages.backends.targets.timing import Flash, Timing, TimingModel
+from stages.support.options.names import Name
+from stages.support.options.remote_store import RemoteStore
+from stages.support.options.strict_model import StrictModel, mistake
+
+_UNIT = {"k": 1_000, "M": 1_000_000, "G": 1_000_000_000}
+
+
+def parse_frequency(value: object) -> object:
+    """Hz from an integer or from a string such as `180M` (decimal: 180 MHz)."""
+    if not isinstance(value, str):
+        return value
+    number, unit = (value[:-1], _UNIT[value[-1]]) if value[-1:] in _UNIT else (value, 1)
+    try:
+        hertz = float(number) * unit
+    except ValueError:
+        hertz = -1.0
+    if hertz != hertz // 1 or not 0 < hertz < 1e12:
+        raise ValueError("a clock is a number of Hz, or a number with k, M or G, such as 180M")
+    return int(hertz)
+
+
+Frequency = Annotated[int, BeforeValidator(parse_frequency), Field(gt=0)]
+
+
+_PAGE = 4096
+# Where Spike has its debug module and boot ROM, the core-local and the platform interrupt controller (riscv/platform.h
+# of Spike), each up to the end of its last page, and the monitor of devices (stages/backends/targets/attached.py). Its
+# UART gives way to memory.
+_SPIKE = ((0, 0x2000), (0x200_0000, 0x20C_0000), (0xC00_0000, 0xD00_0000), (MONITOR, MONITOR + 0x1000))
+
+
+class Board(StrictModel):
+    """One entry under `boards:`.
+
+    `core` is one of `cores:`. `memory` is what the board has, as its vendor states it in `source`. `machine` is a
+    machine of the core's simulator that has this memory at these addresses; without one the core's own is used.
+    `accelerator` is an engine that computes layers beside the core. `timing` is that of its make of the core, where the
+    core itself, as an instruction set, has none or another. `flash` is what estimates of cycles know of its memory.
+    `chip` are numbers by which a debugger knows the chip, beside those of the core.
+    """
+
+    core: str
+    title: str
+    memory: Memory
+    clock: Frequency | None = None
+    machine: str = ""
+    source: str = ""
+    accelerator: Attached | None = None
+    timing: str = ""
+    flash: Flash | None = None
+    chip: tuple[ChipNumber, ...] = ()
+
+    @model_validator(mode="after")
+    def _check(self) -> Board:
+        for wrong in mistakes(self.accelerator, self.memory) if self.accelerator is not None else ():
+            raise wrong
+        if self.flash is not None and self.flash.region not in self.memory.regions:
+            there = ", ".join(self.memory.regions)
+            raise mistake(f"there is no region {self.flash.region!r}; there are {there}", "flash", "region")
+        return self
+
+
+class Catalogue(StrictModel):
+    """The content of pipeline.yaml: cores, boards and timing models by name, and the remote store.
+
+    No board is called like a core.
+    """
+
+    schema_version: Literal[1] = Field(alias="schema")
+    cores: dict[Name, Core]
+    boards: dict[Name, Board] = Field(default_factory=dict)
+    store: RemoteStore | None = None
+    timings: dict[Name, Timing] = Field(default_factory=dict)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_like(cls, data: Any) -> Any:
+        return written_out(data)
+
+    @model_validator(mode="after")
+    def _check(self) -> Catalogue:
+        """A board's core can address its memory, and so can its machine."""
+        for name, board in self.boards.items():
+            core = self.cores.get(board.core)
+            if core is None:
+                continue
+            for region, why in board.memory.beyond(core.word_bits):
+                raise mistake(why, "boards", name, "memory", region, beside=("cores", board.core, "word_bits"))
+            machine = None if board.machine or core.simulator.kind == "spike" else core.memory
+            if machine is not None and board.memory.stack >= machine.region_of("data").length:
+                message = f"a stack of {board.memory.stack:,} bytes is more than the machine of {board.core} has"
+                beside = ("cores", board.core, "memory", machine.home("data"), "length")
+                raise mistake(message, "boards", name, "memory", "stack", beside=beside)
+        return self
+
+    def targets(self) -> dict[str, Target]:
+        """All cores, then all boards, by name. KeyError for a board whose core, or a timing model, is not there."""
+        found = {name: Target(name=name, core=name, **_fields(core)) for name, core in self.cores.items()}
+        found |= {name: _on_board(name, board, self.cores[board.core]) for name, board in self.boards.items()}
+        return {name: self._timed(target) for name, target in found.items()}
+
+    def _timed(self, target: Target) -> Target:
+        if not target.timing:
+            return target
+        model = TimingModel(name=target.timing, **dict(self.timings[target.timing]))
+        return target.model_copy(update={"timing_model": model})
+
+
+def _on_board(name: str, board: Board, core: Core) -> Target:
+    fields = _fields(core)
+    simulator: Simulator = fields["simulator"]
+    if board.machine:
+        simulator = simulator.model_copy(update={"machine": board.machine})
+    simulated = None if board.machine else moved(board.memory, core)
+    facts = BoardFacts(title=board.title, clock=board.clock, source=board.source)
+    fields |= {"memory": board.memory, "simulator": simulator, "simulated": simulated, "board": facts}
+    fields |= {"timing": board.timing or core.timing, "flash": board.flash, "chip": (*core.chip, *board.chip)}
+    attached = None if board.accelerator is None else engine(board.accelerator, board.memory)
+    return Target(name=name, core=board.core, accelerator=attached, alone=core, **fields)
+
+
+def moved(memory: Memory, core: Core) -> Memory | None:
+    """The regions of a board at addresses where the core's machine has memory; None where they can stay.
+
+    Those that are written go to its RAM and the others to its ROM, one after the other. Where these are too small the
+    largest are shortened, and what is reserved means nothing there: whether the firmware fits is seen when it is
+    linked. Spike has memory wherever it has no device.
+    """
+    machine = core.memory
+    if machine is None:
+        return None
+    if core.simulator.kind == "spike":
+        if not any(
+            region.origin < end and start < region.end for region in memory.regions.values() for start, end in _SPIKE
+        ):
+            return None
+    elif all(_inside(region, machine) for region in memory.regions.values()):
+        return None
+    regions: dict[str, Any] = {}
+    for room, written in ((machine.region_of("code"), False), (machine.region_of("data"), True)):
+        origin, those = room.origin, {n: region for n, region in memory.regions.items() if region.is_written == written}
+        lengths = _shared(room.length, {name: region.length for name, region in those.items()})
+        for name, region in those.items():
+            regions[name] = region.model_copy(update={"origin": origin, "length": lengths[name], "same_as": ""})
+            origin += lengths[name]
+    return Memory(stack=memory.stack, **{name: regions[name] for name in memory.regions})
+
+
+def _shared(room: int, lengths: dict[str, int]) -> dict[str, int]:
+    """The lengths, the largest shortened to whole pages where all of them are more than the room. Bytes."""
+    found = {}
+    for number, (name, length) in enumerate(sorted(lengths.items(), key=lambda item: item[1])):
+        share = room // (len(lengths) - number)
+        found[name] = length if length <= share else share // _PAGE * _PAGE
+        room -= found[name]
+    return found
+
+
+def _inside(region: Region, machine: Memory) -> bool:
+    return any(other.origin <= region.origin and region.end <= other.end for other in machine.regions.values())
+
+
+def _fields(core: Core) -> dict[str, Any]:
+    return {name: getattr(core, name) for name in Core.model_fields}

@@ -1,0 +1,266 @@
+"""The memories of a target: named regions with what may lie in each, and where code, constants and variables go.
+
+What a firmware consists of, and in which kind of section:
+
+    code       vectors and instructions          weights   the model's constants
+    constants  other constants, and the first    stack     the only one
+               values of variables               arena     activations and scratch of the model
+    data       other variables
+
+A part lies in the fastest region that may hold it; of two equally fast ones, in the first. Weights and arena are
+divided among all regions that may hold them (stages.lower.arena.regions). Weights in a region that is written are
+copied there at start, from one that keeps them (`Memory.loaded_from`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import combinations
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, model_validator
+
+from stages.support.options.names import IDENTIFIER_PATTERN, why_not
+from stages.support.options.strict_model import StrictModel, mistake
+
+Part = Literal["code", "constants", "weights", "data", "stack", "arena"]
+CONSTANT: tuple[Part, ...] = ("code", "constants", "weights")
+VARIABLE: tuple[Part, ...] = ("data", "stack", "arena")
+USUAL: dict[str, tuple[Part, ...]] = {"rom": CONSTANT, "ram": VARIABLE}
+# What a stack pointer and the linker scripts' sections are aligned to, in bytes.
+_ALIGNMENT = 16
+_SIZE = re.compile(r"^([0-9]{1,20})\s*([KMG]?)B?$", re.IGNORECASE)
+_HEXADECIMAL = re.compile(r"^0x[0-9a-f]{1,20}$", re.IGNORECASE)
+# What GNU ld takes for ORIGIN and LENGTH.
+_LINKERS = frozenset({"org", "o", "len", "l"})
+_UNIT = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+
+
+def parse_size(value: object) -> object:
+    """Bytes from an integer, a hexadecimal string or a string such as `64K`, `4M`, `1G`."""
+    if isinstance(value, str):
+        if _HEXADECIMAL.match(value.strip()):
+            return int(value, 16)
+        match = _SIZE.match(value.strip())
+        if match is None:
+            raise ValueError("a size is a number of bytes, or a number with K, M or G, such as 512K")
+        return int(match[1]) * _UNIT[match[2].upper()]
+    return value
+
+
+def _parse_address(value: object) -> object:
+    """As `parse_size`."""
+    try:
+        return parse_size(value)
+    except ValueError:
+        raise ValueError("an address is a number, such as 0x80000000") from None
+
+
+def _addressable(size: int) -> int:
+    if size >= 1 << 64:
+        raise ValueError(f"{size:,} has more than 64 bits")
+    return size
+
+
+Size = Annotated[int, BeforeValidator(parse_size), Field(ge=0), AfterValidator(_addressable)]
+Address = Annotated[int, BeforeValidator(_parse_address), Field(ge=0), AfterValidator(_addressable)]
+
+
+class Region(StrictModel):
+    """A memory: its first address, its length in bytes, what it may hold and how fast it is (0 before 1 before 2).
+
+    `rom` holds code, constants and weights and `ram` data, stack and arena where they do not say otherwise. `same_as`
+    names a region of which this one is the same memory, seen at other addresses: both together hold what one does.
+    """
+
+    origin: Address
+    length: Size
+    holds: tuple[Part, ...] = ()
+    speed: int = Field(default=0, ge=0, le=100)
+    same_as: str = ""
+
+    @property
+    def end(self) -> int:
+        """The first address behind it."""
+        return self.origin + self.length
+
+    @property
+    def addresses(self) -> str:
+        """`0x80000000 to 0x8fffffff`."""
+        return f"{self.origin:#x} to {self.end - 1:#x}"
+
+    @property
+    def is_written(self) -> bool:
+        """Whether a program writes there."""
+        return any(part in VARIABLE for part in self.holds)
+
+    @property
+    def is_run(self) -> bool:
+        """Whether instructions are fetched from there."""
+        return "code" in self.holds
+
+    def contains(self, address: int) -> bool:
+        return self.origin <= address < self.end
+
+    @model_validator(mode="after")
+    def _check(self) -> Region:
+        if not self.length:
+            raise mistake("a region of no bytes holds nothing", "length")
+        for name in ("origin", "length"):
+            if getattr(self, name) % _ALIGNMENT:
+                raise mistake(f"is {getattr(self, name):#x}, no multiple of {_ALIGNMENT} bytes", name)
+        return self
+
+
+class Reserve(StrictModel):
+    """Bytes that weights and arena leave to others where they have a choice of regions.
+
+    `code` in the regions of code and of other constants, `data` in that of other variables. How large those are only
+    the linker knows.
+    """
+
+    code: Size = 64 << 10
+    data: Size = 4 << 10
+
+
+class Room(StrictModel):
+    """What of a region weights or arena may take: `bytes`, without the stack, `reserved` of them only in need.
+
+    `loaded_from` is the region that weights are copied from at start, so that they take room in both, or ''.
+    """
+
+    region: str
+    bytes: int
+    reserved: int
+    loaded_from: str = ""
+
+
+class Memory(StrictModel):
+    """Regions by name, and the size of the stack in bytes. Every part of a firmware has a region; none overlap."""
+
+    model_config = ConfigDict(extra="allow")
+    __pydantic_extra__: dict[str, Region]
+    stack: Size = 16384
+    reserve: Reserve = Reserve()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _with_usual_parts(cls, given: Any) -> Any:
+        if not isinstance(given, dict):
+            return given
+        return {
+            name: {**region, "holds": USUAL[name]}
+            if name in USUAL and isinstance(region, dict) and "holds" not in region
+            else region
+            for name, region in given.items()
+        }
+
+    @model_validator(mode="after")
+    def _check(self) -> Memory:
+        for name, region in self.regions.items():
+            if wrong := why_not(name, IDENTIFIER_PATTERN):
+                raise mistake(wrong, name, key=True)
+            if name in _LINKERS:
+                raise mistake(f"no region can be called {name}, which means something to the linker", name, key=True)
+            if not region.holds:
+                raise mistake(f"what may it hold? holds: [{', '.join((*CONSTANT, *VARIABLE))}]", name)
+        for name, region in self.regions.items():
+            self._check_same(name, region)
+        for (one, first), (other, second) in combinations(self.regions.items(), 2):
+            if first.origin < second.end and second.origin < first.end:
+                raise mistake(f"{second.addresses}, overlaps {one}, {first.addresses}", other, beside=(one,))
+        for part in (*CONSTANT, *VARIABLE):
+            if not any(part in region.holds for region in self.regions.values()):
+                raise mistake(f"no region holds {part}")
+        if not self.stack or self.stack % _ALIGNMENT:
+            raise mistake(f"a stack has a multiple of {_ALIGNMENT} bytes, not {self.stack:,}", "stack")
+        where = self.home("stack")
+        if self.stack >= self.regions[where].length:
+            message = f"a stack of {self.stack:,} bytes leaves nothing of the {where}'s {self.regions[where].length:,}"
+            raise mistake(message, "stack", beside=(where, "length"))
+        self._check_reserve()
+        return self
+
+    def _check_same(self, name: str, region: Region) -> None:
+        """What two regions share is read only: where each of them writes nobody would know."""
+        if not region.same_as:
+            return
+        other = self.regions.get(region.same_as)
+        if other is None or other is region or other.same_as:
+            known = ", ".join(one for one, each in self.regions.items() if each is not region and not each.same_as)
+            raise mistake(f"there is no region {region.same_as!r} of its own; there are {known}", name, "same_as")
+        if region.is_written or other.is_written:
+            raise mistake("only memory that no program writes can be seen at two addresses", name, "same_as")
+        if region.length > other.length:
+            message = f"is {region.length:,} bytes, more than the {other.length:,} of {region.same_as}"
+            raise mistake(message, name, "length", beside=(region.same_as, "length"))
+
+    def _check_reserve(self) -> None:
+        """What is asked for, not what is usual, is in the region that it is reserved in."""
+        places: dict[str, Part] = {"code": "code", "data": "data"}
+        for name in sorted(self.reserve.model_fields_set):
+            where = self.home(places[name])
+            bytes_, length = getattr(self.reserve, name), self.regions[where].length
+            if bytes_ > length:
+                message = f"{bytes_:,} bytes reserved for {name} are more than the {where}'s {length:,}"
+                raise mistake(message, "reserve", name, beside=(where, "length"))
+
+    @property
+    def regions(self) -> dict[str, Region]:
+        """All regions by name, as declared."""
+        return self.__pydantic_extra__
+
+    def bytes_of(self, *, written: bool) -> int:
+        """Bytes of all memory that programs write, or only read: what is seen at two addresses counts once."""
+        regions = (region for region in self.regions.values() if region.is_written == written and not region.same_as)
+        return sum(region.length for region in regions)
+
+    def same(self, name: str) -> tuple[str, ...]:
+        """The regions that are the memory of this one, itself first."""
+        return (name, *(other for other, region in self.regions.items() if region.same_as == name))
+
+    def homes(self, part: Part) -> list[str]:
+        """The names of the regions that may hold a part of the firmware, the fastest first."""
+        able = [name for name, region in self.regions.items() if part in region.holds]
+        return sorted(able, key=lambda name: self.regions[name].speed)
+
+    def home(self, part: Part) -> str:
+        """The name of the region that a part of the firmware lies in: for weights and arena the first choice."""
+        return self.homes(part)[0]
+
+    def rooms(self, part: Part) -> tuple[Room, ...]:
+        """What the weights or the arena may take of each region that may hold them, the fastest first."""
+        return tuple(self._room(name, part) for name in self.homes(part))
+
+    def loaded_from(self, region: str) -> str:
+        """The region that weights in `region` are copied from at start, '' where they stay as they are loaded.
+
+        It is that of the other constants where it may hold weights, else the fastest read-only one that may.
+        """
+        constants = self.home("constants")
+        if region == constants or not self.regions[region].is_written:
+            return ""
+        kept = [name for name in self.homes("weights") if not self.regions[name].is_written]
+        return constants if constants in kept or not kept else kept[0]
+
+    def _room(self, name: str, part: Part) -> Room:
+        stack = self.stack if self.home("stack") == name else 0
+        code = self.reserve.code if name in (self.home("code"), self.home("constants")) else 0
+        data = self.reserve.data if self.home("data") == name else 0
+        loaded = self.loaded_from(name) if part == "weights" else ""
+        return Room(region=name, bytes=self.regions[name].length - stack, reserved=code + data, loaded_from=loaded)
+
+    def region_of(self, part: Part) -> Region:
+        """The region that a part of the firmware lies in."""
+        return self.regions[self.home(part)]
+
+    def name_of(self, address: int) -> str | None:
+        """The region that has memory at the address, None where none has."""
+        return next((name for name, region in self.regions.items() if region.contains(address)), None)
+
+    def beyond(self, bits: int) -> Iterator[tuple[str, str]]:
+        """The regions that addresses of so many bits do not reach to their ends, by name, each with the reason."""
+        for name, region in self.regions.items():
+            if region.end > 1 << bits:
+                yield name, f"{region.addresses}, goes beyond what {bits} bits can address"

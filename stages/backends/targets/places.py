@@ -1,0 +1,74 @@
+"""Where the code lies that a target brings: plug-ins of its simulator, kernel folders and simulators of plug-ins."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from stages.support.messages.stage_error import StageError
+from stages.support.system.loaded_code import package_files
+
+if TYPE_CHECKING:
+    from stages.backends.targets.spec import Target
+
+
+def with_places(target: Target, folders: Sequence[Path]) -> Target:
+    """The target with the places of its paths, which start at one of the folders.
+
+    Raises StageError, which blames the value as seen from the core, for one that is not there.
+    """
+    places = dict(target.places)
+    for name in target.simulator.outside:
+        found = next((folder / name for folder in folders if (folder / name).exists()), None)
+        if found is None:
+            at = ("simulator", "plugins", target.simulator.plugins.index(name))
+            raise StageError(f"there is no plug-in {name}", hint="paths start at the folder of this file", at=at)
+        places[name] = found
+    return target.model_copy(update={"places": places})
+
+
+def plugin_code(target: Target) -> dict[str, Path]:
+    """The files of the plug-ins of the target's simulator that are not Firmline's, by name."""
+    return {
+        name if path == place else f"{name}/{path.name}": path
+        for name in target.simulator.outside
+        for place in [target.places[name]]
+        for path in plugin_files(place)
+    }
+
+
+def kernel_code(target: Target) -> dict[str, Path]:
+    """The files of the target's kernel folders that are not Firmline's, by name."""
+    places = [target.places[f"kernels/{name}"] for name in target.kernels if f"kernels/{name}" in target.places]
+    return {f"kernels/{name}": path for place in places for name, path in package_files(place).items()}
+
+
+def accelerator_code(target: Target) -> dict[str, Path]:
+    """The files of the target's accelerator, where it is not one of Firmline's; without its device (`device_code`)."""
+    name = "" if target.accelerator is None else f"accelerators/{target.accelerator.kind}"
+    place = target.places.get(name)
+    if place is None:
+        return {}
+    found = package_files(place).items()
+    return {f"accelerators/{file}": path for file, path in found if place / "device" not in path.parents}
+
+
+def simulator_code(target: Target) -> dict[str, Path]:
+    """The files of the target's simulator, where it is not one of Firmline's."""
+    place = target.places.get(f"simulators/{target.simulator.kind}")
+    return {} if place is None else {f"simulators/{name}": path for name, path in package_files(place).items()}
+
+
+def device_code(target: Target) -> dict[str, Path]:
+    """The files of the simulated device of the target's accelerator, where that is not one of Firmline's."""
+    name = f"accelerators/{target.accelerator.kind}" if target.accelerator is not None else ""
+    folder = target.places[name] / "device" if name in target.places else None
+    return {} if folder is None or not folder.is_dir() else {f"{name}/{p.name}": p for p in plugin_files(folder)}
+
+
+def plugin_files(place: Path) -> list[Path]:
+    """The files of one plug-in: those in its folder, or the one that it is."""
+    if not place.is_dir():
+        return [place]
+    return sorted(path for path in place.iterdir() if path.is_file() and not path.name.startswith("."))

@@ -1,0 +1,106 @@
+"""What a target family contributes to a firmware: start-up code, host I/O and linker script.
+
+A family is a folder `stages/backends/<family>/` with a package `runtime` that has `runtime(target) -> Runtime`. A new
+family changes nothing else. A family that runs on boards has for these
+
+    debugged(target)        its Runtime
+    at_start(symbols)       what GDB sets before the program runs: (register, expression, whether every core has it)
+    FAULTS                  the module whose fault_message(finished, elf, target) says what its handler printed
+    COUNTERS                the names of its counters of cycles, by the numbers in what it asks a debugger
+
+FAULTS by its name, so that a simulation's key has no code of another family.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from stages.backends.targets.linker_script import fill
+from stages.support.messages.stage_error import StageError
+from stages.support.system.installation import INSTALLATION
+
+if TYPE_CHECKING:
+    from stages.backends.targets.spec import Target
+
+BACKENDS = Path(__file__).resolve().parents[1]
+HARNESS = BACKENDS / "harness"
+POSIX = HARNESS / "posix"
+#: Tells start-up code that a debugger is the host, not a simulator.
+DEBUGGER = "-DBOARD_DEBUGGER"
+
+
+@dataclass(frozen=True)
+class Runtime:
+    """Files and flags that turn C files with a `main` into a program for one target.
+
+    sources         start-up code and the implementation of harness/board.h
+    console         sources that give printf; for benchmarks and tests, never in a firmware
+    compile_flags   for every file, beside the target's own
+    link_flags      for the link, beside the target's own
+    linker_script   its text, '' where the tool chain's own serves
+    """
+
+    sources: tuple[Path, ...]
+    console: tuple[Path, ...] = ()
+    compile_flags: tuple[str, ...] = ()
+    link_flags: tuple[str, ...] = ()
+    linker_script: str = ""
+    include: tuple[Path, ...] = field(default=(HARNESS,))
+
+
+def runtime_for(target: Target, *, debugged: bool = False) -> Runtime:
+    """The runtime of the target's family, in a simulator or `debugged` on a board.
+
+    Raises StageError when the family has no folder here, and for one that runs on no board.
+    """
+    family = family_of(target)
+    if debugged and not hasattr(family, "debugged"):
+        message = f"target {target.name}: programs of the family {target.family} run on no board with a GDB server"
+        raise StageError(message, hint=f"families that do: {', '.join(_on_boards())}", at=("target",))
+    runtime: Runtime = family.debugged(target) if debugged else family.runtime(target)
+    return runtime
+
+
+def _on_boards() -> list[str]:
+    found = {name: import_module(f"stages.backends.{name}.runtime") for name in _families()}
+    return [name for name, family in found.items() if hasattr(family, "debugged")]
+
+
+def _families() -> list[str]:
+    return sorted(path.parents[1].name for path in BACKENDS.glob("*/runtime/__init__.py"))
+
+
+def family_of(target: Target) -> Any:
+    """The package of the target's family. Raises StageError when it has no folder here."""
+    try:
+        return import_module(f"stages.backends.{target.family}.runtime")
+    except ModuleNotFoundError as error:
+        package = f"stages.backends.{target.family}"
+        if error.name not in (package, f"{package}.runtime"):
+            raise
+        folders = _families()
+        raise StageError(
+            f"target {target.name}: no family '{target.family}' in stages/backends",
+            hint=f"there are: {', '.join(folders)}",
+            at=("target",),
+        ) from None
+
+
+def code_patterns(target: Target) -> tuple[str, ...]:
+    """Globs, relative to Firmline's folder, of the family's code and of what its programs are made of."""
+    runtime = runtime_for(target)
+    folders = {path.parent for path in (*runtime.sources, *runtime.console)} | {*runtime.include}
+    shared = sorted(f"{folder.relative_to(INSTALLATION)}" for folder in folders if folder.is_relative_to(BACKENDS))
+    names = dict.fromkeys([f"stages/backends/{target.family}/runtime", *shared])
+    return tuple(f"{name}/*.*" for name in names)
+
+
+def linker_script(template: Path, target: Target) -> str:
+    """A family's linker script with the target's memory map. Raises StageError when the target declares none."""
+    if target.memory is None:
+        message = f"target {target.name}: family {target.family} needs `memory:` with rom, ram and stack"
+        raise StageError(message, at=("target",))
+    return fill(template, target.memory)

@@ -1,0 +1,146 @@
+"""Timing models: `timings:` of pipeline.yaml, what the instructions of a core take as its manual states it.
+
+A model sorts instructions into classes by mnemonic, gives each its cycles, and says what two instructions one after the
+other cost or save. Where a manual leaves a figure open, a range stands for it: [least, most], of which the estimate
+takes the most, or [least, estimate, most].
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from stages.support.options.strict_model import StrictModel, mistake
+
+_LIMIT = 1000
+_PARTS = 3
+
+
+def parse_cycles(value: object) -> object:
+    """(least, estimate, most) of `3`, `[2, 12]` or `[1, 2, 3]`."""
+    given = value if isinstance(value, list | tuple) else [value]
+    numbers = [each for each in given if isinstance(each, int) and not isinstance(each, bool)]
+    if len(numbers) != len(given) or not 1 <= len(numbers) <= _PARTS or any(abs(each) > _LIMIT for each in numbers):
+        raise ValueError("cycles are a number, [least, most] or [least, estimate, most]")
+    least, most = numbers[0], numbers[-1]
+    estimate = numbers[1] if len(numbers) == _PARTS else most
+    if not least <= estimate <= most:
+        raise ValueError(f"the cycles {numbers} do not rise")
+    return (least, estimate, most)
+
+
+#: Least, estimate, most.
+Cycles = tuple[int, int, int]
+Stated = Annotated[Cycles, BeforeValidator(parse_cycles)]
+NONE: Cycles = (0, 0, 0)
+
+#: What is known of an instruction beside its mnemonic (stages/backends/timing/instruction.py).
+Fact = Literal["writes_pc", "pc_relative", "register_offset", "writeback", "double", "core_register"]
+
+
+class InstructionClass(StrictModel):
+    """Instructions that take the same time.
+
+    mnemonics     patterns (`smla*`) of mnemonics, without width, condition and type: `ldr` for `ldrne.w`; of RISC-V
+                  without `c.`
+    has           what else must be so
+    cycles        what one takes when the next instruction follows it in memory
+    per_register  more for each register (of 32 bits) of its list
+    taken         more when it goes elsewhere
+    """
+
+    mnemonics: tuple[str, ...] = Field(min_length=1)
+    has: tuple[Fact, ...] = ()
+    cycles: Stated
+    per_register: Stated = NONE
+    taken: Stated = NONE
+
+    @model_validator(mode="after")
+    def _check(self) -> InstructionClass:
+        for name in ("cycles", "per_register", "taken"):
+            if getattr(self, name)[0] < 0:
+                raise mistake("an instruction takes no less than 0 cycles", name)
+        return self
+
+
+class Pair(StrictModel):
+    """What `then` takes more (or, below 0, less) right after `first`, names of classes. The first that fits counts.
+
+    `when` it `uses` what the first writes, `addresses` memory with it, or does `not_addresses` with it.
+    """
+
+    first: tuple[str, ...] = Field(min_length=1)
+    then: tuple[str, ...] = Field(min_length=1)
+    when: Literal["always", "uses", "addresses", "not_addresses"] = "always"
+    cycles: Stated
+
+
+class Timing(StrictModel):
+    """One entry under `timings:`.
+
+    title             what it is a model of, for reports
+    source            where its figures are from
+    instructions      how the disassembly is read
+    classes           by name; an instruction is of the first that fits
+    pairs             of instructions one after the other
+    skipped           what an instruction takes whose condition fails
+    unaligned_target  more for a jump to a 32-bit instruction at no multiple of four
+    """
+
+    title: str = Field(min_length=1)
+    source: str = Field(min_length=1)
+    instructions: Literal["thumb", "riscv"]
+    classes: dict[str, InstructionClass] = Field(min_length=1)
+    pairs: tuple[Pair, ...] = ()
+    skipped: int = Field(default=1, ge=0, le=_LIMIT)
+    unaligned_target: Stated = NONE
+
+    @model_validator(mode="after")
+    def _check(self) -> Timing:
+        for number, pair in enumerate(self.pairs):
+            for side in ("first", "then"):
+                for place, name in enumerate(getattr(pair, side)):
+                    if name not in self.classes:
+                        known = ", ".join(self.classes)
+                        raise mistake(f"there is no class {name!r}; there are {known}", "pairs", number, side, place)
+        return self
+
+
+class Flash(StrictModel):
+    """`flash:` of a board: a memory that makes the core wait, and what stands between the two.
+
+    region             of the board's memory
+    wait_states        cycles for which a reading of it makes the core wait
+    line               bytes that one reading gives
+    prefetch           whether the line behind that of the instructions that run is read meanwhile
+    instruction_lines  lines that a cache for instructions keeps, the least recently used one replaced; 0: no cache
+    data_lines         the same for constants
+    source             where this is from
+    """
+
+    region: str
+    wait_states: int = Field(gt=0, le=_LIMIT)
+    line: int = Field(ge=4, le=256, multiple_of=4)
+    prefetch: bool = False
+    instruction_lines: int = Field(default=0, ge=0, le=4096)
+    data_lines: int = Field(default=0, ge=0, le=4096)
+    source: str = Field(min_length=1)
+
+    @property
+    def said(self) -> str:
+        """`5 wait states in rom, lines of 16 bytes, the next prefetched, 64 of instructions and 8 of data cached`."""
+        kept = [
+            f"{count} of {what}"
+            for count, what in ((self.instruction_lines, "instructions"), (self.data_lines, "data"))
+            if count
+        ]
+        parts = [f"{self.wait_states} wait states in {self.region}", f"lines of {self.line} bytes"]
+        parts += ["the next prefetched"] if self.prefetch else []
+        return ", ".join([*parts, f"{' and '.join(kept)} cached" if kept else "no cache"])
+
+
+class TimingModel(Timing):
+    """A timing model under its name, as a target has it."""
+
+    name: str

@@ -1,0 +1,55 @@
+"""The instructions of a linked firmware, by the objdump of its own tool chain."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from stages.backends.toolchain.compiler import binutil, run_command
+from stages.support.tool import Tool
+
+if TYPE_CHECKING:
+    from stages.backends.targets.spec import Target
+
+# "    1c4:\tf04f 0300 \tmov.w\tr3, #0 @ ..."; of RISC-V the bytes are one number.
+_LINE = re.compile(r"^\s*([0-9a-f]+):\t([0-9a-f]{4}(?: [0-9a-f]{4})*|[0-9a-f]{8}) *\t([^\t]+)(?:\t(.*))?$")
+_SYMBOL = re.compile(r"^([0-9a-f]+) <([^>]+)>:$")
+_COMMENT = re.compile(r"\s+[@#;] .*$|\s*<[^>]*>")
+
+
+@dataclass(frozen=True)
+class Line:
+    """An instruction as text: what follows its address and bytes; `function` is the last symbol before it."""
+
+    address: int
+    size: int
+    mnemonic: str
+    operands: str
+    function: str
+
+
+def disassembler(target: Target) -> Tool:
+    """The objdump of the target's tool chain."""
+    packages = target.compiler.packages
+    install = f"apt-get install {' '.join(packages)}" if packages else ""
+    return Tool("objdump", command=binutil(target, "objdump"), install=install)
+
+
+def disassemble(elf: Path, target: Target) -> Iterator[Line]:
+    """All instructions in the sections with code, in the order of their addresses in each; data among them is left out.
+
+    Raises StageError when objdump fails.
+    """
+    # Without the short names that RISC-V has for some uses of an instruction; Arm's objdump has no such option.
+    plain = ["-M", "no-aliases"] if target.family == "riscv" else []
+    function = ""
+    for text in run_command([binutil(target, "objdump"), "-d", *plain, str(elf)], "objdump").splitlines():
+        if symbol := _SYMBOL.match(text):
+            function = symbol[2]
+        elif (found := _LINE.match(text)) and not found[3].startswith("."):
+            size = len(found[2].replace(" ", "")) // 2
+            operands = _COMMENT.sub("", found[4] or "").strip()
+            yield Line(int(found[1], 16), size, found[3].strip(), operands, function)

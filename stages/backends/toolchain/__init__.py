@@ -1,0 +1,1 @@
+"""The C compiler, linker and binary tools of a target."""

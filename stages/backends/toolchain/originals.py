@@ -1,0 +1,43 @@
+"""Which file a copy of a kernel's C was made from: what an error is about is that one's to mend."""
+
+from __future__ import annotations
+
+import re
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from stages.backends.kernels.places import path_of
+
+if TYPE_CHECKING:
+    from stages.backends.targets.spec import Target
+
+
+def with_originals(output: str, target: Target) -> str:
+    """What a compiler printed, with kernels' files and lines as they were written instead of those of the copies.
+
+    `.../src/kernels/acme/gemm.c:8:3` is `plugins/kernels/acme/gemm.c:7:3` of a project,
+    `stages/backends/.../kernels/...` of Firmline; of other plug-ins it is the whole path.
+    """
+    for name in target.kernels:
+        folder = target.places.get(f"kernels/{name}") or path_of(name)
+        copied = re.compile(rf"(\S*/kernels/{re.escape(name)}/)([^\s:]+):(\d+)")
+        output = copied.sub(partial(_original, folder), output)
+    return output
+
+
+def _original(folder: Path, found: re.Match[str]) -> str:
+    copy, original = Path(found[1], found[2]), folder / found[2]
+    if not copy.is_file() or not original.is_file() or copy.samefile(original):
+        return found[0]
+    added = len(copy.read_text().splitlines()) - len(original.read_text().splitlines())
+    return f"{_shown(original)}:{max(int(found[3]) - added, 1)}"
+
+
+def _shown(path: Path) -> str:
+    """From `plugins/kernels` or `stages/backends` on, where it lies in one of these."""
+    parts = path.parts
+    for number in reversed(range(len(parts) - 1)):
+        if parts[number : number + 2] in (("plugins", "kernels"), ("stages", "backends")):
+            return str(Path(*parts[number:]))
+    return str(path)

@@ -1,0 +1,1 @@
+"""After the chain: exports into other build systems, and benchmarks of layers."""

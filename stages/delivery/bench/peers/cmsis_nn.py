@@ -1,0 +1,266 @@
+"""How CMSIS-NN's functions (Include/arm_nnfunctions.h, as of 2022 to 2026) compute a layer.
+
+Of each operator the wrapper is called, which picks the kernel by itself; its scratch is as large as it asks for.
+Constants that an application prepares once, sums of weights, are prepared before what is counted.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from stages.delivery.bench.peers.call import Call
+from stages.ir.arithmetic.multipliers import quantize_multiplier
+
+if TYPE_CHECKING:
+    from stages.delivery.bench.side_by_side import Network
+    from stages.ir.graph import LayerView
+
+_SOFTMAX_INTEGER_BITS = 5
+_WEIGHTED = "&context, &params, &quant, &input_dims, x0, &filter_dims, weights, &bias_dims, bias, &output_dims, output"
+
+
+def calls(network: Network) -> list[Call]:
+    """The calls for a network of one layer of int8, the newest first; none where CMSIS-NN has no function for it."""
+    if len(network.graph.layers) != 1:
+        return []
+    view = network.graph.view(network.graph.layers[0])
+    if any(tensor.dtype != "int8" for tensor in (*view.inputs, *view.outputs)):
+        return []
+    made = (make(network, view) for make in _CALLS.get(view.layer.kind, ()))
+    return [call for call in made if call is not None]
+
+
+def _conv2d(network: Network, view: LayerView) -> Call:
+    op = view.op
+    _, height, width, depth = view.constant("weights").shape
+    return Call(
+        _weighted(network, view),
+        [
+            _dims("filter_dims", op.out_channels, height, width, depth),
+            *_window("cmsis_nn_conv_params", op),
+            *_io(view),
+            _dims("bias_dims", 1, 1, 1, op.out_channels),
+            "const cmsis_nn_per_channel_quant_params quant = {(int32_t *)multiplier, (int32_t *)shift};",
+            *_context("arm_convolve_wrapper_s8_get_buffer_size(&params, &input_dims, &filter_dims, &output_dims)"),
+        ],
+        f"status = arm_convolve_wrapper_s8({_WEIGHTED})",
+    )
+
+
+def _depthwise(network: Network, view: LayerView) -> Call:
+    op = view.op
+    height, width = op.kernel
+    return Call(
+        _weighted(network, view),
+        [
+            _dims("filter_dims", 1, height, width, op.out_channels),
+            *_window("cmsis_nn_dw_conv_params", op, f".ch_mult = {op.depth_multiplier}, "),
+            *_io(view),
+            _dims("bias_dims", 1, 1, 1, op.out_channels),
+            "const cmsis_nn_per_channel_quant_params quant = {(int32_t *)multiplier, (int32_t *)shift};",
+            *_context(
+                "arm_depthwise_conv_wrapper_s8_get_buffer_size(&params, &input_dims, &filter_dims, &output_dims)"
+            ),
+        ],
+        f"status = arm_depthwise_conv_wrapper_s8({_WEIGHTED})",
+    )
+
+
+def _fully_connected(network: Network, view: LayerView) -> Call:
+    """Of version 7: channels may have scales of their own, and sums of weights are prepared."""
+    op, zero, scales = view.op, -view.op.input_zero_point, int(not _one_scale(view))
+    return Call(
+        _weighted(network, view),
+        [
+            *_matrix(op),
+            f"const cmsis_nn_quant_params quant = {{(int32_t *)multiplier, (int32_t *)shift, {scales}}};",
+            *_context("arm_fully_connected_s8_get_buffer_size(&filter_dims)"),
+            "if (context.size > 0)",
+            f"    status = arm_vector_sum_s8(scratch, {op.depth}, {op.units}, weights, {zero}, 0, bias);",
+        ],
+        f"status |= arm_fully_connected_wrapper_s8({_WEIGHTED})",
+    )
+
+
+def _fully_connected_of_one_scale(network: Network, view: LayerView) -> Call | None:
+    """Before version 6: one scale for all channels, and nothing to prepare."""
+    if not _one_scale(view):
+        return None
+    return Call(
+        _weighted(network, view),
+        [
+            *_matrix(view.op),
+            "const cmsis_nn_per_tensor_quant_params quant = {*multiplier, *shift};",
+            *_context("arm_fully_connected_s8_get_buffer_size(&filter_dims)"),
+        ],
+        f"status = arm_fully_connected_s8({_WEIGHTED})",
+    )
+
+
+def _one_scale(view: LayerView) -> bool:
+    return all(np.unique(view.constant(role)).size == 1 for role in ("multiplier", "shift"))
+
+
+def _matrix(op: Any) -> list[str]:
+    offsets = f".input_offset = {-op.input_zero_point}, .output_offset = {op.output_zero_point}"
+    return [
+        _dims("input_dims", op.batch, 1, 1, op.depth),
+        _dims("filter_dims", op.depth, 1, 1, op.units),
+        _dims("bias_dims", 1, 1, 1, op.units),
+        _dims("output_dims", op.batch, 1, 1, op.units),
+        f"const cmsis_nn_fc_params params = {{{offsets}, .filter_offset = 0, {_activation(op)}}};",
+    ]
+
+
+def _add(network: Network, view: LayerView) -> Call | None:
+    op = view.op
+    if op.op != "add":
+        return None
+    a, b = (
+        f"{-zero}, {multiplier}, {shift}"
+        for zero, multiplier, shift in zip(op.zero_points, op.multipliers, op.shifts, strict=True)
+    )
+    arguments = (
+        f"{a}, {b}, {op.left_shift}, {{output}}, {op.output_zero_point}, {op.output_multiplier}, "
+        f"{op.output_shift}, {op.act_min}, {op.act_max}"
+    )
+    return _elementwise("arm_elementwise_add_s8", arguments, network, view)
+
+
+def _mul(network: Network, view: LayerView) -> Call | None:
+    op = view.op
+    a, b = (-zero for zero in op.zero_points)
+    arguments = (
+        f"{a}, {b}, {{output}}, {op.output_zero_point}, {op.output_multiplier}, {op.output_shift}, "
+        f"{op.act_min}, {op.act_max}"
+    )
+    return _elementwise("arm_elementwise_mul_s8", arguments, network, view)
+
+
+def _elementwise(function: str, arguments: str, network: Network, view: LayerView) -> Call | None:
+    """One call for all; for each pixel where the second operand has one value for each channel."""
+    x, other = view.inputs
+    channels = x.shape[-1]
+    data = _inputs(network, view)
+    if other.elements == x.elements:
+        return Call(data, (), f"status = {function}(x0, x1, {arguments.format(output='output')}, {x.elements})")
+    if other.elements != channels or other.shape[-1] != channels:
+        return None
+    one = f"{function}(x0 + at, x1, {arguments.format(output='output + at')}, {channels})"
+    return Call(data, (), f"for (int at = 0; at < {x.elements}; at += {channels}) status |= {one}")
+
+
+def _pool(network: Network, view: LayerView) -> Call:
+    op = view.op
+    function = "arm_max_pool_s8" if op.op == "max_pool2d" else "arm_avgpool_s8"
+    height, width = op.kernel
+    _, _, columns, channels = view.outputs[0].shape
+    size = "0" if op.op == "max_pool2d" else f"arm_avgpool_s8_get_buffer_size({columns}, {channels})"
+    offsets = f".stride = {_tile(op.stride)}, .padding = {_tile(op.padding[:2])}"
+    return Call(
+        _inputs(network, view),
+        [
+            _dims("filter_dims", 1, height, width, 1),
+            f"const cmsis_nn_pool_params params = {{{offsets}, {_activation(op)}}};",
+            *_io(view),
+            *_context(size),
+        ],
+        f"status = {function}(&context, &params, &input_dims, x0, &filter_dims, &output_dims, output)",
+    )
+
+
+def _softmax(network: Network, view: LayerView) -> Call:
+    """The reference's parameters: the input scale in 5 integer bits, and below which difference nothing is left."""
+    x = view.inputs[0]
+    multiplier, shift = quantize_multiplier(network.spec.beta * x.scale * (1 << (31 - _SOFTMAX_INTEGER_BITS)))
+    least = ((1 << _SOFTMAX_INTEGER_BITS) - 1) * 2.0 ** (31 - _SOFTMAX_INTEGER_BITS - shift)
+    size = x.shape[-1]
+    return Call(
+        _inputs(network, view),
+        (),
+        f"arm_softmax_s8(x0, {x.elements // size}, {size}, {multiplier}, {shift}, {-int(least)}, output)",
+    )
+
+
+def _pad(network: Network, view: LayerView) -> Call | None:
+    x, params = view.inputs[0], view.op.params
+    if len(x.shape) != 4:
+        return None
+    dims = [_dims("size", *x.shape), _dims("before", *params["before"]), _dims("after", *params["after"])]
+    return Call(
+        _inputs(network, view), dims, f"status = arm_pad_s8(x0, output, {params['value']}, &size, &before, &after)"
+    )
+
+
+def _transpose(network: Network, view: LayerView) -> Call:
+    x, order = view.inputs[0], view.op.params["permutation"]
+    rank = len(order)
+    filled = [(*tensor.shape, *[1] * (4 - rank)) for tensor in (x, view.outputs[0])]
+    return Call(
+        _inputs(network, view),
+        [
+            _dims("input_dims", *filled[0]),
+            _dims("output_dims", *filled[1]),
+            f"static const uint32_t order[] = {{{', '.join(map(str, order))}}};",
+            f"const cmsis_nn_transpose_params params = {{{rank}, order}};",
+        ],
+        "status = arm_transpose_s8(x0, output, &input_dims, &output_dims, &params)",
+    )
+
+
+_CALLS: dict[str, tuple[Any, ...]] = {
+    "conv2d": (_conv2d,),
+    "depthwise_conv2d": (_depthwise,),
+    "fully_connected": (_fully_connected, _fully_connected_of_one_scale),
+    "add": (_add,),
+    "mul": (_mul,),
+    "max_pool2d": (_pool,),
+    "avg_pool2d": (_pool,),
+    "softmax": (_softmax,),
+    "pad": (_pad,),
+    "transpose": (_transpose,),
+}
+
+
+def _inputs(network: Network, view: LayerView) -> dict[str, Any]:
+    arrays = {
+        name: view.arrays[name] if view.tensors[name].constant else network.inputs[name] for name in view.layer.inputs
+    }
+    return {f"x{number}": arrays[name] for number, name in enumerate(view.layer.inputs)}
+
+
+def _weighted(network: Network, view: LayerView) -> dict[str, Any]:
+    constants = {role: view.constant(role) for role in ("weights", "bias", "multiplier", "shift")}
+    return _inputs(network, view) | {role: np.ascontiguousarray(values) for role, values in constants.items()}
+
+
+def _dims(name: str, n: int, h: int, w: int, c: int) -> str:
+    return f"const cmsis_nn_dims {name} = {{.n = {n}, .h = {h}, .w = {w}, .c = {c}}};"
+
+
+def _io(view: LayerView) -> list[str]:
+    return [_dims("input_dims", *view.inputs[0].shape), _dims("output_dims", *view.outputs[0].shape)]
+
+
+def _tile(pair: tuple[int, ...]) -> str:
+    return f"{{.w = {pair[1]}, .h = {pair[0]}}}"
+
+
+def _activation(op: Any) -> str:
+    return f".activation = {{{op.act_min}, {op.act_max}}}"
+
+
+def _window(kind: str, op: Any, more: str = "") -> list[str]:
+    tiles = f".stride = {_tile(op.stride)}, .padding = {_tile(op.padding[:2])}, .dilation = {_tile(op.dilation)}"
+    offsets = f".input_offset = {-op.input_zero_point}, .output_offset = {op.output_zero_point}"
+    return [f"const {kind} params = {{{more}{offsets}, {tiles}, {_activation(op)}}};"]
+
+
+def _context(size: str) -> list[str]:
+    return [
+        f"const cmsis_nn_context context = {{scratch, {size}}};",
+        "if (context.size > SCRATCH)",
+        "    return NO_ROOM;",
+    ]

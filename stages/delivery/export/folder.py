@@ -1,0 +1,156 @@
+"""Writing an export into a folder: nothing that is not its own is overwritten or removed.
+
+`.firmline-export.json` says which files are the export's, with their digests: {format: 1, recipe, target, form,
+overrides, files: {path: sha256}}.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from stages.base import StageError
+from stages.support.messages import escape
+from stages.support.system.asides import write_whole
+from stages.support.system.below import below
+from stages.support.system.json_text import parsed_json
+
+MANIFEST = ".firmline-export.json"
+_MOST_NAMED = 5
+
+
+def check(folder: Path, facts: Mapping[str, str], shown: str) -> dict[str, str]:
+    """The files in a folder that are an export's of the same, with their digests; none where it is new or empty.
+
+    facts  what the export is: recipe, target, form, overrides
+    shown  the folder, for messages
+
+    Raises StageError where there are files of somebody else, or that were changed.
+    """
+    before = _manifest(folder, facts, shown)
+    _refuse_changed(folder, before, shown)
+    return before
+
+
+def write(folder: Path, files: Mapping[str, bytes], facts: Mapping[str, str], shown: str) -> int:
+    """Fill a folder that is new, empty, or has what an export of the same left; returns how many files changed.
+
+    Raises StageError, with nothing changed, where it has files that are somebody's.
+    """
+    before = check(folder, facts, shown)
+    _check_below(folder, files, shown)
+    taken = [
+        path
+        for path in files
+        if path not in before
+        and ((folder / path).exists() or (folder / path).is_symlink() or _under_a_file(folder, path))
+    ]
+    if taken:
+        raise StageError(f"{shown} has files of yours where the export's go: {_named(taken)}", hint="move them away")
+    digests = {path: _digest(content) for path, content in files.items()}
+    changed = 0
+    try:
+        # Should this be interrupted, a file is the export's as it was or as it becomes.
+        either = {path: f"{before.get(path, '')} {digests.get(path, '')}".strip() for path in {*before, *digests}}
+        write_whole(folder / MANIFEST, _as_text(facts, either))
+        for path, content in files.items():
+            if before.get(path) != digests[path] or not (folder / path).is_file():
+                write_whole(folder / path, content)
+                changed += 1
+        for path in sorted(before.keys() - files.keys()):
+            (folder / path).unlink(missing_ok=True)
+            _remove_empty(folder, path)
+            changed += 1
+        write_whole(folder / MANIFEST, _as_text(facts, digests))
+    except OSError as error:
+        raise StageError(f"{shown} cannot be written: {error.strerror}") from None
+    return changed
+
+
+def _manifest(folder: Path, facts: Mapping[str, str], shown: str) -> dict[str, str]:
+    """The files that an export before left here, with digests. Raises StageError for a folder that is another's."""
+    if folder.is_symlink() and not folder.exists():
+        raise StageError(f"{shown} is a link to nothing")
+    if not folder.exists():
+        return {}
+    if not folder.is_dir():
+        raise StageError(f"{shown} is a file; an export is a folder", hint="name another with to=FOLDER")
+    there = sorted(path.name for path in folder.iterdir())
+    if MANIFEST not in there:
+        if there:
+            raise StageError(
+                f"{shown} has other files: {_named(there)}", hint="name a new or an empty folder with to=FOLDER"
+            )
+        return {}
+    try:
+        # The first exports did not say which overrides they had.
+        found: Any = {"overrides": "", **parsed_json((folder / MANIFEST).read_text(encoding="utf-8"))}
+        files = {str(path): str(digest) for path, digest in found["files"].items()}
+        kept = {key: str(found[key]) for key in facts}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        raise StageError(f"{shown}/{MANIFEST} is damaged, so whose the files are is not known") from None
+    _check_below(folder, files, shown)
+    if kept != dict(facts):
+        other = escape.name(f"{kept['recipe']} for {kept['target']} as {kept['form']}")
+        if kept["overrides"] != facts["overrides"]:
+            other += f", with {escape.name(kept['overrides'])}" if kept["overrides"] else ", without set= and model="
+        raise StageError(f"{shown} has another export: {other}", hint="name another folder with to=FOLDER")
+    return files
+
+
+def _refuse_changed(folder: Path, before: Mapping[str, str], shown: str) -> None:
+    changed = [
+        path
+        for path, digest in before.items()
+        if (folder / path).exists()
+        and (not (folder / path).is_file() or _digest_of(folder / path) not in digest.split())
+    ]
+    if changed:
+        raise StageError(
+            f"{shown} has files that were changed since they were exported: {_named(changed)}",
+            hint="move them away, or name another folder with to=FOLDER",
+        )
+
+
+def _check_below(folder: Path, files: Iterable[str], shown: str) -> None:
+    """Raises StageError for a file that would lie outside of the folder."""
+    for path in (*files, MANIFEST):
+        try:
+            below(folder, path)
+        except OSError as error:
+            raise StageError(f"{shown}/{escape.name(path)} cannot be written: {error.strerror}") from None
+
+
+def _under_a_file(folder: Path, path: str) -> bool:
+    """Whether a folder that the file would lie in is a file."""
+    parents = [folder.joinpath(*PurePosixPath(path).parts[:end]) for end in range(1, len(PurePosixPath(path).parts))]
+    return any(parent.exists() and not parent.is_dir() for parent in parents)
+
+
+def _as_text(facts: Mapping[str, str], files: Mapping[str, str]) -> str:
+    return json.dumps({"format": 1, **facts, "files": dict(sorted(files.items()))}, indent=1) + "\n"
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def _digest_of(path: Path) -> str:
+    return _digest(path.read_bytes())
+
+
+def _named(paths: list[str]) -> str:
+    more = f" and {len(paths) - _MOST_NAMED} more" if len(paths) > _MOST_NAMED else ""
+    return ", ".join(escape.name(path) for path in paths[:_MOST_NAMED]) + more
+
+
+def _remove_empty(folder: Path, path: str) -> None:
+    for parent in PurePosixPath(path).parents:
+        if str(parent) == ".":
+            break
+        with contextlib.suppress(OSError):
+            (folder / parent).rmdir()

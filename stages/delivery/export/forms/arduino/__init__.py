@@ -1,0 +1,18 @@
+"""Arduino: a library with recursive layout (src/), and a sketch that says over the serial line whether it works."""
+
+from __future__ import annotations
+
+from stages.delivery.export.form import Form
+
+FORM = Form(
+    __file__,
+    "an Arduino library with an example sketch",
+    {
+        "library.properties": "library.properties.j2",
+        "keywords.txt": "keywords.txt.j2",
+        "examples/{name}_test/{name}_test.ino": "sketch.ino.j2",
+        "examples/{name}_test/test_data.h": "shared/test_data.h.j2",
+    },
+    run="arduino-cli compile --fqbn BOARD --library . examples/{{ name }}_test",
+    note="BOARD is that of yours, such as arduino:mbed_nano:nano33ble; `arduino-cli board listall` has their names.",
+)

@@ -1,0 +1,28 @@
+"""Zephyr: a module with its west manifest, a symbol of Kconfig, and a sample that is a test of Twister."""
+
+from __future__ import annotations
+
+from stages.delivery.export.form import Form
+
+FORM = Form(
+    __file__,
+    "a Zephyr module with a west manifest, Kconfig and a sample",
+    {
+        "zephyr/module.yml": "module.yml.j2",
+        "zephyr/CMakeLists.txt": "CMakeLists.txt.j2",
+        "zephyr/Kconfig": "Kconfig.j2",
+        "west.yml": "west.yml.j2",
+        "samples/{name}/CMakeLists.txt": "sample_CMakeLists.txt.j2",
+        "samples/{name}/prj.conf": "prj.conf.j2",
+        "samples/{name}/sample.yaml": "sample.yaml.j2",
+        "samples/{name}/README.rst": "README.rst.j2",
+        "samples/{name}/src/main.c": "shared/main.c.j2",
+        "samples/{name}/src/test_data.h": "shared/test_data.h.j2",
+    },
+    weights="incbin",
+    gives_flags=True,
+    contract_off=True,
+    facts=lambda content: {"bins": sorted(path for path in content.sources if path.endswith(".bin"))},
+    run="west build -b BOARD samples/{{ name }} -- -DEXTRA_ZEPHYR_MODULES=$PWD",
+    note="BOARD is that of yours, such as nucleo_f446re; `west boards` has their names.",
+)

@@ -1,0 +1,32 @@
+"""The names that C and assembly files define for others, as their objects say."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from stages.backends.targets.runtime import runtime_for
+from stages.backends.toolchain.compiler import compile_sources
+from stages.compile.defined import Symbols
+from stages.compile.firmware import model_sources
+from stages.support.system.scratch import temporary_folder
+
+if TYPE_CHECKING:
+    from stages.backends.targets.spec import Target
+
+
+# None that the compiler keeps for itself.
+_OWN = re.compile(r"(?!__)[A-Za-z_]\w*")
+
+
+def defined(src: Path, model: Mapping[str, Any], target: Target) -> set[str]:
+    """Global names of the emitted sources in `src`, which the target's compiler compiles. Raises StageError."""
+    with temporary_folder("export") as folder:
+        flags = tuple(flag for flag in target.compiler.flags if "-fsanitize" not in flag)
+        plain = target.model_copy(update={"compiler": target.compiler.model_copy(update={"flags": flags})})
+        options = ("-std=c11", "-O1")
+        sources = model_sources(src, model["sources"])
+        objects = compile_sources(plain, runtime_for(target), sources, folder, flags=options, include=(src,))
+        return {name for made in objects for name in Symbols.of(made).defined if _OWN.fullmatch(name)}

@@ -1,1 +1,0 @@
-"""The forms of Firmline: packages with FORM (stages.export.form) and their templates."""

@@ -1,0 +1,1 @@
+"""Networks: model files, operators, the integer graph, its arithmetic, and reference interpreters."""

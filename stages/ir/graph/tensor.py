@@ -1,0 +1,106 @@
+"""Tensors of the integer graph."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import prod
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from stages.ir.tensor_layout import LOGICAL, Layout
+
+DType = Literal["int8", "uint8", "int16", "int32", "int64", "float32", "bool"]
+ITEM_BYTES: dict[str, int] = {"int8": 1, "uint8": 1, "bool": 1, "int16": 2, "int32": 4, "float32": 4, "int64": 8}
+
+
+class Quant(BaseModel):
+    """Affine quantization: real = scale * (q - zero_point). One value, or one for each index along `axis`."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+    scale: tuple[float, ...]
+    zero_point: tuple[int, ...]
+    axis: int | None = None
+
+
+class Tensor(BaseModel):
+    """A tensor. `shape` is logical: the order of the imported model (NHWC for images). `layout` says how it lies.
+
+    layout        '' or 'NHWC': as `shape`; 'NCHW': planar, physical shape is (N, C, H, W); or any other of 4-D tensors
+    tflite_index  index of the equal tensor in the imported file, or None for one that exists only here
+    channels      which of that tensor's, along the last axis, it has; None: all of them
+    added         what its integers are larger by than those of that tensor: 128 for an int8 tensor kept as uint8
+    constant      the data is in the graph's constants under `name` (physical order)
+    state         it is kept from one inference to the next, outside of the arena
+    alias_of      the tensor this one shares memory with: what a reshape reads, what a slice is cut from, what a joined
+                  tensor is a piece of
+    offset        bytes from that tensor's start to this one's
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+    name: str
+    shape: tuple[int, ...]
+    dtype: DType
+    layout: Layout = LOGICAL
+    quant: Quant | None = None
+    tflite_index: int | None = None
+    channels: tuple[int, ...] | None = None
+    added: int = 0
+    constant: bool = False
+    state: bool = False
+    alias_of: str | None = None
+    offset: int = Field(default=0, ge=0)
+
+    @property
+    def elements(self) -> int:
+        """Without those that fill up blocks of the layout."""
+        return prod(self.shape)
+
+    @property
+    def bytes(self) -> int:
+        """What it takes in memory, blocks filled up."""
+        return self.layout.bytes(self.shape, 8 * ITEM_BYTES[self.dtype])
+
+    @property
+    def permutation(self) -> tuple[int, ...]:
+        """Axes such that physical = logical.transpose(permutation). Raises ValueError for a layout with blocks."""
+        if self.layout.is_blocked:
+            raise ValueError(f"tensor {self.name} lies in blocks: {self.layout}")
+        return tuple(digit.axis for digit in self.layout.digits(self.shape))
+
+    @property
+    def physical_shape(self) -> tuple[int, ...]:
+        return self.layout.physical_shape(self.shape)
+
+    def lies_as(self, layout: str) -> bool:
+        """Whether its bytes are those that it has in `layout`."""
+        return self.layout.lies_as(Layout(layout), self.shape)
+
+    @property
+    def scale(self) -> float:
+        """The per-tensor scale. KeyError-free: raises ValueError for a tensor that has none."""
+        if self.quant is None or len(self.quant.scale) != 1:
+            raise ValueError(f"tensor {self.name} has no per-tensor quantization")
+        return self.quant.scale[0]
+
+    @property
+    def zero_point(self) -> int:
+        """The per-tensor zero point, 0 for a tensor without quantization."""
+        return self.quant.zero_point[0] if self.quant is not None else 0
+
+    @property
+    def initial(self) -> int:
+        """What each of its elements is after a reset, where it is state: as LiteRT resets variables."""
+        return self.zero_point if self.dtype == "int8" else 0
+
+
+def place(tensors: Mapping[str, Tensor], name: str) -> tuple[str, int]:
+    """The tensor at the end of the chain of aliases, and the bytes from its start. Raises ValueError for a circle."""
+    seen, offset = {name}, 0
+    while (target := tensors[name].alias_of) is not None:
+        if target in seen:
+            raise ValueError(f"tensor {name} is an alias of itself")
+        seen.add(target)
+        offset += tensors[name].offset
+        name = target
+    return name, offset

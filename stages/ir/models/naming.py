@@ -1,0 +1,28 @@
+"""Tensors and operators as messages name them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from stages.support.messages import escape
+
+if TYPE_CHECKING:
+    from stages.ir.models.tflite_reader import ModelInfo, OperatorInfo, TensorInfo
+
+_SHOWN = 6
+
+
+def named(tensor: TensorInfo) -> str:
+    """'weights', shortened, with what cannot be printed escaped."""
+    return escape.quoted(tensor.name)
+
+
+def sides(operator: OperatorInfo, info: ModelInfo) -> str:
+    """'input', 'weights' -> 'output': the names of an operator's tensors."""
+    inputs, outputs = operator.inputs, operator.outputs
+    return f"{_listed(inputs, info) or 'nothing'} -> {_listed(outputs, info) or 'nothing'}"
+
+
+def _listed(indices: tuple[int, ...], info: ModelInfo) -> str:
+    names = [named(info.tensors[index]) for index in indices if index >= 0]
+    return ", ".join(names if len(names) <= _SHOWN else [*names[: _SHOWN - 2], f"… ({len(names)} in all)"])

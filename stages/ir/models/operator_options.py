@@ -1,0 +1,66 @@
+"""The options of TFLite's operators, read without trusting the file.
+
+The tables are those that stages.ir.operators declare; the numbers of fields are their places in them. `padding` and the
+like are the schema's enumerations, by number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+from stages.ir.models.flatbuffer import Table
+from stages.ir.operators import declaration
+from stages.ir.operators.table import OPERATORS
+
+_READ: dict[str, Callable[[Table, int], Any]] = {
+    "bool": lambda table, number: bool(table.scalar(number, "<B")),
+    "byte": lambda table, number: table.scalar(number, "<b"),
+    "int": lambda table, number: table.scalar(number, "<i"),
+    "one": lambda table, number: table.scalar(number, "<i", 1),
+    "float": lambda table, number: table.real(number),
+    "ints": lambda table, number: tuple(int(value) for value in table.numbers(number, "<i4")),
+    "unused": lambda table, number: None,
+}
+
+
+@dataclass(frozen=True)
+class Options:
+    """The table's name in the schema ("Conv2DOptions") and its fields.
+
+    fields has defaults for what the file leaves out, and is empty for a table of no operator that is known.
+    """
+
+    table: str
+    fields: Mapping[str, Any] = field(default_factory=dict)
+
+
+def number_of(table: str, name: str) -> int:
+    """The number of a field in its table."""
+    return [field for field, _ in tables()[table].kinds].index(name)
+
+
+def read_options(operator: Table, op: str, what: str) -> Options | None:
+    """The options in the schema's table Operator of an `op`, None when it has none. Corrupt when they are no table."""
+    number, found = operator.scalar(3, "<B"), operator.table(4, what)
+    if not number or found is None:
+        return None
+    name = _names().get(number, f"table {number}")
+    declared = tables().get(name) or (OPERATORS[op].table if op in OPERATORS else None)
+    kinds = declared.kinds if declared is not None and declared.name == name else ()
+    return Options(name, {key: _READ[kind](found, i) for i, (key, kind) in enumerate(kinds) if key})
+
+
+@cache
+def tables() -> dict[str, declaration.Table]:
+    """The tables of Firmline's own operators, by name."""
+    return {operator.table.name: operator.table for operator in OPERATORS.values() if operator.table is not None}
+
+
+@cache
+def _names() -> dict[int, str]:
+    from ai_edge_litert.schema_py_generated import BuiltinOptions
+
+    return {code: name for name, code in vars(BuiltinOptions).items() if isinstance(code, int)}

@@ -1,0 +1,66 @@
+"""The shapes of an operator's results as stages.ir.operators states them, for a model that is being built."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from stages.ir.models.operator_options import Options
+from stages.ir.models.tflite_reader import OperatorInfo, TensorInfo
+from stages.ir.models.tflite_writer import BuildError, Tensor
+from stages.ir.operators.declaration import Table
+from stages.ir.operators.operation import Operation, Refused, Shape
+from stages.ir.operators.table import OPERATORS
+
+_NO_SCALE = np.zeros(0, dtype=np.float32), np.zeros(0, dtype=np.int64)
+
+
+def stated_shapes(
+    op: str,
+    name: str,
+    inputs: Sequence[Tensor | None],
+    fields: Mapping[str, Any],
+    results: int = 1,
+    custom: bytes = b"",
+) -> list[Shape]:
+    """fields: of the operator's table of options, as the schema calls them; those that are missing are LiteRT's zeros.
+    custom: the options of a custom operator.
+
+    Raises BuildError, which begins with `name`, for an operator that is unknown and for what it refuses.
+    """
+    if op not in OPERATORS:
+        raise BuildError(f"{name}: there is no operator {op}")
+    operator = OPERATORS[op]
+    options = None
+    if operator.table is not None:
+        names = _names(operator.table)
+        given = {names[field]: value for field, value in fields.items() if field in names}
+        options = Options(operator.table.name, {**operator.table.defaults, **given})
+    tensors = tuple(None if tensor is None else _described(tensor) for tensor in inputs)
+    nothing = TensorInfo(-1, name, (), "float32", *_NO_SCALE, 0, None, variable=False, dynamic=False)
+    info = OperatorInfo(0, op, tuple(-1 if t is None else t.index for t in tensors), (-1,) * results, options, custom)
+    try:
+        return operator.shapes(Operation(info, tensors, (nothing,) * results))
+    except Refused as refused:
+        raise BuildError(f"{name}: {op} {refused.what}") from None
+
+
+def _described(tensor: Tensor) -> TensorInfo:
+    """The tensor as a reader would find it; of constants those that may say a shape or axes have their data."""
+    values = tensor.constant if tensor.dtype in ("int32", "int64") else None
+    data = None if values is None else memoryview(values.tobytes())
+    return TensorInfo(
+        tensor.index, tensor.name, tensor.shape, tensor.dtype, *_NO_SCALE, 0, data, variable=False, dynamic=False
+    )
+
+
+@cache
+def _names(table: Table) -> dict[str, str]:
+    """The table's fields by their names in the schema: both are in its order, without fields that it took back."""
+    from ai_edge_litert import schema_py_generated as schema
+
+    theirs = vars(getattr(schema, f"{table.name}T")())
+    return dict(zip(theirs, (name for name, _ in table.kinds if name), strict=False))

@@ -1,0 +1,313 @@
+"""Reads a TFLite file without trusting it: every offset and index is checked before it is followed.
+
+LiteRT and TVM's front end both assume a sound file; on a truncated or altered one they raise something obscure or end
+the process. `read` comes first and says what is wrong in the user's words. Field numbers are those of TensorFlow Lite's
+`schema.fbs`, version 3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import cache
+from math import prod
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from stages.ir.graph.packed import widened
+from stages.ir.models.compiled import check_not_compiled
+from stages.ir.models.dataflow import check_order
+from stages.ir.models.flatbuffer import Corrupt, Table
+from stages.ir.models.operator_options import Options, read_options
+from stages.ir.models.other_files import FILE, advice
+from stages.ir.operators.declaration import CUSTOM
+from stages.support.messages import escape
+from stages.support.messages.operator_error import called
+from stages.support.messages.stage_error import StageError
+
+# Bits of one element, by the schema's TensorType; 0 for what has no size of its own.
+_TYPES = {
+    0: ("float32", 32),
+    1: ("float16", 16),
+    2: ("int32", 32),
+    3: ("uint8", 8),
+    4: ("int64", 64),
+    5: ("string", 0),
+    6: ("bool", 8),
+    7: ("int16", 16),
+    8: ("complex64", 64),
+    9: ("int8", 8),
+    10: ("float64", 64),
+    11: ("complex128", 128),
+    12: ("uint64", 64),
+    13: ("resource", 0),
+    14: ("variant", 0),
+    15: ("uint32", 32),
+    16: ("uint16", 16),
+    17: ("int4", 4),
+    18: ("bfloat16", 16),
+    19: ("int2", 2),
+    20: ("uint4", 4),
+    21: ("float8_e4m3fn", 8),
+    22: ("float8_e5m2", 8),
+}
+
+
+_WIDTHS = dict(_TYPES.values())
+# Types of which several lie in a byte, the first in its lowest bits, and those that hold their values.
+WIDENED = {"int4": "int8", "int2": "int8", "uint4": "uint8"}
+_MOST_AXES = 32  # no operator takes as many
+
+
+@dataclass(frozen=True)
+class TensorInfo:
+    """One tensor of the file. `scale` and `zero_point` are empty when it is not quantized.
+
+    data is the constant's bytes, None for what is computed at run time; dynamic tells that a size is unknown (-1);
+    misplaced that the file gives its scales an axis that the tensor does not have (`axis` is then the one it can be);
+    sparse that its data leave out zeros.
+    """
+
+    index: int
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+    scale: npt.NDArray[np.float32]
+    zero_point: npt.NDArray[np.int64]
+    axis: int
+    data: memoryview | None
+    variable: bool
+    dynamic: bool
+    misplaced: bool = False
+    sparse: bool = False
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of a tensor of its shape; what has no size counts one for an element."""
+        return -(-prod(self.shape) * (_WIDTHS[self.dtype] or 8) // 8)
+
+    def values(self) -> npt.NDArray[Any]:
+        """The constant as an array; integers of less than a byte as int8 or uint8."""
+        if self.data is None:
+            raise ValueError(f"tensor {self.name} is not a constant")
+        if self.dtype in WIDENED:
+            memory = np.frombuffer(self.data, np.uint8)
+            wide = widened(memory, _WIDTHS[self.dtype], WIDENED[self.dtype])
+            return wide[: prod(self.shape)].reshape(self.shape)
+        if not self.data:
+            return np.empty(self.shape, self.dtype)
+        return np.frombuffer(self.data, dtype=np.dtype(self.dtype).newbyteorder("<")).reshape(self.shape)
+
+
+@dataclass(frozen=True)
+class OperatorInfo:
+    """One operator: its name in the schema ("CONV_2D"; a custom one: "CUSTOM:<name>"), tensor numbers, -1 if absent.
+
+    options is None when the file has no table of options for the operator; `custom` is the bytes of a custom one's.
+    intermediates are tensors that stand for what it computes on the way: a file has them for their scales.
+    """
+
+    index: int
+    op: str
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    options: Options | None = None
+    custom: bytes = b""
+    intermediates: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class ModelInfo:
+    """One graph of a TFLite file. `inputs` leaves out constants that a file lists among its inputs."""
+
+    tensors: tuple[TensorInfo, ...]
+    operators: tuple[OperatorInfo, ...]
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+
+
+def read(data: bytes, name: str = "model", subgraph: int = 0) -> ModelInfo:
+    """Checks and reads a graph of a TFLite file. Raises StageError, naming the file as `name`, when it is not sound."""
+    with opened(data, name) as model:
+        check_not_compiled((table.string(1) for table in model.tables(1, "operator code")), name)
+        info = _graph(model, subgraph)
+        _check_unused(model)
+        return info
+
+
+@contextmanager
+def opened(data: bytes, name: str) -> Iterator[Table]:
+    """The table of the whole model. Raises StageError for another file, and for what is found corrupt in the block."""
+    if len(data) < 8 or data[4:8] != b"TFL3":
+        what = "is empty" if not data else "is not a TFLite file (no TFL3 identifier)"
+        raise StageError(f"{name} {what}, {len(data)} bytes", hint=advice(data, wanted="tflite"), at=FILE)
+    try:
+        model = Table.root(memoryview(data))
+        version = model.scalar(0, "<I")
+        if version != 3:
+            raise Corrupt(f"schema version {version}, expected 3")
+        yield model
+    except Corrupt as error:
+        raise StageError(
+            f"{name} is a corrupt or truncated TFLite file ({len(data)} bytes): {error}",
+            hint="Export or download it again.",
+            at=FILE,
+        ) from None
+
+
+def _check_unused(model: Table) -> None:
+    """Raises Corrupt for what is damaged though nobody needs it: LiteRT reads everything, and does not say what."""
+    model.string(3)
+    model.numbers(5, "<i4")
+    for entry in model.tables(6, "metadata"):
+        entry.string(0)
+    for signature in model.tables(7, "signature"):
+        signature.string(2)
+        for side in (0, 1):
+            for port in signature.tables(side, f"an end of {signature.what}"):
+                port.string(0)
+    for code in model.tables(1, "operator code"):
+        code.string(1)
+    for graph in subgraphs(model):
+        graph.string(4)
+        for operator in graph.tables(3, "operator"):
+            operator.raw(5)
+            operator.raw(7)
+            operator.numbers(8, "<i4")
+        for tensor in graph.tables(0, "tensor"):
+            quantization = tensor.table(4, f"quantization of {tensor.what}")
+            if quantization is not None:
+                quantization.numbers(0, "<f4")
+                quantization.numbers(1, "<f4")
+
+
+def subgraphs(model: Table) -> list[Table]:
+    """The model's graphs, at least one."""
+    found = model.tables(2, "subgraph")
+    if not found:
+        raise Corrupt("it has no subgraph")
+    return found
+
+
+def buffers(model: Table) -> list[memoryview]:
+    """The bytes of each buffer; buffers of computed tensors are empty."""
+    return [_buffer(table) for table in model.tables(4, "buffer")]
+
+
+def _graph(model: Table, subgraph: int) -> ModelInfo:
+    codes = [_operator_name(table) for table in model.tables(1, "operator code")]
+    stored = buffers(model)
+    graphs = subgraphs(model)
+    if not 0 <= subgraph < len(graphs):
+        raise Corrupt(f"subgraph {subgraph} of {len(graphs)}")
+    graph = graphs[subgraph]
+    tensors = tuple(_tensor(index, table, stored) for index, table in enumerate(graph.tables(0, "tensor")))
+    operators = tuple(_operator(i, table, codes, len(tensors)) for i, table in enumerate(graph.tables(3, "operator")))
+    inputs = _indices(graph.numbers(1, "<i4"), len(tensors), "the graph's inputs")
+    outputs = _indices(graph.numbers(2, "<i4"), len(tensors), "the graph's outputs")
+    computed = {index for operator in operators for index in operator.outputs} | set(inputs)
+    tensors = tuple(tensor if tensor.index in computed else _without_elements(tensor) for tensor in tensors)
+    check_order(ModelInfo(tensors, operators, inputs, outputs))
+    real = tuple(index for index in inputs if tensors[index].data is None)
+    return ModelInfo(tensors, operators, real, outputs)
+
+
+def _without_elements(tensor: TensorInfo) -> TensorInfo:
+    """A constant without elements has an empty buffer, as computed tensors have."""
+    return replace(tensor, data=memoryview(b"")) if tensor.data is None and 0 in tensor.shape else tensor
+
+
+def _operator_name(table: Table) -> str:
+    # The first field is a signed byte that ran out of numbers; newer codes are in the fourth, the larger one counts.
+    code = max(table.scalar(0, "<b"), table.scalar(3, "<i"))
+    name = builtin_name(code)
+    if not name:
+        raise Corrupt(f"{table.what} is {code}, which no operator has")
+    return f"{CUSTOM}{escape.name(table.string(1))}" if name == "CUSTOM" else name
+
+
+def builtin_name(code: int) -> str:
+    """The schema's name of a builtin operator, '' for a number that is none."""
+    return _builtin_names().get(code, "")
+
+
+@cache
+def _builtin_names() -> dict[int, str]:
+    from ai_edge_litert.schema_py_generated import BuiltinOperator
+
+    return {code: name for name, code in vars(BuiltinOperator).items() if isinstance(code, int)}
+
+
+def _buffer(table: Table) -> memoryview:
+    """The buffer's bytes; files above 2 GB keep them after the flatbuffer, at `offset` from the start of the file."""
+    offset, size = table.scalar(1, "<Q"), table.scalar(2, "<Q")
+    if offset > 1:
+        if offset + size > len(table.data):
+            raise Corrupt(f"{table.what} ends beyond the file")
+        return table.data[offset : offset + size]
+    return table.raw(0)
+
+
+def _tensor(index: int, table: Table, buffers: list[memoryview]) -> TensorInfo:
+    name = table.string(3) or f"tensor {index}"
+    shape = tuple(int(size) for size in table.numbers(0, "<i4"))
+    called = f"tensor {index} ({escape.name(name)})"
+    code = table.scalar(1, "<b")
+    if code not in _TYPES:
+        raise Corrupt(f"{called} has the unknown type {code}")
+    dtype, width = _TYPES[code]
+    if len(shape) > _MOST_AXES:
+        raise Corrupt(f"{called} has {len(shape)} axes")
+    signature = table.numbers(7, "<i4")
+    dynamic = any(size < 0 for size in shape) or any(size < 0 for size in signature)
+    number = table.scalar(2, "<I")
+    if number >= len(buffers):
+        raise Corrupt(f"{called} refers to buffer {number} of {len(buffers)}")
+    data = buffers[number] if len(buffers[number]) else None
+    sparse = table.has(6)
+    expected = -(-width * int(np.prod(shape, dtype=object)) // 8)
+    if data is not None and width and not sparse and len(data) != expected:
+        raise Corrupt(f"{called} of {dtype}{list(shape)} needs {expected} bytes and has {len(data)}")
+    scale, zero_point, axis, misplaced = np.empty(0, np.float32), np.empty(0, np.int64), 0, False
+    quantization = table.table(4, f"quantization of tensor {index}")
+    if quantization is not None and quantization.numbers(2, "<f4").size:
+        scale, zero_point = quantization.numbers(2, "<f4"), quantization.numbers(3, "<i8")
+        axis = quantization.scalar(6, "<i")
+        if zero_point.size == 0:
+            zero_point = np.zeros(scale.size, np.int64)
+        if scale.size != zero_point.size:
+            raise Corrupt(f"{called} has {scale.size} scales and {zero_point.size} zero points")
+        wrong = scale[~(np.isfinite(scale) & (scale >= 0))]
+        if wrong.size:
+            raise Corrupt(f"{called} has the scale {wrong[0]:g}")
+        misplaced = axis < 0 or 0 < len(shape) <= axis
+        if misplaced and (scale.size == 1 or len(shape) == 1):
+            axis = 0  # the only one that it can be
+        if scale.size > 1 and not (0 <= axis < len(shape) and shape[axis] == scale.size):
+            raise Corrupt(f"{called} has {scale.size} scales on axis {axis} of {list(shape)}")
+    variable = bool(table.scalar(5, "<b"))
+    return TensorInfo(index, name, shape, dtype, scale, zero_point, axis, data, variable, dynamic, misplaced, sparse)
+
+
+def _operator(index: int, table: Table, codes: list[str], tensors: int) -> OperatorInfo:
+    code = table.scalar(0, "<I")
+    if code >= len(codes):
+        raise Corrupt(f"operator {index} refers to operator code {code} of {len(codes)}")
+    who = called(index, codes[code])
+    options = read_options(table, codes[code], f"the options of {who}")
+    inputs = _indices(table.numbers(1, "<i4"), tensors, f"the inputs of {who}", optional=True)
+    outputs = _indices(table.numbers(2, "<i4"), tensors, f"the outputs of {who}")
+    custom = bytes(table.raw(5)) if codes[code].startswith(CUSTOM) else b""
+    between = _indices(table.numbers(8, "<i4"), tensors, f"the intermediates of {who}")
+    return OperatorInfo(index, codes[code], inputs, outputs, options, custom, between)
+
+
+def _indices(values: npt.NDArray[Any], count: int, what: str, *, optional: bool = False) -> tuple[int, ...]:
+    low = -1 if optional else 0
+    for value in values:
+        if not low <= value < count:
+            raise Corrupt(f"tensor {value} of {count} among {what}")
+    return tuple(int(value) for value in values)

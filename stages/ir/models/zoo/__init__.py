@@ -1,0 +1,49 @@
+"""The zoo: well-known topologies with seeded weights, by name, as TFLite files.
+
+Layers are those of the published networks, in the order and with the operators that TensorFlow's converter gives them;
+a test compares them with real files. The weights are random, so the networks classify nothing; they cost what the real
+ones cost, and every layer computes something.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from stages.ir.models.zoo.names import SIZES, V1_WIDTHS, V2_WIDTHS, check
+from stages.support.messages.stage_error import StageError
+
+Topology = Callable[[str, int, int], bytes]
+
+
+def topologies() -> dict[str, Topology]:
+    """The function that builds each network from its type, its seed and the bits of its weights, by name."""
+    # Here, as names are asked for without them.
+    from stages.ir.models.zoo import inception, mobilenet, tiny
+
+    table: dict[str, Topology] = {
+        "ds_cnn": tiny.ds_cnn,
+        "mobilenet_v1_0.25_96_vww": mobilenet.vww,
+        "resnet_8": tiny.resnet_8,
+        "autoencoder": tiny.autoencoder,
+        "inception_v3_299": inception.inception_v3,
+        "inception_v4_299": inception.inception_v4,
+    }
+    for size in SIZES:
+        for width in V1_WIDTHS:
+            table[f"mobilenet_v1_{width}_{size}"] = partial(mobilenet.mobilenet_v1, width, size)
+        for width in V2_WIDTHS:
+            table[f"mobilenet_v2_{width}_{size}"] = partial(mobilenet.mobilenet_v2, width, size)
+    return table
+
+
+def build(name: str, dtype: str = "int8", seed: int = 0, bits: int = 8) -> bytes:
+    """The TFLite file of a zoo network. StageError, with the nearest name, if there is none of that name.
+
+    Weights are int8 in the file, also where they fit fewer `bits`.
+    """
+    try:
+        check(name)
+    except ValueError as error:
+        raise StageError(str(error), at=("model", "zoo")) from None
+    return topologies()[name](dtype, seed, bits)

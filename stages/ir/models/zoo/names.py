@@ -1,0 +1,36 @@
+"""Which networks the zoo has: names alone, since recipes are checked without building one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from stages.support.messages import escape
+from stages.support.messages.wording import did_you_mean
+
+SIZES = (96, 128, 160, 192, 224)
+V1_WIDTHS = (0.25, 0.5, 0.75, 1.0)
+V2_WIDTHS = (0.35, 0.5, 0.75, 1.0, 1.3, 1.4)
+
+_SINGLE = (
+    "autoencoder", "ds_cnn", "inception_v3_299", "inception_v4_299", "mobilenet_v1_0.25_96_vww", "resnet_8",
+)  # fmt: skip
+_FAMILIES = ("mobilenet_v1_<width>_<size>", "mobilenet_v2_<width>_<size>")
+NAMES = frozenset(
+    {
+        *_SINGLE,
+        *(f"mobilenet_v1_{width}_{size}" for width in V1_WIDTHS for size in SIZES),
+        *(f"mobilenet_v2_{width}_{size}" for width in V2_WIDTHS for size in SIZES),
+    }
+)
+
+
+def check(name: str, plugins: Sequence[str] = ()) -> str:
+    """The name as it is. Raises ValueError, with the nearest name, if there is no network of that name.
+
+    `plugins` are the names of models that plug-ins bring.
+    """
+    if name in NAMES:
+        return name
+    guess = did_you_mean(name, sorted({*NAMES, *plugins})) or "."
+    known = ", ".join(sorted((*_SINGLE, *_FAMILIES, *plugins)))
+    raise ValueError(f"unknown zoo model {escape.quoted(name)}{guess} Known: {known}")

@@ -1,0 +1,230 @@
+"""Element-wise functions of one tensor: of 8 bits a table of 256 outputs, else float32."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import exp, expm1, inf
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+from stages.ir.operators.channels import Reach, every_channel
+from stages.ir.operators.declaration import COMPUTED, FLOAT, WIDE, OneOperatorModel, Operator, Table
+from stages.ir.operators.functions16 import Leaky, Lines
+from stages.ir.operators.interpolated import Interpolated
+from stages.ir.operators.layer import LayerOp, Shifted
+from stages.ir.operators.operation import Operation, Shape
+from stages.ir.operators.whole import Whole
+from stages.ir.operators.wide_sqrt import WideSqrt
+
+if TYPE_CHECKING:
+    from stages.ir.graph import LayerView
+    from stages.ir.models.operators import OneOperator
+    from stages.ir.models.tflite_writer import Tensor as FileTensor
+    from stages.ir.operators.layer import Array
+
+
+def same_shape(operation: Operation) -> list[Shape]:
+    """The output is as large as the input."""
+    return [operation.input(0).shape]
+
+
+class Activation(LayerOp):
+    """An element-wise function of one 8-bit tensor: constant `table`, 256 outputs, index q (uint8) or q + 128 (int8).
+
+    `function` is the operator's kind (logistic, exp, relu, ...), or requantize (an input of a concatenation with
+    another scale); the table, of the output's type, is exact by construction, since it is computed with the
+    reference's own arithmetic for each of the 256 inputs.
+    """
+
+    uniform: ClassVar[bool] = True
+    op: Literal["activation"] = "activation"
+    function: str
+
+    @property
+    def named(self) -> str:
+        return self.function
+
+    @classmethod
+    def names(cls) -> frozenset[str]:
+        functions = (operator.kind for operator in OPERATORS if cls in operator.layers)
+        return super().names() | {"requantize", *functions}
+
+    def shifted(self, view: LayerView, inputs: Sequence[int], output: int) -> Shifted | None:
+        """The entries of the table are in the order of the input's values, whatever integers those are."""
+        if not output:
+            return Shifted(self)
+        import numpy as np
+
+        moved = view.constant("table").astype(np.int64) + output
+        return Shifted(self, {"table": moved.astype(np.uint8 if output > 0 else np.int8)})
+
+    def reach(self, view: LayerView, inputs: Sequence[Reach]) -> Reach:
+        """Of the entries between the bounds; a table may rise and fall."""
+        import numpy as np
+
+        (x,), table = inputs, view.constant("table").astype(np.int64)
+        first = int(np.iinfo(view.inputs[0].dtype).min)
+        rows = [table[low - first : high - first + 1] for low, high in zip(x.least, x.most, strict=True)]
+        return Reach(np.array([row.min() for row in rows]), np.array([row.max() for row in rows]))
+
+    def carries(self, view: LayerView) -> tuple[Array, ...]:
+        return every_channel(view)
+
+    def compute(self, view: LayerView, *inputs: Array) -> Array:
+        import numpy as np
+
+        (x,) = inputs
+        return view.constant("table")[x.astype(np.int64) - int(np.iinfo(x.dtype).min)]
+
+
+def _table(
+    name: str,
+    model: OneOperatorModel | None = None,
+    table: Table | None = None,
+    version: int = 2,
+    types: tuple[str, ...] = COMPUTED,
+    body: Callable[[Any], Any] | None = None,
+    limits: str = "",
+    *,
+    more: tuple[type[LayerOp], ...] = (),
+    optimized: bool = False,
+) -> Operator:
+    return Operator(
+        name,
+        same_shape,
+        table=table,
+        types=types,
+        body=body,
+        optimized=optimized,
+        layout="following",
+        layers=(Activation, *more),
+        model=model,
+        limits=limits,
+        version=version,
+    )
+
+
+def _float(name: str, *, optimized: bool = False) -> Operator:
+    return Operator(name, same_shape, types=FLOAT, quantized=False, layout="following", optimized=optimized)
+
+
+def _clamped_model(low: Callable[[float, float], float], most: float = inf, *options: str) -> OneOperatorModel:
+    """The output's range: from `low(the input's lowest, alpha)` to the input's highest, or `most`."""
+
+    def build(one: OneOperator, x: FileTensor) -> FileTensor:
+        spec, given = one.spec, {"alpha": one.spec.alpha} if "alpha" in options else {}
+        out = None
+        if one.quant:
+            lowest, highest = one.range(one.quant)
+            out = one.output(low(lowest, spec.alpha), min(highest, most))
+        method: Callable[..., FileTensor] = getattr(one.builder, spec.op)
+        return method(x, **given, out=out)
+
+    return OneOperatorModel(build, frozenset({"output", *options}))
+
+
+def unary_model() -> OneOperatorModel:
+    """No options: LiteRT demands the output's quantization, or there is none."""
+
+    def build(one: OneOperator, x: FileTensor) -> FileTensor:
+        method: Callable[..., FileTensor] = getattr(one.builder, one.spec.op)
+        return method(x)
+
+    return OneOperatorModel(build)
+
+
+def _called(name: str) -> Callable[[Any], Any]:
+    """The body that is one Relax operator."""
+
+    def body(x: Any) -> Any:
+        from tvm import relax
+
+        return getattr(relax.op, name)(x)
+
+    return body
+
+
+def _elu(x: Any) -> Any:
+    """max(x, 0) + min(exp(x) - 1, 0)."""
+    from tvm import relax
+
+    zero, one = relax.const(0.0, "float32"), relax.const(1.0, "float32")
+    below = relax.op.minimum(relax.op.subtract(relax.op.exp(x), one), zero)
+    return relax.op.add(relax.op.maximum(x, zero), below)
+
+
+def _gelu(x: Any) -> Any:
+    """Either form: the options tell which of them the table is of."""
+    from tvm import relax
+
+    return relax.op.nn.gelu(x)
+
+
+def _ranged_model(function: Callable[[float], float], table: str = "") -> OneOperatorModel:
+    """The output's range is the function's at both ends of the input's; options, of `table`, are the schema's zeros."""
+
+    def build(one: OneOperator, x: FileTensor) -> FileTensor:
+        ends = sorted(map(function, one.range(one.quant))) if one.quant else []
+        out = one.output(ends[0], ends[1]) if ends else None
+        return one.builder.emit(one.spec.op.upper(), [x], x.shape, out, one.spec.op, table)
+
+    return OneOperatorModel(build, frozenset({"output"}))
+
+
+_INT8 = ("int8", "float32")
+_INT8_16 = (*_INT8, "int16")
+_NO_ROOT = "LiteRT stops at integers below 0"
+
+
+_Q15 = "in 16 bits the output's scale is 1/32768"
+
+OPERATORS = (
+    _table("HARD_SWISH", _clamped_model(lambda low, alpha: -0.375), version=1),  # at x = -1.5; never above its input
+    _table(
+        "LEAKY_RELU",
+        _clamped_model(lambda low, alpha: min(0.0, alpha * low), inf, "alpha"),
+        Table("LeakyReluOptions", "alpha:float"),
+        types=WIDE,
+        more=(Leaky,),
+    ),
+    _table("LOGISTIC", unary_model(), types=WIDE, limits=_Q15, more=(Interpolated,)),
+    _table("RELU", _clamped_model(lambda low, alpha: 0.0), types=WIDE),
+    _table("RELU6", _clamped_model(lambda low, alpha: 0.0, 6.0), types=WIDE),
+    _table("RELU_N1_TO_1"),
+    _table("TANH", unary_model(), types=WIDE, limits=_Q15, more=(Interpolated,)),
+    _table("ABS", _ranged_model(abs), types=(*_INT8_16, "int32"), body=_called("abs"), version=1, more=(Leaky,)),
+    _table(
+        "ELU", _ranged_model(lambda x: max(x, expm1(min(x, 0.0)))), types=_INT8, body=_elu, version=1, optimized=True
+    ),
+    _table("EXP", _ranged_model(exp), types=_INT8_16, body=_called("exp"), more=(Lines,)),
+    _table(
+        "GELU",
+        _ranged_model(lambda x: max(x, -0.17), "GeluOptions"),
+        Table("GeluOptions", "approximate:bool"),
+        types=WIDE,
+        body=_gelu,
+        more=(Lines,),
+    ),
+    _table(
+        "LOG",
+        types=_INT8_16,
+        body=_called("log"),
+        more=(Lines,),
+        limits="what is not above 0 gives the lowest value",
+    ),
+    _table(
+        "NEG",
+        types=(*_INT8_16, "int32", "int64"),
+        version=1,
+        body=_called("negative"),
+        more=(Whole,),
+        limits="of 8 and 16 bits the integers themselves, whatever the scales",
+    ),
+    _table("RSQRT", types=_INT8_16, body=_called("rsqrt"), limits=_NO_ROOT, more=(Lines,)),
+    _table("SQRT", types=_INT8_16, body=_called("sqrt"), limits=_NO_ROOT, more=(WideSqrt,)),
+    _float("CEIL", optimized=True),
+    _float("COS"),
+    _float("FLOOR"),
+    _float("ROUND", optimized=True),
+    _float("SIN"),
+    _float("SQUARE"),
+)

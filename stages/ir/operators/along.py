@@ -1,0 +1,125 @@
+"""ARG_MAX, ARG_MIN and CUMSUM: one element after the other along an axis."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+from stages.ir.models.naming import named
+from stages.ir.operators.axes import axis_of
+from stages.ir.operators.declaration import COMPUTED, OneOperatorModel, Operator, Table
+from stages.ir.operators.layer import LayerOp
+from stages.ir.operators.operation import Operation, Refused, Shape
+
+if TYPE_CHECKING:
+    from stages.ir.graph import LayerView
+    from stages.ir.models.operators import OneOperator
+    from stages.ir.models.tflite_writer import Tensor as FileTensor
+    from stages.ir.operators.layer import Array
+
+_OUTPUTS = {2: "int32", 4: "int64"}  # by the schema's TensorType
+
+
+class ArgExtreme(LayerOp):
+    """Where along `axis` (logical) the largest or smallest element is, the first of equal ones. The axis is gone."""
+
+    op: Literal["arg_max", "arg_min"]
+    any_type: ClassVar[bool] = True
+    axis: int
+
+    def compute(self, view: LayerView, *inputs: Array) -> Array:
+        import numpy as np
+
+        found = np.argmax if self.op == "arg_max" else np.argmin
+        return found(inputs[0], axis=self.axis).astype(view.outputs[0].dtype)
+
+
+class Cumsum(LayerOp):
+    """The sum of all elements up to each along `axis` (logical), or before it; integers wrap."""
+
+    op: Literal["cumsum"] = "cumsum"
+    any_type: ClassVar[bool] = True
+    axis: int
+    exclusive: bool
+    reverse: bool
+
+    def compute(self, view: LayerView, *inputs: Array) -> Array:
+        import numpy as np
+
+        x = np.moveaxis(inputs[0], self.axis, 0)
+        if self.reverse:
+            x = x[::-1]
+        found = np.empty_like(x)
+        total = np.zeros(x.shape[1:], x.dtype)
+        with np.errstate(over="ignore"):
+            for at in range(len(x)):
+                found[at] = total if self.exclusive else total + x[at]
+                total = total + x[at]
+        return np.moveaxis(found[::-1] if self.reverse else found, 0, self.axis)
+
+
+def _table(operation: Operation) -> Table:
+    return ARG_MAX if operation.op == "ARG_MAX" else ARG_MIN
+
+
+def _arg(operation: Operation) -> list[Shape]:
+    shape = operation.input(0).shape
+    axis = axis_of(operation.integers(1, "the axis", 1)[0], shape)
+    if operation.outputs:
+        told, out = operation.options(_table(operation))["output_type"], operation.outputs[0]
+        if told not in _OUTPUTS:
+            raise Refused(f"has the output type {told}; it is int32 or int64")
+        if out.index >= 0 and out.dtype != _OUTPUTS[told]:
+            raise Refused(f"makes {_OUTPUTS[told]}, but the file declares {out.dtype} in {named(out)}")
+    return [(*shape[:axis], *shape[axis + 1 :])]
+
+
+def _cumsum(operation: Operation) -> list[Shape]:
+    axis_of(operation.integers(1, "the axis", 1)[0], operation.input(0).shape)
+    return [operation.input(0).shape]
+
+
+def _arg_model(one: OneOperator, x: FileTensor) -> FileTensor:
+    import numpy as np
+
+    b, name, axis = one.builder, one.spec.op, one.spec.axis % len(x.shape)
+    made = b.tensor(name, (*x.shape[:axis], *x.shape[axis + 1 :]), "int32")
+    given = [x, b.constant(f"{name}/axis", np.array([axis], np.int32))]
+    table = "ArgMaxOptions" if name == "arg_max" else "ArgMinOptions"
+    b.operator(name.upper(), given, [made], table, {"outputType": 2}, version=2 if one.spec.dtype == "int8" else 1)
+    return made
+
+
+def _arg_operator(name: str, table: Table) -> Operator:
+    return Operator(
+        name,
+        _arg,
+        (2, 2),
+        table=table,
+        types=(*COMPUTED, "int32", "bool"),
+        indices=(1,),
+        results=("int32", "int64"),
+        opaque=True,
+        scales="any",
+        layers=(ArgExtreme,),
+        model=OneOperatorModel(_arg_model, frozenset({"axis"})),
+    )
+
+
+ARG_MAX = Table("ArgMaxOptions", "output_type:byte")
+ARG_MIN = Table("ArgMinOptions", "output_type:byte")
+
+OPERATORS = (
+    _arg_operator("ARG_MAX", ARG_MAX),
+    _arg_operator("ARG_MIN", ARG_MIN),
+    Operator(
+        "CUMSUM",
+        _cumsum,
+        (2, 2),
+        table=Table("CumsumOptions", "exclusive:bool reverse:bool"),
+        types=("float32", "int32", "int64"),
+        indices=(1,),
+        opaque=True,
+        layers=(Cumsum,),
+        version=1,
+    ),
+)

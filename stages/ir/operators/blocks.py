@@ -1,0 +1,110 @@
+"""SPACE_TO_BATCH_ND and BATCH_TO_SPACE_ND: blocks of places as a batch, each with the places of one phase."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import prod
+from typing import TYPE_CHECKING
+
+from stages.ir.models.naming import named
+from stages.ir.operators.declaration import MOVED, OneOperatorModel, Operator
+from stages.ir.operators.movement import Move
+from stages.ir.operators.operation import Operation, Refused, Shape, listed
+
+if TYPE_CHECKING:
+    from stages.ir.models.operators import OneOperator
+    from stages.ir.models.tflite_writer import Tensor as FileTensor
+
+
+def _space_to_batch(operation: Operation) -> list[Shape]:
+    batch, *space, channels = _parts(operation)
+    block, amounts = _block(operation), _amounts(operation, "the padding")
+    sizes = []
+    for axis, (size, step, (before, after)) in enumerate(zip(space, block, amounts, strict=True), 1):
+        if (before + size + after) % step:
+            raise Refused(f"cuts axis {axis}, {size} padded by {before} and {after}, into blocks of {step}")
+        sizes.append((before + size + after) // step)
+    return [(batch * prod(block), *sizes, channels)]
+
+
+def _batch_to_space(operation: Operation) -> list[Shape]:
+    batch, *space, channels = _parts(operation)
+    block, amounts = _block(operation), _amounts(operation, "the crops")
+    if batch % prod(block):
+        raise Refused(f"makes blocks of {'x'.join(map(str, block))} of a batch of {batch}")
+    sizes = []
+    for axis, (size, step, (before, after)) in enumerate(zip(space, block, amounts, strict=True), 1):
+        if before + after >= size * step:
+            raise Refused(f"crops axis {axis} of {size * step} by {before} and {after}")
+        sizes.append(size * step - before - after)
+    return [(batch // prod(block), *sizes, channels)]
+
+
+def _parts(operation: Operation) -> Shape:
+    """The input's shape: batch, places along one axis or two, channels."""
+    source = operation.input(0)
+    if len(source.shape) not in (3, 4):
+        raise Refused(f"has the input {named(source)} {listed(source.shape)}; it must have 3 or 4 axes")
+    return source.shape
+
+
+def _block(operation: Operation) -> list[int]:
+    found = operation.integers(1, "the block", len(operation.input(0).shape) - 2)
+    if min(found) < 1:
+        raise Refused(f"has blocks of {listed(found)}")
+    return found
+
+
+def _amounts(operation: Operation, what: str) -> list[list[int]]:
+    amounts = operation.constant(2, what)
+    if amounts.shape != (len(operation.input(0).shape) - 2, 2):
+        raise Refused(f"has {what} of shape {listed(amounts.shape)}")
+    if amounts.min() < 0:
+        raise Refused(f"has {what} {amounts.tolist()}; none may be negative")
+    found: list[list[int]] = amounts.tolist()
+    return found
+
+
+def _model(name: str) -> OneOperatorModel:
+    """Blocks of 2 along each axis, without padding."""
+
+    def build(one: OneOperator, x: FileTensor) -> FileTensor:
+        import numpy as np
+
+        places, b = len(x.shape) - 2, one.builder
+        block = b.constant(f"{one.spec.op}/block", np.full(places, 2, np.int32))
+        around = b.constant(f"{one.spec.op}/around", np.asarray(one.spec.pads or [(0, 0)] * places, np.int32))
+        return b.emit(name, [x, block, around], None, None, one.spec.op)
+
+    return OneOperatorModel(build, frozenset({"pads"}))
+
+
+def _blocks(name: str, shapes: Callable[[Operation], list[Shape]], limits: str) -> Operator:
+    return Operator(
+        name,
+        shapes,
+        (3, 3),
+        types=MOVED,
+        indices=(1, 2),
+        opaque=True,
+        scales="optional",
+        alike=True,
+        layers=(Move,),
+        model=_model(name),
+        limits=limits,
+    )
+
+
+_LIMITS = "3 or 4 axes; around a convolution, which is dilated then, the three are one"
+OPERATORS = (
+    _blocks(
+        "BATCH_TO_SPACE_ND",
+        _batch_to_space,
+        _LIMITS,
+    ),
+    _blocks(
+        "SPACE_TO_BATCH_ND",
+        _space_to_batch,
+        _LIMITS,
+    ),
+)

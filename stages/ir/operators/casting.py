@@ -1,0 +1,60 @@
+"""CAST: numbers in another type, without regard to scales."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+from stages.ir.operators.activations import same_shape
+from stages.ir.operators.declaration import MOVED, OneOperatorModel, Operator, Table
+from stages.ir.operators.layer import LayerOp
+
+if TYPE_CHECKING:
+    from stages.ir.graph import LayerView
+    from stages.ir.models.operators import OneOperator
+    from stages.ir.models.tflite_writer import Tensor as FileTensor
+    from stages.ir.operators.layer import Array
+
+
+class Cast(LayerOp):
+    """Integers keep their lowest bits, floats lose what is behind the point and end at the type's bounds.
+
+    bool is whether a number is not 0. A NaN becomes the type's highest value.
+    """
+
+    op: Literal["cast"] = "cast"
+    any_type: ClassVar[bool] = True
+
+    def compute(self, view: LayerView, *inputs: Array) -> Array:
+        import numpy as np
+
+        (x,), dtype = inputs, view.outputs[0].dtype
+        if x.dtype != np.float32 or dtype in ("float32", "bool"):
+            return x.astype(dtype)
+        limits = np.iinfo(dtype)
+        low, high = np.float32(limits.min), np.float32(limits.max)  # int32's and int64's highest are rounded up
+        inside = (x > low) & (x < high)
+        made = np.where(inside, x, 0).astype(dtype)
+        return np.where(inside, made, np.where(x <= low, limits.min, limits.max)).astype(dtype)
+
+
+def _model(one: OneOperator, x: FileTensor) -> FileTensor:
+    made = one.builder.tensor("cast", x.shape, "int32")
+    one.builder.operator("CAST", [x], [made], "CastOptions")
+    return made
+
+
+OPERATORS = (
+    Operator(
+        "CAST",
+        same_shape,
+        table=Table("CastOptions", "in_data_type:byte out_data_type:byte", required=False),
+        types=MOVED,
+        results=MOVED,
+        opaque=True,
+        scales="any",
+        layers=(Cast,),
+        model=OneOperatorModel(_model),
+        limits="scales do not count; floats end at the bounds of the type",
+        version=1,
+    ),
+)

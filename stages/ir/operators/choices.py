@@ -1,0 +1,163 @@
+"""Comparisons, logic and choices, element by element: what makes booleans or is told by them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+from stages.ir.models.naming import named
+from stages.ir.operators.activations import same_shape
+from stages.ir.operators.arithmetic import binary_shape, broadcast
+from stages.ir.operators.declaration import EIGHT_BITS, MOVED, NUMBERS, OneOperatorModel, Operator
+from stages.ir.operators.layer import LayerOp
+from stages.ir.operators.operation import Operation, Refused, Shape, listed
+
+if TYPE_CHECKING:
+    from stages.ir.graph import LayerView
+    from stages.ir.models.operators import OneOperator
+    from stages.ir.models.tflite_writer import Tensor as FileTensor
+    from stages.ir.operators.layer import Array
+
+BOOL = ("bool",)
+LEFT_SHIFT = 8  # of 8-bit operands, before they are brought to their scales
+
+
+def is_scaled(op: str, dtype: str) -> bool:
+    """Whether operands are scaled before they are compared: those of 8 bits, and of 16 by EQUAL and NOT_EQUAL."""
+    return dtype in EIGHT_BITS or (dtype == "int16" and op in ("equal", "not_equal"))
+
+
+def _compared(operation: Operation) -> list[Shape]:
+    for position in range(2):
+        tensor = operation.input(position)
+        scale = tensor.scale[0] if is_scaled(operation.op.lower(), tensor.dtype) and tensor.scale.size else 0
+        if scale >= 1:
+            what = f"compares {named(tensor)} with the scale {float(scale):g}; it must be below 1"
+            raise Refused(what, "What LiteRT makes of a larger one is undefined. Quantize the model anew.")
+    return binary_shape(operation)
+
+
+class Comparison(LayerOp):
+    """A comparison with broadcasting, to bool. Operands that `is_scaled` names are scaled first, each by its own scale:
+
+    t_i = M((x_i - zero_point_i) << 8, multiplier_i, shift_i); others are compared as they are.
+    """
+
+    op: Literal["equal", "not_equal", "greater", "greater_equal", "less", "less_equal"]
+    any_type: ClassVar[bool] = True
+    zero_points: tuple[int, int] = (0, 0)
+    multipliers: tuple[int, int] = (0, 0)
+    shifts: tuple[int, int] = (0, 0)
+
+    def compute(self, view: LayerView, *inputs: Array) -> Array:
+        import numpy as np
+
+        from stages.ir.arithmetic.fixed_point import multiply_by_quantized_multiplier
+
+        if is_scaled(self.op, view.inputs[0].dtype):
+            every = zip(inputs, self.zero_points, self.multipliers, self.shifts, strict=True)
+            inputs = tuple(
+                multiply_by_quantized_multiplier((x.astype(np.int64) - zero) << LEFT_SHIFT, multiplier, shift, "double")
+                for x, zero, multiplier, shift in every
+            )
+        return getattr(np, self.op)(*inputs)
+
+
+class Logic(LayerOp):
+    """AND and OR of booleans with broadcasting, and NOT of one."""
+
+    op: Literal["logical_and", "logical_or", "logical_not"]
+    any_type: ClassVar[bool] = True
+
+    def compute(self, view: LayerView, *inputs: Array) -> Array:
+        import numpy as np
+
+        return getattr(np, self.op)(*inputs)
+
+
+class Select(LayerOp):
+    """y = x_1 where the boolean x_0, else x_2, with broadcasting: bytes are copied, whatever they mean."""
+
+    op: Literal["select"] = "select"
+    any_type: ClassVar[bool] = True
+
+    def compute(self, view: LayerView, *inputs: Array) -> Array:
+        import numpy as np
+
+        return np.where(*inputs)
+
+
+def _select(operation: Operation) -> list[Shape]:
+    """SELECT: both of one shape, and a condition of that shape, of one element, or one for each of the first axis."""
+    condition, shape = operation.input(0), operation.input(1).shape
+    _check_condition(operation)
+    if operation.input(2).shape != shape:
+        raise Refused(f"chooses between shapes {listed(shape)} and {listed(operation.input(2).shape)}")
+    if condition.shape not in (shape, (), (1,), shape[:1]):
+        raise Refused(f"has the condition {named(condition)} {listed(condition.shape)} for the shape {listed(shape)}")
+    return [shape]
+
+
+def _select_v2(operation: Operation) -> list[Shape]:
+    _check_condition(operation)
+    shape: Shape | None = ()
+    for position in range(3):
+        shape = None if shape is None else broadcast(shape, operation.input(position).shape)
+    if shape is None:
+        shapes = " and ".join(listed(operation.input(position).shape) for position in range(3))
+        raise Refused(f"cannot broadcast {shapes}")
+    return [shape]
+
+
+def _check_condition(operation: Operation) -> None:
+    condition = operation.input(0)
+    if condition.dtype != "bool":
+        raise Refused(f"has a condition of {condition.dtype} in {named(condition)}; it must be bool")
+
+
+def _compared_model(one: OneOperator, x: FileTensor) -> FileTensor:
+    spec, b = one.spec, one.builder
+    shape = (spec.batch, *(spec.other_shape or spec.shape))
+    other = b.input("x_1", shape, spec.dtype, *(one.second() or (None,)))
+    made = b.tensor(spec.op, broadcast(x.shape, other.shape) or (), "bool")
+    b.operator(spec.op.upper(), [x, other], [made], version=2 if spec.dtype == "int8" else 1)
+    return made
+
+
+def _comparison(name: str, *more: str) -> Operator:
+    return Operator(
+        name,
+        _compared,
+        (2, 2),
+        types=(*NUMBERS, "int16", *more),
+        results=BOOL,
+        opaque=True,
+        layers=(Comparison,),
+        model=OneOperatorModel(_compared_model, frozenset({"other_shape", "other"})),
+        limits="scales are below 1, but of int16 that is compared by size: the integers themselves, whatever the scales"
+        if name not in ("EQUAL", "NOT_EQUAL")
+        else "scales are below 1",
+    )
+
+
+def _logic(name: str, inputs: int) -> Operator:
+    shapes = binary_shape if inputs == 2 else same_shape
+    return Operator(name, shapes, (inputs, inputs), types=BOOL, opaque=True, layers=(Logic,), version=1)
+
+
+OPERATORS = (
+    _comparison("EQUAL", "bool"),
+    _comparison("GREATER"),
+    _comparison("GREATER_EQUAL"),
+    _comparison("LESS"),
+    _comparison("LESS_EQUAL"),
+    _comparison("NOT_EQUAL", "bool"),
+    _logic("LOGICAL_AND", 2),
+    _logic("LOGICAL_NOT", 1),
+    _logic("LOGICAL_OR", 2),
+    Operator(
+        "SELECT", _select, (3, 3), types=MOVED, apart=(0,), opaque=True, scales="any", layers=(Select,), version=1
+    ),
+    Operator(
+        "SELECT_V2", _select_v2, (3, 3), types=MOVED, apart=(0,), opaque=True, scales="any", layers=(Select,), version=1
+    ),
+)

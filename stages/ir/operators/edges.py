@@ -1,0 +1,115 @@
+"""QUANTIZE and DEQUANTIZE: between float32 and 8 bits, or from one quantization to another."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+from stages.ir.operators.activations import same_shape, unary_model
+from stages.ir.operators.channels import Reach, every_channel
+from stages.ir.operators.declaration import COMPUTED, NARROW, OneOperatorModel, Operator
+from stages.ir.operators.layer import Clamped, LayerOp, Rounding
+
+if TYPE_CHECKING:
+    from stages.ir.graph import LayerView
+    from stages.ir.models.operators import OneOperator
+    from stages.ir.models.tflite_writer import Tensor as FileTensor
+    from stages.ir.operators.layer import Array
+
+
+class Requantize(Clamped):
+    """QUANTIZE of an integer tensor: y = M(x - input_zero_point, multiplier, shift) + output_zero_point."""
+
+    by_element: ClassVar[bool] = True
+    uniform: ClassVar[bool] = True
+    op: Literal["requantize"] = "requantize"
+    input_zero_point: int
+    multiplier: int
+    shift: int
+    rounding: Rounding = "double"
+
+    def reach(self, view: LayerView, inputs: Sequence[Reach]) -> Reach:
+        least, most = (self.compute(view, bound).astype("int64") for bound in (inputs[0].least, inputs[0].most))
+        return Reach(least, most)
+
+    def carries(self, view: LayerView) -> tuple[Array, ...]:
+        return every_channel(view)
+
+    def compute(self, view: LayerView, *inputs: Array) -> Array:
+        import numpy as np
+
+        from stages.ir.arithmetic.fixed_point import multiply_by_quantized_multiplier
+
+        value = inputs[0].astype(np.int64) - self.input_zero_point
+        return self.clamped(view, multiply_by_quantized_multiplier(value, self.multiplier, self.shift, self.rounding))
+
+
+class Quantize(Clamped):
+    """QUANTIZE of a float32 tensor: y = round(x / scale) + output_zero_point: float32 division.
+
+    halves: where they go, `away` from zero in LiteRT, to the `even` number in ONNX Runtime.
+    """
+
+    op: Literal["quantize"] = "quantize"
+    scale: float
+    halves: Literal["away", "even"] = "away"
+
+    def compute(self, view: LayerView, *inputs: Array) -> Array:
+        import numpy as np
+
+        from stages.ir.arithmetic.fixed_point import round_half_away
+
+        ratio = inputs[0].astype(np.float32) / np.float32(self.scale)
+        # Beyond the clamp in any case, and inside int64.
+        within = np.clip(ratio, np.float32(-1e9), np.float32(1e9))
+        rounded = np.rint(within) if self.halves == "even" else round_half_away(within)
+        return self.clamped(view, rounded.astype(np.int64))
+
+
+class Dequantize(LayerOp):
+    """DEQUANTIZE to float32: y = scale * (x - input_zero_point), one float32 multiplication."""
+
+    op: Literal["dequantize"] = "dequantize"
+    input_zero_point: int
+    scale: float
+
+    def compute(self, view: LayerView, *inputs: Array) -> Array:
+        import numpy as np
+
+        return (inputs[0].astype(np.int32) - self.input_zero_point).astype(np.float32) * np.float32(self.scale)
+
+
+def _quantize_model(one: OneOperator, x: FileTensor) -> FileTensor:
+    spec = one.spec
+    dtype = spec.to or (spec.dtype if one.quantized else "int8")
+    if one.quant:
+        # A quarter wider, so that the operator has something to do.
+        low, high = (1.25 * end for end in one.range(one.quant))
+    else:
+        low, high = -1.0, 1.0  # what random float32 inputs span
+    return one.builder.quantize(x, dtype, one.output(low, high, dtype) or (1.0, 0), name=spec.op)
+
+
+OPERATORS = (
+    Operator(
+        "DEQUANTIZE",
+        same_shape,
+        types=(*COMPUTED, "int16", "float16", *NARROW),
+        mixed=True,
+        layout="following",
+        layers=(Dequantize,),
+        model=unary_model(),
+        limits="makes float32; constants may be of float16, int4 and int2 too",
+    ),
+    Operator(
+        "QUANTIZE",
+        same_shape,
+        types=(*COMPUTED, "int16", "int32"),
+        mixed=True,
+        layout="following",
+        layers=(Quantize, Requantize),
+        model=OneOperatorModel(_quantize_model, frozenset({"to", "output"})),
+        limits="makes int8, uint8 or int16, of float32 or of one of them; uint8 not of int16; "
+        "int16 to and from int32, int32 to int8",
+    ),
+)

@@ -1,0 +1,44 @@
+"""Sums and products of 8 bits whose halves go to the even number, on scales whose quotients have few bits."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+from stages.ir.operators.layer import Clamped
+
+if TYPE_CHECKING:
+    from stages.ir.graph import LayerView
+    from stages.ir.operators.layer import Array
+
+
+class Even(Clamped):
+    """ADD, SUB and MUL of ONNX Runtime where exact halves are many, with broadcasting. With v_i = x_i - zero_point_i
+
+    t = v_0 * times_0 +- v_1 * times_1, or v_0 * v_1 * times_0 * times_1
+    y = E(t / 2^shift + parity) - parity + output_zero_point
+
+    where E is the nearest integer, halves to the even one, and `parity` is 1 where an odd zero point counts before it.
+    """
+
+    by_element: ClassVar[bool] = True
+    op: Literal["even_add", "even_sub", "even_mul"]
+    zero_points: tuple[int, int]
+    times: tuple[int, int]
+    shift: int
+    parity: Literal[0, 1]
+
+    @property
+    def named(self) -> str:
+        return self.op.removeprefix("even_")
+
+    def compute(self, view: LayerView, *inputs: Array) -> Array:
+        import numpy as np
+
+        from stages.ir.arithmetic.pairs import halves_to_even
+
+        first, second = (
+            (x.astype(np.int64) - zero) * factor
+            for x, zero, factor in zip(inputs, self.zero_points, self.times, strict=True)
+        )
+        total = {"add": np.add, "sub": np.subtract, "mul": np.multiply}[self.named](first, second)
+        return self.clamped(view, halves_to_even(total, self.shift, self.parity))

@@ -1,0 +1,35 @@
+"""Any operator in float32, which TVM computes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from stages.ir.operators.layer import LayerOp
+
+if TYPE_CHECKING:
+    from stages.ir.graph import Tensor
+
+
+class Float(LayerOp):
+    """A float operator, lowered by TVM's own operators.
+
+    `function` is the name of its Relax function in `float.json`; `kind` the operator's name for reports and rules;
+    `macs` its multiply-accumulates, which the graph cannot know.
+    """
+
+    op: Literal["float"] = "float"
+    kind: str
+    function: str
+    macs: int = 0
+
+    @property
+    def named(self) -> str:
+        return self.kind
+
+    @classmethod
+    def names(cls) -> frozenset[str]:
+        """None: no kernel computes it."""
+        return frozenset()
+
+    def products(self, out: Tensor) -> int:
+        return self.macs

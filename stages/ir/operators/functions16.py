@@ -1,0 +1,81 @@
+"""Layers on 16-bit activations, element by element, that have another form in 8 bits."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from stages.ir.operators.layer import Clamped, LayerOp
+
+if TYPE_CHECKING:
+    from stages.ir.graph import LayerView
+    from stages.ir.operators.layer import Array
+
+
+class Lines(LayerOp):
+    """A function of int16 as lines between the 513 entries of the constant `table`, int32: with i = 256 + (x >> 7),
+
+    y = table[i] + ((table[i + 1] - table[i]) * (x mod 2^7) + 2^6 >> 7)
+
+    where the difference and y wrap to int16.
+    """
+
+    op: Literal["lines"] = "lines"
+    function: Literal["exp", "gelu", "log", "rsqrt"]
+
+    @property
+    def named(self) -> str:
+        return self.function
+
+    def compute(self, view: LayerView, *inputs: Array) -> Array:
+        import numpy as np
+
+        table, x = view.constant("table").astype(np.int64), inputs[0].astype(np.int64)
+        entry = 256 + (x >> 7)
+        slope = (table[entry + 1] - table[entry]).astype(np.int16).astype(np.int64)
+        return (table[entry] + ((slope * (x & 127) + 64) >> 7)).astype(np.int16)
+
+
+class Leaky(Clamped):
+    """LEAKY_RELU and ABS of int16: y = M(x, multiplier, shift) from zero on, sign * M(x, slope, slope_shift) below."""
+
+    op: Literal["leaky"] = "leaky"
+    function: Literal["leaky_relu", "abs"] = "leaky_relu"
+    multiplier: int
+    shift: int
+    slope: int
+    slope_shift: int
+    sign: Literal[1, -1] = 1
+
+    @property
+    def named(self) -> str:
+        return self.function
+
+    def compute(self, view: LayerView, *inputs: Array) -> Array:
+        import numpy as np
+
+        from stages.ir.arithmetic.fixed_point import multiply_by_quantized_multiplier
+
+        x = inputs[0].astype(np.int64)
+        above = multiply_by_quantized_multiplier(x, self.multiplier, self.shift, "double")
+        below = multiply_by_quantized_multiplier(x, self.slope, self.slope_shift, "double")
+        return self.clamped(view, np.where(x >= 0, above, self.sign * below))
+
+
+class PowerOfTwoSum(Clamped):
+    """ADD and SUB of int16 on scales that are all powers of two, with broadcasting.
+
+    y = R(x_0, shift_0) +- R(x_1, shift_1), where R divides by a power of two, halves away from zero.
+    """
+
+    op: Literal["power_of_two_add", "power_of_two_sub"]
+    shifts: tuple[int, int]
+
+    @property
+    def named(self) -> str:
+        return self.op.removeprefix("power_of_two_")
+
+    def compute(self, view: LayerView, *inputs: Array) -> Array:
+        from stages.ir.arithmetic.fixed_point import rounding_divide_by_pot
+
+        first, second = (rounding_divide_by_pot(x, shift) for x, shift in zip(inputs, self.shifts, strict=True))
+        return self.clamped(view, first + second if self.named == "add" else first - second)

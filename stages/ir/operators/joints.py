@@ -1,0 +1,249 @@
+"""Operators that join tensors or cut one into several."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+from stages.ir.models.naming import named
+from stages.ir.operators.axes import axis_of
+from stages.ir.operators.channels import NEW, Reach, channels_of, every_channel, labels
+from stages.ir.operators.declaration import MANY, MOVED, OneOperatorModel, Operator, Table
+from stages.ir.operators.layer import LayerOp, Shifted
+from stages.ir.operators.movement import Move
+from stages.ir.operators.operation import Operation, Refused, Shape, listed
+
+if TYPE_CHECKING:
+    from stages.ir.graph import LayerView
+    from stages.ir.models.operators import OneOperator
+    from stages.ir.models.tflite_reader import TensorInfo
+    from stages.ir.models.tflite_writer import Tensor as FileTensor
+    from stages.ir.operators.layer import Array
+
+_CONCATENATION = Table("ConcatenationOptions", "axis:int activation:byte")
+_PACK = Table("PackOptions", "values_count:int axis:int")
+_UNPACK = Table("UnpackOptions", "num:int axis:int")
+_SPLIT = Table("SplitOptions", "num_splits:int")
+_SPLIT_V = Table("SplitVOptions", "num_splits:int")
+
+
+def _concatenation(operation: Operation) -> list[Shape]:
+    first = operation.input(0)
+    axis, total = axis_of(operation.options(_CONCATENATION)["axis"], first.shape), 0
+    for position in range(len(operation.inputs)):
+        part = operation.input(position)
+        if len(part.shape) != len(first.shape) or _without(part.shape, axis) != _without(first.shape, axis):
+            shapes = f"{named(first)} {listed(first.shape)} and {named(part)} {listed(part.shape)}"
+            raise Refused(f"cannot join {shapes} along axis {axis}")
+        total += part.shape[axis]
+    return [(*first.shape[:axis], total, *first.shape[axis + 1 :])]
+
+
+def _without(shape: Shape, axis: int) -> Shape:
+    return (*shape[:axis], *shape[axis + 1 :])
+
+
+def _pack(operation: Operation) -> list[Shape]:
+    first, options = operation.input(0), operation.options(_PACK)
+    if options["values_count"] != len(operation.inputs):
+        raise Refused(f"has {len(operation.inputs)} inputs, but is to join {options['values_count']}")
+    for position in range(len(operation.inputs)):
+        part = operation.input(position)
+        if part.shape != first.shape:
+            shapes = f"{named(first)} {listed(first.shape)} and {named(part)} {listed(part.shape)}"
+            raise Refused(f"cannot stack {shapes}: they differ")
+        if _scales(part) != _scales(first):
+            raise Refused(f"stacks {named(first)} and {named(part)}, whose scales or zero points differ")
+    axis = axis_of(options["axis"], first.shape, extra=1)
+    return [(*first.shape[:axis], len(operation.inputs), *first.shape[axis:])]
+
+
+def _scales(tensor: TensorInfo) -> tuple[list[float], list[int]]:
+    return tensor.scale.tolist(), tensor.zero_point.tolist()
+
+
+def _unpack(operation: Operation) -> list[Shape]:
+    source, options = operation.input(0), operation.options(_UNPACK)
+    axis = axis_of(options["axis"], source.shape)
+    if not options["num"] == len(operation.outputs) == source.shape[axis]:
+        parts = f"{options['num']} parts and {len(operation.outputs)} outputs"
+        raise Refused(f"takes axis {axis} of {named(source)} {listed(source.shape)} apart, into {parts}")
+    return [_without(source.shape, axis)] * source.shape[axis]
+
+
+def _split(operation: Operation) -> list[Shape]:
+    source, parts = operation.input(1), _parts(operation, _SPLIT)
+    axis = axis_of(operation.integers(0, "the axis", 1)[0], source.shape)
+    if source.shape[axis] % parts:
+        raise Refused(f"cannot cut axis {axis} of {named(source)} {listed(source.shape)} into {parts} equal parts")
+    return [_with(source.shape, axis, source.shape[axis] // parts)] * parts
+
+
+def _split_v(operation: Operation) -> list[Shape]:
+    source = operation.input(0)
+    sizes = operation.integers(1, "the sizes", _parts(operation, _SPLIT_V))
+    axis = axis_of(operation.integers(2, "the axis", 1)[0], source.shape)
+    whole = source.shape[axis]
+    if sizes.count(-1) == 1:
+        sizes[sizes.index(-1)] = whole - sum(sizes) - 1
+    if min(sizes) < 1 or sum(sizes) != whole:
+        raise Refused(f"cannot cut axis {axis} of {named(source)} {listed(source.shape)} into {listed(sizes)}")
+    return [_with(source.shape, axis, size) for size in sizes]
+
+
+def _parts(operation: Operation, table: Table) -> int:
+    parts: int = operation.options(table)["num_splits"]
+    if parts != len(operation.outputs):
+        raise Refused(f"has {len(operation.outputs)} outputs, but is to cut into {parts}")
+    return parts
+
+
+def _with(shape: Shape, axis: int, size: int) -> Shape:
+    return (*shape[:axis], size, *shape[axis + 1 :])
+
+
+class Concatenation(LayerOp):
+    """Inputs one after the other along `axis` (logical). All have the output's quantization, or pass a table first."""
+
+    uniform: ClassVar[bool] = True
+    op: Literal["concatenation"] = "concatenation"
+    any_type: ClassVar[bool] = True
+    axis: int
+
+    def shifted(self, view: LayerView, inputs: Sequence[int], output: int) -> Shifted | None:
+        return Shifted(self) if set(inputs) == {output} else None
+
+    def reach(self, view: LayerView, inputs: Sequence[Reach]) -> Reach:
+        import numpy as np
+
+        if self.axis % len(view.outputs[0].shape) == len(view.outputs[0].shape) - 1:
+            return Reach(np.concatenate([x.least for x in inputs]), np.concatenate([x.most for x in inputs]))
+        return reduce(Reach.joined, inputs)
+
+    def carries(self, view: LayerView) -> tuple[Array, ...]:
+        import numpy as np
+
+        if self.axis % len(view.outputs[0].shape) != len(view.outputs[0].shape) - 1:
+            return every_channel(view)
+        sizes = [channels_of(tensor) for tensor in view.inputs]
+        first = np.cumsum([0, *sizes])
+        own = np.arange(first[-1])
+        return tuple(
+            np.where((own >= start) & (own < start + size), own - start, NEW)
+            for start, size in zip(first, sizes, strict=False)
+        )
+
+    def alike(self, view: LayerView, inputs: Sequence[Array]) -> Array | None:
+        """Along the channels labels tell channels of one tensor apart, not those of two."""
+        import numpy as np
+
+        if self.axis % len(view.outputs[0].shape) != len(view.outputs[0].shape) - 1:
+            return super().alike(view, inputs)
+        names = view.layer.inputs
+        tensors = [np.full(len(own), names.index(name)) for name, own in zip(names, inputs, strict=True)]
+        return labels(np.concatenate(tensors), np.concatenate(inputs))
+
+    def compute(self, view: LayerView, *inputs: Array) -> Array:
+        import numpy as np
+
+        return np.concatenate(inputs, axis=self.axis)
+
+
+def _concatenation_model(one: OneOperator, x: FileTensor) -> FileTensor:
+    spec, builder, quant = one.spec, one.builder, one.quant or (None,)
+    others = [builder.input(f"x_{i}", one.shape, spec.dtype, *quant) for i in range(1, spec.parts)]
+    return builder.concatenation([x, *others], spec.axis, name=spec.op)
+
+
+def _pack_model(one: OneOperator, x: FileTensor) -> FileTensor:
+    spec, builder, quant = one.spec, one.builder, one.quant or (None,)
+    others = [builder.input(f"x_{i}", one.shape, spec.dtype, *quant) for i in range(1, spec.parts)]
+    fields = {"valuesCount": spec.parts, "axis": spec.axis}
+    return builder.emit("PACK", [x, *others], None, None, spec.op, "PackOptions", fields)
+
+
+def _unpack_model(one: OneOperator, x: FileTensor) -> list[FileTensor]:
+    axis, builder = one.spec.axis % len(x.shape), one.builder
+    shape = _without(x.shape, axis)
+    parts = [
+        builder.tensor(one.spec.op, shape, x.dtype, x.scale or None, x.zero_point or 0) for _ in range(x.shape[axis])
+    ]
+    fields = {"num": len(parts), "axis": axis}
+    builder.operator("UNPACK", [x], parts, "UnpackOptions", fields, version=2 if x.dtype == "int8" else 1)
+    return parts
+
+
+def _split_model(one: OneOperator, x: FileTensor) -> list[FileTensor]:
+    return one.builder.split(x, one.spec.parts, one.spec.axis)
+
+
+_ALONG = frozenset({"axis", "parts"})
+
+
+OPERATORS = (
+    Operator(
+        "CONCATENATION",
+        _concatenation,
+        (1, MANY),
+        table=_CONCATENATION,
+        fuses=False,
+        types=MOVED,
+        scales="optional",
+        layout="following",
+        layers=(Concatenation,),
+        model=OneOperatorModel(_concatenation_model, _ALONG),
+        limits="int8 inputs have the scale of the output; uint8 ones are brought to it",
+    ),
+    Operator(
+        "PACK",
+        _pack,
+        (1, MANY),
+        table=_PACK,
+        types=tuple(dtype for dtype in MOVED if dtype != "bool"),
+        opaque=True,
+        scales="any",
+        alike=True,
+        layers=(Concatenation, Move),
+        model=OneOperatorModel(_pack_model, _ALONG),
+        limits="and so have all its inputs",
+    ),
+    Operator(
+        "UNPACK",
+        _unpack,
+        (1, 1),
+        (1, MANY),
+        table=_UNPACK,
+        types=tuple(dtype for dtype in MOVED if dtype != "int64"),
+        opaque=True,
+        scales="any",
+        alike=True,
+        layers=(Move,),
+        model=OneOperatorModel(_unpack_model, frozenset({"axis"})),
+    ),
+    Operator(
+        "SPLIT",
+        _split,
+        (2, 2),
+        (1, MANY),
+        table=_SPLIT,
+        types=MOVED,
+        indices=(0,),
+        scales="any",
+        layout="following",
+        layers=(Move,),
+        model=OneOperatorModel(_split_model, _ALONG),
+        limits="equal parts",
+    ),
+    Operator(
+        "SPLIT_V",
+        _split_v,
+        (3, 3),
+        (1, MANY),
+        table=_SPLIT_V,
+        types=MOVED,
+        indices=(1, 2),
+        scales="any",
+        layers=(Move,),
+    ),
+)

@@ -1,0 +1,64 @@
+"""LOG_SOFTMAX over the last axis."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Literal
+
+from stages.ir.operators.declaration import COMPUTED, OneOperatorModel, Operator
+from stages.ir.operators.layer import LayerOp, Shifted
+from stages.ir.operators.rows import last_axis
+
+if TYPE_CHECKING:
+    from stages.ir.graph import LayerView
+    from stages.ir.models.operators import OneOperator
+    from stages.ir.models.tflite_writer import Tensor as FileTensor
+    from stages.ir.operators.layer import Array
+
+
+class LogSoftmax(LayerOp):
+    """Of 8 bits; the output has scale 1/16 and the highest zero point. With d = max(row) - x,
+
+      y = RDP(difference[d] - ln(sum over the row of exp[d]), 22) + highest, saturated
+
+    Constants: exp, int32[256], exp(-input_scale * d) in Q12.19, 0 below the reference's cut-off; difference,
+    int32[256], -input_scale * d in Q5.26, not below -20. ln is stages.ir.arithmetic.logarithm's, RDP
+    RoundingDivideByPOT.
+    """
+
+    op: Literal["log_softmax"] = "log_softmax"
+
+    def shifted(self, view: LayerView, inputs: Sequence[int], output: int) -> Shifted | None:
+        """The highest of the type goes with it."""
+        return Shifted(self) if inputs[0] == output else None
+
+    def compute(self, view: LayerView, *inputs: Array) -> Array:
+        import numpy as np
+
+        from stages.ir.arithmetic.fixed_point import rounding_divide_by_pot
+        from stages.ir.arithmetic.logarithm import natural_logarithm
+
+        (x,) = inputs
+        limits, values = np.iinfo(x.dtype), x.astype(np.int64)
+        below = values.max(axis=-1, keepdims=True) - values
+        total = view.constant("exp").astype(np.int64)[below].sum(axis=-1, keepdims=True)
+        real = view.constant("difference").astype(np.int64)[below] - natural_logarithm(total)
+        return np.clip(rounding_divide_by_pot(real, 22) + limits.max, limits.min, limits.max).astype(x.dtype)
+
+
+def _model(one: OneOperator, x: FileTensor) -> FileTensor:
+    out = (1 / 16, 255 if one.spec.dtype == "uint8" else 127) if one.quantized else None
+    return one.builder.emit("LOG_SOFTMAX", [x], x.shape, out, one.spec.op, "LogSoftmaxOptions")
+
+
+OPERATORS = (
+    Operator(
+        "LOG_SOFTMAX",
+        last_axis,
+        types=COMPUTED,
+        layers=(LogSoftmax,),
+        model=OneOperatorModel(_model),
+        limits="over the last axis; in 8 bits the output's scale is 1/16, its zero point 127 (uint8: 255)",
+        version=1,
+    ),
+)

@@ -1,0 +1,109 @@
+"""BATCH_MATMUL: products of matrices that are both known at run time only, or one of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+from stages.ir.models.naming import named
+from stages.ir.operators.arithmetic import broadcast
+from stages.ir.operators.declaration import OneOperatorModel, Operator, Table
+from stages.ir.operators.layer import Clamped, Rounding
+from stages.ir.operators.operation import Operation, Refused, Shape, listed
+
+if TYPE_CHECKING:
+    from stages.ir.graph import LayerView, Tensor
+    from stages.ir.models.operators import OneOperator
+    from stages.ir.models.tflite_writer import Tensor as FileTensor
+    from stages.ir.operators.layer import Array
+
+_OPTIONS = Table("BatchMatMulOptions", "adj_x:bool adj_y:bool asymmetric_quantize_inputs:bool", required=False)
+_RANKS = range(2, 6)
+
+
+def _batch_matmul(operation: Operation) -> list[Shape]:
+    options, sides = operation.options(_OPTIONS), (operation.input(0), operation.input(1))
+    for side in sides:
+        if len(side.shape) not in _RANKS:
+            raise Refused(f"has {named(side)} {listed(side.shape)}; LiteRT multiplies matrices of 2 to 5 axes")
+    (*left, rows, depth), (*right, deep, columns) = (side.shape for side in sides)
+    rows, depth = (depth, rows) if options["adj_x"] else (rows, depth)
+    deep, columns = (columns, deep) if options["adj_y"] else (deep, columns)
+    batch = broadcast(tuple(left), tuple(right))
+    if depth != deep or batch is None:
+        shown = " by ".join(f"{named(side)} {listed(side.shape)}" for side in sides)
+        adjoint = " and ".join(name for name in ("adj_x", "adj_y") if options[name])
+        raise Refused(f"cannot multiply {shown}{f' with {adjoint}' if adjoint else ''}")
+    return [(*batch, rows, columns)]
+
+
+class BatchMatmul(Clamped):
+    """y[..., i, j] = M(sum over k of (a[..., i, k] - zp_0) * (b[..., k, j] - zp_1), multiplier, shift) + zp.
+
+    k is below `depth`; batch axes broadcast. With `adj_x` the first operand has its last two axes exchanged, with
+    `adj_y` the second. int16 rounds `wide`, as an int32 that wraps, and has no zero points.
+    """
+
+    op: Literal["batch_matmul"] = "batch_matmul"
+    adj_x: bool = False
+    adj_y: bool = False
+    depth: int
+    zero_points: tuple[int, int]
+    multiplier: int
+    shift: int
+    rounding: Rounding = "double"
+
+    def products(self, out: Tensor) -> int:
+        return out.elements * self.depth
+
+    def scaling(self, view: LayerView) -> tuple[Array | int, Array | int]:
+        return self.multiplier, self.shift
+
+    def sums(self, view: LayerView, *inputs: Array) -> Array:
+        """int64, of the output's shape."""
+        import numpy as np
+
+        a, b = (x.astype(np.int64) - zero for x, zero in zip(inputs, self.zero_points, strict=True))
+        total: Array = (a.swapaxes(-1, -2) if self.adj_x else a) @ (b.swapaxes(-1, -2) if self.adj_y else b)
+        return total
+
+    def compute(self, view: LayerView, *inputs: Array) -> Array:
+        from stages.ir.arithmetic.fixed_point import multiply_by_quantized_multiplier, multiply_wide, wrap
+
+        total = self.sums(view, *inputs)
+        if self.rounding == "wide":
+            return self.clamped(view, multiply_wide(total, self.multiplier, self.shift))
+        scaled = multiply_by_quantized_multiplier(wrap(total), self.multiplier, self.shift, self.rounding)
+        return self.clamped(view, scaled)
+
+
+def _model(one: OneOperator, x: FileTensor) -> FileTensor:
+    """The other operand is `other_shape`, or as many columns as rows that the first has; eight deviations of sums."""
+    from math import sqrt
+
+    spec, quant = one.spec, one.second()
+    shape = (spec.batch, *(spec.other_shape or (*spec.shape[:-2], spec.shape[-1], spec.shape[-2])))
+    if spec.constant:
+        other = one.builder.constant("other", one.constant(shape), *(quant or (None,)))
+    else:
+        other = one.builder.input("other", shape, spec.dtype, *(quant or (None,)))
+    out, depth = None, x.shape[-1]
+    if one.quant and quant:
+        deviation = 74 if spec.dtype == "int8" else 18900  # of uniform integers, nearly
+        reach = 4 * sqrt(depth) * one.quant[0] * quant[0] * deviation**2
+        out = one.output(-reach, reach)
+    fields: dict[str, Any] = {"adjX": False, "adjY": False}
+    return one.builder.emit("BATCH_MATMUL", [x, other], None, out, spec.op, "BatchMatMulOptions", fields)
+
+
+OPERATORS = (
+    Operator(
+        "BATCH_MATMUL",
+        _batch_matmul,
+        (2, 2),
+        table=_OPTIONS,
+        types=("int8", "int16", "float32"),
+        layers=(BatchMatmul,),
+        model=OneOperatorModel(_model, frozenset({"other_shape", "other", "constant", "output"})),
+        limits="2 to 5 axes; a constant second operand of one matrix makes it a convolution of 1x1",
+    ),
+)

@@ -1,0 +1,400 @@
+"""Operators with one input and one output that move data or change its shape."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+from pydantic import Field
+
+from stages.ir.models.naming import named
+from stages.ir.operators.axes import axis_of, distinct_axes
+from stages.ir.operators.channels import Reach, channels_of
+from stages.ir.operators.declaration import COMPUTED, MOVED, Layout, OneOperatorModel, Operator, Scales, Table
+from stages.ir.operators.layer import LayerOp, Narrowed, Shifted
+from stages.ir.operators.operation import Operation, Refused, Shape, listed
+
+if TYPE_CHECKING:
+    from stages.ir.graph import LayerView
+    from stages.ir.models.operators import OneOperator
+    from stages.ir.models.tflite_reader import TensorInfo
+    from stages.ir.models.tflite_writer import Tensor as FileTensor
+    from stages.ir.operators.channels import Kept
+    from stages.ir.operators.layer import Array
+
+_LARGEST_IMAGE = 2**16  # rows or columns: each has its place in a table
+_RESHAPE = Table("ReshapeOptions", "new_shape:ints", required=False)
+RESIZE_BILINEAR_OPTIONS = Table("ResizeBilinearOptions", ":unused :unused align_corners:bool half_pixel_centers:bool")
+_RESIZE_NEAREST_NEIGHBOR = Table("ResizeNearestNeighborOptions", "align_corners:bool half_pixel_centers:bool")
+_SQUEEZE = Table("SqueezeOptions", "squeeze_dims:ints")
+_STRIDED_SLICE = Table(
+    "StridedSliceOptions",
+    "begin_mask:int end_mask:int ellipsis_mask:int new_axis_mask:int shrink_axis_mask:int offset:bool",
+)
+_SPACE_TO_DEPTH = Table("SpaceToDepthOptions", "block_size:int")
+_DEPTH_TO_SPACE = Table("DepthToSpaceOptions", "block_size:int")
+RESIZED_SIZES = f"4 axes, up to {_LARGEST_IMAGE:,} rows and columns; align_corners or half_pixel_centers, not both"
+# What `Move.kind` can be.
+KINDS = frozenset({
+    "layout", "pad", "reshape", "resize_nearest_neighbor", "slice", "split", "squeeze", "strided_slice", "transpose",
+})  # fmt: skip
+
+
+def _reshape(operation: Operation) -> list[Shape]:
+    source = operation.input(0)
+    if any((len(stated.shape), stated.dtype) == (1, "int32") for stated in operation.inputs[1:2] if stated):
+        wanted = operation.integers(1, "the shape")
+    else:  # as LiteRT (reshape.cc, GetOutputShape): another shape tensor is ignored
+        wanted = list(operation.options(_RESHAPE)["new_shape"])
+        wanted = [] if wanted == [0] else wanted  # how old exporters write a scalar
+    elements, known = prod(source.shape), prod(size for size in wanted if size != -1)
+    if min(wanted, default=1) < -1 or wanted.count(-1) > 1:
+        raise Refused(f"has the shape {listed(wanted)}; one size may be -1, none may be less")
+    if -1 in wanted and known > 0 and elements % known == 0:
+        return [tuple(elements // known if size == -1 else size for size in wanted)]
+    if -1 in wanted or known != elements:
+        raise Refused(
+            f"cannot give {named(source)} {listed(source.shape)}, {elements} elements, the shape {listed(wanted)}"
+        )
+    return [tuple(wanted)]
+
+
+def _squeeze(operation: Operation) -> list[Shape]:
+    source = operation.input(0)
+    axes = distinct_axes(list(operation.options(_SQUEEZE)["squeeze_dims"]), source.shape)
+    for axis in axes:
+        if source.shape[axis] != 1:
+            raise Refused(f"takes away axis {axis} of {named(source)} {listed(source.shape)}, whose size is not 1")
+    axes = axes or [axis for axis, size in enumerate(source.shape) if size == 1]
+    return [tuple(size for axis, size in enumerate(source.shape) if axis not in axes)]
+
+
+def _expand_dims(operation: Operation) -> list[Shape]:
+    shape = operation.input(0).shape
+    axis = axis_of(operation.integers(1, "the axis", 1)[0], shape, extra=1)
+    return [(*shape[:axis], 1, *shape[axis:])]
+
+
+def _transpose(operation: Operation) -> list[Shape]:
+    shape = operation.input(0).shape
+    order = distinct_axes(operation.integers(1, "the order of the axes", len(shape)), shape)
+    return [tuple(shape[axis] for axis in order)]
+
+
+def _pad(operation: Operation) -> list[Shape]:
+    source, amounts = operation.input(0), operation.constant(1, "the padding")
+    if amounts.shape != (len(source.shape), 2):
+        raise Refused(
+            f"has padding of shape {listed(amounts.shape)}, where {named(source)} has {len(source.shape)} axes"
+        )
+    for axis, (before, after) in enumerate(amounts.tolist()):
+        if min(before, after) < 0:
+            raise Refused(f"pads axis {axis} of {named(source)} by {before} and {after}; neither may be negative")
+    if operation.op == "PADV2" and operation.input(2).data is None:
+        raise Refused(f"pads with {named(operation.input(2))}, a computed tensor; it must be a constant")
+    if operation.op == "PADV2" and prod(operation.input(2).shape) != 1:
+        raise Refused(
+            f"pads with {named(operation.input(2))} {listed(operation.input(2).shape)}, which is no single value"
+        )
+    return [tuple(size + before + after for size, (before, after) in zip(source.shape, amounts.tolist(), strict=True))]
+
+
+def _slice(operation: Operation) -> list[Shape]:
+    source = operation.input(0)
+    rank, found = len(source.shape), []
+    begins, sizes = operation.integers(1, "the begin", rank), operation.integers(2, "the size", rank)
+    for axis, (whole, begin, size) in enumerate(zip(source.shape, begins, sizes, strict=True)):
+        size = whole - begin if size == -1 else size
+        if begin < 0 or size < 1 or begin + size > whole:
+            raise Refused(f"takes {size} from {begin} on along axis {axis} of {named(source)} {listed(source.shape)}")
+        found.append(size)
+    return [tuple(found)]
+
+
+def _strided_slice(operation: Operation) -> list[Shape]:
+    source, options = operation.input(0), operation.options(_STRIDED_SLICE)
+    if options["ellipsis_mask"] or options["new_axis_mask"] or options["offset"]:
+        raise Refused("has an ellipsis or a new axis in its masks, or counts the end from the begin")
+    begins = operation.integers(1, "the begin")
+    ends, strides = (operation.integers(at, what, len(begins)) for at, what in ((2, "the end"), (3, "the strides")))
+    if len(begins) > len(source.shape):
+        raise Refused(f"cuts {len(begins)} axes of {named(source)} {listed(source.shape)}")
+    found = []
+    for axis, (begin, end, step) in enumerate(zip(begins, ends, strides, strict=True)):
+        size, bit = source.shape[axis], 1 << axis
+        if not step:
+            raise Refused(f"has the stride 0 along axis {axis}")
+        if options["shrink_axis_mask"] & bit:
+            if step < 0:
+                raise Refused(f"drops axis {axis} with the stride {step}; it must be positive there")
+            if not (options["begin_mask"] & bit or -size <= begin < size):
+                raise Refused(f"takes element {begin} along axis {axis} of {named(source)} {listed(source.shape)}")
+            continue
+        first, last = None if options["begin_mask"] & bit else begin, None if options["end_mask"] & bit else end
+        count = len(range(*slice(first, last, step).indices(size)))
+        if not count:
+            raise Refused(
+                f"takes nothing from {begin} to {end} along axis {axis} of {named(source)} {listed(source.shape)}"
+            )
+        found.append(count)
+    return [(*found, *source.shape[len(begins) :])]
+
+
+def _space_to_depth(operation: Operation) -> list[Shape]:
+    (batch, height, width, channels), block = _blocks(operation, _SPACE_TO_DEPTH)
+    if height % block or width % block:
+        raise Refused(f"has blocks of {block}x{block} in an image of {height}x{width}")
+    return [(batch, height // block, width // block, channels * block * block)]
+
+
+def _depth_to_space(operation: Operation) -> list[Shape]:
+    (batch, height, width, channels), block = _blocks(operation, _DEPTH_TO_SPACE)
+    if channels % (block * block):
+        raise Refused(f"has blocks of {block}x{block} from {channels} channels")
+    return [(batch, height * block, width * block, channels // (block * block))]
+
+
+def _blocks(operation: Operation, table: Table) -> tuple[Shape, int]:
+    shape, block = _image(operation.input(0)), operation.options(table)["block_size"]
+    if block < 1:
+        raise Refused(f"has blocks of {block}x{block}")
+    return shape, block
+
+
+def resized(operation: Operation) -> list[Shape]:
+    source = operation.input(0)
+    (batch, _, _, channels), (height, width) = _image(source), operation.integers(1, "the size", 2)
+    if not 1 <= min(height, width) <= max(height, width) <= _LARGEST_IMAGE:
+        raise Refused(f"resizes {named(source)} to {height}x{width}; sizes are from 1 to {_LARGEST_IMAGE}")
+    options = operation.options(
+        RESIZE_BILINEAR_OPTIONS if operation.op == "RESIZE_BILINEAR" else _RESIZE_NEAREST_NEIGHBOR
+    )
+    if options["align_corners"] and options["half_pixel_centers"]:
+        raise Refused("has both align_corners and half_pixel_centers")
+    return [(batch, height, width, channels)]
+
+
+def _image(tensor: TensorInfo) -> Shape:
+    if len(tensor.shape) != 4:
+        raise Refused(f"has the input {named(tensor)} {listed(tensor.shape)}; it must have 4 axes")
+    return tensor.shape
+
+
+class Move(LayerOp):
+    """Data movement: every output element is a copy of one input element or a fill value, of any dtype.
+
+    `kind` and its `params` (logical axes, one entry per axis of the input); shapes come from the tensors:
+
+      pad                      before, after: elements added on each axis; value: the fill value, an integer of the type
+      reshape, squeeze         none; the output is an alias of the input (`Tensor.alias_of`), nothing is copied
+      transpose                permutation: output axis i is input axis permutation[i]
+      slice, strided_slice     begin, stride, size: output index i < size reads begin + stride * i; strides may
+                               be negative. Axes a strided slice drops have size 1 here and are not in the output
+      split                    as slice: one layer for each output
+      resize_nearest_neighbor  rows, columns: the source row (column) of each output row (column)
+      layout                   none: the tensors' layouts differ, their logical shapes do not
+    """
+
+    uniform: ClassVar[bool] = True
+    op: Literal["move"] = "move"
+    any_type: ClassVar[bool] = True
+    kind: str
+    params: dict[str, Any] = Field(default_factory=dict)
+
+    @property
+    def named(self) -> str:
+        return self.kind
+
+    @classmethod
+    def names(cls) -> frozenset[str]:
+        return super().names() | KINDS
+
+    def shifted(self, view: LayerView, inputs: Sequence[int], output: int) -> Shifted | None:
+        filled = {"value": self.params["value"] + output} if "value" in self.params else {}
+        made = self.model_copy(update={"params": {**self.params, **filled}})
+        return Shifted(made) if inputs[0] == output else None
+
+    def reach(self, view: LayerView, inputs: Sequence[Reach]) -> Reach:
+        import numpy as np
+
+        (x,), carried = inputs, self.carries(view)
+        found = x.spread(channels_of(view.outputs[0])) if carried is None else x.of(carried[0])
+        if "value" in self.params:
+            found = found.joined(Reach.of_values(np.full(len(found.least), self.params["value"])))
+        return found
+
+    def carries(self, view: LayerView) -> tuple[Array, ...] | None:
+        """None where the last axis becomes another one, or parts of it."""
+        import numpy as np
+
+        params, own, made = self.params, channels_of(view.inputs[0]), channels_of(view.outputs[0])
+        if self.kind in ("reshape", "squeeze"):
+            return (np.arange(made) % own,) if made % own == 0 else None
+        if self.kind == "transpose":
+            whole = params["permutation"][-1] == len(params["permutation"]) - 1
+        elif self.kind == "pad":
+            whole = params["before"][-1] == params["after"][-1] == 0
+        elif self.kind in ("slice", "strided_slice", "split"):
+            whole = made == own and (params["begin"][-1], params["stride"][-1], params["size"][-1]) == (0, 1, own)
+        else:
+            whole = self.kind in ("layout", "resize_nearest_neighbor")
+        return (np.arange(made),) if whole else None
+
+    def narrowed(self, view: LayerView, inputs: Sequence[Kept], output: Kept) -> Narrowed:
+        if "size" not in self.params:
+            return Narrowed(self)
+        params = {**self.params, "size": [*self.params["size"][:-1], len(inputs[0].channels)]}
+        return Narrowed(self.model_copy(update={"params": params}))
+
+    def compute(self, view: LayerView, *inputs: Array) -> Array:
+        import numpy as np
+
+        (x,), kind, params, shape = inputs, self.kind, self.params, view.outputs[0].shape
+        if kind in ("reshape", "squeeze"):
+            return x.reshape(shape)
+        if kind == "layout":
+            return x.copy()  # logical order does not change
+        if kind == "pad":
+            amounts = list(zip(params["before"], params["after"], strict=True))
+            return np.pad(x, amounts, constant_values=params["value"])
+        if kind == "transpose":
+            return x.transpose(params["permutation"])
+        if kind in ("slice", "strided_slice", "split"):
+            picks = [
+                begin + stride * np.arange(size)
+                for begin, stride, size in zip(params["begin"], params["stride"], params["size"], strict=True)
+            ]
+            return x[np.ix_(*picks)].reshape(shape)
+        if kind == "resize_nearest_neighbor":
+            return x[:, params["rows"]][:, :, params["columns"]]
+        raise ValueError(f"layer {view.layer.name}: no reference for data movement {kind!r}")
+
+
+def _moves(
+    name: str,
+    shapes: Any,
+    inputs: int,
+    indices: tuple[int, ...] = (),
+    table: Table | None = None,
+    *,
+    scales: Scales = "any",
+    alike: bool = False,
+    layout: Layout = "bound",
+    model: OneOperatorModel | None = None,
+    limits: str = "",
+    version: int = 2,
+) -> Operator:
+    return Operator(
+        name,
+        shapes,
+        (inputs, inputs),
+        table=table,
+        types=MOVED,
+        indices=indices,
+        scales=scales,
+        alike=alike,
+        layout=layout,
+        layers=(Move,),
+        model=model,
+        limits=limits,
+        version=version,
+    )
+
+
+def _resize_model(one: OneOperator, x: FileTensor) -> FileTensor:
+    spec = one.spec
+    given: dict[str, Any] = {"align_corners": spec.align_corners, "half_pixel_centers": spec.half_pixel_centers}
+    return one.builder.resize_nearest_neighbor(x, spec.size or (), **given)
+
+
+def _slice_model(one: OneOperator, x: FileTensor) -> FileTensor:
+    return one.builder.slice(x, one.spec.begin or (), one.spec.size or ())
+
+
+def _strided_slice_model(one: OneOperator, x: FileTensor) -> FileTensor:
+    return one.builder.strided_slice(x, one.spec.begin or (), one.spec.end or (), one.spec.strides)
+
+
+def _model(build: Callable[[OneOperator, FileTensor], FileTensor], *required: str) -> OneOperatorModel:
+    return OneOperatorModel(build, frozenset(required), required)
+
+
+OPERATORS = (
+    _moves("DEPTH_TO_SPACE", _depth_to_space, 1, (), _DEPTH_TO_SPACE, limits="4 axes"),
+    _moves("EXPAND_DIMS", _expand_dims, 2, (1,), alike=True),
+    _moves(
+        "PAD",
+        _pad,
+        2,
+        (1,),
+        scales="optional",
+        alike=True,
+        layout="following",
+        model=_model(lambda one, x: one.builder.pad(x, one.spec.pads or ()), "pads"),
+        limits="amounts are not negative",
+    ),
+    _moves(
+        "PADV2",
+        _pad,
+        3,
+        (1,),
+        scales="optional",
+        alike=True,
+        layout="following",
+        limits="amounts are not negative; the value is one constant",
+    ),
+    Operator(
+        "RESHAPE",
+        _reshape,
+        (1, 2),
+        table=_RESHAPE,
+        types=MOVED,
+        indices=(1,),
+        scales="any",
+        layers=(Move,),
+        model=_model(lambda one, x: one.builder.reshape(x, one.spec.new_shape or ()), "new_shape"),
+        version=1,
+    ),
+    Operator(
+        "RESIZE_NEAREST_NEIGHBOR",
+        resized,
+        (2, 2),
+        table=_RESIZE_NEAREST_NEIGHBOR,
+        types=(*COMPUTED, "int16", "int32", "bool"),
+        indices=(1,),
+        scales="optional",
+        layout="following",
+        layers=(Move,),
+        model=OneOperatorModel(_resize_model, frozenset({"size", "align_corners", "half_pixel_centers"}), ("size",)),
+        limits=RESIZED_SIZES,
+    ),
+    _moves("SLICE", _slice, 3, (1, 2), layout="following", model=_model(_slice_model, "begin", "size")),
+    _moves("SPACE_TO_DEPTH", _space_to_depth, 1, (), _SPACE_TO_DEPTH, limits="4 axes"),
+    _moves(
+        "SQUEEZE",
+        _squeeze,
+        1,
+        (),
+        _SQUEEZE,
+        model=_model(lambda one, x: one.builder.squeeze(x, one.spec.axes or ()), "axes"),
+        version=1,
+    ),
+    _moves(
+        "STRIDED_SLICE",
+        _strided_slice,
+        4,
+        (1, 2, 3),
+        _STRIDED_SLICE,
+        layout="following",
+        model=OneOperatorModel(_strided_slice_model, frozenset({"begin", "end", "strides"}), ("begin", "end")),
+        limits="no ellipsis and no new axis",
+    ),
+    _moves(
+        "TRANSPOSE",
+        _transpose,
+        2,
+        (1,),
+        model=_model(lambda one, x: one.builder.transpose(x, one.spec.permutation or ()), "permutation"),
+    ),
+)

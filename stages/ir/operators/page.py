@@ -1,0 +1,130 @@
+"""The page docs/reference/operators.md, from the declarations: `python -m stages.ir.operators.page`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from stages.ir.operators.declaration import EIGHT_BITS, INTEGERS, MOVED, Operator
+
+_HEAD = """\
+# Operators
+
+Firmline computes these operators. The declarations in `stages/ir/operators/` are the source of this page:
+`python -m stages.ir.operators.page > docs/reference/operators.md` writes it, and a test compares it with them.
+
+| word | means |
+|---|---|
+| exact | computed, 8 bits in integers; every value equals LiteRT's ([arithmetic](../explanation/arithmetic.md)) |
+| moved | bytes are copied, whatever they mean |
+| float | computed by TVM in the type itself, within the tolerance of `verify` |
+| – | refused when the model is imported or quantized, with the place in the file |
+
+- `name` is the operator's name in rules and reports. A name with a dot can also stand alone: `model: {op: name}`.
+- With 16-bit activations, weights are int8, biases int64 and zero points 0.
+- The column "LiteRT" has the types that LiteRT's own kernels accept. `python -m tests.tflm.litert_types` tries them.
+- `python -m tests.tflm.held` counts the cases of TFLM's operator tests and how many give equal results
+  ([arithmetic](../explanation/arithmetic.md)).
+- All tensors have fixed shapes of at most eight axes.
+- Any other operator is refused, unless its result follows from constants and fixed shapes (SHAPE, RANGE, ...). Then it
+  becomes a constant.
+- [ONNX](../how-to/onnx.md) lists the ONNX operators, which become these.
+
+| operator | name | int8, uint8 | int16 | float32 | other types | LiteRT | what must hold |
+|---|---|---|---|---|---|---|---|
+"""
+_EDGES = ("DEQUANTIZE", "QUANTIZE")  # between types: exact in float32 too
+_REFUSED = "–"
+
+
+def page() -> str:
+    """The page, in Markdown."""
+    from stages.ir.operators.table import OPERATORS
+
+    rows = "".join(f"| {' | '.join(_row(described(operator)))} |\n" for operator in OPERATORS.values())
+    return f"{_HEAD}{rows}\nNext: [Kernels](kernels.md)\n"
+
+
+def described(operator: Operator) -> dict[str, Any]:
+    """What the page says of one, by field; `litert` are the types that LiteRT takes, [] of a plug-in's operator."""
+    float32 = "moved" if operator.moves else "exact" if operator.name in _EDGES or operator.opaque else "float"
+    return {
+        "name": operator.name,
+        "kind": operator.kind,
+        "alone": operator.model is not None,
+        "int8": _eight_bits(operator),
+        "int16": _how(operator) if "int16" in operator.types else _REFUSED,
+        "float32": float32 if "float32" in operator.types else _REFUSED,
+        "others": _others(operator),
+        "litert": list(_tried().get(operator.name, ())),
+        "limits": "; ".join(_limits(operator)),
+    }
+
+
+@cache
+def _tried() -> Mapping[str, Sequence[str]]:
+    found: Mapping[str, Sequence[str]] = json.loads((Path(__file__).parent / "litert_types.json").read_text())
+    return found
+
+
+def _row(one: Mapping[str, Any]) -> tuple[str, ...]:
+    types = tuple(one[field] for field in ("int8", "int16", "float32", "others"))
+    return (
+        one["name"],
+        f"`{one['kind']}`{' .' if one['alone'] else ''}",
+        *types,
+        ", ".join(one["litert"]),
+        one["limits"],
+    )
+
+
+def _eight_bits(operator: Operator) -> str:
+    """`exact` of both types, `int8: exact` of one."""
+    some, how = [dtype for dtype in EIGHT_BITS if dtype in operator.types], _how(operator)
+    if not some or how == _REFUSED:
+        return _REFUSED
+    return how if len(some) == len(EIGHT_BITS) else f"{some[0]}: {how}"
+
+
+def _how(operator: Operator) -> str:
+    if operator.moves:
+        return "moved"
+    return "exact" if operator.layers else _REFUSED
+
+
+def _others(operator: Operator) -> str:
+    """Types beside 8 bits and float32. What edges between types can have beside them is in their limits."""
+    others = [dtype for dtype in MOVED if dtype in operator.types and dtype not in (*INTEGERS, "float32")]
+    if operator.name in _EDGES or not others:
+        return ""
+    return f"{', '.join(others)}: {'moved' if operator.moves else 'exact' if operator.opaque else 'float'}"
+
+
+def _limits(operator: Operator) -> Iterator[str]:
+    if operator.own:
+        yield "weights and bias are constants where they are quantized"
+    if operator.channels is not None:
+        yield f"one scale for the weights, or one for each channel along axis {operator.channels}"
+    for dtype in dict.fromkeys(dtype for types in operator.narrow.values() for dtype in types):
+        data = " or ".join(kind for kind, types in operator.narrow.items() if dtype in types)
+        yield f"weights may be {dtype} with {data} data"
+    if operator.indices:
+        inputs = ", ".join(map(str, operator.indices))
+        yield f"inputs {inputs} are constants" if len(operator.indices) > 1 else f"input {inputs} is a constant"
+    if operator.results:
+        yield f"makes {' or '.join(operator.results)}"
+    if operator.alike:
+        yield "the output has the scale of the input"
+    if operator.optimized:
+        yield "LiteRT's usual kernels are the reference: the reference ones lack it"
+    if operator.limits:
+        yield operator.limits
+    if operator.state:
+        yield "keeps state"
+
+
+if __name__ == "__main__":
+    print(page(), end="")

@@ -1,0 +1,84 @@
+"""PRELU: x where x >= 0, else slope * x; the slopes broadcast."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+from stages.ir.models.naming import named
+from stages.ir.operators.arithmetic import binary_shape
+from stages.ir.operators.declaration import OneOperatorModel, Operator
+from stages.ir.operators.layer import Clamped, Rounding
+from stages.ir.operators.operation import Operation, Refused, Shape, listed
+
+if TYPE_CHECKING:
+    from stages.ir.graph import LayerView
+    from stages.ir.models.operators import OneOperator
+    from stages.ir.models.tflite_writer import Tensor as FileTensor
+    from stages.ir.operators.layer import Array
+
+
+def _prelu(operation: Operation) -> list[Shape]:
+    found, data, alpha = binary_shape(operation), operation.input(0), operation.input(1)
+    if found != [data.shape]:
+        raise Refused(f"has slopes {named(alpha)} {listed(alpha.shape)}, more than its input {listed(data.shape)}")
+    return found
+
+
+def _body(x: Any, slopes: Any) -> Any:
+    """max(x, 0) + slope * min(x, 0)."""
+    from tvm import relax
+
+    zero = relax.const(0.0, "float32")
+    return relax.op.add(relax.op.maximum(x, zero), relax.op.multiply(slopes, relax.op.minimum(x, zero)))
+
+
+class Prelu(Clamped):
+    """Of a value v = x_0 - zp_0 and its slope s = x_1 - zp_1, which broadcasts:
+
+    y = M(v, multiplier_0, shift_0) + zp where v >= 0, else M(v * s, multiplier_1, shift_1) + zp
+    """
+
+    by_element: ClassVar[bool] = True
+    op: Literal["prelu"] = "prelu"
+    zero_points: tuple[int, int]
+    multipliers: tuple[int, int]
+    shifts: tuple[int, int]
+    rounding: Rounding = "double"
+
+    def compute(self, view: LayerView, *inputs: Array) -> Array:
+        import numpy as np
+
+        from stages.ir.arithmetic.fixed_point import multiply_by_quantized_multiplier
+
+        value, slope = (x.astype(np.int64) - zero for x, zero in zip(inputs, self.zero_points, strict=True))
+        above, below = (
+            multiply_by_quantized_multiplier(factor, multiplier, shift, self.rounding)
+            for factor, multiplier, shift in zip((value, value * slope), self.multipliers, self.shifts, strict=True)
+        )
+        return self.clamped(view, np.where(value >= 0, above, below))
+
+
+def _model(one: OneOperator, x: FileTensor) -> FileTensor:
+    """The slopes are constants, one for each channel unless `other_shape` says more."""
+    spec, quant, slopes = one.spec, one.second(), one.constant(one.spec.other_shape or one.spec.shape[-1:])
+    out = None
+    if one.quant and quant:
+        (low, high), ends = one.range(one.quant), one.range(quant)
+        out = one.output(min(low * end for end in ends), max(high, *(low * end for end in ends)))
+    alpha = one.builder.constant("slopes", slopes, *(quant or (None,)))
+    return one.builder.emit("PRELU", [x, alpha], None, out, spec.op)
+
+
+OPERATORS = (
+    Operator(
+        "PRELU",
+        _prelu,
+        (2, 2),
+        body=_body,
+        layout="following",
+        layers=(Prelu,),
+        model=OneOperatorModel(_model, frozenset({"other_shape", "other", "output"})),
+        limits="slopes broadcast to the input",
+        version=1,
+    ),
+)

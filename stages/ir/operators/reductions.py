@@ -1,0 +1,257 @@
+"""Operators that reduce over axes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from math import prod
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+from stages.ir.operators.axes import distinct_axes
+from stages.ir.operators.channels import Reach, every_channel
+from stages.ir.operators.declaration import NUMBERS, Layout, OneOperatorModel, Operator, Table
+from stages.ir.operators.layer import Clamped, LayerOp, Rounding, Shifted
+from stages.ir.operators.operation import Operation, Refused, Shape
+
+if TYPE_CHECKING:
+    from stages.ir.graph import LayerView, Tensor
+    from stages.ir.models.operators import OneOperator
+    from stages.ir.models.tflite_writer import Tensor as FileTensor
+    from stages.ir.operators.layer import Array
+
+_EXTREMES = (*NUMBERS, "int16", "bool")
+_REDUCER = Table("ReducerOptions", "keep_dims:bool", required=False)
+
+
+def _reduce(operation: Operation) -> list[Shape]:
+    shape, keep = operation.input(0).shape, operation.options(_REDUCER)["keep_dims"]
+    axes = distinct_axes(operation.integers(1, "the axes"), shape)
+    if not axes:
+        raise Refused("has no axis to reduce over")
+    kept = [1 if axis in axes else size for axis, size in enumerate(shape) if keep or axis not in axes]
+    return [tuple(kept)]
+
+
+class Mean(Clamped):
+    """MEAN over `axes` (logical): y = M(sum(x) - input_zero_point * count, multiplier, shift) + output_zero_point.
+
+    The division by `count`, the number of elements averaged, is part of the multiplier, as in the reference.
+    """
+
+    uniform: ClassVar[bool] = True
+    op: Literal["mean"] = "mean"
+    axes: tuple[int, ...]
+    input_zero_point: int
+    multiplier: int
+    shift: int
+    count: int
+    rounding: Rounding = "double"
+
+    def terms(self, out: Tensor) -> int:
+        return self.count
+
+    def scaling(self, view: LayerView) -> tuple[Array | int, Array | int]:
+        return self.multiplier, self.shift
+
+    def reach(self, view: LayerView, inputs: Sequence[Reach]) -> Reach:
+        """It rises with every element."""
+        import numpy as np
+
+        shape = view.inputs[0].shape
+        ends = (np.broadcast_to(bound, shape) for bound in (inputs[0].least, inputs[0].most))
+        least, most = (Reach.of_values(self.compute(view, end)) for end in ends)
+        return Reach(least.least, most.most)
+
+    def carries(self, view: LayerView) -> tuple[Array, ...] | None:
+        rank = len(view.inputs[0].shape)
+        return None if rank - 1 in [axis % rank for axis in self.axes] else every_channel(view)
+
+    def compute(self, view: LayerView, *inputs: Array) -> Array:
+        from stages.ir.arithmetic.fixed_point import multiply_by_quantized_multiplier
+
+        total = self.sums(view, *inputs)
+        scaled = multiply_by_quantized_multiplier(total, self.multiplier, self.shift, self.rounding)
+        return self.clamped(view, scaled).reshape(view.outputs[0].shape)
+
+    def sums(self, view: LayerView, *inputs: Array) -> Array:
+        """Without the axes that are summed over."""
+        import numpy as np
+
+        return inputs[0].astype(np.int64).sum(axis=self.axes) - self.input_zero_point * self.count
+
+
+class Sum(Clamped):
+    """SUM over `axes` (logical): as `Mean`, whose multiplier then has no division in it.
+
+    A MEAN over axes that are more than two runs in memory is one as well, with the division (`averages`).
+    """
+
+    op: Literal["sum"] = "sum"
+    averages: bool = False
+    axes: tuple[int, ...]
+    input_zero_point: int
+    multiplier: int
+    shift: int
+    count: int
+    rounding: Rounding = "double"
+
+    @property
+    def named(self) -> str:
+        return "mean" if self.averages else "sum"
+
+    def compute(self, view: LayerView, *inputs: Array) -> Array:
+        import numpy as np
+
+        from stages.ir.arithmetic.fixed_point import multiply_by_quantized_multiplier
+
+        total = inputs[0].astype(np.int64).sum(axis=self.axes) - self.input_zero_point * self.count
+        scaled = multiply_by_quantized_multiplier(total, self.multiplier, self.shift, self.rounding)
+        return self.clamped(view, scaled).reshape(view.outputs[0].shape)
+
+
+class ReduceExtremum(LayerOp):
+    """The largest or the smallest integer over `axes` (logical)."""
+
+    op: Literal["reduce_max", "reduce_min"]
+    axes: tuple[int, ...]
+
+    def shifted(self, view: LayerView, inputs: Sequence[int], output: int) -> Shifted | None:
+        """None where not all integers move alike."""
+        return Shifted(self) if {*inputs} == {output} else None
+
+    def compute(self, view: LayerView, *inputs: Array) -> Array:
+        reduced: Array = (inputs[0].max if self.op == "reduce_max" else inputs[0].min)(axis=self.axes)
+        return reduced.reshape(view.outputs[0].shape)
+
+
+class ReduceProd(Clamped):
+    """Products over `axes` (logical), in the order of elements, scaled at each step and once more at the end:
+
+    p = x_0 - zp, then p = S(p * (x_i - zp)) for the others; y = S(p) + output_zero_point
+
+    where S(v) = (v * round(multiplier / 2^16) + 2^(14 - shift)) >> (15 - shift) as int32, of 64 bits.
+    """
+
+    op: Literal["reduce_prod"] = "reduce_prod"
+    axes: tuple[int, ...]
+    input_zero_point: int
+    multiplier: int
+    shift: int
+
+    def compute(self, view: LayerView, *inputs: Array) -> Array:
+        import numpy as np
+
+        from stages.ir.arithmetic.fixed_point import multiply_wide
+
+        x, (out,) = inputs[0].astype(np.int64) - self.input_zero_point, view.outputs
+        kept = [axis for axis in range(x.ndim) if axis not in self.axes]
+        rows = x.transpose([*kept, *self.axes]).reshape(out.elements, -1)
+        product = rows[:, 0]
+        for factor in rows[:, 1:].T:
+            product = multiply_wide(product * factor, self.multiplier, self.shift)
+        return self.clamped(view, multiply_wide(product, self.multiplier, self.shift)).reshape(out.shape)
+
+
+def _operator(
+    name: str,
+    layout: Layout,
+    *layers: type[LayerOp],
+    model: OneOperatorModel,
+    types: tuple[str, ...] = NUMBERS,
+    alike: bool = False,
+) -> Operator:
+    return Operator(
+        name,
+        _reduce,
+        (2, 2),
+        table=_REDUCER,
+        types=types,
+        indices=(1,),
+        alike=alike,
+        layout=layout,
+        layers=layers,
+        model=model,
+    )
+
+
+def _mean_model(one: OneOperator, x: FileTensor) -> FileTensor:
+    spec, axes = one.spec, one.spec.axes or ()
+    return one.builder.mean(x, axes, keep_dims=spec.keep_dims, out=one.mean_output(axes), name=spec.op)
+
+
+def _reducing(output: Callable[[OneOperator, tuple[int, ...]], tuple[float, int] | None]) -> OneOperatorModel:
+    """`output`: the output's quantization, from the axes."""
+
+    def build(one: OneOperator, x: FileTensor) -> FileTensor:
+        import numpy as np
+
+        spec, axes = one.spec, one.spec.axes or ()
+        constant = one.builder.constant(f"{spec.op}/axes", np.asarray(axes, dtype=np.int32))
+        options = {"keepDims": spec.keep_dims}
+        out = output(one, axes)
+        return one.builder.emit(spec.op.upper(), [x, constant], None, out, spec.op, "ReducerOptions", options)
+
+    return OneOperatorModel(build, frozenset({"axes", "keep_dims", "output"}), ("axes",))
+
+
+def _like(one: OneOperator, axes: tuple[int, ...]) -> tuple[float, int] | None:
+    return one.quant
+
+
+def _product(one: OneOperator, axes: tuple[int, ...]) -> tuple[float, int] | None:
+    """As far as the input's reach to the power of the count."""
+    if not one.quant:
+        return None
+    reach, rank = max(map(abs, one.range(one.quant))), len(one.shape)
+    most = reach ** prod(one.shape[axis] for axis in {axis % rank for axis in axes})
+    return one.output(-most, most)
+
+
+def _total(one: OneOperator, axes: tuple[int, ...]) -> tuple[float, int] | None:
+    """The mean's, times the number of elements that are added."""
+    found = one.mean_output(axes)
+    rank = len(one.shape)
+    return found and (found[0] * prod(one.shape[axis] for axis in {axis % rank for axis in axes}), found[1])
+
+
+def _sum_reference(operation: Operation, x: Array, axes: Array) -> list[Array]:
+    """Of int8, which LiteRT's reference kernel reads as uint8: by the formula that the same kernel has for uint8."""
+    import numpy as np
+
+    from stages.ir.arithmetic.fixed_point import multiply_by_quantized_multiplier
+    from stages.ir.arithmetic.multipliers import quantize_multiplier
+
+    (source, out), where = (operation.input(0), operation.outputs[0]), tuple(int(axis) for axis in axes.reshape(-1))
+    total = (x.astype(np.int64) - int(source.zero_point[0])).sum(axis=where)
+    multiplier, shift = quantize_multiplier(float(source.scale[0]) / float(out.scale[0]))
+    scaled = multiply_by_quantized_multiplier(total, multiplier, shift, "double") + int(out.zero_point[0])
+    limits = np.iinfo(x.dtype)
+    return [np.clip(scaled, limits.min, limits.max).astype(x.dtype).reshape(out.shape)]
+
+
+OPERATORS = (
+    _operator(
+        "MEAN",
+        "following",
+        Mean,
+        types=(*NUMBERS, "int16"),
+        model=OneOperatorModel(_mean_model, frozenset({"axes", "keep_dims", "output"}), ("axes",)),
+    ),
+    Operator("REDUCE_ALL", _reduce, (2, 2), table=_REDUCER, types=("bool",), indices=(1,), quantized=False),
+    Operator("REDUCE_ANY", _reduce, (2, 2), table=_REDUCER, types=("bool",), indices=(1,), quantized=False),
+    _operator("REDUCE_MAX", "following", ReduceExtremum, model=_reducing(_like), types=_EXTREMES, alike=True),
+    _operator("REDUCE_MIN", "following", ReduceExtremum, model=_reducing(_like), types=_EXTREMES, alike=True),
+    _operator(
+        "REDUCE_PROD",
+        "bound",
+        ReduceProd,
+        model=_reducing(_product),
+        types=("int8", "int16", "float32", "int32", "int64", "bool"),
+    ),
+    replace(
+        _operator("SUM", "following", Sum, model=_reducing(_total), types=(*NUMBERS, "bool")),
+        reference=_sum_reference,
+        misjudged={0: ("int8",)},
+        limits="LiteRT's reference kernel reads int8 as uint8: the formula that it has for uint8 is the reference",
+    ),
+)

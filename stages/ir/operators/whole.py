@@ -1,0 +1,61 @@
+"""Integers of 8 and 16 bits as they are, whatever their scales: quotients, remainders, negatives."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+from stages.ir.operators.arithmetic import binary_shape
+from stages.ir.operators.declaration import Operator
+from stages.ir.operators.layer import LayerOp
+
+if TYPE_CHECKING:
+    from stages.ir.graph import LayerView
+    from stages.ir.operators.layer import Array
+
+_BY_ZERO = "of integers LiteRT stops at a divisor of 0; of 8 and 16 bits the integers themselves, whatever the scales"
+
+
+class Whole(LayerOp):
+    """floor(x_0 / x_1), the remainder x_0 - x_1 * floor(x_0 / x_1), both 0 where x_1 is, with broadcasting; and -x_0.
+
+    Results that the type does not hold (of its lowest number) wrap.
+    """
+
+    op: Literal["floor_div", "floor_mod", "negative"]
+    any_type: ClassVar[bool] = True
+
+    @property
+    def named(self) -> str:
+        return "neg" if self.op == "negative" else self.op
+
+    def compute(self, view: LayerView, *inputs: Array) -> Array:
+        import numpy as np
+
+        first, *others = (x.astype(np.int64) for x in inputs)
+        dtype = view.outputs[0].dtype
+        if not others:
+            return (-first).astype(dtype)
+        by = np.where(others[0] == 0, 1, others[0])
+        found = first // by if self.op == "floor_div" else first % by
+        return np.where(others[0] == 0, 0, found).astype(dtype)
+
+
+def _division(name: str, body: str, *more: str) -> Operator:
+    def divided(a: Any, b: Any) -> Any:
+        from tvm import relax
+
+        return getattr(relax.op, body)(a, b)
+
+    return Operator(
+        name,
+        binary_shape,
+        (2, 2),
+        types=("int8", "int16", "float32", "int32", *more),
+        body=divided,
+        layout="following",
+        layers=(Whole,),
+        limits=_BY_ZERO,
+    )
+
+
+OPERATORS = (_division("FLOOR_DIV", "floor_divide"), _division("FLOOR_MOD", "floor_mod", "int64"))

@@ -1,0 +1,29 @@
+"""SQRT on int16, in float32 as LiteRT has it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from stages.ir.operators.layer import Clamped
+
+if TYPE_CHECKING:
+    from stages.ir.graph import LayerView
+    from stages.ir.operators.layer import Array
+
+
+class WideSqrt(Clamped):
+    """y = sqrt(x * input_scale) / output_scale, each step a float32, cut off. As of 0 where x is below it."""
+
+    op: Literal["wide_sqrt"] = "wide_sqrt"
+    input_scale: float
+    output_scale: float
+
+    @property
+    def named(self) -> str:
+        return "sqrt"
+
+    def compute(self, view: LayerView, *inputs: Array) -> Array:
+        import numpy as np
+
+        real = np.maximum(inputs[0], 0).astype(np.float32) * np.float32(self.input_scale)
+        return self.clamped(view, np.trunc(np.sqrt(real) / np.float32(self.output_scale)).astype(np.int64))

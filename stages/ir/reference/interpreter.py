@@ -1,0 +1,152 @@
+"""A thin, strict wrapper of LiteRT's interpreter with its reference kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from stages.ir.models.tflite_reader import ModelInfo, OperatorInfo, TensorInfo, read
+from stages.ir.operators.table import OPERATORS
+from stages.ir.reference.refusal import RunError, refusal
+
+Array = npt.NDArray[Any]
+
+
+def litert(kernels: str = "BUILTIN_REF") -> str:
+    """`LiteRT 2.3.0 BUILTIN_REF`: the reference's name, with the installed version."""
+    return f"LiteRT {version('ai-edge-litert')} {kernels}"
+
+
+def is_optimized(operator: OperatorInfo) -> bool:
+    """Whether LiteRT has the operator among its usual kernels alone, not among the reference ones."""
+    return operator.op in OPERATORS and OPERATORS[operator.op].optimized
+
+
+def resolver(operators: Sequence[OperatorInfo]) -> str:
+    """LiteRT's set of kernels for a file of these: the reference ones, or the usual ones where those lack one."""
+    return "BUILTIN_WITHOUT_DEFAULT_DELEGATES" if any(map(is_optimized, operators)) else "BUILTIN_REF"
+
+
+class Reference:
+    """One model, loaded once and run many times.
+
+    info     the file's tensors and operators (`stages.ir.models.tflite_reader.ModelInfo`)
+    inputs   tensors a caller feeds, in the graph's order; constants that a file lists among its inputs are left out
+    outputs  tensors `run` returns, in the graph's order
+
+    With preserve_all (the default) each intermediate tensor keeps its value and `tensor` returns it; without, memory
+    is reused and only inputs, outputs and constants can be read.
+    """
+
+    def __init__(self, model: bytes, *, name: str = "model", preserve_all: bool = True) -> None:
+        """Loads `model`. StageError if it is corrupt, RunError if LiteRT has no kernel for what it does."""
+        self.info: ModelInfo = read(model, name)
+        self.name = name
+        from ai_edge_litert.interpreter import Interpreter, OpResolverType
+
+        try:
+            self._interpreter = Interpreter(
+                model_content=model,
+                experimental_op_resolver_type=OpResolverType[resolver(self.info.operators)],
+                experimental_preserve_all_tensors=preserve_all,
+            )
+            self._interpreter.allocate_tensors()
+        except (RuntimeError, ValueError) as error:
+            raise refusal(self.info, name, str(error)) from None
+        self._preserve_all = preserve_all
+        self.inputs: tuple[TensorInfo, ...] = tuple(self.info.tensors[index] for index in self.info.inputs)
+        self.outputs: tuple[TensorInfo, ...] = tuple(self.info.tensors[index] for index in self.info.outputs)
+
+    @property
+    def described(self) -> str:
+        """What reports call the reference."""
+        return litert("BUILTIN_REF" if resolver(self.info.operators) == "BUILTIN_REF" else "BUILTIN")
+
+    def run(self, inputs: Sequence[Array] | Mapping[str, Array]) -> list[Array]:
+        """Runs once and returns copies of the outputs.
+
+        inputs: one array per entry of `self.inputs`, or a mapping from tensor name; each of exactly the tensor's dtype
+        and number of elements (a missing or extra axis of size 1 is forgiven). RunError otherwise.
+        """
+        for tensor, array in zip(self.inputs, self._ordered(inputs), strict=True):
+            expected = self._interpreter.get_tensor(tensor.index).shape if tensor.dynamic else tensor.shape
+            if str(array.dtype) != tensor.dtype or _squeezed(array.shape) != _squeezed(expected):
+                raise RunError(
+                    f"input {tensor.name} of {self.name} is {tensor.dtype}{list(expected)}, "
+                    f"got {array.dtype}{list(array.shape)}"
+                )
+            self._interpreter.set_tensor(tensor.index, np.ascontiguousarray(array).reshape(expected))
+        try:
+            self._interpreter.invoke()
+        except (RuntimeError, ValueError) as error:
+            raise refusal(self.info, self.name, str(error)) from None
+        return [self._interpreter.get_tensor(index) for index in self.info.outputs]
+
+    def reset(self) -> None:
+        """Sets the variable tensors to their beginning; `run` keeps them from one run to the next."""
+        self._interpreter.reset_all_variables()
+
+    def has(self, index: int) -> bool:
+        """Whether the tensor is one that the reference knows, as all are."""
+        return True
+
+    def tensor(self, index: int) -> Array:
+        """A copy of any tensor as the last run left it; a constant's value at any time."""
+        kept = self._preserve_all or self.info.tensors[index].data is not None
+        if not kept and index not in (*self.info.inputs, *self.info.outputs):
+            raise RunError(f"tensor {index} of {self.name} was not preserved (preserve_all=False)")
+        try:
+            return np.asarray(self._interpreter.get_tensor(index))
+        except ValueError as error:
+            raise RunError(f"tensor {index} of {self.name} has no value: {_one_line(error)}") from None
+
+    def computed(self) -> dict[int, Array]:
+        """Every tensor that an operator wrote in the last run, by number, in the order of the operators."""
+        return {index: self.tensor(index) for op in self.info.operators for index in op.outputs}
+
+    def _ordered(self, inputs: Sequence[Array] | Mapping[str, Array]) -> list[Array]:
+        names = [tensor.name for tensor in self.inputs]
+        if isinstance(inputs, Mapping):
+            if set(inputs) != set(names):
+                raise RunError(f"inputs of {self.name} are {', '.join(names)}; got {', '.join(inputs) or 'none'}")
+            return [np.asarray(inputs[name]) for name in names]
+        if len(inputs) != len(names):
+            raise RunError(f"{self.name} has {len(names)} inputs ({', '.join(names)}); got {len(inputs)}")
+        return [np.asarray(array) for array in inputs]
+
+
+def run(model: bytes, inputs: Sequence[Array] | Mapping[str, Array]) -> list[Array]:
+    """Outputs of one run; for tests that need no more."""
+    return Reference(model, preserve_all=False).run(inputs)
+
+
+def random_inputs(info: ModelInfo, seed: int = 0) -> list[Array]:
+    """One array per input: 8-bit and 16-bit types uniform over their whole range, float32 uniform in [-1, 1).
+
+    The stream is PCG64's raw output, which NumPy promises to keep: the same seed gives the same bytes everywhere.
+    """
+    stream = np.random.PCG64(seed)
+    arrays: list[Array] = []
+    for index in info.inputs:
+        tensor = info.tensors[index]
+        count = int(np.prod(tensor.shape))
+        raw = np.asarray(stream.random_raw(count), dtype=np.uint64) >> np.uint64(32)
+        if tensor.dtype == "float32":
+            # 24 bits: each value is exact in float32.
+            values = (raw >> np.uint64(8)).astype(np.float32) / np.float32(2**23) - np.float32(1)
+        else:
+            values = raw.astype(np.uint32).astype(np.dtype(tensor.dtype))
+        arrays.append(values.reshape(tensor.shape))
+    return arrays
+
+
+def _squeezed(shape: Sequence[int]) -> tuple[int, ...]:
+    return tuple(int(size) for size in shape if size != 1)
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split())

@@ -1,0 +1,56 @@
+"""The files that a recipe names as inputs: paths, and globs for several of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from stages.ir.samples.globs import MOST_LOOKED_AT, TooMany, expand, fits, is_glob
+from stages.support.messages import escape
+from stages.support.messages.stage_error import StageError
+from stages.support.messages.wording import several
+from stages.support.system.pathname import located, of_variable, what_lies_at
+
+Place = tuple[str | int, ...]  # a path in the recipe
+
+
+def files_named(patterns: Sequence[str], root: Path, at: Place) -> dict[str, Path]:
+    """The files that the entries of the list at `at` mean, by the name to show, in order.
+
+    Raises StageError for a glob without a match.
+    """
+    found: dict[str, Path] = {}
+    for number, pattern in enumerate(patterns):
+        found |= _files_of(pattern, root, (*at, number))
+    return found
+
+
+def _files_of(pattern: str, root: Path, at: Place) -> dict[str, Path]:
+    if not is_glob(pattern):
+        return {pattern: located(pattern, root)}
+    parts = Path(pattern).parts
+    fixed = next(number for number, part in enumerate(parts) if is_glob(part))
+    named = Path(*parts[:fixed])
+    folder = located(str(named), root)
+    try:
+        matches, others = expand(folder.joinpath(*parts[fixed:]))
+    except TooMany as error:
+        raise StageError(
+            f"{pattern} stands for too much: more than {MOST_LOOKED_AT:,} names to look at, in {error} and elsewhere",
+            hint="name the folder more closely",
+            at=at,
+        ) from None
+    if not matches:
+        found = several([f"{other.name} is {what_lies_at(other)}" for other in others], 3)
+        where = of_variable(pattern) or f"it is looked up in {folder}"
+        hint = f"what matches is no file: {found}" if others else where
+        raise StageError(f"no file matches {pattern}", hint=escape.name(hint, 300), at=at)
+    return {(named / match.relative_to(folder)).as_posix(): match for match in matches}
+
+
+def blamed(patterns: Sequence[str], name: str, at: Place) -> Place:
+    """The entry of the list at `at` that a file of `files_named` comes from."""
+    for number, pattern in enumerate(patterns):
+        if pattern == name or (is_glob(pattern) and fits(Path(pattern), Path(name))):
+            return (*at, number)
+    return at

@@ -1,0 +1,44 @@
+"""What a network takes and how many classes it tells apart, from its file: as model.json will say it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import prod
+from typing import Any
+
+from stages.ir.graph.tensor import ITEM_BYTES
+from stages.ir.models.index_ranges import index_ranges
+from stages.ir.models.tflite_reader import ModelInfo, TensorInfo
+from stages.ir.samples.files import RANGE, Port
+
+
+def inputs_and_classes(
+    info: ModelInfo, rules: Mapping[int, Mapping[str, Any]] | None = None
+) -> tuple[list[Port] | None, int | None]:
+    """The inputs as entries of model.json's `inputs`, and the elements of the first output.
+
+    An input of indices has a `range`, the least and the greatest; `rules` are import's facts of operators, if known.
+    None for what the file does not say: import may infer it, or refuse the model.
+    """
+    inputs, ranges = [info.tensors[index] for index in info.inputs], index_ranges(info, rules)
+    ports = None
+    if inputs and all(map(_known, inputs)):
+        ports = [_port(tensor, ranges.get(tensor.index)) for tensor in inputs]
+    output = info.tensors[info.outputs[0]]
+    return ports, prod(output.shape) if output.shape and _known(output) and not output.dynamic else None
+
+
+def _known(tensor: TensorInfo) -> bool:
+    return tensor.dtype in ITEM_BYTES and all(size > 0 for size in tensor.shape)
+
+
+def _port(tensor: TensorInfo, limits: tuple[int, int] | None) -> Port:
+    port: dict[str, Any] = {
+        "name": tensor.name,
+        "dtype": tensor.dtype,
+        "shape": list(tensor.shape),
+        "bytes": tensor.bytes,
+    }
+    if tensor.scale.size == 1:
+        port |= {"scale": float(tensor.scale[0]), "zero_point": int(tensor.zero_point[0])}
+    return port if limits is None else {**port, RANGE: limits}

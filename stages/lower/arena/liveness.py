@@ -1,0 +1,132 @@
+"""Which tensor needs memory from when to when.
+
+Time is the layer's index. A graph input is alive from layer 0 (it is filled before the run), a graph output to the last
+layer, any other tensor from the layer that writes it to the last that reads it; scratch lives for its layer only, or
+from where something is brought into it ahead. Tensors that share memory (`alias_of`, or an in-place layer) are one
+buffer, alive while any of them is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from stages.ir.graph import Graph, Layer, Tensor, place
+from stages.lower.arena.planner import Buffer
+
+
+@dataclass(frozen=True)
+class Liveness:
+    """`buffers` to plan; `home` maps each tensor in the arena to its buffer's name (constants and state have none).
+
+    `offset` is where each of these tensors begins in its buffer, in bytes. `in_place` are the indices of layers whose
+    output overlays an input: layer index -> input number.
+    """
+
+    buffers: tuple[Buffer, ...]
+    home: Mapping[str, str]
+    offset: Mapping[str, int]
+    in_place: Mapping[int, int] = field(default_factory=dict)
+
+
+def scratch_name(layer: int, name: str) -> str:
+    """Name of a layer's scratch buffer in the plan."""
+    return f"scratch:{layer}:{name}"
+
+
+def liveness(
+    graph: Graph,
+    scratch: Mapping[int, Mapping[str, int]] | None = None,
+    may_overlay: frozenset[int] = frozenset(),
+    ahead: Mapping[str, int] | None = None,
+) -> Liveness:
+    """Buffers of `graph`.
+
+    scratch      bytes by name for each layer index
+    may_overlay  indices of layers whose kernel may write its output over an input (`Kernel.overlays`)
+    ahead        the layer, before its own, from which on scratch is in use, by the name of its buffer
+    """
+    places = {name: place(graph.tensors, name) for name, tensor in graph.tensors.items() if not tensor.constant}
+    elsewhere = {name for name, tensor in graph.tensors.items() if tensor.constant or tensor.state}
+    home = {name: root for name, (root, _) in places.items() if root not in elsewhere}
+    first, last = _spans(graph, home)
+    in_place: dict[int, int] = {}
+    for layer in graph.layers:
+        if layer.index not in may_overlay:
+            continue
+        number = _dying_input(graph, layer, home, first, last)
+        if number is not None:
+            old, new = home[layer.outputs[0]], home[layer.inputs[number]]
+            home.update({name: new for name, root in home.items() if root == old})
+            last[new] = max(last[new], last.pop(old))
+            first.pop(old)
+            in_place[layer.index] = number
+    size = {root: max(graph.tensors[name].bytes for name in home if home[name] == root) for root in first}
+    tensors = [Buffer(root, size[root], first[root], last[root]) for root in first]
+    extra = [
+        Buffer(scratch_name(index, name), count, (ahead or {}).get(scratch_name(index, name), index), index, "scratch")
+        for index, sizes in sorted((scratch or {}).items())
+        for name, count in sizes.items()
+    ]
+    home = {name: root for name, root in home.items() if root in first}
+    return Liveness(tuple(tensors + extra), home, {name: places[name][1] for name in home}, in_place)
+
+
+def _spans(graph: Graph, home: Mapping[str, str]) -> tuple[dict[str, int], dict[str, int]]:
+    """First and last layer of each buffer that is used at all."""
+    end = max(len(graph.layers) - 1, 0)
+    first: dict[str, int] = {}
+    last: dict[str, int] = {}
+
+    def use(name: str, when: int) -> None:
+        if name in home:
+            first[home[name]] = min(first.get(home[name], when), when)
+            last[home[name]] = max(last.get(home[name], when), when)
+
+    for name in graph.inputs:
+        use(name, 0)
+    for layer in graph.layers:
+        for name in (*layer.inputs, *layer.outputs):
+            use(name, layer.index)
+    for name in graph.outputs:
+        use(name, end)
+    return first, last
+
+
+def _dying_input(
+    graph: Graph, layer: Layer, home: Mapping[str, str], first: Mapping[str, int], last: Mapping[str, int]
+) -> int | None:
+    """Number of the input whose memory the only output may take, None if there is none.
+
+    It has the output's size and order of elements, and is not needed after this layer. Parts of larger tensors stay
+    where they are, both as input and as output.
+    """
+    if len(layer.outputs) != 1:
+        return None
+    out = home[layer.outputs[0]]
+    if first[out] != layer.index or _is_part(graph, layer.outputs[0]):
+        return None
+    kept = {home[name] for name in graph.outputs if name in home}
+    for number, name in enumerate(layer.inputs):
+        if name not in home or home[name] == out or home[name] in kept or _is_part(graph, name):
+            continue
+        if any(home.get(other) == home[name] and _is_part(graph, other) for other in layer.inputs):
+            continue  # the layer broadcasts a part of this very tensor, which would be overwritten while it is read
+        if _same_place(graph.tensors[name], graph.tensors[layer.outputs[0]]) and last[home[name]] == layer.index:
+            return number
+    return None
+
+
+def _same_place(one: Tensor, other: Tensor) -> bool:
+    """Whether element i of both lies at the same byte (planes of one channel or one pixel are not told apart)."""
+    return one.bytes == other.bytes and _order(one) == _order(other)
+
+
+def _order(tensor: Tensor) -> str:
+    return "" if tensor.layout == "NHWC" else tensor.layout
+
+
+def _is_part(graph: Graph, name: str) -> bool:
+    """Whether the tensor's memory is a part of a larger tensor's."""
+    root, _ = place(graph.tensors, name)
+    return graph.tensors[root].bytes != graph.tensors[name].bytes

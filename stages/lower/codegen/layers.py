@@ -1,0 +1,122 @@
+"""The C functions of the layers: signatures, parameters that are used, and the scratch each layer asks for.
+
+A layer is one function of layers.c. Where its kernel made several (a float operator that TVM splits), the layer's
+function calls them in order and they are static.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from stages.lower.codegen.lower import CFunction, Param
+from stages.lower.codegen.printer import ctype
+
+_WIDTH = 116
+
+
+@dataclass(frozen=True)
+class Text:
+    """A function as written to layers.c."""
+
+    signature: str
+    body: str
+
+
+@dataclass(frozen=True)
+class LayerFunction:
+    """A layer's function: `roles` are its arguments in order, `scratch` the bytes it needs by scratch name.
+
+    `headers` are those of the C library that it, and its static `steps`, need.
+    """
+
+    name: str
+    roles: tuple[str, ...]
+    scratch: Mapping[str, int]
+    text: Text
+    headers: frozenset[str]
+    steps: tuple[Text, ...] = ()
+
+
+def layer_function(functions: Sequence[CFunction], may_overlay: bool) -> LayerFunction:
+    """The function of a layer that computes with `functions`, one or more, called one after the other.
+
+    With `may_overlay` an output may have the memory of an input, so neither is `restrict`.
+    """
+    used = [_used(function) for function in functions]
+    steps = tuple(Text(_signature(f.name, p, may_overlay), f.body) for f, p in zip(functions, used, strict=True))
+    scratch = scratch_of(functions)
+    headers = frozenset(header for function in functions for header in function.headers)
+    if any(param.dtype == "bool" for params in used for param in params):
+        headers |= {"<stdbool.h>"}
+    if len(functions) == 1:
+        return LayerFunction(functions[0].name, tuple(p.role for p in used[0]), scratch, steps[0], headers)
+    name = functions[0].name.rsplit("_step", 1)[0]
+    merged = _merge(used)
+    names = {param.role: param.name for param in merged}
+    calls = [
+        call(function.name, [names[p.role] for p in params]) for function, params in zip(functions, used, strict=True)
+    ]
+    text = Text(_signature(name, merged, may_overlay), "".join(f"    {line}\n" for line in calls))
+    return LayerFunction(name, tuple(p.role for p in merged), scratch, text, headers, steps)
+
+
+def scratch_of(functions: Iterable[CFunction]) -> dict[str, int]:
+    """Bytes by name of the scratch that a layer asks the arena for.
+
+    Its functions may use one name for what each needs for itself, so a name counts with its largest.
+    """
+    scratch: dict[str, int] = {}
+    for param in (p for function in functions for p in _used(function) if p.role.startswith("scratch:")):
+        name = param.role.partition(":")[2]
+        scratch[name] = max(param.bytes, scratch.get(name, 0))
+    return scratch
+
+
+def _used(function: CFunction) -> list[Param]:
+    """Parameters that the body mentions: simplification may have made a scratch buffer or a constant unnecessary."""
+    return [p for p in function.params if p.name in function.used]
+
+
+def _merge(used: Sequence[Sequence[Param]]) -> list[Param]:
+    """The parameters of all steps, each role once, under names that are unique in the layer's function."""
+    merged: dict[str, Param] = {}
+    taken: set[str] = set()
+    for param in (p for params in used for p in params):
+        if param.role in merged:
+            continue
+        name, number = param.name, 1
+        while name in taken:
+            name, number = f"{param.name}_{number}", number + 1
+        taken.add(name)
+        merged[param.role] = Param(name, param.role, param.dtype, param.bytes)
+    return list(merged.values())
+
+
+def _signature(name: str, params: Sequence[Param], overlay: bool) -> str:
+    return wrapped(f"void {name}(", [_declaration(p, overlay) for p in params] or ["void"], ")")
+
+
+def _declaration(param: Param, overlay: bool) -> str:
+    """`const int8_t *restrict input`; without restrict where input and output may be one buffer."""
+    kind = param.role.partition(":")[0]
+    const = "const " if kind in ("input", "constant") else ""
+    restrict = "" if overlay and kind in ("input", "output") else "restrict "
+    return f"{const}{ctype(param.dtype)} *{restrict}{param.name}"
+
+
+def call(name: str, arguments: Sequence[str], indent: int = 4) -> str:
+    """A call statement, wrapped under its opening parenthesis."""
+    return wrapped(f"{name}(", arguments, ");", indent)
+
+
+def wrapped(head: str, parts: Sequence[str], tail: str, indent: int = 0) -> str:
+    """The parts with commas between, over several lines under the end of the head where they are long."""
+    lines, line = [], head
+    for number, part in enumerate(parts):
+        piece = part + ("," if number + 1 < len(parts) else tail)
+        if len(line) + len(piece) + 1 + indent > _WIDTH and line != head:
+            lines.append(line.rstrip())
+            line = " " * (len(head) + indent)
+        line += piece + " "
+    return "\n".join([*lines, line.rstrip()])

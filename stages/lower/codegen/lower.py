@@ -1,0 +1,202 @@
+"""Scheduled TIR to functions over raw pointers, printed as C.
+
+TVM's C back end would print buffers as handles of its own runtime and every allocation as an array on the stack. So the
+passes below stop short of its packed calling convention, and afterwards
+
+  - a buffer parameter becomes a plain pointer parameter, named after its role (`input`, `weights`, `output`, ...)
+  - an allocation becomes a pointer parameter too, `scratch`, for the arena to place; only allocations whose every index
+    is a constant stay inside the function, as variables
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from stages.lower.codegen.printer import Body, print_function
+
+SCALARS_AT_MOST = 64
+"""Elements of an allocation that may become scalar variables; a larger one is scratch even with constant indices."""
+
+
+@dataclass(frozen=True)
+class Param:
+    """A pointer parameter. `dtype` is that of the elements, `bytes` the size of what it points to.
+
+    `role` is `input:0`, `output:0`, `state:0`, `constant:<key>` or `scratch:<name>`.
+    """
+
+    name: str
+    role: str
+    dtype: str
+    bytes: int
+
+
+@dataclass(frozen=True)
+class CFunction:
+    """A printed function: its parameters in order and its body as C, without the enclosing braces.
+
+    `used` are the names of the parameters that the body mentions, `headers` what it includes of the C library.
+    """
+
+    name: str
+    params: tuple[Param, ...]
+    body: Body
+    used: frozenset[str]
+    headers: frozenset[str] = frozenset()
+
+
+def to_c(functions: Mapping[str, Any], roles: Mapping[str, Sequence[str]]) -> dict[str, CFunction]:
+    """Each PrimFunc as C, by name. `roles[name]` are the roles of the function's buffer parameters, in order.
+
+    Raises RuntimeError, naming the function, for TIR that cannot be printed as plain C (an internal error).
+    """
+    import tvm
+    from tvm import tirx
+
+    target = tvm.target.Target("c")
+    out = {}
+    for name, lowered in _lower(functions, target).items():
+        func, params = _raw_pointers(lowered, name, roles[name])
+        module = tvm.IRModule({"main": func.with_attr("target", target)})
+        made = print_function(tirx.transform.LowerIntrin()(module)["main"])
+        named = tuple(Param(n, p.role, p.dtype, p.bytes) for n, p in zip(made.parameters, params, strict=True))
+        out[name] = CFunction(name, named, made.body, made.used, made.headers)
+    return {name: out[name] for name in functions}
+
+
+def _lower(functions: Mapping[str, Any], target: Any) -> dict[str, Any]:
+    """The functions without blocks, multi-dimensional buffers and 64-bit indices."""
+    import tvm
+    from tvm import s_tir, tirx
+
+    passes = tvm.ir.transform.Sequential(
+        [
+            tirx.transform.BindTarget(target.with_host(target)),
+            s_tir.transform.CanonicalizeLoop(),
+            s_tir.transform.LowerInitBlock(),
+            s_tir.transform.PlanAndUpdateBufferAllocationLocation(),
+            s_tir.transform.ConvertBlocksToOpaque(),
+            s_tir.transform.CompactBufferAllocation(),
+            s_tir.transform.LowerMatchBuffer(),
+            s_tir.transform.StmtSimplify(),
+            s_tir.transform.LowerOpaqueBlock(),
+            tirx.transform.FlattenBuffer(),
+            # Before LoopPartition, so that the parts that it makes of a loop share allocations; and that before loop
+            # variables are narrowed, which loses the loops' hints.
+            tirx.transform.StorageRewrite(),
+            s_tir.transform.LoopPartition(),
+            tirx.transform.NarrowDataType(32),
+            tirx.transform.VectorizeLoop(False),
+            tirx.transform.UnrollLoop(),
+            tirx.transform.StmtSimplify(),
+            tirx.transform.RemoveNoOp(),
+        ]
+    )
+    module = tvm.IRModule({tvm.ir.GlobalVar(name): func for name, func in functions.items()})
+    lowered = passes(module)
+    return {var.name_hint: func for var, func in lowered.functions.items()}
+
+
+def _raw_pointers(func: Any, name: str, roles: Sequence[str]) -> tuple[Any, tuple[Param, ...]]:
+    """The function with pointers for buffers and for allocations, and what each parameter is."""
+    import tvm
+    import tvm_ffi
+    from tvm import tirx
+    from tvm.ir import Call
+
+    if len(func.params) != len(roles):
+        raise RuntimeError(f"internal error: {name} has {len(func.params)} parameters and {len(roles)} roles")
+    data_of = tvm.get_global_func("tirx.BufferData")
+    buffers = list(func.params)
+    params = [_param(buffer, role) for buffer, role in zip(buffers, roles, strict=True)]
+    pointers = [tirx.Var(p.name, data_of(b).ty) for b, p in zip(buffers, params, strict=True)]
+
+    def to_pointer(node: Any) -> Any:
+        if isinstance(node, Call) and getattr(node.op, "name", "") == "tirx.buffer_data":
+            for buffer, pointer in zip(buffers, pointers, strict=True):
+                if node.args[0].same_as(buffer):
+                    return pointer
+        return node
+
+    body = tvm_ffi.structural_map(func.body, to_pointer)
+    taken = set(roles)
+    hoisted: dict[Any, Any] = {}
+    for buffer in _scratch(body):
+        params.append(_param(buffer, _unique(f"scratch:{buffer.name}", taken)))
+        pointers.append(tirx.Var(params[-1].name, data_of(buffer).ty))
+        hoisted[buffer] = pointers[-1]
+
+    def to_declaration(node: Any) -> Any:
+        if isinstance(node, tirx.AllocBuffer):
+            for buffer, pointer in hoisted.items():
+                if node.buffer.same_as(buffer):
+                    return tirx.DeclBuffer(buffer, data=pointer)
+        return node
+
+    if hoisted:
+        body = tvm_ffi.structural_map(body, to_declaration)
+    return tirx.PrimFunc(pointers, body), tuple(params)
+
+
+def _unique(role: str, taken: set[str]) -> str:
+    found, number = role, 1
+    while found in taken:
+        found, number = f"{role}_{number}", number + 1
+    taken.add(found)
+    return found
+
+
+def _param(buffer: Any, role: str) -> Param:
+    kind, _, key = role.partition(":")
+    name = key if kind in ("constant", "scratch") else (kind if key == "0" else f"{kind}{key}")
+    return Param(_identifier(name), role, str(buffer.dtype), _elements(buffer) * _item_bytes(str(buffer.dtype)))
+
+
+def _identifier(name: str) -> str:
+    clean = "".join(c if c.isalnum() or c == "_" else "_" for c in name)
+    return clean if clean[:1].isalpha() else f"v{clean}"
+
+
+def _elements(buffer: Any) -> int:
+    count = 1
+    for extent in buffer.shape:
+        count *= int(extent)
+    return count
+
+
+def _item_bytes(dtype: str) -> int:
+    return {"bool": 1}.get(dtype) or int(dtype.lstrip("uintfloa")) // 8
+
+
+def _scratch(body: Any) -> list[Any]:
+    """Allocated buffers that need memory: used with an index that is not a constant, or by address, or too large."""
+    import tvm_ffi
+    from tvm import tirx
+    from tvm.ir import Call, TensorLoad
+
+    allocated: list[Any] = []
+    in_memory: list[Any] = []
+
+    def constant(indices: Iterable[Any]) -> bool:
+        return all(isinstance(index, tirx.IntImm) for index in indices)
+
+    def visit(node: Any) -> None:
+        if isinstance(node, tirx.AllocBuffer):
+            allocated.append(node.buffer)
+            if _elements(node.buffer) > SCALARS_AT_MOST:
+                in_memory.append(node.buffer)
+        elif isinstance(node, tirx.BufferStore) and not constant(node.indices):
+            in_memory.append(node.buffer)
+        elif isinstance(node, TensorLoad) and not constant(node.indices):
+            in_memory.append(node.source)
+        elif isinstance(node, Call):
+            for argument in node.args:
+                in_memory.append(argument.source if isinstance(argument, TensorLoad) and is_address(node) else argument)
+
+    def is_address(call: Any) -> bool:
+        return getattr(call.op, "name", "") == "tirx.address_of"
+
+    tvm_ffi.structural_walk(body, visit)
+    return [b for b in allocated if any(b.same_as(used) for used in in_memory)]

@@ -1,0 +1,51 @@
+"""What an accelerator says of tiles, asked once for those that are alike: as many rows and channels, in the same place.
+
+Of a layer's tiles all but those at its edges are.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from stages.backends.accelerators.tiles import reads
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from stages.backends.accelerators.accelerator import Accelerator, CoreWork
+    from stages.backends.accelerators.tiles import Tile
+    from stages.ir.graph import LayerView
+
+Key = tuple[tuple[int, ...], ...]
+
+
+class Alike:
+    """Cycles, work of the core and scratch of one layer's tiles."""
+
+    def __init__(self, view: LayerView, accelerator: Accelerator[Any]) -> None:
+        self._view, self._accelerator = view, accelerator
+        self._found: dict[Key, tuple[int, CoreWork, Mapping[str, int]]] = {}
+        self._key = cache(self._key_of)
+
+    def cycles(self, tile: Tile) -> int:
+        return self._of(tile)[0]
+
+    def core(self, tile: Tile) -> CoreWork:
+        return self._of(tile)[1]
+
+    def scratch(self, tile: Tile) -> Mapping[str, int]:
+        return self._of(tile)[2]
+
+    def _of(self, tile: Tile) -> tuple[int, CoreWork, Mapping[str, int]]:
+        key = self._key(tile)
+        if key not in self._found:
+            view, accelerator = self._view, self._accelerator
+            self._found[key] = (
+                accelerator.cycles(view, tile), accelerator.core(view, tile), accelerator.scratch(view, tile)
+            )  # fmt: skip
+        return self._found[key]
+
+    def _key_of(self, tile: Tile) -> Key:
+        parts = ((len(p.rows), len(p.channels), p.above, p.below) for p in reads(self._view, tile))
+        return ((len(tile.rows), len(tile.channels)), *parts)

@@ -1,0 +1,104 @@
+"""A program as functions of the emitted sources: what is brought ahead, and the layer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from stages.lower.codegen.layers import LayerFunction, Text, call, wrapped
+from stages.lower.offload.program import Await, Numbers, Place, Settle, Start, Transfer
+
+if TYPE_CHECKING:
+    from stages.lower.offload.program import Command, Function, Program, Value
+
+_ORDER = ("input", "constant", "output", "scratch")
+
+
+def program_function(name: str, program: Program) -> LayerFunction:
+    """The layer's function. It returns when the output is where it belongs."""
+    return _function(name, program.commands, program)
+
+
+def ahead_function(name: str, program: Program) -> LayerFunction | None:
+    """What begins before the layer that runs before, None where nothing does."""
+    return _function(f"{name}_ahead", program.ahead, program) if program.ahead else None
+
+
+def _function(name: str, commands: Sequence[Command], program: Program) -> LayerFunction:
+    writer = _Writer(program.wait)
+    for command in commands:
+        writer.write(command)
+    roles = sorted(writer.roles, key=lambda role: (_ORDER.index(role.partition(":")[0]), role))
+    parameters = [f"{_type(role)} *restrict {_name(role)}" for role in roles]
+    scratch = {buffer.name: buffer.bytes for buffer in program.buffers}
+    text = Text(wrapped(f"void {name}(", parameters, ")"), "".join(f"    {line}\n" for line in writer.lines))
+    return LayerFunction(name, tuple(roles), scratch, text, frozenset())
+
+
+class _Writer:
+    def __init__(self, wait: str) -> None:
+        self.lines: list[str] = []
+        self.roles: set[str] = set()
+        self._wait = wait
+        self._tables: dict[Numbers, str] = {}
+
+    def write(self, command: Command) -> None:
+        if isinstance(command, Transfer):
+            self._transfer(command)
+        elif isinstance(command, Settle):
+            self._call("dma_wait", [f"{command.left}u"])
+        elif isinstance(command, Start):
+            self._call(f"const int tile_{command.tile} = {command.call.name}", self._arguments(command.call))
+        elif isinstance(command, Await):
+            self._call(self._wait, [f"tile_{command.tile}"])
+        else:
+            self._call(command.call.name, self._arguments(command.call))
+
+    def _transfer(self, command: Transfer) -> None:
+        places = [self._value(command.to), self._value(command.source)]
+        sizes = [f"{size}u" for size in (command.bytes, command.runs, command.to_stride, command.source_stride)]
+        if command.times == 1:
+            self._call("dma_start", [*places, *sizes])
+            return
+        self.lines.append(f"for (uint32_t i = 0; i < {command.times}u; i++)")
+        steps = (command.to_step, command.source_step)
+        moved = [f"{place} + i * {step}u" if step else place for place, step in zip(places, steps, strict=True)]
+        self.lines.append("    " + call("dma_start", [*moved, *sizes], 8))
+
+    def _call(self, function: str, arguments: Iterable[str]) -> None:
+        self.lines.append(call(function, list(arguments)))
+
+    def _arguments(self, function: Function) -> list[str]:
+        return [self._value(one) for one in function.arguments]
+
+    def _value(self, value: Value) -> str:
+        if isinstance(value, Numbers):
+            return self._table(value)
+        if isinstance(value, Place):
+            self.roles.add(value.role)
+            name = _name(value.role)
+            return f"{name} {'+' if value.offset > 0 else '-'} {abs(value.offset)}" if value.offset else name
+        return str(value)
+
+    def _table(self, table: Numbers) -> str:
+        if table not in self._tables:
+            self._tables[table] = name = f"table_{len(self._tables)}"
+            numbers = [_number(value, table.ctype) for value in table.values]
+            head = f"static const {table.ctype} {name}[{len(numbers)}] = {{"
+            self.lines.append(wrapped(head, numbers, "};", 4))
+        return self._tables[table]
+
+
+def _number(value: int, ctype: str) -> str:
+    return f"{value:#x}u" if ctype.startswith("uint32") else str(value)
+
+
+def _type(role: str) -> str:
+    return "const uint8_t" if role.partition(":")[0] in ("input", "constant") else "uint8_t"
+
+
+def _name(role: str) -> str:
+    kind, _, key = role.partition(":")
+    if kind in ("input", "output"):
+        return kind if key == "0" else f"{kind}{key}"
+    return key

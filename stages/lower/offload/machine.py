@@ -1,0 +1,52 @@
+"""What a network is planned for: the engine, the bytes of its memory, what transfers and commands take."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from stages.backends.accelerators.accelerator import Accelerator
+    from stages.backends.targets.attached import Dma
+    from stages.lower.offload.program import Transfer
+
+ALIGNMENT = 16
+"""Of buffers in L1, in bytes."""
+
+# Instructions of the core for a command, as GCC makes them of the drivers (-O2).
+TRANSFER = 32
+SETTLE = 10
+AWAIT = 14
+LAYER = 12
+_COPY_RUN, _COPY_WORD, _COPY_BYTE = 20, 3, 3
+
+
+@dataclass(frozen=True)
+class Machine:
+    """`dma` is None where the core copies."""
+
+    accelerator: Accelerator[Any]
+    memory: str
+    bytes: int
+    dma: Dma | None
+
+    def dma_cycles(self, transfer: Transfer) -> int:
+        """What the DMA engine takes for it."""
+        return 0 if self.dma is None else self.dma.cycles(transfer.runs, transfer.runs * transfer.bytes)
+
+    def transfer_cost(self, transfer: Transfer) -> int:
+        """Cycles of who moves the bytes: of DMA, or of the core."""
+        return self.transfer_instructions(transfer) if self.dma is None else self.dma_cycles(transfer)
+
+    def transfer_instructions(self, transfer: Transfer) -> int:
+        """What the core takes to begin it, or to do it itself."""
+        if self.dma is not None:
+            return TRANSFER
+        strides = transfer.to_stride | transfer.source_stride if transfer.runs > 1 else 0
+        words = transfer.bytes // 4 if strides % 4 == 0 else 0
+        return TRANSFER + transfer.runs * (_COPY_RUN + _COPY_WORD * words + _COPY_BYTE * (transfer.bytes - 4 * words))
+
+
+def aligned(count: int) -> int:
+    """Bytes that a buffer of so many takes in L1."""
+    return -(-count // ALIGNMENT) * ALIGNMENT

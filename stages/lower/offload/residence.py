@@ -1,0 +1,41 @@
+"""Which memory of L1 a plan takes: tensors that lie there and buffers of programs, with their lives."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import TYPE_CHECKING
+
+from stages.lower.arena.liveness import liveness, scratch_name
+
+if TYPE_CHECKING:
+    from stages.ir.graph import Graph
+    from stages.lower.arena.planner import Buffer
+    from stages.lower.offload.program import Attachment, Program
+
+
+def begins(programs: Mapping[int, Program]) -> dict[str, int]:
+    """The layer from which on a program's buffer is in use, of those into which something is brought ahead."""
+    return {
+        scratch_name(index, buffer.name): program.during
+        for index, program in programs.items()
+        for buffer in program.buffers
+        if buffer.ahead and program.during is not None
+    }
+
+
+def fixed_in_l1(attachment: Attachment | None, programs: Mapping[int, Program]) -> dict[str, frozenset[str]]:
+    """By region, the names of buffers that lie there and of which no others do; empty without an accelerator."""
+    if attachment is None:
+        return {}
+    scratch = {scratch_name(index, buffer.name) for index, program in programs.items() for buffer in program.buffers}
+    return {attachment.region: frozenset(scratch | set(attachment.resident))}
+
+
+def buffers_in_l1(
+    graph: Graph, overlaid: frozenset[int], resident: Collection[str], programs: Mapping[int, Program]
+) -> tuple[Buffer, ...]:
+    """What lies in L1 and when: `resident` are names of tensors' buffers."""
+    scratch = {index: {buffer.name: buffer.bytes for buffer in one.buffers} for index, one in programs.items()}
+    lives = liveness(graph, scratch, overlaid, begins(programs))
+    there = {scratch_name(index, name) for index, sizes in scratch.items() for name in sizes} | set(resident)
+    return tuple(buffer for buffer in lives.buffers if buffer.name in there)

@@ -1,0 +1,342 @@
+"""A way to cut a layer, as commands: what is brought, started, waited for and taken away, in which order.
+
+While the engine works on a tile, the core finishes the one before and begins what the one behind needs:
+
+    core      before 0  start 0  before 1  start 1  wait 0  after 0  before 2  start 2  wait 1  after 1  ...
+    engine                       [ tile 0          ][ tile 1                    ][ tile 2 ...
+    dma       bring 0,  1                                       take 0, bring 2            take 1, bring 3
+
+A buffer is filled again when all tiles that read it are done, and written again when what was there is taken away.
+Transfers are done in order, so that it is enough to know how many may be left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from stages.backends.accelerators.accelerator import Call, Calls, Pointer, Strides, Table
+from stages.backends.accelerators.tiles import Span, reads
+from stages.lower.offload.alike import Alike
+from stages.lower.offload.machine import aligned
+from stages.lower.offload.pieces import lay
+from stages.lower.offload.program import Await, Buffer, Function, Numbers, Place, Program, Settle, Start, Transfer, Work
+from stages.lower.offload.runs import runs, stride
+from stages.lower.offload.windows import PADDING, gather, padding_block, window_bytes
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from stages.backends.accelerators.accelerator import Accelerator
+    from stages.ir.graph import LayerView
+    from stages.lower.offload.machine import Machine
+    from stages.lower.offload.program import Command, Value
+    from stages.lower.offload.tiling import Stream, Way
+
+CONSTANTS = "constants"
+_NOTHING = Function(name="")
+_SKETCHED = Calls(Call(""))
+
+
+def constant_offsets(view: LayerView, way: Way, machine: Machine) -> dict[tuple[int, int], int]:
+    """Where the constants of each tile's channels begin in the layer's, by channels; in the order of the channels."""
+    found, offset = {}, 0
+    for channels in sorted({tile.channels for tile in way.tiles}):
+        found[channels.first, channels.end] = offset
+        offset += aligned(machine.accelerator.constant_bytes(view, channels))
+    return found
+
+
+def constant_blocks(view: LayerView, way: Way, machine: Machine) -> NDArray[np.uint8]:
+    """The layer's constants as transfers find them, at those offsets."""
+    import numpy as np
+
+    offsets = constant_offsets(view, way, machine)
+    blocks = [machine.accelerator.constants(view, Span(*channels)) for channels in offsets]
+    whole = np.zeros(sum(aligned(block.size) for block in blocks), np.uint8)
+    for offset, block in zip(offsets.values(), blocks, strict=True):
+        whole[offset : offset + block.size] = block
+    return whole
+
+
+def constants_of(view: LayerView, way: Way, machine: Machine) -> dict[str, NDArray[np.uint8]]:
+    """By the keys of `constant:` roles, what a program's transfers read."""
+    import numpy as np
+
+    found = {CONSTANTS: constant_blocks(view, way, machine)}
+    if machine.accelerator.reads_windows(view):
+        found[PADDING] = np.frombuffer(padding_block(view), np.uint8)
+    return found
+
+
+def gathers(view: LayerView, accelerator: Accelerator[Any]) -> bool:
+    """Whether transfers lay side by side what tiles read, wherever the layer's inputs lie."""
+    return accelerator.reads_windows(view) or accelerator.reads_pieces(view) > 0
+
+
+def program(
+    view: LayerView,
+    way: Way,
+    machine: Machine,
+    during: int | None = None,
+    between: int = 0,
+    *,
+    sketch: Alike | None = None,
+) -> Program:
+    """The commands; with `during`, constants are brought ahead, while the layer of that index runs.
+
+    `between` are transfers for layers behind that begin before this one runs, after those that are ahead of it. A
+    sketch has no arguments of calls: enough to tell what it takes.
+    """
+    made = _Schedule(view, way, machine, sketch is not None, sketch or Alike(view, machine.accelerator))
+    ahead = made.bring_ahead(between) if during is not None else ()
+    made.run()
+    is_ahead = {stream.name for stream in way.streams if stream.name == CONSTANTS and during is not None}
+    buffers = [
+        Buffer(name=_buffer(stream.name, slot), bytes=stream.bytes, ahead=stream.name in is_ahead)
+        for stream in way.streams
+        for slot in range(stream.used)
+    ]
+    return Program(
+        commands=tuple(made.commands),
+        buffers=tuple(buffers),
+        ahead=tuple(ahead),
+        during=during if ahead else None,
+        tiles=len(way.tiles),
+        rows=way.rows,
+        channels=way.channels,
+        wait=machine.accelerator.wait,
+    )
+
+
+def _buffer(stream: str, slot: int) -> str:
+    """`input_0_1`: the name of a stream's buffer."""
+    return f"{stream.replace(':', '_')}_{slot}"
+
+
+@dataclass
+class _Schedule:
+    view: LayerView
+    way: Way
+    machine: Machine
+    sketch: bool
+    alike: Alike
+    commands: list[Command] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._streams = {stream.name: stream for stream in self.way.streams}
+        self._offsets = constant_offsets(self.view, self.way, self.machine)
+        self._calls: dict[int, Calls] = {}
+        self._waits = self.machine.accelerator.start_waits(self.view)
+        self._windows = self.machine.accelerator.reads_windows(self.view)
+        self._pieces = self.machine.accelerator.reads_pieces(self.view)
+        self._parts = [reads(self.view, tile) for tile in self.way.tiles]
+        self._issued = 0  # transfers
+        self._settled = 0  # of these, known to be done
+        self._brought: dict[tuple[str, int], int] = {}  # number of the transfer that brings a stream's content
+        self._taken: dict[int, int] = {}  # and of the one that takes a tile's output away
+        self._finished = 0  # all tiles before it are
+        self._readers = {
+            name: {ordinal: tile for tile, ordinal in enumerate(stream.ordinals)}
+            for name, stream in self._streams.items()
+        }
+        self._loads = [name for name in self._streams if name == CONSTANTS or name.startswith("input:")]
+
+    # ---- transfers ---------------------------------------------------------------------------------------------
+
+    def bring_ahead(self, between: int) -> tuple[Transfer, ...]:
+        """Transfers of the first contents of the constants, before `between` others and the layer itself."""
+        stream = self._streams.get(CONSTANTS)
+        if stream is None:
+            return ()
+        first = {ordinal: tile for tile, ordinal in reversed(list(enumerate(stream.ordinals)))}
+        found: list[Transfer] = []
+        for ordinal in range(stream.used):
+            transfers = list(self._transfers(stream, first[ordinal]))
+            found += transfers
+            self._issued += sum(transfer.times for transfer in transfers)
+            self._brought[CONSTANTS, ordinal] = self._issued
+        self._issued += between
+        return tuple(found)
+
+    def _bring(self, stream: Stream, tile: int) -> None:
+        for transfer in self._transfers(stream, tile):
+            self.commands.append(transfer)
+            self._issued += transfer.times
+        self._brought[stream.name, stream.ordinals[tile]] = self._issued
+
+    def _transfers(self, stream: Stream, tile: int) -> Iterator[Transfer]:
+        to = Place(role=f"scratch:{_buffer(stream.name, stream.ordinals[tile] % stream.slots)}")
+        if stream.name == CONSTANTS:
+            channels = self.way.tiles[tile].channels
+            count = self.machine.accelerator.constant_bytes(self.view, channels)
+            source = Place(role=f"constant:{CONSTANTS}", offset=self._offsets[channels.first, channels.end])
+            yield Transfer(to=to, source=source, bytes=count)
+            return
+        if self._windows:
+            yield from gather(self.view, self.way.tiles[tile], to.role, self.machine.transfer_cost)
+            return
+        if self._pieces:
+            yield from lay(self.view, self.way.tiles[tile], to.role, self._pieces)
+            return
+        number = int(stream.name.partition(":")[2])
+        there = runs(self.view.inputs[number], self._parts[tile][number])
+        if there.total:
+            source = Place(role=stream.name, offset=there.offset)
+            yield Transfer(
+                to=to, source=source, bytes=there.bytes, runs=there.count, to_stride=there.bytes,
+                source_stride=there.stride,
+            )  # fmt: skip
+
+    def _settle(self, number: int) -> None:
+        """Waits until the transfer of that number is done."""
+        if number > self._settled:
+            if self.commands and isinstance(self.commands[-1], Settle):
+                self.commands.pop()
+            self.commands.append(Settle(left=self._issued - number))
+            self._settled = number
+
+    def _is_free(self, stream: Stream, ordinal: int) -> bool:
+        """Whether all tiles are done that read what was in the content's buffer."""
+        last = self._last_reader(stream, ordinal - stream.slots)
+        return last is None or last < self._finished
+
+    def _last_reader(self, stream: Stream, ordinal: int) -> int | None:
+        return self._readers[stream.name].get(ordinal)
+
+    # ---- tiles -------------------------------------------------------------------------------------------------
+
+    def run(self) -> None:
+        count = len(self.way.tiles)
+        most = max([2, *(self._streams[name].slots for name in self._loads)])
+        for tile in range(count):
+            self._bring_all(tile)
+            self._make_room(tile)
+            if self._waits and tile + 1 < count:
+                self._bring_early(tile + 1)
+            for name in self._loads:
+                self._settle(self._brought[name, self._streams[name].ordinals[tile]])
+            self._start(tile)
+            if tile:
+                self._finish(tile - 1)
+            for later in range(tile + 1, min(tile + most, count)):
+                self._bring_early(later)
+        self._finish(count - 1)
+        self._settle(max(self._taken.values(), default=0))
+
+    def _bring_all(self, tile: int) -> None:
+        """What the tile needs and is not on its way yet; finishes tiles that are in the way."""
+        for name in self._loads:
+            stream = self._streams[name]
+            ordinal = stream.ordinals[tile]
+            if (name, ordinal) in self._brought:
+                continue
+            last = self._last_reader(stream, ordinal - stream.slots)
+            if last is not None:
+                self._finish(last)
+            self._bring(stream, tile)
+
+    def _bring_early(self, tile: int) -> None:
+        for name in self._loads:
+            stream = self._streams[name]
+            ordinal = stream.ordinals[tile]
+            if (name, ordinal) not in self._brought and self._is_free(stream, ordinal):
+                self._bring(stream, tile)
+
+    def _make_room(self, tile: int) -> None:
+        """Finishes tiles whose scratch and output the tile takes over, and those that the engine has no place for."""
+        slots = [stream.slots for name, stream in self._streams.items() if name not in self._loads]
+        before = tile - min([*slots, 1 if self._waits else self.machine.accelerator.queue])
+        if before >= 0:
+            self._finish(before)
+        output = self._streams.get("output:0")
+        if output is not None and tile >= output.slots:
+            self._settle(self._taken[tile - output.slots])
+
+    def _start(self, tile: int) -> None:
+        shape, calls = self.way.tiles[tile], self._calls_of(tile)
+        core = self.alike.core(shape)
+        self._work(calls.before, tile, core.before)
+        cycles, start = self.alike.cycles(shape), self._function(calls.start, tile)
+        self.commands.append(Start(tile=tile, call=start, cycles=cycles, instructions=core.start, waits=self._waits))
+
+    def _finish(self, tile: int) -> None:
+        while self._finished <= tile:
+            self._finished += 1
+            self._finish_one(self._finished - 1)
+
+    def _finish_one(self, tile: int) -> None:
+        self.commands.append(Await(tile=tile))
+        shape = self.way.tiles[tile]
+        self._work(self._calls_of(tile).after, tile, self.alike.core(shape).after)
+        stream = self._streams.get("output:0")
+        if stream is not None:
+            there = runs(self.view.outputs[0], shape)
+            source = Place(role=f"scratch:{_buffer(stream.name, tile % stream.slots)}")
+            to = Place(role="output:0", offset=there.offset)
+            self.commands.append(
+                Transfer(
+                    to=to,
+                    source=source,
+                    bytes=there.bytes,
+                    runs=there.count,
+                    to_stride=there.stride,
+                    source_stride=there.bytes,
+                )
+            )
+            self._issued += 1
+            self._taken[tile] = self._issued
+
+    def _work(self, calls: Sequence[Call], tile: int, instructions: float) -> None:
+        """Calls of the core that take so many instructions in all."""
+        if self.sketch and instructions:
+            self.commands.append(Work(call=_NOTHING, instructions=instructions))
+        for number, call in enumerate(calls):
+            self.commands.append(Work(call=self._function(call, tile), instructions=0.0 if number else instructions))
+
+    def _calls_of(self, tile: int) -> Calls:
+        if self.sketch:
+            return _SKETCHED
+        if tile not in self._calls:
+            strides = self._strides(tile)
+            self._calls[tile] = self.machine.accelerator.calls(self.view, self.way.tiles[tile], strides)
+        return self._calls[tile]
+
+    def _strides(self, tile: int) -> Strides:
+        way = self.way
+        output = stride(self.view.outputs[0], way.tiles[tile], resident=way.resident_output)
+        if self._windows:
+            return Strides((window_bytes(self.view),), output)
+        if self._pieces:
+            count = len(self.view.inputs)
+            return Strides((count * self._pieces,) * count, output)
+        inputs = tuple(
+            stride(tensor, part, resident=resident)
+            for tensor, part, resident in zip(self.view.inputs, self._parts[tile], way.resident_inputs, strict=True)
+        )
+        return Strides(inputs, output)
+
+    # ---- calls -------------------------------------------------------------------------------------------------
+
+    def _function(self, call: Call, tile: int) -> Function:
+        return Function(name=call.function, arguments=tuple(self._value(one, tile) for one in call.arguments))
+
+    def _value(self, argument: int | Pointer | Table, tile: int) -> Value:
+        if isinstance(argument, Pointer):
+            begin = self._place(argument.role, tile)
+            return Place(role=begin.role, offset=begin.offset + argument.offset)
+        if isinstance(argument, Table):
+            return Numbers(values=argument.values, ctype=argument.ctype)
+        return argument
+
+    def _place(self, role: str, tile: int) -> Place:
+        """Where in L1 the tile finds what it calls by that role."""
+        if role in self._streams:
+            stream = self._streams[role]
+            return Place(role=f"scratch:{_buffer(role, stream.ordinals[tile] % stream.slots)}")
+        kind, _, number = role.partition(":")
+        if kind == "input":
+            return Place(role=role, offset=runs(self.view.inputs[int(number)], self._parts[tile][int(number)]).offset)
+        return Place(role=role, offset=runs(self.view.outputs[0], self.way.tiles[tile]).offset)

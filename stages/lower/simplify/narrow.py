@@ -1,0 +1,73 @@
+"""The graph without some of its channels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from stages.ir.arithmetic.fixed_point import Array
+from stages.ir.graph import Graph, Layer, LayerView, Tensor
+from stages.ir.operators.channels import Kept, channels_of
+from stages.lower.simplify.bundles import Family
+from stages.lower.simplify.edits import unused, without_unread
+
+
+class Narrowing:
+    """What is left of each tensor when of each family the bundles stay that `staying` says, bool[bundles]."""
+
+    def __init__(self, graph: Graph, families: Sequence[Family], staying: Sequence[Array]) -> None:
+        self.graph = graph
+        self.kept: dict[str, Kept] = {}
+        for family, own in zip(families, staying, strict=True):
+            for name in family.bundles:
+                if name in family.values:
+                    self.kept[name] = family.kept(name, own)
+
+    def graph_without(self) -> Graph:
+        """The whole graph."""
+        tensors = {name: self.tensor(name) for name in self.graph.tensors}
+        constants = dict(self.graph.constants)
+        for name, tensor in self.graph.tensors.items():
+            if tensor.constant and tensors[name] is not tensor:
+                constants[name] = constants[name].reshape(tensor.shape)[..., self.kept[name].channels]
+        layers = []
+        for layer in self.graph.layers:
+            changed, own = self.layer(layer)
+            layers.append(changed)
+            constants |= own
+        return without_unread(replace(self.graph, tensors=tensors, layers=layers, constants=constants))
+
+    def view(self, layer: Layer) -> LayerView:
+        """One layer, to see what it would cost."""
+        changed, constants = self.layer(layer)
+        tensors = {name: self.tensor(name) for name in (*layer.inputs, *layer.outputs)}
+        return LayerView(changed, {**self.graph.tensors, **tensors}, {**self.graph.constants, **constants})
+
+    def tensor(self, name: str) -> Tensor:
+        """The tensor with the channels that are left; the very same where these are all."""
+        tensor = self.graph.tensors[name]
+        kept = self._kept(tensor)
+        if len(kept.channels) == channels_of(tensor):
+            return tensor
+        of_file = np.arange(channels_of(tensor)) if tensor.channels is None else np.array(tensor.channels)
+        shape = (*tensor.shape[:-1], len(kept.channels))
+        return tensor.model_copy(update={"shape": shape, "channels": tuple(of_file[kept.channels].tolist())})
+
+    def layer(self, layer: Layer) -> tuple[Layer, Mapping[str, Array]]:
+        """The layer, and its constants that differ."""
+        inputs, outputs = ([self.graph.tensors[name] for name in names] for names in (layer.inputs, layer.outputs))
+        if all(self.tensor(tensor.name) is tensor for tensor in (*inputs, *outputs)):
+            return layer, {}
+        made = layer.op.narrowed(
+            self.graph.view(layer), [self._kept(tensor) for tensor in inputs], self._kept(outputs[0])
+        )
+        # Other layers may read the constants that this one has now, and their names tell nothing.
+        names = {role: unused(self.graph.constants, f"{layer.name}/{role}") for role in made.constants}
+        changed = layer.model_copy(update={"op": made.op, "constants": {**layer.constants, **names}})
+        return changed, {names[role]: values for role, values in made.constants.items()}
+
+    def _kept(self, tensor: Tensor) -> Kept:
+        every = np.arange(channels_of(tensor))
+        return self.kept.get(tensor.name) or Kept(every, every, every)

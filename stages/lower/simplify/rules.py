@@ -1,0 +1,302 @@
+"""Layers that need not be there, each by a rule of its own: a function of the graph and one of its layers.
+
+A rule gives the graph without the work, and in words what that was; None where it is not for the layer. Every value
+that the caller sees is the same, bit for bit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from stages.ir.arithmetic.fixed_point import Array
+from stages.ir.graph import Activation, Dequantize, Graph, Layer, LayerView, Move, Pool2D, Quantize, Tensor
+from stages.ir.operators.channels import Reach
+from stages.lower.simplify.edits import is_private, merged, readers, replaced, without_unread, writer
+from stages.lower.simplify.reach import BYTES
+from stages.lower.simplify.rewrites import Rewrite
+
+Reaches = Mapping[str, Reach]
+Rule = Callable[[Graph, Reaches, Layer], tuple[Graph, str] | None]
+
+# TFLite has activations in them: whatever their bounds, kernels clamp.
+_ACTIVATED = ("conv2d", "depthwise_conv2d", "fully_connected", "add", "sub", "mul", "avg_pool2d", "max_pool2d")
+# Those that scale and round what they sum, whatever its zero point, and then add the output's.
+_ADDING = ("conv2d", "depthwise_conv2d", "fully_connected", "add", "sub", "mul")
+# Those that first take zero points from what they read; padding is one too.
+_READING = (*_ADDING, "mean")
+
+
+def identity(graph: Graph, reach: Reaches, layer: Layer) -> tuple[Graph, str] | None:
+    """A layer that gives what it gets, for all that it can get."""
+    view = graph.view(layer)
+    x, out = view.inputs[0], view.outputs[0]
+    if len(view.inputs) > 1 or (x.shape, x.dtype) != (out.shape, out.dtype) or not _lie_alike(x, out):
+        return None
+    if not _copies(view, reach):
+        return None
+    made = merged(graph, layer, x.name)
+    return None if made is None else (made, "gives what it gets")
+
+
+def _copies(view: LayerView, reach: Reaches) -> bool:
+    op, x = view.op, view.inputs[0]
+    if isinstance(op, Move):
+        ramp = np.arange(x.elements).reshape(x.shape)
+        return op.kind != "layout" and bool((op.compute(view, ramp) == ramp).all())
+    if isinstance(op, Pool2D):
+        own = reach.get(x.name)
+        if own is None:
+            return False
+        return op.kernel == op.stride == (1, 1) and own.least.min() >= op.act_min and own.most.max() <= op.act_max
+    table = table_of(view)
+    if table is None:
+        return False
+    low, high = _span(reach[x.name])
+    first = _first(x)
+    return bool((table[low - first : high - first + 1] == np.arange(low, high + 1)).all())
+
+
+def clamp(graph: Graph, reach: Reaches, layer: Layer) -> tuple[Graph, str] | None:
+    """A function that only clamps what it can get is the clamp of the layer before it.
+
+    So is one that adds an integer too, to a layer whose last step is to add its zero point.
+    """
+    view = graph.view(layer)
+    before = writer(graph, layer.inputs[0])
+    table = table_of(view)
+    if table is None or before is None or not _clamps(before) or not is_private(graph, layer.inputs[0]):
+        return None
+    x, out = view.inputs[0], view.outputs[0]
+    if x.dtype != out.dtype or not _lie_alike(x, out) or layer.wanted is not None:
+        return None
+    op: Any = before.op
+    low, high = _span(reach[x.name])
+    own = table[low - _first(x) : high - _first(x) + 1].astype(np.int64)
+    least, most = int(own.min()), int(own.max())
+    added = _added(own, low)
+    if added is None or (added and (op.op not in _ADDING or not _within(op.output_zero_point + added, out))):
+        return None
+    changed = {name: int(np.clip(getattr(op, name) + added, least, most)) for name in ("act_min", "act_max")}
+    changed["output_zero_point"] = op.output_zero_point + added
+    clamped = before.model_copy(update={"op": op.model_copy(update=changed), "outputs": layer.outputs})
+    layers = [clamped if other is before else other for other in graph.layers if other is not layer]
+    tensors = {name: tensor for name, tensor in graph.tensors.items() if name != x.name}
+    made = Graph(tensors, layers, graph.inputs, graph.outputs, graph.constants)
+    which = "zero point and the clamp" if added else "clamp"
+    return without_unread(made), f"is the {which} of the {before.kind} before it"
+
+
+def _added(own: Array, low: int) -> int | None:
+    """The integer of smallest size that makes a function of `low`, `low` + 1, ... a sum and a clamp; None without."""
+    numbers = np.arange(low, low + len(own))
+    for added in sorted({*(own - numbers).tolist()}, key=abs):
+        if (own == (numbers + added).clip(own.min(), own.max())).all():
+            return int(added)
+    return None
+
+
+def _within(value: int, tensor: Tensor) -> bool:
+    limits = np.iinfo(tensor.dtype)
+    return bool(limits.min <= value <= limits.max)
+
+
+def zero_point(graph: Graph, reach: Reaches, layer: Layer) -> tuple[Graph, str] | None:
+    """A function that only adds an integer is another zero point of what all layers behind it read."""
+    view, table = graph.view(layer), table_of(graph.view(layer))
+    if table is None or layer.wanted is not None or layer.outputs[0] in graph.outputs:
+        return None
+    name = next(name for name in layer.inputs if not graph.tensors[name].constant)
+    x, out = graph.tensors[name], view.outputs[0]
+    (low, high), behind = _span(reach[name]), readers(graph, out.name)
+    own = table[low - _first(x) : high - _first(x) + 1].astype(np.int64)
+    added = int(own[0]) - low
+    shared = out.alias_of or any(tensor.alias_of == out.name for tensor in graph.tensors.values())
+    if x.dtype != out.dtype or not _lie_alike(x, out) or shared or (own != np.arange(low, high + 1) + added).any():
+        return None
+    layers = list(graph.layers)
+    for reader in behind:
+        if reader.op.op not in _READING or len(reader.outputs) != 1 or reader.state:
+            return None
+        moves = [-added if one == out.name else 0 for one in reader.inputs]
+        made = reader.op.shifted(graph.view(reader), moves, 0)
+        points = () if made is None else getattr(made.op, "zero_points", (getattr(made.op, "input_zero_point", None),))
+        if made is None or made.constants or not all(point is not None and _within(point, x) for point in points):
+            return None
+        inputs = tuple(name if one == out.name else one for one in reader.inputs)
+        layers[reader.index] = reader.model_copy(update={"op": made.op, "inputs": inputs})
+    kinds = " and ".join(dict.fromkeys(reader.kind for reader in behind))
+    return without_unread(replace(graph, layers=layers)), f"is another zero point of the {kinds} behind it"
+
+
+def unbounded(graph: Graph, reach: Reaches, layer: Layer) -> tuple[Graph, str] | None:
+    """A clamp that never acts, since its layer's results are within it anyway, is that of the type."""
+    op: Any = layer.op
+    (out,) = graph.view(layer).outputs
+    if not _clamps(layer) or any(name not in reach for name in (*layer.inputs, out.name)):
+        return None
+    limits = np.iinfo(out.dtype)
+    wide = op.model_copy(update={"act_min": int(limits.min), "act_max": int(limits.max)})
+    changed = layer.model_copy(update={"op": wide})
+    can = wide.reach(replace(graph.view(layer), layer=changed), [reach[name] for name in layer.inputs])
+    if can is None:
+        return None
+    low, high = _span(can)
+    bounds = {
+        "act_min": int(limits.min) if low >= op.act_min else op.act_min,
+        "act_max": int(limits.max) if high <= op.act_max else op.act_max,
+    }
+    if (bounds["act_min"], bounds["act_max"]) == (op.act_min, op.act_max):
+        return None
+    freed = layer.model_copy(update={"op": op.model_copy(update=bounds)})
+    made = replace(graph, layers=[freed if other is layer else other for other in graph.layers])
+    ends = "at neither end" if low >= op.act_min and high <= op.act_max else "at one end only"
+    return made, f"gives {low} to {high} by itself: its clamp to {op.act_min} and {op.act_max} acts {ends}"
+
+
+def _clamps(layer: Layer) -> bool:
+    """Whether its kernels clamp; those of steps have the bounds in them."""
+    return layer.op.op in _ACTIVATED and getattr(layer.op, "rounding", "") != "steps"
+
+
+def tables(graph: Graph, reach: Reaches, layer: Layer) -> tuple[Graph, str] | None:
+    """Functions of one 8-bit number after each other are one, and so is a sum with, or a product by, one number."""
+    view, own = graph.view(layer), table_of(graph.view(layer))
+    if own is None:
+        return None
+    data = next(name for name in layer.inputs if not graph.tensors[name].constant)
+    before = writer(graph, data)
+    inner = table_of(graph.view(before)) if before is not None and is_private(graph, data) else None
+    if before is not None and inner is not None:
+        source = next(name for name in before.inputs if not graph.tensors[name].constant)
+        if not _lie_alike(graph.tensors[source], view.outputs[0]):
+            return None
+        table = own[inner.astype(np.int64) - _first(graph.tensors[data])]
+        made = replaced(graph, layer, _activation(layer), (source,), {"table": table})
+        return made, f"is one table with the {before.kind} before it"
+    if isinstance(layer.op, Activation) or not _lie_alike(graph.tensors[data], view.outputs[0]):
+        return None
+    made = replaced(graph, layer, _activation(layer), (data,), {"table": own})
+    return made, "has one number for an operand: a table"
+
+
+def floats(graph: Graph, reach: Reaches, layer: Layer) -> tuple[Graph, str] | None:
+    """DEQUANTIZE and QUANTIZE after each other are one table."""
+    before = writer(graph, layer.inputs[0])
+    if not isinstance(layer.op, Quantize) or before is None or not isinstance(before.op, Dequantize):
+        return None
+    x, out = graph.tensors[before.inputs[0]], graph.tensors[layer.outputs[0]]
+    if not {x.dtype, out.dtype} <= {*BYTES} or not _lie_alike(x, out):
+        return None
+    numbers = before.op.compute(graph.view(before), np.arange(256) + _first(x))
+    table = layer.op.compute(graph.view(layer), numbers)
+    made = replaced(graph, layer, _activation(layer), (x.name,), {"table": table})
+    return made, "is one table with the dequantize before it"
+
+
+def _activation(layer: Layer) -> Activation:
+    return layer.op if isinstance(layer.op, Activation) else Activation(function="requantize")
+
+
+def movement(graph: Graph, reach: Reaches, layer: Layer) -> tuple[Graph, str] | None:
+    """Two movements of the same kind after each other are one."""
+    op, before = layer.op, writer(graph, layer.inputs[0])
+    if not isinstance(op, Move) or before is None or not isinstance(before.op, Move):
+        return None
+    x, inner, out = (graph.tensors[name] for name in (before.inputs[0], layer.inputs[0], layer.outputs[0]))
+    if any(not tensor.lies_as(_rows(tensor)) for tensor in (x, inner, out)) or inner.name in graph.outputs:
+        return None
+    kinds = (before.op.kind, op.kind)
+    if kinds == ("transpose", "transpose"):
+        params = {"permutation": [before.op.params["permutation"][axis] for axis in op.params["permutation"]]}
+    elif kinds == ("pad", "pad") and before.op.params["value"] == op.params["value"] and is_private(graph, inner.name):
+        params = {
+            side: [a + b for a, b in zip(before.op.params[side], op.params[side], strict=True)]
+            for side in ("before", "after")
+        } | {"value": op.params["value"]}
+    elif {*kinds} <= {"reshape", "squeeze"}:
+        params = {}
+    else:
+        return None
+    made = replaced(graph, layer, op.model_copy(update={"params": params}), (x.name,), {})
+    return made, f"is one {op.kind} with the one before it"
+
+
+def duplicate(graph: Graph, reach: Reaches, layer: Layer) -> tuple[Graph, str] | None:
+    """A layer that computes what one before it has computed."""
+    (out,) = (graph.tensors[name] for name in layer.outputs)
+    for other in graph.layers[: layer.index]:
+        if (other.op, other.inputs) != (layer.op, layer.inputs) or other.state or layer.op.op == "float":
+            continue
+        twin = graph.tensors[other.outputs[0]]
+        alike = (twin.shape, twin.dtype, twin.layout, twin.quant) == (out.shape, out.dtype, out.layout, out.quant)
+        if alike and _same_constants(graph, layer, other) and out.name not in graph.outputs:
+            made = merged(graph, layer, twin.name)
+            return None if made is None else (made, "is computed already")
+    return None
+
+
+def _same_constants(graph: Graph, one: Layer, other: Layer) -> bool:
+    if one.constants.keys() != other.constants.keys():
+        return False
+    pairs = ((graph.constants[name], graph.constants[other.constants[role]]) for role, name in one.constants.items())
+    return all(a.dtype == b.dtype and np.array_equal(a, b) for a, b in pairs)
+
+
+def table_of(view: LayerView) -> Array | None:
+    """A layer as 256 outputs, for each value of its 8-bit input from the least; None where it is no such function.
+
+    Of two operands one may be a constant of one number.
+    """
+    data = [tensor for tensor in view.inputs if not tensor.constant]
+    (out,) = view.outputs
+    if len(data) != 1 or not {data[0].dtype, out.dtype} <= {*BYTES} or data[0].shape != out.shape:
+        return None
+    if isinstance(view.op, Activation):
+        return view.constant("table")
+    if not view.op.by_element:
+        return None
+    inputs = []
+    for tensor in view.inputs:
+        values = view.arrays[tensor.name] if tensor.constant else np.arange(256) + _first(tensor)
+        if tensor.constant and len(np.unique(values)) != 1:
+            return None
+        inputs.append(values.reshape(-1)[:1] if tensor.constant else values)
+    table: Array = view.op.compute(view, *inputs)
+    return table
+
+
+def _first(tensor: Tensor) -> int:
+    return int(np.iinfo(tensor.dtype).min)
+
+
+def _span(reach: Reach) -> tuple[int, int]:
+    return int(reach.least.min()), int(reach.most.max())
+
+
+def _lie_alike(one: Tensor, other: Tensor) -> bool:
+    return one.lies_as(other.layout or _rows(other))
+
+
+def _rows(tensor: Tensor) -> str:
+    """The order of the logical axes."""
+    return "NHWC" if len(tensor.shape) == 4 else ""
+
+
+RULES: Mapping[str, Rule] = {
+    "identity": identity,
+    "clamp": clamp,
+    "zero_point": zero_point,
+    "tables": tables,
+    "floats": floats,
+    "movement": movement,
+    "duplicate": duplicate,
+    "unbounded": unbounded,
+}
+
+
+def rewritten(layer: Layer, rule: str, what: str) -> Rewrite:
+    return Rewrite(rule=rule, layers=(layer.name,), what=f"{layer.kind} {what}")

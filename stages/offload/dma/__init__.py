@@ -1,5 +1,0 @@
-"""The driver of the DMA engine in C, and one for boards without: the core copies."""
-
-from stages.kernels.folder import KernelFolder
-
-FOLDER = KernelFolder(__file__, kernels=())

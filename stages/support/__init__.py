@@ -1,0 +1,1 @@
+"""What all other code builds on: messages to people, options from YAML, the operating system."""

@@ -1,0 +1,17 @@
+"""The option `encoding` of files with samples: how numbers stand in them."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from stages.support.options.strict_model import StrictModel
+
+
+class Encoding(StrictModel):
+    """How numbers stand in a file: as `scale * (stored - zero_point)`."""
+
+    dtype: Literal["int8", "uint8", "int16", "float32"]
+    scale: Annotated[float, Field(gt=0, lt=2.0**128)] = 1.0
+    zero_point: int = 0

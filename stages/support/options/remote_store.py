@@ -1,0 +1,62 @@
+"""`store:` of pipeline.yaml: where artifacts are that several machines share."""
+
+from __future__ import annotations
+
+from urllib.parse import SplitResult, urlsplit
+
+from pydantic import Field, field_validator
+
+from stages.support.options.strict_model import StrictModel, mistake
+
+SCHEMES = ("https", "http", "s3", "gs", "file", "ssh")
+_PERCENT = "in a password / is written %2F, ? %3F, # %23 and @ %40"
+_CREDENTIALS = "FIRMLINE_REMOTE_USER and FIRMLINE_REMOTE_PASSWORD, or FIRMLINE_REMOTE_TOKEN"
+
+
+class RemoteStore(StrictModel):
+    """A remote store: where it is, and whether it is only read. Credentials are the environment's."""
+
+    remote: str = Field(min_length=1)
+    read_only: bool = False
+
+    @field_validator("remote")
+    @classmethod
+    def _check(cls, value: str) -> str:
+        wrong = wrong_remote(value)
+        if not wrong and (parts := urlsplit(value)).password is not None:
+            wrong = f"a password does not belong into a file; the environment has it: {_CREDENTIALS} ({masked(parts)})"
+        if wrong:
+            raise mistake(wrong)
+        return value
+
+
+def wrong_remote(text: str) -> str:
+    """What is wrong with the URL of a remote store, '' where nothing is."""
+    forms = ", ".join(f"{scheme}://" for scheme in SCHEMES)
+    try:
+        parts = urlsplit(text)
+        port = parts.port
+    except ValueError:
+        # What Python says has a part of the URL in it, which may be one of a password.
+        return f"is no URL; {_PERCENT}"
+    if parts.scheme not in SCHEMES:
+        return f"a remote store begins with one of {forms}"
+    if parts.query or parts.fragment:
+        return f"the URL of a remote store has no ? and no #; {_PERCENT}"
+    if "@" in parts.path and parts.scheme in ("https", "http", "ssh"):
+        return f"has an @ behind its host; {_PERCENT}"
+    if parts.scheme == "file":
+        return (
+            "" if not parts.netloc and parts.path.startswith("/") else "file:// is followed by a whole path: file:///…"
+        )
+    return "" if parts.hostname and port != 0 else f"{parts.scheme}:// is followed by a name"
+
+
+def masked(url: str | SplitResult) -> str:
+    """A URL as it is shown: without user and password."""
+    try:
+        parts = urlsplit(url) if isinstance(url, str) else url
+    except ValueError:
+        return "(no URL)"
+    _, at, place = parts.netloc.rpartition("@")
+    return parts._replace(netloc=f"***@{place}" if at else place, query="", fragment="").geturl()
