@@ -144,7 +144,7 @@ def _explain_recipe(workspace: Workspace, loaded: LoadedRecipe, until: str, *, a
         return RecipeExplanation(title, target, error=str(error))
     code = {stage.kind: code_folders(plan[stage.kind]) for stage in stages}
     missing = workspace.planner.tools.to_install
-    used = dict.fromkeys(tool for action in plan for tool in action.wanted if tool in missing)
+    used = dict.fromkeys(tool for action in plan for tool in action.required_tools if tool in missing)
     installs = tuple((tool.package, missing[tool].version, tool.group) for tool in used)
     return RecipeExplanation(title, target, comparison_text(plan, workspace.store), stages, installs, code)
 

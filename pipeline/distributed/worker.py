@@ -190,7 +190,7 @@ def _perform(request: Mapping[str, Any], workspace: Workspace) -> Answer:
         ingredients=request["ingredients"],
         files=files,
         tools=known.tools,
-        wanted=known.wanted,
+        required_tools=known.required_tools,
         code=known.code,
     )
     artifact, cached = _made(action, artifacts, workspace, request)

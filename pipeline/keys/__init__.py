@@ -1,1 +1,1 @@
-"""Actions and their keys: what each is made of, and why one changed."""
+"""Actions, their keys, and the reasons why a key changed."""

@@ -1,4 +1,4 @@
-"""Why a stage will run: what differs between its key's ingredients and those that the recipe had last."""
+"""Reasons why a stage will run: differences between its key and that of the last run."""
 
 from __future__ import annotations
 
@@ -15,17 +15,18 @@ from pipeline.artifacts.store import Store
 from pipeline.keys.planner import Action, Plan
 from stages.support.messages.wording import as_yaml
 
-# So many changed files of one folder are named.
-_MOST_OF_A_FOLDER = 4
+# Changed files of one folder that are listed by name; more are counted.
+_MAX_LISTED = 4
 
 
 @dataclass(frozen=True)
 class Explanation:
-    """One stage: whether the store has its artifact, and if not, why.
+    """State of one stage: whether its artifact is stored, and why not.
 
-    `unless` has the stages that will run before it and may change what it consumes: if they leave the bytes of before,
-    it is `cached`, or runs for these `reasons`. The `key` is '' where it is not known before they have run.
-    With `remote` it is cached in the remote store only.
+    key: the action key; '' if it is unknown before earlier stages have run.
+    reasons: why the stage will run.
+    unless: earlier stages that will run. `cached` and `reasons` hold if their outputs do not change.
+    remote: whether the artifact is in the remote store only.
     """
 
     kind: str
@@ -38,9 +39,9 @@ class Explanation:
 
 @dataclass(frozen=True)
 class _Expected:
-    """The content of an artifact, as far as it is known: what it is or, if stages in `unless` change nothing, will be.
+    """Digest of an artifact, valid if the outputs of the stages in `unless` do not change.
 
-    None when there is nothing to go by.
+    content: None if unknown.
     """
 
     content: str | None
@@ -48,35 +49,38 @@ class _Expected:
 
 
 def explain(
-    plan: Plan, store: Store, elsewhere: Callable[[str], Mapping[str, Any] | None] = lambda key: None
+    plan: Plan, store: Store, remote_manifest: Callable[[str], Mapping[str, Any] | None] = lambda key: None
 ) -> list[Explanation]:
-    """One explanation per stage, in running order; `elsewhere` gives the manifest of what the remote store has."""
+    """Return one explanation per stage, in order.
+
+    remote_manifest: returns the manifest of a key in the remote store, or None.
+    """
     last = store.runs.find(plan.recipe, plan.target)
     keys = last.keys if last is not None else {}
     expected: dict[str, _Expected] = {}
-    return [_explain(action, store, keys.get(action.kind), expected, elsewhere) for action in plan]
+    return [_explain(action, store, keys.get(action.kind), expected, remote_manifest) for action in plan]
 
 
 def code_folders(action: Action) -> list[str]:
-    """Folders whose code is in a stage's key: `stages`, `stages/ir/graph`, `stages/backends/kernels/{include, tir}`.
+    """Return the folders with code of a key, such as `stages/ir/{graph, operators}`.
 
-    Of files in no folder, a plug-in's, the names.
+    Files of plug-ins outside of a folder are listed by name.
     """
-    found: dict[str, set[str]] = {}
+    folders: dict[str, set[str]] = {}
     for name in sorted(action.code):
         parts = Path(name).parts[:-1]
-        found.setdefault("/".join(parts[:2]) or name, set()).update(parts[2:3])
-    return [f"{top}/{{{', '.join(sorted(below))}}}" if below else top for top, below in sorted(found.items())]
+        folders.setdefault("/".join(parts[:2]) or name, set()).update(parts[2:3])
+    return [f"{top}/{{{', '.join(sorted(below))}}}" if below else top for top, below in sorted(folders.items())]
 
 
 def comparison_text(plan: Plan, store: Store) -> str:
-    """Which run the reasons compare with, and what that one was given that this one is not, and the other way round.
+    """Describe the run that the reasons refer to, and the differences in its overrides.
 
     `compared with its run of 2026-11-21 04:10, which had target=rv32-rvp and not set=stages.emit.unroll=8`
     """
     last = store.runs.find(plan.recipe, plan.target)
     if last is None:
-        return "of which no run is noted"
+        return "without a recorded run"
     had = [f"target={last.target}"] if last.target != plan.target else []
     had += [change for change in last.changes if change not in plan.changes]
     lacked = [change for change in plan.changes if change not in last.changes]
@@ -90,32 +94,32 @@ def _explain(
     store: Store,
     last: str | None,
     expected: dict[str, _Expected],
-    elsewhere: Callable[[str], Mapping[str, Any] | None],
+    remote_manifest: Callable[[str], Mapping[str, Any] | None],
 ) -> Explanation:
-    """One stage; what it leaves is added to `expected`, by its name."""
+    """Explain one stage and add its artifact's content to `expected`."""
     consumed = {kind: expected[name] for kind, name in action.link.inputs.items()}
-    unless = tuple(dict.fromkeys(name for one in consumed.values() for name in one.unless))
+    unless = tuple(dict.fromkeys(name for artifact in consumed.values() for name in artifact.unless))
     before = store.manifest(last) if last else None
     had = before["ingredients"]["inputs"] if before is not None else {}
-    missing = [kind for kind, one in consumed.items() if one.content is None]
-    ingredients = action.consuming({kind: one.content or had.get(kind, "") for kind, one in consumed.items()})
+    missing = [kind for kind, artifact in consumed.items() if artifact.content is None]
+    ingredients = action.consuming({kind: artifact.content or had.get(kind, "") for kind, artifact in consumed.items()})
     key = digest_of(ingredients)
-    found = None if missing else store.find(key)
-    if found is not None:
-        expected[action.kind] = _Expected(found.content, unless)
+    stored = None if missing else store.find(key)
+    if stored is not None:
+        expected[action.kind] = _Expected(stored.content, unless)
         return Explanation(action.kind, "" if unless else key, True, (), unless)
-    if not missing and (there := elsewhere(key)) is not None:
-        expected[action.kind] = _Expected(content_of(there), unless)
+    if not missing and (manifest := remote_manifest(key)) is not None:
+        expected[action.kind] = _Expected(content_of(manifest), unless)
         return Explanation(action.kind, "" if unless else key, True, (), unless, remote=True)
     expected[action.kind] = _Expected(None if before is None else content_of(before), (action.kind,))
     if not missing and store.path(key).exists():
-        reasons: tuple[str, ...] = ("its artifact is damaged: a file was altered or is missing",)
+        reasons: tuple[str, ...] = ("its artifact is damaged: a file was changed or is missing",)
     elif before is None:
-        reasons = ("no artifact of an earlier run is left" if last else "this recipe has not run this stage before",)
+        reasons = ("the artifact of the last run was deleted" if last else "this recipe has not run this stage before",)
     else:
         differences = (
             *_differences(before["ingredients"], ingredients),
-            *(f"input {kind} is gone" for kind in missing),
+            *(f"input {kind} was removed" for kind in missing),
         )
         reasons = differences or ("its artifact was deleted",)
     return Explanation(action.kind, "" if unless else key, False, reasons, unless)
@@ -123,38 +127,38 @@ def _explain(
 
 def _differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[str]:
     for name, word in (("code", "code"), ("plug-in", "plug-in"), ("files", "file"), ("inputs", "input")):
-        # Another target has other code: what is there no longer may only be of no use.
+        # Another target uses other code, so a missing file need not be deleted.
         is_code = name in ("code", "plug-in")
-        gone = "is used no longer" if is_code else "is read no longer" if name == "files" else "is gone"
-        fresh = "is used now" if is_code else "is new"
-        # A digest tells nobody anything: only what changed is named.
+        removed = "is no longer used" if is_code else "is no longer read" if name == "files" else "was removed"
+        added = "is now used" if is_code else "is new"
+        # Only names are shown, since digests are meaningless to readers.
         changed = [
-            (".".join(path), fresh if before is None else gone if after is None else "changed")
+            (".".join(path), added if before is None else removed if after is None else "changed")
             for path, before, after in _changes(old.get(name, {}), new.get(name, {}), ())
         ]
-        for what, how in _by_folder(changed):
-            yield f"{word} {what} {how}"
+        for file_name, how in _by_folder(changed):
+            yield f"{word} {file_name} {how}"
     for name, word in (("parameters", "parameter"), ("tools", "tool"), ("target", "target"), ("model", "model")):
         for path, before, after in _changes(old[name], new[name], ()):
             yield f"{word} {'.'.join(path)}: {_short(before)} -> {_short(after)}".replace(" :", ":")
 
 
 def _by_folder(changed: list[tuple[str, str]]) -> Iterator[tuple[str, str]]:
-    """Files and how they changed; many of one folder as one: `25 files of stages/ir/graph`, `changed`."""
+    """Group many changed files of one folder: `25 files of stages/ir/graph`, `changed`."""
     together = Counter((str(Path(name).parent), how) for name, how in changed)
-    told: set[tuple[str, str]] = set()
+    reported: set[tuple[str, str]] = set()
     for name, how in changed:
         folder = str(Path(name).parent)
         many = together[folder, how]
-        if folder == "." or many <= _MOST_OF_A_FOLDER:
+        if folder == "." or many <= _MAX_LISTED:
             yield name, how
-        elif (folder, how) not in told:
-            told.add((folder, how))
-            yield f"{many} files of {folder}", how.replace("is ", "are ")
+        elif (folder, how) not in reported:
+            reported.add((folder, how))
+            yield f"{many} files of {folder}", how.replace("is ", "are ").replace("was ", "were ")
 
 
 def _changes(old: Any, new: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any, Any]]:
-    """The smallest parts in which two JSON values differ; None stands for what is not there."""
+    """Yield path, old and new value of each difference of two JSON values; None: missing."""
     if isinstance(old, Mapping) and isinstance(new, Mapping):
         for key in {**old, **new}:
             yield from _changes(old.get(key), new.get(key), (*path, key))

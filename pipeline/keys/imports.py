@@ -73,7 +73,9 @@ class Imports:
         self._executed: dict[str, tuple[str, ...]] = {}
 
     def followed(self, files: Iterable[Path]) -> dict[str, Path]:
-        """The modules that files import and those that these import, without the files, by name. Raises OSError.
+        """The modules that files import and those that these import, without the files, by name.
+
+        Raises OSError.
 
         Without DECLARATIONS, and without the `__init__.py` of a stage from which nothing is imported: it says what the
         stage is.

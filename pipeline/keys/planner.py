@@ -1,12 +1,12 @@
-"""From a recipe to its actions: each stage with its options, and the key that says what its result depends on.
+"""Planning: the actions of a recipe, with their keys.
 
-    key = sha256 of { stage, code of the stage, options, content of the consumed artifacts, digests of external files,
-                      versions of tools, the target's fields it reads, the model entry if it reads that,
-                      files of a plug-in's class, and of those that go with the target }
+    key = sha256 of { stage, code of the stage, options, content of consumed artifacts, digests of external files,
+                      versions of tools, fields of the target that the stage reads, the model entry if it reads it,
+                      files of plug-ins }
 
-A key follows from what consumed artifacts hold, not from how they came to be: a stage that runs again and leaves the
-same bytes is no reason for another to run. So the key of a stage is known when those are made that it consumes. What is
-known before anything runs is an action's identity: all that its key follows from, back to the model.
+A key depends on the content of consumed artifacts, not on their keys: if a stage runs again and writes the same bytes,
+later stages do not run. So a key is known only after the consumed artifacts exist. Before, an action has an identity:
+a digest of its ingredients and of the identities of the actions that it consumes, back to the model.
 """
 
 from __future__ import annotations
@@ -38,19 +38,19 @@ from stages.support.messages import escape
 from stages.support.system.loaded_code import package_files
 from stages.support.system.pathname import located, of_variable
 
-_OPERATORS = "stages/ir/operators/table.py"  # who has it among its code asks plug-ins too
+_OPERATORS = "stages/ir/operators/table.py"  # code that depends on the operators of plug-ins
 
 
 @dataclass(frozen=True)
 class Action:
-    """One stage with everything it needs resolved, but for what it consumes.
+    """A stage with resolved options and inputs, except for the consumed artifacts.
 
-    `ingredients` is what the key is the digest of, as JSON values, without `inputs`. Actions of the same `identity` are
-    the same in all respects, and so are all that they follow from; those of another may still have the same key.
-
-    `link` has the stage, its name in the recipe and the names of those whose artifacts it reads. `files` are absolute;
-    `code` has all files of the stage's code with their digests, by the names that the key has; `wanted` is what `tools`
-    identifies.
+    link: the stage, its name in the recipe, and the names of the stages that it consumes.
+    identity: equal identities mean equal actions; different identities may still give equal keys.
+    ingredients: the content of the key without `inputs`, as JSON values.
+    files: absolute paths of external files.
+    tools, required_tools: path and version of each tool, and the requirements.
+    code: path and digest of each file of the stage's code, by its name in the key.
     """
 
     link: Link
@@ -62,7 +62,7 @@ class Action:
     ingredients: Mapping[str, Any]
     files: Mapping[str, Path]
     tools: Mapping[str, ToolIdentity]
-    wanted: tuple[Tool, ...]
+    required_tools: tuple[Tool, ...]
     code: Mapping[str, tuple[Path, str]]
 
     @property
@@ -72,25 +72,26 @@ class Action:
 
     @property
     def kind(self) -> str:
-        """The stage's name in the recipe: its kind, or that of the one whose place it takes."""
+        """The stage's name in the recipe: its kind, or the kind of the stage that it replaces."""
         return self.link.name
 
     @property
     def model_source(self) -> str:
-        """The path or address of the user's model, if this is a stage that reads it: one without inputs; else ''."""
+        """Path or URL of the model for a stage without inputs, which reads it; else ''."""
         return "" if self.link.inputs else str(getattr(self.model, "source", ""))
 
     def consuming(self, contents: Mapping[str, str]) -> dict[str, Any]:
-        """The ingredients of the key, with the contents of the consumed artifacts by kind."""
+        """Return the ingredients with the content digests of consumed artifacts, by kind."""
         return {**self.ingredients, "inputs": dict(contents)}
 
 
 @dataclass(frozen=True)
 class Plan:
-    """The actions of one recipe on one target, in running order.
+    """The actions of a recipe for one target, in order.
 
-    `recipe` is its title: `name`, or `matrix:variant`. `sources` tell where a value that a stage blames was written.
-    `changes` are the overrides as typed, each once (`run_on=` is two of them), but for the target.
+    recipe: its title: `name`, or `matrix:variant`.
+    sources: origins of the recipe's values, for errors of stages.
+    changes: overrides as typed, without duplicates and without the target.
     """
 
     recipe: str
@@ -102,7 +103,7 @@ class Plan:
 
     @property
     def folder(self) -> Path:
-        """Where the run's results go, below build/: `recipe/target`, or `matrix/variant`."""
+        """Folder of the results, relative to build/: `recipe/target`, or `matrix/variant`."""
         name, _, variant = self.recipe.partition(":")
         return Path(name, variant or self.target)
 
@@ -115,33 +116,34 @@ class Plan:
 
 @dataclass(frozen=True)
 class _Resolved:
-    """An action but for what it consumes, and the `actions` that were made of it, by those that they consume.
+    """An action without its consumed artifacts.
 
-    `of` are the objects of the recipe and the target that it follows from.
+    depends_on: objects of recipe and target that it depends on; kept alive, since they are identified by `id`.
+    actions: the actions derived from it, by the identities of the consumed actions.
     """
 
-    of: tuple[Any, ...]
+    depends_on: tuple[Any, ...]
     config: StageConfig
     ingredients: Mapping[str, Any]
     files: Mapping[str, Path]
     tools: Mapping[str, ToolIdentity]
-    wanted: tuple[Tool, ...]
+    required_tools: tuple[Tool, ...]
     code: Mapping[str, tuple[Path, str]]
     actions: dict[tuple[tuple[str, str], ...], Action] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class StageIdentity:
-    """Of an action what is no recipe's: ingredients but for `files` and `inputs`; the rest as of Action."""
+    """Parts of an action that do not depend on a recipe's files; fields as of Action."""
 
     ingredients: Mapping[str, Any]
     tools: Mapping[str, ToolIdentity]
-    wanted: tuple[Tool, ...]
+    required_tools: tuple[Tool, ...]
     code: Mapping[str, tuple[Path, str]]
 
 
 class Planner:
-    """Makes plans. What it looks up (file digests, tool versions) is kept for the next plan."""
+    """Makes plans. File digests and tool versions are cached for later plans."""
 
     def __init__(self, root: Path | Project, digests: DigestCache, tools: Tools, imports: Imports) -> None:
         self._project = project_of(root)
@@ -152,13 +154,13 @@ class Planner:
         self._globs: dict[str, dict[str, Path]] = {}
         self._digests_of_code: dict[str, tuple[Path, str]] = {}
         self._codes: dict[tuple[str, ...], dict[str, tuple[Path, str]]] = {}
-        self._own: dict[type, dict[str, tuple[Path, str]]] = {}
-        self._known: dict[tuple[Any, ...], _Resolved] = {}
+        self._class_files: dict[type, dict[str, tuple[Path, str]]] = {}
+        self._resolved_stages: dict[tuple[Any, ...], _Resolved] = {}
 
     def plan(self, loaded: LoadedRecipe, until: str = "") -> Plan:
-        """The actions of a recipe, as far as the stage `until` if that is given, so that later stages' tools may lack.
+        """Return the plan of a recipe, up to the stage `until` if given.
 
-        Compilers and simulators that are missing are installed where that is possible.
+        Installs missing compilers and simulators if possible; tools of stages after `until` are not needed.
         Raises RecipeError, ToolError, StageFailed.
         """
         try:
@@ -173,17 +175,17 @@ class Planner:
         for link in loaded.chain.until(until):
             inputs = {kind: actions[name].identity for kind, name in link.inputs.items()}
             actions[link.name] = self._action(link, loaded, inputs)
-        given = [override for override in loaded.sources.overrides if not override.matrix_path]
-        changes = dict.fromkeys(override.text for override in given if override.path != ("target",))
-        done = tuple(actions.values())
-        return Plan(loaded.title, loaded.target.name, done, loaded.sources, tuple(changes), loaded)
+        typed = [override for override in loaded.sources.overrides if not override.matrix_path]
+        changes = dict.fromkeys(override.text for override in typed if override.path != ("target",))
+        action_list = tuple(actions.values())
+        return Plan(loaded.title, loaded.target.name, action_list, loaded.sources, tuple(changes), loaded)
 
     def _action(self, link: Link, loaded: LoadedRecipe, inputs: dict[str, str]) -> Action:
         resolved = self._resolved(link, loaded)
         consumed = tuple(inputs.items())
-        known = resolved.actions.get(consumed)
-        if known is None:
-            known = Action(
+        action = resolved.actions.get(consumed)
+        if action is None:
+            action = Action(
                 link=link,
                 config=resolved.config,
                 recipe=loaded.title,
@@ -193,34 +195,34 @@ class Planner:
                 ingredients=resolved.ingredients,
                 files=resolved.files,
                 tools=resolved.tools,
-                wanted=resolved.wanted,
+                required_tools=resolved.required_tools,
                 code=resolved.code,
             )
-            resolved.actions[consumed] = known
-        same = known.recipe == loaded.title and known.link == link
-        return known if same else replace(known, recipe=loaded.title, link=link)
+            resolved.actions[consumed] = action
+        is_same = action.recipe == loaded.title and action.link == link
+        return action if is_same else replace(action, recipe=loaded.title, link=link)
 
     def _resolved(self, link: Link, loaded: LoadedRecipe) -> _Resolved:
-        """All of a stage but what it consumes, once for the sub-recipes of a matrix in which it is the same."""
+        """Return a stage without its consumed artifacts; variants of a matrix share it if equal."""
         recipe, target = loaded.recipe, loaded.target
-        given = recipe.config(_named(link))
-        of = (link.stage, given, recipe.model, recipe.memory, target, loaded.path)
-        # What is kept holds these objects, so that no other can take their identity.
-        identity = (link.name, *map(id, of))
-        if identity not in self._known:
-            self._known[identity] = self._resolve(link, loaded, of)
-        return self._known[identity]
+        options = recipe.config(_options_entry(link))
+        depends_on = (link.stage, options, recipe.model, recipe.memory, target, loaded.path)
+        # _Resolved keeps these objects alive, so that their ids stay unique.
+        identity = (link.name, *map(id, depends_on))
+        if identity not in self._resolved_stages:
+            self._resolved_stages[identity] = self._resolve(link, loaded, depends_on)
+        return self._resolved_stages[identity]
 
-    def _resolve(self, link: Link, loaded: LoadedRecipe, of: tuple[Any, ...]) -> _Resolved:
+    def _resolve(self, link: Link, loaded: LoadedRecipe, depends_on: tuple[Any, ...]) -> _Resolved:
         recipe, target, stage = loaded.recipe, loaded.target, link.stage
-        config = _limited(recipe.config(_named(link)) or _defaults(link, loaded), recipe)
+        config = _with_memory(recipe.config(_options_entry(link)) or _defaults(link, loaded), recipe)
         if loaded.path is not None:
             config = link.stage.with_files_beside(config, loaded.path)
         try:
             files = stage.files(config, recipe.model, self._root)
             for folder in reversed(self._project.folders):
                 files |= stage.target_files(target, folder) | stage.option_files(config, target, folder)
-            known = self.identify(stage, config, recipe.model, target)
+            stage_identity = self.identify(stage, config, recipe.model, target)
         except StageError as error:
             raise loaded.sources.stage_failure(link.name, error, stage.kind) from error
         except (PipelineError, KeyboardInterrupt):
@@ -229,29 +231,29 @@ class Planner:
             raise stage_error(link.name, error, plugins_of(self._project)) from error
         values = {
             "model": recipe.model.model_dump(mode="json"),
-            "stages": {_named(link): known.ingredients["parameters"]},
+            "stages": {_options_entry(link): stage_identity.ingredients["parameters"]},
         }
         digests = {name: self._file(path, link, loaded, values) for name, path in files.items()}
         return _Resolved(
-            of=of,
+            depends_on=depends_on,
             config=config,
-            ingredients={**known.ingredients, "files": digests},
+            ingredients={**stage_identity.ingredients, "files": digests},
             files={name: self._root / path for name, path in files.items()},
-            tools=known.tools,
-            wanted=known.wanted,
-            code=known.code,
+            tools=stage_identity.tools,
+            required_tools=stage_identity.required_tools,
+            code=stage_identity.code,
         )
 
     def identify(self, stage: Stage[Any], config: StageConfig, model: ModelSource, target: Target) -> StageIdentity:
-        """What the key of a stage has on this machine, whatever recipe it is of. Raises StageError, ToolError."""
-        wanted = (*stage.tools(config, target), *stage.model_tools(model))
+        """Return the ingredients of a stage on this machine. Raises StageError, ToolError."""
+        required_tools = (*stage.tools(config, target), *stage.model_tools(model))
         patterns = (*stage.sources, *stage.target_sources(target))
-        tools = {tool.name: self.tools.identify(tool) for tool in wanted}
+        tools = {tool.name: self.tools.identify(tool) for tool in required_tools}
         code = self._code(stage, patterns)
-        theirs = stage.target_code(target) | stage.model_code(model)
-        theirs |= self.operator_code(code)
-        own = self._own_code(stage, code) | self._digested(stage, theirs)
-        code |= self._digested(stage, self.imports.followed(path for path, _ in own.values()))
+        plugin_files = stage.target_code(target) | stage.model_code(model)
+        plugin_files |= self.operator_code(code)
+        plugin_code = self._class_code(stage, code) | self._digested(stage, plugin_files)
+        code |= self._digested(stage, self.imports.followed(path for path, _ in plugin_code.values()))
         fields = (*stage.target_fields, *stage.option_fields(config))
         target_dump = target.model_dump(mode="json", include=set(fields))
         ingredients: dict[str, Any] = {
@@ -262,36 +264,36 @@ class Planner:
             "target": {name: target_dump[name] for name in fields},
             "model": stage.model_entry(model),
         }
-        if own:
-            ingredients["plug-in"] = {name: digest for name, (_, digest) in own.items()}
-        return StageIdentity(ingredients, tools, wanted, code | own)
+        if plugin_code:
+            ingredients["plug-in"] = {name: digest for name, (_, digest) in plugin_code.items()}
+        return StageIdentity(ingredients, tools, required_tools, code | plugin_code)
 
     def display_path(self, path: Path) -> str:
-        """A path as messages call it: relative to the project when it lies inside."""
+        """Return a path for messages, relative to the project if inside."""
         return self._project.display_path(path)
 
     def operator_code(self, code: Container[str]) -> dict[str, Path]:
-        """The files of plug-ins that declare operators, for a stage whose `code` has the table of operators."""
-        found: dict[str, Path] = {}
+        """Return the files of operator plug-ins if `code` contains the operator table, else {}."""
+        files: dict[str, Path] = {}
         if _OPERATORS in code:
-            for one in plugins_of(self._project)["operators"].values():
-                found |= package_files(one.path)
-        return found
+            for plugin in plugins_of(self._project)["operators"].values():
+                files |= package_files(plugin.path)
+        return files
 
     def source_names(self, stage: Stage[Any], target: Target) -> set[str]:
-        """The names of the files that the stage's sources match now."""
+        """Return the names of the files that the stage's sources match at present."""
         patterns = (*stage.sources, *stage.target_sources(target))
         return {name for pattern in patterns for name in self._matching(pattern)}
 
     def _matching(self, pattern: str) -> dict[str, Path]:
         folder = self._project.installation
-        # Twice as fast as Path.glob.
+        # glob is twice as fast as Path.glob.
         names = sorted({*glob(pattern, root_dir=folder, recursive=True, include_hidden=True)})  # noqa: PTH207
         paths = {name: folder / name for name in names if "__pycache__" not in name.split("/")}
         return {name: path for name, path in paths.items() if path.is_file()}
 
     def _code(self, stage: Stage[Any], patterns: tuple[str, ...]) -> dict[str, tuple[Path, str]]:
-        """The files that patterns of the stage match and the modules that they import, with their digests."""
+        """Return path and digest of files that match the patterns and of modules they import."""
         if patterns not in self._codes:
             code: dict[str, Path] = {}
             for pattern in patterns:
@@ -301,23 +303,23 @@ class Planner:
             if patterns and not code:
                 raise PipelineError(f"stage {stage.kind}: no file matches its sources {', '.join(patterns)}")
             code |= self.imports.followed(code.values())
-            # Stages have most of it in common.
-            fresh = {name: path for name, path in code.items() if name not in self._digests_of_code}
-            self._digests_of_code |= self._digested(stage, fresh)
+            # Stages share most files.
+            missing = {name: path for name, path in code.items() if name not in self._digests_of_code}
+            self._digests_of_code |= self._digested(stage, missing)
             self._codes[patterns] = {name: self._digests_of_code[name] for name in code}
         return dict(self._codes[patterns])
 
-    def _own_code(self, stage: Stage[Any], code: Mapping[str, tuple[Path, str]]) -> dict[str, tuple[Path, str]]:
-        """The files of a stage's class that are not among its `code`, with their digests."""
+    def _class_code(self, stage: Stage[Any], code: Mapping[str, tuple[Path, str]]) -> dict[str, tuple[Path, str]]:
+        """Return path and digest of the files of a stage's class that are not in `code`."""
         cls = type(stage)
-        if cls not in self._own:
+        if cls not in self._class_files:
             try:
                 files = stage.own_files({path for path, _ in code.values()})
             except LookupError as error:
-                message = f"stage {stage.kind}: its class {error.args[0]} is in no file"
-                raise PipelineError(message, hint="a change of it could not be seen: write it into a module") from None
-            self._own[cls] = self._digested(stage, files)
-        return self._own[cls]
+                message = f"stage {stage.kind}: the class {error.args[0]} is not defined in a file"
+                raise PipelineError(message, hint="move it into a module, so that changes of it are detected") from None
+            self._class_files[cls] = self._digested(stage, files)
+        return self._class_files[cls]
 
     def _digested(self, stage: Stage[Any], files: Mapping[str, Path]) -> dict[str, tuple[Path, str]]:
         try:
@@ -334,58 +336,60 @@ class Planner:
             if isinstance(error, IsADirectoryError):
                 reason = "is a folder, not a file" if (self._root / path).is_dir() else "is not a regular file"
             message = f"{link.name}: file {escape.name(self.display_path(path), 200)} {reason}"
-            written, name = next(_paths_to(values, self._root, self._root / path), (("stages", _named(link)), ""))
-            raise loaded.sources.error(message, written, hint=of_variable(name)) from None
+            value_path, name = next(
+                _paths_to(values, self._root, self._root / path), (("stages", _options_entry(link)), "")
+            )
+            raise loaded.sources.error(message, value_path, hint=of_variable(name)) from None
 
 
-def _named(link: Link) -> str:
-    """The name under which the recipe has a stage's options."""
+def _options_entry(link: Link) -> str:
+    """Return the name of the recipe entry with a stage's options."""
     return link.stage.options_of or link.name
 
 
 def _tools(loaded: LoadedRecipe, until: str) -> list[Tool]:
-    """What the stages of a recipe need."""
+    """Return the tools of a recipe's stages."""
     tools: list[Tool] = []
     for link in loaded.chain.until(until):
-        config = loaded.recipe.config(_named(link)) or _defaults(link, loaded)
-        with suppress(Exception):  # the plan reports what a stage raises
+        config = loaded.recipe.config(_options_entry(link)) or _defaults(link, loaded)
+        with suppress(Exception):  # the plan reports exceptions of stages
             tools += [*link.stage.tools(config, loaded.target), *link.stage.model_tools(loaded.recipe.model)]
     return tools
 
 
 def _defaults(link: Link, loaded: LoadedRecipe) -> StageConfig:
-    """The options of a stage that the recipe does not name."""
+    """Return the default options of a stage. Raises RecipeError if one has no default."""
     try:
         return link.stage.config()
     except ValidationError as error:
         needed = ", ".join(".".join(map(str, detail["loc"])) for detail in error.errors())
-        raise loaded.sources.error(f"stage '{link.name}' has no defaults for: {needed}", ("stages",)) from None
+        raise loaded.sources.error(f"stage '{link.name}' needs a value for: {needed}", ("stages",)) from None
 
 
-def _limited(config: StageConfig, recipe: Recipe) -> StageConfig:
-    """A stage's options with what the recipe's `memory` says, where it has options for that which are not given."""
+def _with_memory(config: StageConfig, recipe: Recipe) -> StageConfig:
+    """Set `arena_limit` and `memory_rules` of a stage from the recipe's `memory`, if unset."""
     memory = {"arena_limit": recipe.memory.arena_limit, "memory_rules": recipe.memory.rules}
-    given = {
+    limits = {
         name: value
         for name, value in memory.items()
         if value is not None and name in type(config).model_fields and getattr(config, name) is None
     }
-    return config.model_copy(update=given) if given else config
+    return config.model_copy(update=limits) if limits else config
 
 
-def _names(text: str, root: Path) -> Path | None:
+def _resolved_path(text: str, root: Path) -> Path | None:
     try:
         return located(text, root)
     except RuntimeError:
-        # The home folder of nobody.
+        # Unknown user in `~user`.
         return None
 
 
-def _paths_to(value: Any, root: Path, wanted: Path) -> Iterator[tuple[tuple[str | int, ...], str]]:
-    """Paths in a recipe's values at which a string names the file `wanted`, with the string."""
-    if isinstance(value, str) and value and _names(value, root) == wanted:
+def _paths_to(value: Any, root: Path, file: Path) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    """Yield path and text of each value that names a file."""
+    if isinstance(value, str) and value and _resolved_path(value, root) == file:
         yield (), value
     elif isinstance(value, dict | list):
         for part, child in value.items() if isinstance(value, dict) else enumerate(value):
-            for rest, name in _paths_to(child, root, wanted):
+            for rest, name in _paths_to(child, root, file):
                 yield (part, *rest), name

@@ -12,12 +12,11 @@ _SET = "set="
 
 
 def repeat_command(loaded: LoadedRecipe, project: Project) -> str:
-    """Return the line that runs the recipe again with the same target, model and values, quoted for a shell.
+    """Return the command that repeats a run with the same target, model and overrides, quoted.
 
-    The executor is left out: it does not change the result. A recipe that is a dictionary has no name that a command
-    line could give, so it is a line of Python.
+    The executor is omitted, since it does not change the result. For a dictionary it is a call of run_recipe.
     """
-    typed = dict.fromkeys(one.text for one in loaded.sources.overrides if not one.matrix_path)
+    typed = dict.fromkeys(override.text for override in loaded.sources.overrides if not override.matrix_path)
     values = {text.partition("=")[0]: text.partition("=")[2] for text in typed if not text.startswith(_SET)}
     if not loaded.variant and "board" not in values:
         values.setdefault("target", loaded.target.name)
@@ -26,7 +25,7 @@ def repeat_command(loaded: LoadedRecipe, project: Project) -> str:
         values["set"] = ",".join(assigned)
     variant = f":{loaded.variant}" if loaded.variant else ""
     if loaded.path is None:
-        return f"run_recipe(recipe, {values})  # recipe: the dictionary that was run"
-    named = any(loaded.path.is_relative_to(folder) for folder in project.recipes)
-    name = default_name(loaded.path, project) if named else shown_path(loaded.path, project)
+        return f"run_recipe(recipe, {values})  # recipe: the dictionary of the run"
+    has_name = any(loaded.path.is_relative_to(folder) for folder in project.recipes)
+    name = default_name(loaded.path, project) if has_name else shown_path(loaded.path, project)
     return shlex.join(["doit", "run", f"{name}{variant}", *(f"{key}={value}" for key, value in values.items())])

@@ -1,8 +1,8 @@
-"""Which version of a tool this machine has.
+"""Versions of installed tools.
 
-A program is asked `--version` once; the answer is remembered with the program's path, times, size and inode, so that a
-run in which nothing changed starts no compiler. A C library's version is a macro of its headers, remembered in the same
-way, and so is that of a Python package, which importlib.metadata reads from its description.
+A program's version is the output of `--version`. It is cached with the program's path, times, size and inode, so that
+a no-op run starts no compiler. The version of a C library is a macro of its headers, and that of a Python package is in
+its metadata; both are cached likewise.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from stages.support.system.programs import ended_by
 from stages.support.system.system_limits import system_limit
 
 _FORMAT = 3
-# How often a program is asked that is replaced meanwhile.
+# Attempts for a program that is replaced while it runs.
 _ATTEMPTS = 3
 _APT = "apt-get install "
-# With dots if any, and never a number inside a word: riscv64-unknown-elf-gcc is no version 64.
+# Prefer versions with dots; ignore numbers inside of words: riscv64-unknown-elf-gcc is not version 64.
 _VERSIONS = (re.compile(r"(?<![\w.-])\d+(?:\.\d+)+(?:[\w.+-]*\w)?"), re.compile(r"(?<![\w.-])\d+(?![\w.])"))
 
-# Picolibc defines newlib's too, for it came from there.
+# Picolibc also defines the macro of newlib, from which it derives.
 _LIBRARIES = (
     ("picolibc", re.compile(r'^#define __PICOLIBC_VERSION__ "(\S+)"', re.MULTILINE)),
     ("newlib", re.compile(r'^#define _NEWLIB_VERSION "(\S+)"', re.MULTILINE)),
@@ -63,7 +63,7 @@ class Tools:
         self._locked_version = locked_version
         self.to_install: dict[Tool, ToolIdentity] = {}
         self._lock = threading.Lock()
-        self._found: dict[Tool, ToolIdentity] = {}
+        self._identities: dict[Tool, ToolIdentity] = {}
         self._states: dict[Tool, list[Any]] = {}
         self._versions: dict[str, list[Any]] = {}
         loaded = read_cache(cache)
@@ -71,28 +71,28 @@ class Tools:
             self._versions = loaded["versions"]
 
     def identify(self, tool: Tool) -> ToolIdentity:
-        """The tool as found here. Raises ToolError when it is missing or older than its minimum."""
-        if tool not in self._found:
+        """Return path and version of a tool. Raises ToolError if it is missing or too old."""
+        if tool not in self._identities:
             if tool.package:
                 identity = self._package(tool)
             elif tool.c_flags is not None:
                 identity = self._c_library(tool, tool.c_flags)
             else:
                 identity = self._program(tool)
-            if tool.minimum and _order(identity.version) < _order(tool.minimum):
+            if tool.minimum and _sort_key(identity.version) < _sort_key(tool.minimum):
                 where = f" ({identity.path})" if identity.path else ""
                 raise ToolError(
                     f"{tool.name} is too old: found {identity.version or 'no version'}{where}, "
                     f"{tool.minimum} or newer is needed",
-                    hint=_install(tool),
+                    hint=_install_hint(tool),
                 )
-            self._found[tool] = identity
-        return self._found[tool]
+            self._identities[tool] = identity
+        return self._identities[tool]
 
     def install_missing(self, tools: Iterable[Tool]) -> bool:
-        """Install the Debian packages of the programs and C libraries that are missing, all at once.
+        """Install the Debian packages of missing programs and C libraries.
 
-        Return whether any was installed. Nothing is where `install` is None, or this process may not.
+        Returns whether any was installed. Installs nothing if `install` is None or without permission.
         """
         if self._install is None:
             return False
@@ -109,7 +109,7 @@ class Tools:
             return True
 
     def changed_file(self, tool: Tool) -> str:
-        """What is not as it was when `identify` looked: the path of a file, or a package's name; '' when all is."""
+        """Return the file or package that changed since `identify`, or ''."""
         before = self._states[tool]
         if tool.package:
             return "" if before == [_package_state(tool.package)] else f"Python package {tool.package}"
@@ -119,22 +119,22 @@ class Tools:
 
     def _package(self, tool: Tool) -> ToolIdentity:
         version = self._package_version(tool.package)
-        here = f"{sys.platform} {platform.machine().lower()}"
-        if not version and tool.platform not in ("", here):
-            raise ToolError(f"{tool.name} runs on {tool.platform} only, and this is {here}", hint=tool.install)
+        machine = f"{sys.platform} {platform.machine().lower()}"
+        if not version and tool.platform not in ("", machine):
+            raise ToolError(f"{tool.name} requires {tool.platform}; this machine is {machine}", hint=tool.install)
         if not version and tool.group and self._install is not None and self._install(tool.group):
             version = self._package_version(tool.package)
         if not version and tool.group and self._locked_version is not None and self._locked_version(tool.package):
             identity = ToolIdentity(tool.name, "", self._locked_version(tool.package))
             return self.to_install.setdefault(tool, identity)
         if not version:
-            message = f"Python package {tool.package} is not installed{_needed(tool)}"
-            raise ToolError(message, hint=_install(tool))
+            message = f"Python package {tool.package} is not installed{_requirement(tool)}"
+            raise ToolError(message, hint=_install_hint(tool))
         self._states[tool] = [_package_state(tool.package)]
         return ToolIdentity(tool.name, "", version)
 
     def _package_version(self, package: str) -> str:
-        """'' for one that is not installed."""
+        """Return the version of an installed package, or ''."""
         state, name = _package_state(package), f"package {package}"
         is_file = len(state) > 1
         if is_file and self._versions.get(name, [])[:-1] == [state]:
@@ -144,20 +144,20 @@ class Tools:
         except metadata.PackageNotFoundError:
             return ""
         if is_file:
-            self._remember(name, [state, version])
+            self._cache_version(name, [state, version])
         return version
 
-    def _remember(self, name: str, entry: list[Any]) -> None:
+    def _cache_version(self, name: str, entry: list[Any]) -> None:
         with self._lock:
             self._versions[name] = entry
-            # Without this cache the next run asks again, no more.
+            # If the cache cannot be written, the next run asks again.
             write_cache(self._cache, {"format": _FORMAT, "versions": self._versions})
 
     def _program(self, tool: Tool) -> ToolIdentity:
         path = _which(tool)
-        # Debian's commands are links into /etc/alternatives: what counts is the file at the end.
+        # Debian's commands are links into /etc/alternatives; the version depends on the file at the end.
         real = os.path.realpath(path)
-        version = self._remembered(tool, path, path, real, lambda: (_ask_version(path), [real]))
+        version = self._cached_version(tool, path, path, real, lambda: (_ask_version(path), [real]))
         return ToolIdentity(tool.name, path, version)
 
     def _c_library(self, tool: Tool, flags: Sequence[str]) -> ToolIdentity:
@@ -166,21 +166,21 @@ class Tools:
 
         def ask() -> tuple[str, list[str]]:
             version, header = _ask_c_library(path, flags)
-            if not header and not _has_headers(path, flags):
-                raise ToolError(f"{tool.name} of {tool.command} is missing", hint=_install(tool))
+            if not header and not _has_c_library(path, flags):
+                raise ToolError(f"{tool.name} of {tool.command} is missing", hint=_install_hint(tool))
             return version, [real, header] if header else []
 
-        return ToolIdentity(tool.name, "", self._remembered(tool, path, " ".join([path, *flags]), real, ask))
+        return ToolIdentity(tool.name, "", self._cached_version(tool, path, " ".join([path, *flags]), real, ask))
 
-    def _remembered(
+    def _cached_version(
         self, tool: Tool, path: str, name: str, program: str, ask: Callable[[], tuple[str, list[str]]]
     ) -> str:
-        """A version, asked for again when one of the files that `ask` gave with it, `program` first, has changed."""
+        """Return a cached version, or ask again if one of the files that it came from changed."""
         entry = self._versions.get(name)
         if entry is None or entry[:-1] != [_state(program), *(_state(file[0]) for file in entry[1:-1])]:
-            entry, lasts = _asked(ask, program)
-            if lasts:
-                self._remember(name, entry)
+            entry, cacheable = _ask_unchanged(ask, program)
+            if cacheable:
+                self._cache_version(name, entry)
         self._states[tool] = [path, *(entry[:-1] or [_state(program)])]
         return str(entry[-1])
 
@@ -188,12 +188,12 @@ class Tools:
 def _which(tool: Tool) -> str:
     path = shutil.which(tool.command)
     if path is None:
-        raise ToolError(f"{tool.command} is not on PATH{_needed(tool)}", hint=_install(tool))
+        raise ToolError(f"{tool.command} is not on PATH{_requirement(tool)}", hint=_install_hint(tool))
     return path
 
 
-def _asked(ask: Callable[[], tuple[str, list[str]]], program: str) -> tuple[list[Any], bool]:
-    """The states of the files that a version comes from, and the version; whether it has any and may be remembered."""
+def _ask_unchanged(ask: Callable[[], tuple[str, list[str]]], program: str) -> tuple[list[Any], bool]:
+    """Return file states and version as a cache entry, and whether it can be cached."""
     for _ in range(_ATTEMPTS):
         before = _state(program)
         version, files = ask()
@@ -201,29 +201,29 @@ def _asked(ask: Callable[[], tuple[str, list[str]]], program: str) -> tuple[list
         if _state(program) == before:
             break
     else:
-        raise ToolError(f"{program} is being replaced", hint="try again when it is installed")
+        raise ToolError(f"{program} changes while it runs", hint="try again after its installation")
     return [*states, version], bool(files)
 
 
 def _package_state(package: str) -> list[Any]:
-    """The state of a package's description, which a new installation writes; its version where that is no such file.
+    """Return the state of a package's METADATA file, or its version without such a file.
 
-    [] of one that is not installed.
+    [] if the package is not installed.
     """
     try:
-        found = metadata.distribution(package)
-        state = _state(f"{getattr(found, '_path', '')}/METADATA")
-        return state if len(state) > 1 else [found.version]
-    # The latter where its description is gone and the backport importlib_metadata, once imported, answers for Python's.
+        distribution = metadata.distribution(package)
+        state = _state(f"{getattr(distribution, '_path', '')}/METADATA")
+        return state if len(state) > 1 else [distribution.version]
+    # FileNotFoundError: METADATA is missing, and the backport importlib_metadata replaced Python's.
     except (metadata.PackageNotFoundError, FileNotFoundError):
         return []
 
 
 def _state(path: str) -> list[Any]:
-    """A file's path, and what tells it from a changed one; the path alone where there is none.
+    """Return path, times, size and inode of a file; only the path if it does not exist.
 
-    Installers link the files of an environment to those of a cache: each environment that is made or removed elsewhere
-    changes the time of the last change of the entry. So it counts for files with one name alone.
+    Installers hard-link files of environments to a cache, so installing another environment changes the ctime. It is
+    ignored for files with several links.
     """
     try:
         info = Path(path).stat()
@@ -233,45 +233,45 @@ def _state(path: str) -> list[Any]:
 
 
 def _ask_c_library(compiler: str, flags: Sequence[str]) -> tuple[str, str]:
-    """The version in the headers that the compiler finds, and one of them; '' twice when it finds none it knows."""
+    """Return the C library version and a header path, both '' for an unknown library."""
     command = [compiler, *flags, "-E", "-dD", "-include", "stdlib.h", "-x", "c", os.devnull]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=20, check=False)
+        result = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=20, check=False)
     except (OSError, subprocess.TimeoutExpired) as error:
         raise _does_not_run(f"{compiler} -E", error) from None
-    header = _HEADER.search(done.stdout)
+    header = _HEADER.search(result.stdout)
     for name, pattern in _LIBRARIES:
-        found = pattern.search(done.stdout)
-        if found and header:
-            return f"{name} {'.'.join(found.groups())}", header[1]
+        match = pattern.search(result.stdout)
+        if match and header:
+            return f"{name} {'.'.join(match.groups())}", header[1]
     return "", ""
 
 
-def _has_headers(compiler: str, flags: Sequence[str]) -> bool:
-    """Whether a compiler finds a C library of any kind."""
+def _has_c_library(compiler: str, flags: Sequence[str]) -> bool:
+    """Return whether a compiler finds any C library."""
     command = [compiler, *flags, "-E", "-include", "stdlib.h", "-x", "c", os.devnull]
-    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=20, check=False)
-    return done.returncode == 0
+    result = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=20, check=False)
+    return result.returncode == 0
 
 
 def _does_not_run(command: str, error: Exception) -> ToolError:
     text, hint = system_limit(error) or (str(error), "")
-    return ToolError(f"{command} does not run: {text}", hint=hint)
+    return ToolError(f"{command} failed to start: {text}", hint=hint)
 
 
 def _ask_version(path: str) -> str:
-    """The version in the first line of `--version`, or '' when there is none. Raises ToolError when it does not run."""
+    """Return the version in the output of `--version`, or ''. Raises ToolError if it fails."""
     try:
-        done = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=20, check=False)
+        result = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=20, check=False)
     except (OSError, subprocess.TimeoutExpired) as error:
         raise _does_not_run(f"{path} --version", error) from None
-    if done.returncode < 0:
-        raise ToolError(f"{path} --version {ended_by('was', done.returncode)}")
-    if done.returncode:
-        said = (done.stderr or done.stdout).strip().splitlines()[:1]
-        raise ToolError(f"{path} --version fails: {''.join(said)[:200] or f'exit code {done.returncode}'}")
-    for line in (done.stdout + done.stderr).splitlines():
-        # "gcc (Debian 12.2.0-14) 12.2.0": what is in parentheses is the packager's.
+    if result.returncode < 0:
+        raise ToolError(f"{path} --version {ended_by('was', result.returncode)}")
+    if result.returncode:
+        output = (result.stderr or result.stdout).strip().splitlines()[:1]
+        raise ToolError(f"{path} --version failed: {''.join(output)[:200] or f'exit code {result.returncode}'}")
+    for line in (result.stdout + result.stderr).splitlines():
+        # "gcc (Debian 12.2.0-14) 12.2.0": the version in parentheses is the package's.
         for text in (re.sub(r"\([^)]*\)", "", line), line):
             for pattern in _VERSIONS:
                 match = pattern.search(text)
@@ -280,10 +280,10 @@ def _ask_version(path: str) -> str:
     return ""
 
 
-def _order(version: str) -> tuple[tuple[int, ...], float]:
-    """What versions are compared by: `13.2.0-rc1` is ((13, 2), inf), for trailing zeros do not count.
+def _sort_key(version: str) -> tuple[tuple[int, ...], float]:
+    """Return the sort key of a version: `13.2.0-rc1` gives ((13, 2), inf).
 
-    A development release of a Python package, `0.0.5.dev20`, comes before what it leads to: ((0, 0, 5), 20).
+    A development release of a Python package sorts before its release: ((0, 0, 5), 20) for `0.0.5.dev20`.
     """
     match = re.match(r"(\d+(?:\.\d+)*)(?:\.dev(\d+))?", version)
     if not match:
@@ -294,12 +294,12 @@ def _order(version: str) -> tuple[tuple[int, ...], float]:
     return tuple(parts), int(match[2]) if match[2] else math.inf
 
 
-def _needed(tool: Tool) -> str:
+def _requirement(tool: Tool) -> str:
     if tool.name == tool.package and not tool.minimum:
         return ""
     return f"; {tool.name} {tool.minimum} or newer is needed" if tool.minimum else f"; {tool.name} is needed"
 
 
-def _install(tool: Tool) -> str:
+def _install_hint(tool: Tool) -> str:
     command = install_command(tool.group) if tool.group else tool.install
     return f"install it: {command}" if command else ""

@@ -145,7 +145,7 @@ class InputGuard:
                 raise InputChanged(self._action.kind, name, "after this process had loaded it") from cause
 
     def _check_tools(self, when: str, cause: Exception | None = None) -> None:
-        for tool in self._action.wanted:
+        for tool in self._action.required_tools:
             replaced = self._planner.tools.changed_file(tool)
             if replaced:
                 raise InputChanged(self._action.kind, f"{tool.name} ({replaced})", when) from cause

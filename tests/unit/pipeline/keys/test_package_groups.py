@@ -16,29 +16,29 @@ from stages.support.system.installation import INSTALLATION as ROOT
 
 
 @pytest.mark.parametrize("as_json", [False, True])
-def test_who_runs_nothing_says_what_would_be_installed(
+def test_commands_without_a_run_report_missing_packages(
     as_json: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A dry run installs nothing, and knows the versions, and so the keys, from the lock file."""
-    found = tools._package_state
+    package_state = tools._package_state
     missing = ("ai-edge-quantizer", "onnx", "onnxruntime")
-    monkeypatch.setattr(tools, "_package_state", lambda name: [] if name in missing else found(name))
+    monkeypatch.setattr(tools, "_package_state", lambda name: [] if name in missing else package_state(name))
     monkeypatch.setattr(package_groups, "_bootstrapped", lambda: True)
     monkeypatch.setattr(package_groups, "install_group", lambda group: pytest.fail("it installs"))
     monkeypatch.setenv("FIRMLINE_STORE", str(tmp_path / "store"))
-    (one,) = explain.print_explanations(["digits_onnx_ptq"], as_json=as_json)
-    assert explain.exit_code([one]) == PENDING and one.stages[0].key
+    (recipe,) = explain.print_explanations(["digits_onnx_ptq"], as_json=as_json)
+    assert explain.exit_code([recipe]) == PENDING and recipe.stages[0].key
     versions = dict(re.findall(r"^(\S+)==(\S+)", (ROOT / "constraints.txt").read_text(), re.MULTILINE))
-    wanted = [
+    expected = [
         {"package": package, "version": versions[package], "group": group}
         for package, group in zip(missing, ("ptq", "onnx", "onnx"), strict=True)
     ]
-    told = capsys.readouterr().out
+    output = capsys.readouterr().out
     if as_json:
-        assert json.loads(told)[0]["installs"] == wanted
+        assert json.loads(output)[0]["installs"] == expected
     else:
-        assert told.count("installs first: Python package") == len(wanted)
-        assert f"installs first: Python package onnx {versions['onnx']} (group onnx)" in told
+        assert output.count("installs first: Python package") == len(expected)
+        assert f"installs first: Python package onnx {versions['onnx']} (group onnx)" in output
     monkeypatch.setattr(package_groups, "_bootstrapped", lambda: False)  # a run installs nothing there
     with pytest.raises(ToolError, match="Python package ai-edge-quantizer is not installed\ninstall it: pip install"):
         explain.print_explanations(["digits_onnx_ptq"])

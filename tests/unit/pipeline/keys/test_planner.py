@@ -1,4 +1,4 @@
-"""Keys: what they depend on."""
+"""Dependencies of keys."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_key_names_everything_it_depends_on(project: FakeProject) -> None:
     assert actions["emit"].ingredients["target"] == {"word_bits": 64}
 
 
-def test_keys_do_not_depend_on_where_the_project_lies(project: FakeProject, tmp_path: Path) -> None:
+def test_keys_do_not_depend_on_the_location_of_the_project(project: FakeProject, tmp_path: Path) -> None:
     before = keys(project)
     moved = tmp_path.with_name(tmp_path.name + "-moved")
     tmp_path.rename(moved)
@@ -55,12 +55,12 @@ def test_keys_do_not_depend_on_where_the_project_lies(project: FakeProject, tmp_
         assert keys(project) == before
 
 
-def test_missing_file_is_told_by_the_stage_that_reads_it(project: FakeProject) -> None:
-    """ptq, whose options a recipe has under quantize."""
-    given = {"set": "stages.quantize.data.files=[gone.npy]"}
-    told = r"ptq: file gone\.npy does not exist"
-    with Workspace(store=project.store) as workspace, pytest.raises(RecipeError, match=told):
-        workspace.plan("digits_ptq", given, until="ptq")
+def test_a_missing_file_is_reported_by_the_stage_that_reads_it(project: FakeProject) -> None:
+    """Stage ptq has its options under quantize."""
+    variables = {"set": "stages.quantize.data.files=[gone.npy]"}
+    message = r"ptq: file gone\.npy does not exist"
+    with Workspace(store=project.store) as workspace, pytest.raises(RecipeError, match=message):
+        workspace.plan("digits_ptq", variables, until="ptq")
 
 
 def test_missing_file_points_to_the_line_that_names_it(project: FakeProject) -> None:
@@ -80,7 +80,7 @@ def test_missing_file_points_to_the_line_that_names_it(project: FakeProject) -> 
         plan(project, model="/dev/null")
 
 
-def test_stage_without_defaults_must_be_given(project: FakeProject) -> None:
+def test_a_stage_without_defaults_needs_an_entry(project: FakeProject) -> None:
     class Needs(EmitConfig):
         must: int
 
@@ -89,7 +89,7 @@ def test_stage_without_defaults_must_be_given(project: FakeProject) -> None:
 
     project.registry = Registry([FakeImport(), EmitNeeds()])
     project.recipe("schema: 1\ntarget: host\nmodel: {zoo: ds_cnn}\nstages: {import: {}}\n")
-    with pytest.raises(RecipeError, match=r"recipes/demo.yaml:4:9: stage 'emit' has no defaults for: must\n"):
+    with pytest.raises(RecipeError, match=r"recipes/demo.yaml:4:9: stage 'emit' needs a value for: must\n"):
         plan(project)
 
 
@@ -120,8 +120,8 @@ def test_memory_limits_reach_the_stages_that_have_them(project: FakeProject) -> 
     with project.workspace() as workspace:
         free = workspace.plan("demo")
         bound = workspace.plan("demo", {"set": "memory={arena_limit: 64K}"})
-        own = workspace.plan("demo", {"set": "memory={arena_limit: 64K},stages.emit.arena_limit=9"})
-    limits = [plan["emit"].ingredients["parameters"]["arena_limit"] for plan in (free, bound, own)]
+        other = workspace.plan("demo", {"set": "memory={arena_limit: 64K},stages.emit.arena_limit=9"})
+    limits = [plan["emit"].ingredients["parameters"]["arena_limit"] for plan in (free, bound, other)]
     assert limits == [None, 65536, 9]
     assert free["import"].identity == bound["import"].identity
     assert free["emit"].identity != bound["emit"].identity

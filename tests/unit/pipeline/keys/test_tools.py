@@ -22,26 +22,26 @@ def tools(project: FakeProject) -> Tools:
     return Tools(project.root / "tools.json")
 
 
-def test_version_is_asked_once(project: FakeProject) -> None:
-    found = tools(project).identify(FAKECC)
-    assert (found.name, found.version, found.path) == ("fakecc", "13.2.0", str(project.root / "bin/fakecc"))
-    assert tools(project).identify(FAKECC) == found
+def test_a_version_is_cached(project: FakeProject) -> None:
+    identity = tools(project).identify(FAKECC)
+    assert (identity.name, identity.version, identity.path) == ("fakecc", "13.2.0", str(project.root / "bin/fakecc"))
+    assert tools(project).identify(FAKECC) == identity
     assert (project.root / "asked.txt").read_text() == "asked\n"
 
 
 @pytest.mark.parametrize(
-    ("script", "said"),
+    ("script", "expected"),
     [
-        ("#!/no/such/interpreter", "fakecc --version does not run"),
+        ("#!/no/such/interpreter", "fakecc --version failed to start"),
         ("kill -9 $$", "fakecc --version was ended by SIGKILL\nsomething else killed it"),
-        ("echo /lib/x.so.6: cannot open >&2; exit 127", "fakecc --version fails: /lib/x.so.6: cannot open"),
+        ("echo /lib/x.so.6: cannot open >&2; exit 127", "fakecc --version failed: /lib/x.so.6: cannot open"),
     ],
 )
-def test_version_that_is_none(project: FakeProject, script: str, said: str) -> None:
+def test_programs_without_a_version(project: FakeProject, script: str, expected: str) -> None:
     project.write("bin/fakecc", script if script.startswith("#!") else f"#!/bin/sh\n{script}\n")
     with pytest.raises(ToolError) as caught:
         tools(project).identify(FAKECC)
-    assert said in str(caught.value)
+    assert expected in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -59,16 +59,16 @@ def test_versions_of_real_programs(project: FakeProject, line: str, version: str
     assert tools(project).identify(Tool("other", command="other")).version == version
 
 
-@pytest.mark.parametrize(("found", "minimum", "enough"), [
+@pytest.mark.parametrize(("version", "minimum", "enough"), [
     ("12.0", "12", True), ("12", "12.0", True), ("12.10", "12.9", True), ("11.9", "12", False), ("2.0.0rc1", "2", True),
     ("0.0.5.dev20", "0.0.5.dev20", True), ("0.0.5.dev19", "0.0.5.dev20", False), ("0.0.5.dev9", "0.0.5.dev20", False),
     ("0.0.5", "0.0.5.dev20", True), ("0.0.6.dev1", "0.0.5.dev20", True), ("0.0.5.dev20", "0.0.5", False),
 ])  # fmt: skip
-def test_versions_compare_by_number(project: FakeProject, found: str, minimum: str, enough: bool) -> None:
-    project.tool(found)
+def test_versions_compare_by_number(project: FakeProject, version: str, minimum: str, enough: bool) -> None:
+    project.tool(version)
     tool = Tool("fakecc", command="fakecc", minimum=minimum)
     if enough:
-        assert tools(project).identify(tool).version == found
+        assert tools(project).identify(tool).version == version
     else:
         with pytest.raises(ToolError, match="too old"):
             tools(project).identify(tool)
@@ -82,12 +82,12 @@ GLIBC = "#define __GLIBC__ 2\n#define __USE_MISC 1\n#define __GLIBC_MINOR__ 36"
     ("macros", "version"),
     [(PICOLIBC, "picolibc 1.8"), ('#define _NEWLIB_VERSION "3.3.0"', "newlib 3.3.0"), (GLIBC, "glibc 2.36"), ("", "")],
 )
-def test_c_libraries_are_told_by_their_macros(project: FakeProject, macros: str, version: str) -> None:
+def test_c_libraries_are_identified_by_macros(project: FakeProject, macros: str, version: str) -> None:
     c_library(project, macros)
     assert tools(project).identify(LIBRARY).version == version
 
 
-def test_c_library_is_asked_again_when_its_header_changes(project: FakeProject) -> None:
+def test_a_changed_header_invalidates_the_version(project: FakeProject) -> None:
     c_library(project, '#define _NEWLIB_VERSION "3.3.0"')
     assert [tools(project).identify(LIBRARY).version for _ in range(2)] == ["newlib 3.3.0"] * 2
     assert (project.root / "asked.txt").read_text() == "asked\n"
@@ -108,8 +108,8 @@ def c_library(project: FakeProject, macros: str) -> None:
 
 
 def test_package(tmp_path: Path) -> None:
-    found = Tools(tmp_path / "tools.json").identify(Tool("pytest", package="pytest", minimum="1"))
-    assert (found.path, found.version) == ("", pytest.__version__)
+    identity = Tools(tmp_path / "tools.json").identify(Tool("pytest", package="pytest", minimum="1"))
+    assert (identity.path, identity.version) == ("", pytest.__version__)
     with pytest.raises(ToolError) as caught:
         Tools(tmp_path / "tools.json").identify(Tool("x", package="no-such-package", install="pip install x"))
     assert (
@@ -117,11 +117,11 @@ def test_package(tmp_path: Path) -> None:
     )
 
 
-def test_a_package_is_read_again_when_it_was_installed_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    there, cache = tmp_path / "site", tmp_path / "tools.json"
-    described = there / "helper_of_tests-1.2.dist-info/METADATA"
+def test_a_reinstalled_package_is_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    site, cache = tmp_path / "site", tmp_path / "tools.json"
+    described = site / "helper_of_tests-1.2.dist-info/METADATA"
     described.parent.mkdir(parents=True)
-    monkeypatch.syspath_prepend(there)
+    monkeypatch.syspath_prepend(site)
     tool, read = Tool("helper", package="helper-of-tests"), list[str]()
     version = metadata.version
     monkeypatch.setattr(metadata, "version", lambda name: read.append(name) or version(name))
@@ -134,9 +134,11 @@ def test_a_package_is_read_again_when_it_was_installed_anew(tmp_path: Path, monk
     assert look.changed_file(tool) == "Python package helper-of-tests"
 
 
-@pytest.mark.parametrize(("clone", "said"), [(True, "./bootstrap --with ptq"), (False, "pip install 'firmline[ptq]'")])
-def test_package_of_a_group_that_nobody_installs(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clone: bool, said: str
+@pytest.mark.parametrize(
+    ("clone", "command"), [(True, "./bootstrap --with ptq"), (False, "pip install 'firmline[ptq]'")]
+)
+def test_a_package_of_a_group_that_is_not_installed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clone: bool, command: str
 ) -> None:
     monkeypatch.setattr(package_groups, "is_clone", lambda: clone)
     monkeypatch.setattr(sys, "prefix", str(ROOT / ".venv"))
@@ -144,5 +146,5 @@ def test_package_of_a_group_that_nobody_installs(
         with pytest.raises(ToolError) as caught:
             Tools(tmp_path / "tools.json", install).identify(Tool("helper", package="no-such-helper", group="ptq"))
         assert str(caught.value) == (
-            f"Python package no-such-helper is not installed; helper is needed\ninstall it: {said}"
+            f"Python package no-such-helper is not installed; helper is needed\ninstall it: {command}"
         )

@@ -260,5 +260,7 @@ def test_class_in_no_file_is_refused(project: FakeProject) -> None:
     exec(PLUG_IN.format(imports="", text="''"), names)
     project.registry = Registry([FakeImport(), names["Emit"]()])
     project.recipe("schema: 1\ntarget: host\nmodel: {file: model.txt}\n")
-    with pytest.raises(PipelineError, match=r"stage emit: its class Emit is in no file\na change of it could not be"):
+    with pytest.raises(
+        PipelineError, match=r"stage emit: the class Emit is not defined in a file\nmove it into a module"
+    ):
         project.run()

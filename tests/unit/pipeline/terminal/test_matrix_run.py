@@ -163,7 +163,7 @@ def test_explain_and_matrix_json(
     assert Explain().execute({"check": True, "json": False, "code": False}, []) == PENDING
     assert capsys.readouterr().out.splitlines() == [
         "grid:a-rv64-rvp on rv64-rvp: cached",
-        "grid:a-rv64-scalar on rv64-scalar, of which no run is noted",
+        "grid:a-rv64-scalar on rv64-scalar, without a recorded run",
         "  report       will run",
         "    this recipe has not run this stage before",
     ]
