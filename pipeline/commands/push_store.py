@@ -94,7 +94,7 @@ def push(workspace: Workspace, entries: Sequence[Entry], days: float | None, *, 
     shown = remote.settings.shown
     if remote.settings.read_only and not dry_run:
         raise PipelineError(f"{shown} is read-only here", hint="FIRMLINE_REMOTE_READ_ONLY=0 allows writing")
-    if wrong := remote.trouble(reads_only=dry_run):
+    if wrong := remote.problem(reads_only=dry_run):
         raise PipelineError(f"{shown} {wrong}")
     if days is not None:
         since = (datetime.now(UTC) - timedelta(days=min(days, _EVER))).date().isoformat()
@@ -134,7 +134,7 @@ def _outcomes(
         elif entry.key in board_results:
             yield entry, _OWN
         else:
-            waiting[remote.asked(entry.key) if dry_run else remote.send(artifact, look=True)] = entry
+            waiting[remote.query(entry.key) if dry_run else remote.send(artifact, look=True)] = entry
     for done in as_completed(waiting):
         yield waiting[done], done.result()
 

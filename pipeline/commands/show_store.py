@@ -88,7 +88,7 @@ def _print_remote(workspace: Workspace, entries: Sequence[Entry]) -> None:
 
 def _try_remote(workspace: Workspace, as_json: bool) -> int:
     remote = remote_of(workspace)
-    wrong = remote.trouble()
+    wrong = remote.problem()
     if as_json:
         print(json.dumps({"remote": remote.settings.shown, "use": "" if wrong else remote.use, "problem": wrong}))
     else:

@@ -197,7 +197,7 @@ class DaskExecutor:
 
     def _is_alone(self, workspace: Workspace) -> bool:
         """Whether the remote store, which workers and this machine had in common, is given up here."""
-        self._alone |= workspace.remote is not None and workspace.remote.given_up
+        self._alone |= workspace.remote is not None and workspace.remote.is_disabled
         return self._alone
 
     def _make_here(self, work: Work) -> tuple[Artifact, bool]:

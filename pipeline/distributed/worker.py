@@ -32,7 +32,7 @@ from pipeline.project import Project, current_project
 from pipeline.recipes.chain import Link
 from pipeline.recipes.recipe import rebind_plugin_model
 from pipeline.recipes.targets import load_targets
-from pipeline.remote.health import forget_failures
+from pipeline.remote.health import retry_disabled_stores
 from pipeline.runs.cache import StoreCache
 from pipeline.runs.executor import run_stage, stage_logger
 from pipeline.runs.workspace import Workspace
@@ -84,7 +84,7 @@ def perform(request: Mapping[str, Any]) -> Answer:
 
     `remote` is the remote store that the artifact was sent to, '' for none; errors are as below.
     """
-    forget_failures()
+    retry_disabled_stores()
     with _workspace() as workspace:
         return _answered(lambda: _perform(request, workspace), workspace, request)
 

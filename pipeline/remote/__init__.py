@@ -1,1 +1,1 @@
-"""A remote store: artifacts that several machines share, by Bazel's HTTP cache protocol or in a bucket or folder."""
+"""Remote stores: artifacts shared by machines, over Bazel's HTTP cache protocol and others."""

@@ -1,13 +1,13 @@
-"""Limits of one exchange with a remote store: seconds, bytes, and a thread that can be left behind.
+"""Time and size limits of one exchange with a remote store.
 
-One rule holds for every way to a store. An exchange has SECONDS, and SECONDS again each time that STEP more bytes of a
-file have moved; nothing else extends it. So connecting, headers, small answers and silence have SECONDS in all, and a
-file may be as slow as STEP / SECONDS bytes a second, for SLOW_SECONDS beyond what it takes at FAST bytes a second.
-Bytes that are not the file's (headers, redirections, pages of errors, frames of chunks) are at most OVERHEAD, and as
-many again as the file may have.
+One rule for all transports: an exchange has SECONDS, and again SECONDS after each STEP bytes of a file. Nothing else
+extends it: connecting, headers, small answers and silence share SECONDS. A file may be as slow as STEP / SECONDS bytes
+per second, for SLOW_SECONDS beyond the time it needs at FAST bytes per second.
+Bytes that do not belong to the file (headers, redirections, error pages, chunk frames) are limited to OVERHEAD, plus
+the size of the file.
 
-The exchange runs in a thread. Sockets ask it before each wait (pipeline.remote.sockets). What cannot be interrupted,
-such as a name server or a mounted disk, is left behind in its thread.
+The exchange runs in a thread. Sockets check its limits before each wait (pipeline.remote.sockets). A call that cannot
+be interrupted, such as a name lookup or a mounted disk, is abandoned with its thread.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ STEP = 100_000
 SLOW_SECONDS = 900.0
 FAST = 1_000_000
 OVERHEAD = 1 << 20
-# Bytes that are read or sent at a time.
+# Bytes per read or write.
 BLOCK = 1 << 16
 
 Result = TypeVar("Result")
@@ -37,10 +37,10 @@ _current: ContextVar[Exchange] = ContextVar("exchange")
 
 
 class Exchange:
-    """What one exchange may still do.
+    """The remaining time and bytes of one exchange.
 
-    most       bytes that the object may have which it reads
-    is_small   whether that object is no file of an artifact but what describes it: it has SECONDS, however it moves
+    most      limit of the object's bytes
+    is_small  the object describes an artifact and is not a file of it: it has SECONDS in all
     """
 
     def __init__(self, most: int = 0, *, is_small: bool = False) -> None:
@@ -54,76 +54,76 @@ class Exchange:
         self._lock = threading.Lock()
         self._is_over = False
 
-    def left(self) -> float:
-        """Seconds until it is over."""
+    def remaining_seconds(self) -> float:
+        """Return the seconds until the timeout."""
         end = min(self._step_began + SECONDS, self.began + SLOW_SECONDS + self.moved_bytes / FAST)
         return end - time.monotonic()
 
-    def patience(self) -> float:
-        """Seconds that the next step may wait, more than 0. Raises RemoteError where there are none."""
-        left = self.left()
-        if left <= 0 or self._is_over:
-            raise self.late()
-        return left
+    def step_timeout(self) -> float:
+        """Return the timeout of the next step in seconds, above 0. Raises RemoteError if it is over."""
+        seconds = self.remaining_seconds()
+        if seconds <= 0 or self._is_over:
+            raise self.timeout_error()
+        return seconds
 
     def moved(self, count: int) -> None:
-        """Note so many bytes more of the object. Raises RemoteError when the exchange is over."""
-        self.patience()
+        """Count transferred bytes of the object. Raises RemoteError after the timeout."""
+        self.step_timeout()
         self.moved_bytes += count
         self._step_bytes += count
         if self._step_bytes >= STEP and not self._is_small:
             self._step_bytes, self._step_began = 0, time.monotonic()
 
     def received(self, count: int) -> None:
-        """Note bytes that came, whatever they are. Raises RemoteError for too many."""
+        """Count received bytes of any kind. Raises RemoteError for too many."""
         self._received += count
         if self._received > self._receives:
-            raise RemoteError("its answer is larger than what was asked for")
+            raise RemoteError("its answer is too large")
 
     def expect_object(self) -> None:
-        """Let the bytes of the object come from now on."""
+        """Allow the object's bytes from now on."""
         self._receives += 2 * self._most
 
-    def handing(self, take: Callable[[bytes], None]) -> Callable[[bytes], None]:
-        """`take` for the blocks of the object; not called once the exchange is over."""
+    def forwarder(self, take: Callable[[bytes], None]) -> Callable[[bytes], None]:
+        """Return a function that passes blocks to `take` until the exchange is cancelled."""
 
         def hand(block: bytes) -> None:
             with self._lock:
                 if self._is_over:
-                    raise self.late()
+                    raise self.timeout_error()
                 take(block)
             self.moved(len(block))
 
         return hand
 
-    def late(self) -> RemoteError:
-        """Why it ends before it is done."""
+    def timeout_error(self) -> RemoteError:
+        """Return the error of a timeout."""
         if self._is_small and self.moved_bytes:
-            return RemoteError(f"it moves {self.moved_bytes:,} bytes of an entry in {SECONDS:g} seconds, and not all")
+            return RemoteError(f"an entry is not complete after {SECONDS:g} seconds ({self.moved_bytes:,} bytes)")
         if time.monotonic() - self.began > SLOW_SECONDS:
             return RemoteError(f"an object takes longer than {SLOW_SECONDS / 60:g} minutes")
         if self.moved_bytes:
-            return RemoteError(f"it moves fewer than {STEP / SECONDS:,.0f} bytes a second")
-        what = "its answer does not end" if self._received else "no answer"
+            return RemoteError(f"slower than {STEP / SECONDS:,.0f} bytes per second")
+        what = "no complete answer" if self._received else "no answer"
         return RemoteError(f"{what} within {SECONDS:g} seconds")
 
-    def give_up(self) -> None:
-        """End it: nothing is handed on any more when this returns."""
+    def cancel(self) -> None:
+        """Cancel the exchange: no more blocks are passed on after this returns."""
         with self._lock:
             self._is_over = True
 
 
 def current() -> Exchange:
-    """The exchange of this thread."""
+    """Return this thread's exchange."""
     return _current.get()
 
 
-class Bounded:
-    """A transport whose every call is an exchange with limits.
+class LimitedTransport:
+    """A transport whose calls are exchanges with limits.
 
-    A transport may have `alone`, a lock for one that has a single connection, and `abort()`, which makes what waits for
-    that connection fail. `allowed` raises RemoteError where no exchange should begin; `spent` hears when one began and
-    ended (of time.monotonic()) and how many bytes of an object moved.
+    A transport with a single connection has a lock `connection_lock`, and `abort()`, which makes calls on that
+    connection fail. `allowed` raises RemoteError if no exchange may start. `spent` is called after an exchange with the
+    times of its start and end (time.monotonic()) and the transferred bytes of its object.
     """
 
     def __init__(
@@ -132,24 +132,24 @@ class Bounded:
         self._transport = transport
         self._allowed = allowed
         self._spent = spent
-        self._alone: AbstractContextManager[object] = getattr(transport, "alone", nullcontext())
+        self._connection_lock: AbstractContextManager[object] = getattr(transport, "connection_lock", nullcontext())
         self._abort: Callable[[], None] = getattr(transport, "abort", lambda: None)
 
     def read(self, name: str, take: Callable[[bytes], None], most: int, *, is_small: bool = False) -> bool:
-        """As Transport.read, of an object that may have `most` bytes; `take` refuses what is more."""
+        """See Transport.read. The object may have `most` bytes; `take` rejects more."""
         read = self._transport.read
-        return self._run(lambda exchange: read(name, exchange.handing(take)), most, is_small=is_small)
+        return self._run(lambda exchange: read(name, exchange.forwarder(take)), most, is_small=is_small)
 
     def has(self, name: str, size: int | None = None) -> bool:
-        """As Transport.has."""
+        """See Transport.has."""
         return self._run(lambda _: self._transport.has(name, size))
 
     def write(self, name: str, content: Path | bytes) -> None:
-        """As Transport.write."""
+        """See Transport.write."""
         self._run(lambda _: self._transport.write(name, content))
 
     def _run(self, call: Callable[[Exchange], Result], most: int = 0, *, is_small: bool = False) -> Result:
-        with self._alone:
+        with self._connection_lock:
             self._allowed()
             exchange = Exchange(most, is_small=is_small)
             answer: Future[Result] = Future()
@@ -163,13 +163,13 @@ class Bounded:
 
             threading.Thread(target=work, name="firmline-exchange", daemon=True).start()
             try:
-                while not answer.done() and (left := exchange.left()) > 0:
-                    wait([answer], left)
+                while not answer.done() and (seconds := exchange.remaining_seconds()) > 0:
+                    wait([answer], seconds)
                 if answer.done():
                     return answer.result()
-                raise exchange.late()
+                raise exchange.timeout_error()
             finally:
                 if not answer.done():
-                    exchange.give_up()
+                    exchange.cancel()
                     self._abort()
                 self._spent(exchange.began, time.monotonic(), exchange.moved_bytes)

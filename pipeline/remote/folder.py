@@ -1,4 +1,4 @@
-"""A remote store in a folder that several machines mount: file://."""
+"""A remote store in a mounted folder: file://."""
 
 from __future__ import annotations
 
@@ -16,40 +16,40 @@ from stages.support.system.regular_file import open_regular
 
 
 class FolderTransport:
-    """A folder. What is no regular file there is refused: a pipe or a device has no end."""
+    """A folder. Only regular files are read: a pipe or device has no end."""
 
     def __init__(self, settings: RemoteSettings) -> None:
         self._root = Path(settings.url.removeprefix("file://"))
 
     def read(self, name: str, take: Callable[[bytes], None]) -> bool:
-        """As Transport says."""
-        with _told():
+        """See Transport."""
+        with _convert_errors():
             try:
                 stream = open_regular(self._root / name)
             except FileNotFoundError:
                 return False
         with stream:
             while True:
-                with _told():
+                with _convert_errors():
                     block = stream.read(BLOCK)
                 if not block:
                     return True
                 take(block)
 
     def has(self, name: str, size: int | None = None) -> bool:
-        """As Transport says."""
-        with _told():
+        """See Transport."""
+        with _convert_errors():
             try:
-                found = (self._root / name).stat()
+                info = (self._root / name).stat()
             except FileNotFoundError:
                 return False
-        return stat.S_ISREG(found.st_mode) and size in (None, found.st_size)
+        return stat.S_ISREG(info.st_mode) and size in (None, info.st_size)
 
     def write(self, name: str, content: Path | bytes) -> None:
-        """As Transport says."""
+        """See Transport."""
         place = self._root / name
         partial_file = place.with_name(f"{place.name}.{uuid.uuid4().hex}.part")
-        with _told():
+        with _convert_errors():
             try:
                 place.parent.mkdir(parents=True, exist_ok=True)
                 with partial_file.open("xb") as stream:
@@ -64,7 +64,7 @@ class FolderTransport:
 
 
 def blocks(content: Path | bytes) -> Iterator[bytes]:
-    """The bytes to send, at most BLOCK at a time. Raises OSError."""
+    """Yield the bytes to send in blocks of at most BLOCK. Raises OSError."""
     if isinstance(content, bytes):
         yield from (content[at : at + BLOCK] for at in range(0, len(content), BLOCK))
         return
@@ -74,8 +74,8 @@ def blocks(content: Path | bytes) -> Iterator[bytes]:
 
 
 @contextmanager
-def _told() -> Iterator[None]:
-    """What the system says as RemoteError."""
+def _convert_errors() -> Iterator[None]:
+    """Turn OSError into RemoteError."""
     try:
         yield
     except PermissionError as error:

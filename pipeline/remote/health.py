@@ -1,6 +1,6 @@
-"""When a remote store is given up: a server that does not answer costs a run some seconds, and one line.
+"""When a failing remote store is disabled: it costs a run some seconds and one warning.
 
-What is known of one counts for the whole process: a bench has a workspace for each row.
+The state of a store holds for the whole process: a bench has a workspace per row.
 """
 
 from __future__ import annotations
@@ -15,24 +15,24 @@ from pipeline.remote.settings import RemoteSettings
 from pipeline.remote.transport import Denied, RemoteError, Unusable
 from stages.support.messages import escape
 
-# So many failures one after another are the last.
+# Consecutive failures until the store is disabled.
 MOST_FAILURES = 3
-# Seconds that a run spends on waiting: what exchanges take beyond FREE_SECONDS each and what their bytes take at
-# SLOWEST bytes a second. A slow link, or many late answers, has SLOW_SECONDS: with FAST in its place, and nothing free.
+# Seconds that a run waits at most: the time of exchanges beyond FREE_SECONDS each and beyond the time of their bytes at
+# SLOWEST bytes per second. A second limit is SLOW_SECONDS, with FAST and without free seconds: for slow links.
 MOST_WAITING = 30.0
 SLOWEST = STEP / SECONDS
 FREE_SECONDS = 1.0
-# Seconds after which a process that outlives many runs tries one again.
+# Seconds after which a long-lived process tries a disabled store again.
 _REST = 60.0
 
 _known: dict[RemoteSettings, Health] = {}
 _lock = threading.Lock()
 
 
-class _Spent:
-    """Seconds that exchanges took beyond `free` and what their bytes take at `rate` a second.
+class _WaitingTime:
+    """Waiting time of exchanges in seconds. Simultaneous exchanges count once.
 
-    Simultaneous ones count once.
+    Does not count `free` seconds per exchange, and the time of its bytes at `rate` per second.
     """
 
     def __init__(self, most: float, rate: float, free: float) -> None:
@@ -40,6 +40,7 @@ class _Spent:
         self.seconds = self._until = 0.0
 
     def add(self, began: float, ended: float, moved: int) -> None:
+        """Add an exchange."""
         since = max(began + self._free + moved / self._rate, self._until)
         if ended > since:
             self.seconds += ended - since
@@ -47,27 +48,27 @@ class _Spent:
 
 
 class Health:
-    """Whether a remote store is read and written, and which warnings were given. Safe to use from threads."""
+    """Whether a remote store is read and written, and which warnings were printed. Thread-safe."""
 
-    def __init__(self, settings: RemoteSettings, tell: Callable[[str], None]) -> None:
+    def __init__(self, settings: RemoteSettings, print_warning: Callable[[str], None]) -> None:
         self._settings = settings
-        self._tell = tell
+        self._print_warning = print_warning
         self._lock = threading.Lock()
         self._failures = 0
-        self._told: set[str] = set()
+        self._warned: set[str] = set()
         self._failed_at = 0.0
-        self._waited = [_Spent(MOST_WAITING, SLOWEST, FREE_SECONDS), _Spent(SLOW_SECONDS, FAST, 0.0)]
+        self._waited = [_WaitingTime(MOST_WAITING, SLOWEST, FREE_SECONDS), _WaitingTime(SLOW_SECONDS, FAST, 0.0)]
         self.reads = not settings.wrong
         self.writes = not settings.wrong and not settings.read_only
         if settings.wrong:
-            self.warn("wrong", f"{settings.wrong}; the run goes on without a remote store")
+            self.warn("wrong", f"{settings.wrong}; the run continues without a remote store")
 
     def worked(self) -> None:
-        """It did what it was asked for."""
+        """Note a successful exchange."""
         self._failures = 0
 
     def failed(self, error: RemoteError, *, writing: bool = False) -> None:
-        """It did not."""
+        """Note a failed exchange; may disable the store."""
         reason = escape.shortened(str(error), 160)
         with self._lock:
             self._failed_at = time.monotonic()
@@ -79,62 +80,62 @@ class Health:
                 self.reads = self.writes = False
         shown = f"the remote store {self._settings.shown}"
         if isinstance(error, Denied) and writing:
-            text = f"{shown} cannot be written: {reason}; it is only read\n{self._settings.credentials}"
+            text = f"{shown} cannot be written: {reason}; it is used read-only\n{self._settings.credentials}"
             self.warn("denied", text)
         elif isinstance(error, Denied):
-            text = f"{shown} cannot be read: {reason}; the run goes on without it\n{self._settings.credentials}"
+            text = f"{shown} cannot be read: {reason}; the run continues without it\n{self._settings.credentials}"
             self.warn("denied", text)
         elif isinstance(error, Unusable):
-            self.warn("failed", f"{shown} cannot be used: {reason}; the run goes on without it")
+            self.warn("failed", f"{shown} cannot be used: {reason}; the run continues without it")
         else:
-            self.warn("failed", f"{shown} fails: {reason}; what does not come from it is made here")
+            self.warn("failed", f"{shown} fails: {reason}; missing artifacts are made here")
 
     def check(self) -> None:
-        """Raises RemoteError where it is neither read nor written any more."""
+        """Raise RemoteError if the store is disabled."""
         if not (self.reads or self.writes):
-            raise RemoteError("it is given up")
+            raise RemoteError("it is disabled after failures")
 
     def spent(self, began: float, ended: float, moved: int) -> None:
-        """Note an exchange by when it began and ended, of time.monotonic(), and the bytes that it moved."""
+        """Note the start and end of an exchange (time.monotonic()) and its bytes."""
         with self._lock:
-            for one in self._waited:
-                one.add(began, ended, moved)
-            over = [one for one in self._waited if one.seconds > one.most]
-            if not over or not (self.reads or self.writes):
+            for limit in self._waited:
+                limit.add(began, ended, moved)
+            exceeded = [limit for limit in self._waited if limit.seconds > limit.most]
+            if not exceeded or not (self.reads or self.writes):
                 return
             self._failed_at = ended
             self.reads = self.writes = False
         text = (
-            f"the remote store {self._settings.shown} is slow: the run has waited {over[0].seconds:.0f} seconds for it"
+            f"the remote store {self._settings.shown} is slow: the run waited {exceeded[0].seconds:.0f} seconds for it"
         )
-        self.warn("failed", f"{text}, and goes on without it")
+        self.warn("failed", f"{text} and continues without it")
 
     @property
-    def rested(self) -> bool:
-        """Whether its last failure was a while ago."""
+    def can_retry(self) -> bool:
+        """Whether the last failure was long ago."""
         return self._failed_at > 0 and time.monotonic() - self._failed_at > _REST
 
     def warn(self, what: str, text: str) -> None:
-        """Warn, once in a process for each `what`."""
+        """Print a warning, once per process for each `what`."""
         with self._lock:
-            if what in self._told:
+            if what in self._warned:
                 return
-            self._told.add(what)
-        self._tell(text)
+            self._warned.add(what)
+        self._print_warning(text)
 
 
 def health_of(settings: RemoteSettings) -> Health:
-    """What this process knows of a remote store."""
+    """Return this process's state of a remote store."""
     with _lock:
         if settings not in _known:
             _known[settings] = Health(settings, _to_stderr)
         return _known[settings]
 
 
-def forget_failures() -> None:
-    """Have those tried again that failed a while ago: a worker outlives many runs."""
+def retry_disabled_stores() -> None:
+    """Enable stores again that failed long ago: a worker outlives many runs."""
     with _lock:
-        for settings in [one for one, known in _known.items() if known.rested]:
+        for settings in [candidate for candidate, known in _known.items() if known.can_retry]:
             del _known[settings]
 
 

@@ -1,11 +1,11 @@
-"""Which remote store a run has: `store:` of the project's pipeline.yaml, and what the environment says.
+"""Settings of the remote store: `store:` of pipeline.yaml and environment variables.
 
-FIRMLINE_REMOTE             its URL, instead of pipeline.yaml's; `off`: none
-FIRMLINE_REMOTE_READ_ONLY   1 or true: nothing is written to it; 0 or false: it is written, whatever the file says
+FIRMLINE_REMOTE             its URL, overrides pipeline.yaml; `off`: none
+FIRMLINE_REMOTE_READ_ONLY   1 or true: never write; 0 or false: write; overrides pipeline.yaml
 FIRMLINE_REMOTE_USER, FIRMLINE_REMOTE_PASSWORD, FIRMLINE_REMOTE_TOKEN
-                            credentials; buckets and ssh have ways of their own as well
-FIRMLINE_REMOTE_HOST        where these go, as `name` or `name:port`, if pipeline.yaml names the store: whoever wrote
-                            that file does not get them by writing it
+                            credentials; buckets and ssh also have other ways
+FIRMLINE_REMOTE_HOST        `name` or `name:port`: the host that may get the credentials if pipeline.yaml sets the
+                            URL, so that the author of that file cannot obtain them
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ READ_ONLY = "FIRMLINE_REMOTE_READ_ONLY"
 HOST = "FIRMLINE_REMOTE_HOST"
 CREDENTIALS = "FIRMLINE_REMOTE_USER and FIRMLINE_REMOTE_PASSWORD, or FIRMLINE_REMOTE_TOKEN"
 _NAMES = ("FIRMLINE_REMOTE_USER", "FIRMLINE_REMOTE_PASSWORD", "FIRMLINE_REMOTE_TOKEN")
-# Schemes that take them.
+# Schemes that use these credentials.
 _TAKE = ("https", "http", "ssh")
 _OFF = "off"
 _WORDS = {"1": True, "true": True, "0": False, "false": False}
@@ -33,9 +33,9 @@ _WORDS = {"1": True, "true": True, "0": False, "false": False}
 
 @dataclass(frozen=True)
 class RemoteSettings:
-    """A remote store. `url` has no user and no password; `wrong` is what is wrong with it, or ''.
+    """A remote store. `url` has no user and password; `wrong` is an error of the settings or ''.
 
-    `withheld`: the environment has credentials, and does not say that they are this store's.
+    `withheld`: the environment's credentials are not used, as FIRMLINE_REMOTE_HOST does not name this store.
     """
 
     url: str
@@ -48,19 +48,19 @@ class RemoteSettings:
 
     @property
     def credentials(self) -> str:
-        """A line on what its credentials are."""
+        """A hint about its credentials."""
         if self.withheld:
             host = urlsplit(self.url).netloc
-            return f"the environment's credentials go to a store of pipeline.yaml with {HOST}={host} alone"
-        return f"{CREDENTIALS}, are its credentials"
+            return f"set {HOST}={host} to use the environment's credentials for a store of pipeline.yaml"
+        return f"set its credentials with {CREDENTIALS}"
 
     @property
     def scheme(self) -> str:
-        """`https`, `s3`, …"""
+        """The URL's scheme: `https`, `s3`, …."""
         return self.url.partition("://")[0]
 
     def redacted(self, text: str) -> str:
-        """The text without these credentials, and without those of any URL, in the forms that libraries show."""
+        """Return the text without credentials, these and those of URLs, in any form of a library."""
         for secret in (self.token, self.password):
             pair = base64.b64encode(f"{self.user}:{secret}".encode()).decode()
             for form in (pair, secret, repr(secret)[1:-1], repr(secret.encode())[2:-1], quote(secret, safe="")):
@@ -69,34 +69,34 @@ class RemoteSettings:
 
     @property
     def shown(self) -> str:
-        """What messages and manifests call it."""
+        """The URL in messages and manifests, without credentials."""
         return masked(self.url)
 
 
 def remote_settings(store: RemoteStore | None, environment: Mapping[str, str] = os.environ) -> RemoteSettings | None:
-    """The remote store, of pipeline.yaml's `store` or of the environment; None where there is none."""
-    given = environment.get(URL, "").strip()
-    if given == _OFF or (not given and store is None):
+    """Return the remote store of the environment or pipeline.yaml; None if there is none."""
+    url_variable = environment.get(URL, "").strip()
+    if url_variable == _OFF or (not url_variable and store is None):
         return None
-    url = given or (store.remote if store is not None else "")
+    url = url_variable or (store.remote if store is not None else "")
     word = environment.get(READ_ONLY, "").strip().lower()
     read_only = _WORDS.get(word, store is not None and store.read_only)
-    wrong = f"{URL}: {wrong_remote(given)}" if given and wrong_remote(given) else ""
+    wrong = f"{URL}: {wrong_remote(url_variable)}" if url_variable and wrong_remote(url_variable) else ""
     if not wrong and word and word not in _WORDS:
-        wrong = f"{READ_ONLY}={escape.name(word)}: should be 1, true, 0 or false"
+        wrong = f"{READ_ONLY}={escape.name(word)}: expected 1, true, 0 or false"
     if wrong:
         return RemoteSettings(url="", read_only=read_only, wrong=wrong)
     parts = urlsplit(url)
     user, password, token = (environment.get(name, "").strip("\r\n") for name in _NAMES)
     for name, value in zip(_NAMES, (user, password, token), strict=True):
         if not value.isprintable():
-            # Libraries would show the value.
-            why = f"{name} has a line end, or another character that is not printed; it is one line"
+            # Do not show the value.
+            why = f"{name} has a line break or another unprintable character; it must be one line"
             return RemoteSettings(url="", read_only=read_only, wrong=why)
-    withheld = not given and bool(user or password or token) and not _is(parts, environment.get(HOST, ""))
+    withheld = not url_variable and bool(user or password or token) and not _has_host(parts, environment.get(HOST, ""))
     if withheld:
         user = password = token = ""
-    found = RemoteSettings(
+    settings = RemoteSettings(
         url=parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl().rstrip("/"),
         read_only=read_only,
         user=user or unquote(parts.username or ""),
@@ -104,21 +104,21 @@ def remote_settings(store: RemoteStore | None, environment: Mapping[str, str] = 
         token=token.strip(),
         withheld=withheld and parts.scheme in _TAKE,
     )
-    has_credentials = bool(found.user or found.password or found.token)
+    has_credentials = bool(settings.user or settings.password or settings.token)
     if parts.scheme == "http" and has_credentials and not is_this_machine(parts.hostname or ""):
-        why = f"{found.shown}: no credentials are sent over http://, where anybody may read them; use https://"
+        why = f"{settings.shown}: credentials are not sent over unencrypted http://; use https://"
         return RemoteSettings(url="", read_only=read_only, wrong=why)
-    return found
+    return settings
 
 
-def _is(parts: SplitResult, host: str) -> bool:
-    """Whether a URL leads to a host, `name` or `name:port`."""
+def _has_host(parts: SplitResult, host: str) -> bool:
+    """Return whether a URL's host is `host`, given as `name` or `name:port`."""
     name = parts.netloc.rpartition("@")[2].lower()
     return host.strip().lower() in {name, parts.hostname or ""} - {""}
 
 
 def is_this_machine(name: str) -> bool:
-    """Whether what is sent to a host stays on this machine."""
+    """Return whether a host is this machine's loopback."""
     try:
         return name == "localhost" or ipaddress.ip_address(name).is_loopback
     except ValueError:

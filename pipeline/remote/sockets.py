@@ -1,4 +1,4 @@
-"""Sockets of urllib3's connections that keep to the limits of the exchange they serve."""
+"""Sockets for urllib3 that keep the limits of their exchange."""
 
 from __future__ import annotations
 
@@ -12,87 +12,87 @@ from urllib3.connection import HTTPConnection, HTTPSConnection
 from pipeline.remote.exchange import current
 from pipeline.remote.transport import RemoteError
 
-# Seconds to wait for a connection to one address.
+# Timeout in seconds of a connection to one address.
 CONNECT = 3.0
 
 
-class _Limited(socket.socket):
-    """Waits as long as the exchange may, and counts what comes."""
+class _LimitedSocket(socket.socket):
+    """A socket with the exchange's timeout that counts received bytes."""
 
     def recv(self, *args: Any) -> bytes:
-        data: bytes = self._waiting(super().recv, *args)
+        data: bytes = self._with_timeout(super().recv, *args)
         current().received(len(data))
         return data
 
     def recv_into(self, *args: Any) -> int:
-        count: int = self._waiting(super().recv_into, *args)
+        count: int = self._with_timeout(super().recv_into, *args)
         current().received(count)
         return count
 
     def send(self, *args: Any) -> int:
-        count: int = self._waiting(super().send, *args)
+        count: int = self._with_timeout(super().send, *args)
         return count
 
     def sendall(self, *args: Any) -> None:
-        self._waiting(super().sendall, *args)
+        self._with_timeout(super().sendall, *args)
 
-    def _waiting(self, step: Any, *args: Any) -> Any:
+    def _with_timeout(self, step: Any, *args: Any) -> Any:
         exchange = current()
-        self.settimeout(exchange.patience())
+        self.settimeout(exchange.step_timeout())
         try:
             return step(*args)
         except TimeoutError:
-            raise exchange.late() from None
+            raise exchange.timeout_error() from None
 
 
-class _LimitedTls(_Limited, ssl.SSLSocket):
-    """The same, with TLS. A handshake is one step."""
+class _LimitedTls(_LimitedSocket, ssl.SSLSocket):
+    """The same with TLS. A handshake is one step."""
 
     def do_handshake(self, block: bool = False) -> None:
         try:
-            self._waiting(super().do_handshake, block)
+            self._with_timeout(super().do_handshake, block)
         except RemoteError:
-            # Who calls closes it for errors of the system alone.
+            # The caller closes it for OSError only.
             self.close()
             raise
 
 
 def limited(manager: PoolManager) -> PoolManager:
-    """The same manager, with connections that keep to the limits of their exchanges."""
+    """Set connections that keep the limits of their exchange. Returns the manager."""
     manager.pool_classes_by_scheme = {"http": _HttpPool, "https": _HttpsPool}
     return manager
 
 
 def tls_context(certificates: str | None = None) -> ssl.SSLContext:
-    """What a connection with TLS checks, by the system's certificates or those of a file. Raises OSError."""
+    """Return a TLS context with the system's certificates or a file's. Raises OSError."""
     context = ssl.create_default_context(cafile=certificates)
     context.sslsocket_class = _LimitedTls
     return context
 
 
 def _connected(connection: HTTPConnection) -> socket.socket:
-    """A socket to a connection's host, or to its proxy. Raises RemoteError."""
-    whose = "its proxy: " if connection.proxy else ""
+    """Return a socket to a connection's host or proxy. Raises RemoteError."""
+    prefix = "its proxy: " if connection.proxy else ""
     try:
         places = socket.getaddrinfo(connection._dns_host, connection.port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError):
-        raise RemoteError(f"{whose}nobody knows its name") from None
+        raise RemoteError(f"{prefix}host name not found") from None
     why = "no connection"
     for family, kind, protocol, _, address in places:
-        patience = min(CONNECT, current().patience())
-        found = _Limited(family, kind, protocol)
+        timeout = min(CONNECT, current().step_timeout())
+        connected = _LimitedSocket(family, kind, protocol)
         try:
-            found.settimeout(patience)
-            found.connect(address)
-            found.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            connected.settimeout(timeout)
+            connected.connect(address)
+            connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         except TimeoutError:
             why = f"no connection within {CONNECT:g} seconds"
         except OSError as error:
             why = (error.strerror or why).lower()
         else:
-            return found
-        found.close()
-    raise RemoteError(whose + why)
+            return connected
+        connected.close()
+    raise RemoteError(prefix + why)
 
 
 class _Http(HTTPConnection):

@@ -1,4 +1,4 @@
-"""A remote store on a machine that SSH reaches, by SFTP: ssh://. Only machines whose keys are known are used."""
+"""A remote store over SFTP: ssh://. The machine's host key must be known."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from pipeline.remote.folder import blocks
 from pipeline.remote.settings import RemoteSettings
 from pipeline.remote.transport import Denied, RemoteError, Unusable
 
-# Beside ~/.ssh/known_hosts.
+# Used in addition to ~/.ssh/known_hosts.
 _SYSTEM = "/etc/ssh/ssh_known_hosts"
-# What it logs of a connection that fails is an error here, with a message of its own.
+# Failed connections are reported as RemoteError, so paramiko's log is not needed.
 logging.getLogger("paramiko").addHandler(logging.NullHandler())
-# Bytes of one request of SFTP.
+# Bytes per SFTP request.
 _REQUEST = 1 << 15
 
 
 class SshTransport:
-    """A folder of another machine, over one connection that is opened when it is first needed."""
+    """A folder of another machine, over one connection that is opened on first use."""
 
     def __init__(self, settings: RemoteSettings) -> None:
         self._settings = settings
@@ -37,49 +37,49 @@ class SshTransport:
         self._client: paramiko.SSHClient | None = None
         self._files: paramiko.SFTPClient | None = None
         self._folders: set[str] = set()
-        # A connection of paramiko's takes one request at a time.
-        self.alone = threading.Lock()
+        # A connection of paramiko handles one request at a time.
+        self.connection_lock = threading.Lock()
 
     def abort(self) -> None:
-        """Close the connection; the next exchange opens another."""
+        """Close the connection; the next exchange opens a new one."""
         client, self._client, self._files = self._client, None, None
         if client is not None:
             client.close()
 
     def read(self, name: str, take: Callable[[bytes], None]) -> bool:
-        """As Transport says."""
-        with self._told():
+        """See Transport."""
+        with self._convert_errors():
             try:
                 stream = self._sftp().open(f"{self._root}/{name}", "rb")
             except FileNotFoundError:
                 return False
         try:
             while True:
-                with self._told():
+                with self._convert_errors():
                     block = stream.read(_REQUEST)
                 if not block:
                     return True
                 take(block)
         finally:
-            # All was read, or another error is on its way.
+            # The file is complete, or an exception is already raised.
             with contextlib.suppress(Exception):
                 stream.close()
 
     def has(self, name: str, size: int | None = None) -> bool:
-        """As Transport says."""
-        with self._told():
+        """See Transport."""
+        with self._convert_errors():
             try:
-                found = self._sftp().stat(f"{self._root}/{name}")
+                info = self._sftp().stat(f"{self._root}/{name}")
             except FileNotFoundError:
                 return False
-        is_file = found.st_mode is None or stat.S_ISREG(found.st_mode)
-        return is_file and (size is None or found.st_size in (None, size))
+        is_file = info.st_mode is None or stat.S_ISREG(info.st_mode)
+        return is_file and (size is None or info.st_size in (None, size))
 
     def write(self, name: str, content: Path | bytes) -> None:
-        """As Transport says."""
+        """See Transport."""
         place = f"{self._root}/{name}"
         partial_file = f"{place}.{uuid.uuid4().hex}.part"
-        with self._told():
+        with self._convert_errors():
             files = self._sftp()
             self._make_folder(place.rpartition("/")[0])
             try:
@@ -95,20 +95,20 @@ class SshTransport:
                 raise
 
     def _make_folder(self, folder: str) -> None:
-        """Make a folder, and those above it, where they are not there."""
+        """Create a folder and its parents if necessary."""
         if not folder or folder in self._folders:
             return
         try:
             self._sftp().stat(folder)
         except FileNotFoundError:
             self._make_folder(folder.rpartition("/")[0])
-            # Another machine may make it at the same time.
+            # Another machine may create it at the same time.
             with contextlib.suppress(OSError):
                 self._sftp().mkdir(folder)
         self._folders.add(folder)
 
     def _sftp(self) -> Any:
-        """The connection. Raises RemoteError, and what paramiko raises."""
+        """Return the connection, opened if necessary. Raises RemoteError and paramiko's errors."""
         if self._files is None:
             parts = urlsplit(self._settings.url)
             self._client = client = paramiko.SSHClient()
@@ -116,22 +116,22 @@ class SshTransport:
             with contextlib.suppress(OSError):
                 client.load_system_host_keys(_SYSTEM)
             client.set_missing_host_key_policy(_Refuse())
-            # Each step has a time of its own there; the exchange ends all of them.
+            # Each step has its own timeout in paramiko; the exchange limits all of them.
             steps = ("timeout", "banner_timeout", "auth_timeout", "channel_timeout")
-            patience = dict.fromkeys(steps, current().patience() + 1)
+            timeouts = dict.fromkeys(steps, current().step_timeout() + 1)
             client.connect(
                 parts.hostname or "",
                 port=parts.port or paramiko.config.SSH_PORT,
                 username=self._settings.user or None,
                 password=self._settings.password or None,
-                **patience,
+                **timeouts,
             )
             self._files = client.open_sftp()
         return self._files
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
-        """What paramiko raises as RemoteError; a connection that failed is closed."""
+    def _convert_errors(self) -> Iterator[None]:
+        """Turn paramiko's exceptions into RemoteError; close a failed connection."""
         try:
             yield
         except RemoteError:
@@ -139,8 +139,8 @@ class SshTransport:
             raise
         except paramiko.BadHostKeyException as error:
             self.abort()
-            what = f"{error.hostname} has another key ({error.key.fingerprint}) than ~/.ssh/known_hosts"
-            raise Unusable(f"{what}; it was set up anew, or is somebody else") from error
+            what = f"the host key of {error.hostname} ({error.key.fingerprint}) differs from ~/.ssh/known_hosts"
+            raise Unusable(f"{what}; the machine was reinstalled, or is another one") from error
         except (PermissionError, paramiko.AuthenticationException) as error:
             raise Denied(_first_line(error)) from error
         except Exception as error:
@@ -150,9 +150,12 @@ class SshTransport:
 
 
 class _Refuse(paramiko.MissingHostKeyPolicy):  # type: ignore[misc]
+    """Refuses machines whose host key is not known."""
+
     def missing_host_key(self, client: paramiko.SSHClient, hostname: str, key: paramiko.PKey) -> None:
+        """Raise Unusable."""
         what = f"{hostname} is not in ~/.ssh/known_hosts ({key.fingerprint})"
-        raise Unusable(f"{what}; connect once with ssh, and compare its key")
+        raise Unusable(f"{what}; connect once with ssh and verify its key")
 
 
 def _first_line(error: Exception) -> str:

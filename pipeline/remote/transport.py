@@ -1,6 +1,6 @@
-"""How the objects of a remote store are read and written: what its ways have in common.
+"""The interface of transports: read and write the objects of a remote store.
 
-An object is named `ac/<key>` or `cas/<sha256>`, the same in each of them.
+An object is named `ac/<key>` or `cas/<sha256>` in every transport.
 """
 
 from __future__ import annotations
@@ -11,31 +11,31 @@ from typing import Protocol
 
 
 class RemoteError(Exception):
-    """A remote store did not do what it was asked for; the message is why, in a few words and without credentials."""
+    """A remote store failed; the message is short and without credentials."""
 
 
 class Denied(RemoteError):
-    """It wants other credentials, or does not let these do that."""
+    """It needs other credentials, or they do not permit the operation."""
 
 
 class Unusable(RemoteError):
-    """There is no way to it from here, now or later."""
+    """It cannot be reached from this machine, now or later."""
 
 
 class Transport(Protocol):
-    """One remote store. Methods may be called from several threads; each raises RemoteError.
+    """A remote store. Methods may be called from several threads; all raise RemoteError.
 
-    They are called within an exchange (pipeline.remote.exchange), which says how long they may wait.
+    They run within an exchange (pipeline.remote.exchange), which limits time and bytes.
     """
 
     def read(self, name: str, take: Callable[[bytes], None]) -> bool:
-        """Hand the bytes of an object to `take`, in order; False where there is no such object.
+        """Pass an object's bytes to `take`, in order; False if it is missing.
 
-        What `take` raises passes through.
+        Exceptions of `take` pass through.
         """
 
     def has(self, name: str, size: int | None = None) -> bool:
-        """Whether there is such an object, of this size where one is given and the store knows."""
+        """Return whether an object exists, with this size if given and known to the store."""
 
     def write(self, name: str, content: Path | bytes) -> None:
-        """Write an object, over one that is there: others see all of it or nothing."""
+        """Write an object atomically, replacing an existing one."""

@@ -27,7 +27,7 @@ def add_run_section(page: str, command: str, additions: Mapping[str, Any]) -> st
 
 
 def _how(stage: Mapping[str, Any]) -> str:
-    return ("from the remote" if stage.get("remote") else "cached") if stage["cached"] else "ran"
+    return ("from the remote store" if stage.get("remote") else "cached") if stage["cached"] else "ran"
 
 
 def _text(value: Any) -> str:

@@ -19,7 +19,7 @@ from pipeline.plugins.registry import Registry, registry_of
 from pipeline.project import Project, current_project, project_of
 from pipeline.recipes.loader import LoadedRecipe, load_recipe, load_recipes
 from pipeline.recipes.targets import remote_store
-from pipeline.remote.opening import open_remote
+from pipeline.remote.open_transport import open_transport
 from pipeline.remote.remote import Remote
 from pipeline.remote.settings import remote_settings
 from pipeline.runs.executor import Executor, Local
@@ -80,7 +80,7 @@ class Workspace:
         settings = remote_settings(remote_store(self.project))
         if settings is None:
             return None
-        return Remote(settings, self.store, lambda settings: open_remote(settings, self._install, install_command))
+        return Remote(settings, self.store, lambda settings: open_transport(settings, self._install, install_command))
 
     def find(self, key: str) -> Artifact | None:
         """Return a worker's artifact, or one of the store or remote store; None if there is none."""

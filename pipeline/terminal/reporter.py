@@ -145,7 +145,7 @@ class StageReporter:
         show = partial(self.display.progress, "", "remote")
         workspace.flush(lambda count: show(f"sends {count} artifact{'s' if count > 1 else ''}"))
         self.display.end("", "remote")
-        if moved := str(workspace.opened_remote.tally):
+        if moved := str(workspace.opened_remote.traffic):
             self.display.line(f"{workspace.opened_remote.settings.shown}: {moved}")
 
     def _member(self, shown: TaskInfo, matrix: MatrixRun) -> None:

@@ -276,11 +276,12 @@ def test_a_run_goes_on_alone_when_the_remote_store_is_given_up(
     assert cluster.project.ran() == ["emit", "compile", "report"], "import came for early checks"
     assert (result.folder / "firmware.elf").read_text() == "O2 4 weights\n"
     log = (result.folder / "log.txt").read_text()
-    assert f"worker a made it, but the remote store file://{cluster.folder}/shared is given up; the stage" in log
-    warnings = [line for line in capsys.readouterr().err.splitlines() if "warning" in line]
     assert (
-        len(warnings) == 1 and "fails: 503 Service Unavailable; what does not come from it is made here" in warnings[0]
+        f"worker a made it, but the remote store file://{cluster.folder}/shared is disabled after failures; the stage"
+        in log
     )
+    warnings = [line for line in capsys.readouterr().err.splitlines() if "warning" in line]
+    assert len(warnings) == 1 and "fails: 503 Service Unavailable; missing artifacts are made here" in warnings[0]
 
 
 def _files(folder: Path) -> dict[str, bytes]:

@@ -90,7 +90,8 @@ def test_what_a_worker_left_comes_here_when_it_is_read(project: FakeProject, mon
 
 
 @pytest.mark.parametrize(
-    ("trouble", "why"), [("altered", "has it altered"), ("lost", "has lost a part of it"), ("given up", "is given up")]
+    ("trouble", "why"),
+    [("altered", "has an altered copy"), ("lost", "has lost a part of it"), ("given up", "is disabled after failures")],
 )
 def test_what_a_worker_left_is_made_here_when_the_remote_store_has_it_no_more(
     project: FakeProject, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, trouble: str, why: str

@@ -15,7 +15,7 @@ from pipeline.artifacts.digest import digest_of
 from pipeline.artifacts.store import Artifact
 from pipeline.remote import health
 from pipeline.remote.entry import Blob, read_entry, write_entry
-from pipeline.remote.exchange import Bounded
+from pipeline.remote.exchange import LimitedTransport
 from pipeline.remote.transport import Transport
 from tests.support.servers import NGINX, nginx
 from tests.unit.pipeline.conftest import FakeProject
@@ -118,9 +118,9 @@ def found_elsewhere(
         return workspace.find(key)
 
 
-def bounded(transport: Transport) -> Bounded:
+def bounded(transport: Transport) -> LimitedTransport:
     """A transport with the limits of its exchanges, and no memory of what they took."""
-    return Bounded(transport, lambda: None, lambda *_: None)
+    return LimitedTransport(transport, lambda: None, lambda *_: None)
 
 
 ALL = ("import", "emit", "compile", "report")

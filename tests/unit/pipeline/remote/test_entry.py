@@ -43,13 +43,13 @@ def test_anything_is_read_or_refused(data: bytes) -> None:
     ("data", "message"),
     [
         (b"\x08\x00" * 5_000_000, "more than 200,000 fields"),
-        (b"\x12\x00" * 5_000_000, "no digest"),
-        (write_entry({"a": Blob("a" * 64, 1, executable=True)})[:2] + b"\x08\x00" * 5_000_000, "middle|fields"),
-        (write_entry({"a": Blob("a" * 64, 1 << 50)}), "no size"),
+        (b"\x12\x00" * 5_000_000, "invalid digest"),
+        (write_entry({"a": Blob("a" * 64, 1, executable=True)})[:2] + b"\x08\x00" * 5_000_000, "truncated|fields"),
+        (write_entry({"a": Blob("a" * 64, 1 << 50)}), "invalid size"),
         # A negative number is one of 64 bits.
-        (write_entry({"a": Blob("a" * 64, (1 << 64) - 1)}), "no size"),
+        (write_entry({"a": Blob("a" * 64, (1 << 64) - 1)}), "invalid size"),
         (write_entry({str(n): Blob("a" * 64, 1) for n in range(MOST_FILES + 1)}), "more than 20,000 files"),
-        (b"\x12" + b"\xff" * 9 + b"\x01", "middle"),
+        (b"\x12" + b"\xff" * 9 + b"\x01", "truncated"),
     ],
     ids=["fields", "files without a digest", "fields of a file", "2^50 bytes", "-1 bytes", "files", "a long field"],
 )

@@ -40,7 +40,7 @@ def test_an_entry_that_nobody_wrote_is_none(
     """Names that no disk takes, and sizes that are none, are a warning as other altered bytes are."""
     assert found_elsewhere(other, server, files, sizes, seconds) is None
     warning = capsys.readouterr().err
-    assert warning.count("warning") == 1 and "is no entry of an artifact; what needs" in warning
+    assert warning.count("warning") == 1 and "is not an artifact entry; the artifact" in warning
     assert found_elsewhere(other, server, {"a": b"1", "b/c": b"2"}) is not None
 
 
@@ -71,7 +71,7 @@ def test_whatever_a_library_raises_the_run_goes_on(
             raise RuntimeError("odd")
         return _Odd(where)
 
-    monkeypatch.setattr("pipeline.runs.workspace.open_remote", opened)
+    monkeypatch.setattr("pipeline.runs.workspace.open_transport", opened)
     monkeypatch.setenv("FIRMLINE_REMOTE", "http://127.0.0.1")
     assert how(project) == all_of("ran")
     kind = {"open": "RuntimeError: odd", "read": "KeyError: 'odd'", "write": "AttributeError: odd"}[where]
@@ -87,7 +87,7 @@ def test_a_proxy_that_is_none_is_one_line(
     monkeypatch.setenv("FIRMLINE_REMOTE", "http://cache.example")
     assert how(project) == all_of("ran")
     told = capsys.readouterr().err
-    assert told.count("\n") == 1 and "cannot be used: HTTP_PROXY is no proxy" in told and "secret" not in told
+    assert told.count("\n") == 1 and "cannot be used: HTTP_PROXY is not the address" in told and "secret" not in told
 
 
 @pytest.mark.parametrize("scheme", ["", "http://"])

@@ -127,9 +127,12 @@ def test_a_server_that_has_whatever_it_is_asked_for_is_none(
         capsys.readouterr()
         for dry_run in (True, False):
             assert push(dry_run=dry_run) == 1
-            assert capsys.readouterr().err == f"ERROR: {page.url} has whatever it is asked for: it is no store\n"
+            assert (
+                capsys.readouterr().err
+                == f"ERROR: {page.url} claims to have an object with a random name: it is not a store\n"
+            )
         assert push("remote") == PENDING
-        assert "has whatever it is asked for" in capsys.readouterr().out
+        assert "claims to have an object with a random name" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

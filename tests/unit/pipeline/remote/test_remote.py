@@ -63,7 +63,7 @@ def test_it_is_said_where_work_came_from(project: FakeProject, other: FakeProjec
     how(other)
     code, out, err = doit("run", "demo")
     assert (code, err) == (0, "")
-    assert out.count("from the remote\n") == len(ALL) and f"{server.url}: 4 artifacts from it" in out
+    assert out.count("from the remote store\n") == len(ALL) and f"{server.url}: 4 artifacts from it" in out
     report = json.loads((project.root / "build/demo/rv64-rvp/report.json").read_text())
     assert [one["remote"] for one in report["stages"]] == [True] * 4
     assert "from the remote store; made 20" in (project.root / "build/demo/rv64-rvp/log.txt").read_text()
@@ -124,7 +124,7 @@ def test_whatever_is_there_nothing_wrong_is_taken(
     assert done["import"] == "ran" and set(project.ran()) == {kind for kind, word in done.items() if word == "ran"}
     warning = capsys.readouterr().err
     assert warning.count("warning") == (harm != "gone")
-    assert harm != "altered" or f"cas/{blob.name} in the remote store {server.url} has other bytes" in warning
+    assert harm != "altered" or f"cas/{blob.name} in the remote store {server.url} does not match" in warning
     server.check()
     assert how(clone(project, tmp_path_factory.mktemp("third"))) == all_of("remote")
 
@@ -138,10 +138,7 @@ def test_a_server_that_is_not_there_costs_one_line(
     assert how(project) == all_of("ran")
     told = capsys.readouterr().err
     shown = url.replace("ann:secret@", "")
-    assert (
-        told
-        == f"warning: the remote store {shown} fails: connection refused; what does not come from it is made here\n"
-    )
+    assert told == f"warning: the remote store {shown} fails: connection refused; missing artifacts are made here\n"
     # Others of this process do not try either.
     monkeypatch.setenv("FAKE_MOOD", "")
     project.edit("recipes/demo.yaml", "opt: O2", "opt: O3")
@@ -177,7 +174,7 @@ def test_webdav_with_credentials(
         monkeypatch.setenv("FIRMLINE_REMOTE_PASSWORD", "wrong")
         assert how(project) == all_of("ran")
         told = capsys.readouterr().err
-        assert f"warning: the remote store {url} cannot be read: 401 Unauthorized; the run goes on without it" in told
+        assert f"warning: the remote store {url} cannot be read: 401 Unauthorized; the run continues without it" in told
         assert told.count("warning") == 1 and "FIRMLINE_REMOTE_TOKEN" in told and "wrong" not in told
         assert not (tmp_path / "dav/ac").exists()
         monkeypatch.setenv("FIRMLINE_REMOTE_PASSWORD", "s@cret")
@@ -218,7 +215,7 @@ def test_s3(project: FakeProject, other: FakeProject, monkeypatch: pytest.Monkey
         client.put_object(**altered, Body=b"x" + text[1:])
         done = how(other)
         assert sorted(done.values()).count("ran") == 1
-        assert "has other bytes than its name says" in capsys.readouterr().err
+        assert "does not match its SHA-256" in capsys.readouterr().err
         assert client.get_object(**altered)["Body"].read()[1:] == text[1:]
         monkeypatch.setenv("FIRMLINE_REMOTE", "s3://nobody/firmline")
         project.edit("recipes/demo.yaml", "opt: O2", "opt: O3")
@@ -256,11 +253,11 @@ def test_store_shows_it(
     project.serve(monkeypatch, show_store)
     how(other)
     project.run()
-    assert show() == 0 and f"{server.url} (remote): 4 of them," in capsys.readouterr().out
+    assert show() == 0 and f"{server.url} (remote): 4 artifacts," in capsys.readouterr().out
     assert show("remote") == 0 and capsys.readouterr().out == f"{server.url}: can be read and written\n"
     monkeypatch.setenv("FIRMLINE_REMOTE_READ_ONLY", "1")
     before = server.names()
-    assert show("remote") == 0 and "nothing is written to it" in capsys.readouterr().out
+    assert show("remote") == 0 and "read-only here" in capsys.readouterr().out
     assert server.names() == before
     monkeypatch.setenv("FIRMLINE_REMOTE", f"http://127.0.0.1:{free_port()}")
     assert show("remote") == 3 and capsys.readouterr().out.endswith("cannot be read: connection refused\n")

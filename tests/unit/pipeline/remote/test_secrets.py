@@ -79,7 +79,7 @@ def test_what_libraries_say(
                 raise error
 
         remote = Remote(settings, Store(tmp_path / "store"), lambda _: Fails())  # type: ignore[arg-type, return-value]
-        told = remote.trouble()
+        told = remote.problem()
         assert told and no_secret(told)
         remote.fetch(SHA)
     said = capsys.readouterr().err

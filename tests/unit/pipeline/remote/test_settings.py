@@ -24,7 +24,7 @@ def test_the_environment_counts_before_the_file() -> None:
 def test_read_only_in_doubt_is_refused(store: RemoteStore | None) -> None:
     found = remote_settings(store, {"FIRMLINE_REMOTE": "http://cache", "FIRMLINE_REMOTE_READ_ONLY": "maybe"})
     assert found is not None
-    assert found.wrong == "FIRMLINE_REMOTE_READ_ONLY=maybe: should be 1, true, 0 or false" and found.url == ""
+    assert found.wrong == "FIRMLINE_REMOTE_READ_ONLY=maybe: expected 1, true, 0 or false" and found.url == ""
 
 
 SECRETS = {"FIRMLINE_REMOTE_USER": "ann", "FIRMLINE_REMOTE_PASSWORD": "s@cret", "FIRMLINE_REMOTE_TOKEN": "tok"}

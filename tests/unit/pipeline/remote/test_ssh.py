@@ -52,7 +52,7 @@ def test_only_a_machine_that_is_known_gets_the_password(
         known(home, place, another)
         project.edit("recipes/demo.yaml", "opt: O2", "opt: O3")
         assert how(project)["compile"] == "ran"
-        assert "has another key" in capsys.readouterr().err and asked == []
+        assert "differs from ~/.ssh/known_hosts" in capsys.readouterr().err and asked == []
 
         monkeypatch.setattr("pipeline.remote.health._known", {})
         known(home, place, key)

@@ -53,7 +53,7 @@ def test_each_thread_waits_until_its_own_is_there(tmp_path: Path, memory: Memory
             each.result(30)
     assert there == [True] * 6
     remote.flush()
-    assert remote.tally.sent == 2
+    assert remote.traffic.sent == 2
 
 
 def test_two_that_fetch_the_same_both_have_it(tmp_path: Path, memory: Memory) -> None:
@@ -77,4 +77,4 @@ def test_two_that_fetch_the_same_both_have_it(tmp_path: Path, memory: Memory) ->
     for thread in threads:
         thread.join(30)
     assert [one and one.content for one in found] == [sent.content] * 2
-    assert sorted(one.tally.fetched for one in remotes) == [0, 1]
+    assert sorted(one.traffic.fetched for one in remotes) == [0, 1]

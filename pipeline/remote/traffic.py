@@ -1,4 +1,4 @@
-"""How much came from a remote store, and went to it."""
+"""Amount of data that a run exchanged with the remote store."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 
 @dataclass
-class Tally:
-    """Artifacts that came from the remote store and were sent to it, with the bytes of their files that moved."""
+class Traffic:
+    """Numbers of fetched and sent artifacts, and the bytes of their transferred files."""
 
     fetched: int = 0
     fetched_bytes: int = 0
@@ -15,7 +15,7 @@ class Tally:
     sent_bytes: int = 0
 
     def __str__(self) -> str:
-        """`7 artifacts from it (1.4 MB), 2 sent to it (0.1 MB)`, '' where nothing moved."""
+        """Return such as `7 artifacts from it (1.4 MB), 2 sent to it (0.1 MB)`; '' for none."""
         parts = [("from it", self.fetched, self.fetched_bytes), ("sent to it", self.sent, self.sent_bytes)]
         texts = [
             f"{count:,} artifact{'s' if count > 1 else ''} {where} ({size / 1e6:,.1f} MB)"

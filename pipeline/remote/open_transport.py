@@ -1,4 +1,4 @@
-"""The way to a remote store, by its URL. What takes a while to import is imported here, when it is first needed."""
+"""Create the transport of a remote store from its URL; slow imports happen on first use."""
 
 from __future__ import annotations
 
@@ -9,24 +9,23 @@ from pipeline.remote.settings import RemoteSettings
 from pipeline.remote.transport import Transport, Unusable
 
 GROUP = "remote"
-# What a scheme needs of that group; others need nothing.
+# The package of the group that a scheme needs.
 _NEEDS = {"s3": "botocore", "gs": "google.auth", "ssh": "paramiko"}
 
 
-def open_remote(
+def open_transport(
     settings: RemoteSettings, install: Callable[[str], bool] | None = None, how: Callable[[str], str] = str
 ) -> Transport:
-    """The transport for a URL.
+    """Return the transport for a URL. Raises RemoteError.
 
-    `install` is asked to install the group of what is missing, and says whether it did; `how` is the command that does.
-    Raises RemoteError.
+    `install` installs a missing package group and returns whether it did; `how` returns the command that does.
     """
     package = _NEEDS.get(settings.scheme)
     try:
-        there = package is None or _is_there(package) or (install is not None and install(GROUP))
+        is_available = package is None or _is_installed(package) or (install is not None and install(GROUP))
     except Exception as error:
         raise Unusable(str(error)) from error
-    if not there:
+    if not is_available:
         raise Unusable(f"{settings.scheme}:// needs the Python package {package}: {how(GROUP)}")
     if settings.scheme == "file":
         from pipeline.remote.folder import FolderTransport
@@ -45,9 +44,9 @@ def open_remote(
     return HttpTransport(settings)
 
 
-def _is_there(package: str) -> bool:
+def _is_installed(package: str) -> bool:
     try:
         return find_spec(package) is not None
     except ModuleNotFoundError:
-        # Of `google.auth` not even `google`.
+        # For `google.auth`, `google` is missing too.
         return False
