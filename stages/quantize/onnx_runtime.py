@@ -1,6 +1,6 @@
 """What ONNX Runtime computes with integers, as layers: its roundings are not LiteRT's.
 
-Sums of a QLinear operator are integers, scaled as `stages.quantize.staircase` says. Between DequantizeLinear and
+Sums of a QLinear operator are integers (`stages.quantize.requantization_breakpoints`). Between DequantizeLinear and
 QuantizeLinear they are sums of float32, each with an error of its own: layers scale the integers' sum by the real
 multiplier and round once, and `stages.verify.near_ties` has the bound within which ONNX Runtime may give the number
 beside.
@@ -24,7 +24,7 @@ from stages.ir.operators.shares import EXP_BITS, FACTOR_BITS, FloatSoftmax, Near
 from stages.quantize.arithmetic import LIMITS
 from stages.quantize.operator import Operator, activated, dequantized, quantized
 from stages.quantize.patterns.operand import operand
-from stages.quantize.staircase import requantization
+from stages.quantize.requantization_breakpoints import requantization
 from stages.quantize.writer import GraphWriter
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from math import exp, expm1, inf
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from stages.ir.operators.channels import Reach, every_channel
+from stages.ir.operators.channels import ValueRange, every_channel
 from stages.ir.operators.declaration import COMPUTED, FLOAT, WIDE, OneOperatorModel, Operator, Table
 from stages.ir.operators.functions16 import Leaky, Lines
 from stages.ir.operators.interpolated import Interpolated
@@ -57,14 +57,14 @@ class Activation(LayerOp):
         moved = view.constant("table").astype(np.int64) + output
         return Shifted(self, {"table": moved.astype(np.uint8 if output > 0 else np.int8)})
 
-    def reach(self, view: LayerView, inputs: Sequence[Reach]) -> Reach:
+    def reach(self, view: LayerView, inputs: Sequence[ValueRange]) -> ValueRange:
         """Of the entries between the bounds; a table may rise and fall."""
         import numpy as np
 
         (x,), table = inputs, view.constant("table").astype(np.int64)
         first = int(np.iinfo(view.inputs[0].dtype).min)
         rows = [table[low - first : high - first + 1] for low, high in zip(x.least, x.most, strict=True)]
-        return Reach(np.array([row.min() for row in rows]), np.array([row.max() for row in rows]))
+        return ValueRange(np.array([row.min() for row in rows]), np.array([row.max() for row in rows]))
 
     def carries(self, view: LayerView) -> tuple[Array, ...]:
         return every_channel(view)

@@ -8,7 +8,7 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from stages.ir.models.naming import named
-from stages.ir.operators.channels import Reach, every_channel
+from stages.ir.operators.channels import ValueRange, every_channel
 from stages.ir.operators.declaration import FLOAT, NUMBERS, WIDE, OneOperatorModel, Operator, Table
 from stages.ir.operators.even import Even
 from stages.ir.operators.functions16 import PowerOfTwoSum
@@ -42,10 +42,10 @@ def binary_shape(operation: Operation) -> list[Shape]:
     return [found]
 
 
-def _between(ends: Sequence[Array]) -> Reach:
+def _between(ends: Sequence[Array]) -> ValueRange:
     import numpy as np
 
-    return Reach(np.min(ends, axis=0).astype(np.int64), np.max(ends, axis=0).astype(np.int64))
+    return ValueRange(np.min(ends, axis=0).astype(np.int64), np.max(ends, axis=0).astype(np.int64))
 
 
 _WHOLE = ("float32", "int32")
@@ -73,7 +73,7 @@ class Add(Clamped):
     output_offset: int = 0
     rounding: Rounding = "double"
 
-    def reach(self, view: LayerView, inputs: Sequence[Reach]) -> Reach:
+    def reach(self, view: LayerView, inputs: Sequence[ValueRange]) -> ValueRange:
         """It rises with the first operand and, as ADD, with the second."""
         a, b = inputs
         low, high = (b.least, b.most) if self.op == "add" else (b.most, b.least)
@@ -120,7 +120,7 @@ class Mul(Clamped):
     output_shift: int
     rounding: Rounding = "double"
 
-    def reach(self, view: LayerView, inputs: Sequence[Reach]) -> Reach:
+    def reach(self, view: LayerView, inputs: Sequence[ValueRange]) -> ValueRange:
         a, b = ((x.least, x.most) for x in inputs)
         return _between([self.compute(view, x, y) for x in a for y in b])
 

@@ -1,8 +1,7 @@
-"""What is known of a tensor's channels, the indices along its last axis, before anything runs.
+"""Static facts about a tensor's channels, the indices along its last axis.
 
-Operators of the graph tell four things of them (`LayerOp.reach`, `LayerOp.carries`, `LayerOp.alike`,
-`LayerOp.narrowed`); with these stages.lower.simplify finds the channels that are constant, or equal to others, and
-leaves them out.
+Layers provide them with `LayerOp.reach`, `LayerOp.carries`, `LayerOp.alike` and `LayerOp.narrowed`.
+`stages.lower.simplify` uses them to remove channels that are constant or equal to others.
 """
 
 from __future__ import annotations
@@ -22,8 +21,8 @@ NEW = -1
 
 
 @dataclass(frozen=True, eq=False)
-class Reach:
-    """The least and the most that the elements of each channel can be, int64[C]. Bounds, not always reached."""
+class ValueRange:
+    """Bounds on the values of each channel: `least` and `most`, int64[C], inclusive. They need not be tight."""
 
     least: Array
     most: Array
@@ -35,7 +34,7 @@ class Reach:
         return constant
 
     @classmethod
-    def of_type(cls, tensor: Tensor) -> Reach:
+    def of_type(cls, tensor: Tensor) -> ValueRange:
         """All values of an integer type."""
         import numpy as np
 
@@ -43,28 +42,28 @@ class Reach:
         return cls(np.full(channels, limits.min, np.int64), np.full(channels, limits.max, np.int64))
 
     @classmethod
-    def of_values(cls, values: Array) -> Reach:
+    def of_values(cls, values: Array) -> ValueRange:
         """What an array in logical order holds."""
         import numpy as np
 
         rows = values.reshape(-1, values.shape[-1] if values.ndim else 1).astype(np.int64)
         return cls(rows.min(axis=0), rows.max(axis=0))
 
-    def of(self, channels: Array) -> Reach:
+    def of(self, channels: Array) -> ValueRange:
         """The bounds of some channels, in that order."""
-        return Reach(self.least[channels], self.most[channels])
+        return ValueRange(self.least[channels], self.most[channels])
 
-    def spread(self, channels: int) -> Reach:
+    def spread(self, channels: int) -> ValueRange:
         """So many channels, of which each can be what any of these can."""
         import numpy as np
 
-        return Reach(np.full(channels, self.least.min()), np.full(channels, self.most.max()))
+        return ValueRange(np.full(channels, self.least.min()), np.full(channels, self.most.max()))
 
-    def joined(self, other: Reach) -> Reach:
+    def joined(self, other: ValueRange) -> ValueRange:
         """What is one or the other."""
         import numpy as np
 
-        return Reach(np.minimum(self.least, other.least), np.maximum(self.most, other.most))
+        return ValueRange(np.minimum(self.least, other.least), np.maximum(self.most, other.most))
 
 
 @dataclass(frozen=True, eq=False)

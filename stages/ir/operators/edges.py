@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from stages.ir.operators.activations import same_shape, unary_model
-from stages.ir.operators.channels import Reach, every_channel
+from stages.ir.operators.channels import ValueRange, every_channel
 from stages.ir.operators.declaration import COMPUTED, NARROW, OneOperatorModel, Operator
 from stages.ir.operators.layer import Clamped, LayerOp, Rounding
 
@@ -28,9 +28,9 @@ class Requantize(Clamped):
     shift: int
     rounding: Rounding = "double"
 
-    def reach(self, view: LayerView, inputs: Sequence[Reach]) -> Reach:
+    def reach(self, view: LayerView, inputs: Sequence[ValueRange]) -> ValueRange:
         least, most = (self.compute(view, bound).astype("int64") for bound in (inputs[0].least, inputs[0].most))
-        return Reach(least, most)
+        return ValueRange(least, most)
 
     def carries(self, view: LayerView) -> tuple[Array, ...]:
         return every_channel(view)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from stages.ir.models.naming import named
 from stages.ir.operators.axes import axis_of
-from stages.ir.operators.channels import NEW, Reach, channels_of, every_channel, labels
+from stages.ir.operators.channels import NEW, ValueRange, channels_of, every_channel, labels
 from stages.ir.operators.declaration import MANY, MOVED, OneOperatorModel, Operator, Table
 from stages.ir.operators.layer import LayerOp, Shifted
 from stages.ir.operators.movement import Move
@@ -114,12 +114,12 @@ class Concatenation(LayerOp):
     def shifted(self, view: LayerView, inputs: Sequence[int], output: int) -> Shifted | None:
         return Shifted(self) if set(inputs) == {output} else None
 
-    def reach(self, view: LayerView, inputs: Sequence[Reach]) -> Reach:
+    def reach(self, view: LayerView, inputs: Sequence[ValueRange]) -> ValueRange:
         import numpy as np
 
         if self.axis % len(view.outputs[0].shape) == len(view.outputs[0].shape) - 1:
-            return Reach(np.concatenate([x.least for x in inputs]), np.concatenate([x.most for x in inputs]))
-        return reduce(Reach.joined, inputs)
+            return ValueRange(np.concatenate([x.least for x in inputs]), np.concatenate([x.most for x in inputs]))
+        return reduce(ValueRange.joined, inputs)
 
     def carries(self, view: LayerView) -> tuple[Array, ...]:
         import numpy as np

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from stages.ir.graph import LayerView, Tensor
-    from stages.ir.operators.channels import Kept, Reach
+    from stages.ir.operators.channels import Kept, ValueRange
 
     Array = npt.NDArray[Any]
 
@@ -94,7 +94,7 @@ class LayerOp(BaseModel):
         """
         return None if any((*inputs, output)) else Shifted(self)
 
-    def reach(self, view: LayerView, inputs: Sequence[Reach]) -> Reach | None:
+    def reach(self, view: LayerView, inputs: Sequence[ValueRange]) -> ValueRange | None:
         """What the output's channels can be for inputs that are in `inputs`; None where nobody has worked it out."""
         return None
 
@@ -121,7 +121,7 @@ class LayerOp(BaseModel):
         pixel = np.arange(len(carried[0])) // max(len(own) for own in inputs)  # where several lie in the last axis
         return labels(pixel, *(np.where(own == NEW, NEW, of[own]) for own, of in zip(carried, inputs, strict=True)))
 
-    def absorbs(self, view: LayerView, reach: Reach) -> Array:
+    def absorbs(self, view: LayerView, reach: ValueRange) -> Array:
         """Which channels of an input that is in `reach` its sums can do without, bool[C]. Where `carries` is ()."""
         raise NotImplementedError
 
@@ -174,7 +174,7 @@ class Clamped(LayerOp):
         """Multiplier and shift of its sums, one for all or one for each channel."""
         return view.constant("multiplier"), view.constant("shift")
 
-    def reach_of_sums(self, view: LayerView, least: Array, most: Array) -> Reach:
+    def reach_of_sums(self, view: LayerView, least: Array, most: Array) -> ValueRange:
         """Of sums of products from `least` to `most`, int64[O]: what `requantized` makes of them never falls.
 
         But where an int32 wraps on the way; then all that the clamp leaves.
@@ -182,14 +182,14 @@ class Clamped(LayerOp):
         import numpy as np
 
         from stages.ir.arithmetic.fixed_point import INT32_MAX, INT32_MIN
-        from stages.ir.operators.channels import Reach
+        from stages.ir.operators.channels import ValueRange
 
         bias: Array | int = view.constant("bias").astype(np.int64) if view.has("bias") else 0
         left = np.maximum(view.constant("shift").astype(np.int64), 0) if view.has("shift") else 0
         ends = (np.left_shift(sums + bias, left) for sums in (least, most))
         fits = np.all([(end >= INT32_MIN) & (end <= INT32_MAX) for end in ends], axis=0)
         low, high = (self.requantized(view, np.where(fits, sums, 0)).astype(np.int64) for sums in (least, most))
-        return Reach(np.where(fits, low, self.act_min), np.where(fits, high, self.act_max))
+        return ValueRange(np.where(fits, low, self.act_min), np.where(fits, high, self.act_max))
 
     def requantized(self, view: LayerView, total: Array) -> Array:
         """Sums of products as the output: bias, int32, the channel's multiplier and shift or steps, then `clamped`."""

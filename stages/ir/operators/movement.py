@@ -10,7 +10,7 @@ from pydantic import Field
 
 from stages.ir.models.naming import named
 from stages.ir.operators.axes import axis_of, distinct_axes
-from stages.ir.operators.channels import Reach, channels_of
+from stages.ir.operators.channels import ValueRange, channels_of
 from stages.ir.operators.declaration import COMPUTED, MOVED, Layout, OneOperatorModel, Operator, Scales, Table
 from stages.ir.operators.layer import LayerOp, Narrowed, Shifted
 from stages.ir.operators.operation import Operation, Refused, Shape, listed
@@ -215,13 +215,13 @@ class Move(LayerOp):
         made = self.model_copy(update={"params": {**self.params, **filled}})
         return Shifted(made) if inputs[0] == output else None
 
-    def reach(self, view: LayerView, inputs: Sequence[Reach]) -> Reach:
+    def reach(self, view: LayerView, inputs: Sequence[ValueRange]) -> ValueRange:
         import numpy as np
 
         (x,), carried = inputs, self.carries(view)
         found = x.spread(channels_of(view.outputs[0])) if carried is None else x.of(carried[0])
         if "value" in self.params:
-            found = found.joined(Reach.of_values(np.full(len(found.least), self.params["value"])))
+            found = found.joined(ValueRange.of_values(np.full(len(found.least), self.params["value"])))
         return found
 
     def carries(self, view: LayerView) -> tuple[Array, ...] | None:

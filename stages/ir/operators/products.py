@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
-from stages.ir.operators.channels import Reach, channels_of, labels, summed
+from stages.ir.operators.channels import ValueRange, channels_of, labels, summed
 from stages.ir.operators.layer import (
     Clamped,
     Narrowed,
@@ -25,7 +25,7 @@ ConvLayout = Literal["OHWI", "HWIO", "OIHW"]
 DepthwiseLayout = Literal["HWC", "OIHW"]
 
 
-def _from_zero_point(reach: Reach, op: Conv2D | DepthwiseConv2D) -> tuple[Array, Array]:
+def _from_zero_point(reach: ValueRange, op: Conv2D | DepthwiseConv2D) -> tuple[Array, Array]:
     """The bounds less the zero point, which is what windows that reach over the border meet there."""
     import numpy as np
 
@@ -79,7 +79,7 @@ class Conv2D(Window):
         kept = view.constant("weights").transpose([self.kernel_layout.index(axis) for axis in "OHWI"])
         return np.asarray(kept.astype(np.int64) - self.weight_zero_point)
 
-    def reach(self, view: LayerView, inputs: Sequence[Reach]) -> Reach:
+    def reach(self, view: LayerView, inputs: Sequence[ValueRange]) -> ValueRange:
         import numpy as np
 
         low, high = _from_zero_point(inputs[0], self)
@@ -99,7 +99,7 @@ class Conv2D(Window):
             return None
         return labels(summed(self._ohwi(view), inputs[0]), *told_apart(view))
 
-    def absorbs(self, view: LayerView, reach: Reach) -> Array:
+    def absorbs(self, view: LayerView, reach: ValueRange) -> Array:
         """In padding there is the zero point instead."""
         known = reach.is_constant
         if any(self.padding):
@@ -169,7 +169,7 @@ class DepthwiseConv2D(Window):
         weights = (kept[0] if self.kernel_layout == "HWC" else kept[:, 0].transpose(1, 2, 0)).astype(np.int64)
         return np.asarray(weights - self.weight_zero_point).reshape(-1, self.out_channels)
 
-    def reach(self, view: LayerView, inputs: Sequence[Reach]) -> Reach:
+    def reach(self, view: LayerView, inputs: Sequence[ValueRange]) -> ValueRange:
         import numpy as np
 
         low, high = (np.repeat(bound, self.depth_multiplier) for bound in _from_zero_point(inputs[0], self))
@@ -234,7 +234,7 @@ class FullyConnected(Clamped):
         weights = view.constant("weights").astype(np.int64) - self.weight_zero_point
         return np.asarray(weights).reshape(self.units, -1, channels)
 
-    def reach(self, view: LayerView, inputs: Sequence[Reach]) -> Reach | None:
+    def reach(self, view: LayerView, inputs: Sequence[ValueRange]) -> ValueRange | None:
         import numpy as np
 
         weights = self._by_channel(view)
@@ -251,7 +251,7 @@ class FullyConnected(Clamped):
         """As of CONV_2D."""
         return None if self.carries(view) is None else labels(summed(self.factors(view), inputs[0]), *told_apart(view))
 
-    def absorbs(self, view: LayerView, reach: Reach) -> Array:
+    def absorbs(self, view: LayerView, reach: ValueRange) -> Array:
         return reach.is_constant | ~self.factors(view).any(axis=(0, 1))
 
     def factors(self, view: LayerView) -> Array:

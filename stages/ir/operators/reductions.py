@@ -8,7 +8,7 @@ from math import prod
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from stages.ir.operators.axes import distinct_axes
-from stages.ir.operators.channels import Reach, every_channel
+from stages.ir.operators.channels import ValueRange, every_channel
 from stages.ir.operators.declaration import NUMBERS, Layout, OneOperatorModel, Operator, Table
 from stages.ir.operators.layer import Clamped, LayerOp, Rounding, Shifted
 from stages.ir.operators.operation import Operation, Refused, Shape
@@ -53,14 +53,14 @@ class Mean(Clamped):
     def scaling(self, view: LayerView) -> tuple[Array | int, Array | int]:
         return self.multiplier, self.shift
 
-    def reach(self, view: LayerView, inputs: Sequence[Reach]) -> Reach:
+    def reach(self, view: LayerView, inputs: Sequence[ValueRange]) -> ValueRange:
         """It rises with every element."""
         import numpy as np
 
         shape = view.inputs[0].shape
         ends = (np.broadcast_to(bound, shape) for bound in (inputs[0].least, inputs[0].most))
-        least, most = (Reach.of_values(self.compute(view, end)) for end in ends)
-        return Reach(least.least, most.most)
+        least, most = (ValueRange.of_values(self.compute(view, end)) for end in ends)
+        return ValueRange(least.least, most.most)
 
     def carries(self, view: LayerView) -> tuple[Array, ...] | None:
         rank = len(view.inputs[0].shape)

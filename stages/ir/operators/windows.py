@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from stages.ir.arithmetic.sliding import extent, places
 from stages.ir.models.naming import named
-from stages.ir.operators.channels import Reach, every_channel
+from stages.ir.operators.channels import ValueRange, every_channel
 from stages.ir.operators.declaration import WIDE, OneOperatorModel, Operator, Table
 from stages.ir.operators.layer import Shifted, Window
 from stages.ir.operators.operation import Operation, Refused, Shape, listed
@@ -189,11 +189,11 @@ class Pool2D(Window):
             return None
         return super().shifted(view, inputs, output)
 
-    def reach(self, view: LayerView, inputs: Sequence[Reach]) -> Reach:
+    def reach(self, view: LayerView, inputs: Sequence[ValueRange]) -> ValueRange:
         import numpy as np
 
         (x,) = inputs
-        return Reach(np.clip(x.least, self.act_min, self.act_max), np.clip(x.most, self.act_min, self.act_max))
+        return ValueRange(np.clip(x.least, self.act_min, self.act_max), np.clip(x.most, self.act_min, self.act_max))
 
     def carries(self, view: LayerView) -> tuple[Array, ...]:
         return every_channel(view)

@@ -17,7 +17,7 @@ import numpy as np
 
 from stages.ir.arithmetic.fixed_point import Array
 from stages.ir.graph import Graph
-from stages.ir.operators.channels import NEW, Kept, Reach, channels_of
+from stages.ir.operators.channels import NEW, Kept, ValueRange, channels_of
 from stages.lower.simplify.repeats import Repeats
 
 Edges = list[tuple[Array, Array]]
@@ -51,7 +51,7 @@ class Family:
         return Kept(np.flatnonzero(stays), self.values[name], np.where(stays, np.arange(len(equal)), equal))
 
 
-def families(graph: Graph, reach: Mapping[str, Reach]) -> list[Family]:
+def families(graph: Graph, reach: Mapping[str, ValueRange]) -> list[Family]:
     """All families of which a bundle can go, in the order of the graph's tensors."""
     sizes = [channels_of(tensor) for tensor in graph.tensors.values()]
     ends = list(accumulate(sizes, initial=0))
@@ -101,7 +101,7 @@ def _found(
     bundle: Array,
     needed: tuple[Array, Array],
     family: Array,
-    reach: Mapping[str, Reach],
+    reach: Mapping[str, ValueRange],
 ) -> list[Family]:
     """`needed` are the channels that have to be there, and those that sums need, or another with the same values."""
     must, summed = (np.isin(np.arange(bundle.max(initial=-1) + 1), bundle[channels]) for channels in needed)

@@ -14,12 +14,12 @@ import numpy as np
 
 from stages.ir.arithmetic.fixed_point import Array
 from stages.ir.graph import Activation, Dequantize, Graph, Layer, LayerView, Move, Pool2D, Quantize, Tensor
-from stages.ir.operators.channels import Reach
+from stages.ir.operators.channels import ValueRange
 from stages.lower.simplify.edits import is_private, merged, readers, replaced, without_unread, writer
 from stages.lower.simplify.reach import BYTES
 from stages.lower.simplify.rewrites import Rewrite
 
-Reaches = Mapping[str, Reach]
+Reaches = Mapping[str, ValueRange]
 Rule = Callable[[Graph, Reaches, Layer], tuple[Graph, str] | None]
 
 # TFLite has activations in them: whatever their bounds, kernels clamp.
@@ -273,7 +273,7 @@ def _first(tensor: Tensor) -> int:
     return int(np.iinfo(tensor.dtype).min)
 
 
-def _span(reach: Reach) -> tuple[int, int]:
+def _span(reach: ValueRange) -> tuple[int, int]:
     return int(reach.least.min()), int(reach.most.max())
 
 

@@ -13,7 +13,7 @@ from stages.quantize.arithmetic import LIMITS, Fixed, convolution_multipliers, q
 from stages.quantize.constant_channels import settle_constant_channels
 from stages.quantize.operator import Array, Operator, quantized
 from stages.quantize.patterns.operand import operand
-from stages.quantize.staircase import requantization
+from stages.quantize.requantization_breakpoints import requantization
 from stages.quantize.writer import GraphWriter
 
 _MOST_WIDE_SHIFT = 14  # what a sum of 64 bits is shifted right by is not below 1

@@ -20,7 +20,7 @@ from stages.quantize.arithmetic import Fixed, convolution_multipliers, quantize_
 from stages.quantize.constant_channels import settle_constant_channels
 from stages.quantize.operator import Array, Operator, Parameters, activated, dequantized, reshaped, transposed
 from stages.quantize.real_products import overflowing, settled, stepped, sums
-from stages.quantize.staircase import requantization
+from stages.quantize.requantization_breakpoints import requantization
 from stages.quantize.writer import GraphWriter
 
 

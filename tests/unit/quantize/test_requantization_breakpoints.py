@@ -7,7 +7,7 @@ import pytest
 
 from stages.ir.arithmetic.fixed_point import multiply_by_quantized_multiplier
 from stages.quantize.arithmetic import quantize_multiplier
-from stages.quantize.staircase import exact, scaled
+from stages.quantize.requantization_breakpoints import exact, scaled
 
 
 def test_results_are_products_in_float32_with_halves_to_even() -> None:
