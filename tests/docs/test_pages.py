@@ -131,15 +131,17 @@ def test_the_glossary_is_linked(page: str) -> None:
     assert re.search(r"\]\((docs/)?glossary\.md\)", (ROOT / page).read_text())
 
 
-def test_what_is_said_of_others_has_a_source() -> None:
-    """Each cell about another names sources of the list, and each of these is named."""
-    table, _, sources = (DOCS / "explanation/others.md").read_text().partition("## Sources")
+def test_statements_about_other_tools_have_sources() -> None:
+    """Each cell of the first table and each row of the second names sources; each source is named."""
+    tables, _, sources = (DOCS / "explanation/others.md").read_text().partition("\n## Sources")
     listed = [int(number) for number in re.findall(r"^(\d+)\. \S.*https://", sources, re.MULTILINE)]
     assert listed == list(range(1, len(listed) + 1))
-    rows = [line.strip("| ").split(" | ") for line in table.splitlines() if line.startswith("| ")][1:]
-    told = [cell for _, _, *others in rows for cell in others]
-    assert len(told) == 5 * 7
-    named = [re.search(r"\[([\d, ]+)\]$", cell) for cell in told if cell not in ("what the framework has",)]
-    assert all(named)
-    numbers = {int(number) for one in named if one for number in one[1].split(", ")} | {8, 21}
+    first, _, second = tables.partition("\n## Newer")
+    rows = [line.strip("| ").split(" | ") for line in first.splitlines() if line.startswith("| ")][1:]
+    cells = [cell for _, _, *others in rows for cell in others]
+    assert len(cells) == 5 * 7
+    assert all(re.search(r"\[[\d, ]+\]$", cell) for cell in cells if cell != "what the framework has")
+    newer = [line for line in second.splitlines() if line.startswith("| ")][1:]
+    assert len(newer) == 7 and all(re.search(r"\[[\d, ]+\]", row) for row in newer)
+    numbers = {int(number) for group in re.findall(r"\[([\d, ]+)\]", tables) for number in group.split(", ")}
     assert numbers == set(listed)

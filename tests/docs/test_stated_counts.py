@@ -58,10 +58,13 @@ def test_the_picture_in_the_readme_has_the_figures_of_the_bench() -> None:
 def test_ne16_says_what_is_stored() -> None:
     page = ne16.PAGE.read_text()
     network = ""
-    for row in rows(page, ne16.BEGINS):
+    table = rows(page, ne16.BEGINS)
+    assert [row[1] for row in table] == [*ne16.MODES] * 5
+    for row in table:
         network = row[0] or network
         name = network.lower() if network != "MobileNet" else "mobilenet_v1"
-        found = recorded(f"{name}_ne16_engine", ne16.TARGETS[row[1]])
+        target, requantize = ne16.MODES[row[1]]
+        found = recorded(f"{name}_ne16_{requantize or 'core'}", target)
         assert number(row[-3]) == found.instructions, (row, OLD.format("ne16"))
         assert number(row[-2]) == found.cycles["engine"], (row, OLD.format("ne16"))
         assert sum(number(cell) for cell in row[2:8] if cell) <= found.instructions
