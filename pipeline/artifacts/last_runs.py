@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.artifacts.folders import remove
-from stages.support.system.asides import write_whole
+from stages.support.system.atomic_write import write_atomically
 from stages.support.system.json_text import parsed_json
 
 _FORMAT = 1
@@ -52,7 +52,7 @@ class LastRuns:
         with contextlib.suppress(OSError):
             if path.is_dir():
                 remove(path)
-            write_whole(path, json.dumps({"format": _FORMAT, "changes": list(changes), "keys": keys}))
+            write_atomically(path, json.dumps({"format": _FORMAT, "changes": list(changes), "keys": keys}))
 
 
 def _read_run(path: Path) -> dict[str, Any] | None:

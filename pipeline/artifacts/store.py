@@ -35,7 +35,7 @@ from pipeline.artifacts.last_runs import LastRuns
 from pipeline.artifacts.manifest import FORMAT, LOG, MANIFEST, MOST_BYTES, SHARED, content_of, parsed_manifest
 from pipeline.errors import DiskFullError, StoreError
 from pipeline.process.interruption import removed_on_interruption
-from stages.support.system.asides import clear_asides
+from stages.support.system.atomic_write import remove_stale_files
 from stages.support.system.below import OutsideError, below
 from stages.support.system.regular_file import open_regular, read_regular
 from stages.support.system.system_limits import is_disk_full, system_limit
@@ -334,7 +334,7 @@ class Store:
                 fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 remove(folder)
         for place in (self.folder, self.folder / "runs"):
-            clear_asides(place)
+            remove_stale_files(place)
 
     def _lock_file(self, name: str) -> TextIO:
         try:

@@ -10,7 +10,7 @@ from pipeline.errors import PipelineError
 from pipeline.plugins.registry import registry_of
 from pipeline.project import current_project
 from pipeline.recipes.json_schema import schema_file, schema_text
-from stages.support.system.asides import write_whole
+from stages.support.system.atomic_write import write_atomically
 
 
 class Schema(Command):
@@ -30,7 +30,7 @@ class Schema(Command):
         file = schema_file(project)
         name = project.display_path(file)
         try:
-            write_whole(file, schema_text(registry_of(current_project())))
+            write_atomically(file, schema_text(registry_of(current_project())))
         except OSError as error:
             raise PipelineError(f"{name} cannot be written: {error.strerror}") from error
         print(name)

@@ -15,7 +15,7 @@ from typing import Any
 
 from pipeline.artifacts.folders import remove
 from pipeline.runs.report_page import add_run_section
-from stages.support.system.asides import aside, clear_asides, write_whole, written_aside
+from stages.support.system.atomic_write import remove_stale_files, replacing, temporary_name, write_atomically
 
 # Artifact kinds and names of copied files; all files of the report are copied.
 _COPIED = (("compile", "firmware.elf"), ("emit", "src"))
@@ -43,7 +43,7 @@ def publish(
     folder.mkdir(parents=True, exist_ok=True)
     # The folder above has the tables of a matrix.
     for place in (folder, folder.parent):
-        clear_asides(place)
+        remove_stale_files(place)
     always = (*_COPIED, *(("report", name) for name in (_REPORT, _PAGE, _HTML)))
     missing = [name for kind, name in always if kind not in artifacts]
     missing += [name for name in _NOT_ALWAYS if "report" not in artifacts or not (artifacts["report"] / name).exists()]
@@ -70,10 +70,10 @@ def _write_report(source: Path, folder: Path, additions: Mapping[str, Any], comm
     if not (source / _REPORT).is_file():
         return None
     report: dict[str, Any] = {**json.loads((source / _REPORT).read_text(encoding="utf-8")), **additions}
-    write_whole(folder / _REPORT, json.dumps(report, indent=1) + "\n")
+    write_atomically(folder / _REPORT, json.dumps(report, indent=1) + "\n")
     page = source / _HTML
     if page.is_file():
-        write_whole(folder / _HTML, add_run_section(page.read_text(encoding="utf-8"), command, additions))
+        write_atomically(folder / _HTML, add_run_section(page.read_text(encoding="utf-8"), command, additions))
     return report
 
 
@@ -99,7 +99,7 @@ def _same(source: Path, copy: Path) -> bool:
 def _copy_file(source: Path, place: Path) -> None:
     if _same(source, place):
         return
-    with written_aside(place) as temporary:
+    with replacing(place) as temporary:
         shutil.copyfile(source, temporary)
         info = source.stat()
         # Artifacts are read-only; published files are not.
@@ -113,7 +113,7 @@ def _copy_folder(source: Path, place: Path) -> None:
     names = _tree(source)
     if place.is_dir() and _tree(place) == names and all(_same(source / name, place / name) for name in names):
         return
-    temporary = aside(place)
+    temporary = temporary_name(place)
     old = temporary.with_name(f"{temporary.name}.old")
     try:
         for name in names:

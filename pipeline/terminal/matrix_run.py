@@ -17,7 +17,7 @@ from pipeline.terminal.matrix_page import matrix_page
 from pipeline.terminal.progress import ProgressDisplay, time_left
 from pipeline.terminal.table import Table, markdown, render
 from stages.support.messages import escape
-from stages.support.system.asides import write_whole
+from stages.support.system.atomic_write import write_atomically
 
 FORMAT = 1
 _FIGURES = ("verdict", "instructions", "RAM", "ROM")
@@ -122,10 +122,10 @@ class MatrixRun:
         self._folder.mkdir(parents=True, exist_ok=True)
         part = self._part()
         content = {"format": FORMAT, "recipe": self.name, "part": part, "rows": [asdict(row) for row in rows]}
-        write_whole(self._folder / "matrix.json", json.dumps(content, indent=1) + "\n")
+        write_atomically(self._folder / "matrix.json", json.dumps(content, indent=1) + "\n")
         page = filter(None, (f"# {escape.markdown(self.name)}", escape.markdown(part), markdown(table)))
-        write_whole(self._folder / "matrix.md", "\n\n".join(page))
-        write_whole(self._folder / "matrix.html", matrix_page(self.name, part, rows, self._folder))
+        write_atomically(self._folder / "matrix.md", "\n\n".join(page))
+        write_atomically(self._folder / "matrix.html", matrix_page(self.name, part, rows, self._folder))
         display.show(partial(_render, table, self.name))
         display.line(f"{self._shown}/matrix.html, matrix.md, matrix.json")
 

@@ -47,10 +47,10 @@ class CompileStage(Stage[CompileConfig]):
         if target.memory is None or "import" not in made:
             return
         from stages.compile.foresee import check_fits
-        from stages.ir.models.at_hand import model_at_hand
         from stages.ir.models.least_memory import least_memory
+        from stages.ir.models.local_model import local_model
 
-        info = model_at_hand(model, root, made)
+        info = local_model(model, root, made)
         if info is not None:
             check_fits(least_memory(info), target)
 

@@ -78,10 +78,10 @@ class EmitStage(Stage[EmitConfig]):
         check_rules(config.memory_rules or (), target)
         if config.arena_limit is None or "import" not in made:
             return
-        from stages.ir.models.at_hand import model_at_hand
         from stages.ir.models.least_memory import least_memory
+        from stages.ir.models.local_model import local_model
 
-        info = model_at_hand(model, root, made)
+        info = local_model(model, root, made)
         least = None if info is None else least_memory(info)
         if least is not None and least.activations > config.arena_limit:
             raise StageError(

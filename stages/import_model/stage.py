@@ -142,13 +142,13 @@ class ImportStage(Stage[ImportConfig]):
 
 
 def known_model(model: ModelSource, root: Path) -> ModelInfo | None:
-    """As `stages.ir.models.at_hand.sound_model`; operators of an ONNX file that nobody knows are a StageError, too."""
-    from stages.ir.models.at_hand import bytes_at_hand, sound_model
+    """Return the graph as `local_model.sound_model` does. Unknown operators of an ONNX file raise StageError."""
+    from stages.ir.models.local_model import local_bytes, sound_model
 
     info = sound_model(model, root)
     if is_onnx(model) and find_spec("onnx") is not None:
         assert isinstance(model, FileModel | UrlModel)
-        data = bytes_at_hand(model, root)
+        data = local_bytes(model, root)
         # Constants in other files may be gigabytes.
         if data is not None and len(STAGE.files(ImportConfig(), model, root)) < 2:
             from stages.import_model.onnx.convert import check_known

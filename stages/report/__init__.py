@@ -56,11 +56,11 @@ class ReportStage(Stage[ReportConfig]):
         """Names of classes that are not as many as the network's first output has elements."""
         if not config.classes:
             return
-        from stages.ir.models.at_hand import model_at_hand
+        from stages.ir.models.local_model import local_model
         from stages.ir.samples.network import inputs_and_classes
         from stages.report.classes import check_classes
 
-        info = model_at_hand(model, root, made)
+        info = local_model(model, root, made)
         elements = None if info is None else inputs_and_classes(info)[1]
         if elements is not None:
             check_classes(config.classes, elements)

@@ -135,13 +135,13 @@ class SimulateStage(Stage[SimulateConfig]):
             raise StageError("there is no input", hint="set random, extremes or files", at=where)
         if not files:
             return
-        from stages.ir.models.at_hand import model_at_hand
         from stages.ir.models.index_ranges import imported_rules
+        from stages.ir.models.local_model import local_model
         from stages.ir.models.spec import is_onnx
         from stages.ir.samples.network import inputs_and_classes
         from stages.simulate.inputs import check_files
 
-        info = model_at_hand(model, root, made)
+        info = local_model(model, root, made)
         rules = imported_rules(made["import"]) if is_onnx(model) and "import" in made else None
         check_files(config.inputs, files, *((None, None) if info is None else inputs_and_classes(info, rules)))
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from pipeline.commands.bench.check import TOLERANCE, Verdict, change, fell
 from pipeline.errors import PipelineError
-from stages.support.system.asides import write_whole
+from stages.support.system.atomic_write import write_atomically
 from stages.support.system.json_text import parsed_json
 
 FORMAT = 1
@@ -148,7 +148,7 @@ def write_rows(path: Path, rows: Iterable[LayerRow]) -> None:
     """Write the rows, one line per layer and target for readable diffs."""
     path.parent.mkdir(parents=True, exist_ok=True)
     layers = ",\n".join(f"  {json.dumps(row.name)}: {{\n{_entry(row)}\n  }}" for row in rows)
-    write_whole(path, f'{{\n "format": {FORMAT},\n "layers": {{\n{layers}\n }}\n}}\n')
+    write_atomically(path, f'{{\n "format": {FORMAT},\n "layers": {{\n{layers}\n }}\n}}\n')
 
 
 def _entry(row: LayerRow) -> str:

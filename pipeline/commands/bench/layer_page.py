@@ -11,7 +11,7 @@ from pipeline.commands.bench.page import replace_section
 from pipeline.commands.bench.table import number
 from pipeline.terminal.table import Table, markdown
 from stages.support.messages.escape import markdown as escaped
-from stages.support.system.asides import write_whole
+from stages.support.system.atomic_write import write_atomically
 
 
 def targets_of(rows: Iterable[LayerRow]) -> list[str]:
@@ -85,7 +85,7 @@ def update_page(path: Path, rows: Sequence[LayerRow]) -> bool:
     text = path.read_text(encoding="utf-8")
     new = replace_section(text, section(rows), path.name)
     if new != text:
-        write_whole(path, new)
+        write_atomically(path, new)
     return new != text
 
 

@@ -39,7 +39,7 @@ from pipeline.runs.workspace import Workspace
 from pipeline.terminal.table import Table, render
 from stages.base import StageError
 from stages.support.messages import escape
-from stages.support.system.asides import check_writable
+from stages.support.system.atomic_write import check_writable
 
 if TYPE_CHECKING:
     from pipeline.commands.sampling import Sampling

@@ -14,7 +14,7 @@ from pipeline.commands.bench.table import case_table, cycles_table, recipe_table
 from pipeline.errors import PipelineError
 from pipeline.terminal.table import markdown
 from stages.support.messages.escape import markdown as escaped
-from stages.support.system.asides import write_whole
+from stages.support.system.atomic_write import write_atomically
 
 BEGIN, END = "<!-- bench:begin -->", "<!-- bench:end -->"
 
@@ -77,5 +77,5 @@ def update_page(path: Path, section: str) -> bool:
     text = path.read_text(encoding="utf-8")
     new = replace_section(text, section, path.name)
     if new != text:
-        write_whole(path, new)
+        write_atomically(path, new)
     return new != text

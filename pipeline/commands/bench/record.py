@@ -10,7 +10,7 @@ from typing import Any
 
 from pipeline.commands.bench.cases import Case
 from pipeline.errors import PipelineError
-from stages.support.system.asides import write_whole
+from stages.support.system.atomic_write import write_atomically
 from stages.support.system.json_text import parsed_json
 
 FORMAT = 1
@@ -114,7 +114,7 @@ def write_records(path: Path, records: Iterable[Record]) -> None:
     """Write records as JSON, one line per figure and layer for readable diffs."""
     path.parent.mkdir(parents=True, exist_ok=True)
     rows = ",\n".join(_entry(record) for record in records)
-    write_whole(path, f'{{\n "format": {FORMAT},\n "rows": [\n{rows}\n ]\n}}\n')
+    write_atomically(path, f'{{\n "format": {FORMAT},\n "rows": [\n{rows}\n ]\n}}\n')
 
 
 _RENEW = "update it with `doit bench --update`"

@@ -15,7 +15,7 @@ from typing import Any
 
 from stages.base import StageError
 from stages.support.messages import escape
-from stages.support.system.asides import write_whole
+from stages.support.system.atomic_write import write_atomically
 from stages.support.system.below import below
 from stages.support.system.json_text import parsed_json
 
@@ -56,16 +56,16 @@ def write(folder: Path, files: Mapping[str, bytes], facts: Mapping[str, str], sh
     try:
         # Should this be interrupted, a file is the export's as it was or as it becomes.
         either = {path: f"{before.get(path, '')} {digests.get(path, '')}".strip() for path in {*before, *digests}}
-        write_whole(folder / MANIFEST, _as_text(facts, either))
+        write_atomically(folder / MANIFEST, _as_text(facts, either))
         for path, content in files.items():
             if before.get(path) != digests[path] or not (folder / path).is_file():
-                write_whole(folder / path, content)
+                write_atomically(folder / path, content)
                 changed += 1
         for path in sorted(before.keys() - files.keys()):
             (folder / path).unlink(missing_ok=True)
             _remove_empty(folder, path)
             changed += 1
-        write_whole(folder / MANIFEST, _as_text(facts, digests))
+        write_atomically(folder / MANIFEST, _as_text(facts, digests))
     except OSError as error:
         raise StageError(f"{shown} cannot be written: {error.strerror}") from None
     return changed

@@ -9,7 +9,7 @@ from pathlib import Path
 from stages.ir.models.spec import FileModel, ModelSource, OpModel, PluginModel, UrlModel, ZooModel
 from stages.support.messages import escape
 from stages.support.messages.stage_error import StageError, blaming
-from stages.support.system.asides import write_whole
+from stages.support.system.atomic_write import write_atomically
 from stages.support.system.installation import default_cache
 from stages.support.system.pathname import located
 
@@ -35,7 +35,7 @@ def check_size(path: Path) -> None:
         raise StageError(message, at=("model", "file"))
 
 
-def file_at_hand(source: ModelSource, root: Path) -> Path | None:
+def local_file(source: ModelSource, root: Path) -> Path | None:
     """The file with the model's bytes when it needs no building and no download, whether it exists or not."""
     if isinstance(source, UrlModel):
         return _kept(default_cache() / "models", source)
@@ -112,7 +112,7 @@ def _download(source: UrlModel, folder: Path) -> bytes:
         )
     # A cache that cannot be written costs a download next time, no more.
     with contextlib.suppress(OSError):
-        write_whole(kept, data)
+        write_atomically(kept, data)
     return data
 
 

@@ -9,7 +9,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from stages.support.system.asides import write_whole
+from stages.support.system.atomic_write import write_atomically
 
 
 def read_cache(path: Path) -> Any:
@@ -33,4 +33,4 @@ def write_cache(path: Path, value: Any) -> None:
     with contextlib.suppress(OSError):
         if path.is_dir():
             shutil.rmtree(path)
-        write_whole(path, f"{hashlib.sha256(text.encode()).hexdigest()}\n{text}")
+        write_atomically(path, f"{hashlib.sha256(text.encode()).hexdigest()}\n{text}")

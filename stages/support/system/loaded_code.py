@@ -23,7 +23,7 @@ from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from pathlib import Path
 from types import CodeType, ModuleType
 
-from stages.support.system.asides import write_whole
+from stages.support.system.atomic_write import write_atomically
 from stages.support.system.installation import INSTALLATION, default_cache, is_clone
 
 _PACKAGE = "stages"
@@ -83,7 +83,7 @@ class RecordingLoader(SourceFileLoader):
         assert isinstance(code, CodeType)
         if not sys.dont_write_bytecode:
             with contextlib.suppress(OSError):
-                write_whole(place, header + marshal.dumps(code))
+                write_atomically(place, header + marshal.dumps(code))
         return code
 
 

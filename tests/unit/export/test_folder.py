@@ -93,7 +93,7 @@ def test_an_interrupted_export_is_completed(tmp_path: Path, monkeypatch: pytest.
     folder.write(out, FILES, FACTS, "out")
     after = {"README.md": b"1", "src/a.c": b"2", "src/c.c": b"3"}
     written: list[Path] = []
-    real = folder.write_whole
+    real = folder.write_atomically
 
     def dying(path: Path, content: str | bytes) -> None:
         if len(written) == 3:
@@ -101,7 +101,7 @@ def test_an_interrupted_export_is_completed(tmp_path: Path, monkeypatch: pytest.
         written.append(path)
         real(path, content)
 
-    monkeypatch.setattr(folder, "write_whole", dying)
+    monkeypatch.setattr(folder, "write_atomically", dying)
     with pytest.raises(KeyboardInterrupt):
         folder.write(out, after, FACTS, "out")
     monkeypatch.undo()

@@ -14,7 +14,7 @@ import pytest
 
 from stages.ir.models.resolve import resolve
 from stages.ir.models.spec import UrlModel
-from stages.support.system.asides import aside, clear_asides, write_whole
+from stages.support.system.atomic_write import remove_stale_files, temporary_name, write_atomically
 from stages.support.system.loaded_code import RecordingLoader
 
 
@@ -25,7 +25,7 @@ def dead() -> int:
 
 
 def test_names(tmp_path: Path) -> None:
-    place = aside(tmp_path / "report.json")
+    place = temporary_name(tmp_path / "report.json")
     assert place.parent == tmp_path and place.name.startswith(f".report.json.{os.getpid()}.")
 
 
@@ -38,24 +38,24 @@ def test_only_those_of_processes_that_are_no_more(tmp_path: Path) -> None:
     kept = [f".a.json.{os.getpid()}.7", f".b.json.{os.getppid()}.7", ".hidden", "a.json", f".gitignore.{gone}", "x.1.2"]
     for name in kept:
         (tmp_path / name).write_text("")
-    clear_asides(tmp_path)
+    remove_stale_files(tmp_path)
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(kept)
     old = tmp_path / kept[0]
     os.utime(old, (time.time() - 100_000,) * 2)
-    clear_asides(tmp_path)
+    remove_stale_files(tmp_path)
     assert not old.exists()
-    clear_asides(tmp_path / "none")
+    remove_stale_files(tmp_path / "none")
 
 
 def test_a_write_that_fails_leaves_the_old_file(tmp_path: Path) -> None:
     path = tmp_path / "f"
-    write_whole(path, "old")
+    write_atomically(path, "old")
     with pytest.raises(UnicodeEncodeError):
-        write_whole(path, "\ud800")
+        write_atomically(path, "\ud800")
     path.unlink()
     path.mkdir()
     with pytest.raises(IsADirectoryError):
-        write_whole(path, b"new")
+        write_atomically(path, b"new")
     assert [entry.name for entry in tmp_path.iterdir()] == ["f"]
 
 
@@ -74,7 +74,7 @@ def _bytecode(folder: Path) -> Path:
 
 
 def _text(folder: Path) -> Path:
-    write_whole(folder / "costs" / "core.json", "{}")
+    write_atomically(folder / "costs" / "core.json", "{}")
     return folder / "costs" / "core.json"
 
 

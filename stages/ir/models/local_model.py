@@ -9,7 +9,7 @@ from pathlib import Path
 
 from stages.ir.models.graphs import UnknownSignature, choose, graphs
 from stages.ir.models.other_files import check_onnx
-from stages.ir.models.resolve import file_at_hand
+from stages.ir.models.resolve import local_file
 from stages.ir.models.spec import FileModel, ModelSource, UrlModel, is_onnx
 from stages.ir.models.tflite_reader import ModelInfo, read
 from stages.support.messages import escape
@@ -18,7 +18,7 @@ from stages.support.messages.stage_error import StageError
 IMPORTED = "model.tflite"  # in the artifact of import
 
 
-def model_at_hand(model: ModelSource, root: Path, made: Mapping[str, Path]) -> ModelInfo | None:
+def local_model(model: ModelSource, root: Path, made: Mapping[str, Path]) -> ModelInfo | None:
     """The imported graph when import's artifact is among those `made`, else that of the file; None when there is none.
 
     A file that import will refuse is None as well, since import says more about it, but for an unknown signature.
@@ -40,7 +40,7 @@ def sound_model(model: ModelSource, root: Path) -> ModelInfo | None:
 
     Raises StageError, as import does, for a file that is not sound, an unknown signature, and what is no ONNX file.
     """
-    data = bytes_at_hand(model, root)
+    data = local_bytes(model, root)
     if data is None or not isinstance(model, FileModel | UrlModel):
         return None
     name = escape.name(model.source, 200)
@@ -51,9 +51,9 @@ def sound_model(model: ModelSource, root: Path) -> ModelInfo | None:
     return read(data, name, chosen.subgraph if chosen is not None else 0)
 
 
-def bytes_at_hand(model: ModelSource, root: Path) -> bytes | None:
+def local_bytes(model: ModelSource, root: Path) -> bytes | None:
     """Those of the model's file, None where there is none that can be read, or a download that is another."""
-    path = file_at_hand(model, root)
+    path = local_file(model, root)
     if path is None:
         return None
     try:

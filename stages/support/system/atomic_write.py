@@ -21,20 +21,20 @@ _ASIDE = re.compile(r"^\.(?P<name>.+)\.(?P<process>\d+)\.\d+(?:\.old)?$")
 _LONG_AGO = 86400.0
 
 
-def aside(path: Path) -> Path:
+def temporary_name(path: Path) -> Path:
     """The name under which this thread writes what becomes `path`."""
     return path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}")
 
 
 @contextlib.contextmanager
-def written_aside(path: Path) -> Iterator[Path]:
+def replacing(path: Path) -> Iterator[Path]:
     """The name of a file to write, which replaces `path` when the block ends well. Raises OSError.
 
     The folder is made where there is none; what killed processes were writing for `path` is removed.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    clear_asides(path.parent, path.name)
-    place = aside(path)
+    remove_stale_files(path.parent, path.name)
+    place = temporary_name(path)
     try:
         yield place
         place.replace(path)
@@ -44,22 +44,22 @@ def written_aside(path: Path) -> Iterator[Path]:
 
 
 def check_writable(path: Path) -> None:
-    """Raises the OSError with which `write_whole` would fail, as far as that can be known before."""
+    """Raises the OSError with which `write_atomically` would fail, as far as that can be known before."""
     path.parent.mkdir(parents=True, exist_ok=True)
     if path.is_dir():
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
-    place = aside(path)
+    place = temporary_name(path)
     place.touch()
     place.unlink()
 
 
-def write_whole(path: Path, content: str | bytes) -> None:
+def write_atomically(path: Path, content: str | bytes) -> None:
     """Write a file so that a reader sees the old content or the new one, never a part. Raises OSError."""
-    with written_aside(path) as place:
+    with replacing(path) as place:
         place.write_bytes(content.encode() if isinstance(content, str) else content)
 
 
-def clear_asides(folder: Path, name: str = "") -> None:
+def remove_stale_files(folder: Path, name: str = "") -> None:
     """Remove from a folder what processes that are no more were writing aside, or only what was to become `name`.
 
     What cannot be removed stays.
