@@ -13,7 +13,7 @@ _GROUPS = {
     "onnx": "onnx",
     "onnxruntime": "onnx",
     "pygdbmi": "hardware",
-    "mkdocs": "docs",
+    "zensical": "docs",
     "fsspec": "remote",
     "s3fs": "remote",
     "gcsfs": "remote",
