@@ -1,1 +1,1 @@
-"""Stages on other machines: tasks of dask.distributed, which get and leave artifacts in a store that all share."""
+"""Stages on other machines: tasks of dask.distributed; artifacts go through a shared store."""

@@ -1,4 +1,4 @@
-"""Which executor `executor=` means."""
+"""The executor that `executor=` selects."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _LOCAL, _CLUSTER = "local", "dask"
 
 
 def executor_of(text: str) -> Executor:
-    """Return `local`, `dask` (a cluster on this machine), or the scheduler at `dask://HOST:PORT`.
+    """Return the executor of `local`, `dask` (a local cluster) or a scheduler's address.
 
-    `tls://` and `tcp://` say how to connect. Raises PipelineError.
+    An address is `dask://HOST:PORT`, `tls://HOST:PORT` or `tcp://HOST:PORT`. Raises PipelineError.
     """
     check_executor(text)
     if text == _LOCAL:
         return Local()
-    ready()
+    install_dask()
     from pipeline.distributed.connection import connection_to
     from pipeline.distributed.dask_executor import DaskExecutor
 
@@ -30,11 +30,11 @@ def executor_of(text: str) -> Executor:
 
 
 def check_executor(text: str) -> None:
-    """Raise PipelineError for what names no executor. Nothing is installed, and nothing is connected to."""
+    """Raise PipelineError for an invalid `executor=`, without installing or connecting."""
     if text in (_LOCAL, _CLUSTER):
         return
     if "://" not in text:
-        raise RecipeError(f"executor={escape.name(text)}: should be local, dask, or tls://HOST:PORT")
+        raise RecipeError(f"executor={escape.name(text)}: expected local, dask or tls://HOST:PORT")
     if not _missing():
         from pipeline.distributed.connection import connection_to
 
@@ -45,8 +45,8 @@ def _missing() -> list[str]:
     return [package for package in PACKAGES if find_spec(package) is None]
 
 
-def ready() -> None:
-    """Install the Python packages of the group `dask` if they are missing. Raises PipelineError."""
+def install_dask() -> None:
+    """Install the Python packages of the group `dask` if necessary. Raises PipelineError."""
     missing = _missing()
     if missing and not install_group(GROUP):
         raise PipelineError(

@@ -1,7 +1,7 @@
-"""Which scheduler `executor=` names, and whether the way to it is safe.
+"""The scheduler that `executor=` names, and whether the connection is safe.
 
-Whoever reaches a Dask scheduler over plain TCP can run code on its workers. So plain TCP is for this machine's loopback
-addresses, and other machines are reached over TLS, with the certificates that Dask's own settings name.
+A client of a Dask scheduler over plain TCP can run code on its workers. Plain TCP is therefore limited to this
+machine's loopback; other machines need TLS, with the certificates of Dask's settings.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _YES, _NO = ("1", "true"), ("", "0", "false")
 
 @dataclass(frozen=True)
 class Connection:
-    """A scheduler: as `executor=` names it, its address for Dask (`tls://…` or `tcp://…`), and Dask's TLS settings."""
+    """A scheduler: text of `executor=`, address for Dask (`tls://…` or `tcp://…`), TLS settings."""
 
     text: str
     address: str
@@ -33,21 +33,21 @@ class Connection:
 
     @property
     def hint(self) -> str:
-        """What to do if no scheduler answers."""
+        """How to start a scheduler."""
         over_tls = " --protocol tls, and a certificate of the same authority" if self.address[:3] == "tls" else ""
         return f"start `dask scheduler`{over_tls}, and `dask worker`: docs/how-to/distributed.md"
 
 
 def connection_to(text: str) -> Connection:
-    """The scheduler that `dask://HOST:PORT`, `tls://HOST:PORT` or `tcp://HOST:PORT` names.
+    """Return the scheduler of `dask://HOST:PORT`, `tls://HOST:PORT` or `tcp://HOST:PORT`.
 
     `dask://` is TLS if Dask's settings name certificates, else plain TCP. Raises RecipeError for another form, and
-    PipelineError for TLS without certificates and for plain TCP to another machine.
+    PipelineError for TLS without certificates or plain TCP to another machine.
     """
     shown = f"executor={escape.name(text)}"
     match = _ADDRESS.fullmatch(text)
     if match is None or not 0 < int(match["port"]) < 1 << 16:
-        raise RecipeError(f"{shown}: should be local, dask, or tls://HOST:PORT (dask://…, tcp://…)")
+        raise RecipeError(f"{shown}: expected local, dask or tls://HOST:PORT (dask://…, tcp://…)")
     security = _security(shown)
     place = f"{match['host']}:{match['port']}"
     if match["scheme"] == "tls" or (match["scheme"] == "dask" and security.tls_client_cert):
@@ -55,14 +55,14 @@ def connection_to(text: str) -> Connection:
             raise PipelineError(f"{shown}: Dask's settings name no TLS certificates", hint=f"set them up: {_HELP}")
         return Connection(text, f"tls://{place}", security)
     if not is_this_machine(match["host"].strip("[]").lower()) and not _plain_tcp_is_allowed():
-        message = f"{shown}: refused, since plain TCP lets anybody on the network run code on the workers"
+        message = f"{shown}: plain TCP is refused, it lets anybody on the network run code on the workers"
         hint = f"use TLS ({_HELP}); {PLAIN_TCP}=1 allows plain TCP in a network that you trust"
         raise PipelineError(message, hint=hint)
     return Connection(text, f"tcp://{place}", security)
 
 
 def _security(shown: str) -> Security:
-    """The TLS settings of Dask's configuration, with files that can be read. Raises PipelineError."""
+    """Return Dask's TLS settings with readable files. Raises PipelineError."""
     try:
         security = Security()
         security.get_connection_args("client")
@@ -75,5 +75,5 @@ def _security(shown: str) -> Security:
 def _plain_tcp_is_allowed() -> bool:
     word = os.environ.get(PLAIN_TCP, "").strip().lower()
     if word not in (*_YES, *_NO):
-        raise RecipeError(f"{PLAIN_TCP}={escape.name(word)}: should be 1, true, 0 or false")
+        raise RecipeError(f"{PLAIN_TCP}={escape.name(word)}: expected 1, true, 0 or false")
     return word in _YES

@@ -1,7 +1,7 @@
-"""Runs stages as tasks of dask.distributed (the group `dask`): on a scheduler's workers, or on some made here.
+"""Executor that runs stages as tasks of dask.distributed, on a scheduler's or local workers.
 
-Only names travel: of artifacts, which both sides have from the store or the remote store that they share. A worker that
-dies is another's task then; what it had finished is in that store.
+Artifacts are passed by key: both sides read them from a shared store or remote store. If a worker dies, another one
+gets its task; finished stages are in the store.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from pipeline.artifacts.digest import digest_of
 from pipeline.artifacts.manifest import ORIGIN
 from pipeline.artifacts.store import Artifact
 from pipeline.distributed import worker
-from pipeline.distributed.code import PIPELINE, own_code, plug_in_code
+from pipeline.distributed.code import PIPELINE, installed_code, plug_in_code
 from pipeline.distributed.connection import Connection
-from pipeline.distributed.left import left_by
 from pipeline.distributed.local_cluster import LocalCluster
-from pipeline.distributed.request import differences, told
-from pipeline.distributed.values import written
+from pipeline.distributed.machine_differences import differences, in_one_line
+from pipeline.distributed.values import dumps
+from pipeline.distributed.worker_results import result_of
 from pipeline.errors import InputChanged, PipelineError, StageCrashed
 from pipeline.keys.planner import Action
 from pipeline.keys.tools import Tools
@@ -43,45 +43,49 @@ from stages.base import StageError, Tool
 if TYPE_CHECKING:
     from stages.count.side_work import Begin
 
-# Seconds to wait for the scheduler, and for a first worker.
+# Timeouts in seconds: for the scheduler, for a first worker.
 _CONNECT, _WORKERS = 10, 60
-# A worker reads and sends beside computing, and others wait for it: so many tasks for each.
+# Tasks per worker thread: one computes while others transfer files.
 _AHEAD = 2
 _MOST = 512
-_SHARED = "FIRMLINE_REMOTE, or FIRMLINE_STORE on a disk of all: docs/how-to/distributed.md"
+_SHARED = "set FIRMLINE_REMOTE, or FIRMLINE_STORE to a shared disk: docs/how-to/distributed.md"
 _FILE = "file"
 
 
 class DaskExecutor:
-    """The workers of a scheduler, or without one `processes` on this machine (0: one for each core)."""
+    """Runs stages on a scheduler's workers, or on `processes` local ones (0: one per core)."""
 
     def __init__(self, scheduler: Connection | None = None, processes: int = 0) -> None:
-        # What it says of workers that come and go is not for a run's terminal.
+        # Do not print Dask's messages about workers on the terminal.
         for logger in [name for name in logging.root.manager.loggerDict if name.partition(".")[0] == "distributed"]:
             logging.getLogger(logger).setLevel(logging.CRITICAL + 1)
         self._cluster = None if scheduler is not None else LocalCluster(processes or os.cpu_count() or 1)
-        to = self._cluster.connection if self._cluster is not None else scheduler
-        assert to is not None
-        self._shown = "the local cluster" if scheduler is None else to.text
+        connection = self._cluster.connection if self._cluster is not None else scheduler
+        assert connection is not None
+        self._shown = "the local cluster" if scheduler is None else connection.text
         try:
-            self._client = Client(to.address, timeout=_CONNECT, set_as_default=False, security=to.security)
+            self._client = Client(
+                connection.address, timeout=_CONNECT, set_as_default=False, security=connection.security
+            )
         except Exception as error:
             if self._cluster is not None:
                 self._cluster.close()
-            raise PipelineError(f"executor={to.text}: no Dask scheduler answers there", hint=to.hint) from error
+            raise PipelineError(
+                f"executor={connection.text}: no Dask scheduler answers there", hint=connection.hint
+            ) from error
         self._topic = f"firmline-{uuid.uuid4().hex}"
         self._waiting: dict[str, Callable[..., None]] = {}
         self._lock = threading.Lock()
         self._shared: set[str] = set()
-        # Stages that run here after all, and whether all do: the remote store is given up, and there is no other way.
-        self._own = threading.Semaphore(os.cpu_count() or 1)
-        self._alone = False
-        self._code = own_code()
-        self._client.subscribe_topic(self._topic, self._hear)
-        self._greet()
+        # Limits stages in this process; _only_local: the shared remote store failed, so all stages run here.
+        self._local_slots = threading.Semaphore(os.cpu_count() or 1)
+        self._only_local = False
+        self._code = installed_code()
+        self._client.subscribe_topic(self._topic, self._on_event)
+        self._check_workers()
 
-    def _greet(self) -> None:
-        """Look whether there are workers, and all of them have this machine's code. Raises PipelineError."""
+    def _check_workers(self) -> None:
+        """Raise PipelineError if there are no workers, or one has other code than this machine."""
         try:
             self._client.wait_for_workers(1, timeout=_WORKERS)
             answers = self._client.run(worker.greet, on_error="return")
@@ -94,24 +98,24 @@ class DaskExecutor:
             if isinstance(answer, BaseException):
                 self.close()
                 raise PipelineError(
-                    f"worker {name} is no worker of Firmline: {answer}", hint="docs/how-to/distributed.md"
+                    f"worker {name} is not a worker of Firmline: {answer}", hint="docs/how-to/distributed.md"
                 )
             if wrong := differences({"code": answer["code"]}, {"code": self._code}):
                 self.close()
-                raise _refused("the run", name, told(wrong))
+                raise _refused("the run", name, in_one_line(wrong))
 
     @property
     def max_parallel(self) -> int:
-        """As Executor says: as many as the workers take now, and some that fetch and send meanwhile."""
+        """The number of stages that the workers run and prepare in parallel."""
         threads = sum(self._client.nthreads().values())
         return int(min(max(_AHEAD * threads, 2), _MOST))
 
     def make(self, work: Work) -> tuple[Artifact, bool]:
-        """As Executor says."""
+        """See Executor."""
         workspace, action = work.workspace, work.action
         if not work.shared:
             return Local().make(work)
-        if self._alone:
+        if self._only_local:
             return self._make_here(work)
         for artifact in work.artifacts.values():
             self._share(artifact, workspace)
@@ -125,7 +129,7 @@ class DaskExecutor:
             "inputs": inputs,
             "ingredients": work.ingredients,
             "files": files,
-            "objects": written((_options(action), action.model, action.target))[0],
+            "objects": dumps((_options(action), action.model, action.target))[0],
             "pipeline": digest_of(PIPELINE),
             "force": work.force,
             "topic": self._topic,
@@ -137,96 +141,99 @@ class DaskExecutor:
         self._waiting[task] = work.progress
         work.log(f"runs on {self._shown}; key {work.key}")
         try:
-            answer, name = self._performed(request, work)
+            answer, name = self._perform(request, work)
         finally:
             self._waiting.pop(task, None)
-        if _not_as_here(answer, workspace):
+        if _can_retry(answer, workspace):
             work.log(f"worker {name} {answer['message']}; the stage runs here")
             return self._make_here(work)
         if "error" in answer:
             with work.convert_errors():
                 self._raise(answer, name, action.kind, work)
-        found = left_by(name, work, self._make_here, cached=bool(answer["cached"]))
-        if found is None:
-            return self._unseen(answer, name, work)
+        result = result_of(name, work, self._make_here, cached=bool(answer["cached"]))
+        if result is None:
+            return self._make_unseen(answer, name, work)
         self._shared.add(work.key)
         if not answer["cached"]:
-            for line in found.log.splitlines():
+            for line in result.log.splitlines():
                 work.log(line)
         work.log(f"made by worker {name}")
-        return found, bool(answer["cached"])
+        return result, bool(answer["cached"])
 
-    def _performed(self, request: Mapping[str, Any], work: Work) -> tuple[worker.Answer, str]:
-        """The answer to a request, and the worker's name; what that one could not get is sent again, to another.
+    def _perform(self, request: Mapping[str, Any], work: Work) -> tuple[worker.Answer, str]:
+        """Return a worker's answer and name. If inputs are missing, send them and ask another one.
 
-        What is sent may have other bytes by now, and the request with it.
+        Inputs may have other bytes when they are sent again; then the request is outdated and is not repeated.
         """
         kind, task = work.action.kind, request["task"]
         answer, name = self._answer(worker.perform, request, task, kind)
-        if not _not_as_here(answer, work.workspace) or self._is_alone(work.workspace):
+        if not _can_retry(answer, work.workspace) or self._must_run_locally(work.workspace):
             return answer, name
-        work.log(f"worker {name} {answer['message']}; it is sent again")
+        work.log(f"worker {name} {answer['message']}; sending it again")
         self._send_again(answer["missing"], work)
         if any(local_if_fetched(artifact).content != artifact.content for artifact in work.artifacts.values()):
             return answer, name
         return self._answer(worker.perform, request, f"{task}-again", kind, without=name)
 
     def _send_again(self, missing: Container[str], work: Work) -> None:
-        """Send what a worker could not get, after it was made again where it is not to be had here either."""
+        """Send inputs that a worker could not get; first make those again that are lost here too."""
         workspace = work.workspace
         consumed = [artifact.key for artifact in work.artifacts.values() if artifact.key in missing and artifact.files]
         sent = [self._sent_file(name, path, work) for name, path in work.action.files.items()]
         for key in [*consumed, *(key for key in sent if key in missing)]:
-            found = workspace.store.find(key)
-            if found is not None and workspace.remote is not None:
-                workspace.remote.send_again(found)
+            artifact = workspace.store.find(key)
+            if artifact is not None and workspace.remote is not None:
+                workspace.remote.send_again(artifact)
         workspace.flush(keys=missing)
 
-    def _unseen(self, answer: worker.Answer, name: str, work: Work) -> tuple[Artifact, bool]:
-        """What a worker made, and this machine does not see. Raises PipelineError where that is how they are set up."""
-        workspace, own = work.workspace, worker.remote_of(work.workspace)
-        why = workspace.fetch_error(work.key)
-        if not why and own and answer["remote"] == own:
-            why = f"the remote store {own} has it not"
-        if not why:
-            message = f"{work.action.kind}: worker {name} made it, but this machine sees it nowhere"
-            raise PipelineError(message, hint=f"they share neither a store nor a remote store: {_SHARED}")
-        work.log(f"worker {name} made it, but {why}; the stage runs here")
-        self._is_alone(workspace)
+    def _make_unseen(self, answer: worker.Answer, name: str, work: Work) -> tuple[Artifact, bool]:
+        """Handle an artifact that a worker made but this machine does not see.
+
+        Runs the stage here if the remote store lost it. Raises PipelineError if the machines share no store.
+        """
+        workspace, remote = work.workspace, worker.remote_of(work.workspace)
+        reason = workspace.fetch_error(work.key)
+        if not reason and remote and answer["remote"] == remote:
+            reason = f"the remote store {remote} does not have it"
+        if not reason:
+            message = f"{work.action.kind}: worker {name} made it, but this machine does not find it in a shared store"
+            raise PipelineError(message, hint=f"the machines share no store; {_SHARED}")
+        work.log(f"worker {name} made it, but {reason}; the stage runs here")
+        self._must_run_locally(workspace)
         return self._make_here(work)
 
-    def _is_alone(self, workspace: Workspace) -> bool:
-        """Whether the remote store, which workers and this machine had in common, is given up here."""
-        self._alone |= workspace.remote is not None and workspace.remote.is_disabled
-        return self._alone
+    def _must_run_locally(self, workspace: Workspace) -> bool:
+        """Return whether the shared remote store is disabled here."""
+        self._only_local |= workspace.remote is not None and workspace.remote.is_disabled
+        return self._only_local
 
     def _make_here(self, work: Work) -> tuple[Artifact, bool]:
-        """Make it in this process, as many at once as there are cores."""
-        # While it runs it may hold what those need that bring what it reads.
+        """Run the action in this process, with one per core at most."""
+        # Fetch inputs before taking a slot: fetching may run other stages, which need slots.
         work = work.with_local_artifacts()
-        with self._own:
+        with self._local_slots:
             return Local().make(work)
 
     def remote_calls(self, tools: Mapping[str, Tool]) -> Begin | None:
-        """As Executor says."""
-        looked_up = Tools(current_project().root / ".firmline" / "tools.json")
-        self._code = own_code()
+        """See Executor."""
+        tools_here = Tools(current_project().root / ".firmline" / "tools.json")
+        self._code = installed_code()
         needs = {
             "pipeline": digest_of(PIPELINE),
             "code": digest_of(self._code),
             "tools": [asdict(tool) for tool in tools.values()],
-            "versions": {name: looked_up.identify(tool).version for name, tool in tools.items()},
+            "versions": {name: tools_here.identify(tool).version for name, tool in tools.items()},
         }
         return lambda function, values: self._begin(function, values, needs)
 
     def _begin(self, function: str, values: tuple[Any, ...], needs: Mapping[str, Any]) -> Callable[[], Any]:
         task = f"{function.rpartition(':')[2]}-{uuid.uuid4().hex}"
-        data, targets = written(values)
+        data, targets = dumps(values)
         request = {"function": function, "values": data, "plug-ins": plug_in_code(targets, current_project()), **needs}
         future = self._submit(worker.measure, request, task)
 
         def result() -> Any:
-            answer, name = self._gathered(future, "measuring")
+            answer, name = self._result(future, "measuring")
             if "error" in answer:
                 self._raise(answer, name, "measuring", None)
             return pickle.loads(answer["result"])
@@ -234,7 +241,7 @@ class DaskExecutor:
         return result
 
     def close(self) -> None:
-        """As Executor says."""
+        """See Executor."""
         with contextlib.suppress(Exception):
             self._client.close(timeout=5)
         if self._cluster is not None:
@@ -244,25 +251,25 @@ class DaskExecutor:
         others = []
         if without:
             known = self._client.scheduler_info(n_workers=-1)["workers"]
-            others = [address for address, one in known.items() if str(one["name"]) != without]
-        # Where none of the others is left any will do.
+            others = [address for address, info in known.items() if str(info["name"]) != without]
+        # If no other worker is left, any worker may do it.
         among = {"workers": others, "allow_other_workers": True} if others else {}
         return self._client.submit(_on_worker, function, request, key=task, pure=False, **among)
 
     def _answer(
         self, function: Callable[..., Any], request: Any, task: str, kind: str, without: str = ""
     ) -> tuple[worker.Answer, str]:
-        """What a worker answers, and its name: another than `without`, if there is one."""
-        return self._gathered(self._submit(function, request, task, without), kind)
+        """Run a function on a worker, other than `without` if possible. Returns answer and name."""
+        return self._result(self._submit(function, request, task, without), kind)
 
-    def _gathered(self, future: Future, kind: str) -> tuple[worker.Answer, str]:
+    def _result(self, future: Future, kind: str) -> tuple[worker.Answer, str]:
         try:
             answer, name = future.result()
         except KilledWorker as error:
-            message = f"{kind}: workers die of it, the last was {error.last_worker.address}"
-            raise PipelineError(message, hint="its memory may not do; the worker's log tells more") from error
+            message = f"{kind}: several workers died, the last was {error.last_worker.address}"
+            raise PipelineError(message, hint="they may have too little memory; see the worker's log") from error
         except Exception as error:
-            raise PipelineError(f"{kind}: {self._shown} gave it up: {type(error).__name__}: {error}") from error
+            raise PipelineError(f"{kind}: {self._shown} cancelled it: {type(error).__name__}: {error}") from error
         return answer, name
 
     def _raise(self, answer: worker.Answer, name: str, kind: str, work: Work | None) -> NoReturn:
@@ -278,19 +285,19 @@ class DaskExecutor:
         if answer["error"] == "refused":
             raise _refused(kind, name, answer["message"])
         if answer["error"] == "differs":
-            raise _refused(kind, name, told(differences(answer, {"code": self._code})) or "its code changed")
+            raise _refused(kind, name, in_one_line(differences(answer, {"code": self._code})) or "its code changed")
         raise PipelineError(f"{answer['message']} (on worker {name})", hint=answer["hint"])
 
     def _share(self, artifact: Artifact, workspace: Workspace) -> None:
-        """Have the workers see an artifact that is in this machine's store."""
+        """Send a local artifact to the shared store, unless it was sent before."""
         with self._lock:
-            # Another thread that finds it here has to find it on its way too.
+            # Under the lock: another thread must not assume it is sent before the transfer starts.
             if artifact.key not in self._shared and ORIGIN not in artifact.manifest:
                 workspace.share(artifact)
             self._shared.add(artifact.key)
 
     def _sent_file(self, name: str, path: Path, work: Work) -> str:
-        """The key under which workers find a file of the recipe's. Raises InputChanged, StoreError."""
+        """Return the key under which workers find an external file. Raises InputChanged, StoreError."""
         workspace, kind = work.workspace, work.action.kind
         digest, shown = work.action.ingredients["files"][name], workspace.planner.display_path(path)
 
@@ -304,22 +311,22 @@ class DaskExecutor:
         self._share(artifact, workspace)
         return artifact.key
 
-    def _hear(self, event: tuple[float, Any]) -> None:
-        said = event[1]
-        progress = self._waiting.get(said.get("task", ""))
+    def _on_event(self, event: tuple[float, Any]) -> None:
+        progress_event = event[1]
+        progress = self._waiting.get(progress_event.get("task", ""))
         if progress is not None:
-            progress(said["message"], said["fraction"])
+            progress(progress_event["message"], progress_event["fraction"])
 
 
-def _not_as_here(answer: worker.Answer, workspace: Workspace) -> bool:
-    """Whether a worker has what it reads with other bytes, or not, though it asks the remote store of this machine."""
+def _can_retry(answer: worker.Answer, workspace: Workspace) -> bool:
+    """Return whether a worker lacks inputs of the shared remote store, or has other bytes."""
     if answer.get("error") == "other":
         return True
     return answer.get("error") == "lost" and answer["remote"] == worker.remote_of(workspace) != ""
 
 
 def _options(action: Action) -> dict[str, Any]:
-    """A stage's options by their names: their class may be one that was made for the recipe."""
+    """Return a stage's options by name: their class may exist in this process only."""
     return {name: getattr(action.config, name) for name in action.stage.config.model_fields}
 
 
@@ -329,4 +336,4 @@ def _on_worker(function: Callable[[Any], worker.Answer], request: Any) -> tuple[
 
 def _refused(kind: str, name: str, what: str) -> PipelineError:
     hint = "workers need this machine's code and tools, and a store that both see: docs/how-to/distributed.md"
-    return PipelineError(f"{kind}: worker {name} would make something else: {what}", hint=hint)
+    return PipelineError(f"{kind}: worker {name} would make another result: {what}", hint=hint)

@@ -1,7 +1,7 @@
-"""A scheduler and workers on this machine, for as long as a command lasts.
+"""A scheduler and workers on this machine while a command runs.
 
-They are programs of their own in a session of their own: what Ctrl-C means to a terminal's processes is this one's
-affair, which kills its children. `local_process.py` has how they listen, and how they end when this process is killed.
+They are processes in a separate session: Ctrl-C reaches only this process, which kills its children.
+`local_process.py` defines how they listen, and how they end if this process is killed.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ from stages.support.messages import escape
 from stages.support.system.installation import with_modules
 from stages.support.system.scratch import make_folder, remove_folder
 
-# Seconds for the scheduler to start, and for killed processes to be gone.
+# Timeouts in seconds: start of the scheduler, end of killed processes.
 _START, _END = 30, 5
 
 
 class LocalCluster:
-    """So many workers; `connection` leads to their scheduler. Raises PipelineError."""
+    """A cluster of `workers` processes; `connection` is its scheduler. Raises PipelineError."""
 
     def __init__(self, workers: int) -> None:
-        made = Security.temporary(tls_ciphers=None, tls_min_version=None, tls_max_version=None)
-        certificate, key = made.tls_client_cert, made.tls_client_key
+        security = Security.temporary(tls_ciphers=None, tls_min_version=None, tls_max_version=None)
+        certificate, key = security.tls_client_cert, security.tls_client_key
         self._folder = make_folder("dask")
         self._log = self._folder / "log.txt"
         settings = local_process.Settings(certificate, key, str(self._folder), workers)
         with self._log.open("wb") as log:
             self._program = subprocess.Popen(
-                # -P: a folder `pipeline` of the user's project is not Firmline's.
+                # -P: do not import a folder `pipeline` of the user's project.
                 [sys.executable, "-P", "-m", local_process.__name__, "scheduler"],
                 env=with_modules(dict(os.environ)),
                 stdin=subprocess.PIPE,
@@ -47,7 +47,7 @@ class LocalCluster:
                 start_new_session=True,
             )
         try:
-            address = self._started(settings)
+            address = self._start(settings)
         except BaseException:
             self.close()
             raise
@@ -55,38 +55,38 @@ class LocalCluster:
 
     @property
     def process(self) -> int:
-        """The scheduler's process, whose children are the workers."""
+        """The scheduler's process id; the workers are its children."""
         return self._program.pid
 
     def close(self) -> None:
-        """Kill them, and wait until they are gone."""
+        """Kill the processes and wait for their end."""
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self._program.pid, signal.SIGKILL)
         self._program.wait()
-        given, printed = self._program.stdin, self._program.stdout
-        assert given is not None
-        assert printed is not None
-        # At its end once the last process that has the pipe is gone; a worker has it too.
-        select.select([printed], [], [], _END)
-        for pipe in (given, printed):
+        stdin, stdout = self._program.stdin, self._program.stdout
+        assert stdin is not None
+        assert stdout is not None
+        # End of file when the last process with this pipe has ended; workers have it too.
+        select.select([stdout], [], [], _END)
+        for pipe in (stdin, stdout):
             with contextlib.suppress(OSError):
                 pipe.close()
         remove_folder(self._folder)
 
-    def _started(self, settings: local_process.Settings) -> str:
-        """Start the scheduler; returns its address."""
-        given, printed = self._program.stdin, self._program.stdout
-        assert given is not None
-        assert printed is not None
+    def _start(self, settings: local_process.Settings) -> str:
+        """Start the scheduler and return its address."""
+        stdin, stdout = self._program.stdin, self._program.stdout
+        assert stdin is not None
+        assert stdout is not None
         with contextlib.suppress(BrokenPipeError):
-            given.write(settings.line())
-            given.flush()
+            stdin.write(settings.line())
+            stdin.flush()
         address = b""
-        if select.select([printed], [], [], _START)[0]:
-            address = printed.readline()
+        if select.select([stdout], [], [], _START)[0]:
+            address = stdout.readline()
         if not address:
-            why = _last_line(self._log)
-            raise PipelineError(f"executor=dask: its scheduler does not start{f': {why}' if why else ''}")
+            reason = _last_line(self._log)
+            raise PipelineError(f"executor=dask: the scheduler does not start{f': {reason}' if reason else ''}")
         return address.decode().strip()
 
 

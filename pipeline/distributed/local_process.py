@@ -1,11 +1,11 @@
-"""The processes of a local cluster: `python -m pipeline.distributed.local_process scheduler|worker`.
+"""Processes of a local cluster: `python -m pipeline.distributed.local_process ROLE`.
 
-The scheduler's process starts the workers, and starts another for each that dies. All of them
+ROLE is scheduler or worker. The scheduler's process starts the workers and replaces workers that die. All of them
 
-- listen on 127.0.0.1 alone, with TLS: the key is the run's own, so other users of the machine cannot connect either;
+- listen on 127.0.0.1 with TLS; the key is created for the run, so other users of the machine cannot connect;
 - have no HTTP server;
-- ignore the user's Dask settings (`DASK_*`, ~/.config/dask), which could have them listen elsewhere or without TLS;
-- end with the process that started them, however that ends: their stdin is a pipe which that process holds open.
+- ignore the user's Dask settings (`DASK_*`, ~/.config/dask), which could change address or disable TLS;
+- end with the process that started them: it keeps their stdin, a pipe, open.
 
 The first line of stdin is `Settings` as JSON. The scheduler prints its address.
 """
@@ -24,16 +24,16 @@ from pathlib import Path
 from typing import Any
 
 HOST = "127.0.0.1"
-# Seconds until a process that waits for its parent's end looks whether it has another parent, until a dead worker is
-# replaced, and until a worker that finds no scheduler ends.
+# Seconds: between checks for the parent's end, until a dead worker is replaced, until a worker without scheduler ends.
 _LOOK, _RESTART, _NO_SCHEDULER = 1.0, 0.2, 60
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What a process gets: the cluster's certificate and key (PEM), and where it works.
+    """Settings of a process: the cluster's certificate and key (PEM), and a working folder.
 
-    `workers`: how many the scheduler starts; `scheduler`: the address that a worker connects to.
+    workers    number of workers that the scheduler starts
+    scheduler  address that a worker connects to
     """
 
     certificate: str
@@ -43,23 +43,23 @@ class Settings:
     scheduler: str = ""
 
     def line(self) -> bytes:
-        """As the first line of stdin."""
+        """Return the first line of stdin."""
         return f"{json.dumps(asdict(self))}\n".encode()
 
 
 def security_of(certificate: str, key: str) -> Any:
-    """Dask's TLS settings by which only processes with this certificate talk to each other."""
+    """Return TLS settings that accept only processes with this certificate."""
     from distributed.security import Security
 
     roles = ("client", "scheduler", "worker")
     certificates = {f"tls_{role}_cert": certificate for role in roles} | {f"tls_{role}_key": key for role in roles}
-    # None: Dask's defaults, whatever the user's settings are.
+    # None: Dask's defaults instead of the user's settings.
     defaults = dict.fromkeys(("tls_ciphers", "tls_min_version", "tls_max_version"))
     return Security(require_encryption=True, tls_ca_file=certificate, **certificates, **defaults)
 
 
 def main(role: str) -> None:
-    """Read the settings, and run until the process that started this one ends."""
+    """Read the settings and run until the parent process ends."""
     line = sys.stdin.readline()
     end_with_parent()
     if not line:
@@ -71,9 +71,9 @@ def main(role: str) -> None:
 
 
 def end_with_parent() -> None:
-    """Kill this process group as soon as the process that started this one ends: with its workers, and their tools."""
+    """Kill this process group, with workers and their tools, when the parent process ends."""
     parent = os.getppid()
-    # Tools that a stage starts shall not read the pipe.
+    # A stage's tools must not read the pipe.
     pipe = os.dup(0)
     with Path(os.devnull).open("rb") as nothing:
         os.dup2(nothing.fileno(), 0)
@@ -88,14 +88,14 @@ def end_with_parent() -> None:
 
 
 def forget_user_settings() -> None:
-    """Take Dask's settings back to its defaults; `distributed` reads some of them when it is imported."""
+    """Reset Dask's settings to its defaults; `distributed` reads some of them at import."""
     import dask.config
 
     dask.config.refresh(paths=[], env={})
 
 
 def without_http() -> None:
-    """Start no HTTP server: it has no authentication, and Dask has no option for none."""
+    """Disable the HTTP server: it has no authentication, and Dask has no option to disable it."""
     from distributed.node import ServerNode
 
     ServerNode.start_http_server = lambda *_, **__: None
@@ -107,10 +107,10 @@ async def _scheduler(settings: Settings) -> None:
     security = security_of(settings.certificate, settings.key)
     async with Scheduler(host=HOST, port=0, protocol="tls", security=security, dashboard=False) as scheduler:
         print(scheduler.address, flush=True)
-        own = Settings(settings.certificate, settings.key, settings.folder, scheduler=scheduler.address)
+        worker_settings = Settings(settings.certificate, settings.key, settings.folder, scheduler=scheduler.address)
         async with asyncio.TaskGroup() as tasks:
             for _ in range(settings.workers):
-                tasks.create_task(_keep_worker(own))
+                tasks.create_task(_keep_worker(worker_settings))
 
 
 async def _keep_worker(settings: Settings) -> None:
@@ -118,7 +118,7 @@ async def _keep_worker(settings: Settings) -> None:
 
     environment = dask.config.get("distributed.nanny.pre-spawn-environ")
     single_threaded = {name: str(value) for name, value in environment.items()}
-    # The command waits until the last copy of this pipe is closed.
+    # The command waits until all copies of this pipe are closed.
     output = os.dup(1)
     while True:
         process = await asyncio.create_subprocess_exec(

@@ -1,4 +1,4 @@
-"""Values that go to a worker: pickled, but for targets, which have what goes with them where that lies there."""
+"""Pickling of values for a worker; targets are bound to the worker's plug-ins."""
 
 from __future__ import annotations
 
@@ -14,11 +14,14 @@ from stages.backends.targets.spec import Target
 
 
 class _Pickler(pickle.Pickler):
+    """Pickles targets by reference and collects them."""
+
     def __init__(self, stream: io.BytesIO) -> None:
         super().__init__(stream)
         self.targets: dict[bytes, Target] = {}
 
     def persistent_id(self, value: Any) -> bytes | None:
+        """Return the pickle of a target, None for other values."""
         if not isinstance(value, Target):
             return None
         name = pickle.dumps(value)
@@ -26,45 +29,51 @@ class _Pickler(pickle.Pickler):
         return name
 
     def reducer_override(self, value: Any) -> Any:
-        """Models of classes that were made for a project, which pickle does not find, go as those of their base.
+        """Pickle models of dynamic classes as their base class, which pickle can import.
 
-        What only their own class has is that of the project there: `pipeline.recipes.recipe.rebind_plugin_model`.
+        The worker restores the class: `pipeline.recipes.recipe.rebind_plugin_model`.
         """
-        if not isinstance(value, BaseModel) or _is_found(type(value)):
+        if not isinstance(value, BaseModel) or _is_importable(type(value)):
             return NotImplemented
-        base = next(cls for cls in type(value).__mro__ if _is_found(cls))
+        base = next(cls for cls in type(value).__mro__ if _is_importable(cls))
         return _constructed, (base, dict(value), value.model_fields_set)
 
 
-def _is_found(cls: type) -> bool:
+def _is_importable(cls: type) -> bool:
     return getattr(sys.modules.get(cls.__module__), cls.__name__, None) is cls or "." in cls.__qualname__
 
 
-def _constructed(cls: type[BaseModel], values: dict[str, Any], given: set[str]) -> BaseModel:
-    return cls.model_construct(given, **values)
+def _constructed(cls: type[BaseModel], values: dict[str, Any], fields_set: set[str]) -> BaseModel:
+    return cls.model_construct(fields_set, **values)
 
 
 class _Unpickler(pickle.Unpickler):
-    def __init__(self, stream: io.BytesIO, at_home: Callable[[Target], Target]) -> None:
+    """Unpickles targets through `rebind`."""
+
+    def __init__(self, stream: io.BytesIO, rebind: Callable[[Target], Target]) -> None:
         super().__init__(stream)
-        self._at_home = at_home
+        self._rebind = rebind
         self.targets: dict[bytes, Target] = {}
 
     def persistent_load(self, name: bytes) -> Target:
+        """Return the target of a pickle, bound to this machine."""
         if name not in self.targets:
-            self.targets[name] = self._at_home(pickle.loads(name))
+            self.targets[name] = self._rebind(pickle.loads(name))
         return self.targets[name]
 
 
-def written(value: Any) -> tuple[bytes, list[Target]]:
-    """The bytes of a value, and the targets in it."""
+def dumps(value: Any) -> tuple[bytes, list[Target]]:
+    """Return a value's pickle and the targets in it."""
     stream = io.BytesIO()
     pickler = _Pickler(stream)
     pickler.dump(value)
     return stream.getvalue(), [*pickler.targets.values()]
 
 
-def read(data: bytes, at_home: Callable[[Target], Target]) -> tuple[Any, list[Target]]:
-    """The value of these bytes, with `at_home` of each target in it, and these. Raises what Python raises."""
-    unpickler = _Unpickler(io.BytesIO(data), at_home)
+def loads(data: bytes, rebind: Callable[[Target], Target]) -> tuple[Any, list[Target]]:
+    """Return a pickle's value and its targets, each passed through `rebind`.
+
+    Raises what Python raises.
+    """
+    unpickler = _Unpickler(io.BytesIO(data), rebind)
     return unpickler.load(), [*unpickler.targets.values()]

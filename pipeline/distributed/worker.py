@@ -1,6 +1,6 @@
-"""What a worker does: one stage, or a part of a measurement. Called by dask.distributed, in the worker's project.
+"""Functions that dask.distributed calls on a worker: run a stage, or call a function.
 
-Values that come back are plain, errors too: an exception of a plug-in may be none on the other machine.
+Answers are plain values, errors too: the client may not have the classes of a plug-in.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from distributed import get_worker
 
 from pipeline.artifacts.digest import digest_of
 from pipeline.artifacts.store import Artifact
-from pipeline.distributed.code import PIPELINE, own_code, plug_in_code
-from pipeline.distributed.request import differences, told
-from pipeline.distributed.values import read
+from pipeline.distributed.code import PIPELINE, installed_code, plug_in_code
+from pipeline.distributed.machine_differences import differences, in_one_line
+from pipeline.distributed.values import loads
 from pipeline.errors import PipelineError, RecipeError, describe_unexpected, environment_error
 from pipeline.keys.package_groups import install_group
 from pipeline.keys.planner import Action
@@ -41,25 +41,25 @@ from stages.base import StageError, Tool
 from stages.support.system.installation import INSTALLATION
 from stages.support.system.system_limits import is_disk_full
 
-# Seconds between two lines of progress.
-_OFTEN = 0.3
-# Seconds until what another machine left is seen here.
-_SEEN = 10
+# Seconds between progress messages.
+_PROGRESS_INTERVAL = 0.3
+# Seconds until files of another machine are visible on a shared disk.
+_VISIBLE_TIMEOUT = 10
 
 Answer = dict[str, Any]
-Seen = TypeVar("Seen")
+Value = TypeVar("Value")
 
 
 class _Refused(Exception):
-    """This machine would make something else; the message is what differs."""
+    """This machine would make another result; the message says what differs."""
 
 
 class _Differs(Exception):
-    """This machine's code is another."""
+    """This machine's code differs from the client's."""
 
 
-class _Lost(Exception):
-    """What a stage reads is not to be had here; `missing` has its keys, `remote` what is asked for it."""
+class _MissingInputs(Exception):
+    """Inputs cannot be fetched; `missing` has their keys, `remote` is the asked remote store."""
 
     name = "lost"
 
@@ -68,52 +68,55 @@ class _Lost(Exception):
         self.missing, self.remote = missing, remote
 
 
-class _Other(_Lost):
-    """What a stage reads has other bytes here than where the work comes from."""
+class _OtherInputs(_MissingInputs):
+    """Inputs have other bytes than on the client."""
 
     name = "other"
 
 
 def greet() -> Answer:
-    """The code of this worker, by the names of its files."""
-    return {"code": own_code()}
+    """Return the digests of this worker's code."""
+    return {"code": installed_code()}
 
 
 def perform(request: Mapping[str, Any]) -> Answer:
-    """Run a stage, unless a store that this machine sees has its artifact: `{key, cached, remote}`, or an error.
+    """Run a stage unless a store has its artifact. Returns `{key, cached, remote}` or an error.
 
-    `remote` is the remote store that the artifact was sent to, '' for none; errors are as below.
+    `remote` is the remote store that the artifact was sent to, or ''. For errors see _catch_errors.
     """
     retry_disabled_stores()
     with _workspace() as workspace:
-        return _answered(lambda: _perform(request, workspace), workspace, request)
+        return _catch_errors(lambda: _perform(request, workspace), workspace, request)
 
 
 def measure(request: Mapping[str, Any]) -> Answer:
-    """Call a function of the stages on the values of a request: `{result}`, pickled, or an error as below."""
+    """Call a function of the stages with the request's values. Returns `{result}` or an error.
+
+    `result` is pickled. For errors see _catch_errors.
+    """
 
     def work() -> Answer:
         _check_pipeline(request)
-        # Before what was sent is read: other code may not be able to.
+        # Check before unpickling: other code may not be able to read the values.
         _check_code(request)
         project = _workspace().project
-        values, targets = _unpickled(request["values"], project)
+        values, targets = _unpickle(request["values"], project)
         _check_plug_ins(request, targets, project)
         declare_operators(project)
         tools = Tools(current_project().root / ".firmline" / "tools.json")
-        wanted = [Tool(**one) for one in request["tools"]]
-        found = {tool.name: tools.identify(tool).version for tool in wanted}
-        if wrong := differences({"tools": request["versions"]}, {"tools": found}):
-            raise _Refused(told(wrong))
+        wanted_tools = [Tool(**values_of_tool) for values_of_tool in request["tools"]]
+        versions = {tool.name: tools.identify(tool).version for tool in wanted_tools}
+        if wrong := differences({"tools": request["versions"]}, {"tools": versions}):
+            raise _Refused(in_one_line(wrong))
         module, _, name = request["function"].partition(":")
         function = getattr(importlib.import_module(module), name)
         result = pickle.dumps(function(*values))
-        # It may have loaded, or compiled, what changed meanwhile.
+        # Check again: the function may have loaded or compiled changed files.
         _check_code(request)
         _check_plug_ins(request, targets, project)
         return {"result": result}
 
-    return _answered(work, None, request)
+    return _catch_errors(work, None, request)
 
 
 def _workspace() -> Workspace:
@@ -124,18 +127,18 @@ def _registry(workspace: Workspace) -> Registry:
     return registry_of(workspace.project)
 
 
-def _answered(work: Callable[[], Answer], workspace: Workspace | None, request: Mapping[str, Any]) -> Answer:
-    """What `work` gives, or `{error, message, hint, …}`.
+def _catch_errors(work: Callable[[], Answer], workspace: Workspace | None, request: Mapping[str, Any]) -> Answer:
+    """Return the result of `work`, or `{error, message, hint, …}`.
 
-    `error` is stage, pipeline, refused, lost, other, differs or crash. One that is `lost`, or `other` bytes, has the
-    `missing` keys, and the `remote` store that was asked for them ('': none); one that `differs` has the `code` of this
-    worker instead.
+    `error` is stage, pipeline, refused, lost, other, differs or crash. `lost` (missing inputs) and `other` (other
+    bytes) have the `missing` keys and the asked `remote` store (or ''); `differs` has the `code` of this worker
+    instead.
     """
     try:
         return work()
     except _Refused as error:
         return {"error": "refused", "message": str(error)}
-    except _Lost as error:
+    except _MissingInputs as error:
         return {"error": error.name, "message": str(error), "missing": error.missing, "remote": error.remote}
     except _Differs:
         return {"error": "differs", **greet()}
@@ -162,24 +165,24 @@ def _perform(request: Mapping[str, Any], workspace: Workspace) -> Answer:
     registry = _registry(workspace)
     kind = request["stage"]
     if kind not in registry:
-        raise _Refused(f"there is no stage '{kind}' there")
+        raise _Refused(f"it has no stage '{kind}'")
     stage = registry[kind]
-    (options, model, target), _ = _unpickled(request["objects"], workspace.project)
+    (options, model, target), _ = _unpickle(request["objects"], workspace.project)
     try:
         model = rebind_plugin_model(model, registry.models)
     except RecipeError as error:
-        raise _Refused(f"{error.message} there") from error
-    # They were checked when the recipe was read.
+        raise _Refused(f"{error.message} on it") from error
+    # The options were validated when the recipe was read.
     config = stage.config.model_construct(**options)
     known = workspace.planner.identify(stage, config, model, target)
     if wrong := differences(known.ingredients, request["ingredients"]):
-        raise _Refused(told(wrong))
-    # A stage may call a file as it calls what it consumes.
+        raise _Refused(in_one_line(wrong))
+    # A file and a consumed artifact may have the same name.
     consumed = {key: role for role, key in request["inputs"].items()}
-    there = _there(workspace, {**{key: name for name, (key, _) in request["files"].items()}, **consumed})
-    artifacts = {role: there[key] for role, key in request["inputs"].items()}
+    inputs = _input_artifacts(workspace, {**{key: name for name, (key, _) in request["files"].items()}, **consumed})
+    artifacts = {role: inputs[key] for role, key in request["inputs"].items()}
     _check_content(artifacts, request["ingredients"]["inputs"], workspace)
-    files = {name: there[key].files / file for name, (key, file) in request["files"].items()}
+    files = {name: inputs[key].files / file for name, (key, file) in request["files"].items()}
     action = Action(
         link=Link(request["name"], stage, {}),
         config=config,
@@ -193,7 +196,7 @@ def _perform(request: Mapping[str, Any], workspace: Workspace) -> Answer:
         required_tools=known.required_tools,
         code=known.code,
     )
-    artifact, cached = _made(action, artifacts, workspace, request)
+    artifact, cached = _run_action(action, artifacts, workspace, request)
     workspace.share(artifact)
     workspace.flush()
     remote = workspace.remote
@@ -201,7 +204,7 @@ def _perform(request: Mapping[str, Any], workspace: Workspace) -> Answer:
     return {"key": artifact.key, "cached": cached, "remote": written}
 
 
-def _made(
+def _run_action(
     action: Action, artifacts: Mapping[str, Artifact], workspace: Workspace, request: Mapping[str, Any]
 ) -> tuple[Artifact, bool]:
     progress = _Progress(request["topic"], request["task"])
@@ -223,7 +226,7 @@ def _made(
         except OSError as error:
             if is_disk_full(error):
                 raise
-            # The store would take it for a failure of its own.
+            # The store would handle it as its own error.
             raise _Raised from error
 
     try:
@@ -234,99 +237,102 @@ def _made(
 
 
 class _Raised(Exception):
-    """A stage raised its cause."""
+    """Carries an exception of a stage as its cause."""
 
 
-def seen(look: Callable[[], Seen | None], why_not: Callable[[], str]) -> Seen | None:
-    """What another machine left in a store that both see: a network's disk may take some seconds to show it.
+def wait_until_visible(look: Callable[[], Value | None], failure: Callable[[], str]) -> Value | None:
+    """Return a value once `look` finds it; a shared disk may show new files after seconds.
 
-    Nobody waits once `why_not` knows why it will not come.
+    Stops waiting when `failure` gives a reason. Returns None then, and after the timeout.
     """
-    deadline = time.monotonic() + _SEEN
-    while (found := look()) is None and not why_not() and time.monotonic() < deadline:
+    deadline = time.monotonic() + _VISIBLE_TIMEOUT
+    while (value := look()) is None and not failure() and time.monotonic() < deadline:
         time.sleep(0.2)
-    return found
+    return value
 
 
-def _there(workspace: Workspace, names: Mapping[str, str]) -> dict[str, Artifact]:
-    """The artifacts of keys by these; `names` are what the keys are called. Raises _Lost."""
-    found: dict[str, Artifact] = {}
+def _input_artifacts(workspace: Workspace, names: Mapping[str, str]) -> dict[str, Artifact]:
+    """Return the artifacts of these keys; `names` are for messages. Raises _MissingInputs."""
+    artifacts: dict[str, Artifact] = {}
     lost: dict[str, str] = {}
     for key in names:
-        # Who waited for one has waited for all.
-        look, why_not = partial(workspace.find, key), partial(workspace.fetch_error, key)
-        artifact = look() if lost else seen(look, why_not)
+        # After waiting for one artifact, the others are visible too.
+        look, failure = partial(workspace.find, key), partial(workspace.fetch_error, key)
+        artifact = look() if lost else wait_until_visible(look, failure)
         if artifact is None:
             lost[key] = workspace.fetch_error(key)
         else:
-            found[key] = artifact
+            artifacts[key] = artifact
     if lost:
         remote = remote_of(workspace)
-        nowhere = f"the remote store {remote} has it not" if remote else "it shares neither a store nor a remote store"
-        why = next(filter(None, lost.values()), nowhere)
-        message = f"cannot get what it reads ({', '.join(names[key] for key in lost)}): {why}"
-        raise _Lost(message, list(lost), remote)
-    return found
+        nowhere = f"the remote store {remote} does not have it" if remote else "it shares no store with this machine"
+        reason = next(filter(None, lost.values()), nowhere)
+        message = f"cannot get its inputs ({', '.join(names[key] for key in lost)}): {reason}"
+        raise _MissingInputs(message, list(lost), remote)
+    return artifacts
 
 
 def _check_content(artifacts: Mapping[str, Artifact], contents: Mapping[str, str], workspace: Workspace) -> None:
-    """Raises _Other before a stage runs whose key would be another than the one that is asked for."""
+    """Raise _OtherInputs if artifacts have other bytes than in the requested key."""
     other = [role for role, artifact in artifacts.items() if artifact.content != contents[role]]
     if other:
-        message = f"has other bytes of what it reads ({', '.join(other)})"
-        raise _Other(message, [artifacts[role].key for role in other], remote_of(workspace))
+        message = f"has other bytes in its inputs ({', '.join(other)})"
+        raise _OtherInputs(message, [artifacts[role].key for role in other], remote_of(workspace))
 
 
 def remote_of(workspace: Workspace) -> str:
-    """How messages call the remote store of a machine; '' for none."""
+    """Return the name of a machine's remote store for messages; '' for none."""
     return "" if workspace.remote is None else workspace.remote.settings.shown
 
 
 def _check_pipeline(request: Mapping[str, Any]) -> None:
-    """Also of a worker that came when the run had begun."""
+    """Raise _Differs for other pipeline code, also of a worker that joined during the run."""
     if digest_of(PIPELINE) != request["pipeline"]:
         raise _Differs
 
 
 def _check_code(request: Mapping[str, Any]) -> None:
-    if digest_of(own_code()) != request["code"]:
+    """Raise _Differs for other code."""
+    if digest_of(installed_code()) != request["code"]:
         raise _Differs
 
 
 def _check_plug_ins(request: Mapping[str, Any], targets: list[Target], project: Project) -> None:
+    """Raise _Refused for other plug-in code."""
     if wrong := differences({"plug-in": plug_in_code(targets, project)}, {"plug-in": request["plug-ins"]}):
-        raise _Refused(told(wrong))
+        raise _Refused(in_one_line(wrong))
 
 
-def _at_home(target: Target, project: Project) -> Target:
-    """The target with what goes with it where it lies on this machine."""
+def _rebind_target(target: Target, project: Project) -> Target:
+    """Return the target with the paths of its plug-ins on this machine."""
     if not (target.places or target.modules):
         return target
-    own = load_targets(project).get(target.name)
-    if own is None:
-        raise _Refused(f"there is no target '{target.name}' there, and it has plug-ins")
-    return target.model_copy(update={"places": own.places, "modules": own.modules})
+    local_target = load_targets(project).get(target.name)
+    if local_target is None:
+        raise _Refused(f"it has no target '{target.name}' with its plug-ins")
+    return target.model_copy(update={"places": local_target.places, "modules": local_target.modules})
 
 
-def _unpickled(data: bytes, project: Project) -> tuple[Any, list[Target]]:
+def _unpickle(data: bytes, project: Project) -> tuple[Any, list[Target]]:
     try:
-        return read(data, lambda target: _at_home(target, project))
+        return loads(data, lambda target: _rebind_target(target, project))
     except _Refused:
         raise
     except Exception as error:
-        raise _Refused(f"its code cannot read what this machine sends: {describe_unexpected(error)}") from error
+        raise _Refused(f"its code cannot read this machine's request: {describe_unexpected(error)}") from error
 
 
 class _Progress:
-    """Tells the machine that waits what a stage is doing, not too often."""
+    """Sends a stage's progress to the client, with a limited rate."""
 
     def __init__(self, topic: str, task: str) -> None:
-        # Only the thread of the task can ask for it; stages tell from others too.
+        # Only the task's thread can get the worker; stages report progress from other threads too.
         self._worker = get_worker()
         self._topic, self._task, self._last = topic, task, 0.0
 
     def __call__(self, message: str, fraction: float | None = None) -> None:
+        """Send a message unless the last one is too recent."""
         now = time.monotonic()
-        if now - self._last >= _OFTEN:
+        if now - self._last >= _PROGRESS_INTERVAL:
             self._last = now
             self._worker.log_event(self._topic, {"task": self._task, "message": message, "fraction": fraction})

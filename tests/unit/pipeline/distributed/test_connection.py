@@ -31,7 +31,7 @@ def test_plain_tcp_is_for_this_machine(scheme: str, monkeypatch: pytest.MonkeyPa
         monkeypatch.setenv(PLAIN_TCP, "1")
         assert connection_to(f"{scheme}://{host}:8786").address == f"tcp://{host}:8786"
     monkeypatch.setenv(PLAIN_TCP, "maybe")
-    with pytest.raises(RecipeError, match=f"{PLAIN_TCP}=maybe: should be 1, true, 0 or false"):
+    with pytest.raises(RecipeError, match=f"{PLAIN_TCP}=maybe: expected 1, true, 0 or false"):
         connection_to(f"{scheme}://scheduler:8786")
 
 
@@ -63,5 +63,5 @@ _OTHER_FORMS += ["dask://é:1", "dask://a b:1", "dask://a:1\n", "inproc://a:1", 
 
 @pytest.mark.parametrize("text", _OTHER_FORMS)
 def test_other_forms_are_refused(text: str) -> None:
-    with pytest.raises(RecipeError, match="should be local, dask, or tls://HOST:PORT"):
+    with pytest.raises(RecipeError, match="expected local, dask or tls://HOST:PORT"):
         executor_of(text)

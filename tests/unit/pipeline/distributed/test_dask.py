@@ -209,7 +209,7 @@ def test_other_tools_are_refused_with_both(cluster: Cluster) -> None:
     cluster.worker("other", ("bin/fakecc", "13.2.0", "14.1.0"))
     with pytest.raises(PipelineError) as refused:
         cluster.run()
-    told = "compile: worker other would make something else: tool fakecc: 14.1.0 there, 13.2.0 here\n"
+    told = "compile: worker other would make another result: tool fakecc: 14.1.0 there, 13.2.0 here\n"
     assert str(refused.value).startswith(told) and str(refused.value).count("\n") == 1
 
 
@@ -260,7 +260,7 @@ def test_a_run_goes_on_alone_when_the_remote_store_is_given_up(
     from pipeline.distributed.dask_executor import DaskExecutor
 
     cluster.worker("a")
-    performed = DaskExecutor._performed
+    performed = DaskExecutor._perform
 
     def failing(executor: DaskExecutor, request: Any, work: Work) -> Any:
         answer = performed(executor, request, work)
@@ -270,7 +270,7 @@ def test_a_run_goes_on_alone_when_the_remote_store_is_given_up(
                 remote._health.failed(RemoteError("503 Service Unavailable"))
         return answer
 
-    monkeypatch.setattr(DaskExecutor, "_performed", failing)
+    monkeypatch.setattr(DaskExecutor, "_perform", failing)
     result = cluster.run()
     assert cluster.ran() == {"a": ["import", "emit", "compile"]}
     assert cluster.project.ran() == ["emit", "compile", "report"], "import came for early checks"

@@ -20,7 +20,7 @@ from tests.unit.pipeline.remote.conftest import clone
 pytest.importorskip("distributed", reason="needs the group dask: ./bootstrap --with dask")
 
 from pipeline.distributed import dask_executor, worker
-from pipeline.distributed.code import own_code
+from pipeline.distributed.code import installed_code
 from pipeline.distributed.dask_executor import DaskExecutor
 
 Begin = Callable[[str, tuple[Any, ...]], Callable[[], Any]]
@@ -38,7 +38,7 @@ class _Direct(DaskExecutor):
     """Has its one worker in this process, at work when a task is given away."""
 
     def __init__(self) -> None:
-        self._code = own_code()
+        self._code = installed_code()
 
     def _submit(self, function: Callable[..., Any], request: Any, task: str) -> Any:
         return _Done(function(request))
@@ -89,7 +89,7 @@ def test_kernels_of_plug_ins_are_compared(project: FakeProject, there: FakeProje
     with pytest.raises(PipelineError) as refused:
         begin(PLACES, ([with_acme(project.root)],))()
     assert str(refused.value).startswith(
-        "measuring: worker other would make something else: plug-in kernels/acme/add.c: "
+        "measuring: worker other would make another result: plug-in kernels/acme/add.c: "
     )
 
 
@@ -104,4 +104,4 @@ def test_a_worker_that_loaded_its_code_before_it_changed_measures_nothing(
     with pytest.raises(PipelineError) as refused:
         begin(PLACES, ([],))()
     message = str(refused.value).partition("\n")[0]
-    assert f"code {name}: 000000000000, loaded before it changed there, " in message and message.endswith(" here")
+    assert f"code {name}: 000000000000, loaded before the file changed there, " in message and message.endswith(" here")

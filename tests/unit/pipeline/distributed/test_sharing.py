@@ -26,7 +26,7 @@ pytest.importorskip("distributed", reason="needs the group dask: ./bootstrap --w
 
 from pipeline.distributed import worker
 from pipeline.distributed.dask_executor import DaskExecutor
-from pipeline.distributed.left import left_by
+from pipeline.distributed.worker_results import result_of
 
 
 def test_a_disk_that_shows_it_late_is_waited_for(project: FakeProject, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -35,11 +35,11 @@ def test_a_disk_that_shows_it_late_is_waited_for(project: FakeProject, monkeypat
         shown = time.monotonic() + 0.3
         find = workspace.store.find
         monkeypatch.setattr(workspace.store, "find", lambda key: find(key) if time.monotonic() > shown else None)
-        assert worker._there(workspace, {made.key: "emit"})[made.key].content == made.content
-        monkeypatch.setattr(worker, "_SEEN", 0)
-        lost = r"cannot get what it reads \(emit, import\): it shares neither a store nor a remote store"
-        with pytest.raises(worker._Lost, match=lost) as raised:
-            worker._there(workspace, {"0" * 64: "emit", made.key: "model", "1" * 64: "import"})
+        assert worker._input_artifacts(workspace, {made.key: "emit"})[made.key].content == made.content
+        monkeypatch.setattr(worker, "_VISIBLE_TIMEOUT", 0)
+        lost = r"cannot get its inputs \(emit, import\): it shares no store with this machine"
+        with pytest.raises(worker._MissingInputs, match=lost) as raised:
+            worker._input_artifacts(workspace, {"0" * 64: "emit", made.key: "model", "1" * 64: "import"})
         assert (raised.value.missing, raised.value.remote) == (["0" * 64, "1" * 64], "")
 
 
@@ -67,7 +67,7 @@ def test_a_file_that_changed_since_it_was_planned_is_not_sent(project: FakeProje
 
 def test_what_a_worker_left_comes_here_when_it_is_read(project: FakeProject, monkeypatch: pytest.MonkeyPatch) -> None:
     """Described by its entry alone; its files are compared with their digests as they come."""
-    monkeypatch.setattr(worker, "_SEEN", 0)
+    monkeypatch.setattr(worker, "_VISIBLE_TIMEOUT", 0)
     memory = Memory()
     elsewhere = Store(project.root / "elsewhere")
 
@@ -81,7 +81,7 @@ def test_what_a_worker_left_comes_here_when_it_is_read(project: FakeProject, mon
     with project.workspace() as workspace:
         vars(workspace)["remote"] = memory.remote(workspace.store)
         work = replace(_work(workspace, workspace.plan("demo")["import"]), key=made.key)
-        left = left_by("a", work, Local().make, cached=False)
+        left = result_of("a", work, Local().make, cached=False)
         assert left is not None and (left.content, left.log) == (made.content, "says hello\n")
         assert workspace.find(made.key) is left and workspace.store.find(made.key) is None
         assert (left.files / "large.bin").read_bytes() == bytes(1000)
@@ -96,7 +96,7 @@ def test_what_a_worker_left_comes_here_when_it_is_read(project: FakeProject, mon
 def test_what_a_worker_left_is_made_here_when_the_remote_store_has_it_no_more(
     project: FakeProject, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, trouble: str, why: str
 ) -> None:
-    """At once, with what it reads, and it is sent again; so it is for other recipes that have the stage in common."""
+    """At once, with what it reads, and sending it again; so it is for other recipes that have the stage in common."""
     memory = Memory()
     elsewhere = clone(project, project.root / "elsewhere")
     with elsewhere.workspace() as workspace:
@@ -110,9 +110,9 @@ def test_what_a_worker_left_is_made_here_when_the_remote_store_has_it_no_more(
     with project.workspace() as workspace:
         vars(workspace)["remote"] = memory.remote(workspace.store)
         plan = workspace.plan("demo")
-        first = left_by("a", _work(workspace, plan["import"]), executor._make_here, cached=False)
+        first = result_of("a", _work(workspace, plan["import"]), executor._make_here, cached=False)
         assert first is not None
-        second = left_by("a", _work(workspace, plan["emit"], first), executor._make_here, cached=False)
+        second = result_of("a", _work(workspace, plan["emit"], first), executor._make_here, cached=False)
         assert second is not None
         before = dict(memory.objects)
         blobs = [name for name in before if name.startswith("cas/")]
@@ -127,7 +127,7 @@ def test_what_a_worker_left_is_made_here_when_the_remote_store_has_it_no_more(
                 workspace.remote._health.failed(RemoteError("503"))
         began = time.monotonic()
         assert (second.files / "src/model.c").read_text() == (emitted.files / "src/model.c").read_text()
-        assert time.monotonic() - began < worker._SEEN / 2, "nobody waits for what will not come"
+        assert time.monotonic() - began < worker._VISIBLE_TIMEOUT / 2, "nobody waits for what will not come"
         assert project.ran() == ["import", "emit"] and workspace.worker_artifacts == {}
         assert f"after worker a had made it: the remote store http://memory {why}" in capsys.readouterr().out
         workspace.flush()
@@ -153,11 +153,11 @@ def test_other_bytes_of_the_same_key_fail_no_run_and_are_told(
         other = Store(project.root / "other")
         made, _ = other.make(work.ingredients, lambda out, _: _write_other(out / "module.json"), recipe="")
         assert memory.remote(other).send(made).result() == "sent"
-        left = left_by("a", work, _executor()._make_here, cached=False)
+        left = result_of("a", work, _executor()._make_here, cached=False)
         assert left is not None
         del memory.objects[f"cas/{made.manifest['files']['module.json']['sha256']}"]
         assert (left.files / "module.json").read_text() == "weights\n"
-        assert "it has other bytes than those that worker a had left" in capsys.readouterr().out
+        assert "its bytes differ from those of worker a" in capsys.readouterr().out
 
 
 def _write_other(path: Path) -> None:
@@ -168,7 +168,7 @@ def _executor() -> DaskExecutor:
     """One without a scheduler."""
     executor = object.__new__(DaskExecutor)
     executor._lock, executor._shared = threading.Lock(), set()
-    executor._own, executor._alone = threading.Semaphore(1), False
+    executor._local_slots, executor._only_local = threading.Semaphore(1), False
     return executor
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter
 
-from pipeline.distributed.values import read, written
+from pipeline.distributed.values import dumps, loads
 from pipeline.errors import RecipeError
 from pipeline.plugins.discovery import Plugin
 from pipeline.plugins.registry import default_registry
@@ -23,7 +23,7 @@ def models(folder: str) -> dict[str, Plugin]:
 def sent(given: dict[str, Any]) -> tuple[Any, Any]:
     """A recipe's model here, and as a worker unpickles it."""
     model = TypeAdapter(_model_entry(models("here"))).validate_python(given)
-    return model, read(written((model, 1))[0], lambda target: target)[0][0]
+    return model, loads(dumps((model, 1))[0], lambda target: target)[0][0]
 
 
 def test_a_model_of_a_plug_in_is_that_of_the_workers_project() -> None:

@@ -1,6 +1,7 @@
-"""What goes to a worker and comes back: plain values, which machines with other code can read too.
+"""Compare the code and tools of a worker with those of the client.
 
-A worker refuses what it would make otherwise: it looks up the key's ingredients on its own machine and compares.
+A worker computes the key's ingredients itself and refuses an action if they differ. Values are plain, so that machines
+with different code can exchange them.
 """
 
 from __future__ import annotations
@@ -10,32 +11,32 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-# Of a key's ingredients, those that follow from the machine: its code and its tools.
+# Ingredients of a key that depend on the machine.
 MACHINE = ("tools", "code", "plug-in", "parameters", "target", "model")
 _CALLED = {"tools": "tool", "code": "code", "parameters": "parameter"}
 _MOST_NAMED = 3
 
 
-def differences(there: Mapping[str, Any], here: Mapping[str, Any]) -> list[str]:
-    """What two machines' ingredients have otherwise, each with both: `tool compiler: 12.2.0 there, 13.1.0 here`."""
-    found: list[str] = []
+def differences(other: Mapping[str, Any], own_values: Mapping[str, Any]) -> list[str]:
+    """Return the differing ingredients, such as `tool compiler: 12.2.0 there, 13.1.0 here`."""
+    result: list[str] = []
     for part in MACHINE:
-        a, b = there.get(part) or {}, here.get(part) or {}
+        a, b = other.get(part) or {}, own_values.get(part) or {}
         for name in sorted({*a, *b}):
             if a.get(name) != b.get(name):
                 both = f"{_shown(a.get(name))} there, {_shown(b.get(name))} here"
-                found.append(f"{_CALLED.get(part, part)} {name}: {both}")
-    return found
+                result.append(f"{_CALLED.get(part, part)} {name}: {both}")
+    return result
 
 
-def told(found: list[str]) -> str:
-    """Differences in one line."""
-    more = f"; and {len(found) - _MOST_NAMED} more" if len(found) > _MOST_NAMED else ""
-    return "; ".join(found[:_MOST_NAMED]) + more
+def in_one_line(texts: list[str]) -> str:
+    """Return the first differences in one line."""
+    more = f"; and {len(texts) - _MOST_NAMED} more" if len(texts) > _MOST_NAMED else ""
+    return "; ".join(texts[:_MOST_NAMED]) + more
 
 
 def code_of(installation: Path, folder: str) -> dict[str, str]:
-    """sha256 of each file of a folder of Firmline's code, by its name below the installation."""
+    """Return the SHA-256 of each file in a folder of Firmline's code, by its relative name."""
     return {
         path.relative_to(installation).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
         for path in sorted((installation / folder).rglob("*"))
