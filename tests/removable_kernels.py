@@ -45,7 +45,7 @@ from pipeline.runs.workspace import Workspace
 from stages.base import StageError
 from stages.count.call import chosen_calls
 from stages.count.search import _missing
-from stages.delivery.bench.side_by_side import setting_of
+from stages.delivery.bench.networks import setting_of
 from stages.ir.graph import Graph
 from stages.tensorize import TensorizeConfig
 from stages.tensorize.build import decide

@@ -46,7 +46,7 @@ class CompileStage(Stage[CompileConfig]):
         """Too large for the target's memory in any case."""
         if target.memory is None or "import" not in made:
             return
-        from stages.compile.foresee import check_fits
+        from stages.compile.preflight import check_fits
         from stages.ir.models.least_memory import least_memory
         from stages.ir.models.local_model import local_model
 

@@ -56,7 +56,7 @@ def build_report(artifacts: Any, target: str, target_fields: dict[str, Any]) -> 
     `maximum` are over all inferences of the run (data-dependent paths, such as softmax, make them differ a little).
     """
     from stages.ir.graph import Graph
-    from stages.report.kept import kept_from_better
+    from stages.report.blocked_by_layout import blocked_by_layout
 
     graph = Graph.load(Path(artifacts["quantize"]))
     read = {kind: _reader(Path(folder)) for kind, folder in artifacts.items()}
@@ -138,7 +138,7 @@ def build_report(artifacts: Any, target: str, target_fields: dict[str, Any]) -> 
             *counts.get("warnings", []),
             *(far_off(measured) if measured else ()),
             *_doubts(verified, model),
-            *kept_from_better(layers, laid_out, _engine(target_fields)),
+            *blocked_by_layout(layers, laid_out, _engine(target_fields)),
         ],
         "symbols": sizes.get("symbols", []),
     }

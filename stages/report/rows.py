@@ -9,7 +9,7 @@ from stages.report.cycles import searched
 from stages.report.estimate import COLUMN, choice_line
 from stages.report.estimate import line as estimate_line
 from stages.report.quantization import line
-from stages.verify.oracle import oracle
+from stages.verify.reference_name import reference_name
 
 _COLUMNS = ("#", "layer", "op", "output", "kernel", "layout", "MACs", "instructions", "per MAC", "share")
 
@@ -64,7 +64,7 @@ def summary(report: dict[str, Any]) -> list[tuple[str, str]]:
     if verify.get("overflowed"):
         name, tensor = next(iter(verify["overflowed"].items()))
         which = ", ".join(verify["overflowed"])
-        whose = oracle(verify["reference"])
+        whose = reference_name(verify["reference"])
         lines.append(("not verified", f"{which}: {whose}'s results leave float32's range, on {name} in {tensor}"))
     if verify.get("tied"):
         name, tensor = next(iter(verify["tied"].items()))
@@ -87,7 +87,7 @@ def summary(report: dict[str, Any]) -> list[tuple[str, str]]:
         lines.append(("chosen by", choice_line(report["chosen_by"])))
     accuracy = verify.get("accuracy")
     if accuracy:
-        called = {"litert": oracle(verify["reference"])}
+        called = {"litert": reference_name(verify["reference"])}
         lines.append(("accuracy", ", ".join(f"{called.get(name, name)} {value}" for name, value in accuracy.items())))
     ratio = per_mac(report, instructions["total"], report["model"]["macs"])
     for_each = f", {ratio:.3f} per MAC" if ratio else ""

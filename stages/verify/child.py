@@ -24,8 +24,8 @@ from stages.ir.operators.table import declare, declaring
 from stages.support.system.installation import with_modules
 
 if TYPE_CHECKING:
+    from stages.verify.checker import LiteRT
     from stages.verify.formulas import Formulas
-    from stages.verify.judge import LiteRT
 
 OWN_REFERENCE = "reference"
 """Folder of the emit artifact: the integer graph, where an engine's arithmetic is its meaning."""
@@ -33,10 +33,10 @@ OWN_REFERENCE = "reference"
 _SOFTMAX = "The reference SOFTMAX cannot sum the exponentials of 512 or more nearly equal values."
 
 
-def judge_in_child(
+def check_in_child(
     model: Path, graph: Path, emitted: Path, simulated: Path, tolerance: float, progress: Callable[..., None]
 ) -> dict[str, Any]:
-    """What stages.verify.judge.judge returns. StageError as from there. `graph`: the artifact of quantize.
+    """What stages.verify.checker.check returns. StageError as from there. `graph`: the artifact of quantize.
 
     An inference on which LiteRT ends the child has no reference: the rest is judged without it, and the result names
     it. StageError when none is left.
@@ -134,9 +134,9 @@ def _formulas(graph: Path, litert: LiteRT, tolerance: float) -> Formulas | None:
 def _main() -> int:
     from stages.ir.reference.onnx_runtime import OnnxReference, onnx_reference
     from stages.ir.reference.parts import reference_of
-    from stages.verify.judge import judge
-    from stages.verify.onnx import judge_onnx
-    from stages.verify.own import GraphReference
+    from stages.verify.checker import check
+    from stages.verify.graph_reference import GraphReference
+    from stages.verify.onnx import check_onnx
     from stages.verify.records import Records
 
     def say(**message: Any) -> None:
@@ -156,10 +156,10 @@ def _main() -> int:
             say(inference=index)
 
         if isinstance(litert, OnnxReference) and others[1] is None:
-            found = judge_onnx(litert, model.parent, Path(job["graph"]), records, job["tolerance"], begins)
+            found = check_onnx(litert, model.parent, Path(job["graph"]), records, job["tolerance"], begins)
         else:
             formulas = _formulas(Path(job["graph"]), litert, job["tolerance"])
-            found = judge(others[0], records, job["tolerance"], begins, formulas=formulas, **given)
+            found = check(others[0], records, job["tolerance"], begins, formulas=formulas, **given)
         say(result=found)
     except StageError as error:
         say(error=error.message, hint=error.hint)

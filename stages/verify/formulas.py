@@ -22,9 +22,9 @@ from stages.verify.records import Array
 
 
 class Formulas:
-    """Layers of plug-ins, each computed on what the oracle has of its inputs and compared with what it has behind them.
+    """Check of plug-in layers: `compute` on the reference's inputs against the reference's outputs.
 
-    `wrong` is what to say of the first that differs. Layers of Firmline that stand between one of a plug-in and the
+    `wrong` is the error of the first layer that differs. Layers of Firmline that stand between one of a plug-in and the
     next tensor of the file are computed with it; where a layer of float32 does, nothing is compared.
     """
 
@@ -40,7 +40,7 @@ class Formulas:
         self._states = {}
 
     def inference(self, name: str) -> None:
-        """Compares after a run of the oracle, on the inference of that name."""
+        """Compares after a run of the reference, on the inference of that name."""
         found: dict[str, Array] = {}
         for layer in self._checked if self.wrong is None else ():
             wanted = self._seen(layer.outputs[0])
@@ -94,7 +94,7 @@ class Formulas:
         return theirs.dtype == tensor.dtype and int(np.prod(theirs.shape)) == tensor.elements
 
     def _seen(self, name: str) -> Array:
-        """As the oracle's last run left it. Raises _Unknown for what it does not keep."""
+        """As the reference's last run left it. Raises _Unknown for what it does not keep."""
         tensor = self.graph.tensors[name]
         if tensor.tflite_index is None or not self.reference.has(tensor.tflite_index):
             raise _Unknown

@@ -8,15 +8,15 @@ from typing import Any
 
 from stages.base import StageError
 from stages.ir.reference.onnx_runtime import OnnxReference
+from stages.verify.checker import check
 from stages.verify.float_ties import rounds_floats
-from stages.verify.judge import judge
 from stages.verify.onnx_layers import OnnxLayers
 from stages.verify.records import Records
 
 DESCRIPTION = "tensors.json"
 
 
-def judge_onnx(
+def check_onnx(
     theirs: OnnxReference,
     imported: Path,
     quantized: Path,
@@ -24,7 +24,7 @@ def judge_onnx(
     tolerance: float,
     begins: Callable[[int], None],
 ) -> dict[str, Any]:
-    """As `stages.verify.judge.judge`, with `near_ties` where layers have sums of real numbers, else None.
+    """As `stages.verify.checker.check`, with `near_ties` where layers have sums of real numbers, else None.
 
     Outputs that differ from ONNX Runtime's fail the network, but where a near tie before them went the other way: then
     the firmware is held to the integer graph, bit for bit, and `distance` says how far the outputs are from its.
@@ -32,11 +32,11 @@ def judge_onnx(
     layers = OnnxLayers(quantized, imported / DESCRIPTION, theirs)
     rounds = any(rounds_floats(operator, theirs.info) for operator in theirs.info.operators)
     if not layers.is_needed and not rounds:
-        return {**judge(theirs, records, tolerance, begins), "near_ties": None}
+        return {**check(theirs, records, tolerance, begins), "near_ties": None}
     try:
-        found = judge(theirs, records, tolerance, begins)
+        found = check(theirs, records, tolerance, begins)
     except StageError:
-        found = judge(layers, records, tolerance, begins, litert=theirs)
+        found = check(layers, records, tolerance, begins, litert=theirs)
         if not any(one.differing for one in layers.ties.values()):
             raise
     else:

@@ -11,7 +11,7 @@ from stages.backends.targets.spec import Target
 from stages.base import Job, Stage, StageConfig, Tool
 from stages.ir.models.spec import ModelSource, is_onnx
 from stages.support.messages import escape
-from stages.verify.oracle import oracle
+from stages.verify.reference_name import reference_name
 
 
 class VerifyConfig(StageConfig):
@@ -54,12 +54,12 @@ class Verify(Stage[VerifyConfig]):
 
     def run(self, job: Job[VerifyConfig]) -> None:
         """Writes verify.json. Raises StageError, naming the first layer that differs, when anything does."""
-        from stages.verify.child import judge_in_child
-        from stages.verify.own import check_bounds
+        from stages.verify.child import check_in_child
+        from stages.verify.graph_reference import check_bounds
 
         model = job.inputs["import"] / "model.tflite"
         quantized, emitted, simulated = (job.inputs[kind] for kind in ("quantize", "emit", "simulate"))
-        result = judge_in_child(model, quantized, emitted, simulated, job.config.tolerance, job.progress)
+        result = check_in_child(model, quantized, emitted, simulated, job.config.tolerance, job.progress)
         distance = result["distance"]
         if distance is not None:
             near_ties = result.get("near_ties") is not None
@@ -81,7 +81,7 @@ class Verify(Stage[VerifyConfig]):
                 f"{ties['differing']} round otherwise"
             )
         for name, tensor in result["overflowed"].items():
-            whose, where = oracle(result["reference"]), f"first in {escape.quoted(tensor)}"
+            whose, where = reference_name(result["reference"]), f"first in {escape.quoted(tensor)}"
             job.log(f"warning: {name} is not verified: {whose}'s own results leave float32's range, {where}")
         for name, tensor in result["tied"].items():
             told = "what lies behind is not verified"

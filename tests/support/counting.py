@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable
 
 from stages.backends.targets.spec import Target
 from stages.count.call import KernelCall
-from stages.delivery.bench.judge import all_calls
-from stages.delivery.bench.side_by_side import setting_of
+from stages.delivery.bench.choice_quality import all_calls
+from stages.delivery.bench.networks import setting_of
 from stages.ir.graph import Graph
 from stages.ir.models.operators import build
 from stages.ir.models.spec import OpModel

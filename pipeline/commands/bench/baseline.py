@@ -13,7 +13,7 @@ from stages.support.messages.wording import did_you_mean
 
 if TYPE_CHECKING:
     from stages.backends.targets.spec import Target
-    from stages.delivery.bench.side_by_side import Network
+    from stages.delivery.bench.networks import Network
 
 _CHECKOUT = "PATH must be a checkout of its repository; docs/reference/layers.md links to it"
 _ROUNDING = 1  # allowed difference of outputs: a baseline may round differently than LiteRT
@@ -44,17 +44,17 @@ class Baseline:
 
         Networks that it cannot compute, or computes differently, are reported and skipped.
         """
-        from stages.delivery.bench.peers import PEERS
-        from stages.delivery.bench.peers.count import count_peer
+        from stages.delivery.bench.baselines import BASELINES
+        from stages.delivery.bench.baselines.count import count_baseline
 
         instructions = {}
-        counts = count_peer(
-            PEERS[self.name],
+        counts = count_baseline(
+            BASELINES[self.name],
             self.folder,
             networks,
             target,
             progress=progress,
-            tell=lambda line: report(f"  {self.name} on {target.name}: {line}"),
+            report=lambda line: report(f"  {self.name} on {target.name}: {line}"),
         )
         for result in counts:
             name = result.network.name
@@ -76,24 +76,24 @@ def parse_baseline(text: str) -> Baseline | None:
     """Parse `--peer`; None for ''. Raises PipelineError."""
     if not text:
         return None
-    from stages.delivery.bench.peers import PEERS
+    from stages.delivery.bench.baselines import BASELINES
 
     name, separator, place = text.partition("=")
     if not separator or not place:
         raise PipelineError(f"--peer {escape.name(text)}: expected NAME=PATH, such as cmsis-nn=../CMSIS-NN")
-    if name not in PEERS:
-        guess = did_you_mean(name, PEERS)
-        raise PipelineError(f"--peer: unknown peer '{escape.name(name)}'{guess}", hint=f"Known: {', '.join(PEERS)}")
+    if name not in BASELINES:
+        guess = did_you_mean(name, BASELINES)
+        raise PipelineError(f"--peer: unknown peer '{escape.name(name)}'{guess}", hint=f"Known: {', '.join(BASELINES)}")
     folder = Path(place).expanduser().resolve()
-    header = folder / PEERS[name].header
+    header = folder / BASELINES[name].header
     if not folder.is_dir():
         what = "is not a folder" if folder.exists() else "does not exist"
         raise PipelineError(f"--peer {name}: {escape.name(place, 200)} {what}", hint=_CHECKOUT)
     if not header.is_file():
-        below = next((path.parent for path in sorted(folder.glob(f"*/{PEERS[name].header}"))), None)
+        below = next((path.parent for path in sorted(folder.glob(f"*/{BASELINES[name].header}"))), None)
         hint = _CHECKOUT if below is None else f"did you mean {escape.name(str(Path(place) / below.parent.name), 200)}?"
-        raise PipelineError(f"--peer {name}: no {PEERS[name].header} in {escape.name(place, 200)}", hint=hint)
-    if not PEERS[name].files(folder):
-        message = f"--peer {name}: no {', '.join(PEERS[name].sources)} in {escape.name(place, 200)}"
+        raise PipelineError(f"--peer {name}: no {BASELINES[name].header} in {escape.name(place, 200)}", hint=hint)
+    if not BASELINES[name].files(folder):
+        message = f"--peer {name}: no {', '.join(BASELINES[name].sources)} in {escape.name(place, 200)}"
         raise PipelineError(message, hint="use a complete checkout")
-    return Baseline(name, PEERS[name].revision_of(folder), folder, PEERS[name].families)
+    return Baseline(name, BASELINES[name].revision_of(folder), folder, BASELINES[name].families)

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 from stages.support.messages import escape
 
 if TYPE_CHECKING:
-    from stages.delivery.bench.judge import Judged
+    from stages.delivery.bench.choice_quality import ChoiceQuality
 
 
-def print_kernel_choices(results: Mapping[str, Sequence[Judged]]) -> int:
+def print_kernel_choices(results: Mapping[str, Sequence[ChoiceQuality]]) -> int:
     """Print the layers with a slow choice, by target. Returns their number."""
-    from stages.delivery.bench.judge import TOLERANCE
+    from stages.delivery.bench.choice_quality import TOLERANCE
 
     total = 0
     for target, layers in results.items():

@@ -45,8 +45,8 @@ if TYPE_CHECKING:
     from pipeline.commands.sampling import Sampling
     from pipeline.terminal.progress import ProgressDisplay
     from stages.backends.targets.spec import Target
-    from stages.delivery.bench.judge import Judged
-    from stages.delivery.bench.side_by_side import Network
+    from stages.delivery.bench.choice_quality import ChoiceQuality
+    from stages.delivery.bench.networks import Network
     from stages.ir.models.spec import OpModel
     from stages.layout.rules import LayoutConfig
     from stages.tensorize import TensorizeConfig
@@ -87,7 +87,7 @@ def bench_layers(
     selected = _selected(names, options["only"])
     _check_places(options, project)
     rows: dict[str, LayerRow] = {}
-    choices: dict[str, Sequence[Judged]] = {}
+    choices: dict[str, Sequence[ChoiceQuality]] = {}
     baseline = parse_baseline(options["peer"])
     if baseline is not None and not any(
         load_targets(project)[name].family in baseline.families for name in target_names
@@ -160,9 +160,9 @@ def _members(layers: Layers, target: str, project: Project, sample: Sampling | N
     from stages.tensorize import TensorizeConfig
 
     if sample is not None:
-        from stages.delivery.bench.drawn import described, drawn
+        from stages.delivery.bench.sampled import described, sampled_layers
 
-        for spec in drawn(sample.seed, sample.count):
+        for spec in sampled_layers(sample.seed, sample.count):
             name = f"{_DRAWN}{described(spec)}"
             yield Member(name, load_targets(project)[target], spec, LayoutConfig(), TensorizeConfig())
         return
@@ -192,7 +192,7 @@ def _counted(
     project: Project,
     display: ProgressDisplay,
     baseline: Baseline | None,
-    choices: dict[str, Sequence[Judged]] | None,
+    choices: dict[str, Sequence[ChoiceQuality]] | None,
 ) -> Iterator[LayerRow]:
     """Yield a row per layer, with a baseline's figures if it supports the target.
 
@@ -201,8 +201,8 @@ def _counted(
     """
     if not members:
         return
-    from stages.delivery.bench.judge import judge
-    from stages.delivery.bench.side_by_side import count, setting_of
+    from stages.delivery.bench.choice_quality import rate_choices
+    from stages.delivery.bench.networks import count, setting_of
 
     def progress(message: str, fraction: float | None = None) -> None:
         display.progress("", name, message, fraction)
@@ -216,7 +216,7 @@ def _counted(
             counted = list(count(networks, target, counter, progress=progress, begin=begin))
             if choices is not None:
                 settings = [(layer.name, layer.graph, setting_of(target, layer.tensorize)) for layer in networks]
-                choices[name] = judge(settings, counter)
+                choices[name] = rate_choices(settings, counter)
         measured = {layer.network.name for layer in counted}
         baseline_counts: dict[str, int] = {}
         if baseline is not None and target.family in baseline.families:
@@ -241,7 +241,7 @@ def _counted(
 
 def _networks(members: Iterable[Member]) -> Iterator[Network]:
     """Yield a one-layer network per member; skip sampled layers with impossible options."""
-    from stages.delivery.bench.side_by_side import Network
+    from stages.delivery.bench.networks import Network
 
     for member in members:
         try:

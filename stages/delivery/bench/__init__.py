@@ -1,1 +1,1 @@
-"""What `doit bench suite=layers` needs; no part of a run."""
+"""Code of `doit bench suite=layers`. No run uses it."""

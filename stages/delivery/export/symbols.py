@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from stages.backends.targets.runtime import runtime_for
 from stages.backends.toolchain.compiler import compile_sources
-from stages.compile.defined import Symbols
 from stages.compile.firmware import model_sources
+from stages.compile.symbols import Symbols
 from stages.support.system.scratch import temporary_folder
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ import pytest
 from rich.console import Console
 
 from stages.ir.graph import Activation, Graph, Layer, Tensor
+from stages.report.blocked_by_layout import blocked_by_layout
 from stages.report.build import build_report
-from stages.report.kept import kept_from_better
 from stages.report.markdown import markdown
 from stages.report.rows import summary
 from stages.report.terminal import render
@@ -162,7 +162,7 @@ def test_an_engine_that_a_layout_keeps_from_a_layer_is_told(engine: str, told: i
     """Whichever kernel of the core computes it then."""
     alternatives = [{"kernel": "e", "reason": "tensor a is NHWC; this kernel is for NCHW16c"}]
     layers = [{"index": 0, "kernel": "rvp.gemm_s8", "alternatives": alternatives}]
-    assert len(kept_from_better(layers, Graph(), engine)) == told
+    assert len(blocked_by_layout(layers, Graph(), engine)) == told
 
 
 def shown(report, width=160):

@@ -10,7 +10,7 @@ import pytest
 from stages.backends.kernels.kernel import Kernel
 from stages.count.call import KernelCall
 from stages.count.firmware import joined
-from stages.delivery.bench.side_by_side import setting_of
+from stages.delivery.bench.networks import setting_of
 from stages.ir.graph import Graph, LayerView
 from stages.ir.graph.layer_rules import LayerMatch
 from stages.tensorize import TensorizeConfig, TensorizeRule, less_rom

@@ -13,7 +13,7 @@ from stages.ir.graph import Graph
 from stages.ir.models.builder import ModelBuilder
 from stages.ir.reference.interpreter import Reference, random_inputs
 from stages.tensorize.signs import with_cheapest_signs
-from stages.verify.own import GraphReference, check_bounds
+from stages.verify.graph_reference import GraphReference, check_bounds
 from tests.support.integer import integer_graph
 
 

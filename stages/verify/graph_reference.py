@@ -17,7 +17,7 @@ from stages.verify.records import Array
 
 
 class GraphReference:
-    """The integer graph that emit leaves where its arithmetic is not the model's, as an oracle beside LiteRT's."""
+    """The integer graph that emit leaves where its arithmetic is not the model's, as an reference beside LiteRT's."""
 
     described = "the integer graph with the engine's own arithmetic"
 

@@ -1,6 +1,6 @@
-"""Layers drawn at random, of all kinds that have more than one kernel: for judging how well kernels are chosen.
+"""Randomly sampled layers, of all kinds with more than one kernel, to test the selection of kernels.
 
-Sizes are those of layers on microcontrollers; what is rare in networks is drawn as often as what is usual.
+Sizes are typical of microcontrollers. Rare options are sampled as often as common ones.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ from pydantic import ValidationError
 
 from stages.ir.models.spec import OpModel
 
-_ELEMENTS = 60_000  # of the input; outputs have four times that at most
-_PRODUCTS = 4_000_000
+_ELEMENTS = 60_000  # limit of the input; the limit of the output is four times as high
+_MAX_MACS = 4_000_000
 
 Options = dict[str, Any]
 
 
-def drawn(seed: int, count: int) -> Iterator[OpModel]:
-    """`count` layers; the same for the same seed."""
+def sampled_layers(seed: int, count: int) -> Iterator[OpModel]:
+    """Yield `count` layers. The same seed yields the same layers."""
     random = Random(seed)
     while count:
-        made = random.choice(_KINDS)(random)
+        options = random.choice(_KINDS)(random)
         try:
-            spec = OpModel.model_validate(made)
+            spec = OpModel.model_validate(options)
         except ValidationError:  # options that contradict each other
             continue
         if _fits(spec):
@@ -35,9 +35,9 @@ def drawn(seed: int, count: int) -> Iterator[OpModel]:
 
 
 def described(spec: OpModel) -> str:
-    """The model as a recipe has it, in a line."""
-    given = spec.model_dump(mode="json", exclude_unset=True)
-    return ", ".join(f"{key}: {value}" for key, value in given.items())
+    """Return the model in a recipe's notation, on one line."""
+    options = spec.model_dump(mode="json", exclude_unset=True)
+    return ", ".join(f"{key}: {value}" for key, value in options.items())
 
 
 def _fits(spec: OpModel) -> bool:
@@ -46,11 +46,11 @@ def _fits(spec: OpModel) -> bool:
     channels = outputs.get(spec.op, spec.shape[-1] if len(spec.shape) == 3 else 1)
     pixels = elements // spec.shape[-1] if len(spec.shape) == 3 else 1
     depth = prod(spec.kernel) * (spec.shape[-1] // spec.groups if spec.op == "conv2d" else 1)
-    return elements <= _ELEMENTS and pixels * channels <= 4 * _ELEMENTS and pixels * channels * depth <= _PRODUCTS
+    return elements <= _ELEMENTS and pixels * channels <= 4 * _ELEMENTS and pixels * channels * depth <= _MAX_MACS
 
 
 def _channels(random: Random) -> int:
-    """Mostly multiples of eight, as networks have them; sometimes what no register holds."""
+    """Return mostly multiples of eight, as in networks, and sometimes a number that fits no register."""
     usual = random.choice((8, 16, 24, 32, 40, 48, 64, 72, 96, 128, 160, 256))
     return random.choice((usual, usual, random.choice((4, 12, 20, 36, 44, 172)), random.randint(1, 70)))
 
@@ -106,8 +106,8 @@ def _pool(random: Random) -> Options:
 
 def _binary(random: Random) -> Options:
     shape = _image(random, _channels(random))
-    other = random.choice((shape, (1, 1, shape[2]), (1, 1, 1), (shape[0], shape[1], 1)))
-    options = {"op": random.choice(("add", "mul", "sub")), "shape": shape, "other_shape": other}
+    other_shape = random.choice((shape, (1, 1, shape[2]), (1, 1, 1), (shape[0], shape[1], 1)))
+    options = {"op": random.choice(("add", "mul", "sub")), "shape": shape, "other_shape": other_shape}
     return options | random.choice(({}, {"constant": True}))
 
 
@@ -126,11 +126,11 @@ def _other(random: Random) -> Options:
 
 
 def _wide(random: Random) -> Options:
-    """Of 16-bit activations."""
+    """Return a layer with 16-bit activations."""
     return {**random.choice((_conv2d, _depthwise, _connected))(random), "dtype": "int16"}
 
 
-def _rarer(random: Random) -> Options:
+def _rare(random: Random) -> Options:
     rows, depth, units = (random.choice((1, 4, 7, 16, 24, 40, 64)) for _ in range(3))
     return random.choice(
         (
@@ -143,5 +143,5 @@ def _rarer(random: Random) -> Options:
 
 _KINDS = (
     *(_conv2d, _conv2d, _conv2d, _grouped, _depthwise, _depthwise, _depthwise, _connected, _pool, _binary, _other),
-    *(_wide, _rarer),
+    *(_wide, _rare),
 )

@@ -11,8 +11,8 @@ from pipeline.api import run_recipe
 from stages.base import StageError
 from stages.count.call import Memory
 from stages.count.counter import Counter
-from stages.delivery.bench import side_by_side
-from stages.delivery.bench.side_by_side import Counted, Network, count
+from stages.delivery.bench import networks as bench_networks
+from stages.delivery.bench.networks import Counted, Network, count
 from stages.ir.models.spec import OpModel
 from stages.layout.rules import LayoutConfig
 from stages.tensorize import TensorizeConfig
@@ -60,11 +60,11 @@ def test_figures_are_those_of_a_recipe_of_its_own(name: str, counted: dict[str, 
 def test_wrong_outputs_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     wrong = network("gate")
     wrong.__dict__["expected"] = [np.bitwise_xor(array, 1) for array in wrong.expected]
-    with pytest.raises(StageError, match="gate: 864 of 864 output values are not LiteRT's"):
+    with pytest.raises(StageError, match="gate: 864 of 864 output values differ from LiteRT's"):
         list(count([network("softmax"), wrong], RV32, COUNTER))
 
 
 def test_what_the_memory_does_not_hold_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(side_by_side, "memory_of", lambda target: Memory(1000, 10_000))
+    monkeypatch.setattr(bench_networks, "memory_of", lambda target: Memory(1000, 10_000))
     small = replace(network("softmax"), name="small")
     assert [one.network.name for one in count([network("gate"), small], RV32, COUNTER)] == ["small"]

@@ -9,9 +9,9 @@ import pytest
 from pipeline.commands.bench.command import bench
 from pipeline.commands.bench.layer_figures import read_rows
 from pipeline.errors import PipelineError
-from stages.delivery.bench.peers import PEERS
-from stages.delivery.bench.peers.count import count_peer, program
-from stages.delivery.bench.side_by_side import Network
+from stages.delivery.bench.baselines import BASELINES
+from stages.delivery.bench.baselines.count import count_baseline, program
+from stages.delivery.bench.networks import Network
 from stages.ir.models.spec import OpModel
 from stages.layout.rules import LayoutConfig
 from stages.tensorize import TensorizeConfig
@@ -19,7 +19,7 @@ from tests.support.emitted import target_named
 
 ROOT = Path(__file__).resolve().parents[3]
 STANDIN = ROOT / "tests/support/peer"
-PEER = PEERS["cmsis-nn"]
+PEER = BASELINES["cmsis-nn"]
 M4 = target_named("cortex-m4")
 
 
@@ -39,7 +39,7 @@ def test_functions_are_counted_and_compared() -> None:
         network("unsigned", op="max_pool2d", shape=(7, 7, 6), kernel=(3, 3), dtype="uint8"),
         network("lacking", op="softmax", shape=(10,)),  # CMSIS-NN has it, this checkout does not
     ]
-    found = {one.network.name: one for one in count_peer(PEER, STANDIN, networks, M4)}
+    found = {one.network.name: one for one in count_baseline(PEER, STANDIN, networks, M4)}
     assert [*found] == ["strided", "relu6", "gate", "const", "pool", "pad"]  # of the others it has no function
     assert all(one.differing == 0 and one.instructions > one.outputs for one in found.values() if one != found["pad"])
     pad = found["pad"]
@@ -74,9 +74,9 @@ def test_what_a_function_refuses_is_left_out_and_the_others_counted() -> None:
     grouped = network("grouped", op="conv2d", shape=(5, 5, 8), out_channels=4, groups=2)
     large = network("large", op="conv2d", shape=(2, 2, 65), out_channels=4)
     plain = network("plain", op="conv2d", shape=(5, 5, 8), out_channels=4)
-    found = {one.network.name: one for one in count_peer(PEER, STANDIN, [grouped, large, plain], M4)}
+    found = {one.network.name: one for one in count_baseline(PEER, STANDIN, [grouped, large, plain], M4)}
     assert found["grouped"].refused == "returned -1"
-    assert found["large"].refused == "wants more scratch than 98,304 bytes"
+    assert found["large"].refused == "needs more scratch than 98,304 bytes"
     assert (found["plain"].refused, found["plain"].differing) == ("", 0)
     assert found["plain"].instructions > 0
 
@@ -111,22 +111,22 @@ def test_the_command_shows_ratios(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert [*rows["pooling/lenet_max_2x2"].figures["cortex-m4"].peers] == ["cmsis-nn (header 11.2.0)"]
     assert not rows["pooling/lenet_max_2x2"].figures["rv64-rvp"].peers
     shown = capsys.readouterr().out
-    assert "movement/pad_causal on cortex-m4: cmsis-nn differs from LiteRT in" in shown and "; left out" in shown
+    assert "movement/pad_causal on cortex-m4: cmsis-nn differs from LiteRT in" in shown and "; skipped" in shown
     assert not rows["movement/pad_causal"].figures["cortex-m4"].peers
-    assert "cmsis-nn (header 11.2.0) by ours on cortex-m4: 1 layer," in shown
+    assert "cmsis-nn (header 11.2.0) ÷ ours on cortex-m4: 1 layer," in shown
 
 
 @pytest.mark.parametrize(
     ("asked", "says", "hint"),
     [
-        ({"peer": "cmsis-nn"}, r"--peer cmsis-nn: write NAME=PATH", ""),
+        ({"peer": "cmsis-nn"}, r"--peer cmsis-nn: expected NAME=PATH", ""),
         ({"peer": "cmsis=x"}, r"--peer: unknown peer 'cmsis'; did you mean 'cmsis-nn'\?", ""),
-        ({"peer": "cmsis-nn=/nowhere"}, r"--peer cmsis-nn: /nowhere is not there", ""),
-        ({"peer": f"cmsis-nn={ROOT}/README.md"}, r"--peer cmsis-nn: .*README.md is no folder", ""),
-        ({"peer": f"cmsis-nn={STANDIN.parent}"}, "there is no Include/arm_nnfunctions", f"did you mean {STANDIN}?"),
+        ({"peer": "cmsis-nn=/nowhere"}, r"--peer cmsis-nn: /nowhere does not exist", ""),
+        ({"peer": f"cmsis-nn={ROOT}/README.md"}, r"--peer cmsis-nn: .*README.md is not a folder", ""),
+        ({"peer": f"cmsis-nn={STANDIN.parent}"}, "no Include/arm_nnfunctions", f"did you mean {STANDIN}?"),
         (
             {"peer": f"cmsis-nn={STANDIN}", "targets": "rv64-rvp"},
-            "--peer cmsis-nn: it has no functions for rv64-rvp",
+            "--peer cmsis-nn: no functions for rv64-rvp",
             "--targets cortex-m4,cortex-m55",
         ),
     ],
@@ -138,5 +138,5 @@ def test_wrong_peers(asked: dict[str, str], says: str, hint: str) -> None:
 
 
 def test_peers_go_with_layers() -> None:
-    with pytest.raises(PipelineError, match="--peer goes with suite=layers"):
+    with pytest.raises(PipelineError, match="--peer needs suite=layers"):
         bench({**OPTIONS, "peer": f"cmsis-nn={STANDIN}"}, root=ROOT)

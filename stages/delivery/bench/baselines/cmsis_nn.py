@@ -1,7 +1,7 @@
-"""How CMSIS-NN's functions (Include/arm_nnfunctions.h, as of 2022 to 2026) compute a layer.
+"""Calls of CMSIS-NN (Include/arm_nnfunctions.h, versions of 2022 to 2026) for a layer.
 
-Of each operator the wrapper is called, which picks the kernel by itself; its scratch is as large as it asks for.
-Constants that an application prepares once, sums of weights, are prepared before what is counted.
+The wrapper of each operator is called, which picks the kernel. It gets as much scratch as it asks for.
+Constants that an application prepares once, such as sums of weights, are not counted.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from stages.delivery.bench.peers.call import Call
+from stages.delivery.bench.baselines.call import Call
 from stages.ir.arithmetic.multipliers import quantize_multiplier
 
 if TYPE_CHECKING:
-    from stages.delivery.bench.side_by_side import Network
+    from stages.delivery.bench.networks import Network
     from stages.ir.graph import LayerView
 
 _SOFTMAX_INTEGER_BITS = 5
@@ -22,14 +22,14 @@ _WEIGHTED = "&context, &params, &quant, &input_dims, x0, &filter_dims, weights, 
 
 
 def calls(network: Network) -> list[Call]:
-    """The calls for a network of one layer of int8, the newest first; none where CMSIS-NN has no function for it."""
+    """Return the calls for a network of one int8 layer, the newest API first; empty if unsupported."""
     if len(network.graph.layers) != 1:
         return []
     view = network.graph.view(network.graph.layers[0])
     if any(tensor.dtype != "int8" for tensor in (*view.inputs, *view.outputs)):
         return []
-    made = (make(network, view) for make in _CALLS.get(view.layer.kind, ()))
-    return [call for call in made if call is not None]
+    candidates = (make(network, view) for make in _CALLS.get(view.layer.kind, ()))
+    return [call for call in candidates if call is not None]
 
 
 def _conv2d(network: Network, view: LayerView) -> Call:
@@ -69,7 +69,7 @@ def _depthwise(network: Network, view: LayerView) -> Call:
 
 
 def _fully_connected(network: Network, view: LayerView) -> Call:
-    """Of version 7: channels may have scales of their own, and sums of weights are prepared."""
+    """Version 7: scales per channel, and prepared sums of weights."""
     op, zero, scales = view.op, -view.op.input_zero_point, int(not _one_scale(view))
     return Call(
         _weighted(network, view),
@@ -85,7 +85,7 @@ def _fully_connected(network: Network, view: LayerView) -> Call:
 
 
 def _fully_connected_of_one_scale(network: Network, view: LayerView) -> Call | None:
-    """Before version 6: one scale for all channels, and nothing to prepare."""
+    """Before version 6: one scale for all channels, nothing to prepare."""
     if not _one_scale(view):
         return None
     return Call(
@@ -140,7 +140,7 @@ def _mul(network: Network, view: LayerView) -> Call | None:
 
 
 def _elementwise(function: str, arguments: str, network: Network, view: LayerView) -> Call | None:
-    """One call for all; for each pixel where the second operand has one value for each channel."""
+    """Return one call for all elements, or one per pixel if the second operand has one value per channel."""
     x, other = view.inputs
     channels = x.shape[-1]
     data = _inputs(network, view)
@@ -148,8 +148,8 @@ def _elementwise(function: str, arguments: str, network: Network, view: LayerVie
         return Call(data, (), f"status = {function}(x0, x1, {arguments.format(output='output')}, {x.elements})")
     if other.elements != channels or other.shape[-1] != channels:
         return None
-    one = f"{function}(x0 + at, x1, {arguments.format(output='output + at')}, {channels})"
-    return Call(data, (), f"for (int at = 0; at < {x.elements}; at += {channels}) status |= {one}")
+    loop_body = f"{function}(x0 + at, x1, {arguments.format(output='output + at')}, {channels})"
+    return Call(data, (), f"for (int at = 0; at < {x.elements}; at += {channels}) status |= {loop_body}")
 
 
 def _pool(network: Network, view: LayerView) -> Call:
@@ -172,7 +172,7 @@ def _pool(network: Network, view: LayerView) -> Call:
 
 
 def _softmax(network: Network, view: LayerView) -> Call:
-    """The reference's parameters: the input scale in 5 integer bits, and below which difference nothing is left."""
+    """Parameters of TFLite's reference: the input scale with 5 integer bits, and the smallest relevant difference."""
     x = view.inputs[0]
     multiplier, shift = quantize_multiplier(network.spec.beta * x.scale * (1 << (31 - _SOFTMAX_INTEGER_BITS)))
     least = ((1 << _SOFTMAX_INTEGER_BITS) - 1) * 2.0 ** (31 - _SOFTMAX_INTEGER_BITS - shift)
@@ -252,10 +252,10 @@ def _activation(op: Any) -> str:
     return f".activation = {{{op.act_min}, {op.act_max}}}"
 
 
-def _window(kind: str, op: Any, more: str = "") -> list[str]:
+def _window(kind: str, op: Any, extra_fields: str = "") -> list[str]:
     tiles = f".stride = {_tile(op.stride)}, .padding = {_tile(op.padding[:2])}, .dilation = {_tile(op.dilation)}"
     offsets = f".input_offset = {-op.input_zero_point}, .output_offset = {op.output_zero_point}"
-    return [f"const {kind} params = {{{more}{offsets}, {tiles}, {_activation(op)}}};"]
+    return [f"const {kind} params = {{{extra_fields}{offsets}, {tiles}, {_activation(op)}}};"]
 
 
 def _context(size: str) -> list[str]:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from stages.ir.graph import Graph
 
 
-def kept_from_better(layers: list[dict[str, Any]], graph: Graph, engine: str = "") -> list[str]:
+def blocked_by_layout(layers: list[dict[str, Any]], graph: Graph, engine: str = "") -> list[str]:
     """A sentence for each such kernel and reason, with its layers. `layers` are the report's, `graph` tensorize's.
 
     `engine` is the target's accelerator: what any kernel of the core computes for the sake of a layout counts.

@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 
-def oracle(described: str) -> str:
+def reference_name(described: str) -> str:
     """ "ONNX Runtime" or "LiteRT", of what a reference is `described` as, in verify.json too."""
     return "ONNX Runtime" if described.startswith("ONNX") else "LiteRT"

@@ -1,4 +1,4 @@
-"""A call of a peer's function, in C."""
+"""C code that calls a function of a baseline library."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _CALLED = re.compile(r"\b([A-Za-z_]\w*)\(")
 
 @dataclass(frozen=True)
 class Call:
-    """What computes one network. All names below are in scope of its C.
+    """C statements that compute one network.
 
-    data     arrays by name: pointers to them
-    before   declarations and statements that are not counted; `scratch` is memory, SCRATCH its bytes
-    counted  the statement whose instructions are counted; it sets `status`, 0 when all is well
+    data     arrays by name; the C code uses pointers with these names
+    before   declarations and statements that are not counted; may use `scratch`, a buffer of SCRATCH bytes
+    counted  the statement whose instructions are counted; sets `status`, 0 on success
     """
 
     data: Mapping[str, NDArray[np.generic]]
@@ -28,7 +28,7 @@ class Call:
     counted: str = ""
 
     def functions(self, prefix: str) -> set[str]:
-        """The functions of the library, whose names begin with `prefix`, that it calls."""
+        """Return the names of the called functions that begin with `prefix`."""
         return {
             name for line in (*self.before, self.counted) for name in _CALLED.findall(line) if name.startswith(prefix)
         }

@@ -1,7 +1,7 @@
-"""Counts the instructions of many small networks in few firmwares, each as a recipe of its own would compute it.
+"""Count the instructions of many small networks with few firmware builds.
 
-The passes of tensorize see one network at a time; only then are the networks joined, and share a program with which
-they have nothing else to do. Every output byte is compared with LiteRT's in the same run.
+Tensorize handles one network at a time, as in a recipe. Then the networks are joined into one program. The same run
+compares every output byte with LiteRT's.
 """
 
 from __future__ import annotations
@@ -53,16 +53,16 @@ if TYPE_CHECKING:
 
     Arrays = Mapping[str, NDArray[np.generic]]
 
-_NETWORKS, _BYTES = 40, 6_000_000  # of one firmware
-_TVM = Lock()  # held while TVM works, which may not do two things at once (stages.base.Stage.exclusive)
+_NETWORKS, _BYTES = 40, 6_000_000  # limits of one firmware
+_TVM = Lock()  # TVM is not thread-safe (stages.base.Stage.exclusive)
 
 
 @dataclass(frozen=True)
 class Network:
     """A model of one operator, with the recipe's options.
 
-    graph   as quantize leaves it
-    inputs  random values over the whole range of each type, by name
+    graph   the integer graph of quantize
+    inputs  random values over the full range of each type, by name
     """
 
     name: str
@@ -73,7 +73,7 @@ class Network:
 
     @classmethod
     def of(cls, name: str, spec: OpModel, layout: LayoutConfig, tensorize: TensorizeConfig) -> Network:
-        """Raises StageError for options that contradict each other."""
+        """Build the model and its integer graph. Raises StageError for options that contradict each other."""
         data = build(spec)
         info = read(data, spec.op)
         with _TVM:
@@ -83,27 +83,28 @@ class Network:
 
     @cached_property
     def inputs(self) -> Arrays:
+        """Random inputs by name."""
         return random_inputs(self.graph, self.graph.inputs)
 
     @cached_property
     def expected(self) -> list[NDArray[np.generic]]:
-        """The outputs of LiteRT for `inputs`, in the model's order."""
+        """LiteRT's outputs for `inputs`, in the model's order."""
         return run_litert(self.model, [self.inputs[name] for name in self.graph.inputs])
 
     @property
     def macs(self) -> int:
-        """Multiply-accumulates as papers count them."""
+        """Multiply-accumulates of all layers, without padding."""
         return sum(self.graph.macs(layer) for layer in self.graph.layers)
 
     @property
     def elements(self) -> int:
-        """Of its largest input or output: what operators without multiply-accumulates are measured by."""
+        """Elements of the largest input or output: the size of operators without multiply-accumulates."""
         return max(self.graph.tensors[name].elements for name in (*self.graph.inputs, *self.graph.outputs))
 
 
 @dataclass(frozen=True)
 class Counted:
-    """What a network takes: instructions of all of its layers; the kernels that compute them, in order."""
+    """Instructions of all layers of a network, and their kernels in order."""
 
     network: Network
     instructions: int
@@ -118,11 +119,10 @@ def count(
     progress: Callable[..., None] = no_progress,
     begin: Begin | None = None,
 ) -> Iterator[Counted]:
-    """Each network that the target's memory holds, as they become known, a firmware's at a time.
+    """Yield the count of each network that fits the target's memory, one firmware after the other.
 
-    `counter` counts kernels that may be chosen. `begin` as of `results`: with it the networks are counted elsewhere.
-
-    Raises StageError for a network whose outputs are not LiteRT's.
+    `counter` counts candidate kernels. With `begin` (see `results`), workers count the networks.
+    Raises StageError if a network's outputs differ from LiteRT's.
     """
     progress(f"choosing kernels of {len(networks)} networks", 0.0)
     settings = [(network.graph, setting_of(target, network.tensorize)) for network in networks]
@@ -131,19 +131,19 @@ def count(
     for network, (graph, setting) in zip(networks, settings, strict=True):
         with _TVM:
             decided.append((network, decide(graph, replace(setting, costs=costs))[0]))
-    groups, done = list(_groups(decided, memory_of(target))), 0
+    groups, counted = list(_groups(decided, memory_of(target))), 0
     counts = results(run_group, [(group, setting_of(target, TensorizeConfig())) for group in groups], begin)
     with closing(counts):
-        for group, found in zip(groups, counts, strict=True):
-            yield from found
-            done += len(group)
-            progress(f"counted {done} of {len(networks)} networks", done / len(networks))
+        for group, group_counts in zip(groups, counts, strict=True):
+            yield from group_counts
+            counted += len(group)
+            progress(f"counted {counted} of {len(networks)} networks", counted / len(networks))
 
 
 def setting_of(target: Target, config: TensorizeConfig) -> Setting:
-    """The setting of tensorize for a network on this target, with estimates as costs.
+    """Return tensorize's setting for a network on this target, with estimates as costs.
 
-    Kernels are judged by speed, but for a recipe that names what else it wants.
+    The objective is speed unless the recipe sets another.
     """
     if config.optimize_for == "balanced":
         config = config.model_copy(update={"optimize_for": "speed"})
@@ -151,46 +151,50 @@ def setting_of(target: Target, config: TensorizeConfig) -> Setting:
 
 
 def memory_taken(graph: Graph) -> Memory:
-    """Bytes of all tensors of a network, and of its constants."""
+    """Return the bytes of a network's tensors and of its constants."""
     activations = sum(tensor.bytes for tensor in graph.tensors.values() if not tensor.constant and not tensor.alias_of)
     return Memory(activations, sum(array.nbytes for array in graph.constants.values()))
 
 
 def _groups(decided: Sequence[tuple[Network, Chosen]], memory: Memory) -> Iterator[list[tuple[Network, Chosen]]]:
-    """The networks, in order, in groups that fit one firmware; without those that fit none."""
-    most = memory.half  # scratch, padded weights, one of them twice
+    """Yield the networks in order, in groups that fit one firmware. Skips networks that are too large by themselves."""
+    most = memory.half  # the rest is for scratch, padded weights and one network that occurs twice
     group: list[tuple[Network, Chosen]] = []
     size = Memory(0, 0)
     for network, chosen in decided:
-        own = memory_taken(chosen.graph)
-        if not own <= memory:
+        needed = memory_taken(chosen.graph)
+        if not needed <= memory:
             continue
-        both = size + own
-        if group and (len(group) == _NETWORKS or not both <= most or both.activations + both.weights > _BYTES):
+        total = size + needed
+        if group and (len(group) == _NETWORKS or not total <= most or total.activations + total.weights > _BYTES):
             yield group
-            group, both = [], own
+            group, total = [], needed
         group.append((network, chosen))
-        size = both
+        size = total
     if group:
         yield group
 
 
 def run_group(group: Sequence[tuple[Network, Chosen]], setting: Setting) -> list[Counted]:
-    """What the networks of one firmware take. Raises StageError as `count`."""
+    """Count the networks of one firmware. Raises StageError as `count`."""
     target = setting.target
-    # What model_run does about its arguments is counted with the first layer; so that is of a network not asked for.
-    first = [min(group, key=lambda one: one[0].elements)] if len(group) > 1 else []
-    networks = [*first, *group]
-    joined, owners = side_by_side([chosen for _, chosen in networks])
-    inputs = {f"{number}.{name}": one.inputs[name] for number, (one, _) in enumerate(networks) for name in one.inputs}
+    # The first layer's count includes the argument handling of model_run. So an extra network runs first.
+    warm_up = [min(group, key=lambda pair: pair[0].elements)] if len(group) > 1 else []
+    networks = [*warm_up, *group]
+    joined, owners = join_networks([chosen for _, chosen in networks])
+    inputs = {
+        f"{number}.{name}": array
+        for number, (network, _) in enumerate(networks)
+        for name, array in network.inputs.items()
+    }
     graph = joined.graph
     with temporary_folder("layers") as folder:
         emitted, built = folder / "emitted", folder / "built"
-        for part in (emitted, built):
-            part.mkdir()
+        emitted.mkdir()
+        built.mkdir()
         with _TVM:
-            made = pack_and_lower(plan_programs(joined, setting), setting)
-            described = emit(made, emitted, EmitConfig(), target, name="layers")
+            tensorized = pack_and_lower(plan_programs(joined, setting), setting)
+            described = emit(tensorized, emitted, EmitConfig(), target, name="layers")
         compile_firmware(emitted / "src", described, target, built)
         run = run_firmware(
             built / "firmware.elf",
@@ -199,35 +203,38 @@ def run_group(group: Sequence[tuple[Network, Chosen]], setting: Setting) -> list
             layers=len(graph.layers),
             output_bytes=sum(graph.tensors[name].bytes for name in graph.outputs),
         )
-    compare([one for one, _ in networks], run.outputs)
+    compare([network for network, _ in networks], run.outputs)
     counts = [0] * len(networks)
     for layer, owner in zip(run.counts[0], owners, strict=True):
         counts[owner] += layer
     return [
         Counted(network, counts[number], tuple(choice.kernel.name for _, choice in sorted(chosen.choices.items())))
         for number, (network, chosen) in enumerate(networks)
-    ][len(first) :]
+    ][len(warm_up) :]
 
 
-def side_by_side(networks: Sequence[Chosen]) -> tuple[Chosen, list[int]]:
-    """All networks as one, tensors and layers called `0.name`, `1.name`, …; for each layer whose it is."""
+def join_networks(networks: Sequence[Chosen]) -> tuple[Chosen, list[int]]:
+    """Join networks into one, with tensors and layers named `0.name`, `1.name`, …
+
+    The second result has, for each layer, the number of its network.
+    """
     graph, owners = Graph(), list[int]()
     choices: dict[int, Choice] = {}
-    for number, one in enumerate(networks):
+    for number, network in enumerate(networks):
 
         def new(name: str, number: int = number) -> str:
             return f"{number}.{name}"
 
         before = len(graph.layers)
-        for name, tensor in one.graph.tensors.items():
+        for name, tensor in network.graph.tensors.items():
             alias = None if tensor.alias_of is None else new(tensor.alias_of)
             graph.tensors[new(name)] = tensor.model_copy(
                 update={"name": new(name), "alias_of": alias, "tflite_index": None}
             )
-        graph.constants |= {new(name): values for name, values in one.graph.constants.items()}
-        graph.inputs += map(new, one.graph.inputs)
-        graph.outputs += map(new, one.graph.outputs)
-        for layer in one.graph.layers:
+        graph.constants |= {new(name): values for name, values in network.graph.constants.items()}
+        graph.inputs += map(new, network.graph.inputs)
+        graph.outputs += map(new, network.graph.outputs)
+        for layer in network.graph.layers:
             update = {
                 "index": before + layer.index,
                 "name": new(layer.name),
@@ -236,16 +243,16 @@ def side_by_side(networks: Sequence[Chosen]) -> tuple[Chosen, list[int]]:
             }
             graph.layers.append(layer.model_copy(update=update))
             owners.append(number)
-        choices |= {before + index: choice for index, choice in one.choices.items()}
+        choices |= {before + index: choice for index, choice in network.choices.items()}
     return replace(networks[0], graph=graph, choices=choices, unused_rules=(), warnings=()), owners
 
 
 def compare(networks: Sequence[Network], outputs: bytes) -> None:
-    """Raises StageError for the first network whose outputs, one after the other, are not LiteRT's."""
+    """Raise StageError for the first network whose outputs differ from LiteRT's. `outputs` are concatenated."""
     position = 0
     for network in networks:
         for expected in network.expected:
-            got = np.frombuffer(outputs, expected.dtype, expected.size, position).reshape(expected.shape)
+            actual = np.frombuffer(outputs, expected.dtype, expected.size, position).reshape(expected.shape)
             position += expected.nbytes
-            if wrong := int((got != expected).sum()):
-                raise StageError(f"{network.name}: {wrong} of {expected.size} output values are not LiteRT's")
+            if wrong := int((actual != expected).sum()):
+                raise StageError(f"{network.name}: {wrong} of {expected.size} output values differ from LiteRT's")

@@ -1,4 +1,4 @@
-"""How well kernels are chosen: what is chosen for a layer beside the best there is, with every call counted."""
+"""Quality of kernel selection: the selected kernel against the best one, with every call counted."""
 
 from __future__ import annotations
 
@@ -23,8 +23,11 @@ TOLERANCE = 0.05
 
 
 @dataclass(frozen=True)
-class Judged:
-    """Instructions of what is chosen for a network and of the best, and the calls of both; how many were counted."""
+class ChoiceQuality:
+    """Instructions of the selection for a network and of the best one, with the calls of both.
+
+    `counted` is the number of kernel calls that the selection counted.
+    """
 
     name: str
     chosen: int
@@ -35,13 +38,13 @@ class Judged:
 
     @property
     def behind(self) -> float:
-        """By how much the best is missed: 0.05 for five percent."""
+        """Extra instructions relative to the best selection: 0.05 for five percent."""
         return self.chosen / self.best - 1 if self.best else 0.0
 
 
-def judge(networks: Sequence[tuple[str, Graph, Setting]], count: Count) -> list[Judged]:
-    """All networks, the worst first. Raises what `count` and tensorize raise."""
-    judged = []
+def rate_choices(networks: Sequence[tuple[str, Graph, Setting]], count: Count) -> list[ChoiceQuality]:
+    """Return the quality for all networks, the worst first. Raises the errors of `count` and of tensorize."""
+    results = []
     everything: dict[Call, KernelCall] = {}
     for _, graph, setting in networks:
         everything |= {call.key: call for call in all_calls(graph, setting)}
@@ -51,17 +54,18 @@ def judge(networks: Sequence[tuple[str, Graph, Setting]], count: Count) -> list[
     for name, graph, setting in networks:
         costs = counted_costs([(graph, setting)], count)
         full = counted_costs([(graph, setting)], count, known=counts)
-        chosen, best = (decide(graph, replace(setting, costs=one))[0] for one in (costs, full))
+        chosen, best = (decide(graph, replace(setting, costs=known))[0] for known in (costs, full))
         merged = _merged(costs, full)
-        totals = [_total(one, setting, merged) for one in (chosen, best)]
-        calls = [tuple(call.variant for _, call in chosen_calls(one, setting.target)) for one in (chosen, best)]
+        choices = (chosen, best)
+        totals = [_total(choice, setting, merged) for choice in choices]
+        calls = [tuple(call.variant for _, call in chosen_calls(choice, setting.target)) for choice in choices]
         counted = sum(map(len, costs.counts.values()))
-        judged.append(Judged(name, totals[0], totals[1], calls[0], calls[1], counted))
-    return sorted(judged, key=lambda one: (-one.behind, one.name))
+        results.append(ChoiceQuality(name, totals[0], totals[1], calls[0], calls[1], counted))
+    return sorted(results, key=lambda result: (-result.behind, result.name))
 
 
 def all_calls(graph: Graph, setting: Setting) -> Iterator[KernelCall]:
-    """The calls of a network's layers in all forms and layouts that tensorize weighs."""
+    """Yield the kernel calls of a network's layers, in all forms and layouts that tensorize compares."""
     base, _ = reduced(graph, setting)
     for form in (base, with_other_forms(base)):
         for view in weighed(form, setting):
@@ -71,8 +75,8 @@ def all_calls(graph: Graph, setting: Setting) -> Iterator[KernelCall]:
 
 def _merged(*costs: Costs) -> Costs:
     counts: dict[str, dict[str, int]] = {}
-    for one in costs:
-        for layer, row in one.counts.items():
+    for table in costs:
+        for layer, row in table.counts.items():
             counts.setdefault(layer, {}).update(row)
     return Costs(counts)
 

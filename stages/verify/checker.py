@@ -16,10 +16,10 @@ from stages.support.messages import escape
 from stages.verify.compare import Difference, difference
 from stages.verify.float_ties import Tied, rounds_floats, tied
 from stages.verify.formulas import Formulas
+from stages.verify.graph_reference import Distance, GraphReference
 from stages.verify.onnx_layers import OnnxLayers
-from stages.verify.oracle import oracle
-from stages.verify.own import Distance, GraphReference
 from stages.verify.records import Port, Records
+from stages.verify.reference_name import reference_name
 
 LiteRT = Reference | PartedReference | OnnxReference
 AnyReference = LiteRT | GraphReference | OnnxLayers
@@ -165,7 +165,7 @@ class _Judge:
 
 
 def overflowing(reference: AnyReference) -> str:
-    """The first tensor, in the order of the operators, in which the oracle's last run left float32; '' if none.
+    """The first tensor, in the order of the operators, in which the reference's last run left float32; '' if none.
 
     It has a NaN, an infinity, or the largest float32, to which LiteRT clamps where no activation is fused. What
     becomes of these depends on the order of sums and on how a maximum compares.
@@ -178,7 +178,7 @@ def overflowing(reference: AnyReference) -> str:
     return ""
 
 
-def judge(
+def check(
     reference: AnyReference,
     records: Records,
     tolerance: float,
@@ -190,7 +190,7 @@ def judge(
     """What verify.json holds. Raises StageError when an integer differs, or a float32 output too far.
 
     Float32 outputs may differ by `tolerance` times the largest magnitude in the output. An inference that differs after
-    the oracle itself left float32 is not judged: `overflowed` has its name and the `overflowing` tensor. `accuracy`
+    the reference itself left float32 is not judged: `overflowed` has its name and the `overflowing` tensor. `accuracy`
     holds shares of the labelled inferences: `ours` and `litert` that are classified rightly, `agree` that both put into
     the same class (the index of the first output's largest value). `begins` is told each inference; those in `without`
     are left out, and named in `without_reference`. Inferences in which a float number is rounded to the integer beside
@@ -267,7 +267,7 @@ def _nothing_left(work: _Judge) -> StageError:
             hint="Feed it other inputs, or more (simulate.inputs).",
         )
     index, tensor = next(iter(work.overflowed.items()))
-    whose = oracle(work.reference.described)
+    whose = reference_name(work.reference.described)
     return StageError(
         f"{whose}'s own results leave the range of float32 on every input, first in {escape.quoted(tensor)} "
         f"on {work.records.names[index]}\n"
