@@ -1,4 +1,4 @@
-"""The artifact store: files of actions, addressed by key. An artifact is complete or absent.
+"""The artifact store: files of actions, by key. An artifact is complete or absent.
 
     <store>/artifacts/ab/abcd…/manifest.json    ingredients, and files with sha256 and size
                                files/           files of the stage, read-only

@@ -127,7 +127,7 @@ def possible_words(words: Sequence[str]) -> list[str]:
 
 
 def _names(kind: str) -> list[str]:
-    """Return the names of a kind, mostly the values of a `name=` argument; [] for unknown kinds."""
+    """Return the names of a kind, such as the values of a `name=` argument; or []."""
     from pipeline.plugins.discovery import plugins_of
     from pipeline.plugins.importing import declare_operators
     from pipeline.recipes.recipe_files import recipe_names

@@ -42,7 +42,7 @@ class List(CommandMixin, DoitList):  # type: ignore[misc]
         return options
 
     def execute(self, opt_values: Any, pos_args: list[str]) -> Any:
-        """Print the list. Returns the exit code; a name without a recipe is an error, except a glob."""
+        """Print the list. Returns the exit code; an unknown name is an error."""
         from pipeline.commands.tasks import task_names
         from pipeline.plugins.registry import registry_of
         from pipeline.project import current_project

@@ -1,4 +1,4 @@
-"""`doit new recipe NAME`: write a recipe for a model file, a built-in model or one operator."""
+"""`doit new recipe NAME`: write a recipe for a model file, a zoo model or an operator."""
 
 from __future__ import annotations
 

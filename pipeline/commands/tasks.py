@@ -125,7 +125,7 @@ def recipe_tasks(
 
 
 def _session(workspace: Workspace, member: LoadedRecipe, words: Sequence[str]) -> Session:
-    """Return the session of a recipe after its preflight check; it ends at the last named stage."""
+    """Return a recipe's session, checked; it ends at the last stage that `words` name."""
     plan = workspace.planner.plan(member)
     for kind in workspace.registry.kinds:
         if f"{plan.recipe}:{kind}" in words:

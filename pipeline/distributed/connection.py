@@ -25,7 +25,7 @@ _YES, _NO = ("1", "true"), ("", "0", "false")
 
 @dataclass(frozen=True)
 class Connection:
-    """A scheduler: text of `executor=`, address for Dask (`tls://…` or `tcp://…`), TLS settings."""
+    """A scheduler: text of `executor=`, Dask's address (`tls://…`, `tcp://…`), TLS settings."""
 
     text: str
     address: str

@@ -1,4 +1,4 @@
-"""Executor that runs stages as tasks of dask.distributed, on a scheduler's or local workers.
+"""Executor that runs stages as tasks of dask.distributed on workers.
 
 Artifacts are passed by key: both sides read them from a shared store or remote store. If a worker dies, another one
 gets its task; finished stages are in the store.
@@ -297,7 +297,7 @@ class DaskExecutor:
             self._shared.add(artifact.key)
 
     def _sent_file(self, name: str, path: Path, work: Work) -> str:
-        """Return the key under which workers find an external file. Raises InputChanged, StoreError."""
+        """Return the key of an external file for workers. Raises InputChanged, StoreError."""
         workspace, kind = work.workspace, work.action.kind
         digest, shown = work.action.ingredients["files"][name], workspace.planner.display_path(path)
 

@@ -98,7 +98,7 @@ class Messages(_Stream):
 
 
 def _end_on_write_error(error: OSError, name: str) -> NoReturn:
-    """End the process: silently with SIGPIPE's code for a closed pipe, else with an error and 1."""
+    """End the process: silently with SIGPIPE's code for a closed pipe, else with an error."""
     if isinstance(error, BrokenPipeError):
         _end("", 128 + signal.SIGPIPE)
     _end(f"ERROR: {name} cannot be written: {error.strerror}\n", 1)

@@ -1,4 +1,4 @@
-"""Remote stores in buckets, s3:// and gs://: HTTP requests signed by the vendors' libraries.
+"""Remote stores in buckets, s3:// and gs://: HTTP requests signed by vendors' libraries.
 
 The libraries find credentials and sign URLs, but transfer no data: the limits of pipeline.remote.exchange apply.
 """

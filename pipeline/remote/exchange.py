@@ -60,7 +60,7 @@ class Exchange:
         return end - time.monotonic()
 
     def step_timeout(self) -> float:
-        """Return the timeout of the next step in seconds, above 0. Raises RemoteError if it is over."""
+        """Return the timeout of the next step in seconds. Raises RemoteError if time is over."""
         seconds = self.remaining_seconds()
         if seconds <= 0 or self._is_over:
             raise self.timeout_error()

@@ -154,7 +154,7 @@ class Remote:
         return ""
 
     def query(self, key: str) -> Future[str]:
-        """Start checking whether it has a complete artifact. The result is THERE, LACKING or FAILED."""
+        """Start checking for a complete artifact. The result is THERE, LACKING or FAILED."""
 
         def ask() -> str:
             if not self._health.reads:

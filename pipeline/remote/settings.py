@@ -33,7 +33,7 @@ _WORDS = {"1": True, "true": True, "0": False, "false": False}
 
 @dataclass(frozen=True)
 class RemoteSettings:
-    """A remote store. `url` has no user and password; `wrong` is an error of the settings or ''.
+    """A remote store. `url` has no credentials; `wrong` is an error of the settings or ''.
 
     `withheld`: the environment's credentials are not used, as FIRMLINE_REMOTE_HOST does not name this store.
     """

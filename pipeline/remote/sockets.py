@@ -20,20 +20,24 @@ class _LimitedSocket(socket.socket):
     """A socket with the exchange's timeout that counts received bytes."""
 
     def recv(self, *args: Any) -> bytes:
+        """Receive within the exchange's limits."""
         data: bytes = self._with_timeout(super().recv, *args)
         current().received(len(data))
         return data
 
     def recv_into(self, *args: Any) -> int:
+        """Receive into a buffer within the exchange's limits."""
         count: int = self._with_timeout(super().recv_into, *args)
         current().received(count)
         return count
 
     def send(self, *args: Any) -> int:
+        """Send within the exchange's time."""
         count: int = self._with_timeout(super().send, *args)
         return count
 
     def sendall(self, *args: Any) -> None:
+        """Send all bytes within the exchange's time."""
         self._with_timeout(super().sendall, *args)
 
     def _with_timeout(self, step: Any, *args: Any) -> Any:
@@ -49,6 +53,7 @@ class _LimitedTls(_LimitedSocket, ssl.SSLSocket):
     """The same with TLS. A handshake is one step."""
 
     def do_handshake(self, block: bool = False) -> None:
+        """Do the TLS handshake; close the socket after a timeout."""
         try:
             self._with_timeout(super().do_handshake, block)
         except RemoteError:

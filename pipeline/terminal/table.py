@@ -16,7 +16,7 @@ _TEXT = {"model", "recipe", "target", "verdict", "others", "network", "candidate
 
 @dataclass(frozen=True)
 class Table:
-    """Titles and cells; a cell may have several lines. `good` is False for a row with a problem."""
+    """Titles and cells; cells may have several lines. `good` is False for a problem row."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]

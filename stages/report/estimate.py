@@ -13,7 +13,7 @@ COLUMN = "est. cycles"
 def estimated_cycles(counts: Mapping[str, Any], target: Mapping[str, Any]) -> dict[str, Any] | None:
     """Of the first inference; None where nothing estimated them.
 
-    `least` and `most` are what the model leaves open. `clock` (Hz) and `milliseconds` are those of the board, or null.
+    `least` and `most` depend on operands that the model cannot know. `clock` (Hz) and `milliseconds` are those of the board, or null.
     """
     found = counts.get("cycles")
     if found is None:
@@ -57,10 +57,10 @@ def of_layer(counts: Mapping[str, Any], position: int) -> int | None:
 
 
 def line(found: Mapping[str, Any]) -> str:
-    """`4,190,873 by the timing model m4, 34.9 ms at 120 MHz; 4,158,000 to 4,312,000 by what it leaves open: Arm …`."""
+    """Return `4,190,873 (timing model m4), 34.9 ms at 120 MHz; 4,158,000 to 4,312,000 depending on operands: Arm …`."""
     time = f", {in_time(found)}" if found["clock"] else ""
-    span = f"; {found['least']:,} to {found['most']:,} by what it leaves open" if found["least"] < found["most"] else ""
-    return f"{found['total']:,} by the timing model {found['model']}{time}{span}: {found['title']}, {found['memory']}"
+    span = f"; {found['least']:,} to {found['most']:,} depending on operands" if found["least"] < found["most"] else ""
+    return f"{found['total']:,} (timing model {found['model']}){time}{span}: {found['title']}, {found['memory']}"
 
 
 def in_time(found: Mapping[str, Any]) -> str:

@@ -160,10 +160,12 @@ def _percent(share: float) -> str:
 
 
 def _widths(legalize: dict[str, Any]) -> str:
-    """`tensors: 31 int8; none widened`."""
-    counts = ", ".join(f"{count} {dtype}" for dtype, count in legalize["tensors"].items())
-    wide = legalize["widened"]
-    return f"tensors: {counts}; {'widened: ' + ', '.join(wide) if wide else 'none widened'}"
+    """Return such as `all activations are int8`, or `activations: 1 int16, 30 int8; widened: y`."""
+    types, wide = legalize["tensors"], legalize["widened"]
+    if len(types) == 1 and not wide:
+        return f"all activations are {next(iter(types))}"
+    counts = ", ".join(f"{count} {dtype}" for dtype, count in types.items())
+    return f"activations: {counts}{'; widened: ' + ', '.join(wide) if wide else ''}"
 
 
 def _simplified(rewrites: list[dict[str, Any]], before: int, after: int) -> str:

@@ -21,7 +21,7 @@ _ROUNDING = 1  # allowed difference of outputs: a baseline may round differently
 
 @dataclass(frozen=True)
 class Baseline:
-    """A baseline: its name, its header's revision, its files, and the architectures it supports."""
+    """A baseline: name, revision of its header, folder, and supported architecture families."""
 
     name: str
     revision: str

@@ -57,7 +57,7 @@ _NETWORKS_ONLY = ("models", "recipe", "times")
 
 @dataclass(frozen=True)
 class Member:
-    """A layer on one target: `CLASS/NAME` of the suite, or a sampled layer with default options."""
+    """A layer on one target, from the suite (`CLASS/NAME`) or sampled with default options."""
 
     name: str
     target: Target

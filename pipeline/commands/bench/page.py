@@ -67,7 +67,7 @@ def replace_section(text: str, section: str, page: str) -> str:
 
 
 def short_section(cases: Iterable[Case], suite: Suite, records: Mapping[tuple[str, str], Record]) -> str:
-    """Return README.md's table: the stored rows that the suite lists as `shown`; '' without any."""
+    """Return README.md's table of the rows that the suite lists as `shown`, or ''."""
     shown = [Outcome(case, records[case.id]) for case in cases if case.id in records and suite.shows(case.id)]
     return markdown(recipe_table(shown)) if shown else ""
 

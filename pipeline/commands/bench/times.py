@@ -66,7 +66,7 @@ def measure_times(times: Times, root: Path, show: Callable[[str], None]) -> None
 
 
 def timed(what: str, command: list[str], folder: Path, environment: dict[str, str]) -> Timing:
-    """Run a command in a folder and measure it. Raises PipelineError with the end of its output."""
+    """Run a command in a folder and measure it. Raises PipelineError with its last output."""
     with tempfile.TemporaryFile() as output, tempfile.NamedTemporaryFile() as measured:
         launched = [sys.executable, "-c", _LAUNCHER, measured.name, *command]
         run = subprocess.run(launched, cwd=folder, env=environment, stdout=output, stderr=subprocess.STDOUT)

@@ -20,7 +20,7 @@ _MOST_KNOWN = 20
 
 
 class Listing(Command, ABC):
-    """A command that lists records with a `name`. Arguments select records; `*` matches any text."""
+    """A command that lists records. Arguments select records by name; `*` matches any text."""
 
     what: ClassVar[str]
     columns: ClassVar[tuple[str, ...]]

@@ -1,4 +1,4 @@
-"""The two sides of `doit compare`: report file, recipe, recipe on a target, or git revision."""
+"""The sides of `doit compare`: report file, recipe, recipe on a target, git revision."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def _read(path: Path, shown: str) -> Mapping[str, Any]:
 
 
 def _at_revision(revision: str, recipe: str, project: Project, store: Path) -> Mapping[str, Any]:
-    """Run a recipe of an earlier revision, in a clone also with its code, and return its report.
+    """Run a recipe of a git revision (in a clone, with its code) and return its report.
 
     Its artifacts go to the current store.
     """
