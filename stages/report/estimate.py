@@ -13,7 +13,8 @@ COLUMN = "est. cycles"
 def estimated_cycles(counts: Mapping[str, Any], target: Mapping[str, Any]) -> dict[str, Any] | None:
     """Of the first inference; None where nothing estimated them.
 
-    `least` and `most` depend on operands that the model cannot know. `clock` (Hz) and `milliseconds` are those of the board, or null.
+    `least` and `most` depend on operands that the model cannot know. `clock` (Hz) and `milliseconds` are those of the
+    board, or null.
     """
     found = counts.get("cycles")
     if found is None:
