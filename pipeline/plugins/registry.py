@@ -1,7 +1,7 @@
-"""The stages there are, and the chain that a recipe has unless it says otherwise (pipeline.recipes.chain).
+"""The registry: all stages, and the default chain.
 
-A stage package is imported only for its `STAGE`; it imports heavy libraries inside `run`, so the whole registry loads
-in milliseconds. Tests build a `Registry` of their own stages.
+Importing a stage package is cheap, since stages import heavy libraries in `run`. The registry loads in milliseconds.
+pipeline.recipes.chain applies the changes of a recipe to the default chain.
 """
 
 from __future__ import annotations
@@ -23,17 +23,18 @@ _PACKAGES = (
     *("ptq", "import_model", "layout", "quantize", "count", "tensorize"),
     *("emit", "compile", "simulate", "verify", "report"),
 )
-# What a recipe says of any stage, beside its options.
-PLACEMENT = ("after", "use")
+# Keys of a stage in a recipe that are not options.
+PLACEMENT_KEYS = ("after", "use")
 
 
 class Registry:
-    """Stages by kind: those of the usual chain, in running order, then `more` that a recipe may put into its own.
+    """Stages by kind: the default chain in order, then further stages that recipes can insert.
 
-    `models` are those of plug-ins, by name.
+    chain: stages of the default chain.
+    more: further stages.
+    models: models of plug-ins, by name.
 
-    Raises ValueError for a chain in which a stage consumes what none before it provides, for two stages of one kind,
-    and for an option with a name that every stage has in a recipe.
+    Raises ValueError for a stage without a provider of its inputs, for duplicate kinds, and for reserved option names.
     """
 
     def __init__(
@@ -45,7 +46,7 @@ class Registry:
         for stage in chain:
             missing = [kind for kind in stage.consumes if kind not in provided]
             if missing:
-                raise ValueError(f"stage {stage.kind} consumes {missing} which do not run before it")
+                raise ValueError(f"stage {stage.kind} consumes {missing}, which no stage before it provides")
             self._add(stage)
             provided.add(stage.role)
         self.chain = tuple(self._stages)
@@ -54,10 +55,10 @@ class Registry:
 
     def _add(self, stage: Stage[Any]) -> None:
         if stage.kind in self._stages:
-            raise ValueError(f"stage {stage.kind} is given twice")
-        taken = stage.config.model_fields.keys() & set(PLACEMENT)
-        if taken:
-            raise ValueError(f"stage {stage.kind} has an option '{min(taken)}', which means something else in recipes")
+            raise ValueError(f"duplicate stage {stage.kind}")
+        reserved = stage.config.model_fields.keys() & set(PLACEMENT_KEYS)
+        if reserved:
+            raise ValueError(f"stage {stage.kind} has an option '{min(reserved)}', which is a reserved key of stages")
         if wrong := why_not(stage.kind):
             raise ValueError(wrong)
         self._stages[stage.kind] = stage
@@ -73,45 +74,51 @@ class Registry:
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """The kinds of all stages: the usual chain in running order, then the others."""
+        """The kinds of all stages: the default chain in order, then the others."""
         return tuple(self._stages)
 
     @property
     def named(self) -> tuple[str, ...]:
-        """Those that a recipe names under `stages:`; others have their options among those of one of these."""
+        """The kinds with an entry under `stages:`; other stages use the entry of one of these."""
         return tuple(kind for kind, stage in self._stages.items() if not stage.options_of)
 
 
 @cache
 def default_registry() -> Registry:
-    """The stages of Firmline."""
+    """Return the registry of built-in stages."""
     return Registry(importlib.import_module(f"stages.{name}").STAGE for name in _PACKAGES)
 
 
 @cache
 def registry_of(project: Project) -> Registry:
-    """The stages of Firmline, and those that plug-ins add. Raises PipelineError for a plug-in that is none."""
-    usual, found = default_registry(), plugins_of(project)["stages"].values()
+    """Return the registry of a project with its plug-ins.
+
+    Raises PipelineError for an invalid one.
+    """
+    built_in, plugins = default_registry(), plugins_of(project)["stages"].values()
     more: dict[str, tuple[Stage[Any], Plugin]] = {}
-    for one in found:
-        stage = plugin_attribute(one, "STAGE")
+    for plugin in plugins:
+        stage = plugin_attribute(plugin, "STAGE")
         if not isinstance(stage, Stage):
             raise PipelineError(
-                f"plug-in {one.display_name}: its STAGE is no stage", hint="an instance of stages.base.Stage"
+                f"plug-in {plugin.display_name}: STAGE is not a stage",
+                hint="it must be an instance of stages.base.Stage",
             )
         for field in ("consumes", "may_consume", "sources"):
             if isinstance(getattr(stage, field), str):
-                raise PipelineError(f"plug-in {one.display_name}: {field} is a text", hint='a tuple: ("import",)')
-        if stage.kind in usual or stage.kind in more:
+                raise PipelineError(
+                    f"plug-in {plugin.display_name}: {field} is text", hint='it must be a tuple: ("import",)'
+                )
+        if stage.kind in built_in or stage.kind in more:
             other = more[stage.kind][1].display_name if stage.kind in more else "Firmline"
-            raise PipelineError(f"plug-in {one.display_name}: a stage of {other} has the kind '{stage.kind}' too")
-        more[stage.kind] = stage, one
+            raise PipelineError(f"plug-in {plugin.display_name}: the kind '{stage.kind}' is used by {other}")
+        more[stage.kind] = stage, plugin
         try:
             Registry((), [stage])
         except ValueError as error:
-            raise PipelineError(f"plug-in {one.display_name}: {error}") from None
+            raise PipelineError(f"plug-in {plugin.display_name}: {error}") from None
     models = plugins_of(project)["models"]
-    for name, found_model in models.items():
+    for name, model in models.items():
         if name in NAMES:
-            raise PipelineError(f"plug-in {found_model.display_name} has the name of a model of Firmline, '{name}'")
-    return Registry(usual, [stage for stage, _ in more.values()], models) if more or models else usual
+            raise PipelineError(f"plug-in {model.display_name} has the name of the built-in model '{name}'")
+    return Registry(built_in, [stage for stage, _ in more.values()], models) if more or models else built_in

@@ -32,7 +32,7 @@ from pydantic_core import CoreSchema, PydanticCustomError
 from pipeline.errors import RecipeError
 from pipeline.matrices.matrix import Matrix
 from pipeline.plugins.discovery import Plugin
-from pipeline.plugins.registry import PLACEMENT, Registry
+from pipeline.plugins.registry import PLACEMENT_KEYS, Registry
 from stages.backends.targets.memory import Size
 from stages.backends.targets.memory_rules import MemoryRule, StackRule, as_stack
 from stages.base import Stage, StageConfig
@@ -173,7 +173,7 @@ def _entry(name: str, options: Any) -> Any:
         return options
     entry = dict(options or {})
     kind = entry.get("use", name)
-    return {**{key: value for key, value in entry.items() if key not in PLACEMENT}, "kind": kind}
+    return {**{key: value for key, value in entry.items() if key not in PLACEMENT_KEYS}, "kind": kind}
 
 
 class _StageMapping:

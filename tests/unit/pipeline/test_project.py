@@ -1,4 +1,4 @@
-"""A project apart from Firmline: found from below, its recipes and boards beside the built-in ones."""
+"""Projects outside of a clone: lookup from sub-folders, recipes and boards, ownership."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ boards:
 
 
 @pytest.fixture
-def own(tmp_path: Path) -> Project:
+def user_project(tmp_path: Path) -> Project:
     """A project of nobody's yet, with the real installation."""
     (tmp_path / "recipes").mkdir()
     (tmp_path / "pipeline.yaml").write_text("schema: 1\n")
@@ -60,15 +60,15 @@ def refused(project: Project, name: str = "kws_rvp") -> str:
     return str(caught.value)
 
 
-def test_a_project_is_found_from_below(own: Project) -> None:
-    below = own.root / "recipes" / "deep"
+def test_a_project_is_found_from_below(user_project: Project) -> None:
+    below = user_project.root / "recipes" / "deep"
     below.mkdir()
-    assert find_project(own.root) == find_project(below) == own
-    (own.root / "pipeline.yaml").unlink()
+    assert find_project(user_project.root) == find_project(below) == user_project
+    (user_project.root / "pipeline.yaml").unlink()
     assert find_project(below) == Project(ROOT)
-    (own.root / "dodo.py").write_text("import firmline.dodo\n")
-    assert find_project(below) == own
-    (own.root / "dodo.py").write_text("def task_other():\n    pass\n")
+    (user_project.root / "dodo.py").write_text("import firmline.dodo\n")
+    assert find_project(below) == user_project
+    (user_project.root / "dodo.py").write_text("def task_other():\n    pass\n")
     assert find_project(below) == Project(ROOT)
 
 
@@ -82,55 +82,66 @@ def test_a_clone_is_its_own_project(tmp_path: Path) -> None:
     assert find_project(tmp_path / "recipes") == Project(ROOT)
 
 
-def test_built_in_recipes_run_and_are_extended_by_name(own: Project) -> None:
-    write(own, "recipes/mine.yaml", "schema: 1\nextends: rvp_base\nmodel: {file: models/net.tflite}\n")
-    write(own, "recipes/layer.yaml", "schema: 1\nextends: layers/conv1x1_28x28x256_256\n")
-    assert load(own, "kws_rvp") == ("kws_rvp", "rv64-rvp", "ds_cnn")
-    assert load(own, "mine", target="rv32-rvp") == ("mine", "rv32-rvp", "models/net.tflite")
-    assert load(own, "layer")[0] == "layer"
-    assert load(own, "layers/conv1x1_28x28x256_256")[0] == "layers/conv1x1_28x28x256_256"
+def test_built_in_recipes_run_and_are_extended_by_name(user_project: Project) -> None:
+    write(user_project, "recipes/mine.yaml", "schema: 1\nextends: rvp_base\nmodel: {file: models/net.tflite}\n")
+    write(user_project, "recipes/layer.yaml", "schema: 1\nextends: layers/conv1x1_28x28x256_256\n")
+    assert load(user_project, "kws_rvp") == ("kws_rvp", "rv64-rvp", "ds_cnn")
+    assert load(user_project, "mine", target="rv32-rvp") == ("mine", "rv32-rvp", "models/net.tflite")
+    assert load(user_project, "layer")[0] == "layer"
+    assert load(user_project, "layers/conv1x1_28x28x256_256")[0] == "layers/conv1x1_28x28x256_256"
 
 
-def test_a_recipe_with_the_name_of_a_built_in_one_hides_it(own: Project) -> None:
-    write(own, "recipes/mine.yaml", "schema: 1\nextends: mine\n")
-    write(own, "recipes/kws_rvp.yaml", "schema: 1\nextends: kws_rvp\nmodel: {zoo: resnet_8}\n")
-    assert recipe_names(own, built_in=False) == ["kws_rvp", "mine"]
-    assert recipe_names(own)[:3] == ["kws_rvp", "mine", "ad_cortex_m4"]
-    assert recipe_names(own).count("kws_rvp") == 1
-    assert [is_built_in(name, own) for name in ("kws_rvp", "mine", "ad_rvp", "zzz")] == [False, False, True, False]
+def test_a_recipe_with_the_name_of_a_built_in_one_hides_it(user_project: Project) -> None:
+    write(user_project, "recipes/mine.yaml", "schema: 1\nextends: mine\n")
+    write(user_project, "recipes/kws_rvp.yaml", "schema: 1\nextends: kws_rvp\nmodel: {zoo: resnet_8}\n")
+    assert recipe_names(user_project, built_in=False) == ["kws_rvp", "mine"]
+    assert recipe_names(user_project)[:3] == ["kws_rvp", "mine", "ad_cortex_m4"]
+    assert recipe_names(user_project).count("kws_rvp") == 1
+    assert [is_built_in(name, user_project) for name in ("kws_rvp", "mine", "ad_rvp", "zzz")] == [
+        False,
+        False,
+        True,
+        False,
+    ]
     # A glob is about the project's own.
     registry = default_registry()
-    assert matching_recipes(["kws*", "*"], own, registry) == ["kws_rvp", "mine"]
-    assert matching_recipes(["ad_rvp", "layers/*"], own, registry) == ["ad_rvp"]
-    # It may extend what it hides, and that is noted.
-    assert load(own, "kws_rvp") == ("kws_rvp", "rv64-rvp", "resnet_8")
-    names = [one.name for one in load_recipe("kws_rvp", root=own, registry=registry).sources.documents]
+    assert matching_recipes(["kws*", "*"], user_project, registry) == ["kws_rvp", "mine"]
+    assert matching_recipes(["ad_rvp", "layers/*"], user_project, registry) == ["ad_rvp"]
+    # A recipe can extend the built-in recipe that it hides, with a note.
+    assert load(user_project, "kws_rvp") == ("kws_rvp", "rv64-rvp", "resnet_8")
+    names = [
+        document.name for document in load_recipe("kws_rvp", root=user_project, registry=registry).sources.documents
+    ]
     assert names == ["recipes/kws_rvp.yaml", "<firmline>/recipes/kws_rvp.yaml", "<firmline>/recipes/rvp_base.yaml"]
-    assert hiding_notes(names, own) == ["recipes/kws_rvp.yaml hides the built-in recipe kws_rvp"]
+    assert hiding_notes(names, user_project) == ["recipes/kws_rvp.yaml hides the built-in recipe kws_rvp"]
     assert hiding_notes(names, Project(ROOT)) == []
-    assert "extends forms a cycle: recipes/mine.yaml -> recipes/mine.yaml" in refused(own, "mine")
+    assert "extends forms a cycle: recipes/mine.yaml -> recipes/mine.yaml" in refused(user_project, "mine")
 
 
-def test_mistakes_are_shown_in_the_file_that_has_them(own: Project) -> None:
-    write(own, "recipes/mine.yaml", "schema: 1\nextends: kws_rvp\ntarget: nope\n")
-    assert refused(own, "mine").startswith("recipes/mine.yaml:3:9: unknown target 'nope'")
-    write(own, "recipes/mine.yaml", "schema: 1\nextends: kws_rpv\n")
-    assert refused(own, "mine").startswith(
+def test_mistakes_are_shown_in_the_file_that_has_them(user_project: Project) -> None:
+    write(user_project, "recipes/mine.yaml", "schema: 1\nextends: kws_rvp\ntarget: nope\n")
+    assert refused(user_project, "mine").startswith("recipes/mine.yaml:3:9: unknown target 'nope'")
+    write(user_project, "recipes/mine.yaml", "schema: 1\nextends: kws_rpv\n")
+    assert refused(user_project, "mine").startswith(
         "recipes/mine.yaml:2:10: unknown recipe 'kws_rpv'; did you mean 'kws_rvp'?\n"
     )
-    assert refused(own, "rvp_base").startswith("<firmline>/recipes/rvp_base.yaml:6:11: recipe 'rvp_base' is abstract")
-    assert refused(own, "kws_rpv").startswith("unknown recipe 'kws_rpv'; did you mean 'kws_rvp'?\nknown recipes: mine,")
+    assert refused(user_project, "rvp_base").startswith(
+        "<firmline>/recipes/rvp_base.yaml:6:11: recipe 'rvp_base' is abstract"
+    )
+    assert refused(user_project, "kws_rpv").startswith(
+        "unknown recipe 'kws_rpv'; did you mean 'kws_rvp'?\nknown recipes: mine,"
+    )
 
 
-def test_boards_and_cores_add_to_the_built_in_ones(own: Project) -> None:
-    write(own, "pipeline.yaml", BOARD)
-    targets = load_targets(own)
+def test_boards_and_cores_add_to_the_built_in_ones(user_project: Project) -> None:
+    write(user_project, "pipeline.yaml", BOARD)
+    targets = load_targets(user_project)
     built_in = load_targets(ROOT)
     assert list(targets) == [*built_in, "mine"]
     assert (targets["mine"].core, targets["mine"].memory.region_of("data").length) == ("cortex-m4", 192 << 10)
-    assert load(own, "kws_cortex_m4", target="mine")[1] == "mine"
-    (own.root / "pipeline.yaml").unlink()
-    assert load_targets(own) == built_in
+    assert load(user_project, "kws_cortex_m4", target="mine")[1] == "mine"
+    (user_project.root / "pipeline.yaml").unlink()
+    assert load_targets(user_project) == built_in
 
 
 @pytest.mark.parametrize(
@@ -146,13 +157,13 @@ def test_boards_and_cores_add_to_the_built_in_ones(own: Project) -> None:
         ("  mine:", "  nrf52840-dk:", "pipeline.yaml:3:3: board 'nrf52840-dk' has the name of a built-in board, <"),
     ],
 )  # fmt: skip
-def test_mistakes_in_pipeline_yaml(own: Project, old: str, new: str, message: str) -> None:
-    write(own, "pipeline.yaml", BOARD.replace(old, new, 1))
-    assert refused(own).startswith(message)
+def test_mistakes_in_pipeline_yaml(user_project: Project, old: str, new: str, message: str) -> None:
+    write(user_project, "pipeline.yaml", BOARD.replace(old, new, 1))
+    assert refused(user_project).startswith(message)
 
 
 def test_a_run_leaves_everything_in_the_project(project: FakeProject) -> None:
-    """With the code of a small installation: relative paths, build/ and the store are the project's."""
+    """With a small installation: relative paths, build/ and the store belong to the project."""
     apart = Project(project.root / "apart", project.root)
     write(apart, "recipes/mine.yaml", "schema: 1\nextends: demo\nmodel: {file: net.txt}\n")
     write(apart, "net.txt", "own weights\n")
@@ -161,20 +172,20 @@ def test_a_run_leaves_everything_in_the_project(project: FakeProject) -> None:
     assert result.folder == apart.root / "build/mine/rv64-rvp"
     assert result.artifacts["import"].is_relative_to(apart.root / ".firmline/store")
     assert project.ran()[0] == "import"
-    left = {path for path in project.root.rglob("*") if not path.is_relative_to(apart.root)} - set(before)
-    assert {path.name for path in left} <= {"asked.txt"}
+    written = {path for path in project.root.rglob("*") if not path.is_relative_to(apart.root)} - set(before)
+    assert {path.name for path in written} <= {"asked.txt"}
 
 
-def test_a_built_in_recipe_finds_its_files(own: Project) -> None:
-    """Relative paths start at the project; what is not there may be Firmline's own."""
-    with Workspace(root=own, store=own.root / "store") as workspace:
+def test_a_built_in_recipe_finds_its_files(user_project: Project) -> None:
+    """Relative paths start at the project, then at the installation."""
+    with Workspace(root=user_project, store=user_project.root / "store") as workspace:
         planned = workspace.plan("digits_rvp", until="import")["import"]
         assert list(planned.files.values()) == [ROOT / "recipes/digits/digits_int8.tflite"]
-        write(own, "recipes/digits/digits_int8.tflite", "mine")
-        loaded = load_recipe("digits_rvp", root=own, registry=default_registry())
-        planner = Planner(own, workspace.store.digests, workspace.planner.tools, workspace.planner.imports)
+        write(user_project, "recipes/digits/digits_int8.tflite", "mine")
+        loaded = load_recipe("digits_rvp", root=user_project, registry=default_registry())
+        planner = Planner(user_project, workspace.store.digests, workspace.planner.tools, workspace.planner.imports)
         planned = planner.plan(loaded, "import")["import"]
-        assert list(planned.files.values()) == [own.root / "recipes/digits/digits_int8.tflite"]
+        assert list(planned.files.values()) == [user_project.root / "recipes/digits/digits_int8.tflite"]
 
 
 def test_a_folder_that_is_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -192,17 +203,17 @@ SAFE = "FIRMLINE_SAFE_DIRECTORY"
 
 
 @pytest.fixture
-def foreign(own: Project, monkeypatch: pytest.MonkeyPatch) -> Project:
-    """A project of this user's as another user sees it, with a plug-in that leaves a file when it runs."""
-    plugin = own.root / "plugins/stages/evil.py"
+def foreign(user_project: Project, monkeypatch: pytest.MonkeyPatch) -> Project:
+    """A project of another user, with a plug-in that writes a file when it runs."""
+    plugin = user_project.root / "plugins/stages/evil.py"
     plugin.parent.mkdir(parents=True)
-    plugin.write_text(f"open({str(own.root / 'ran')!r}, 'w')\n")
-    (own.root / "sub").mkdir()
+    plugin.write_text(f"open({str(user_project.root / 'ran')!r}, 'w')\n")
+    (user_project.root / "sub").mkdir()
     uid = os.geteuid() + 1
     monkeypatch.setattr(os, "geteuid", lambda: uid)
     for name in (SAFE, "SUDO_UID"):
         monkeypatch.delenv(name, raising=False)
-    return own
+    return user_project
 
 
 @pytest.mark.parametrize("words", [["list"], ["run", "q"], ["completion", "bash"]])
@@ -211,8 +222,8 @@ def test_the_code_of_another_users_project_does_not_run(
 ) -> None:
     monkeypatch.chdir(foreign.root / "sub")
     assert run(words) == 1
-    told = capsys.readouterr().err
-    assert "belongs to" in told and f"{SAFE}={foreign.root}" in told and len(told.splitlines()) <= 5
+    message = capsys.readouterr().err
+    assert "belongs to" in message and f"{SAFE}={foreign.root}" in message and len(message.splitlines()) <= 5
     assert not (foreign.root / "ran").exists()
     with pytest.raises(PipelineError, match="belongs to"):
         new_project(foreign.root)
@@ -232,7 +243,7 @@ def test_a_project_that_is_named_runs(foreign: Project, monkeypatch: pytest.Monk
 
 
 def test_root_by_sudo(foreign: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Who became root by sudo has the projects that were the user's; nobody else has by that variable."""
+    """Root by sudo owns the user's projects; the variable has no effect for other users."""
     monkeypatch.chdir(foreign.root)
     owner, uid = foreign.root.stat().st_uid, os.geteuid()
     monkeypatch.setenv("SUDO_UID", str(owner))
@@ -246,7 +257,7 @@ def test_root_by_sudo(foreign: Project, monkeypatch: pytest.MonkeyPatch) -> None
 @pytest.mark.skipif(os.getuid() != 0, reason="only root gives files away")
 @pytest.mark.parametrize("name", ["plugins", "pipeline.yaml", "recipes", ".firmline", "dodo.py"])
 def test_a_folder_that_all_may_write(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As /tmp: it is root's, and what lies there is not."""
+    """As in /tmp: root owns the folder, but not its content."""
     (tmp_path / "recipes").mkdir()
     (tmp_path / "pipeline.yaml").write_text("schema: 1\n")
     if not (tmp_path / name).exists():

@@ -1,4 +1,4 @@
-"""Which modules a key has because something imports them, and what a run does that loads another."""
+"""Keys contain imported modules; a run that loads another module fails."""
 
 from __future__ import annotations
 
@@ -41,23 +41,23 @@ def tree(tmp_path: Path) -> Path:
 
 
 def followed(tree: Path, text: str) -> list[str]:
-    """What a file with this text imports in the end, without `stages/`."""
+    """Return the modules that a file with this text imports, without `stages/`."""
     (tree / "start.py").write_text(text)
     imports = Imports(tree, DigestCache(tree / "digests.json"), tree / "imports.json")
-    found = [name.removeprefix("stages/") for name in imports.followed([tree / "start.py"])]
+    modules = [name.removeprefix("stages/") for name in imports.followed([tree / "start.py"])]
     imports.save()
-    return found
+    return modules
 
 
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        # Inside functions too; not for the eyes of a type checker; not what only declares.
+        # Imports in functions count; imports for type checkers and of declarations do not.
         ("from stages.one import stage", "last.py loose.py one/stage.py one/work.py"),
         # The reference of an operator of the graph is for tests; functions that are called so are not.
         ("class Add:\n    def compute(self):\n        import stages.loose\n    import stages.last", "last.py"),
         ("def compute():\n    import stages.loose", "last.py loose.py"),
-        # A package runs with its modules; a stage's only says what the stage is, unless it is asked for something.
+        # Importing a module runs its packages. A stage's `__init__.py` counts only if a name is imported from it.
         ("from stages.two.other import x", "two/__init__.py two/inner.py two/other.py"),
         ("from stages.two import VALUE", "two/__init__.py two/inner.py"),
         ("from stages.one.work import work", "last.py loose.py one/work.py"),
@@ -67,19 +67,19 @@ def followed(tree: Path, text: str) -> list[str]:
         ("import stages.all", "all/__init__.py all/that.py last.py"),
     ],
 )
-def test_what_is_imported(tree: Path, text: str, expected: str) -> None:
+def test_imported_modules(tree: Path, text: str, expected: str) -> None:
     assert followed(tree, text) == expected.split()
 
 
-def test_the_cache_goes_by_content(tree: Path) -> None:
+def test_the_cache_is_keyed_by_content(tree: Path) -> None:
     assert followed(tree, "import stages.last") == ["last.py"]
     assert followed(tree, "import stages.last") == ["last.py"]
     (tree / "stages/last.py").write_text("import stages.two.inner")
     assert followed(tree, "import stages.last") == ["last.py", "two/__init__.py", "two/inner.py"]
 
 
-def test_a_module_that_the_key_does_not_name_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Imported under a name that nobody can read in the source, in a thread that runs the stage."""
+def test_loading_a_module_outside_of_the_key_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Import by a computed name, in a thread that runs the stage."""
     from importlib import import_module
     from sys import modules
 
@@ -94,7 +94,7 @@ def test_a_module_that_the_key_does_not_name_is_refused(tmp_path: Path, monkeypa
         session = Session(workspace, workspace.plan("conv2d_rvp", until="layout"))
         try:
             with pytest.raises(
-                PipelineError, match=r"layout: loaded stages/backends/riscv/spike/\S+.py, which is not in its key"
+                PipelineError, match=r"layout: loaded stages/backends/riscv/\S+\.py, which is not in its key"
             ):
                 for action in session.plan:
                     session.run(action)

@@ -1,4 +1,4 @@
-"""Plug-ins of a project and of distributions: found without being imported, in the keys, named when they are broken."""
+"""Plug-ins of projects and distributions: discovery without import, keys, error messages."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def changed(before: Plan, after: Plan) -> set[str]:
     return {action.kind for action in after if action.identity != before[action.kind].identity}
 
 
-def test_bytes_of_plug_ins_are_in_the_keys_of_what_uses_them(project: Project) -> None:
+def test_files_of_plug_ins_are_in_the_keys_of_the_stages_that_use_them(project: Project) -> None:
     write(project.root, "plugins/targets/acme.yaml", TARGETS)
     write(project.root, "plugins/kernels/acme/__init__.py", KERNELS)
     write(project.root, "plugins/stages/say/__init__.py", STAGE)
@@ -89,24 +89,24 @@ def test_bytes_of_plug_ins_are_in_the_keys_of_what_uses_them(project: Project) -
     assert before["say"].ingredients["plug-in"].keys() == {"say/__init__.py", "say/words.py"}
     assert before["emit"].ingredients["plug-in"].keys() == {"kernels/acme/__init__.py"}
     write(project.root, "plugins/stages/say/words.py", "WORDS = 'no'\n")
-    assert changed(before, said := plan(project, stages=stages)) == {"say"}
+    assert changed(before, second := plan(project, stages=stages)) == {"say"}
     write(project.root, "plugins/kernels/acme/__init__.py", KERNELS + "# changed\n")
     following = {"count", "tensorize", "emit", "compile", "simulate", "verify", "report"}
-    assert changed(said, plan(project, stages=stages)) == following
+    assert changed(second, plan(project, stages=stages)) == following
     moved = Project(project.root.rename(project.root.with_name("moved")))
     assert changed(plan(moved, stages=stages), plan(moved, stages=stages)) == set()
-    assert plan(moved, stages=stages)["say"].identity == said["say"].identity
+    assert plan(moved, stages=stages)["say"].identity == second["say"].identity
 
 
 @pytest.mark.parametrize(
-    ("place", "text", "told"),
+    ("place", "text", "expected"),
     [
         ("stages/say.py", "x = (\n", "plug-in plugins/stages/say.py:1: SyntaxError: '(' was never closed"),
-        ("stages/say.py", "STAGE = 1\n", "plug-in plugins/stages/say.py: its STAGE is no stage"),
+        ("stages/say.py", "STAGE = 1\n", "plug-in plugins/stages/say.py: STAGE is not a stage"),
         (
             "stages/say.py",
             STAGE.replace("from . import words", "").replace('"say"', '"emit"'),
-            "a stage of Firmline has the kind 'emit'",
+            "the kind 'emit' is used by Firmline",
         ),
         (
             "kernels/acme/__init__.py",
@@ -135,14 +135,14 @@ def test_bytes_of_plug_ins_are_in_the_keys_of_what_uses_them(project: Project) -
         ),
     ],
 )
-def test_a_broken_plug_in_is_named_with_its_line(project: Project, place: str, text: str, told: str) -> None:
+def test_a_broken_plug_in_is_named_with_its_line(project: Project, place: str, text: str, expected: str) -> None:
     write(project.root, "plugins/targets/acme.yaml", TARGETS)
     write(project.root, "plugins/kernels/acme/__init__.py", KERNELS)
     write(project.root, f"plugins/{place}", text)
     with pytest.raises((PipelineError, StageError)) as caught:
         registry_of(again(project))
         kernels.kernels_of(load_targets(project)["acme"])
-    assert told in str(caught.value)
+    assert expected in str(caught.value)
 
 
 def test_a_simulator_runs_what_its_target_names_it_for(project: Project) -> None:
@@ -183,17 +183,17 @@ def test_a_model_of_a_plug_in_is_one_of_the_zoo(project: Project) -> None:
     write(project.root, "plugins/targets/acme.yaml", TARGETS.replace("acme, ", ""))
     write(project.root, "plugins/models/mine.py", MODEL)
     model = {"zoo": "mine", "seed": 7}
-    made = plan(project, model=model)
-    assert resolve(made["import"].model) == zoo.build("autoencoder", "int8", 7)
-    assert made["import"].ingredients["plug-in"].keys() == {"mine.py"}
-    assert made["import"].ingredients["model"] == {"zoo": "mine", "dtype": "int8", "seed": 7}
+    plan_with_plugins = plan(project, model=model)
+    assert resolve(plan_with_plugins["import"].model) == zoo.build("autoencoder", "int8", 7)
+    assert plan_with_plugins["import"].ingredients["plug-in"].keys() == {"mine.py"}
+    assert plan_with_plugins["import"].ingredients["model"] == {"zoo": "mine", "dtype": "int8", "seed": 7}
     assert plan(project, model={"zoo": "ds_cnn"})["import"].ingredients.get("plug-in") is None
     write(project.root, "plugins/models/mine.py", MODEL + "# changed\n")
-    assert "import" in changed(made, plan(project, model=model))
+    assert "import" in changed(plan_with_plugins, plan(project, model=model))
     with pytest.raises(RecipeError, match="unknown zoo model 'mien'"):
         plan(project, model={"zoo": "mien"})
     write(project.root, "plugins/models/ds_cnn.py", MODEL)
-    with pytest.raises(PipelineError, match=r"plugins/models/ds_cnn\.py has the name of a model of Firmline"):
+    with pytest.raises(PipelineError, match=r"plugins/models/ds_cnn\.py has the name of the built-in model"):
         plan(project, model=model)
 
 
@@ -213,9 +213,9 @@ def test_distributions_add_the_same_by_entry_points(project: Project, monkeypatc
     lines = [("kernels", "acme", "acme"), ("targets", "acme", "cores"), ("stages", "say", "say")]
     distribution(packages, "acme_parts", "".join(entries.format(*line) for line in lines))
     monkeypatch.syspath_prepend(str(packages))
-    made = plan(project, stages={"say": {"after": "import"}})
-    assert "acme_parts/words.py" in made["say"].ingredients["plug-in"]
-    assert "kernels/acme_parts/acme/__init__.py" in made["tensorize"].ingredients["plug-in"]
+    plan_with_plugins = plan(project, stages={"say": {"after": "import"}})
+    assert "acme_parts/words.py" in plan_with_plugins["say"].ingredients["plug-in"]
+    assert "kernels/acme_parts/acme/__init__.py" in plan_with_plugins["tensorize"].ingredients["plug-in"]
     assert "acme.dequantize" in kernels.kernels_of(load_targets(project)["acme"])
     write(project.root, "plugins/stages/say.py", STAGE)
     with pytest.raises(PipelineError, match=r"plugins/stages/say\.py, say = acme_parts\.say of acme_parts"):
@@ -229,7 +229,7 @@ def test_distributions_add_the_same_by_entry_points(project: Project, monkeypatc
 
 
 @pytest.mark.parametrize(
-    ("provides", "line", "told"),
+    ("provides", "line", "expected"),
     [
         ("", "1 / 0", "say: plug-in plugins/stages/say.py:12: ZeroDivisionError: division by zero"),
         (
@@ -239,7 +239,7 @@ def test_distributions_add_the_same_by_entry_points(project: Project, monkeypatc
         ),
     ],
 )
-def test_a_run_names_the_plug_in_that_fails(project: Project, provides: str, line: str, told: str) -> None:
+def test_a_run_names_the_plug_in_that_fails(project: Project, provides: str, line: str, expected: str) -> None:
     consumed = provides or "import"
     head = f'consumes = ("{consumed}",)\n    provides = "{provides or "say"}"'
     text = STAGE.replace("from . import words\n\n", "").replace('consumes = ("import",)', head)
@@ -253,4 +253,4 @@ def test_a_run_names_the_plug_in_that_fails(project: Project, provides: str, lin
     }
     with pytest.raises(PipelineError) as caught:
         run_recipe(recipe, root=again(project), store=project.root / "store", build=project.root / "build")
-    assert str(caught.value).startswith(told)
+    assert str(caught.value).startswith(expected)

@@ -1,4 +1,4 @@
-"""Operators that plug-ins declare, those of docs/how-to/add_operator.md: they are known everywhere, and verified."""
+"""Operators of plug-ins, as in docs/how-to/add_operator.md: known to all stages, and verified."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ CORE = "schema: 1\ncores:\n  gated: {like: host, kernels: [gate, generic]}\n"
 
 
 def page() -> dict[str, str]:
-    """The files of the page's part on custom operators, and SIGN, which may be a plug-in as well."""
-    found = {}
+    """The files of the page's section on custom operators, and SIGN as a plug-in."""
+    blocks_of_page = {}
     for section in (CUSTOM, IN_TREE):
         for language, text in BLOCK.findall(section):
             name = NAMED.match(text)
             if language in ("sh", "text") or name is None:
                 continue
             if section is CUSTOM or name[1].endswith("/sign.py"):
-                found[name[1].replace("stages/", "plugins/")] = text.partition("\n")[2]
-    return found
+                blocks_of_page[name[1].replace("stages/", "plugins/")] = text.partition("\n")[2]
+    return blocks_of_page
 
 
 @pytest.fixture
@@ -62,7 +62,7 @@ def again(project: Project) -> Project:
 
 
 def network(threshold: float = 0.4) -> bytes:
-    """A convolution, the gate twice, a fully connected layer; what is between them are traced tensors."""
+    """A convolution, the gate twice, a fully connected layer, with traced tensors in between."""
     from flatbuffers import flexbuffers
 
     b, rng = ModelBuilder(), np.random.default_rng(4)
@@ -110,13 +110,13 @@ def test_litert_judges_what_it_knows_and_the_plug_in_its_own(project: Project) -
 
 def test_a_formula_that_is_not_the_reference_is_told(project: Project) -> None:
     change(project, "np.where(x > self.threshold, x, self.zero_point).astype(x.dtype)", "np.zeros(x.shape)")
-    told = r"fails: ValueError: layer gate: computed float64\[1, 4\], expected int8\[1, 4\]"
-    with pytest.raises(PipelineError, match=rf"`compute` of layer 0 \(gate\) 'gate' {told}"):
+    expected = r"fails: ValueError: layer gate: computed float64\[1, 4\], expected int8\[1, 4\]"
+    with pytest.raises(PipelineError, match=rf"`compute` of layer 0 \(gate\) 'gate' {expected}"):
         run(project, op="gate", shape=[4], alpha=0.5, input={"scale": 0.05, "zero_point": -3})
 
 
 def test_a_formula_is_held_behind_a_tensor_that_the_file_does_not_have(project: Project) -> None:
-    """The gate, whose output lies in no file, and a layer of Firmline's that makes the file's tensor of it."""
+    """The output of the gate is not a tensor of the file; a following layer computes one."""
     change(
         project,
         "    writer.layer(Gate(threshold=threshold, zero_point=x.zero_point), [x], operator.outputs[0])",
@@ -175,7 +175,7 @@ def test_planning_imports_no_operator_and_has_their_bytes_in_the_keys(project: P
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "told"),
+    ("old", "new", "expected"),
     [
         ('    "CUSTOM:Gate"', '    "CONV_2D"', "declares CONV_2D, 'conv2d' in rules, as Firmline does"),
         ('    "CUSTOM:Gate"', '    "GATE"', "GATE, which is no operator of TFLite's schema; custom"),
@@ -187,7 +187,7 @@ def test_planning_imports_no_operator_and_has_their_bytes_in_the_keys(project: P
         ("OPERATORS = (\n", "OPERATORS = 1, (\n", "has OPERATORS that are no tuple of stages.ir.operators.declaration"),
     ],
 )
-def test_wrong_declarations_are_named_with_file_and_line(project: Project, old: str, new: str, told: str) -> None:
+def test_wrong_declarations_are_named_with_file_and_line(project: Project, old: str, new: str, expected: str) -> None:
     path = project.root / "plugins/operators/gate.py"
     text = path.read_text()
     assert old in text
@@ -196,4 +196,4 @@ def test_wrong_declarations_are_named_with_file_and_line(project: Project, old: 
     with pytest.raises(StageError) as error:
         OPERATORS["CUSTOM:Nobody"]
     line = text.splitlines().index("OPERATORS = (") + 1
-    assert told in str(error.value) and f"plug-in plugins/operators/gate.py:{line}: " in str(error.value)
+    assert expected in str(error.value) and f"plug-in plugins/operators/gate.py:{line}: " in str(error.value)

@@ -1,4 +1,4 @@
-"""The order of the stages, and what loading them costs."""
+"""Order of the stages, and cost of loading them."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ def test_every_source_pattern_matches() -> None:
     """A mistyped pattern would leave code out of the key, and nobody would notice."""
     targets = load_targets(ROOT).values()
     patterns = {(stage.kind, glob) for stage in default_registry() for glob in stage.sources}
-    patterns |= {(one.kind, glob) for one in default_registry() for t in targets for glob in one.target_sources(t)}
+    patterns |= {
+        (module.kind, glob) for module in default_registry() for t in targets for glob in module.target_sources(t)
+    }
     assert len(patterns) >= 30
     assert [(kind, glob) for kind, glob in patterns if not any(ROOT.glob(glob))] == []
