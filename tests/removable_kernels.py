@@ -99,7 +99,7 @@ class Core:
     def __init__(self, target: Target, counter: Counter, items: Sequence[Item]) -> None:
         self.counter = counter
         self.items = items
-        self.setting = replace(setting_of(target, TensorizeConfig()), less_rom=False)
+        self.setting = replace(setting_of(target, TensorizeConfig()), weigh_rom=False)
         self.costs = Costs({}, lower_bounds=True)
 
     def count_for(self, wanted: Iterable[tuple[Item, frozenset[str]]]) -> None:

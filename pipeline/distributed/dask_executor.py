@@ -41,7 +41,7 @@ from pipeline.runs.workspace import Workspace
 from stages.base import StageError, Tool
 
 if TYPE_CHECKING:
-    from stages.count.side_work import Begin
+    from stages.count.parallel import Begin
 
 # Timeouts in seconds: for the scheduler, for a first worker.
 _CONNECT, _WORKERS = 10, 60

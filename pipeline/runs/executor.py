@@ -23,7 +23,7 @@ from stages.support.messages import escape
 
 if TYPE_CHECKING:
     from pipeline.runs.workspace import Workspace
-    from stages.count.side_work import Begin
+    from stages.count.parallel import Begin
 
 # InputGuard by a running stage that is `exclusive`.
 _EXCLUSIVE = threading.Lock()
@@ -76,7 +76,7 @@ class Executor(Protocol):
         """
 
     def remote_calls(self, tools: Mapping[str, Tool]) -> Begin | None:
-        """Return a function that starts calls on workers (stages.count.side_work).
+        """Return a function that starts calls on workers (stages.count.parallel).
 
         None if calls must run in this process. The calls raise PipelineError and StageError, also for workers whose
         tools differ from `tools`.

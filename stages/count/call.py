@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from stages.backends.targets.spec import Target
     from stages.ir.graph import LayerView
     from stages.tensorize.choices import Chosen
-    from stages.tensorize.setting import Setting
+    from stages.tensorize.pass_context import PassContext
 
 # Of a target's RAM and ROM, what is left for everything but activations and weights: scratch, data; code.
 _OTHER_RAM, _OTHER_ROM = 1 / 8, 1 / 4
@@ -52,12 +52,12 @@ def chosen_calls(chosen: Chosen, target: Target) -> Iterator[tuple[LayerView, Ke
             yield view, KernelCall.of(choice.kernel, view, choice.params, target)
 
 
-def possible_calls(view: LayerView, setting: Setting) -> Iterator[tuple[KernelCall, float]]:
+def possible_calls(view: LayerView, context: PassContext) -> Iterator[tuple[KernelCall, float]]:
     """The calls that can compute a layer, and what each costs as far as is known."""
-    able = [one for one in setting.kernels if one.is_for(view.op) and not one.why_not(view, setting.target)]
-    for offer in offers_of(view, setting.target, able, setting.costs):
+    able = [one for one in context.kernels if one.is_for(view.op) and not one.why_not(view, context.target)]
+    for offer in offers_of(view, context.target, able, context.costs):
         if offer.kernel.lowers and offer.price.cost is not None:
-            yield KernelCall.of(offer.kernel, view, offer.params, setting.target), offer.price.cost
+            yield KernelCall.of(offer.kernel, view, offer.params, context.target), offer.price.cost
 
 
 @dataclass(frozen=True)

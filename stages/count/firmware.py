@@ -24,7 +24,7 @@ from stages.base import StageError, no_progress
 from stages.compile.firmware import DoesNotFit, compile_firmware
 from stages.count.call import Memory, memory_for, memory_of
 from stages.count.code import Sections
-from stages.count.side_work import results
+from stages.count.parallel import results
 from stages.emit import EmitConfig
 from stages.emit.build import emit
 from stages.ir.graph import Graph, place

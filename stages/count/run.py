@@ -22,7 +22,7 @@ def run(job: Job[TensorizeConfig]) -> None:
     from stages.count.counter import Counter
     from stages.count.search import counted_costs
     from stages.ir.graph import Graph
-    from stages.tensorize.build import setting_of
+    from stages.tensorize.build import context_of
 
     in_cycles = job.config.optimize_for == "cycles"
     counter = Counter(
@@ -34,7 +34,7 @@ def run(job: Job[TensorizeConfig]) -> None:
         progress=job.progress,
     )
     job.progress("choosing which kernels to count")
-    costs = counted_costs([(Graph.load(job.inputs["quantize"]), setting_of(job))], counter, rom=counter.rom)
+    costs = counted_costs([(Graph.load(job.inputs["quantize"]), context_of(job))], counter, rom=counter.rom)
     calls = sum(map(len, costs.counts.values()))
     job.log(f"{calls} kernels of {len(costs.counts)} layers are counted")
     save(costs, job.out)

@@ -22,19 +22,19 @@ from stages.tensorize.costs import Call, CallRom, Costs
 if TYPE_CHECKING:
     from stages.ir.graph import Graph
     from stages.tensorize.choices import Chosen
-    from stages.tensorize.setting import Setting
+    from stages.tensorize.pass_context import PassContext
 
 Count = Callable[[Sequence[KernelCall]], Mapping[Call, int]]
 """Instructions (or cycles) of calls by their keys, without those that cannot be counted."""
 
 
 def counted_costs(
-    networks: Sequence[tuple[Graph, Setting]],
+    networks: Sequence[tuple[Graph, PassContext]],
     count: Count,
     known: Mapping[str, Mapping[str, int]] | None = None,
     rom: Mapping[Call, CallRom] | None = None,
 ) -> Costs:
-    """The costs by which every network (as quantize leaves it, with the setting of its recipe) is decided.
+    """The costs by which every network (as quantize leaves it, with the context of its recipe) is decided.
 
     All networks are for one core. `known` are counts to begin with: signature of a layer -> variant -> instructions.
     `rom` has the bytes of ROM of what `count` has counted; without it the objectives that weigh bytes know none.
@@ -55,25 +55,25 @@ def counted_costs(
     return costs
 
 
-def _add_wanted(wanted: dict[Call, KernelCall], graph: Graph, setting: Setting, costs: Costs) -> bool:
+def _add_wanted(wanted: dict[Call, KernelCall], graph: Graph, context: PassContext, costs: Costs) -> bool:
     """Add the calls of a network that have to be counted next; False where it needs none."""
-    setting = replace(setting, costs=costs)
-    chosen = decide(graph, setting)[0]
-    missing = _missing(chosen, setting, costs)
+    context = replace(context, costs=costs)
+    chosen = decide(graph, context)[0]
+    missing = _missing(chosen, context, costs)
     wanted |= missing
     return bool(missing)
 
 
-def _missing(chosen: Chosen, setting: Setting, costs: Costs) -> dict[Call, KernelCall]:
+def _missing(chosen: Chosen, context: PassContext, costs: Costs) -> dict[Call, KernelCall]:
     """Chosen calls without a count, and the calls of their layers that may cost less than these are estimated to."""
     missing: dict[Call, KernelCall] = {}
-    for view, call in chosen_calls(chosen, setting.target):
+    for view, call in chosen_calls(chosen, context.target):
         if _is_known(call, costs) or call.key in missing:
             continue
         missing[call.key] = call
-        if setting.is_ruled(view):
+        if context.is_ruled(view):
             continue
-        for other, least in possible_calls(view, setting):
+        for other, least in possible_calls(view, context):
             if not _is_known(other, costs) and call.estimate is not None and least < call.estimate:
                 missing[other.key] = other
     return missing

@@ -14,7 +14,7 @@ from stages.base import StageError
 from stages.emit.weights import Weights, divide_constants, lay_out
 from stages.lower.arena import Plan, plan
 from stages.lower.arena.planner import lower_bound
-from stages.lower.arena.regions import NoRoomError, Room, divide
+from stages.lower.arena.regions import RegionCapacity, RegionOverflowError, divide
 from stages.lower.arena.rules import Contents, Ruled, apply_rules
 from stages.lower.arena.traffic import arena_traffic, reads_of_weights
 from stages.support.messages import escape
@@ -110,7 +110,7 @@ class Placer:
         for sparing, order in product(_SPARING, permutations(("arena", "weights"))):
             try:
                 arenas, weights = self._divided(ruled, order, sparing)
-            except NoRoomError:
+            except RegionOverflowError:
                 continue
             rules = {
                 (room.region, part): tuple(sorted({n + 1 for n in self._ruled_into(room.region, part, ruled).values()}))
@@ -126,9 +126,11 @@ class Placer:
         """What comes first takes what it wants of a region that may hold both; parts in `sparing` leave the reserve."""
         taken: dict[str, int] = {}
 
-        def free(part: str) -> list[Room]:
+        def free(part: str) -> list[RegionCapacity]:
             return [
-                Room(one.region, max(one.bytes - one.reserved * (part in sparing) - taken.get(one.region, 0), 0))
+                RegionCapacity(
+                    one.region, max(one.bytes - one.reserved * (part in sparing) - taken.get(one.region, 0), 0)
+                )
                 for one in self._rooms[part]
             ]
 
@@ -145,7 +147,7 @@ class Placer:
                         taken[region] = taken.get(region, 0) + len(block.data)
         return arenas, weights
 
-    def _arenas(self, rooms: list[Room], ruled: Ruled) -> list[Arena]:
+    def _arenas(self, rooms: list[RegionCapacity], ruled: Ruled) -> list[Arena]:
         elsewhere = frozenset[str]().union(*self._planned.values())
         buffers = [buffer for buffer in self._contents.lives.buffers if buffer.name not in elsewhere]
         first = [self._planned_arena(room) for room in rooms if room.region in self._planned]
@@ -157,11 +159,11 @@ class Placer:
         found = first + [Arena(region, one) for region, one in plans.items()]
         return found or [Arena(rooms[0].region, plan(()))]
 
-    def _planned_arena(self, room: Room) -> Arena:
+    def _planned_arena(self, room: RegionCapacity) -> Arena:
         there = self._planned[room.region]
         made = plan([b for b in self._contents.lives.buffers if b.name in there], self._alignment)
         if made.total > room.bytes:
-            raise NoRoomError
+            raise RegionOverflowError
         return Arena(room.region, made)
 
     def _check_planned(self, ruled: Ruled) -> None:
@@ -176,7 +178,7 @@ class Placer:
                     at=("memory", "rules", number, "region"),
                 )
 
-    def _weights(self, rooms: list[Room], ruled: Ruled) -> list[Weights]:
+    def _weights(self, rooms: list[RegionCapacity], ruled: Ruled) -> list[Weights]:
         if len(rooms) == 1:
             return [lay_out(self._constants, self._alignment, rooms[0].region)]
         fixed = {key: self._rules[number].region for key, number in ruled.weights.items()}

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from stages.lower.arena.planner import round_up
-from stages.lower.arena.regions import NoRoomError, Room
+from stages.lower.arena.regions import RegionCapacity, RegionOverflowError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -45,7 +45,7 @@ def lay_out(constants: Mapping[str, np.ndarray], alignment: int, region: str = "
 
 def divide_constants(
     constants: Mapping[str, np.ndarray],
-    rooms: Sequence[Room],
+    rooms: Sequence[RegionCapacity],
     reads: Mapping[str, int],
     fixed: Mapping[str, str],
     alignment: int,
@@ -61,14 +61,14 @@ def divide_constants(
     fixed  region by key, for those that may lie in that one only
     kept   the region that those of a region are copied from, so that they take room in both
 
-    Raises NoRoomError where the rooms are too small.
+    Raises RegionOverflowError where the rooms are too small.
     """
     groups = _equal(constants, fixed)
     often = sorted(groups, key=lambda group: (group.region == "", -max(reads.get(key, 0) for key in group.keys)))
     large = sorted(groups, key=lambda group: (group.region == "", -group.bytes))
     home = _first_fit(often, rooms, alignment, kept or {}) or _first_fit(large, rooms, alignment, kept or {})
     if home is None:
-        raise NoRoomError
+        raise RegionOverflowError
     made = []
     for room in rooms:
         mine = {key: array for key, array in constants.items() if home[key] == room.region}
@@ -99,7 +99,7 @@ def _equal(constants: Mapping[str, np.ndarray], fixed: Mapping[str, str]) -> lis
 
 
 def _first_fit(
-    groups: Sequence[_Group], rooms: Sequence[Room], alignment: int, kept: Mapping[str, str]
+    groups: Sequence[_Group], rooms: Sequence[RegionCapacity], alignment: int, kept: Mapping[str, str]
 ) -> dict[str, str] | None:
     """The region of each key; None when a group finds no room."""
     left = {room.region: room.bytes for room in rooms}

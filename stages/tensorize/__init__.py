@@ -26,7 +26,7 @@ class TensorizeRule(StageConfig):
 class TensorizeConfig(StageConfig):
     """Options of the tensorize stage. Without a rule a layer gets the cheapest kernel that can compute it.
 
-    Or one that needs less ROM: what bytes are worth is the objective's (stages.tensorize.less_rom).
+    Or one that needs less ROM: what bytes are worth is the objective's (stages.tensorize.rom_tradeoff).
     `arena_limit` bounds the arena, in bytes: a kernel whose scratch brings it above is not chosen. The recipe's
     `memory.arena_limit` sets it. `requantize` says who makes 8-bit outputs of an accelerator's sums: the core, or the
     engine; without it the accelerator's default. With `narrow_weights` those that fit 4, 2 or 1 bits take no more in

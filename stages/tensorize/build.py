@@ -2,12 +2,12 @@
 
 simplified  Graph -> Graph         layers that need not be there go
 channels    Graph -> Graph         channels that are constant or unused are left out
-forms       Graph -> Graph         layers that can be computed in two forms, PADs among them
+equivalents Graph -> Graph         layers that can be computed in two forms, PADs among them
 layouts     Graph -> Graph         in which layout each tensor lies, by what kernels then cost
-signs       Graph -> Graph         which tensors are uint8, for an accelerator that reads unsigned bytes
+signedness  Graph -> Graph         which tensors are uint8, for an accelerator that reads unsigned bytes
 choices     Graph -> Chosen        a kernel for each layer
 placement   Chosen -> Chosen       tensors that are parts of others; copies that this saves are gone
-own         Chosen -> Chosen       layers with the arithmetic of the engine that computes them, if a recipe asks for it
+engine      Chosen -> Chosen       layers with the arithmetic of the engine that computes them, if a recipe asks for it
 programs    Chosen -> Chosen       what lies in the accelerator's memory; a program for each layer that it computes
 packing     Chosen -> Tensorized   constants, functions and the plan
 """
@@ -29,17 +29,17 @@ from stages.tensorize.channels import without_channels
 from stages.tensorize.choices import choose_kernels, with_estimates
 from stages.tensorize.costs import Costs
 from stages.tensorize.counts import load as load_counts
-from stages.tensorize.forms import with_cheapest_forms
+from stages.tensorize.engine_arithmetic import with_engine_arithmetic
+from stages.tensorize.equivalent_layers import with_cheapest_equivalents
 from stages.tensorize.layouts import with_cheapest_layouts
 from stages.tensorize.objective import check_timed, with_objective
-from stages.tensorize.own_arithmetic import with_own_arithmetic
+from stages.tensorize.packed_weights import fit_to_ram
 from stages.tensorize.packing import pack_and_lower
+from stages.tensorize.pass_context import PassContext
 from stages.tensorize.placement import place_parts
 from stages.tensorize.programs import plan_programs
 from stages.tensorize.rom import Rom
-from stages.tensorize.setting import Setting
-from stages.tensorize.signs import with_cheapest_signs
-from stages.tensorize.spare import within_ram
+from stages.tensorize.signedness import with_cheapest_signedness
 
 if TYPE_CHECKING:
     from stages.backends.kernels.kernel import Kernel
@@ -52,14 +52,14 @@ if TYPE_CHECKING:
 def tensorize(job: Job[TensorizeConfig]) -> None:
     """Writes the stage's artifact into the job's folder."""
     costs = load_counts(job.inputs["count"]) if "count" in job.inputs else Costs()
-    setting = replace(setting_of(job), costs=costs)
+    context = replace(context_of(job), costs=costs)
     graph = Graph.load(job.inputs["quantize"])
-    placed, rewrites = decide(graph, setting)
-    planned = plan_programs(with_own_arithmetic(with_estimates(placed, setting), setting), setting)
-    made = pack_and_lower(planned, setting, job.progress)
+    placed, rewrites = decide(graph, context)
+    planned = plan_programs(with_engine_arithmetic(with_estimates(placed, context), context), context)
+    made = pack_and_lower(planned, context, job.progress)
     fields = {
         "rewrites": tuple(rewrites) if job.config.simplify else None,
-        "unit": setting.unit,
+        "unit": context.unit,
         "counted": sum(map(len, costs.counts.values())),
         "warnings": (*made.plan.warnings, *_ignored(job.config)),
     }
@@ -70,12 +70,12 @@ def tensorize(job: Job[TensorizeConfig]) -> None:
     save(made, job.out)
 
 
-def setting_of(job: Job[TensorizeConfig]) -> Setting:
-    """The setting of the passes for a job's files and options, with estimates as costs."""
+def context_of(job: Job[TensorizeConfig]) -> PassContext:
+    """The context of the passes for a job's files and options, with estimates as costs."""
     if job.config.optimize_for == "cycles":
         check_timed(job.target)
     kernels = registry.kernels_of(job.target).values()
-    return Setting.of(job.target, job.config, kernels, float_module=_float_module(job.inputs["quantize"]))
+    return PassContext.of(job.target, job.config, kernels, float_module=_float_module(job.inputs["quantize"]))
 
 
 def _ignored(config: TensorizeConfig) -> list[str]:
@@ -84,37 +84,37 @@ def _ignored(config: TensorizeConfig) -> list[str]:
     return [f"tensorize.{name} is ignored: kernels are counted in every run" for name in names]
 
 
-def reduced(graph: Graph, setting: Setting) -> tuple[Graph, list[Rewrite]]:
+def reduced(graph: Graph, context: PassContext) -> tuple[Graph, list[Rewrite]]:
     """The first passes: the graph without work that changes nothing, and what that was."""
-    if not setting.config.simplify:
+    if not context.config.simplify:
         return graph, []
     graph, gone = simplified(graph)
-    graph, left_out = without_channels(graph, setting)
+    graph, left_out = without_channels(graph, context)
     return graph, [*gone, *left_out]
 
 
-def decide(graph: Graph, setting: Setting) -> tuple[Chosen, list[Rewrite]]:
+def decide(graph: Graph, context: PassContext) -> tuple[Chosen, list[Rewrite]]:
     """The passes up to `placement`: what is computed of the graph of quantize, and with which kernels; what is not."""
-    graph, rewrites = reduced(graph, setting)
-    if setting.config.optimize_for != "rom" or setting.config.narrow_weights is not None:
-        return _decided(graph, setting), rewrites
-    rom = Rom(setting.target)  # one for all times, which remembers what is packed
+    graph, rewrites = reduced(graph, context)
+    if context.config.optimize_for != "rom" or context.config.narrow_weights is not None:
+        return _decided(graph, context), rewrites
+    rom = Rom(context.target)  # one for all times, which remembers what is packed
 
     def whole() -> Chosen:
-        return _decided(graph, replace(setting, rom=replace(rom, narrow=False)))
+        return _decided(graph, replace(context, rom=replace(rom, narrow=False)))
 
     def narrow(wide: frozenset[str]) -> Chosen:
-        return _decided(graph, replace(setting, rom=replace(rom, wide=wide)))
+        return _decided(graph, replace(context, rom=replace(rom, wide=wide)))
 
-    return within_ram(setting, whole, narrow), rewrites
+    return fit_to_ram(context, whole, narrow), rewrites
 
 
-def _decided(graph: Graph, setting: Setting) -> Chosen:
-    setting = with_objective(graph, setting)
-    formed = with_cheapest_forms(graph, setting)
-    laid_out = with_cheapest_layouts(formed, setting)
-    signed = laid_out if setting.offload is None else with_cheapest_signs(laid_out, setting.cost)
-    return place_parts(choose_kernels(signed, setting), setting)
+def _decided(graph: Graph, context: PassContext) -> Chosen:
+    context = with_objective(graph, context)
+    formed = with_cheapest_equivalents(graph, context)
+    laid_out = with_cheapest_layouts(formed, context)
+    signed = laid_out if context.offload is None else with_cheapest_signedness(laid_out, context.cost)
+    return place_parts(choose_kernels(signed, context), context)
 
 
 def tensorize_graph(
@@ -131,8 +131,8 @@ def tensorize_graph(
 
     Raises StageError for a layer that nothing can compute.
     """
-    setting = Setting.of(target, config, kernels, costs, float_module)
-    return pack_and_lower(plan_programs(choose_kernels(graph, setting), setting), setting, progress)
+    context = PassContext.of(target, config, kernels, costs, float_module)
+    return pack_and_lower(plan_programs(choose_kernels(graph, context), context), context, progress)
 
 
 def _float_module(source: Path) -> Any:

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 
 from stages.ir.graph import Graph
 from stages.lower.offload.plan import Offload
-from stages.tensorize.explained import explained
-from stages.tensorize.less_rom import with_less_rom
+from stages.tensorize.engine_alternatives import explained
+from stages.tensorize.rom_tradeoff import with_rom_tradeoff
 from stages.tensorize.select import Choice, unused_rules
 from stages.tensorize.sharing import renames_only
 from stages.tensorize.slow_layers import slow_layers
 
 if TYPE_CHECKING:
+    from stages.tensorize.pass_context import PassContext
     from stages.tensorize.plan import Alternative
     from stages.tensorize.rom import Rom
-    from stages.tensorize.setting import Setting
 
 
 @dataclass(frozen=True)
@@ -39,23 +39,23 @@ class Chosen:
     rom: Rom | None = None
 
 
-def choose_kernels(graph: Graph, setting: Setting) -> Chosen:
+def choose_kernels(graph: Graph, context: PassContext) -> Chosen:
     """The kernel of each layer. Raises StageError for a layer that nothing can compute."""
-    bound = setting.bound(graph)
+    bound = context.bound(graph)
     choices: dict[int, Choice] = {}
     for layer in graph.layers:
         if layer.op.op == "float" or renames_only(graph, layer):
             continue
         view = graph.view(layer)
-        choices[layer.index] = choice = explained(setting.choose(view, bound), view, setting)
+        choices[layer.index] = choice = explained(context.choose(view, bound), view, context)
         if bound is not None:
             bound.taken(view, choice.kernel, choice.instead)
-    if setting.less_rom:
-        choices = with_less_rom(graph, choices, setting)
+    if context.weigh_rom:
+        choices = with_rom_tradeoff(graph, choices, context)
     floats = [graph.view(layer) for layer in graph.layers if layer.op.op == "float"]
     ruled = [graph.view(graph.layers[index]) for index in choices]
-    unused, about_rules = unused_rules(setting.config.rules, ruled, floats)
-    limited = () if bound is None or setting.least_arena else bound.warnings()
+    unused, about_rules = unused_rules(context.config.rules, ruled, floats)
+    limited = () if bound is None or context.least_arena else bound.warnings()
     return Chosen(
         graph,
         choices,
@@ -63,19 +63,19 @@ def choose_kernels(graph: Graph, setting: Setting) -> Chosen:
         (
             *about_rules,
             *limited,
-            *slow_layers(graph, choices, setting),
+            *slow_layers(graph, choices, context),
         ),
-        rom=setting.rom,
+        rom=context.rom,
     )
 
 
-def with_estimates(chosen: Chosen, setting: Setting) -> Chosen:
+def with_estimates(chosen: Chosen, context: PassContext) -> Chosen:
     """The same choices, with the kernels' estimates in place of lower bounds: for the plan, which people read."""
-    kernels = {kernel.name: kernel for kernel in setting.kernels}
+    kernels = {kernel.name: kernel for kernel in context.kernels}
 
     def shown(one: Alternative) -> Alternative:
         kernel = kernels.get(one.kernel)
-        cost = one.cost if kernel is None else setting.costs.estimate(kernel, one.cost, one.cost_source)
+        cost = one.cost if kernel is None else context.costs.estimate(kernel, one.cost, one.cost_source)
         return one.model_copy(update={"cost": cost})
 
     choices = {

@@ -40,7 +40,7 @@ from stages.tensorize.transforms import (
 
 if TYPE_CHECKING:
     from stages.backends.kernels.kernel import Kernel
-    from stages.tensorize.setting import Setting
+    from stages.tensorize.pass_context import PassContext
 
 # An image as it is written (reader None), or as a layer reads it.
 Variable = tuple[int | None, str]
@@ -62,7 +62,7 @@ _VIEW = 1.0  # a transform that moves no byte: of what costs the same the choice
 _WORTH = 0.99  # what other layouts may take of the graph's instructions: so exactly costs are known
 
 
-def with_cheapest_layouts(graph: Graph, setting: Setting) -> Graph:
+def with_cheapest_layouts(graph: Graph, context: PassContext) -> Graph:
     """The pass: layouts and transforms with the least costs; the graph itself where that is what it has.
 
     Raises StageError for a layout rule that no kernel can follow.
@@ -70,7 +70,7 @@ def with_cheapest_layouts(graph: Graph, setting: Setting) -> Graph:
     given = without_transforms(graph)
     if given is None:
         return graph
-    choices = _Choices.of(given, setting)
+    choices = _Choices.of(given, context)
     domains = choices.domains()
     costs = [*choices.of_layers(domains), *choices.of_images(domains)]
     sizes: dict[Variable | _Copy, int] = {variable: len(domain) for variable, domain in domains.items()}
@@ -87,13 +87,13 @@ def with_cheapest_layouts(graph: Graph, setting: Setting) -> Graph:
     return with_transforms(given, homes, reads)
 
 
-def weighed(graph: Graph, setting: Setting) -> Iterator[LayerView]:
+def weighed(graph: Graph, context: PassContext) -> Iterator[LayerView]:
     """Every layer, and every transform of an image, in each layout that the pass weighs for it."""
     given = without_transforms(graph)
     if given is None:
         yield from (graph.view(layer) for layer in graph.layers if _is_computed(graph, layer))
         return
-    choices = _Choices.of(given, setting)
+    choices = _Choices.of(given, context)
     domains = choices.domains()
     for layer in given.graph.layers:
         if _is_computed(given.graph, layer):
@@ -114,12 +114,12 @@ class _Choices:
     """What can be chosen, and what it costs. `writers` are the layers that write each tensor."""
 
     given: Untransformed
-    setting: Setting
+    context: PassContext
     writers: Mapping[str, Layer]
 
     @classmethod
-    def of(cls, given: Untransformed, setting: Setting) -> _Choices:
-        return cls(given, setting, {name: layer for layer in given.graph.layers for name in layer.outputs})
+    def of(cls, given: Untransformed, context: PassContext) -> _Choices:
+        return cls(given, context, {name: layer for layer in given.graph.layers for name in layer.outputs})
 
     def now(self, variable: Variable) -> Layout:
         """What the layout stage decided."""
@@ -197,14 +197,14 @@ class _Choices:
             return (now,)
         if reader is not None and layer.wanted is not None:
             return (now if layer.wanted.layout in ("NHWC", "NCHW") else layer.wanted.layout,)
-        if self.setting.config.arena_limit is not None:
+        if self.context.config.arena_limit is not None:
             return (now,)
-        known = [layout for kernel in self.setting.kernels_for(layer) for layout in self._layouts(kernel)]
+        known = [layout for kernel in self.context.kernels_for(layer) for layout in self._layouts(kernel)]
         return tuple(dict.fromkeys((now, *known)))
 
     def _layouts(self, kernel: Kernel) -> tuple[Layout, ...]:
         """Those a kernel may take; of one that computes element by element those that any kernel of the target has."""
-        kernels = self.setting.kernels if kernel.in_place else (kernel,)
+        kernels = self.context.kernels if kernel.in_place else (kernel,)
         return tuple(dict.fromkeys(Layout(text) for one in kernels for text in one.layouts))
 
     def laid_out(self, layer: Layer, layouts: Mapping[Variable, Layout]) -> LayerView:
@@ -217,13 +217,13 @@ class _Choices:
     def _instructions(self, layer: Layer, layouts: Mapping[Variable, Layout]) -> float:
         """Infinity where no kernel can compute it. Types are decided later: an engine may have those that it wants."""
         view = self.laid_out(layer, layouts)
-        on_engine = self.setting.cost_on_engine(view)
+        on_engine = self.context.cost_on_engine(view)
         try:
-            choice = self.setting.choose(view, None)
+            choice = self.context.choose(view, None)
         except StageError:
             return on_engine
         # A lower bound is no guess: what is chosen by it is counted.
-        is_guess = choice.cost_source == "estimated" and not self.setting.costs.lower_bounds
+        is_guess = choice.cost_source == "estimated" and not self.context.costs.lower_bounds
         is_guess = is_guess and not choice.kernel.in_place
         is_other = any(self.now(variable) != layout for variable, layout in layouts.items())
         return min((choice.price or 0.0) * (_GUESS if is_other and is_guess else 1), on_engine)
@@ -234,7 +234,7 @@ class _Choices:
         if copy.alias_of is not None:
             return _VIEW
         try:
-            choice = self.setting.choose(LayerView(layer, {tensor.name: tensor, copy.name: copy}, {}), None)
+            choice = self.context.choose(LayerView(layer, {tensor.name: tensor, copy.name: copy}, {}), None)
         except StageError:
             return float("inf")
         return choice.cost or 0.0
@@ -246,7 +246,7 @@ class _Choices:
         able = [f"{layout} ({', '.join(names)})" for layout, names in self._readable(layer).items()]
         raise StageError(
             f"layout rule {wanted.rule} wants {wanted.layout} for layer {layer.index} "
-            f"({layer.kind} {escape.name(layer.name)}), which no kernel of target {self.setting.target.core} reads",
+            f"({layer.kind} {escape.name(layer.name)}), which no kernel of target {self.context.target.core} reads",
             hint=f"Kernels read it in {'; '.join(able) or 'no layout'}",
             at=("stages", "layout", "rules", wanted.rule - 1, "data"),
         )
@@ -255,14 +255,14 @@ class _Choices:
         """Names of the kernels that can compute the layer, by the layout that they read, whatever they write then."""
         found: dict[str, list[str]] = {}
         graph, images = self.given.graph, self.of_layer(layer)
-        for kernel in self.setting.kernels_for(layer):
+        for kernel in self.context.kernels_for(layer):
             for data, out in product(self._layouts(kernel), repeat=2):
                 tensors = dict(graph.tensors)
                 for reader, name in images:
                     if len(tensors[name].shape) == 4 and not tensors[name].constant:
                         layout = Layout(out if reader is None else data)
                         tensors[name] = tensors[name].model_copy(update={"layout": layout})
-                able = not kernel.why_not(LayerView(layer, tensors, graph.constants), self.setting.target)
+                able = not kernel.why_not(LayerView(layer, tensors, graph.constants), self.context.target)
                 if able and kernel.name not in found.setdefault(data, []):
                     found[data].append(kernel.name)
         return {layout: names for layout, names in found.items() if names}

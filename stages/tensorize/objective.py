@@ -1,6 +1,6 @@
 """What a recipe wants little of beside instructions (or instead of them): `optimize_for: cycles`, `rom` or `ram`.
 
-What code is worth, for all objectives, is decided once layouts are (stages.tensorize.less_rom).
+What code is worth, for all objectives, is decided once layouts are (stages.tensorize.rom_tradeoff).
 
 cycles  Kernels are counted in cycles of the target's timing model (stages.count); all else is as for speed.
 rom     Bytes of constants have a price in instructions: one percent of the network's bytes is worth five times the
@@ -19,17 +19,17 @@ from typing import TYPE_CHECKING
 
 from stages.base import StageError
 from stages.tensorize.costs import variant
-from stages.tensorize.less_rom import EXPONENTS
 from stages.tensorize.memory import ArenaBound
 from stages.tensorize.rom import Rom
+from stages.tensorize.rom_tradeoff import EXPONENTS
 from stages.tensorize.select import offers_of
 from stages.tensorize.sharing import renames_only
 
 if TYPE_CHECKING:
     from stages.backends.targets.spec import Target
     from stages.ir.graph import Graph, LayerView
+    from stages.tensorize.pass_context import PassContext
     from stages.tensorize.select import Offer
-    from stages.tensorize.setting import Setting
 
 
 def check_timed(target: Target) -> None:
@@ -55,36 +55,36 @@ def check_timed(target: Target) -> None:
         )
 
 
-def with_objective(graph: Graph, setting: Setting) -> Setting:
-    """The setting in which the recipe's objective decides; as it is for speed, which needs nothing more."""
-    wanted = setting.config.optimize_for
+def with_objective(graph: Graph, context: PassContext) -> PassContext:
+    """The context in which the recipe's objective decides; as it is for speed, which needs nothing more."""
+    wanted = context.config.optimize_for
     if wanted == "rom":
-        return replace(setting, rom=_priced(graph, setting))
+        return replace(context, rom=_priced(graph, context))
     if wanted == "ram":
-        limit = _least_arena(graph, setting)
-        given = setting.config.arena_limit
+        limit = _least_arena(graph, context)
+        given = context.config.arena_limit
         if limit is not None and (given is None or limit < given):
-            config = setting.config.model_copy(update={"arena_limit": limit})
-            return replace(setting, config=config, least_arena=True)
-    return setting
+            config = context.config.model_copy(update={"arena_limit": limit})
+            return replace(context, config=config, least_arena=True)
+    return context
 
 
-def _priced(graph: Graph, setting: Setting) -> Rom:
+def _priced(graph: Graph, context: PassContext) -> Rom:
     """With the rate at which constants count; what kernels' code is worth follows when kernels are chosen."""
-    rom = setting.rom or Rom(setting.target, narrow=setting.config.narrow_weights)
+    rom = context.rom or Rom(context.target, narrow=context.config.narrow_weights)
     cost, total = 0.0, 0
-    for view, offers in _offered(graph, setting):
+    for view, offers in _offered(graph, context):
         prices = [offer.price.cost for offer in offers if offer.price.cost is not None]
         cost += min(prices, default=0.0)
         total += sum(view.constant(role).nbytes for role in view.layer.constants)
     return replace(rom, rate=EXPONENTS["rom"] * cost / total) if total else rom
 
 
-def _least_arena(graph: Graph, setting: Setting) -> int | None:
+def _least_arena(graph: Graph, context: PassContext) -> int | None:
     """The bound that the kernels of least need keep to; None where a layer has no kernel, which is told later."""
-    bound = ArenaBound(graph, 0, setting.lowerings)
+    bound = ArenaBound(graph, 0, context.lowerings)
     limit = 0
-    for view, offers in _offered(graph, setting):
+    for view, offers in _offered(graph, context):
         if not offers:
             return None
         needs = [(sum(bound.needed(view, offer.kernel, offer.params)), number) for number, offer in enumerate(offers)]
@@ -92,23 +92,23 @@ def _least_arena(graph: Graph, setting: Setting) -> int | None:
         bound.taken(view, offers[number].kernel)
         limit = max(limit, least)
     try:
-        within = ArenaBound(graph, limit, setting.lowerings)
-        for view, _ in _offered(graph, setting):
-            within.taken(view, setting.choose(view, within).kernel)
+        within = ArenaBound(graph, limit, context.lowerings)
+        for view, _ in _offered(graph, context):
+            within.taken(view, context.choose(view, within).kernel)
     except StageError:
         return None
     return limit
 
 
-def _offered(graph: Graph, setting: Setting) -> Iterator[tuple[LayerView, list[Offer]]]:
+def _offered(graph: Graph, context: PassContext) -> Iterator[tuple[LayerView, list[Offer]]]:
     """The layers that kernels compute, with what a recipe's rules leave of those that can."""
     for layer in graph.layers:
         if layer.op.op == "float" or renames_only(graph, layer):
             continue
         view = graph.view(layer)
-        able = [one for one in setting.kernels if one.is_for(view.op) and not one.why_not(view, setting.target)]
-        offers = offers_of(view, setting.target, able, setting.costs)
-        rule = next((rule for rule in setting.config.rules if rule.match.fits(view)), None)
+        able = [one for one in context.kernels if one.is_for(view.op) and not one.why_not(view, context.target)]
+        offers = offers_of(view, context.target, able, context.costs)
+        rule = next((rule for rule in context.config.rules if rule.match.fits(view)), None)
         if rule is not None:
             offers = [offer for offer in offers if offer.kernel.name == rule.kernel] or offers
         yield view, sorted(offers, key=lambda offer: variant(offer.kernel, offer.params))

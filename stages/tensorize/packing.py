@@ -11,7 +11,7 @@ from stages.lower.offload.attach import attachment
 from stages.support.messages import escape
 from stages.tensorize.artifact import Tensorized
 from stages.tensorize.float_cost import float_cost
-from stages.tensorize.float_layers import float_warnings
+from stages.tensorize.float_warnings import float_warnings
 from stages.tensorize.narrow import narrowed_layer
 from stages.tensorize.plan import LayerPlan, TensorizePlan
 
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from stages.backends.kernels.kernel import Lowering
     from stages.ir.graph import Layer
     from stages.tensorize.choices import Chosen
-    from stages.tensorize.setting import Setting
+    from stages.tensorize.pass_context import PassContext
 
 
-def pack_and_lower(chosen: Chosen, setting: Setting, progress: Callable[..., None] = no_progress) -> Tensorized:
+def pack_and_lower(chosen: Chosen, context: PassContext, progress: Callable[..., None] = no_progress) -> Tensorized:
     """The artifact. Raises RuntimeError for a kernel whose parts do not fit together (an internal error)."""
     graph, plans = chosen.graph, []
     functions: dict[str, Any] = {}
@@ -33,26 +33,26 @@ def pack_and_lower(chosen: Chosen, setting: Setting, progress: Callable[..., Non
     for layer in graph.layers:
         progress(f"layer {layer.index} {layer.kind}", layer.index / len(graph.layers))
         if layer.op.op == "float":
-            plan, made, constants = _float_layer(layer, setting)
-            soft[layer.index] = float_cost(made.values(), setting.target.model_copy(update={"fpu": False}))
+            plan, made, constants = _float_layer(layer, context)
+            soft[layer.index] = float_cost(made.values(), context.target.model_copy(update={"fpu": False}))
         elif layer.index in chosen.offload.programs:
             plan, made, constants = _offloaded_layer(layer, chosen)
         elif layer.index in chosen.choices:
-            plan, made, constants = _kernel_layer(chosen, layer, setting)
+            plan, made, constants = _kernel_layer(chosen, layer, context)
         else:
             plans.append(_plan(layer, {}, kernel="alias", why="input and output share memory"))
             continue
         plans.append(plan.model_copy(update={"predicted": chosen.offload.times.get(layer.index)}))
         functions |= made
         weights |= {plan.constants[key]: array for key, array in constants.items()}
-    warnings = (*chosen.warnings, *float_warnings(graph, soft, setting.target))
-    machine = None if setting.offload is None or not chosen.offload.programs else setting.offload.machine
+    warnings = (*chosen.warnings, *float_warnings(graph, soft, context.target))
+    machine = None if context.offload is None or not chosen.offload.programs else context.offload.machine
     plan_of_all = TensorizePlan(
-        target=setting.target.core,
+        target=context.target.core,
         layers=tuple(plans),
         unused_rules=chosen.unused_rules,
         warnings=warnings,
-        attachment=None if machine is None else attachment(machine, setting.target, chosen.offload.resident),
+        attachment=None if machine is None else attachment(machine, context.target, chosen.offload.resident),
         timeline=chosen.offload.timeline,
         search=chosen.offload.search,
     )
@@ -62,12 +62,12 @@ def pack_and_lower(chosen: Chosen, setting: Setting, progress: Callable[..., Non
 Made = tuple[LayerPlan, Mapping[str, Any], Mapping[str, "np.ndarray"]]  # with functions by name, constants by key
 
 
-def _kernel_layer(chosen: Chosen, layer: Layer, setting: Setting) -> Made:
+def _kernel_layer(chosen: Chosen, layer: Layer, context: PassContext) -> Made:
     choice = chosen.choices[layer.index]
     kernel = choice.kernel
     view = kernel.seen(chosen.graph.view(layer))
-    packed = dict(kernel.pack_for(view, choice.params, setting.target))
-    lowered = setting.lowerings.of_kernel(view, kernel, choice.params)
+    packed = dict(kernel.pack_for(view, choice.params, context.target))
+    lowered = context.lowerings.of_kernel(view, kernel, choice.params)
     if lowered.lowering is not None:
         _check_roles(lowered.lowering, packed, kernel.name, layer)
     plan = _plan(
@@ -84,9 +84,9 @@ def _kernel_layer(chosen: Chosen, layer: Layer, setting: Setting) -> Made:
         headers=tuple(normpath(f"{kernel.folder.name}/{header}") for header in kernel.headers),
         may_overlay=kernel.overlays(view),
     )
-    narrow = setting.config.narrow_weights
+    narrow = context.config.narrow_weights
     if chosen.rom is not None:
-        narrow = bool(chosen.rom.kept(chosen.graph.view(layer), kernel, choice.params).scratch)
+        narrow = bool(chosen.rom.storage(chosen.graph.view(layer), kernel, choice.params).scratch)
     return narrowed_layer(plan, lowered.functions, packed) if narrow else (plan, lowered.functions, packed)
 
 
@@ -106,14 +106,14 @@ def _offloaded_layer(layer: Layer, chosen: Chosen) -> Made:
     return plan, {}, constants
 
 
-def _float_layer(layer: Layer, setting: Setting) -> Made:
-    lowered = setting.lowerings.of_float(layer)
+def _float_layer(layer: Layer, context: PassContext) -> Made:
+    lowered = context.lowerings.of_float(layer)
     plan = _plan(
         layer,
         lowered.constants,
         kernel="tvm",
         why="float operator, lowered by TVM",
-        cost=round(float_cost(lowered.functions.values(), setting.target)),
+        cost=round(float_cost(lowered.functions.values(), context.target)),
         cost_source="estimated",
         steps=lowered.steps,
     )

@@ -13,29 +13,29 @@ from stages.tensorize.in_place import overlaid
 from stages.tensorize.sharing import renames_only, share
 
 if TYPE_CHECKING:
-    from stages.tensorize.setting import Setting
+    from stages.tensorize.pass_context import PassContext
 
 
-def place_parts(chosen: Chosen, setting: Setting) -> Chosen:
+def place_parts(chosen: Chosen, context: PassContext) -> Chosen:
     """The graph with tensors that are parts of others (`stages.tensorize.sharing`), and what is left to compute."""
     before, choices = chosen.graph, chosen.choices
     over = overlaid(before, ((index, choice.kernel) for index, choice in choices.items()))
-    graph = share(before, lambda: scratch_of_layers(chosen, setting), over)
+    graph = share(before, lambda: scratch_of_layers(chosen, context), over)
     left = {}
     for index, choice in choices.items():
         layer = graph.layers[index]
         if renames_only(graph, layer):
             continue
         if layer.op.op == "concatenation" and parts(graph.view(layer)) != parts(before.view(layer)):
-            cost = estimated(choice.kernel, graph.view(layer), choice.params, setting.target)
+            cost = estimated(choice.kernel, graph.view(layer), choice.params, context.target)
             choice = replace(choice, cost=cost, cost_source="estimated")
         left[index] = choice
     return replace(chosen, graph=graph, choices=left)
 
 
-def scratch_of_layers(chosen: Chosen, setting: Setting) -> dict[int, Mapping[str, int]]:
+def scratch_of_layers(chosen: Chosen, context: PassContext) -> dict[int, Mapping[str, int]]:
     """Bytes by name of the scratch of each layer, as emit will plan it."""
-    graph, lowerings = chosen.graph, setting.lowerings
+    graph, lowerings = chosen.graph, context.lowerings
     lowered = {}
     for layer in graph.layers:
         if layer.op.op == "float":

@@ -11,12 +11,12 @@ from stages.tensorize.in_place import overlaid
 
 if TYPE_CHECKING:
     from stages.tensorize.choices import Chosen
-    from stages.tensorize.setting import Setting
+    from stages.tensorize.pass_context import PassContext
 
 
-def plan_programs(chosen: Chosen, setting: Setting) -> Chosen:
+def plan_programs(chosen: Chosen, context: PassContext) -> Chosen:
     """The choices with programs for layers that the accelerator computes, and the time that the network takes."""
-    kernel = setting.offload
+    kernel = context.offload
     if kernel is None:
         return chosen
     graph = chosen.graph
@@ -24,7 +24,7 @@ def plan_programs(chosen: Chosen, setting: Setting) -> Chosen:
     instructions = {i: float(c.cost or 0) for i, c in chosen.choices.items() if c.kernel is not kernel}
     for layer in graph.layers:
         if layer.op.op == "float":
-            functions = setting.lowerings.of_float(layer).functions.values()
-            instructions[layer.index] = float_cost(functions, setting.target)
+            functions = context.lowerings.of_float(layer).functions.values()
+            instructions[layer.index] = float_cost(functions, context.target)
     over = overlaid(graph, ((index, choice.kernel) for index, choice in chosen.choices.items()))
     return replace(chosen, offload=plan(Network(graph, offloaded, instructions, over), kernel))

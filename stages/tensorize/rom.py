@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Kept:
+class ConstantStorage:
     """A way to keep a layer's constants in ROM.
 
     bytes         of ROM, with the code that widens them
@@ -33,18 +33,18 @@ class Kept:
 class Rom:
     """rate    instructions that a byte is worth
     narrow  whether constants of few bits are kept so (stages.tensorize.narrow); None: where that is worth it
-    wide    names of layers that keep whole bytes then, for the sake of RAM (stages.tensorize.spare)
+    wide    names of layers that keep whole bytes then, for the sake of RAM (stages.tensorize.packed_weights)
     """
 
     target: Target
     rate: float = 0.0
     narrow: bool | None = None
     wide: frozenset[str] = frozenset()
-    _known: dict[tuple[str, str, str], tuple[Kept, Kept | None]] = field(
+    _known: dict[tuple[str, str, str], tuple[ConstantStorage, ConstantStorage | None]] = field(
         default_factory=dict, repr=False, compare=False
     )
 
-    def ways(self, view: LayerView, kernel: Kernel, params: Any) -> tuple[Kept, ...]:
+    def variants(self, view: LayerView, kernel: Kernel, params: Any) -> tuple[ConstantStorage, ...]:
         """How the constants that the kernel packs for the layer may be kept; whole bytes first."""
         whole, few = self._both(view, kernel, params)
         if few is None or self.narrow is False:
@@ -53,22 +53,22 @@ class Rom:
             return (few,)
         return (whole,) if view.layer.name in self.wide or few.bytes >= whole.bytes else (whole, few)
 
-    def kept(self, view: LayerView, kernel: Kernel, params: Any) -> Kept:
+    def storage(self, view: LayerView, kernel: Kernel, params: Any) -> ConstantStorage:
         """The way that is worth most: prices have it, and constants are packed so."""
-        return min(self.ways(view, kernel, params), key=lambda way: way.instructions + self.rate * way.bytes)
+        return min(self.variants(view, kernel, params), key=lambda way: way.instructions + self.rate * way.bytes)
 
     def worth(self, view: LayerView, kernel: Kernel, params: Any, cost: float) -> float:
         """Instructions of the layer, with those that its bytes are worth."""
-        kept = self.kept(view, kernel, params)
+        kept = self.storage(view, kernel, params)
         return cost + kept.instructions + self.rate * kept.bytes
 
-    def _both(self, view: LayerView, kernel: Kernel, params: Any) -> tuple[Kept, Kept | None]:
+    def _both(self, view: LayerView, kernel: Kernel, params: Any) -> tuple[ConstantStorage, ConstantStorage | None]:
         if not kernel.lowers:
-            return Kept(0), None
+            return ConstantStorage(0), None
         key = (view.layer.name, variant(kernel, params), signature(view))
         if key not in self._known:
             packed = kernel.pack_for(kernel.seen(view), params, self.target)
-            whole = Kept(sum(array.nbytes for array in packed.values()))
+            whole = ConstantStorage(sum(array.nbytes for array in packed.values()))
             scratch, (less, instructions) = widened_bytes(packed), saved(packed)
-            self._known[key] = whole, Kept(whole.bytes - less, instructions, scratch) if scratch else None
+            self._known[key] = whole, ConstantStorage(whole.bytes - less, instructions, scratch) if scratch else None
         return self._known[key]

@@ -15,7 +15,7 @@ from stages.support.options.wrong_option import first_wrong
 from stages.tensorize.costs import variant
 from stages.tensorize.plan import Alternative, Distance
 from stages.tensorize.rules import unknown_kernel
-from stages.tensorize.signs import why_not_as_uint8
+from stages.tensorize.signedness import why_not_as_uint8
 
 if TYPE_CHECKING:
     from stages.backends.kernels.kernel import Kernel

@@ -27,7 +27,7 @@ ALIGNMENT, OUTPUT_ALIGNMENT = 16, 64
 """Parts begin at multiples of so many bytes: kernels load whole registers from there. `emit.alignment`, which a recipe
 may set to 64 bytes for a DMA engine's sake, holds for the model's outputs too."""
 
-Part = tuple[str, str, int]  # name, whole, offset in bytes
+SubTensor = tuple[str, str, int]  # name, whole, offset in bytes
 Scratch = Mapping[int, Mapping[str, int]]
 
 
@@ -62,7 +62,7 @@ def renames_only(graph: Graph, layer: Layer) -> bool:
     return layer.op.op == "move" and all(graph.tensors[name].alias_of in layer.inputs for name in layer.outputs)
 
 
-def _parts_of(graph: Graph, layer: Layer) -> Iterator[Part]:
+def _parts_of(graph: Graph, layer: Layer) -> Iterator[SubTensor]:
     """Each tensor of the layer that is one run of bytes of a larger one."""
     view, out = graph.view(layer), layer.outputs[0]
     if any(tensor.layout.bits for tensor in (*view.inputs, *view.outputs)):
@@ -82,7 +82,7 @@ def _parts_of(graph: Graph, layer: Layer) -> Iterator[Part]:
                 yield root, out, copy.target_offset * item_bytes
 
 
-def _with_parts(graph: Graph, found: Iterable[Part]) -> Graph | None:
+def _with_parts(graph: Graph, found: Iterable[SubTensor]) -> Graph | None:
     """The graph with those parts that are aligned; None when there is none. A tensor is part of one place only."""
     tensors = dict(graph.tensors)
     for part, whole, offset in found:

@@ -23,7 +23,7 @@ from stages.tensorize.select import Choice, choose
 if TYPE_CHECKING:
     from stages.ir.graph import Graph, LayerView
     from stages.ir.operators.layer import Array, LayerOp
-    from stages.tensorize.setting import Setting
+    from stages.tensorize.pass_context import PassContext
 
 _TIMES = 2  # as long as usual
 _SHARE = 0.05  # of the network's instructions is lost
@@ -48,27 +48,27 @@ class _Slow:
     reasons: tuple[str, ...]
 
 
-def slow_layers(graph: Graph, choices: Mapping[int, Choice], setting: Setting) -> tuple[str, ...]:
+def slow_layers(graph: Graph, choices: Mapping[int, Choice], context: PassContext) -> tuple[str, ...]:
     """A sentence for all layers that are slow for the same reasons: which, what they take, and what helps."""
     total = fsum(choice.cost or 0.0 for choice in choices.values())
-    found = list(_slow(graph, choices, setting))
+    found = list(_slow(graph, choices, context))
     told = []
     for reasons in dict.fromkeys(one.reasons for one in found):
         same = [one for one in found if one.reasons == reasons]
         cost, usual = (fsum(getattr(one, key) for one in same) for key in ("cost", "usual"))
         if cost - usual >= _SHARE * total:
             names = several([escape.quoted(one.name.partition(";")[0]) for one in same])
-            told.append(f"slow: {names}: {cost:,.0f} instead of some {usual:,.0f} {setting.unit}: {'; '.join(reasons)}")
+            told.append(f"slow: {names}: {cost:,.0f} instead of some {usual:,.0f} {context.unit}: {'; '.join(reasons)}")
     return tuple(told)
 
 
-def _slow(graph: Graph, choices: Mapping[int, Choice], setting: Setting) -> Iterator[_Slow]:
+def _slow(graph: Graph, choices: Mapping[int, Choice], context: PassContext) -> Iterator[_Slow]:
     for index, choice in choices.items():
         view = graph.view(graph.layers[index])
         reasons = tuple(_unusual(view))
-        if not reasons or choice.cost is None or setting.is_ruled(view):
+        if not reasons or choice.cost is None or context.is_ruled(view):
             continue
-        usual = _cost(_usual(view), setting)
+        usual = _cost(_usual(view), context)
         if usual is not None and choice.cost >= _TIMES * usual:
             yield _Slow(view.layer.name, choice.cost, usual, reasons)
 
@@ -154,11 +154,11 @@ def _eight_bit(view: LayerView, op: LayerOp, made: Mapping[str, Array]) -> Layer
     return replace(view, layer=layer, tensors=tensors, arrays={constants[role]: array for role, array in made.items()})
 
 
-def _cost(view: LayerView, setting: Setting) -> float | None:
+def _cost(view: LayerView, context: PassContext) -> float | None:
     """Instructions of the layer with the best of the target's kernels; None where that is not known."""
-    known = [setting.cost_on_engine(view)]
+    known = [context.cost_on_engine(view)]
     try:
-        cost = choose(view, setting.target, setting.kernels, (), setting.costs).cost
+        cost = choose(view, context.target, context.kernels, (), context.costs).cost
     except StageError:
         cost = None
     known += [] if cost is None else [cost]

@@ -6,9 +6,9 @@ import numpy as np
 
 from stages.ir.graph import Graph
 from stages.ir.models.builder import ModelBuilder, Tensor
-from stages.lower.simplify.bundles import families
+from stages.lower.simplify.coupled_channels import coupled_channels
 from stages.lower.simplify.narrow import Narrowing
-from stages.lower.simplify.reach import reaches
+from stages.lower.simplify.value_ranges import value_ranges
 
 QUANT = (0.05, 3)
 STEPS = 10
@@ -132,6 +132,6 @@ class Drawn:
 
 def narrowest(graph: Graph) -> Graph:
     """All channels left out that can be; one stays of each tensor."""
-    found = families(graph, reaches(graph))
+    found = coupled_channels(graph, value_ranges(graph))
     staying = [family.filled(~family.removable) for family in found]
     return Narrowing(graph, found, staying).graph_without()

@@ -17,7 +17,7 @@ from stages.lower.arena.liveness import liveness, scratch_name
 from stages.lower.arena.planner import plan as plan_arena
 from stages.lower.offload.machine import ALIGNMENT
 from stages.lower.offload.plan import Offload
-from stages.lower.offload.program import Await, Command, Place, Program, Settle, Start, Transfer
+from stages.lower.offload.program import Await, Command, Fence, Place, Program, Start, Transfer
 from stages.lower.offload.residence import buffers_in_l1
 
 
@@ -71,7 +71,7 @@ class Units:
                 self._transfers.append((one, memory))
                 if self._eager:
                     _copy(one, memory)
-        elif isinstance(command, Settle):
+        elif isinstance(command, Fence):
             while len(self._transfers) > command.left:
                 one, of = self._transfers.pop(0)
                 if not self._eager:

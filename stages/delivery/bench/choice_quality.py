@@ -11,13 +11,13 @@ from stages.count.call import KernelCall, chosen_calls, possible_calls
 from stages.count.search import Count, counted_costs
 from stages.tensorize.build import decide, reduced
 from stages.tensorize.costs import Call, Costs
-from stages.tensorize.forms import with_other_forms
+from stages.tensorize.equivalent_layers import with_all_equivalents
 from stages.tensorize.layouts import weighed
 
 if TYPE_CHECKING:
     from stages.ir.graph import Graph
     from stages.tensorize.choices import Chosen
-    from stages.tensorize.setting import Setting
+    from stages.tensorize.pass_context import PassContext
 
 TOLERANCE = 0.05
 
@@ -42,7 +42,7 @@ class ChoiceQuality:
         return self.chosen / self.best - 1 if self.best else 0.0
 
 
-def rate_choices(networks: Sequence[tuple[str, Graph, Setting]], count: Count) -> list[ChoiceQuality]:
+def rate_choices(networks: Sequence[tuple[str, Graph, PassContext]], count: Count) -> list[ChoiceQuality]:
     """Return the quality for all networks, the worst first. Raises the errors of `count` and of tensorize."""
     results = []
     everything: dict[Call, KernelCall] = {}
@@ -64,10 +64,10 @@ def rate_choices(networks: Sequence[tuple[str, Graph, Setting]], count: Count) -
     return sorted(results, key=lambda result: (-result.behind, result.name))
 
 
-def all_calls(graph: Graph, setting: Setting) -> Iterator[KernelCall]:
+def all_calls(graph: Graph, setting: PassContext) -> Iterator[KernelCall]:
     """Yield the kernel calls of a network's layers, in all forms and layouts that tensorize compares."""
     base, _ = reduced(graph, setting)
-    for form in (base, with_other_forms(base)):
+    for form in (base, with_all_equivalents(base)):
         for view in weighed(form, setting):
             for call, _ in possible_calls(view, setting):
                 yield call
@@ -81,6 +81,6 @@ def _merged(*costs: Costs) -> Costs:
     return Costs(counts)
 
 
-def _total(chosen: Chosen, setting: Setting, costs: Costs) -> int:
+def _total(chosen: Chosen, setting: PassContext, costs: Costs) -> int:
     calls = (call for _, call in chosen_calls(chosen, setting.target))
     return round(fsum(costs.counts.get(call.signature, {}).get(call.variant, call.estimate or 0) for call in calls))

@@ -20,8 +20,8 @@ from stages.base import StageError, no_progress
 from stages.compile.firmware import compile_firmware
 from stages.count.call import Memory, memory_of
 from stages.count.firmware import one_inference, random_inputs
+from stages.count.parallel import results
 from stages.count.search import counted_costs
-from stages.count.side_work import results
 from stages.emit import EmitConfig
 from stages.emit.build import emit
 from stages.import_model.build import build_module
@@ -39,15 +39,15 @@ from stages.tensorize import TensorizeConfig
 from stages.tensorize.build import decide
 from stages.tensorize.choices import Chosen
 from stages.tensorize.packing import pack_and_lower
+from stages.tensorize.pass_context import PassContext
 from stages.tensorize.programs import plan_programs
-from stages.tensorize.setting import Setting
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from stages.backends.targets.spec import Target
+    from stages.count.parallel import Begin
     from stages.count.search import Count
-    from stages.count.side_work import Begin
     from stages.ir.models.spec import OpModel
     from stages.tensorize.select import Choice
 
@@ -140,14 +140,14 @@ def count(
             progress(f"counted {counted} of {len(networks)} networks", counted / len(networks))
 
 
-def setting_of(target: Target, config: TensorizeConfig) -> Setting:
+def setting_of(target: Target, config: TensorizeConfig) -> PassContext:
     """Return tensorize's setting for a network on this target, with estimates as costs.
 
     The objective is speed unless the recipe sets another.
     """
     if config.optimize_for == "balanced":
         config = config.model_copy(update={"optimize_for": "speed"})
-    return Setting.of(target, config, registry.kernels_of(target).values())
+    return PassContext.of(target, config, registry.kernels_of(target).values())
 
 
 def memory_taken(graph: Graph) -> Memory:
@@ -175,7 +175,7 @@ def _groups(decided: Sequence[tuple[Network, Chosen]], memory: Memory) -> Iterat
         yield group
 
 
-def run_group(group: Sequence[tuple[Network, Chosen]], setting: Setting) -> list[Counted]:
+def run_group(group: Sequence[tuple[Network, Chosen]], setting: PassContext) -> list[Counted]:
     """Count the networks of one firmware. Raises StageError as `count`."""
     target = setting.target
     # The first layer's count includes the argument handling of model_run. So an extra network runs first.

@@ -46,7 +46,8 @@ def _with_added(view: LayerView, added: Array, output: Kept) -> dict[str, Array]
 def _with_repeated(weights: Array, zero_point: int, kept: Kept) -> Array:
     """The weights of the kept channels, (..., kept), where those of channels that repeat one are added to its own.
 
-    `weights`, (..., C), are integers of the file. All sums are within their type (`stages.lower.simplify.bundles`).
+    `weights`, (..., C), are integers of the file. All sums are within their type
+    (`stages.lower.simplify.coupled_channels`).
     """
     import numpy as np
 

@@ -25,20 +25,20 @@ SEARCH_STEPS, LEAST_STEPS, SEARCH_PAIRS = 400, 8, 4_000_000
 
 
 @dataclass(frozen=True)
-class Room:
+class RegionCapacity:
     """A memory and the bytes of it that buffers may take."""
 
     region: str
     bytes: int
 
 
-class NoRoomError(Exception):
+class RegionOverflowError(Exception):
     """No division of the buffers was found that the rooms can hold."""
 
 
 def divide(
     buffers: Iterable[Buffer],
-    rooms: Sequence[Room],
+    rooms: Sequence[RegionCapacity],
     traffic: Mapping[str, int],
     fixed: Mapping[str, str] | None = None,
     alignment: int = 16,
@@ -49,11 +49,11 @@ def divide(
     traffic  bytes that are read and written, by buffer
     fixed    region by buffer, for those that may lie in that one only
 
-    Raises NoRoomError where no division is found, KeyError for a buffer fixed to a region that is not among `rooms`.
+    Raises RegionOverflowError if no division fits, KeyError for a buffer fixed to a region that is not in `rooms`.
     """
     task = _Task(tuple(buffers), tuple(rooms), traffic, fixed or {}, alignment)
     if task.is_hopeless():
-        raise NoRoomError
+        raise RegionOverflowError
     whole = task.in_one_room()
     if whole is not None and task.cost(whole)[:-1] == (0,) * (len(rooms) - 1):
         found: _Division | None = whole  # all in the fastest
@@ -61,7 +61,7 @@ def divide(
         found = task.best_of([whole, *map(task.attempt, task.orders())])
         found = None if found is None else task.improved(found)
     if found is None:
-        raise NoRoomError
+        raise RegionOverflowError
     return task.plans(found)
 
 
@@ -78,7 +78,7 @@ class _Task:
     def __init__(
         self,
         buffers: tuple[Buffer, ...],
-        rooms: tuple[Room, ...],
+        rooms: tuple[RegionCapacity, ...],
         traffic: Mapping[str, int],
         fixed: Mapping[str, str],
         alignment: int,

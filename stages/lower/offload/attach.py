@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 def machine_of(target: Target, requantize: str | None = None) -> Machine | None:
     """The target's machine, None for one without an accelerator.
 
-    Raises StageError for parameters that are not the accelerator's, and for a way to requantize that it does not have.
+    Raises StageError for unknown parameters and for a value of `requantize` that the accelerator does not support.
     """
     engine = target.accelerator
     if engine is None:

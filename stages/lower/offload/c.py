@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from stages.lower.codegen.layers import LayerFunction, Text, call, wrapped
-from stages.lower.offload.program import Await, Numbers, Place, Settle, Start, Transfer
+from stages.lower.offload.program import Await, Fence, Numbers, Place, Start, Transfer
 
 if TYPE_CHECKING:
     from stages.lower.offload.program import Command, Function, Program, Value
@@ -45,7 +45,7 @@ class _Writer:
     def write(self, command: Command) -> None:
         if isinstance(command, Transfer):
             self._transfer(command)
-        elif isinstance(command, Settle):
+        elif isinstance(command, Fence):
             self._call("dma_wait", [f"{command.left}u"])
         elif isinstance(command, Start):
             self._call(f"const int tile_{command.tile} = {command.call.name}", self._arguments(command.call))

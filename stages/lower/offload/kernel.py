@@ -80,7 +80,7 @@ class OffloadKernel(Kernel):
         return ""
 
     def options(self, view: LayerView) -> Mapping[Residence, tuple[Option, ...]]:
-        """The ways to cut the layer that are worth considering, by which of its tensors lie in the engine's memory."""
+        """Return the layer's options by residence of its tensors."""
         key = (_window_and_shapes(view), self.machine.accelerator.tiling_key(view))
         if key not in self._options:
             self._options[key] = options(view, self.machine)

@@ -15,7 +15,7 @@ ALIGNMENT = 16
 
 # Instructions of the core for a command, as GCC makes them of the drivers (-O2).
 TRANSFER = 32
-SETTLE = 10
+FENCE = 10
 AWAIT = 14
 LAYER = 12
 _COPY_RUN, _COPY_WORD, _COPY_BYTE = 20, 3, 3

@@ -1,4 +1,4 @@
-"""The ways of a layer that are worth considering, each with what it costs: no other one is both smaller and faster."""
+"""The useful tiling candidates of a layer with their cycles: no other is both smaller and faster."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from stages.lower.offload.alike import Alike
+from stages.lower.offload.interleave import interleave
 from stages.lower.offload.machine import aligned
-from stages.lower.offload.pieces import lay
 from stages.lower.offload.runs import runs
 from stages.lower.offload.schedule import program
-from stages.lower.offload.tiling import ways, with_more_constants
+from stages.lower.offload.tile_costs import TileCosts
+from stages.lower.offload.tiling import tiling_candidates, with_more_constant_buffers
 from stages.lower.offload.timeline import alone
 from stages.lower.offload.windows import gather
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from stages.ir.graph import LayerView
     from stages.lower.offload.machine import Machine
     from stages.lower.offload.program import Transfer
-    from stages.lower.offload.tiling import Way
+    from stages.lower.offload.tiling import TilingCandidate
 
 Residence = tuple[bool, ...]
 """Whether each input lies in L1, and whether the output does."""
@@ -29,33 +29,33 @@ _SIMULATED = 8  # of each residence, from the fastest to the smallest by an esti
 
 @dataclass(frozen=True)
 class Option:
-    """A way and its cycles; with `ahead`, constants are brought before the layer begins, and cost nothing then."""
+    """A tiling candidate and its cycles. With `ahead` constants are transferred before the layer, at no cost."""
 
-    way: Way
+    candidate: TilingCandidate
     cycles: int
     ahead: bool
 
     @property
     def bytes(self) -> int:
         """Of L1 while the layer runs."""
-        return self.way.bytes
+        return self.candidate.bytes
 
     @property
     def ahead_bytes(self) -> int:
         """Of L1 while the layer before it runs."""
-        return self.way.ahead_bytes if self.ahead else 0
+        return self.candidate.ahead_bytes if self.ahead else 0
 
 
 def options(view: LayerView, machine: Machine) -> Mapping[Residence, tuple[Option, ...]]:
     """By residence, the fastest first. Empty where no tile fits."""
-    found: dict[Residence, list[Way]] = {}
-    tiles = Alike(view, machine.accelerator)
-    for way in ways(view, machine.accelerator, machine.bytes, tiles):
-        found.setdefault((*way.resident_inputs, way.resident_output), []).append(way)
+    found: dict[Residence, list[TilingCandidate]] = {}
+    tiles = TileCosts(view, machine.accelerator)
+    for candidate in tiling_candidates(view, machine.accelerator, machine.bytes, tiles):
+        found.setdefault((*candidate.resident_inputs, candidate.resident_output), []).append(candidate)
     made = {}
     for residence, those in found.items():
         room = machine.bytes - _resident_bytes(view, residence)
-        able = [way for way in those if way.bytes <= room]
+        able = [candidate for candidate in those if candidate.bytes <= room]
         if able:
             made[residence] = _options(view, able, machine, room, tiles)
     return made
@@ -63,32 +63,38 @@ def options(view: LayerView, machine: Machine) -> Mapping[Residence, tuple[Optio
 
 def smallest(view: LayerView, machine: Machine) -> int:
     """Bytes of L1 that the smallest tile needs, with nothing of the layer there and one buffer of a kind."""
-    anywhere = ways(view, machine.accelerator, 1 << 62, Alike(view, machine.accelerator))
-    nowhere = [way for way in anywhere if not any((*way.resident_inputs, way.resident_output))]
-    return min(sum(aligned(stream.bytes) for stream in way.streams) for way in nowhere)
+    anywhere = tiling_candidates(view, machine.accelerator, 1 << 62, TileCosts(view, machine.accelerator))
+    nowhere = [candidate for candidate in anywhere if not any((*candidate.resident_inputs, candidate.resident_output))]
+    return min(sum(aligned(stream.bytes) for stream in candidate.streams) for candidate in nowhere)
 
 
-def _more_constants(way: Way, room: int, tiles: Alike) -> list[Way]:
-    """The way with more buffers of constants, where the core reads them behind the engine and there is room."""
-    if not any(tiles.core(tile).after for tile in way.tiles):
+def _more_constants(candidate: TilingCandidate, room: int, tiles: TileCosts) -> list[TilingCandidate]:
+    """The candidate with more buffers of constants, where the core reads them behind the engine and there is room."""
+    if not any(tiles.core(tile).after for tile in candidate.tiles):
         return []
-    return [more for more in with_more_constants(way) if more.bytes <= room]
+    return [more for more in with_more_constant_buffers(candidate) if more.bytes <= room]
 
 
-def _options(view: LayerView, able: Sequence[Way], machine: Machine, room: int, tiles: Alike) -> tuple[Option, ...]:
-    estimated = sorted(((_estimate(view, way, machine, tiles), way.bytes, n) for n, way in enumerate(able)))
+def _options(
+    view: LayerView, able: Sequence[TilingCandidate], machine: Machine, room: int, tiles: TileCosts
+) -> tuple[Option, ...]:
+    estimated = sorted(
+        ((_estimate(view, candidate, machine, tiles), candidate.bytes, n) for n, candidate in enumerate(able))
+    )
     best = _best(estimated)
     count = min(len(best), _SIMULATED)
     spread = {position * (len(best) - 1) // max(count - 1, 1) for position in range(count)}
     chosen = [able[best[position][2]] for position in sorted(spread)]
     if machine.dma is not None:
-        chosen += [more for way in chosen for more in _more_constants(way, room, tiles)]
+        chosen += [more for candidate in chosen for more in _more_constants(candidate, room, tiles)]
     made = []
-    for way in chosen:
-        made.append(Option(way, alone(program(view, way, machine, sketch=tiles), machine).cycles, ahead=False))
-        if machine.dma is not None and way.ahead_bytes:
-            brought = program(view, way, machine, during=-1, sketch=tiles)
-            made.append(Option(way, alone(brought, machine, before=True).cycles, ahead=True))
+    for candidate in chosen:
+        made.append(
+            Option(candidate, alone(program(view, candidate, machine, sketch=tiles), machine).cycles, ahead=False)
+        )
+        if machine.dma is not None and candidate.ahead_bytes:
+            brought = program(view, candidate, machine, during=-1, sketch=tiles)
+            made.append(Option(candidate, alone(brought, machine, before=True).cycles, ahead=True))
     return tuple(sorted(made, key=lambda option: (option.cycles, option.bytes, option.ahead_bytes)))
 
 
@@ -101,16 +107,16 @@ def _best(estimated: Iterable[tuple[float, int, int]]) -> list[tuple[float, int,
     return found
 
 
-def _estimate(view: LayerView, way: Way, machine: Machine, tiles: Alike) -> float:
+def _estimate(view: LayerView, candidate: TilingCandidate, machine: Machine, tiles: TileCosts) -> float:
     """Cycles: the busiest unit hides the others, but for the first content of each stream and the last tile."""
-    core = [tiles.core(tile) for tile in way.tiles]
+    core = [tiles.core(tile) for tile in candidate.tiles]
     works = sum(one.before + one.start + one.after + 60 for one in core)
-    engine = sum(tiles.cycles(tile) for tile in way.tiles)
+    engine = sum(tiles.cycles(tile) for tile in candidate.tiles)
     dma, first = 0.0, 0.0
-    for stream in way.streams:
+    for stream in candidate.streams:
         if stream.name.startswith("scratch"):
             continue
-        gathered = _gathered(view, way.tiles[0], machine) if stream.name == "input:0" else ()
+        gathered = _gathered(view, candidate.tiles[0], machine) if stream.name == "input:0" else ()
         if gathered:
             each = float(sum(one.times * machine.transfer_cost(one) for one in gathered))
             dma += each * stream.contents
@@ -119,26 +125,26 @@ def _estimate(view: LayerView, way: Way, machine: Machine, tiles: Alike) -> floa
         per_run = machine.dma.run_cycles if machine.dma else 0
         fixed = machine.dma.fixed_cycles if machine.dma else 0
         rate = machine.dma.bytes_per_cycle if machine.dma else 4
-        count = _run_count(view, way, stream.name)
+        count = _run_count(view, candidate, stream.name)
         each = fixed + per_run * count + stream.bytes / rate
         dma += each * stream.contents
         first += each
-    if machine.dma is None or (len(way.tiles) > 1 and all(stream.slots == 1 for stream in way.streams)):
+    if machine.dma is None or (len(candidate.tiles) > 1 and all(stream.slots == 1 for stream in candidate.streams)):
         return engine + dma + works
     return max(engine, dma, works) + first + core[0].before + core[-1].after
 
 
 def _gathered(view: LayerView, tile: Tile, machine: Machine) -> tuple[Transfer, ...]:
-    """Transfers that lay what the tile reads side by side, of a layer that reads so."""
+    """Transfers that interleave what the tile reads side by side, of a layer that reads so."""
     accelerator = machine.accelerator
     if accelerator.reads_windows(view):
         return gather(view, tile, "", machine.transfer_cost)
     pieces = accelerator.reads_pieces(view)
-    return tuple(lay(view, tile, "", pieces)) if pieces else ()
+    return tuple(interleave(view, tile, "", pieces)) if pieces else ()
 
 
-def _run_count(view: LayerView, way: Way, stream: str) -> int:
-    return runs(view.outputs[0], way.tiles[0]).count if stream == "output:0" else 1
+def _run_count(view: LayerView, candidate: TilingCandidate, stream: str) -> int:
+    return runs(view.outputs[0], candidate.tiles[0]).count if stream == "output:0" else 1
 
 
 def _resident_bytes(view: LayerView, residence: Residence) -> int:

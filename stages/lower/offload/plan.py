@@ -81,7 +81,9 @@ def plan(given: Network, kernel: OffloadKernel) -> Offload:
     made, told = search(problem, make)
     times, timeline = timed(made.programs)
     constants = {
-        task.index: constants_of(graph.view(graph.layers[task.index]), made.solution.chosen[task.index].way, machine)
+        task.index: constants_of(
+            graph.view(graph.layers[task.index]), made.solution.chosen[task.index].candidate, machine
+        )
         for task in problem.tasks
     }
     resident = tuple(sorted(made.solution.resident))
@@ -120,7 +122,7 @@ def _programs(solution: Solution, problem: Problem, given: Network, kernel: Offl
         during = task.during if option.ahead else None
         view = given.graph.view(given.graph.layers[task.index])
         between = 0 if during is None else _between(task.index, during, made)
-        made[task.index] = program(view, option.way, kernel.machine, during, between)
+        made[task.index] = program(view, option.candidate, kernel.machine, during, between)
     return dict(sorted(made.items()))
 
 

@@ -57,7 +57,7 @@ class Transfer(_Model):
     source_step: int = 0
 
 
-class Settle(_Model):
+class Fence(_Model):
     """Waits until at most `left` transfers are not done: they are done in order."""
 
     do: Literal["settle"] = "settle"
@@ -90,7 +90,7 @@ class Work(_Model):
     instructions: float
 
 
-Command = Annotated[Transfer | Settle | Start | Await | Work, Field(discriminator="do")]
+Command = Annotated[Transfer | Fence | Start | Await | Work, Field(discriminator="do")]
 
 
 class Buffer(_Model):

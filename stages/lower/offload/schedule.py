@@ -1,4 +1,4 @@
-"""A way to cut a layer, as commands: what is brought, started, waited for and taken away, in which order.
+"""A candidate to cut a layer, as commands: what is brought, started, waited for and taken away, in which order.
 
 While the engine works on a tile, the core finishes the one before and begins what the one behind needs:
 
@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Any
 
 from stages.backends.accelerators.accelerator import Call, Calls, Pointer, Strides, Table
 from stages.backends.accelerators.tiles import Span, reads
-from stages.lower.offload.alike import Alike
+from stages.lower.offload.interleave import interleave
 from stages.lower.offload.machine import aligned
-from stages.lower.offload.pieces import lay
-from stages.lower.offload.program import Await, Buffer, Function, Numbers, Place, Program, Settle, Start, Transfer, Work
+from stages.lower.offload.program import Await, Buffer, Fence, Function, Numbers, Place, Program, Start, Transfer, Work
 from stages.lower.offload.runs import runs, stride
+from stages.lower.offload.tile_costs import TileCosts
 from stages.lower.offload.windows import PADDING, gather, padding_block, window_bytes
 
 if TYPE_CHECKING:
@@ -33,27 +33,27 @@ if TYPE_CHECKING:
     from stages.ir.graph import LayerView
     from stages.lower.offload.machine import Machine
     from stages.lower.offload.program import Command, Value
-    from stages.lower.offload.tiling import Stream, Way
+    from stages.lower.offload.tiling import Stream, TilingCandidate
 
 CONSTANTS = "constants"
 _NOTHING = Function(name="")
 _SKETCHED = Calls(Call(""))
 
 
-def constant_offsets(view: LayerView, way: Way, machine: Machine) -> dict[tuple[int, int], int]:
+def constant_offsets(view: LayerView, candidate: TilingCandidate, machine: Machine) -> dict[tuple[int, int], int]:
     """Where the constants of each tile's channels begin in the layer's, by channels; in the order of the channels."""
     found, offset = {}, 0
-    for channels in sorted({tile.channels for tile in way.tiles}):
+    for channels in sorted({tile.channels for tile in candidate.tiles}):
         found[channels.first, channels.end] = offset
         offset += aligned(machine.accelerator.constant_bytes(view, channels))
     return found
 
 
-def constant_blocks(view: LayerView, way: Way, machine: Machine) -> NDArray[np.uint8]:
+def constant_blocks(view: LayerView, candidate: TilingCandidate, machine: Machine) -> NDArray[np.uint8]:
     """The layer's constants as transfers find them, at those offsets."""
     import numpy as np
 
-    offsets = constant_offsets(view, way, machine)
+    offsets = constant_offsets(view, candidate, machine)
     blocks = [machine.accelerator.constants(view, Span(*channels)) for channels in offsets]
     whole = np.zeros(sum(aligned(block.size) for block in blocks), np.uint8)
     for offset, block in zip(offsets.values(), blocks, strict=True):
@@ -61,42 +61,42 @@ def constant_blocks(view: LayerView, way: Way, machine: Machine) -> NDArray[np.u
     return whole
 
 
-def constants_of(view: LayerView, way: Way, machine: Machine) -> dict[str, NDArray[np.uint8]]:
+def constants_of(view: LayerView, candidate: TilingCandidate, machine: Machine) -> dict[str, NDArray[np.uint8]]:
     """By the keys of `constant:` roles, what a program's transfers read."""
     import numpy as np
 
-    found = {CONSTANTS: constant_blocks(view, way, machine)}
+    found = {CONSTANTS: constant_blocks(view, candidate, machine)}
     if machine.accelerator.reads_windows(view):
         found[PADDING] = np.frombuffer(padding_block(view), np.uint8)
     return found
 
 
 def gathers(view: LayerView, accelerator: Accelerator[Any]) -> bool:
-    """Whether transfers lay side by side what tiles read, wherever the layer's inputs lie."""
+    """Whether transfers interleave side by side what tiles read, wherever the layer's inputs lie."""
     return accelerator.reads_windows(view) or accelerator.reads_pieces(view) > 0
 
 
 def program(
     view: LayerView,
-    way: Way,
+    candidate: TilingCandidate,
     machine: Machine,
     during: int | None = None,
     between: int = 0,
     *,
-    sketch: Alike | None = None,
+    sketch: TileCosts | None = None,
 ) -> Program:
     """The commands; with `during`, constants are brought ahead, while the layer of that index runs.
 
     `between` are transfers for layers behind that begin before this one runs, after those that are ahead of it. A
     sketch has no arguments of calls: enough to tell what it takes.
     """
-    made = _Schedule(view, way, machine, sketch is not None, sketch or Alike(view, machine.accelerator))
+    made = _Schedule(view, candidate, machine, sketch is not None, sketch or TileCosts(view, machine.accelerator))
     ahead = made.bring_ahead(between) if during is not None else ()
     made.run()
-    is_ahead = {stream.name for stream in way.streams if stream.name == CONSTANTS and during is not None}
+    is_ahead = {stream.name for stream in candidate.streams if stream.name == CONSTANTS and during is not None}
     buffers = [
         Buffer(name=_buffer(stream.name, slot), bytes=stream.bytes, ahead=stream.name in is_ahead)
-        for stream in way.streams
+        for stream in candidate.streams
         for slot in range(stream.used)
     ]
     return Program(
@@ -104,9 +104,9 @@ def program(
         buffers=tuple(buffers),
         ahead=tuple(ahead),
         during=during if ahead else None,
-        tiles=len(way.tiles),
-        rows=way.rows,
-        channels=way.channels,
+        tiles=len(candidate.tiles),
+        rows=candidate.rows,
+        channels=candidate.channels,
         wait=machine.accelerator.wait,
     )
 
@@ -119,22 +119,22 @@ def _buffer(stream: str, slot: int) -> str:
 @dataclass
 class _Schedule:
     view: LayerView
-    way: Way
+    candidate: TilingCandidate
     machine: Machine
     sketch: bool
-    alike: Alike
+    alike: TileCosts
     commands: list[Command] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self._streams = {stream.name: stream for stream in self.way.streams}
-        self._offsets = constant_offsets(self.view, self.way, self.machine)
+        self._streams = {stream.name: stream for stream in self.candidate.streams}
+        self._offsets = constant_offsets(self.view, self.candidate, self.machine)
         self._calls: dict[int, Calls] = {}
         self._waits = self.machine.accelerator.start_waits(self.view)
         self._windows = self.machine.accelerator.reads_windows(self.view)
         self._pieces = self.machine.accelerator.reads_pieces(self.view)
-        self._parts = [reads(self.view, tile) for tile in self.way.tiles]
+        self._parts = [reads(self.view, tile) for tile in self.candidate.tiles]
         self._issued = 0  # transfers
-        self._settled = 0  # of these, known to be done
+        self._fenced = 0  # of these, known to be done
         self._brought: dict[tuple[str, int], int] = {}  # number of the transfer that brings a stream's content
         self._taken: dict[int, int] = {}  # and of the one that takes a tile's output away
         self._finished = 0  # all tiles before it are
@@ -170,16 +170,16 @@ class _Schedule:
     def _transfers(self, stream: Stream, tile: int) -> Iterator[Transfer]:
         to = Place(role=f"scratch:{_buffer(stream.name, stream.ordinals[tile] % stream.slots)}")
         if stream.name == CONSTANTS:
-            channels = self.way.tiles[tile].channels
+            channels = self.candidate.tiles[tile].channels
             count = self.machine.accelerator.constant_bytes(self.view, channels)
             source = Place(role=f"constant:{CONSTANTS}", offset=self._offsets[channels.first, channels.end])
             yield Transfer(to=to, source=source, bytes=count)
             return
         if self._windows:
-            yield from gather(self.view, self.way.tiles[tile], to.role, self.machine.transfer_cost)
+            yield from gather(self.view, self.candidate.tiles[tile], to.role, self.machine.transfer_cost)
             return
         if self._pieces:
-            yield from lay(self.view, self.way.tiles[tile], to.role, self._pieces)
+            yield from interleave(self.view, self.candidate.tiles[tile], to.role, self._pieces)
             return
         number = int(stream.name.partition(":")[2])
         there = runs(self.view.inputs[number], self._parts[tile][number])
@@ -190,13 +190,13 @@ class _Schedule:
                 source_stride=there.stride,
             )  # fmt: skip
 
-    def _settle(self, number: int) -> None:
+    def _fence(self, number: int) -> None:
         """Waits until the transfer of that number is done."""
-        if number > self._settled:
-            if self.commands and isinstance(self.commands[-1], Settle):
+        if number > self._fenced:
+            if self.commands and isinstance(self.commands[-1], Fence):
                 self.commands.pop()
-            self.commands.append(Settle(left=self._issued - number))
-            self._settled = number
+            self.commands.append(Fence(left=self._issued - number))
+            self._fenced = number
 
     def _is_free(self, stream: Stream, ordinal: int) -> bool:
         """Whether all tiles are done that read what was in the content's buffer."""
@@ -209,7 +209,7 @@ class _Schedule:
     # ---- tiles -------------------------------------------------------------------------------------------------
 
     def run(self) -> None:
-        count = len(self.way.tiles)
+        count = len(self.candidate.tiles)
         most = max([2, *(self._streams[name].slots for name in self._loads)])
         for tile in range(count):
             self._bring_all(tile)
@@ -217,17 +217,17 @@ class _Schedule:
             if self._waits and tile + 1 < count:
                 self._bring_early(tile + 1)
             for name in self._loads:
-                self._settle(self._brought[name, self._streams[name].ordinals[tile]])
+                self._fence(self._brought[name, self._streams[name].ordinals[tile]])
             self._start(tile)
             if tile:
                 self._finish(tile - 1)
             for later in range(tile + 1, min(tile + most, count)):
                 self._bring_early(later)
         self._finish(count - 1)
-        self._settle(max(self._taken.values(), default=0))
+        self._fence(max(self._taken.values(), default=0))
 
     def _bring_all(self, tile: int) -> None:
-        """What the tile needs and is not on its way yet; finishes tiles that are in the way."""
+        """What the tile needs and is not on its candidate yet; finishes tiles that are in the candidate."""
         for name in self._loads:
             stream = self._streams[name]
             ordinal = stream.ordinals[tile]
@@ -253,10 +253,10 @@ class _Schedule:
             self._finish(before)
         output = self._streams.get("output:0")
         if output is not None and tile >= output.slots:
-            self._settle(self._taken[tile - output.slots])
+            self._fence(self._taken[tile - output.slots])
 
     def _start(self, tile: int) -> None:
-        shape, calls = self.way.tiles[tile], self._calls_of(tile)
+        shape, calls = self.candidate.tiles[tile], self._calls_of(tile)
         core = self.alike.core(shape)
         self._work(calls.before, tile, core.before)
         cycles, start = self.alike.cycles(shape), self._function(calls.start, tile)
@@ -269,7 +269,7 @@ class _Schedule:
 
     def _finish_one(self, tile: int) -> None:
         self.commands.append(Await(tile=tile))
-        shape = self.way.tiles[tile]
+        shape = self.candidate.tiles[tile]
         self._work(self._calls_of(tile).after, tile, self.alike.core(shape).after)
         stream = self._streams.get("output:0")
         if stream is not None:
@@ -301,12 +301,12 @@ class _Schedule:
             return _SKETCHED
         if tile not in self._calls:
             strides = self._strides(tile)
-            self._calls[tile] = self.machine.accelerator.calls(self.view, self.way.tiles[tile], strides)
+            self._calls[tile] = self.machine.accelerator.calls(self.view, self.candidate.tiles[tile], strides)
         return self._calls[tile]
 
     def _strides(self, tile: int) -> Strides:
-        way = self.way
-        output = stride(self.view.outputs[0], way.tiles[tile], resident=way.resident_output)
+        candidate = self.candidate
+        output = stride(self.view.outputs[0], candidate.tiles[tile], resident=candidate.resident_output)
         if self._windows:
             return Strides((window_bytes(self.view),), output)
         if self._pieces:
@@ -314,7 +314,9 @@ class _Schedule:
             return Strides((count * self._pieces,) * count, output)
         inputs = tuple(
             stride(tensor, part, resident=resident)
-            for tensor, part, resident in zip(self.view.inputs, self._parts[tile], way.resident_inputs, strict=True)
+            for tensor, part, resident in zip(
+                self.view.inputs, self._parts[tile], candidate.resident_inputs, strict=True
+            )
         )
         return Strides(inputs, output)
 
@@ -339,4 +341,4 @@ class _Schedule:
         kind, _, number = role.partition(":")
         if kind == "input":
             return Place(role=role, offset=runs(self.view.inputs[int(number)], self._parts[tile][int(number)]).offset)
-        return Place(role=role, offset=runs(self.view.outputs[0], self.way.tiles[tile]).offset)
+        return Place(role=role, offset=runs(self.view.outputs[0], self.candidate.tiles[tile]).offset)

@@ -1,4 +1,4 @@
-"""Searches a way for each layer and a place for each tensor: by the solver, beside a greedy solution.
+"""Searches a candidate for each layer and a place for each tensor: by the solver, beside a greedy solution.
 
 What the solver minimizes is a sum over layers, each by itself. What the network takes is known when programs are there:
 transfers for one layer wait for those of others. So both solutions are timed, and the shorter one is taken.

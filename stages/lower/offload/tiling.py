@@ -1,7 +1,7 @@
-"""The ways to cut a layer into tiles, and what each needs of L1.
+"""Tiling candidates of a layer, and the L1 memory that each needs.
 
-A way is a size of tiles, how many buffers a stream has, and which tensors lie in L1 as a whole. What does not is a
-stream: a sequence of contents, one of which each tile reads. Two buffers let the next content arrive while the engine
+A candidate is a tile size, a number of buffers for each stream, and the tensors that lie in L1 as a whole. Others are
+streams: a sequence of contents, one of which each tile reads. Two buffers let the next content arrive while the engine
 reads the one before:
 
     tiles            0         1         2         3
@@ -26,7 +26,7 @@ from stages.lower.offload.windows import window_bytes
 if TYPE_CHECKING:
     from stages.backends.accelerators.accelerator import Accelerator
     from stages.ir.graph import LayerView
-    from stages.lower.offload.alike import Alike
+    from stages.lower.offload.tile_costs import TileCosts
 
 _PIECES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)
 _BOTH = (2, 3, 4, 6, 8, 12, 16, 24, 32)  # where rows and channels are cut
@@ -64,7 +64,7 @@ class Stream:
 
 
 @dataclass(frozen=True)
-class Way:
+class TilingCandidate:
     """A layer in tiles of at most `rows` and `channels`; the resident ones of its inputs and its output lie in L1.
 
     `streams` are those of inputs, constants, scratch and output that do not, by name; `scratch` is what tiles need from
@@ -89,26 +89,28 @@ class Way:
         return sum(stream.used * aligned(stream.bytes) for stream in self.streams if stream.name == "constants")
 
 
-def ways(view: LayerView, accelerator: Accelerator[Any], most: int, alike: Alike) -> list[Way]:
+def tiling_candidates(
+    view: LayerView, accelerator: Accelerator[Any], most: int, alike: TileCosts
+) -> list[TilingCandidate]:
     """Those that take at most so many bytes of L1 beside the tensors that lie there; of any residence, if one fits."""
     usual = list(_ways(view, accelerator, most, range(_USUAL + 1), alike))
-    if any(not any((*way.resident_inputs, way.resident_output)) for way in usual):
+    if any(not any((*candidate.resident_inputs, candidate.resident_output)) for candidate in usual):
         return usual
     return usual + list(_ways(view, accelerator, most, range(_USUAL + 1, _MOST + 1), alike))
 
 
-def with_more_constants(way: Way) -> Iterator[Way]:
-    """The way with three and four buffers of constants, if there are so many contents.
+def with_more_constant_buffers(candidate: TilingCandidate) -> Iterator[TilingCandidate]:
+    """The candidate with three and four buffers of constants, if there are so many contents.
 
     Two are read, by the engine and by the core that finishes the tile before; into the others the next may come.
     """
     for slots in (3, 4):
         streams = [
             replace(one, slots=slots) if one.name == "constants" and one.contents >= slots else one
-            for one in way.streams
+            for one in candidate.streams
         ]
         if any(one.slots == slots for one in streams):
-            yield replace(way, streams=tuple(streams))
+            yield replace(candidate, streams=tuple(streams))
 
 
 def whole_blocks(view: LayerView, granule: Granule) -> Granule:
@@ -121,7 +123,9 @@ def whole_blocks(view: LayerView, granule: Granule) -> Granule:
     return Granule(granule.rows, channels)
 
 
-def _ways(view: LayerView, accelerator: Accelerator[Any], most: int, counts: range, alike: Alike) -> Iterator[Way]:
+def _ways(
+    view: LayerView, accelerator: Accelerator[Any], most: int, counts: range, alike: TileCosts
+) -> Iterator[TilingCandidate]:
     shape, granule = extent(view.outputs[0]), whole_blocks(view, accelerator.granule(view))
     sizes = dict.fromkeys(
         (_size(shape.rows, in_rows, granule.rows), _size(shape.channels, in_channels, granule.channels))
@@ -138,8 +142,8 @@ def _ways(view: LayerView, accelerator: Accelerator[Any], most: int, counts: ran
 
 
 def _of(
-    view: LayerView, accelerator: Accelerator[Any], order: Sequence[Tile], most: int, alike: Alike
-) -> Iterator[Way]:
+    view: LayerView, accelerator: Accelerator[Any], order: Sequence[Tile], most: int, alike: TileCosts
+) -> Iterator[TilingCandidate]:
     rows = max(len(tile.rows) for tile in order)
     channels = max(len(tile.channels) for tile in order)
     parts = [reads(view, tile) for tile in order]
@@ -175,9 +179,9 @@ def _of(
                 for name, (which, count) in sizes.items()
                 if count and name not in there
             )
-            way = Way(rows, channels, residence[:-1], residence[-1], tuple(order), streams)
-            if way.bytes <= most:
-                yield way
+            candidate = TilingCandidate(rows, channels, residence[:-1], residence[-1], tuple(order), streams)
+            if candidate.bytes <= most:
+                yield candidate
                 break
 
 

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from stages.lower.offload.machine import AWAIT, LAYER, SETTLE
-from stages.lower.offload.program import Await, Settle, Start, Stretch, Times, Transfer
+from stages.lower.offload.machine import AWAIT, FENCE, LAYER
+from stages.lower.offload.program import Await, Fence, Start, Stretch, Times, Transfer
 
 if TYPE_CHECKING:
     from stages.lower.offload.machine import Machine
@@ -62,8 +62,8 @@ class Clock:
         if isinstance(command, Transfer):
             for _ in range(command.times):
                 self._transfer(layer, command)
-        elif isinstance(command, Settle):
-            self._works(layer, SETTLE)
+        elif isinstance(command, Fence):
+            self._works(layer, FENCE)
             number = len(self.transfers) - command.left
             if number > 0:
                 self._wait(self.transfers[number - 1])

@@ -7,7 +7,7 @@ the others are copies of a byte, the input's zero point.
     a b c d e                           . a b | . f g     b c d | g h i     d e . | i j .
     f g h i j
 
-There are several ways, of which the cheapest is taken:
+There are several tiling_candidates, of which the cheapest is taken:
 
     apart    a row of windows is a transfer for each row of a window, with a run for each window; where there are more
              rows than columns, a column of them is. What is beyond the image is filled
@@ -64,14 +64,14 @@ def _padding_bytes(view: LayerView) -> int:
 
 
 def gather(view: LayerView, tile: Tile, to: str, cost: Callable[[Transfer], float]) -> tuple[Transfer, ...]:
-    """Transfers that lay the windows of a tile's rows side by side, into the buffer of that role, one after the other.
+    """Return the transfers that copy the windows of a tile's rows one after the other to the buffer `to`.
 
     `cost` is that of a transfer, without its `times`.
     """
-    return min(ways_to_gather(view, tile, to), key=lambda way: sum(one.times * cost(one) for one in way))
+    return min(gather_variants(view, tile, to), key=lambda candidate: sum(one.times * cost(one) for one in candidate))
 
 
-def ways_to_gather(view: LayerView, tile: Tile, to: str) -> list[tuple[Transfer, ...]]:
+def gather_variants(view: LayerView, tile: Tile, to: str) -> list[tuple[Transfer, ...]]:
     """All of them; `apart` first, which writes each byte once."""
     axis = _Columns.of(view)
     found = [tuple(_taps(view, tile, to, axis))]

@@ -10,20 +10,20 @@ import numpy as np
 from stages.ir.arithmetic.fixed_point import Array
 from stages.ir.graph import Graph, Layer, LayerView, Tensor
 from stages.ir.operators.channels import Kept, channels_of
-from stages.lower.simplify.bundles import Family
+from stages.lower.simplify.coupled_channels import CoupledChannels
 from stages.lower.simplify.edits import unused, without_unread
 
 
 class Narrowing:
-    """What is left of each tensor when of each family the bundles stay that `staying` says, bool[bundles]."""
+    """What is left of each tensor when of each coupled the sets stay that `staying` says, bool[sets]."""
 
-    def __init__(self, graph: Graph, families: Sequence[Family], staying: Sequence[Array]) -> None:
+    def __init__(self, graph: Graph, coupled_channels: Sequence[CoupledChannels], staying: Sequence[Array]) -> None:
         self.graph = graph
         self.kept: dict[str, Kept] = {}
-        for family, own in zip(families, staying, strict=True):
-            for name in family.bundles:
-                if name in family.values:
-                    self.kept[name] = family.kept(name, own)
+        for coupled, own in zip(coupled_channels, staying, strict=True):
+            for name in coupled.sets:
+                if name in coupled.values:
+                    self.kept[name] = coupled.kept(name, own)
 
     def graph_without(self) -> Graph:
         """The whole graph."""

@@ -12,25 +12,28 @@ from hypothesis import strategies as st
 
 from stages.lower.arena import Buffer, Plan, plan
 from stages.lower.arena.planner import lowest_gap
-from stages.lower.arena.regions import NoRoomError, Room, divide
+from stages.lower.arena.regions import RegionCapacity, RegionOverflowError, divide
 from tests.unit.arena.test_planner import assert_sound, buffers, chain
 
 ALIGNMENT = 16
-Task = tuple[list[Buffer], list[Room], dict[str, int], dict[str, str]]
+Task = tuple[list[Buffer], list[RegionCapacity], dict[str, int], dict[str, str]]
 
 
 @st.composite
 def tasks(draw: st.DrawFn) -> Task:
     """Buffers, one to three rooms, traffic, and regions that rules give to some."""
     drawn = draw(buffers())
-    rooms = [Room(name, draw(st.integers(0, 900))) for name in ("fast", "middle", "slow")[: draw(st.integers(1, 3))]]
+    rooms = [
+        RegionCapacity(name, draw(st.integers(0, 900)))
+        for name in ("fast", "middle", "slow")[: draw(st.integers(1, 3))]
+    ]
     traffic = {b.name: draw(st.integers(0, 1000)) for b in drawn}
     ruled = draw(st.sets(st.sampled_from([b.name for b in drawn]), max_size=2)) if drawn else set()
     fixed = {name: draw(st.sampled_from(rooms)).region for name in sorted(ruled)}
     return drawn, rooms, traffic, fixed
 
 
-def slow_traffic(plans: dict[str, Plan], rooms: list[Room], traffic: dict[str, int]) -> list[int]:
+def slow_traffic(plans: dict[str, Plan], rooms: list[RegionCapacity], traffic: dict[str, int]) -> list[int]:
     """The traffic of each room but the fastest, the slowest first."""
     there = {region: sum(traffic[b.name] for b in one.buffers) for region, one in plans.items()}
     return [there.get(room.region, 0) for room in rooms[:0:-1]]
@@ -51,7 +54,7 @@ def test_any_division_is_sound_and_at_least_as_good_as_one_room(task: Task) -> N
     one = in_one_room(task)
     try:
         plans = divide(drawn, rooms, traffic, fixed, ALIGNMENT)
-    except NoRoomError:
+    except RegionOverflowError:
         assert one is None
         return
     assert sorted(b.name for made in plans.values() for b in made.buffers) == sorted(b.name for b in drawn)
@@ -78,7 +81,7 @@ def test_two_rooms_are_used_nearly_as_well_as_by_trying_everything() -> None:
             first, last = sorted(chance.choices(range(4), k=2))
             drawn.append(Buffer(f"b{number}", 16 * chance.randint(1, 10), first, last))
         traffic = {b.name: chance.randint(1, 99) for b in drawn}
-        rooms = [Room("fast", 160), Room("slow", chance.choice([160, 240, 320]))]
+        rooms = [RegionCapacity("fast", 160), RegionCapacity("slow", chance.choice([160, 240, 320]))]
         best = least_slow_traffic(drawn, rooms, traffic)
         if best is not None:
             tried += 1
@@ -87,7 +90,7 @@ def test_two_rooms_are_used_nearly_as_well_as_by_trying_everything() -> None:
     assert worse <= tried // 100
 
 
-def least_slow_traffic(drawn: list[Buffer], rooms: list[Room], traffic: dict[str, int]) -> int | None:
+def least_slow_traffic(drawn: list[Buffer], rooms: list[RegionCapacity], traffic: dict[str, int]) -> int | None:
     found = []
     for sides in product((0, 1), repeat=len(drawn)):
         there = [[b for b, side in zip(drawn, sides, strict=True) if side == number] for number in (0, 1)]
@@ -100,7 +103,7 @@ def test_what_is_used_most_for_its_size_is_in_the_fast_room() -> None:
     """A mobile network's scratch and small late tensors are, its large early ones are not."""
     drawn = chain([27648, 18432, 36864, 9216, 4608, 256], scratch={1: 2000, 3: 1000})
     traffic = {b.name: (40 if b.kind == "scratch" else 2) * b.bytes for b in drawn}
-    plans = divide(drawn, [Room("dtcm", 16384), Room("sram", 1 << 20)], traffic)
+    plans = divide(drawn, [RegionCapacity("dtcm", 16384), RegionCapacity("sram", 1 << 20)], traffic)
     assert {b.name for b in plans["sram"].buffers} == {"t0", "t1", "t2"}
     assert plans["sram"].total == 36864 + 18432
     assert plans["dtcm"].total == 9216 + 4608 + 1008  # t3, t4 and what layer 3 gathers
@@ -108,25 +111,25 @@ def test_what_is_used_most_for_its_size_is_in_the_fast_room() -> None:
 
 def test_a_single_room_that_is_large_enough_has_the_plan_of_one_arena() -> None:
     drawn = chain([300, 20, 170, 90, 260, 40, 30], {1: 4, 2: 5}, {3: 55})
-    assert divide(drawn, [Room("fast", 10_000), Room("slow", 10_000)], {}) == {"fast": plan(drawn)}
+    assert divide(drawn, [RegionCapacity("fast", 10_000), RegionCapacity("slow", 10_000)], {}) == {"fast": plan(drawn)}
 
 
 def test_a_region_keeps_the_offsets_found_where_planning_it_alone_takes_more(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("stages.lower.arena.planner.SEARCH_STEPS", 0)
     sizes = {"a": (64, 5, 5), "b": (48, 2, 5), "c": (32, 4, 4), "d": (48, 2, 4), "e": (48, 4, 5)}
     drawn = [Buffer(name, *size) for name, size in sizes.items()]
-    room = Room("fast", plan(drawn).lower_bound)
+    room = RegionCapacity("fast", plan(drawn).lower_bound)
     assert plan(drawn).total > room.bytes
-    found = divide(drawn, [room, Room("slow", 16)], {})["fast"]
+    found = divide(drawn, [room, RegionCapacity("slow", 16)], {})["fast"]
     assert_sound(found)
     assert found.total == room.bytes
 
 
 def test_too_large_for_any_division() -> None:
-    with pytest.raises(NoRoomError):
-        divide([Buffer("x", 100, 0, 0)], [Room("fast", 96), Room("slow", 96)], {})
-    with pytest.raises(NoRoomError):
-        divide([Buffer("x", 80, 0, 0)], [Room("fast", 96), Room("slow", 64)], {}, {"x": "slow"})
+    with pytest.raises(RegionOverflowError):
+        divide([Buffer("x", 100, 0, 0)], [RegionCapacity("fast", 96), RegionCapacity("slow", 96)], {})
+    with pytest.raises(RegionOverflowError):
+        divide([Buffer("x", 80, 0, 0)], [RegionCapacity("fast", 96), RegionCapacity("slow", 64)], {}, {"x": "slow"})
 
 
 def test_hundreds_of_buffers_take_no_minutes(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -141,5 +144,5 @@ def test_hundreds_of_buffers_take_no_minutes(monkeypatch: pytest.MonkeyPatch) ->
     for module in ("planner", "regions"):
         monkeypatch.setattr(f"stages.lower.arena.{module}.lowest_gap", counted)
     drawn = chain([1000 + 37 * (i * 7919 % 101) for i in range(150)], scratch={i: 500 + i for i in range(149)})
-    divide(drawn, [Room("fast", 6000), Room("slow", 20_000)], {b.name: b.bytes for b in drawn})
+    divide(drawn, [RegionCapacity("fast", 6000), RegionCapacity("slow", 20_000)], {b.name: b.bytes for b in drawn})
     assert len(drawn) < searches < 300_000

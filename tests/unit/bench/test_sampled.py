@@ -15,14 +15,14 @@ from stages.ir.graph import Graph
 from stages.ir.models.operators import build
 from stages.ir.models.spec import OpModel
 from stages.tensorize import TensorizeConfig
-from stages.tensorize.setting import Setting
+from stages.tensorize.pass_context import PassContext
 from tests.support.emitted import target_named
 from tests.support.integer import integer_graph
 
 RV64 = target_named("rv64-rvp")
 
 
-def networks(specs: Iterable[OpModel], target: Target) -> list[tuple[str, Graph, Setting]]:
+def networks(specs: Iterable[OpModel], target: Target) -> list[tuple[str, Graph, PassContext]]:
     setting = setting_of(target, TensorizeConfig())
     return [(described(spec), integer_graph(build(spec)), setting) for spec in specs]
 

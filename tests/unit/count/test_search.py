@@ -13,7 +13,7 @@ from stages.ir.graph import Graph, LayerView
 from stages.tensorize import TensorizeConfig
 from stages.tensorize.build import decide
 from stages.tensorize.costs import Call
-from stages.tensorize.setting import Setting
+from stages.tensorize.pass_context import PassContext
 from tests.support.emitted import target_named
 from tests.support.kernels.mini import MiniGemm, MiniParams, mini_graph
 
@@ -46,8 +46,8 @@ class Counts:
         return {call.key: self.counts[size] for call, size in zip(calls, sizes, strict=True) if size in self.counts}
 
 
-def setting() -> Setting:
-    return Setting.of(HOST, TensorizeConfig(simplify=False), [Sized()])
+def setting() -> PassContext:
+    return PassContext.of(HOST, TensorizeConfig(simplify=False), [Sized()])
 
 
 def layer(seed: int = 0) -> Graph:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from stages.emit.weights import Weights, divide_constants, lay_out
-from stages.lower.arena.regions import NoRoomError, Room
+from stages.lower.arena.regions import RegionCapacity, RegionOverflowError
 
 
 def test_equal_bytes_are_kept_once() -> None:
@@ -22,7 +22,7 @@ def regions_of(found: list[Weights]) -> dict[str, set[str]]:
     return {block.region: set(block.offsets) for block in found}
 
 
-ROOMS = [Room("flash", 96), Room("qspi", 256)]
+ROOMS = [RegionCapacity("flash", 96), RegionCapacity("qspi", 256)]
 
 
 def test_what_is_read_most_often_is_in_the_fastest_region() -> None:
@@ -34,10 +34,10 @@ def test_what_is_read_most_often_is_in_the_fastest_region() -> None:
 
 def test_largest_first_where_that_alone_leaves_room_for_all() -> None:
     """What is read most would take the room of what fits nowhere else."""
-    rooms = [Room("flash", 96), Room("qspi", 48)]
+    rooms = [RegionCapacity("flash", 96), RegionCapacity("qspi", 48)]
     found = divide_constants(bytes_of(96, 32), rooms, {"a": 1, "b": 9}, {}, 16)
     assert regions_of(found) == {"flash": {"a"}, "qspi": {"b"}}
-    with pytest.raises(NoRoomError):
+    with pytest.raises(RegionOverflowError):
         divide_constants(bytes_of(96, 64), rooms, {}, {}, 16)
 
 

@@ -11,16 +11,16 @@ from stages.ir.graph import LayerView, Layout
 from stages.ir.graph.layer_rules import LayerMatch
 from stages.support.messages.stage_error import StageError
 from stages.tensorize import TensorizeConfig, TensorizeRule
-from stages.tensorize.setting import Setting
+from stages.tensorize.pass_context import PassContext
 from tests.firmware.test_offload import with_toy
 from tests.support.toy import Toy
 from tests.unit.offload.test_schedule import convolution
 
 
-def setting(l1: int, kernel: str = "", **parameters: int) -> Setting:
+def setting(l1: int, kernel: str = "", **parameters: int) -> PassContext:
     rules = (TensorizeRule(match=LayerMatch(op="conv2d"), kernel=kernel),) if kernel else ()
     target = with_toy(l1, **parameters)
-    return Setting.of(target, TensorizeConfig(rules=rules), registry.kernels_of(target).values())
+    return PassContext.of(target, TensorizeConfig(rules=rules), registry.kernels_of(target).values())
 
 
 @pytest.fixture(scope="module")

@@ -11,12 +11,12 @@ import pytest
 from stages.backends.accelerators.tiles import reads
 from stages.backends.targets.attached import Dma
 from stages.ir.graph import Conv2D, DepthwiseConv2D, Graph, Layer, LayerView, Tensor
-from stages.lower.offload.alike import Alike
 from stages.lower.offload.machine import Machine
 from stages.lower.offload.program import Place, Start
 from stages.lower.offload.runs import runs, stride
 from stages.lower.offload.schedule import constant_blocks, program
-from stages.lower.offload.tiling import Way, ways, with_more_constants
+from stages.lower.offload.tile_costs import TileCosts
+from stages.lower.offload.tiling import TilingCandidate, tiling_candidates, with_more_constant_buffers
 from stages.lower.offload.timeline import alone
 from tests.support.offloading import Engine, Memory, run
 from tests.support.toy import Toy, ToyParameters
@@ -52,8 +52,10 @@ def convolution(depthwise: bool, size: tuple[int, int], channels: tuple[int, int
 class Exact(Engine):
     """Takes a tile of the reference's output, if the input that lies in L1 is that of the tile, and its constants."""
 
-    def __init__(self, x: np.ndarray, expected: np.ndarray, way: Way, view: LayerView, machine: Machine) -> None:
-        self._x, self._expected, self._way, self._machine = x, expected, way, machine
+    def __init__(
+        self, x: np.ndarray, expected: np.ndarray, candidate: TilingCandidate, view: LayerView, machine: Machine
+    ) -> None:
+        self._x, self._expected, self._way, self._machine = x, expected, candidate, machine
 
     def compute(self, view: LayerView, number: int, start: Start, memory: Memory) -> None:
         tile = self._way.tiles[number]
@@ -87,23 +89,34 @@ def test_every_way_gives_the_bytes_of_the_reference(depthwise: bool, size: tuple
     machine = Machine(Toy(ToyParameters(waits=step == 2)), "l1", 4 << 10, DMA)
     x = np.random.default_rng(1).integers(-128, 128, view.inputs[0].shape).astype(np.int8)
     expected = view.op.compute(view, x).astype(np.int8)
-    tried, alike = set(), Alike(view, machine.accelerator)
-    cut = ways(view, machine.accelerator, 2000, alike)
-    cut += [more for way in cut for more in with_more_constants(way) if more.bytes <= 2000]
-    assert {stream.used for way in cut for stream in way.streams} >= {1, 2, 3}
-    for way, ahead in itertools.product(cut, (False, True)):
+    tried, alike = set(), TileCosts(view, machine.accelerator)
+    cut = tiling_candidates(view, machine.accelerator, 2000, alike)
+    cut += [more for candidate in cut for more in with_more_constant_buffers(candidate) if more.bytes <= 2000]
+    assert {stream.used for candidate in cut for stream in candidate.streams} >= {1, 2, 3}
+    for candidate, ahead in itertools.product(cut, (False, True)):
         given = {
             "input:0": x.view(np.uint8).reshape(-1),
             "output:0": np.full(expected.size, 0xA5, np.uint8),
-            "constant:constants": constant_blocks(view, way, machine),
+            "constant:constants": constant_blocks(view, candidate, machine),
         }
-        made = program(view, way, machine, during=-1 if ahead else None)
+        made = program(view, candidate, machine, during=-1 if ahead else None)
         for eager in (False, True):
-            engine = Exact(x.view(np.uint8), expected.view(np.uint8), way, view, machine)
+            engine = Exact(x.view(np.uint8), expected.view(np.uint8), candidate, view, machine)
             memory = run(made, view, given, engine, eager=eager)
-            assert np.array_equal(memory.bytes["output:0"].view(np.int8), expected.reshape(-1)), (way, ahead, eager)
-        assert sum(-(-buffer.bytes // 16) * 16 for buffer in made.buffers) == way.bytes <= 2000
-        sketched = program(view, way, machine, during=-1 if ahead else None, sketch=alike)
+            assert np.array_equal(memory.bytes["output:0"].view(np.int8), expected.reshape(-1)), (
+                candidate,
+                ahead,
+                eager,
+            )
+        assert sum(-(-buffer.bytes // 16) * 16 for buffer in made.buffers) == candidate.bytes <= 2000
+        sketched = program(view, candidate, machine, during=-1 if ahead else None, sketch=alike)
         assert alone(sketched, machine) == alone(made, machine)
-        tried.add((way.resident_inputs, way.resident_output, len(way.tiles) > 1, max(s.slots for s in way.streams)))
+        tried.add(
+            (
+                candidate.resident_inputs,
+                candidate.resident_output,
+                len(candidate.tiles) > 1,
+                max(s.slots for s in candidate.streams),
+            )
+        )
     assert len(tried) >= 8

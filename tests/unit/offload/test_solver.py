@@ -18,7 +18,7 @@ from stages.lower.offload.solver import solved
 
 @dataclass(frozen=True)
 class Sized:
-    """Stands for a way: all that a problem asks of it."""
+    """Stands for a candidate: all that a problem asks of it."""
 
     bytes: int
     ahead_bytes: int
@@ -39,10 +39,10 @@ def drawn(seed: int) -> Problem:
             for _ in range(2):
                 size = chance.randrange(1, 20) * 16
                 cycles = chance.randrange(100, 400) + 300 * residence.count(False)
-                way: object = Sized(size, size // 32 * 16)
+                candidate: object = Sized(size, size // 32 * 16)
                 found += [
-                    Option(way, cycles, ahead=False),  # type: ignore[arg-type]
-                    Option(way, cycles - chance.randrange(90), ahead=True),  # type: ignore[arg-type]
+                    Option(candidate, cycles, ahead=False),  # type: ignore[arg-type]
+                    Option(candidate, cycles - chance.randrange(90), ahead=True),  # type: ignore[arg-type]
                 ]
             options[residence] = tuple(sorted(found, key=lambda option: option.cycles))
         tasks.append(Task(index, own, index - 1 if index else None, options))
@@ -91,11 +91,11 @@ def hard() -> Problem:
     chance, count = random.Random(0), 60
     lives = [sorted((chance.randrange(count), chance.randrange(count))) for _ in range(count)]
     tensors = tuple(Buffer(f"t{n}", chance.randrange(10, 99) * 16, *lives[n]) for n in range(count))
-    way: object = Sized(0, 0)
+    candidate: object = Sized(0, 0)
     tasks = []
     for number, tensor in enumerate(tensors):
         cycles = {(True,): 100, (False,): 100 + chance.randrange(50, 99)}
-        options = {there: (Option(way, each, ahead=False),) for there, each in cycles.items()}  # type: ignore[arg-type]
+        options = {there: (Option(candidate, each, ahead=False),) for there, each in cycles.items()}  # type: ignore[arg-type]
         tasks.append(Task(number, (tensor.name,), None, options))
     return Problem(tuple(tasks), tensors, 6000)
 

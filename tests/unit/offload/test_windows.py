@@ -1,4 +1,4 @@
-"""Windows that transfers lay side by side, against numpy's."""
+"""Windows that transfers interleave side by side, against numpy's."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from stages.backends.accelerators.tiles import Span, Tile
 from stages.ir.graph import Conv2D, Graph, Layer, LayerView, Tensor
 from stages.lower.offload.program import Transfer
-from stages.lower.offload.windows import padding_block, ways_to_gather, window_bytes
+from stages.lower.offload.windows import gather_variants, padding_block, window_bytes
 from tests.support.offloading import Memory, apart
 
 ACT = {"output_zero_point": 3, "act_min": -128, "act_max": 127}
@@ -51,15 +51,17 @@ def test_all_rows(size: tuple[int, int], channels: int, kernel: tuple[int, int],
             for row in range(first, end)
             for column in range(columns)
         ]
-        ways = ways_to_gather(view, Tile(Span(first, end), Span(0, 4)), "windows")
-        assert (step == 1 and size[1] == columns) <= (len(ways) > 1)
-        for number, way in enumerate(ways):
-            made, written = gathered(view, image, way, (end - first) * columns * window_bytes(view))
+        tiling_candidates = gather_variants(view, Tile(Span(first, end), Span(0, 4)), "windows")
+        assert (step == 1 and size[1] == columns) <= (len(tiling_candidates) > 1)
+        for number, candidate in enumerate(tiling_candidates):
+            made, written = gathered(view, image, candidate, (end - first) * columns * window_bytes(view))
             assert np.array_equal(made.view(np.int8), np.concatenate(expected))
             assert (written >= 1).all() and (number > 0 or (written == 1).all())
 
 
-def gathered(view: LayerView, image: np.ndarray, way: tuple[Transfer, ...], size: int) -> tuple[np.ndarray, np.ndarray]:
+def gathered(
+    view: LayerView, image: np.ndarray, candidate: tuple[Transfer, ...], size: int
+) -> tuple[np.ndarray, np.ndarray]:
     """The windows, and how often each of their bytes is written."""
     memory = Memory(
         {
@@ -69,7 +71,7 @@ def gathered(view: LayerView, image: np.ndarray, way: tuple[Transfer, ...], size
         }
     )
     written = np.zeros(size, int)
-    for one in itertools.chain.from_iterable(map(apart, way)):
+    for one in itertools.chain.from_iterable(map(apart, candidate)):
         source = memory.at(one.source, one.runs, one.bytes, one.source_stride)
         to = memory.at(one.to, one.runs, one.bytes, one.to_stride)
         memory.bytes["windows"][to] = memory.bytes[one.source.role][source]

@@ -14,7 +14,7 @@ from stages.ir.models.spec import FileModel
 from stages.ir.reference.interpreter import Reference, random_inputs
 from stages.tensorize import TensorizeConfig
 from stages.tensorize.channels import without_channels
-from stages.tensorize.setting import Setting
+from stages.tensorize.pass_context import PassContext
 from tests.support.constant_channels import Drawn
 from tests.support.emitted import run_emitted, target_named
 from tests.support.integer import integer_graph
@@ -37,12 +37,12 @@ def two_convolutions(units: int, alive: int) -> bytes:
 def test_as_many_stay_as_cost_least(alive: int, step: int, left: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """With kernels that take as long for one channel as for `step` of them, and a little less for more."""
 
-    def cost(_self: Setting, view: LayerView) -> float:
+    def cost(_self: PassContext, view: LayerView) -> float:
         channels = view.tensors["first"].shape[-1]
         return 1000.0 * -(-channels // step) - channels
 
-    monkeypatch.setattr(Setting, "cost", cost)
-    setting = Setting.of(target_named("host"), TensorizeConfig(), ())
+    monkeypatch.setattr(PassContext, "cost", cost)
+    setting = PassContext.of(target_named("host"), TensorizeConfig(), ())
     graph, rewrites = without_channels(integer_graph(two_convolutions(30, alive)), setting)
     assert graph.tensors["first"].shape[-1] == left
     assert [rewrite.layers for rewrite in rewrites] == ([("first",)] if left < 30 else [])
@@ -52,12 +52,12 @@ def test_as_many_stay_as_cost_least(alive: int, step: int, left: int, monkeypatc
 def test_all_stay_where_little_is_promised(saved: float, goes: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Costs are known to about two percent."""
 
-    def cost(_self: Setting, view: LayerView) -> float:
+    def cost(_self: PassContext, view: LayerView) -> float:
         return 1000.0 * (1 - saved * (view.tensors["first"].shape[-1] < 30))
 
-    monkeypatch.setattr(Setting, "cost", cost)
+    monkeypatch.setattr(PassContext, "cost", cost)
     given = integer_graph(two_convolutions(30, 5))
-    graph, rewrites = without_channels(given, Setting.of(target_named("host"), TensorizeConfig(), ()))
+    graph, rewrites = without_channels(given, PassContext.of(target_named("host"), TensorizeConfig(), ()))
     assert (graph is not given, bool(rewrites)) == (goes, goes)
 
 

@@ -29,7 +29,7 @@ from stages.tensorize.artifact import save
 from stages.tensorize.choices import Chosen, choose_kernels
 from stages.tensorize.layouts import with_cheapest_layouts
 from stages.tensorize.packing import pack_and_lower
-from stages.tensorize.setting import Setting
+from stages.tensorize.pass_context import PassContext
 from tests.firmware.test_offload import with_toy
 from tests.support.emitted import run_emitted, target_named
 from tests.support.integer import integer_graph
@@ -40,9 +40,9 @@ HOST = target_named("host")
 QUANT = (0.05, 3)
 
 
-def setting(**options: Any) -> Setting:
+def setting(**options: Any) -> PassContext:
     kernels = [*registry.kernels(HOST.kernels).values(), BlockedConv2d()]
-    return Setting.of(HOST, TensorizeConfig(**options), kernels)
+    return PassContext.of(HOST, TensorizeConfig(**options), kernels)
 
 
 def chain(channels: tuple[int, ...], *, size: int = 6, limit: int = 127) -> Graph:
@@ -226,8 +226,8 @@ def test_an_engine_is_reckoned_with_in_the_types_that_it_wants(
     target = with_toy(64 << 10, macs_per_cycle=cycle)
     kernels = [*registry.kernels(["generic"]).values(), BlockedConv2d()]
     graph = chain((32, 32, 32))
-    given = Setting.of(target, TensorizeConfig(), kernels)
+    given = PassContext.of(target, TensorizeConfig(), kernels)
     assert (with_cheapest_layouts(graph, given) is graph) == stays
     rules = (TensorizeRule(match=LayerMatch(op="conv2d"), kernel="blocked.conv2d"),)
-    ruled = Setting.of(target, TensorizeConfig(rules=rules), kernels)
+    ruled = PassContext.of(target, TensorizeConfig(rules=rules), kernels)
     assert with_cheapest_layouts(graph, ruled) is not graph

@@ -18,7 +18,7 @@ from stages.tensorize import TensorizeConfig
 from stages.tensorize.build import decide
 from stages.tensorize.narrow import CODE, bits_of_constant
 from stages.tensorize.packing import pack_and_lower
-from stages.tensorize.setting import Setting
+from stages.tensorize.pass_context import PassContext
 from tests.support.emitted import run_emitted, target_named
 from tests.support.integer import integer_graph
 from tests.support.stages_run import run_stages
@@ -117,7 +117,7 @@ def test_what_fits_a_board_with_little_ram_still_does(tmp_path: Path, before: in
 @pytest.mark.parametrize("limit", [None, 1500, 4000])
 def test_a_price_has_the_bytes_that_are_packed(limit: int | None) -> None:
     core, options = target_named("cortex-m55"), TensorizeConfig(optimize_for="rom", arena_limit=limit)
-    setting = Setting.of(core, options, registry.kernels_of(core).values())
+    setting = PassContext.of(core, options, registry.kernels_of(core).values())
     chosen, _ = decide(integer_graph(network(4)), setting)
     made = pack_and_lower(chosen, setting)
     widened = 0
@@ -125,12 +125,12 @@ def test_a_price_has_the_bytes_that_are_packed(limit: int | None) -> None:
     for index, choice in chosen.choices.items():
         plan = made.plan.layers[index]
         one = chosen.graph.view(chosen.graph.layers[index]), choice.kernel, choice.params
-        kept = chosen.rom.kept(*one)
+        kept = chosen.rom.storage(*one)
         constants = [made.weights[key] for key in plan.constants.values()]
         assert kept.bytes == sum(array.nbytes for array in constants) + CODE * len(kept.scratch)
         assert len(plan.steps) == 1 + len(kept.scratch)
         assert choice.worth == pytest.approx((choice.cost or 0) + kept.instructions + chosen.rom.rate * kept.bytes)
-        assert not replace(chosen.rom, rate=0.0).kept(*one).scratch  # where bytes are worth nothing
+        assert not replace(chosen.rom, rate=0.0).storage(*one).scratch  # where bytes are worth nothing
         widened += len(kept.scratch)
     assert widened == {None: 0, 1500: 1, 4000: 2}[limit]
 

@@ -17,7 +17,7 @@ from stages.tensorize import TensorizeConfig
 from stages.tensorize.artifact import save
 from stages.tensorize.choices import choose_kernels
 from stages.tensorize.packing import pack_and_lower
-from stages.tensorize.setting import Setting
+from stages.tensorize.pass_context import PassContext
 from stages.tensorize.transforms import transform
 from tests.support.emitted import run_emitted, target_named
 from tests.support.kernels.narrow import FOLDER, Repack
@@ -37,7 +37,7 @@ def graph(shape: tuple[int, ...]) -> Graph:
 @pytest.mark.parametrize("shape", [(1, 3, 4, 6), (1, 3, 5, 7)])
 def test_they_take_their_bits_and_are_compared_by_value(shape: tuple[int, ...], tmp_path: Path) -> None:
     given, count = graph(shape), int(np.prod(shape))
-    setting = Setting.of(HOST, TensorizeConfig(), [*registry.kernels(HOST.kernels).values(), Repack()])
+    setting = PassContext.of(HOST, TensorizeConfig(), [*registry.kernels(HOST.kernels).values(), Repack()])
     source, out = tmp_path / "tensorized", tmp_path / "emitted"
     source.mkdir()
     out.mkdir()

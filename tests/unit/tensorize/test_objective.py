@@ -14,10 +14,10 @@ from stages.ir.models.spec import OpModel
 from stages.tensorize import TensorizeConfig, TensorizeRule
 from stages.tensorize.build import decide
 from stages.tensorize.choices import Chosen
-from stages.tensorize.less_rom import CODE
 from stages.tensorize.memory import ArenaBound
-from stages.tensorize.rom import Kept, Rom
-from stages.tensorize.setting import Setting
+from stages.tensorize.pass_context import PassContext
+from stages.tensorize.rom import ConstantStorage, Rom
+from stages.tensorize.rom_tradeoff import CODE
 from tests.support.emitted import target_named
 from tests.support.integer import integer_graph
 
@@ -26,12 +26,12 @@ def graph_of(**options: Any) -> Graph:
     return integer_graph(build(OpModel.model_validate(options)))
 
 
-def setting(target: str, **options: Any) -> Setting:
+def setting(target: str, **options: Any) -> PassContext:
     core = target_named(target)
-    return Setting.of(core, TensorizeConfig(**options), registry.kernels_of(core).values())
+    return PassContext.of(core, TensorizeConfig(**options), registry.kernels_of(core).values())
 
 
-def decided(graph: Graph, target: str, **options: Any) -> tuple[Chosen, Setting]:
+def decided(graph: Graph, target: str, **options: Any) -> tuple[Chosen, PassContext]:
     made = setting(target, **options)
     return decide(graph, made)[0], made
 
@@ -40,16 +40,16 @@ def instructions(chosen: Chosen) -> float:
     return sum(choice.cost or 0 for choice in chosen.choices.values())
 
 
-def bytes_of(chosen: Chosen, made: Setting) -> int:
+def bytes_of(chosen: Chosen, made: PassContext) -> int:
     """Of constants, and of code as it is estimated where nothing is counted."""
     rom = Rom(made.target)
     views = {index: chosen.graph.view(chosen.graph.layers[index]) for index in chosen.choices}
     sources = {(c.kernel.folder.name, source) for c in chosen.choices.values() for source in c.kernel.sources}
-    constants = sum(rom.kept(views[index], c.kernel, c.params).bytes for index, c in chosen.choices.items())
+    constants = sum(rom.storage(views[index], c.kernel, c.params).bytes for index, c in chosen.choices.items())
     return constants + CODE * len(sources)
 
 
-def arena(chosen: Chosen, made: Setting) -> int:
+def arena(chosen: Chosen, made: PassContext) -> int:
     bound = ArenaBound(chosen.graph, 0, made.lowerings)
     most = 0
     for index, choice in chosen.choices.items():
@@ -80,7 +80,9 @@ def test_bytes_are_weighed_against_instructions(monkeypatch: pytest.MonkeyPatch)
     graph = graph_of(**WIDE)
     fast, _ = decided(graph, "rv32-rvp")
     few = {True: 500, False: 1000}
-    monkeypatch.setattr(Rom, "ways", lambda self, view, kernel, params: (Kept(few["generic" in kernel.name]),))
+    monkeypatch.setattr(
+        Rom, "variants", lambda self, view, kernel, params: (ConstantStorage(few["generic" in kernel.name]),)
+    )
     small, _ = decided(graph, "rv32-rvp", optimize_for="rom")
     (choice,), (usual,) = small.choices.values(), fast.choices.values()
     assert (usual.kernel.name, choice.kernel.name) == ("rvp.depthwise3x3_s8", "generic.depthwise_conv2d")
@@ -116,6 +118,6 @@ def test_rules_are_obeyed(wanted: str) -> None:
 @pytest.mark.parametrize("wanted", ["rom", "ram"])
 def test_what_nothing_can_compute_is_told_as_ever(wanted: str) -> None:
     made = setting("rv32-rvp", optimize_for=wanted)
-    lacking = Setting.of(made.target, made.config, [k for k in made.kernels if k.name == "rvp.gemm_s8"], made.costs)
+    lacking = PassContext.of(made.target, made.config, [k for k in made.kernels if k.name == "rvp.gemm_s8"], made.costs)
     with pytest.raises(StageError, match="no kernel of target rv32-rvp"):
         decide(graph_of(**WIDE), lacking)

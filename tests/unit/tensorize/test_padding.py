@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from stages.ir.models.builder import ModelBuilder, Tensor
-from stages.tensorize.forms import with_other_forms
+from stages.tensorize.equivalent_layers import with_all_equivalents
 from tests.support.integer import LAYOUTS, Comparison, compare, integer_graph
 
 Amounts = tuple[tuple[int, int], tuple[int, int]]
@@ -36,7 +36,7 @@ def padded(
     x = b.input("x", SHAPE, "int8", 0.05, 11)
     start = b.relu(x)  # so that the padded image has the layout under test
     b.output(*read(b, b.pad(start, [(0, 0), *amounts, (0, 0)]), start))
-    found = compare(b.build(), seed=4, layout=layout, change=with_other_forms)
+    found = compare(b.build(), seed=4, layout=layout, change=with_all_equivalents)
     assert found.wrong == {}
     return found, [layer.kind for layer in found.graph.layers if layer.kind not in ("layout", "relu")]
 
@@ -86,7 +86,7 @@ def test_channels_and_other_values_stay() -> None:
     x = b.input("x", SHAPE, "int8", 0.05, 11)
     cut = b.slice(x, (0, 0, 0, 1), (1, 9, 8, 5))
     b.output(conv(b, b.pad(cut, [(0, 0), (0, 0), (0, 0), (1, 0)])))
-    found = compare(b.build(), seed=4, change=with_other_forms)
+    found = compare(b.build(), seed=4, change=with_all_equivalents)
     assert found.wrong == {}
     assert [layer.kind for layer in found.graph.layers] == ["slice", "pad", "conv2d"]
     b = ModelBuilder()
@@ -96,4 +96,4 @@ def test_channels_and_other_values_stay() -> None:
     for value, kinds in ((11, ["conv2d"]), (12, ["pad", "conv2d"])):  # PADV2 pads with any value
         params = {**op.params, "value": value}  # type: ignore[union-attr]
         graph.layers[0] = graph.layers[0].model_copy(update={"op": op.model_copy(update={"params": params})})
-        assert [layer.kind for layer in with_other_forms(graph).layers] == kinds
+        assert [layer.kind for layer in with_all_equivalents(graph).layers] == kinds

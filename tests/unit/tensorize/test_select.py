@@ -13,8 +13,8 @@ from stages.ir.models.spec import OpModel
 from stages.tensorize import TensorizeConfig, TensorizeRule
 from stages.tensorize.choices import choose_kernels
 from stages.tensorize.costs import Costs, signature
+from stages.tensorize.pass_context import PassContext
 from stages.tensorize.select import choose, unused_rules
-from stages.tensorize.setting import Setting
 from tests.conformance.draw import Draw
 from tests.conformance.operators import fully_connected
 from tests.support.emitted import target_named
@@ -175,7 +175,7 @@ ENGINE = ne16_target()
 
 
 def engine_says(layer: LayerView, *rules: TensorizeRule) -> str:
-    setting = Setting.of(ENGINE, TensorizeConfig(rules=rules), registry.kernels_of(ENGINE).values())
+    setting = PassContext.of(ENGINE, TensorizeConfig(rules=rules), registry.kernels_of(ENGINE).values())
     return failure(layer, ENGINE, setting.kernels, list(rules), Costs())
 
 
@@ -185,7 +185,7 @@ def test_an_engine_that_reads_uint8_says_what_else_keeps_it_from_a_layer_on_int8
     )
     layer = graph.view(graph.layers[0])
     assert "dilat" in engine_says(layer, rule("ne16"))
-    chosen = choose_kernels(graph, Setting.of(ENGINE, TensorizeConfig(), registry.kernels_of(ENGINE).values()))
+    chosen = choose_kernels(graph, PassContext.of(ENGINE, TensorizeConfig(), registry.kernels_of(ENGINE).values()))
     (refused,) = [one for one in chosen.choices[0].alternatives if one.kernel == "ne16"]
     assert "dilat" in refused.reason
 

@@ -15,7 +15,7 @@ from stages.ir.models.spec import OpModel
 from stages.tensorize import TensorizeConfig
 from stages.tensorize.choices import choose_kernels
 from stages.tensorize.costs import Costs
-from stages.tensorize.setting import Setting
+from stages.tensorize.pass_context import PassContext
 from tests.support.emitted import target_named
 from tests.support.integer import integer_graph
 
@@ -40,7 +40,7 @@ def changed(model: dict[str, Any], weights: str = "", **fields: Any) -> Graph:
 
 def told(graph: Graph, target: str, **options: Any) -> list[str]:
     place = target_named(target)
-    setting = Setting.of(place, TensorizeConfig(**options), registry.kernels_of(place).values(), Costs())
+    setting = PassContext.of(place, TensorizeConfig(**options), registry.kernels_of(place).values(), Costs())
     return [line for line in choose_kernels(graph, setting).warnings if line.startswith("slow: ")]
 
 

@@ -12,7 +12,7 @@ from stages.base import StageError
 from stages.ir.graph import Graph
 from stages.ir.models.builder import ModelBuilder
 from stages.ir.reference.interpreter import Reference, random_inputs
-from stages.tensorize.signs import with_cheapest_signs
+from stages.tensorize.signedness import with_cheapest_signedness
 from stages.verify.graph_reference import GraphReference, check_bounds
 from tests.support.integer import integer_graph
 
@@ -33,7 +33,7 @@ def test_the_graph_is_a_reference_in_the_files_integers(tmp_path: Path) -> None:
     def price(view: Any) -> float:
         return float("inf") if view.op.op == "conv2d" and view.inputs[0].dtype == "int8" else 1.0
 
-    graph = with_cheapest_signs(integer_graph(network()), price)
+    graph = with_cheapest_signedness(integer_graph(network()), price)
     assert any(tensor.added for tensor in graph.tensors.values())
     graph.save(tmp_path)
     ours, litert = GraphReference(tmp_path), Reference(network())

@@ -46,7 +46,7 @@ _TOP_BIT = 128
 _ONE = (1 << 30, 1)  # the multiplier 1, exactly
 
 
-def with_cheapest_signs(graph: Graph, price: Price) -> Graph:
+def with_cheapest_signedness(graph: Graph, price: Price) -> Graph:
     """The pass: the graph with types and flips that cost least; the graph itself where that is what it has.
 
     `price` is asked about layers of 8-bit tensors that have to be computed, flips among them.

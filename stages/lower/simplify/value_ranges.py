@@ -9,7 +9,7 @@ from stages.ir.reference.integer import to_logical
 BYTES = ("int8", "uint8")
 
 
-def reaches(graph: Graph) -> dict[str, ValueRange]:
+def value_ranges(graph: Graph) -> dict[str, ValueRange]:
     """For each 8-bit tensor what its channels can be; all values of its type where nobody knows."""
     found: dict[str, ValueRange] = {}
     for name, tensor in graph.tensors.items():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from stages.ir.models.builder import ModelBuilder
-from stages.lower.simplify.reach import reaches
+from stages.lower.simplify.value_ranges import value_ranges
 from tests.support.constant_channels import QUANT, Drawn, narrowest
 from tests.support.integer import LAYOUTS, compare, integer_graph
 
@@ -60,5 +60,5 @@ def test_which_channels_go(bias: list[int], padding: str, left: tuple[int, ...])
 def test_sums_that_leave_int32_on_the_way_are_not_believed() -> None:
     """A multiplier of 2^12 shifts sums to the left, where int32 wraps: no channel is what its bounds would be."""
     graph = integer_graph(chain(filters(True, True), [1 << 18, -(1 << 18)], weight_scale=4096.0))
-    own = reaches(graph)["first"]
+    own = value_ranges(graph)["first"]
     assert (own.least == -128).all() and (own.most == 127).all()

@@ -1,6 +1,6 @@
 """What is said of the choice of a layer's kernel where an engine is among them, beside what choosing itself knows.
 
-The types of a layer's data are chosen before its kernel is (stages.tensorize.signs). What the engine takes then is
+The types of a layer's data are chosen before its kernel is (stages.tensorize.signedness). What the engine takes then is
 often int8 and uint8 in one layer, which few kernels of the core compute; so what the core would take is asked for data
 of one type, with the flips that the layer's tensors need for it.
 """
@@ -12,27 +12,27 @@ from typing import TYPE_CHECKING
 
 from stages.base import StageError
 from stages.tensorize.select import ONLY, choose
-from stages.tensorize.signs import TYPES, in_one_type, why_not_as_uint8
+from stages.tensorize.signedness import TYPES, in_one_type, why_not_as_uint8
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from stages.ir.graph import LayerView
+    from stages.tensorize.pass_context import PassContext
     from stages.tensorize.plan import Alternative
     from stages.tensorize.select import Choice
-    from stages.tensorize.setting import Setting
 
 
-def explained(choice: Choice, view: LayerView, setting: Setting) -> Choice:
+def explained(choice: Choice, view: LayerView, context: PassContext) -> Choice:
     """The choice with what keeps the engine from the layer whatever its types, or what the core would take instead."""
-    engine = setting.offload
+    engine = context.offload
     if engine is None:
         return choice
     if choice.kernel is engine:
-        return _with_core(choice, view, setting)
+        return _with_core(choice, view, context)
     if engine.name not in {one.kernel for one in choice.alternatives if one.reason}:
         return choice
-    reason = why_not_as_uint8(engine, view, setting.target)
+    reason = why_not_as_uint8(engine, view, context.target)
     return replace(
         choice,
         alternatives=tuple(
@@ -42,11 +42,11 @@ def explained(choice: Choice, view: LayerView, setting: Setting) -> Choice:
     )
 
 
-def _with_core(choice: Choice, view: LayerView, setting: Setting) -> Choice:
+def _with_core(choice: Choice, view: LayerView, context: PassContext) -> Choice:
     """Kernels that compute the layer in neither of its types as they are, with what they cost in one type."""
     able = [one for one in choice.alternatives if not one.reason]
     known = {one.kernel for one in able}
-    flipped = [one for one in _flipped(view, setting) if one.kernel not in known]
+    flipped = [one for one in _flipped(view, context) if one.kernel not in known]
     if not flipped:
         return choice
     best: dict[str, Alternative] = {}
@@ -62,15 +62,15 @@ def _with_core(choice: Choice, view: LayerView, setting: Setting) -> Choice:
     return replace(choice, alternatives=(*able, *best.values(), *refused), why=why)
 
 
-def _flipped(view: LayerView, setting: Setting) -> Iterator[Alternative]:
+def _flipped(view: LayerView, context: PassContext) -> Iterator[Alternative]:
     """Kernels of the core for the layer's data in one type, each with the flips in its cost."""
-    core = [kernel for kernel in setting.kernels if kernel is not setting.offload]
+    core = [kernel for kernel in context.kernels if kernel is not context.offload]
     for dtype in TYPES:
-        found = in_one_type(view, dtype, setting.cost)
+        found = in_one_type(view, dtype, context.cost)
         if found is None or not found.flips:
             continue
         try:
-            choice = choose(found.view, setting.target, core, (), setting.costs)
+            choice = choose(found.view, context.target, core, (), context.costs)
         except StageError:
             continue
         offers = [one for one in choice.alternatives if not one.reason and one.cost is not None]

@@ -13,12 +13,12 @@ from stages.count.firmware import joined
 from stages.delivery.bench.networks import setting_of
 from stages.ir.graph import Graph, LayerView
 from stages.ir.graph.layer_rules import LayerMatch
-from stages.tensorize import TensorizeConfig, TensorizeRule, less_rom
+from stages.tensorize import TensorizeConfig, TensorizeRule, rom_tradeoff
 from stages.tensorize.build import decide
 from stages.tensorize.choices import Chosen
 from stages.tensorize.costs import CallRom
 from stages.tensorize.memory import ArenaBound
-from stages.tensorize.setting import Setting
+from stages.tensorize.pass_context import PassContext
 from tests.support.counting import calls_of, costs_of, layer_graph
 from tests.support.emitted import target_named
 
@@ -43,7 +43,7 @@ SHARED: Code = {
 APART: Code = {**SHARED, "mve.dot_s8": {"other rows": 5_000, "dot": 100}}
 
 
-def setting(mve: int, dsp: int, code: Code = SHARED, convolution: int = 90_000, **options: object) -> Setting:
+def setting(mve: int, dsp: int, code: Code = SHARED, convolution: int = 90_000, **options: object) -> PassContext:
     """Instructions of two kernels for the second layer, and of one for the first; all others take ten million."""
     calls = (*CONVOLUTION, *CONNECTED)
     of = {"mve.gemm_s8": convolution, "mve.dot_s8": mve, "arm_dsp.dot_s8": dsp}
@@ -56,11 +56,11 @@ def setting(mve: int, dsp: int, code: Code = SHARED, convolution: int = 90_000, 
     return replace(made, config=made.config.model_copy(update={"optimize_for": wanted}), costs=exact)
 
 
-def decided(one: Setting, graph: Graph = GRAPH) -> Chosen:
+def decided(one: PassContext, graph: Graph = GRAPH) -> Chosen:
     return decide(graph, one)[0]
 
 
-def second(one: Setting) -> str:
+def second(one: PassContext) -> str:
     """The kernel of the second layer."""
     first, kernel = (choice.kernel.name for _, choice in sorted(decided(one).choices.items()))
     assert first == "mve.gemm_s8"
@@ -111,7 +111,7 @@ def test_weights_of_an_engine_are_rom(monkeypatch: pytest.MonkeyPatch) -> None:
     one = setting(15_000, 10_000)
     choice, view = decided(one).choices[0], GRAPH.view(GRAPH.layers[0])
     monkeypatch.setattr(type(choice.kernel), "lowers", False)
-    option = less_rom._Code.of(one).option(view, choice)
+    option = rom_tradeoff._Code.of(one).option(view, choice)
     assert option.own == sum(view.constant(role).nbytes for role in view.layer.constants) > 16 * 16
 
 

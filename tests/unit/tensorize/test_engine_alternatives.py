@@ -11,11 +11,11 @@ from stages.ir.graph import Graph
 from stages.ir.models.zoo import build
 from stages.tensorize import TensorizeConfig
 from stages.tensorize.choices import Chosen, choose_kernels
-from stages.tensorize.forms import with_cheapest_forms
+from stages.tensorize.equivalent_layers import with_cheapest_equivalents
 from stages.tensorize.layouts import with_cheapest_layouts
+from stages.tensorize.pass_context import PassContext
 from stages.tensorize.placement import place_parts
-from stages.tensorize.setting import Setting
-from stages.tensorize.signs import TYPES, flip, in_types, with_cheapest_signs
+from stages.tensorize.signedness import TYPES, flip, in_types, with_cheapest_signedness
 from tests.support.emitted import target_named
 from tests.support.integer import integer_graph
 
@@ -26,12 +26,12 @@ def network(name: str) -> Graph:
 
 
 @cache
-def chosen(name: str, board: str, requantize: str) -> tuple[Chosen, Setting]:
+def chosen(name: str, board: str, requantize: str) -> tuple[Chosen, PassContext]:
     target = target_named(board)
     config = TensorizeConfig.model_validate({"requantize": requantize})
-    setting = Setting.of(target, config, registry.kernels_of(target).values())
-    laid_out = with_cheapest_layouts(with_cheapest_forms(network(name), setting), setting)
-    return place_parts(choose_kernels(with_cheapest_signs(laid_out, setting.cost), setting), setting), setting
+    setting = PassContext.of(target, config, registry.kernels_of(target).values())
+    laid_out = with_cheapest_layouts(with_cheapest_equivalents(network(name), setting), setting)
+    return place_parts(choose_kernels(with_cheapest_signedness(laid_out, setting.cost), setting), setting), setting
 
 
 FORMS = [("rv32-ne16", "core"), ("rv32-ne16", "engine"), ("rv32-ne16x", "engine")]

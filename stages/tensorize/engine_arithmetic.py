@@ -13,12 +13,12 @@ from stages.tensorize.plan import Distance
 
 if TYPE_CHECKING:
     from stages.tensorize.choices import Chosen
-    from stages.tensorize.setting import Setting
+    from stages.tensorize.pass_context import PassContext
 
 
-def with_own_arithmetic(chosen: Chosen, setting: Setting) -> Chosen:
+def with_engine_arithmetic(chosen: Chosen, context: PassContext) -> Chosen:
     """The layers of the target's accelerator as it computes them, and how far that is from what the model says."""
-    kernel = setting.offload
+    kernel = context.offload
     if kernel is None:
         return chosen
     graph, choices, layers = chosen.graph, dict(chosen.choices), list(chosen.graph.layers)

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from stages.ir.graph import Graph
 from stages.ir.models.builder import ModelBuilder
-from stages.lower.simplify.bundles import families
+from stages.lower.simplify.coupled_channels import coupled_channels
 from stages.lower.simplify.narrow import Narrowing
-from stages.lower.simplify.reach import reaches
+from stages.lower.simplify.value_ranges import value_ranges
 from tests.support.constant_channels import QUANT, Drawn, narrowest
 from tests.support.integer import LAYOUTS, compare
 
@@ -22,7 +22,7 @@ def test_what_is_left_is_litert_s(seed: int, dtype: str, layout: str, data: st.D
     """However many of the channels that can go do go, the last of them first."""
 
     def fewer(graph: Graph) -> Graph:
-        found, staying = families(graph, reaches(graph)), []
+        found, staying = coupled_channels(graph, value_ranges(graph)), []
         for family in found:
             spare = np.flatnonzero(family.removable)
             own = ~family.removable

@@ -34,7 +34,7 @@ def alike(graph: Graph) -> dict[str, Array]:
 
 
 class Repeats:
-    """Finds, family by family, which bundles can go because another takes their place."""
+    """Finds, coupled by coupled, which sets can go because another takes their place."""
 
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
@@ -44,20 +44,20 @@ class Repeats:
             if len(layer.outputs) == 1 and layer.op.carries(graph.view(layer)) == ():
                 self._summing.setdefault(layer.inputs[0], []).append(layer)
 
-    def of(self, bundles: Mapping[str, Array], able: Array) -> tuple[Array, dict[str, Array]]:
-        """Which of the bundles go, bool[bundles], all of them `able` to; for each tensor the channel that each equals.
+    def of(self, sets: Mapping[str, Array], able: Array) -> tuple[Array, dict[str, Array]]:
+        """Which of the sets go, bool[sets], all of them `able` to; for each tensor the channel that each equals.
 
-        The first of equal bundles goes last: their weights are added up from the last on, and each sum is in range.
+        The first of equal sets goes last: their weights are added up from the last on, and each sum is in range.
         """
         gone = np.zeros(len(able), bool)
-        equal = {name: np.arange(len(own)) for name, own in bundles.items()}
-        groups = self._groups(bundles, able)
-        layers = [layer for name in bundles for layer in self._summing.get(name, [])] if groups else []
+        equal = {name: np.arange(len(own)) for name, own in sets.items()}
+        groups = self._groups(sets, able)
+        layers = [layer for name in sets for layer in self._summing.get(name, [])] if groups else []
         weights = [_Weights(self._graph, layer) for layer in layers]
         for alike_ones in groups:
             kept: list[Mapping[str, Array]] = []
             for number in reversed(alike_ones):
-                channels = {name: np.flatnonzero(own == number) for name, own in bundles.items()}
+                channels = {name: np.flatnonzero(own == number) for name, own in sets.items()}
                 other = next((one for one in kept if all(own.can_add(channels, one) for own in weights)), None)
                 if other is None:
                     kept.append(channels)
@@ -69,12 +69,12 @@ class Repeats:
                     equal[name][places] = other[name]
         return gone, equal
 
-    def _groups(self, bundles: Mapping[str, Array], able: Array) -> list[Sequence[int]]:
+    def _groups(self, sets: Mapping[str, Array], able: Array) -> list[Sequence[int]]:
         """Bundles that are able to go and have the same values in each tensor, rising; two or more of each kind."""
         found: dict[tuple[tuple[int, ...], ...], list[int]] = {}
-        orders = {name: np.argsort(own, kind="stable") for name, own in bundles.items()}
+        orders = {name: np.argsort(own, kind="stable") for name, own in sets.items()}
         counts = range(len(able) + 1)
-        bounds = {name: np.searchsorted(own[orders[name]], counts).tolist() for name, own in bundles.items()}
+        bounds = {name: np.searchsorted(own[orders[name]], counts).tolist() for name, own in sets.items()}
         channels = {
             name: [self._labels[name][order[a:b]].tolist() for a, b in pairwise(bounds[name])]
             for name, order in orders.items()
@@ -95,7 +95,7 @@ class _Weights:
         self._least, self._most = limits.min + (limits.min < 0) - zero, limits.max - zero
 
     def can_add(self, channels: Mapping[str, Array], to: Mapping[str, Array]) -> bool:
-        """Whether the type holds the sums of the weights of two bundles, given by their channels."""
+        """Whether the type holds the sums of the weights of two sets, given by their channels."""
         added = self._sum(channels, to)
         return bool(((added >= self._least) & (added <= self._most)).all())
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 Key = tuple[tuple[int, ...], ...]
 
 
-class Alike:
+class TileCosts:
     """Cycles, work of the core and scratch of one layer's tiles."""
 
     def __init__(self, view: LayerView, accelerator: Accelerator[Any]) -> None:

@@ -11,7 +11,7 @@ from stages.ir.graph import Graph, Layer
 from stages.ir.models.builder import ModelBuilder
 from stages.ir.models.spec import FileModel
 from stages.ir.reference.integer import run_graph
-from stages.tensorize.forms import cheapest_forms, with_other_forms
+from stages.tensorize.equivalent_layers import cheapest_equivalents, with_all_equivalents
 from stages.tensorize.plan import TensorizePlan
 from tests.support.emitted import target_named
 from tests.support.integer import compare, integer_graph
@@ -34,7 +34,10 @@ def test_a_depthwise_convolution_of_one_channel_can_be_an_ordinary_one(dtype: st
         more = {"weight_scale": 0.01, "weight_zero_point": zero_point, "stride": (2, 1), "out": (0.1, 7)}
         builder.output(builder.depthwise_conv2d(x, values, bias, **more))
         found = compare(
-            builder.build(), [rng.integers(*LIMITS[dtype], (1, 9, 8, 1)).astype(dtype)], layout, change=with_other_forms
+            builder.build(),
+            [rng.integers(*LIMITS[dtype], (1, 9, 8, 1)).astype(dtype)],
+            layout,
+            change=with_all_equivalents,
         )
         assert found.wrong == {}
         (layer,) = [layer for layer in found.graph.layers if layer.kind != "layout"]
@@ -55,7 +58,7 @@ def test_a_convolution_whose_filters_read_one_channel_can_be_a_depthwise_one(cha
     x = builder.input("x", (1, 9, 8, channels), "int8", 0.04, 3)
     builder.output(builder.conv2d(x, values, bias, weight_scale=0.01, stride=(2, 1), out=(0.1, 7)))
     image = rng.integers(-128, 128, (1, 9, 8, channels)).astype(np.int8)
-    found = compare(builder.build(), [image], layout, change=with_other_forms)
+    found = compare(builder.build(), [image], layout, change=with_all_equivalents)
     assert found.wrong == {}
     (layer,) = [layer for layer in found.graph.layers if layer.kind != "layout"]
     assert layer.kind == "depthwise_conv2d"
@@ -71,9 +74,9 @@ def test_planar_weights_of_a_depthwise_convolution_are_those_of_an_ordinary_one(
     x = builder.input("x", (1, 9, 8, 1), "int8", 0.04, 3)
     builder.output(builder.conv2d(x, values, bias, weight_scale=0.01, stride=(2, 1), out=(0.1, 7)))
     graph, image = integer_graph(builder.build(), layout), rng.integers(-128, 128, (1, 9, 8, 1)).astype(np.int8)
-    planar = with_other_forms(graph)
+    planar = with_all_equivalents(graph)
     assert {"depthwise_conv2d"} <= {layer.kind for layer in planar.layers}
-    back = with_other_forms(planar)
+    back = with_all_equivalents(planar)
     assert {"conv2d"} <= {layer.kind for layer in back.layers}
     (out,) = graph.outputs
     np.testing.assert_array_equal(run_graph(back, [image])[out], run_graph(graph, [image])[out])
@@ -97,7 +100,7 @@ def test_a_layer_is_exchanged_once_and_only_where_that_saves_enough() -> None:
         def price(_graph: Graph, layer: Layer, kind: str = kind, factor: float = factor) -> float:
             return 100.0 if layer.kind == kind else 100.0 * factor
 
-        (layer,) = cheapest_forms(graph, price, lambda _graph, _layer: False).layers
+        (layer,) = cheapest_equivalents(graph, price, lambda _graph, _layer: False).layers
         assert layer.kind == found
 
 
@@ -114,7 +117,7 @@ def test_weights_that_two_layers_share_stay_those_of_the_other() -> None:
         is_first = layer.index == 0
         return 1.0 if is_first == (layer.kind == "conv2d") else 2.0
 
-    made = cheapest_forms(shared, price, lambda _graph, _layer: False)
+    made = cheapest_equivalents(shared, price, lambda _graph, _layer: False)
     kept = {layer.kind: made.constants[layer.constants["weights"]].shape for layer in made.layers}
     assert kept == {"conv2d": (4, 3, 2, 1), "depthwise_conv2d": (4, 1, 3, 2)}
 
@@ -138,7 +141,7 @@ def test_the_cheaper_form_is_taken(pad: int, conv: int, folded: bool) -> None:
         return 100 if len(graph.layers) == 2 else 100 + conv
 
     graph = integer_graph(padded_convolution())
-    kinds = [layer.kind for layer in cheapest_forms(graph, price, lambda _graph, _layer: False).layers]
+    kinds = [layer.kind for layer in cheapest_equivalents(graph, price, lambda _graph, _layer: False).layers]
     assert kinds == (["conv2d"] if folded else ["pad", "conv2d"])
 
 

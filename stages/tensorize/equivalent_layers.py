@@ -20,12 +20,12 @@ from stages.base import StageError
 from stages.ir.graph import Conv2D, DepthwiseConv2D, Graph, Layer, LayerOp
 from stages.lower.simplify.edits import replaced
 from stages.tensorize.padding import readers_of_pad, without_pad
+from stages.tensorize.row_windows import is_column_window, with_row_window
 from stages.tensorize.sharing import renames_only
-from stages.tensorize.turned import can_turn, with_turned
 
 if TYPE_CHECKING:
     from stages.ir.arithmetic.fixed_point import Array
-    from stages.tensorize.setting import Setting
+    from stages.tensorize.pass_context import PassContext
 
 _WORTH_TURNING = 0.97  # two calls that return an address, and what estimates are off by
 _WORTH_EXCHANGING = 0.97  # what estimates are off by
@@ -34,25 +34,25 @@ Price = Callable[[Graph, Layer], float]
 """Instructions of a layer of a graph, infinity where nothing can compute it or nobody knows."""
 
 
-def with_cheapest_forms(graph: Graph, setting: Setting) -> Graph:
+def with_cheapest_equivalents(graph: Graph, context: PassContext) -> Graph:
     """The pass: forms by the costs that kernels are chosen by."""
 
     def price(one: Graph, layer: Layer) -> float:
         if layer.op.op == "float" or renames_only(one, layer):
             return 0.0
         view, own = one.view(layer), None
-        if setting.offload is not None and setting.config.arena_limit is None:  # with a limit no layout is decided
-            own = setting.offload.layouts[0]
+        if context.offload is not None and context.config.arena_limit is None:  # with a limit no layout is decided
+            own = context.offload.layouts[0]
         try:
-            cost = setting.choose(view, setting.bound(one)).price
+            cost = context.choose(view, context.bound(one)).price
         except StageError:  # in this form nothing can compute it; where no form can, the choice of kernels says so
             cost = None
-        return min(float("inf") if cost is None else cost, setting.cost_on_engine(view, own))
+        return min(float("inf") if cost is None else cost, context.cost_on_engine(view, own))
 
-    return cheapest_forms(graph, price, lambda one, layer: setting.is_ruled(one.view(layer)))
+    return cheapest_equivalents(graph, price, lambda one, layer: context.is_ruled(one.view(layer)))
 
 
-def cheapest_forms(graph: Graph, price: Price, is_ruled: Callable[[Graph, Layer], bool]) -> Graph:
+def cheapest_equivalents(graph: Graph, price: Price, is_ruled: Callable[[Graph, Layer], bool]) -> Graph:
     """The graph with each other form that costs no more than the one the model has."""
     for given in graph.layers:
         while (changed := _cheaper_form(graph, given, price, is_ruled)) is not None:
@@ -75,9 +75,9 @@ def _cheaper_form(graph: Graph, given: Layer, price: Price, is_ruled: Callable[[
     return None
 
 
-def with_other_forms(graph: Graph) -> Graph:
+def with_all_equivalents(graph: Graph) -> Graph:
     """The graph with all other forms, whatever they cost: for judging choices."""
-    return cheapest_forms(graph, lambda _graph, _layer: 0.0, lambda _graph, _layer: False)
+    return cheapest_equivalents(graph, lambda _graph, _layer: 0.0, lambda _graph, _layer: False)
 
 
 def named(graph: Graph, name: str) -> Layer:
@@ -100,8 +100,8 @@ def _other_forms(
         yield _with_conv2d(graph, layer, layer.op), [layer.name], [layer.name], 1.0
     if not exchanged and isinstance(layer.op, Conv2D) and has_single_channels(layer.op):
         yield _with_depthwise(graph, layer), [layer.name], [layer.name], _WORTH_EXCHANGING
-    if can_turn(graph, layer):
-        yield with_turned(graph, layer), [layer.name], [layer.name], _WORTH_TURNING
+    if is_column_window(graph, layer):
+        yield with_row_window(graph, layer), [layer.name], [layer.name], _WORTH_TURNING
 
 
 def _with_conv2d(graph: Graph, layer: Layer, op: DepthwiseConv2D) -> Graph:

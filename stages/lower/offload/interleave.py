@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from stages.ir.graph import LayerView
 
 
-def lay(view: LayerView, tile: Tile, to: str, piece: int) -> Iterator[Transfer]:
-    """Transfers that lay pieces of so many bytes of what the tile reads side by side, into the buffer of that role.
+def interleave(view: LayerView, tile: Tile, to: str, piece: int) -> Iterator[Transfer]:
+    """Yield transfers that interleave pieces of all inputs of a tile in the buffer `to`.
 
     Raises RuntimeError where that is no whole pieces, one behind the other.
     """

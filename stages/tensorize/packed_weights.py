@@ -21,7 +21,7 @@ from stages.tensorize.placement import scratch_of_layers
 
 if TYPE_CHECKING:
     from stages.tensorize.choices import Chosen
-    from stages.tensorize.setting import Setting
+    from stages.tensorize.pass_context import PassContext
 
 Scratch = Mapping[int, Mapping[str, int]]
 
@@ -50,7 +50,7 @@ class _Room:
         )
 
 
-def within_ram(setting: Setting, whole: Callable[[], Chosen], narrow: Callable[[frozenset[str]], Chosen]) -> Chosen:
+def fit_to_ram(context: PassContext, whole: Callable[[], Chosen], narrow: Callable[[frozenset[str]], Chosen]) -> Chosen:
     """What `narrow` decides, with as many of its layers as it takes in whole bytes.
 
     whole   decides where all layers keep whole bytes
@@ -61,8 +61,8 @@ def within_ram(setting: Setting, whole: Callable[[], Chosen], narrow: Callable[[
     room: _Room | None = None
     while widened := _widened(chosen):
         if room is None:
-            room = _room(setting, whole)
-        back = _too_large(chosen, widened, room, setting)
+            room = _room(context, whole)
+        back = _too_large(chosen, widened, room, context)
         if not back:
             return chosen
         wide |= {chosen.graph.layers[index].name for index in back}
@@ -70,12 +70,12 @@ def within_ram(setting: Setting, whole: Callable[[], Chosen], narrow: Callable[[
     return chosen if room is None else whole()
 
 
-def _room(setting: Setting, whole: Callable[[], Chosen]) -> _Room:
-    limit = setting.config.arena_limit
+def _room(context: PassContext, whole: Callable[[], Chosen]) -> _Room:
+    limit = context.config.arena_limit
     if limit is not None:
         return _Room(dict.fromkeys(ALIGNMENTS, limit))
     chosen = whole()
-    buffers = _buffers(chosen, scratch_of_layers(chosen, setting), {})
+    buffers = _buffers(chosen, scratch_of_layers(chosen, context), {})
     arena = {alignment: plan(buffers, alignment).total for alignment in ALIGNMENTS}
     return _Room(arena, max((one.bytes for one in buffers), default=0))
 
@@ -86,15 +86,15 @@ def _widened(chosen: Chosen) -> dict[int, Mapping[str, int]]:
         return {}
     found = {}
     for index, choice in chosen.choices.items():
-        kept = chosen.rom.kept(chosen.graph.view(chosen.graph.layers[index]), choice.kernel, choice.params)
+        kept = chosen.rom.storage(chosen.graph.view(chosen.graph.layers[index]), choice.kernel, choice.params)
         if kept.scratch:
             found[index] = kept.scratch
     return found
 
 
-def _too_large(chosen: Chosen, widened: Scratch, room: _Room, setting: Setting) -> set[int]:
+def _too_large(chosen: Chosen, widened: Scratch, room: _Room, context: PassContext) -> set[int]:
     """Layers without whose widening the arena has room, as the kernels are now; all of them where it never has."""
-    scratch, left = scratch_of_layers(chosen, setting), dict(widened)
+    scratch, left = scratch_of_layers(chosen, context), dict(widened)
     while left and not room.holds(buffers := _buffers(chosen, scratch, left)):
         alone = {index for index in left if not room.holds_at_once(_alive(buffers, index))}
         for index in alone or {max(left, key=lambda index: (sum(left[index].values()), index))}:

@@ -7,7 +7,7 @@ import pytest
 
 from stages.ir.graph import Graph
 from stages.ir.models.builder import ModelBuilder, Tensor
-from stages.tensorize.forms import cheapest_forms, with_other_forms
+from stages.tensorize.equivalent_layers import cheapest_equivalents, with_all_equivalents
 from tests.support.integer import LAYOUTS, compare, integer_graph
 
 QUANT = (0.05, 3)
@@ -43,7 +43,7 @@ def temporal(channels: int = 4) -> bytes:
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("channels", [1, 4])
 def test_the_numbers_stay(layout: str, channels: int) -> None:
-    found = compare(temporal(channels), seed=1, layout=layout, change=with_other_forms)
+    found = compare(temporal(channels), seed=1, layout=layout, change=with_all_equivalents)
     assert found.wrong == {}
     layers = found.graph.layers
     names = [layer.name for layer in layers]
@@ -62,7 +62,7 @@ def test_only_what_saves_enough_is_turned() -> None:
 
     graph = integer_graph(temporal())
     for factor, turned in ((0.98, False), (0.96, True)):
-        made: Graph = cheapest_forms(graph, price(factor), lambda _graph, _layer: False)
+        made: Graph = cheapest_equivalents(graph, price(factor), lambda _graph, _layer: False)
         assert any(name.endswith("/row") for name in made.tensors) == turned
 
 
@@ -72,4 +72,4 @@ def test_windows_of_two_columns_and_borders_beside_the_column_stay() -> None:
     values = np.ones((8, 3, 3, 4), np.int8)  # SAME: a column of padding on either side
     b.output(b.conv2d(x, values, np.zeros(8, np.int32), weight_scale=0.01, out=QUANT, name="y"))
     graph = integer_graph(b.build())
-    assert with_other_forms(graph) is graph
+    assert with_all_equivalents(graph) is graph

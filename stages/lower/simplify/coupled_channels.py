@@ -4,7 +4,7 @@
 
 A bundle can go when each layer that sums over one of its channels can do without it: because the channel is constant,
 because its weights are zero, or because another bundle has the same values and takes its weights on. The others are
-read by layers whose own channels are of the bundle. Tensors with a bundle in common are a family.
+read by layers whose own channels are of the bundle. Tensors with a bundle in common are a coupled.
 """
 
 from __future__ import annotations
@@ -18,41 +18,41 @@ import numpy as np
 from stages.ir.arithmetic.fixed_point import Array
 from stages.ir.graph import Graph
 from stages.ir.operators.channels import NEW, Kept, ValueRange, channels_of
-from stages.lower.simplify.repeats import Repeats
+from stages.lower.simplify.repeated_channels import Repeats
 
 Edges = list[tuple[Array, Array]]
 
 
 @dataclass(frozen=True, eq=False)
-class Family:
-    """For each of its tensors the bundle, from 0, of each channel, int[C]; which bundles can go, bool[bundles].
+class CoupledChannels:
+    """For each of its tensors the bundle, from 0, of each channel, int[C]; which sets can go, bool[sets].
 
     `values` are what the channels of each tensor are where they are constant, int64[C]; `equal` is, for channels that
-    can go because they repeat another, that one, and for all others themselves, int64[C]. Of the bundles that go the
+    can go because they repeat another, that one, and for all others themselves, int64[C]. Of the sets that go the
     last go first: weights that are added up are within their type then.
     """
 
-    bundles: Mapping[str, Array]
+    sets: Mapping[str, Array]
     removable: Array
     values: Mapping[str, Array]
     equal: Mapping[str, Array]
 
     def filled(self, staying: Array) -> Array:
-        """These bundles, and one of each tensor that would have none."""
+        """These sets, and one of each tensor that would have none."""
         made = staying.copy()
-        for own in self.bundles.values():
+        for own in self.sets.values():
             if not made[own].any():
                 made[own[0]] = True
         return made
 
     def kept(self, name: str, staying: Array) -> Kept:
-        """What is left of a tensor with the bundles that stay, bool[bundles]."""
-        stays, equal = staying[self.bundles[name]], self.equal[name]
+        """What is left of a tensor with the sets that stay, bool[sets]."""
+        stays, equal = staying[self.sets[name]], self.equal[name]
         return Kept(np.flatnonzero(stays), self.values[name], np.where(stays, np.arange(len(equal)), equal))
 
 
-def families(graph: Graph, reach: Mapping[str, ValueRange]) -> list[Family]:
-    """All families of which a bundle can go, in the order of the graph's tensors."""
+def coupled_channels(graph: Graph, reach: Mapping[str, ValueRange]) -> list[CoupledChannels]:
+    """All coupled_channels of which a bundle can go, in the order of the graph's tensors."""
     sizes = [channels_of(tensor) for tensor in graph.tensors.values()]
     ends = list(accumulate(sizes, initial=0))
     spans = zip(graph.tensors, pairwise(ends), strict=True)
@@ -80,8 +80,8 @@ def families(graph: Graph, reach: Mapping[str, ValueRange]) -> list[Family]:
             if made.any():
                 channels.append((place[layer.outputs[0]][made], place[name][sources[made]]))
                 tensors.append((number[layer.outputs[0]], number[name]))
-    bundle, family = _components(channels, len(stays)), _components(tensors, len(sizes))
-    return _found(graph, place, bundle, (stays, summed), family, reach)
+    bundle, coupled = _components(channels, len(stays)), _components(tensors, len(sizes))
+    return _found(graph, place, bundle, (stays, summed), coupled, reach)
 
 
 def _components(edges: Edges, count: int) -> Array:
@@ -100,14 +100,14 @@ def _found(
     place: Mapping[str, Array],
     bundle: Array,
     needed: tuple[Array, Array],
-    family: Array,
+    coupled: Array,
     reach: Mapping[str, ValueRange],
-) -> list[Family]:
+) -> list[CoupledChannels]:
     """`needed` are the channels that have to be there, and those that sums need, or another with the same values."""
     must, summed = (np.isin(np.arange(bundle.max(initial=-1) + 1), bundle[channels]) for channels in needed)
     repeats = Repeats(graph)
     members: dict[int, list[str]] = {}
-    for name, label in zip(graph.tensors, family, strict=True):
+    for name, label in zip(graph.tensors, coupled, strict=True):
         members.setdefault(int(label), []).append(name)
     found = []
     for names in members.values():
@@ -115,11 +115,11 @@ def _found(
         if must[own].all():
             continue
         parts = np.split(numbers, list(accumulate(len(place[name]) for name in names))[:-1])
-        bundles = dict(zip(names, parts, strict=True))
+        sets = dict(zip(names, parts, strict=True))
         removable = ~(must | summed)[own]
-        gone, equal = repeats.of(bundles, ~must[own] & ~removable)
+        gone, equal = repeats.of(sets, ~must[own] & ~removable)
         if not (removable | gone).any():
             continue
         values = {name: reach[name].least for name in names if name in reach}
-        found.append(Family(bundles, removable | gone, values, equal))
+        found.append(CoupledChannels(sets, removable | gone, values, equal))
     return found

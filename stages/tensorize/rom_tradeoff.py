@@ -30,8 +30,8 @@ from stages.tensorize.select import AS_GOOD
 
 if TYPE_CHECKING:
     from stages.ir.graph import Graph, LayerView
+    from stages.tensorize.pass_context import PassContext
     from stages.tensorize.select import Choice
-    from stages.tensorize.setting import Setting
 
 _WORTH = 0.9  # times the instructions, for 1.05 times the bytes
 _MOST = 1.5  # times the instructions of the fastest choice
@@ -41,29 +41,29 @@ CODE = 1_600  # bytes of a source of kernels, where no code is counted
 _LEAST = 1e-6  # of the score, below which a choice is no better
 
 
-def exponent_of(setting: Setting) -> float:
+def exponent_of(context: PassContext) -> float:
     """How much bytes are worth.
 
     Little where nothing counts them, beside an engine, which has its own model, and for programs of an operating
     system, whose memory is not a part's.
     """
-    wanted, target = setting.config.optimize_for, setting.target
-    if wanted == "balanced" and (not setting.costs.rom or setting.offload is not None or target.is_hosted):
+    wanted, target = context.config.optimize_for, context.target
+    if wanted == "balanced" and (not context.costs.rom or context.offload is not None or target.is_hosted):
         return _OTHERS
     return EXPONENTS.get(wanted, _OTHERS)
 
 
-def with_less_rom(graph: Graph, choices: Mapping[int, Choice], setting: Setting) -> dict[int, Choice]:
+def with_rom_tradeoff(graph: Graph, choices: Mapping[int, Choice], context: PassContext) -> dict[int, Choice]:
     """The choices, by layer index, with the kernels that are worth their bytes."""
     if not choices:
         return {}
-    code = _Code.of(setting)
-    layers = [_options(graph.view(graph.layers[index]), choice, setting, code) for index, choice in choices.items()]
+    code = _Code.of(context)
+    layers = [_options(graph.view(graph.layers[index]), choice, context, code) for index, choice in choices.items()]
     computed = {name for index in choices for name in graph.layers[index].constants.values()}
     rest = sum(array.nbytes for name, array in graph.constants.items() if name not in computed)
-    room = _Room(graph, choices, setting)
+    room = _Room(graph, choices, context)
     search = _Search(list(choices), layers, rest, code.sizes, room)
-    best = search.best(exponent_of(setting))
+    best = search.best(exponent_of(context))
     return {
         index: options[number].instead_of(options[0])
         for index, options, number in zip(choices, layers, best, strict=True)
@@ -105,19 +105,19 @@ class _Option:
 class _Code:
     """Sections of code as bits: `sizes` by their numbers. `common` has what all counted calls of a kernel reach."""
 
-    setting: Setting
+    context: PassContext
     common: Mapping[str, Mapping[str, int]]
     numbers: dict[str, int] = field(default_factory=dict)
     sizes: list[int] = field(default_factory=list)
 
     @classmethod
-    def of(cls, setting: Setting) -> _Code:
+    def of(cls, context: PassContext) -> _Code:
         common: dict[str, Mapping[str, int]] = {}
-        for (_, name), takes in setting.costs.rom.items():
+        for (_, name), takes in context.costs.rom.items():
             kernel = name.partition(" ")[0]
             code = common.get(kernel, takes.code)
             common[kernel] = {one: size for one, size in code.items() if one in takes.code}
-        return cls(setting, common)
+        return cls(context, common)
 
     def option(self, view: LayerView, choice: Choice) -> _Option:
         """What a choice takes; the least that it may where it was not counted and others were."""
@@ -125,16 +125,16 @@ class _Code:
         constants = sum(view.constant(role).nbytes for role in view.layer.constants)
         if not kernel.lowers:
             return _Option(choice, cost, constants, 0)
-        takes = self.setting.costs.rom.get((signature(kernel.seen(view)), variant(kernel, choice.params)))
+        takes = self.context.costs.rom.get((signature(kernel.seen(view)), variant(kernel, choice.params)))
         own = takes.own if takes else constants
-        if self.setting.rom is not None:
-            whole = replace(self.setting.rom, narrow=False).kept(view, kernel, choice.params)
-            kept = self.setting.rom.kept(view, kernel, choice.params)
+        if self.context.rom is not None:
+            whole = replace(self.context.rom, narrow=False).storage(view, kernel, choice.params)
+            kept = self.context.rom.storage(view, kernel, choice.params)
             own = (own if takes else whole.bytes) - whole.bytes + kept.bytes
-            choice = replace(choice, worth=self.setting.rom.worth(view, kernel, choice.params, cost))
+            choice = replace(choice, worth=self.context.rom.worth(view, kernel, choice.params, cost))
             cost += kept.instructions
         code = takes.code if takes else self.common.get(kernel.name, {})
-        if not self.setting.costs.rom:
+        if not self.context.costs.rom:
             code = {normpath(f"{kernel.folder.name}/{source}"): CODE for source in kernel.sources}
         return _Option(choice, cost, own, sum(1 << self._number(name, size) for name, size in code.items()))
 
@@ -145,10 +145,10 @@ class _Code:
         return self.numbers[name]
 
 
-def _options(view: LayerView, choice: Choice, setting: Setting, code: _Code) -> list[_Option]:
+def _options(view: LayerView, choice: Choice, context: PassContext, code: _Code) -> list[_Option]:
     """The choice, and all else that can compute the layer."""
-    known = {kernel.name: kernel for kernel in setting.kernels if kernel.lowers}
-    is_fixed = not choice.kernel.lowers or choice.cost is None or setting.is_ruled(view)
+    known = {kernel.name: kernel for kernel in context.kernels if kernel.lowers}
+    is_fixed = not choice.kernel.lowers or choice.cost is None or context.is_ruled(view)
     options = [code.option(view, choice)]
     for one in () if is_fixed else choice.alternatives:
         if one.kernel in known and not one.reason and not one.flips and one.cost is not None:
@@ -156,7 +156,7 @@ def _options(view: LayerView, choice: Choice, setting: Setting, code: _Code) -> 
             params = kernel.params.model_validate(one.params)
             other = replace(choice, kernel=kernel, params=params, cost=one.cost, cost_source=one.cost_source)
             options.append(code.option(view, other))
-    if setting.costs.lower_bounds:  # a cheaper kernel within a percent was not taken either (stages.tensorize.select)
+    if context.costs.lower_bounds:  # a cheaper kernel within a percent was not taken either (stages.tensorize.select)
         first = options[0].cost
         options = [replace(one, cost=first) if one.cost < first <= AS_GOOD * one.cost else one for one in options]
     return options
@@ -278,13 +278,13 @@ class _Room:
 
     graph: Graph
     choices: Mapping[int, Choice]
-    setting: Setting
+    context: PassContext
     included: set[tuple[int, int]] = field(default_factory=set)
     excluded: set[tuple[int, int]] = field(default_factory=set)
 
     def holds(self, index: int, one: Choice, instead_of: Choice) -> bool:
         """Whether a kernel needs no more than another, or than another layer does anyway; for `rom` alone no matter."""
-        if self.setting.config.optimize_for == "rom" and self.setting.config.arena_limit is None:
+        if self.context.config.optimize_for == "rom" and self.context.config.arena_limit is None:
             return True
         view = self.graph.view(self.graph.layers[index])
         if overlays(instead_of.kernel, view) and not overlays(one.kernel, view):
@@ -296,7 +296,7 @@ class _Room:
 
     @cached_property
     def _bound(self) -> ArenaBound:
-        bound = ArenaBound(self.graph, 0, self.setting.lowerings)
+        bound = ArenaBound(self.graph, 0, self.context.lowerings)
         for index, choice in self.choices.items():
             bound.taken(self.graph.view(self.graph.layers[index]), choice.kernel)
         return bound

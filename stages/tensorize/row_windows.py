@@ -11,7 +11,7 @@ from stages.ir.graph import Conv2D, DepthwiseConv2D, Graph, Layer, Move, Pool2D,
 from stages.lower.simplify.edits import numbered, without_unread, writer
 
 
-def can_turn(graph: Graph, layer: Layer) -> bool:
+def is_column_window(graph: Graph, layer: Layer) -> bool:
     """Whether the layer slides a window along the only column of an image."""
     op, x = layer.op, graph.tensors[layer.inputs[0]]
     if not isinstance(op, Conv2D | DepthwiseConv2D | Pool2D) or len(x.shape) != 4:
@@ -21,7 +21,7 @@ def can_turn(graph: Graph, layer: Layer) -> bool:
     return is_column and not op.padding[1] and not op.padding[3] and all(one.lies_as("NHWC") for one in (x, out))
 
 
-def with_turned(graph: Graph, layer: Layer) -> Graph:
+def with_row_window(graph: Graph, layer: Layer) -> Graph:
     """The graph with the layer along a row, and reshapes, which cost nothing, where others see a column."""
     (source,), (target,) = layer.inputs, layer.outputs
     tensors = dict(graph.tensors)

@@ -6,7 +6,7 @@ from threading import Event, Timer
 
 import pytest
 
-from stages.count.side_work import results
+from stages.count.parallel import results
 
 
 @pytest.mark.parametrize(("error", "waits"), [(KeyboardInterrupt, False), (ValueError, True)])

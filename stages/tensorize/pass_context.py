@@ -14,7 +14,7 @@ from stages.tensorize.costs import Costs
 from stages.tensorize.lowering import Lowerings
 from stages.tensorize.memory import ArenaBound
 from stages.tensorize.select import Choice, choose
-from stages.tensorize.signs import as_uint8
+from stages.tensorize.signedness import as_uint8
 
 if TYPE_CHECKING:
     from stages.backends.kernels.kernel import Kernel
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Setting:
+class PassContext:
     """Passes read it; what they find goes from one to the next.
 
     `rom` is there where a recipe wants little of it; `least_arena` says that the limit was found for `ram`. Without
-    `less_rom` layers get the kernels that cost least, whatever code these bring (stages.tensorize.less_rom).
+    `weigh_rom` layers get the kernels that cost least, whatever code these bring (stages.tensorize.rom_tradeoff).
     """
 
     target: Target
@@ -40,7 +40,7 @@ class Setting:
     offload: OffloadKernel | None = None
     rom: Rom | None = None
     least_arena: bool = False
-    less_rom: bool = True
+    weigh_rom: bool = True
 
     @classmethod
     def of(
@@ -50,7 +50,7 @@ class Setting:
         kernels: Iterable[Kernel],
         costs: Costs | None = None,
         float_module: Any = None,
-    ) -> Setting:
+    ) -> PassContext:
         """Without `costs` the kernels' own estimates decide. The target's accelerator is one of the kernels."""
         machine = machine_of(target, config.requantize)
         offload = None if machine is None else offload_kernel(machine)

@@ -20,8 +20,8 @@ from stages.ir.models.spec import ZooModel
 from stages.ir.reference.integer import run_graph
 from stages.ir.reference.interpreter import Reference, random_inputs
 from stages.tensorize import TensorizeConfig
-from stages.tensorize.setting import Setting
-from stages.tensorize.signs import with_cheapest_signs
+from stages.tensorize.pass_context import PassContext
+from stages.tensorize.signedness import with_cheapest_signedness
 from tests.support.emitted import target_named
 from tests.support.integer import integer_graph
 from tests.support.stages_run import run_tflite
@@ -32,7 +32,7 @@ QUANT = (0.05, 3)
 
 def price(target: Target, engine: tuple[str, ...] = ENGINE) -> Callable[[LayerView], float]:
     """Of a core beside an engine that reads unsigned bytes alone and computes those operators for nothing."""
-    setting = Setting.of(target, TensorizeConfig(), registry.kernels_of(target).values())
+    setting = PassContext.of(target, TensorizeConfig(), registry.kernels_of(target).values())
 
     def instructions(view: LayerView) -> float:
         if view.op.op in engine:
@@ -81,7 +81,7 @@ def check_equal(before: Graph, after: Graph, seed: int = 0) -> None:
 )
 def test_networks_are_flipped_where_they_must_be(network: str, expected: list[str]) -> None:
     graph = integer_graph(resolve(ZooModel(zoo=network)))
-    changed = with_cheapest_signs(graph, price(target_named("rv32-rvp")))
+    changed = with_cheapest_signedness(graph, price(target_named("rv32-rvp")))
     check_equal(graph, changed)
     assert flips(graph, changed) == expected
 
@@ -141,7 +141,7 @@ OPERATORS: dict[str, tuple[Callable[[ModelBuilder, Tensor], Tensor], int]] = {
 def test_operators_between_layers_of_the_engine(name: str) -> None:
     operator, expected = OPERATORS[name]
     graph = integer_graph(between(operator))
-    changed = with_cheapest_signs(graph, price(target_named("host")))
+    changed = with_cheapest_signedness(graph, price(target_named("host")))
     for seed in range(3):
         check_equal(graph, changed, seed)
     assert len(flips(graph, changed)) == expected
@@ -152,7 +152,7 @@ def test_a_tensor_that_is_an_output_too_is_flipped_once() -> None:
     x = conv(b, b.input("x", (1, 6, 6, 8), "int8", *QUANT), 8)
     b.output(x, conv(b, x, 8), conv(b, x, 4))
     graph = integer_graph(b.build())
-    changed = with_cheapest_signs(graph, price(target_named("host")))
+    changed = with_cheapest_signedness(graph, price(target_named("host")))
     check_equal(graph, changed)
     assert sorted(flips(graph, changed)) == sorted(["x", graph.layers[0].name])
 
@@ -162,7 +162,7 @@ def test_types_are_what_costs_least() -> None:
     graph = integer_graph(between(lambda b, x: b.add(x, x, out=(0.1, -5))))
     of_core = price(target_named("host"))
     for dear, expected in ((1e2, 1), (1e9, 2)):
-        changed = with_cheapest_signs(
+        changed = with_cheapest_signedness(
             graph,
             lambda view, dear=dear: dear if view.op.op == "add" and view.inputs[0].dtype == "uint8" else of_core(view),
         )
@@ -188,8 +188,8 @@ def test_firmware_and_its_traces_equal_litert(tmp_path: Path, target: str, monke
         mixed = view.op.op in ENGINE and view.outputs[0].dtype == "int8"
         return float("inf") if mixed else of_all(view)
 
-    def passes(graph: Graph, setting: Setting) -> Graph:
-        return with_cheapest_signs(graph, of_core)
+    def passes(graph: Graph, setting: PassContext) -> Graph:
+        return with_cheapest_signedness(graph, of_core)
 
     monkeypatch.setattr("stages.tensorize.build.with_cheapest_layouts", passes)
     data = between(several, size=7)  # bytes that are no whole words
