@@ -1,7 +1,7 @@
-"""What every stage is: a function of its config, its input artifacts and its declared tools.
+"""The interface of a stage: a function of its options, input artifacts and tools.
 
-A stage knows nothing of doit, of the artifact store or of the other stages. It imports heavy libraries
-(tvm, ai_edge_litert, jinja2, ...) inside `run`, so that reading a recipe stays fast.
+A stage does not depend on doit, on the artifact store or on other stages. It imports heavy libraries (tvm,
+ai_edge_litert, jinja2, ...) inside `run`, so that reading a recipe stays fast.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class StageConfig(StrictModel):
-    """Base of each stage's options, which are strict and frozen. `kind` tells the stages apart."""
+    """Base of the options of each stage; strict and frozen. `kind` distinguishes the stages."""
 
 
 C = TypeVar("C", bound=StageConfig)
@@ -38,17 +38,17 @@ def no_progress(message: str, fraction: float | None = None) -> None:
 
 @dataclass(frozen=True)
 class Job(Generic[C]):
-    """All that one run of a stage may read, and the one folder it may write.
+    """Everything that a run of a stage may read, and the folder that it may write.
 
-    `inputs` maps the kind of each consumed stage to the folder of its artifact (read-only). `files` maps a name to
-    an external file whose digest is part of the key (for example the model file, or a real input). `out` exists and
-    is empty; whatever is in it when `run` returns becomes the artifact: regular files in any folders, no links (a link
-    is no content), made read-only then. `progress(message, fraction)` may be called at any time and from any thread;
-    `log(line)` goes to the run's log.txt, and is kept with the artifact for later runs that reuse it.
-
-    `config` is an instance of the stage's config class, or of a subclass that adds `kind`. `tools` has what
-    `Stage.tools` named, by name: run a program by its `path`, not by its command. `cache` keeps parts of the work that
-    other recipes need too; None where nothing is kept.
+    config    instance of the stage's config class, or of a subclass that adds `kind`
+    inputs    kind of each consumed stage -> folder of its artifact (read-only)
+    out       empty folder. When `run` returns, its regular files become the artifact and read-only. Links are not
+              content.
+    files     name -> external file whose digest is part of the key, such as the model file
+    tools     the tools that `Stage.tools` named, by name. Run a program by its `path`, not by its command.
+    progress  `progress(message, fraction)`; any thread may call it at any time
+    log       `log(line)` appends to the run's log.txt, which is stored with the artifact for runs that reuse it
+    cache     store of partial results that other recipes share; None without a store
     """
 
     config: C
@@ -66,26 +66,25 @@ class Job(Generic[C]):
 class Stage(ABC, Generic[C]):
     """One step of the pipeline.
 
-    kind           the word used in recipes, keys and reports
-    config         the pydantic model of its options (declared once; schema, help, keys and errors derive from it)
+    kind           name in recipes, keys and reports
+    config         pydantic model of its options; schema, help, keys and errors derive from it
     consumes       kinds of the stages whose artifacts `run` reads
-    may_consume    kinds of those whose artifacts it reads where the recipe has them: `Job.inputs` may lack them
-    provides       kind of the stage whose artifact this one's takes the place of, for all stages after it: the same
-                   files with the same meaning. '': its own kind
-    options_of     kind of the stage among whose options in a recipe this one's are; it is in the chain where these make
-                   it `wanted`
-    new_model      whether what it leaves is another network than the recipe's model names
-    sources        globs, relative to Firmline's folder, of the code whose bytes are part of the action key
-                   with all modules that it imports (pipeline.keys.imports)
+    may_consume    kinds of the stages whose artifacts it reads if the recipe has them; `Job.inputs` may lack them
+    provides       kind of the stage whose artifact this one replaces for all later stages, with the same files; '':
+                   none
+    options_of     kind of the stage whose options in a recipe include this stage's; these decide whether it is `wanted`
+    new_model      whether its artifact is another network than the recipe's model
+    sources        globs, relative to Firmline's folder, of code whose content is part of the action key, with all
+                   modules that it imports (pipeline.keys.imports)
     target_fields  top-level fields of the target that `run` reads; only these are part of the action key
     exclusive      whether only one such stage may run at a time in a process: TVM's state is not thread-safe
 
-    The key is the digest of these and of what the consumed artifacts hold, and of nothing else, so `run` must depend on
-    nothing else: not on time, on the recipe's name, on the environment, on paths. Every pattern in `sources` matches a
-    file (a test holds that). Modules are found by their imports, so `sources` names the stage's own, and files that are
-    no Python; what is imported under a name made up at run time is in `target_sources`. A stage that loads another
-    module of the project is refused. The files of a class that they do not name, a plug-in's, count as well
-    (`own_files`).
+    The key is the digest of these and of the content of the consumed artifacts. `run` must depend on nothing else: not
+    on time, the recipe's name, the environment or paths.
+
+    Every pattern in `sources` matches a file (a test checks it). Imported modules are included, so `sources` names the
+    stage's modules and files that are not Python. `target_sources` names modules that are imported under a computed
+    name. A stage that loads another module of the project fails. Files of plug-in classes count as well (`own_files`).
     """
 
     kind: ClassVar[str]
@@ -105,122 +104,121 @@ class Stage(ABC, Generic[C]):
 
     @property
     def role(self) -> str:
-        """The kind of artifact that it leaves, by which others consume it."""
+        """Kind of artifact that it provides; other stages consume it under this name."""
         return self.provides or self.kind
 
     def wanted(self, options: Mapping[str, Any]) -> bool:
-        """Whether options, as a recipe gives them for `options_of`, make it part of the chain."""
+        """Whether the recipe's options for `options_of` make it part of the chain."""
         return True
 
     def parameters(self, config: C) -> dict[str, Any]:
-        """The options that `run` reads, as JSON values: they are part of the action key."""
+        """Return the options that `run` reads, as JSON values for the action key."""
         return config.model_dump(mode="json", exclude={"kind"})
 
     def shared(self, config: C) -> bool:
-        """Whether others may have use for what it leaves.
+        """Whether the artifact may be sent to other machines.
 
-        If not, neither it nor what is made of it is sent to them, and both are made by the process that planned them.
+        If not, neither it nor anything derived from it is sent, and the process that planned them runs them.
         """
         return True
 
     @classmethod
     def own_files(cls, known: Container[Path]) -> dict[str, Path]:
-        """Files of this class and of those it derives from that are not among `known`, by a name without their place.
+        """Return the files of this class and its bases that are not among `known`.
 
-        With those that belong to them (stages.support.system.loaded_code.plug_in_files). Raises LookupError for a
-        class in no file.
+        Their names do not depend on the location. Includes the files that belong to them
+        (stages.support.system.loaded_code.plug_in_files). Raises LookupError for a class without a file.
         """
         files: dict[str, Path] = {}
-        for one in cls.__mro__:
-            if one in (Stage, ABC, Generic, object):
+        for base in cls.__mro__:
+            if base in (Stage, ABC, Generic, object):
                 continue
-            path = source_file(one)
-            if path is None and has_code(one):
-                raise LookupError(one.__qualname__)
+            path = source_file(base)
+            if path is None and has_code(base):
+                raise LookupError(base.__qualname__)
             if path is not None and path not in known:
-                files |= plug_in_files(one)
+                files |= plug_in_files(base)
         return files
 
     def tools(self, config: C, target: Target) -> tuple[Tool, ...]:
-        """Tools that `run` uses, so that their versions enter the key. Cheap: called on every run.
+        """Return the tools that `run` uses; their versions are part of the key.
 
-        A missing or too old tool stops the plan with its name, what was found, what is needed and `install`; a program
-        is asked `--version`, once.
+        Called on every run. A missing or too old tool is an error before the run, with its name, the versions and
+        `install`. A program is called once with `--version`.
         """
         return ()
 
     def model_tools(self, model: ModelSource) -> tuple[Tool, ...]:
-        """As `tools`, of what `run` uses for this model and not for every one."""
+        """Return the tools that `run` uses only for this model."""
         return ()
 
     def files(self, config: C, model: ModelSource, root: Path) -> dict[str, Path]:
-        """External files that `run` reads, by name. Relative paths in recipes are relative to `root`, the project's.
+        """Return the external files that `run` reads, by name; relative to `root`, the project.
 
-        A file that is not there is reported at the line of the recipe that names it: return the path and do not look.
+        Do not check whether they exist: a missing file is reported at its line of the recipe.
         """
         return {}
 
     def with_files_beside(self, config: C, recipe: Path) -> C:
-        """The options with files beside the recipe's own, `recipe`, that `run` reads unless told otherwise.
+        """Return the options with the files beside the recipe file that `run` reads by default.
 
-        Only files that exist, for `files` to name.
+        Only existing files are added, for `files` to name.
         """
         return config
 
     def model_entry(self, model: ModelSource) -> dict[str, Any] | None:
-        """What of the recipe's model entry itself (not of a file that it names) is part of the action key."""
+        """Return the values of the recipe's model entry that are part of the action key."""
         return None
 
     def target_files(self, target: Target, root: Path) -> dict[str, Path]:
-        """Files below `root` that `run` reads and that go with the target, by name, as in `Job.files`.
+        """Return existing files below `root` that `run` reads for the target, by name.
 
-        Asked for Firmline's own folder, then for the project's, whose files count where both have one of a name.
-
-        Only files that exist: their digests are part of the key, so one that appears makes another key.
+        Called for Firmline's folder, then for the project's, whose files override those with the same name. Digests are
+        part of the key, so a new file changes the key.
         """
         return {}
 
     def option_fields(self, config: C) -> tuple[str, ...]:
-        """As `target_fields`, of what `run` reads with these options alone."""
+        """Return further target fields that `run` reads with these options."""
         return ()
 
     def option_files(self, config: C, target: Target, root: Path) -> dict[str, Path]:
-        """As `target_files`, of what `run` reads with these options alone."""
+        """Return further files, as `target_files`, that `run` reads with these options."""
         return {}
 
     def target_sources(self, target: Target) -> tuple[str, ...]:
-        """As `sources`: globs of the code that `run` uses for this target and not for every one."""
+        """Return globs of further code, as `sources`, that `run` uses for this target."""
         return ()
 
     def target_code(self, target: Target) -> dict[str, Path]:
-        """Files of code that goes with the target and is not Firmline's, by a name without their place.
+        """Return files of plug-in code that `run` uses for the target, by name.
 
-        Their digests are part of the key, as those of `sources` are; `run` reads the files where they lie.
+        Names do not depend on the location. Digests are part of the key, like those of `sources`. `run` reads the files
+        in place.
         """
         return {}
 
     def model_code(self, model: ModelSource) -> dict[str, Path]:
-        """As `target_code`, of code that goes with the recipe's model."""
+        """Return files of plug-in code, as `target_code`, for the recipe's model."""
         return {}
 
     def foresee(self, config: C, model: ModelSource, target: Target, root: Path, made: Mapping[str, Path]) -> None:
-        """Raises StageError for what `run` is sure to refuse, so that it is said before hours of work, not after.
+        """Preflight check: raise StageError for what `run` is certain to refuse.
 
-        Asked before anything of a plan runs, and again when its first stage has run; `made` has the folders of the
-        artifacts that are there, by kind. Cheap, and never wrong: when in doubt `run` will tell.
+        Called before a plan runs, and again after its first stage. `made` has the folders of the existing artifacts, by
+        kind. It must be cheap, and must not report errors that `run` would not.
         """
 
     def render(self, report: dict[str, Any], width: int) -> Any:
-        """What a run shows in the terminal at its end: a rich renderable for `width` columns, or None for nothing.
+        """Return a rich renderable of `width` columns to show at the end of a run, or None.
 
-        `report` is report.json as it is in the build folder. Only the report stage has something to show.
+        `report` is report.json of the build folder. Only the report stage shows something.
         """
         return None
 
     @abstractmethod
     def run(self, job: Job[C]) -> None:
-        """Read `job`, write `job.out`. Raises StageError for what the user can mend.
+        """Read `job` and write `job.out`. Raises StageError for mistakes that the user can correct.
 
-        Any other exception is a bug: its traceback goes to log.txt. An OSError that says the disk is full is reported
-        as such.
+        Any other exception is a bug, with its traceback in log.txt. A full disk (OSError) is reported as such.
         """

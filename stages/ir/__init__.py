@@ -1,1 +1,1 @@
-"""Networks: model files, operators, the integer graph, its arithmetic, and reference interpreters."""
+"""Networks: model files, operators, integer graph, arithmetic, reference interpreters."""

@@ -1,7 +1,7 @@
-"""The Relax module between import, layout and quantize: how it is kept, and how its functions are walked.
+"""The Relax module between import, layout and quantize: file format and iteration.
 
-`main` calls one private function per imported operator. docs/maintainers/contracts.md lists their attributes.
-tvm is imported inside the functions, so that importing this module costs nothing.
+`main` calls one private function per imported operator. docs/maintainers/contracts.md lists their attributes. tvm is
+imported inside the functions to keep this import cheap.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from tvm.ir import GlobalVar
 
 FILE = "module.json"
-LAYOUT, CONSTANT = "LAYOUT", "CONSTANT"  # steps that no file has: a transform, and an output that is a constant
+LAYOUT, CONSTANT = "LAYOUT", "CONSTANT"  # steps without an operator: a layout transform, a constant output
 
 
 def save_module(module: IRModule, folder: Path) -> None:
-    """Writes `module.json`: TVM's own JSON, weights as base64 (40 MB of them take about a second).
+    """Write `module.json`: TVM's JSON with weights as base64 (40 MB take about a second).
 
-    The same module gives the same bytes: functions are written in the order in which `main` calls them.
+    Functions are written in the order in which `main` calls them, so equal modules give equal bytes.
     """
     import tvm
 
@@ -30,7 +30,7 @@ def save_module(module: IRModule, folder: Path) -> None:
 
 
 def load_module(folder: Path) -> IRModule:
-    """Reads what `save_module` wrote. Raises ValueError when the file is not a Relax module."""
+    """Read the file of `save_module`. Raises ValueError if it is not a Relax module."""
     import tvm
 
     module = tvm.ir.load_json((folder / FILE).read_text())
@@ -43,8 +43,9 @@ def load_module(folder: Path) -> IRModule:
 class OperatorCall:
     """One step of `main`: a call of an operator's function.
 
-    index, op, name, inputs and outputs are the function's `firmline.*` attributes (tensor indices of the imported
-    file). variable is what `main` binds the call to; arguments are variables of `main`, one for each parameter.
+    variable   variable to which `main` binds the call
+    arguments  variables of `main`, one for each parameter
+    index, op, name, inputs, outputs: the function's `firmline.*` attributes (tensor indices of the imported file)
     """
 
     variable: relax.Var
@@ -59,21 +60,21 @@ class OperatorCall:
 
     @property
     def attributes(self) -> dict[str, Any]:
-        """All `firmline.*` attributes, without the prefix, as Python values."""
+        """All `firmline.*` attributes without the prefix, as Python values."""
         return attributes(self.function)
 
 
 def attributes(function: relax.Function) -> dict[str, Any]:
-    """The `firmline.*` attributes of a function, without the prefix: int, str, or tuple of int."""
-    found: dict[str, Any] = {}
+    """Return the `firmline.*` attributes without the prefix: int, str, or tuple of int."""
+    values: dict[str, Any] = {}
     for key, value in function.attrs.items() if function.attrs else ():
         if str(key).startswith("firmline."):
-            found[str(key).removeprefix("firmline.")] = _python(value)
-    return found
+            values[str(key).removeprefix("firmline.")] = _python(value)
+    return values
 
 
 def operator_calls(module: IRModule) -> Iterator[OperatorCall]:
-    """The operators in the order of execution."""
+    """Yield the operators in the order of execution."""
     from tvm import ir, relax
 
     for block in module["main"].body.blocks:
@@ -81,26 +82,27 @@ def operator_calls(module: IRModule) -> Iterator[OperatorCall]:
             value = binding.value
             if isinstance(value, relax.Call) and isinstance(value.op, ir.GlobalVar):
                 function = module[value.op]
-                known = attributes(function)
+                values = attributes(function)
                 yield OperatorCall(
                     binding.var,
                     value.op.name_hint,
                     function,
                     tuple(value.args),
-                    known["index"],
-                    known["op"],
-                    known["name"],
-                    known["inputs"],
-                    known["outputs"],
+                    values["index"],
+                    values["op"],
+                    values["name"],
+                    values["inputs"],
+                    values["outputs"],
                 )
 
 
 def build_function(
     name: str, parameters: Sequence[relax.Var], body: Callable[[relax.BlockBuilder], relax.Expr]
 ) -> relax.Function:
-    """A private function of one dataflow block; `body` emits into the builder it is given and returns the result.
+    """Build a private function of one dataflow block.
 
-    What `body` raises is raised after the builder is closed: TVM prints a warning when one is dropped unfinished.
+    `body` emits into the builder and returns the result. Its exceptions are raised after the builder is closed: TVM
+    warns about unfinished builders.
     """
     from tvm import relax
 
@@ -108,10 +110,10 @@ def build_function(
     with builder.function(name, list(parameters), private=True):
         with builder.dataflow():
             try:
-                made = body(builder)
+                returned = body(builder)
             except Exception as error:
-                made, failure = relax.const(0), error
-            result = builder.emit_output(made)
+                returned, failure = relax.const(0), error
+            result = builder.emit_output(returned)
         builder.emit_func_output(result)
     if failure is not None:
         raise failure
@@ -120,7 +122,7 @@ def build_function(
 
 @dataclass(frozen=True)
 class Step:
-    """A call in `main` that is to be made: `arguments` and `results` are names of values."""
+    """A planned call in `main`: `arguments` and `results` are names of values."""
 
     symbol: GlobalVar
     arguments: tuple[str, ...]
@@ -134,9 +136,10 @@ def build_main(
     outputs: Sequence[str],
     facts: Mapping[str, Any],
 ) -> IRModule:
-    """Adds `main` to the functions in `builder`: one call for each step. `facts` are its attributes.
+    """Add `main` with one call per step to the functions in `builder`.
 
-    A step with several results returns a tuple, which is taken apart. Several outputs are returned as a tuple.
+    `facts` are its attributes. Steps with several results return a tuple, which is unpacked. Several outputs are
+    returned as a tuple.
     """
     from tvm import relax
 
@@ -148,9 +151,9 @@ def build_main(
                 if len(step.results) == 1:
                     values[step.results[0]] = builder.emit(call, step.results[0])
                     continue
-                made = builder.emit(call)
+                results_tuple = builder.emit(call)
                 for position, name in enumerate(step.results):
-                    values[name] = builder.emit(relax.TupleGetItem(made, position), name)
+                    values[name] = builder.emit(relax.TupleGetItem(results_tuple, position), name)
             results = [values[name] for name in outputs]
             output = builder.emit_output(results[0] if len(results) == 1 else relax.Tuple(results))
         builder.emit_func_output(output)

@@ -1,7 +1,7 @@
-"""Layouts: in which order, in which blocks and in how many bits the elements of a tensor lie.
+"""Tensor layouts: order of axes, blocks, and bits per element.
 
 A layout is written as its axes from the outermost to the innermost, blocks with their sizes, and the bits of an element
-where they are not those of its type:
+if they differ from its type:
 
     NHWC         the rows of pixels of a TFLite image
     NCHW         planes
@@ -9,11 +9,10 @@ where they are not those of its type:
     NHWC4c       as NHWC, each pixel filled up to a multiple of 4 channels
     OHWI4i:4     convolution weights in 4 bits, two to a byte
 
-A capital letter is what is left of an axis when its blocks, in small letters behind it, are taken out. An axis that is
-no multiple of its blocks is filled up to one; what lies there is nobody's business. '' is the order of the logical
-axes, for tensors of any rank.
+A capital letter is the rest of an axis outside of its blocks, which are small letters behind it. An axis is padded to a
+multiple of its blocks; the padding has any content. '' is the order of the logical axes, for tensors of any rank.
 
-Logical axes are those of the imported model; their letters follow from the rank (`AXES`), or are given.
+Logical axes are those of the imported model. Their letters follow from the rank (`AXES`) or are passed as `axes`.
 """
 
 from __future__ import annotations
@@ -30,21 +29,21 @@ from pydantic_core import CoreSchema, core_schema
 
 #: The letters of the logical axes of a tensor, by its rank.
 AXES: Mapping[int, str] = {1: "C", 2: "NC", 3: "NWC", 4: "NHWC", 5: "NDHWC"}
-NARROW = (1, 2, 4)  # bits of elements of which several lie in a byte
+NARROW = (1, 2, 4)  # bits of elements that share a byte
 
 _PARTS = re.compile(r"(?:[A-Z]|[1-9][0-9]*[a-z])+")
 _PART = re.compile(r"([A-Z])|([1-9][0-9]*)([a-z])")
 
 
 class Part(NamedTuple):
-    """`axis` is its capital letter, `size` the elements of a block, 0 for what blocks leave of the axis."""
+    """A part of a layout: axis (capital letter) and block size, 0 for the rest of the axis."""
 
     axis: str
     size: int
 
 
 class Digit(NamedTuple):
-    """A part, in a tensor of some shape: the index along `axis` (a number) by `step`, modulo `extent`."""
+    """A part for a given shape: index along `axis` / `step` modulo `extent`, with its stride."""
 
     axis: int
     step: int
@@ -53,9 +52,10 @@ class Digit(NamedTuple):
 
 
 class Layout(str):
-    """A layout, which is the text it is written as. Raises ValueError for a text that is none.
+    """A layout, as its text. Raises ValueError for an invalid text.
 
-    `parts` from the outermost to the innermost; `bits` of an element, 0 for those of the tensor's type.
+    parts  from the outermost to the innermost
+    bits   of an element, 0 for those of the tensor's type
     """
 
     __slots__ = ("bits", "parts")
@@ -63,9 +63,9 @@ class Layout(str):
     bits: int
 
     def __new__(cls, text: str = "") -> Layout:
-        made = super().__new__(cls, text)
-        made.parts, made.bits = _parsed(str(text))
-        return made
+        layout = super().__new__(cls, text)
+        layout.parts, layout.bits = _parsed(str(text))
+        return layout
 
     @property
     def axes(self) -> str:
@@ -74,37 +74,37 @@ class Layout(str):
 
     @property
     def is_blocked(self) -> bool:
-        """Whether an axis lies in more than one part, so that no step along it is always as far."""
+        """Whether an axis has blocks, so that steps along it have different strides."""
         return any(part.size for part in self.parts)
 
     def physical_shape(self, shape: Sequence[int], axes: str = "") -> tuple[int, ...]:
-        """The extents of the parts of a tensor of logical `shape`; `axes` are the letters of its logical axes.
+        """Return the extents of the parts for a tensor of logical `shape`.
 
-        Raises ValueError where the layout is none for these axes.
+        `axes` names its logical axes. Raises ValueError if the layout has other axes.
         """
         return tuple(digit.extent for digit in self.digits(shape, axes))
 
     def elements(self, shape: Sequence[int], axes: str = "") -> int:
-        """How many there are in memory, those that fill up blocks among them."""
+        """Return the number of elements in memory, with block padding."""
         return prod(self.physical_shape(shape, axes))
 
     def bytes(self, shape: Sequence[int], bits: int = 8, axes: str = "") -> int:
-        """Of a tensor whose elements have `bits`, unless the layout says how many; the last byte may be half full."""
+        """Return the bytes of a tensor with `bits` per element, unless the layout has bits."""
         return -(-self.elements(shape, axes) * (self.bits or bits) // 8)
 
     def offset(self, index: Sequence[int], shape: Sequence[int], axes: str = "") -> int:
-        """Where the element at a logical index lies, counted in elements from the first."""
+        """Return the offset of the element at a logical index, in elements."""
         return sum(d.stride * (index[d.axis] // d.step % d.extent) for d in self.digits(shape, axes))
 
     def digits(self, shape: Sequence[int], axes: str = "") -> tuple[Digit, ...]:
-        """Its parts for a tensor of logical `shape`: which digit of which index each of them is."""
+        """Return the parts for a tensor of logical `shape`, with their strides."""
         return _digits(self, tuple(shape), axes)
 
     def lies_as(self, other: Layout, shape: Sequence[int], axes: str = "") -> bool:
-        """Whether a tensor of that shape has the same bytes in both layouts.
+        """Whether a tensor of this shape has the same bytes in both layouts.
 
-        So it is in NHWC and NCHW with one channel, or one pixel; in NHWC and NCHW16c with at most 16 channels that
-        are all of a block.
+        True for NHWC and NCHW with one channel or one pixel, and for NHWC and NCHW16c with exactly one full block of
+        channels.
         """
         return self.bits == other.bits and _canonical(self, shape, axes) == _canonical(other, shape, axes)
 
@@ -125,13 +125,13 @@ def _parsed(text: str) -> tuple[tuple[Part, ...], int]:
     if not _PARTS.fullmatch(order):
         raise ValueError(f"{text!r} is no layout: axes are capitals, blocks a size and a small letter, as in NCHW16c")
     if colon and bits not in map(str, NARROW):
-        raise ValueError(f"{text!r} is no layout: behind the colon are bits of an element, one of 1, 2 and 4")
+        raise ValueError(f"{text!r} is no layout: the bits per element after the colon must be 1, 2 or 4")
     parts = tuple(
         Part(axis, 0) if axis else Part(block.upper(), int(size)) for axis, size, block in _PART.findall(order)
     )
-    left = [part.axis for part in parts if not part.size]
-    if len(set(left)) < len(left):
-        raise ValueError(f"{text!r} is no layout: an axis is there twice")
+    axes = [part.axis for part in parts if not part.size]
+    if len(set(axes)) < len(axes):
+        raise ValueError(f"{text!r} is no layout: it has an axis twice")
     for number, (axis, size) in enumerate(parts):
         if size and Part(axis, 0) not in parts[:number]:
             raise ValueError(f"{text!r} is no layout: block {size}{axis.lower()} needs {axis} before it")
@@ -144,41 +144,41 @@ def _parsed(text: str) -> tuple[tuple[Part, ...], int]:
 def _digits(layout: Layout, shape: tuple[int, ...], axes: str) -> tuple[Digit, ...]:
     axes = axes or AXES.get(len(shape), "")
     parts = layout.parts or tuple(Part(axis, 0) for axis in axes)
-    if not layout.parts:  # as the logical axes lie, which may be more than have letters
+    if not layout.parts:  # logical order; there may be more axes than letters
         strides = [prod(shape[axis + 1 :]) for axis in range(len(shape))]
         return tuple(Digit(axis, 1, size, strides[axis]) for axis, size in enumerate(shape))
     if sorted(layout.axes) != sorted(axes) or len(axes) != len(shape):
-        raise ValueError(f"layout {layout} has other axes than {axes or 'a tensor of that rank'}")
-    found: list[Digit] = []
+        raise ValueError(f"layout {layout} has other axes than {axes or 'a tensor of this rank'}")
+    digits: list[Digit] = []
     steps = dict.fromkeys(axes, 1)
     stride = 1
     for axis, size in reversed(parts):
         number, step = axes.index(axis), steps[axis]
         extent = size or -(-shape[number] // step)
-        found.append(Digit(number, step, extent, stride))
+        digits.append(Digit(number, step, extent, stride))
         steps[axis] *= size or 1
         stride *= extent
-    return tuple(reversed(found))
+    return tuple(reversed(digits))
 
 
 def _canonical(layout: Layout, shape: Sequence[int], axes: str) -> tuple[frozenset[Digit], int]:
-    """Digits that take more than one value, neighbours that are one run as one; and all elements in memory."""
+    """Return the digits with several values, runs merged, and the elements in memory."""
     digits = layout.digits(shape, axes)
     merged: set[Digit] = set()
     for axis, size in enumerate(shape):
-        own = [
+        runs = [
             digit._replace(extent=min(digit.extent, -(-size // digit.step))) for digit in digits if digit.axis == axis
         ]
-        own = sorted((digit for digit in own if digit.extent > 1), key=lambda digit: -digit.step)
-        while (pair := next((p for p in pairwise(own) if p[0].stride == p[1].stride * p[1].extent), None)) is not None:
+        runs = sorted((digit for digit in runs if digit.extent > 1), key=lambda digit: -digit.step)
+        while (pair := next((p for p in pairwise(runs) if p[0].stride == p[1].stride * p[1].extent), None)) is not None:
             outer, inner = pair
             extent = min(outer.extent * inner.extent, -(-size // inner.step))
-            own[own.index(outer) : own.index(inner) + 1] = [inner._replace(extent=extent)]
-        merged.update(own)
+            runs[runs.index(outer) : runs.index(inner) + 1] = [inner._replace(extent=extent)]
+        merged.update(runs)
     return frozenset(merged), prod(digit.extent for digit in digits)
 
 
-#: In the order of the logical axes, whatever the rank.
+#: The order of the logical axes, for any rank.
 LOGICAL = Layout("")
 NHWC = Layout("NHWC")
 NCHW = Layout("NCHW")

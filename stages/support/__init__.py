@@ -1,1 +1,1 @@
-"""What all other code builds on: messages to people, options from YAML, the operating system."""
+"""Code that everything else builds on: messages, options from YAML, the operating system."""

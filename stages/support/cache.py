@@ -1,4 +1,4 @@
-"""The artifact store as code of the stages sees it."""
+"""The artifact store, as stages see it."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Any, Protocol
 
 
 class Cache(Protocol):
-    """Results that stages share with other recipes and other runs: the artifact store, as a stage sees it."""
+    """Results that stages share with other recipes and runs: the artifact store."""
 
     def find(self, ingredients: Mapping[str, Any]) -> Path | None:
-        """As `get`; None where there is no result."""
+        """Return the folder that `get` would return; None if there is no result."""
 
     def get(self, ingredients: Mapping[str, Any], write: Callable[[Path], None]) -> Path:
-        """The folder with the result of these ingredients, read-only; `write(folder)` makes it where there is none.
+        """Return the read-only folder with the result of these ingredients.
 
-        `ingredients` are JSON values: all that the result depends on, and under "stage" what kind of result it is. May
-        be called from several threads. What `write` raises passes through.
+        `write(folder)` computes a missing result; its exceptions pass through. `ingredients` are JSON values:
+        everything that the result depends on, and the kind of result as "stage". Several threads may call this method.
         """

@@ -65,7 +65,7 @@ def other_pairs(view: LayerView, inputs: Sequence[Array], ours: Array, rule: Map
     op = view.op
     pair = Pair(op.op, quants[0], quants[1], quants[2], op.act_min, op.act_max, rule.get("lowered"))
     a, b = (part.astype(np.int64) for part in np.broadcast_arrays(*inputs))
-    return np.asarray(pair.wanted(a, b) != ours)
+    return np.asarray(pair.expected(a, b) != ours)
 
 
 def near_ties(view: LayerView, inputs: Sequence[Array], rule: Mapping[str, Any]) -> Array | None:

@@ -92,11 +92,11 @@ def test_axes_have_letters_by_rank_or_given() -> None:
     [
         ("nhwc", "axes are capitals, blocks a size and a small letter, as in NCHW16c"),
         ("NHW C", "axes are capitals"),
-        ("NHWCC", "an axis is there twice"),
+        ("NHWCC", "it has an axis twice"),
         ("NHW4cC", "block 4c needs C before it"),
         ("NHWC1c", "a block of one element"),
         ("NHWC0c", "axes are capitals"),
-        ("NHWC:3", "bits of an element, one of 1, 2 and 4"),
+        ("NHWC:3", "the bits per element after the colon must be 1, 2 or 4"),
         (":4", "axes are capitals"),
     ],
 )

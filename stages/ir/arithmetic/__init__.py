@@ -1,1 +1,1 @@
-"""Arithmetic of the reference kernels that operators and stages share."""
+"""Arithmetic of the reference kernels, shared by operators and stages."""

@@ -1,10 +1,10 @@
-"""What fused activations clamp to, in real numbers."""
+"""Bounds of fused activations, in real numbers."""
 
 from __future__ import annotations
 
 Bounds = tuple[float | None, float | None]
 
-# In the order of the schema's ActivationFunctionType, by its names; None where there is no bound.
+# By name, in the order of the schema's ActivationFunctionType; None: no bound.
 BOUNDS: dict[str, Bounds] = {
     "NONE": (None, None),
     "RELU": (0.0, None),

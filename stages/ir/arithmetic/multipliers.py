@@ -1,4 +1,4 @@
-"""Real multipliers in fixed point."""
+"""Real multipliers as fixed-point numbers."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ Fixed = tuple[int, int]  # (multiplier, shift)
 
 
 class NoMultiplier(ValueError):
-    """The scales of an operator give a multiplier that is no number."""
+    """The scales of an operator give a multiplier that is not finite."""
 
 
 def quantize_multiplier(real: float) -> Fixed:
-    """QuantizeMultiplier: real = multiplier * 2^(shift - 31), multiplier in [2^30, 2^31), or 0; real >= 0.
+    """Return (multiplier, shift) of a real multiplier: TFLite's QuantizeMultiplier.
 
-    Raises NoMultiplier for a quotient of scales that float32 has no number for.
+    real = multiplier * 2^(shift - 31) >= 0; multiplier is in [2^30, 2^31), or 0. Raises NoMultiplier if `real` is
+    infinite or NaN.
     """
     if not isfinite(real):
         raise NoMultiplier(f"would scale its numbers by {real}: its scales make no sense")
@@ -30,6 +31,6 @@ def quantize_multiplier(real: float) -> Fixed:
 
 
 def power_of_two(scale: float) -> int | None:
-    """The exponent of a scale above 0 that LiteRT takes for a power of two (CheckedLog2); None for another."""
+    """Return the exponent of a power of two (tolerance of LiteRT's CheckedLog2), else None."""
     exponent = log2(scale)
     return round(exponent) if abs(exponent - round(exponent)) < 1e-3 else None

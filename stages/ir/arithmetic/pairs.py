@@ -1,11 +1,14 @@
-"""Fixed-point constants with which a sum or product of two int8 numbers is what float32 arithmetic gives.
+"""Fixed-point constants that reproduce float32 sums and products of two int8 numbers.
 
-ONNX Runtime adds and multiplies in float32, each of its operators in its own way, and rounds halves to even. There are
-65,536 pairs of int8 numbers, so the integers of stages.ir.operators (ADD, SUB, MUL) are held to all of them: the
-multipliers next to the real ones are tried, and those are taken that differ for the fewest pairs: for none, mostly, for
-one or two where float32's own roundings contradict each other, for very many where real numbers are halves exactly,
-which float32 rounds to even. Where quotients of scales have few bits, such as 1/2 or 3/4, sums and
-products are exact (`Halves`).
+ONNX Runtime adds and multiplies in float32, in a different way for each operator, and rounds halves to even. There are
+65,536 pairs of int8 numbers, so the integer operators (ADD, SUB, MUL in stages.ir.operators) are compared for all
+pairs. Multipliers near the real ones are tried, and those with the fewest different pairs are selected:
+
+- Usually no pair differs.
+- One or two pairs differ where float32's roundings contradict each other.
+- Many pairs differ where real numbers are exact halves, which float32 rounds to even.
+
+If the quotients of scales have few bits, such as 1/2 or 3/4, sums and products are exact (`Halves`).
 """
 
 from __future__ import annotations
@@ -22,21 +25,23 @@ from stages.ir.arithmetic.fixed_point import Array, multiply_by_quantized_multip
 LEFT_SHIFT = 20
 Quant = tuple[float, int]
 Fixed = tuple[int, int]
-_TRIED, _SEED, _SPREAD = 4096, 1, 600  # candidates, and how far their multipliers are from the nearest one
-_HELD = 8  # the best of them are held to all pairs
+_TRIED, _SEED, _SPREAD = 4096, 1, 600  # candidates, seed, largest distance from the nearest multiplier
+_BEST = 8  # candidates that are compared for all pairs
 TOLERATED = 16  # pairs of 65,536
-_SAMPLED = 2048  # of those that decide: where these are wrong for all candidates, there are none
-_CLOSE = 2.0**-12  # of a half: pairs that decide
+_SAMPLED = 2048  # deciding pairs: if all candidates fail on these, the search ends
+_CLOSE = 2.0**-12  # distance to a half below which a pair is a deciding one
 _ALL = np.arange(-128, 128, dtype=np.int64)
 _MOST_BITS = 20  # of factors and shifts: two products with 9 bits, and a half, are within int32
 
 
 @dataclass(frozen=True)
 class Pair:
-    """op: add, sub or mul, of int8 numbers with these scales and zero points; the result between `low` and `high`.
+    """Addition, subtraction or multiplication (`op`: add, sub, mul) of int8 numbers.
 
-    lowered: how much less than ONNX' integers they and their zero points are (128 where those are uint8); None for
-    numbers that are dequantized one by one, as a QLinear operator's are not.
+    first, second, out  scales and zero points
+    low, high           bounds of the result
+    lowered             difference between ONNX' integers and these (128 for uint8); None if the operands are
+                        dequantized one by one, which QLinear operators do not do
     """
 
     op: str
@@ -47,8 +52,8 @@ class Pair:
     high: int = 127
     lowered: int | None = None
 
-    def wanted(self, a: Array, b: Array) -> Array:
-        """What ONNX Runtime gives: each step in float32."""
+    def expected(self, a: Array, b: Array) -> Array:
+        """Return ONNX Runtime's results: each step in float32."""
         if self.lowered is not None:
             rounded = np.rint(self._at_once(a + self.lowered, b + self.lowered)).astype(np.float64) - self.lowered
             return np.asarray(np.clip(rounded, self.low, self.high), np.int64)
@@ -61,7 +66,7 @@ class Pair:
         return np.asarray(np.clip(rounded + self.out[1], self.low, self.high), np.int64)
 
     def _at_once(self, a: Array, b: Array) -> Array:
-        """A QLinear operator's result, not rounded, with its zero point; sums by fused multiply-add."""
+        """Return a QLinear operator's result, not rounded, with zero point; sums are fused."""
         (first, zero_a), (second, zero_b), (out, zero) = (
             (np.float32(scale), float(point + (self.lowered or 0)))
             for scale, point in (self.first, self.second, self.out)
@@ -74,14 +79,17 @@ class Pair:
         return _fused(left, a, _fused(right, b, moved))
 
     def real(self, a: Array, b: Array) -> Array:
-        """The same in float64, not rounded, without the zero point."""
+        """Return the results in float64, not rounded, without the zero point."""
         left, right = ((x - zero) * scale for x, (scale, zero) in zip((a, b), (self.first, self.second), strict=True))
-        whole = {"add": left + right, "sub": left - right, "mul": left * right}[self.op]
-        result: Array = whole / self.out[0]
+        exact = {"add": left + right, "sub": left - right, "mul": left * right}[self.op]
+        result: Array = exact / self.out[0]
         return result
 
     def computed(self, a: Array, b: Array, constants: tuple[Array, ...], shifts: tuple[int, ...]) -> Array:
-        """By stages.ir.operators.arithmetic; of many candidates at once where constants broadcast against the pairs."""
+        """Return the results of the integer operator.
+
+        Constants of many candidates broadcast against the pairs.
+        """
         left, right = a - self.first[1], b - self.second[1]
         if self.op == "mul":
             total = multiply_by_quantized_multiplier(left * right, constants[0], shifts[0], "single")
@@ -90,16 +98,16 @@ class Pair:
                 multiply_by_quantized_multiplier(x << LEFT_SHIFT, constants[at], shifts[at], "double")
                 for at, x in enumerate((left, right))
             )
-            whole = first + (second if self.op == "add" else -second)
-            total = multiply_by_quantized_multiplier(whole, constants[2], shifts[2], "double")
+            combined = first + (second if self.op == "add" else -second)
+            total = multiply_by_quantized_multiplier(combined, constants[2], shifts[2], "double")
         return np.asarray(np.clip(total + self.out[1], self.low, self.high))
 
 
 @cache
 def nearest_multipliers(pair: Pair) -> tuple[tuple[Fixed, ...], int] | None:
-    """Multiplier and shift of both operands and of the output (mul: of the output alone), and how many pairs differ.
+    """Return multiplier and shift of the operands and the output, and the number of wrong pairs.
 
-    None where more than TOLERATED do.
+    For mul: of the output only. None if more than TOLERATED pairs differ.
     """
     if pair.op == "mul":
         nominal = [_fixed(pair.first[0] * pair.second[0] / pair.out[0])]
@@ -114,33 +122,35 @@ def nearest_multipliers(pair: Pair) -> tuple[tuple[Fixed, ...], int] | None:
     real = pair.real(a, b)
     close = np.abs(real - np.floor(real) - 0.5) < _CLOSE
     near_a, near_b = a[close], b[close]
-    wanted = pair.wanted(near_a, near_b)
+    expected = pair.expected(near_a, near_b)
     offsets = np.random.Generator(np.random.PCG64(_SEED)).integers(-_SPREAD, _SPREAD + 1, (_TRIED, len(nominal)))
     offsets = offsets[np.argsort(np.abs(offsets).sum(axis=1), kind="stable")]
     offsets[0] = 0
     tried = np.clip(np.array([m for m, _ in nominal]) + offsets, 1 << 30, (1 << 31) - 1)
     columns = tuple(tried[:, at : at + 1] for at in range(len(nominal)))
-    some = slice(None, None, -(-len(wanted) // _SAMPLED) or 1)
-    of_some = pair.computed(near_a[some], near_b[some], columns, shifts) != wanted[some]
-    if len(wanted) > _SAMPLED and of_some.sum(axis=1).min() > TOLERATED:
+    sample = slice(None, None, -(-len(expected) // _SAMPLED) or 1)
+    wrong_in_sample = pair.computed(near_a[sample], near_b[sample], columns, shifts) != expected[sample]
+    if len(expected) > _SAMPLED and wrong_in_sample.sum(axis=1).min() > TOLERATED:
         return None
-    wrong = (pair.computed(near_a, near_b, columns, shifts) != wanted).sum(axis=1) if len(wanted) else np.zeros(1, int)
-    all_wanted, fewest, found = pair.wanted(a, b), TOLERATED + 1, None
-    for index in np.argsort(wrong, kind="stable")[:_HELD]:
+    wrong = (
+        (pair.computed(near_a, near_b, columns, shifts) != expected).sum(axis=1) if len(expected) else np.zeros(1, int)
+    )
+    all_expected, fewest, best = pair.expected(a, b), TOLERATED + 1, None
+    for index in np.argsort(wrong, kind="stable")[:_BEST]:
         constants = tuple(tried[index])
-        count = int((pair.computed(a, b, constants, shifts) != all_wanted).sum())
+        count = int((pair.computed(a, b, constants, shifts) != all_expected).sum())
         if count < fewest:
-            fewest, found = count, constants
+            fewest, best = count, constants
         if not count:
             break
-    if found is None:
+    if best is None:
         return None
-    return tuple((int(m), shift) for m, shift in zip(found, shifts, strict=True)), fewest
+    return tuple((int(m), shift) for m, shift in zip(best, shifts, strict=True)), fewest
 
 
 @dataclass(frozen=True)
 class Halves:
-    """Operands by `times`, and their sum or product over 2^shift as `halves_to_even` rounds it."""
+    """Factors of both operands; `halves_to_even` rounds their sum or product over 2^shift."""
 
     times: tuple[int, int]
     shift: int
@@ -149,7 +159,7 @@ class Halves:
 
 @cache
 def exact_halves(pair: Pair) -> Halves | None:
-    """What gives all pairs ONNX Runtime's result where quotients of scales have few bits; None elsewhere."""
+    """Return factors that give ONNX Runtime's result for all pairs, None if there are none."""
     first, second, out = (np.float32(scale) for scale, _ in (pair.first, pair.second, pair.out))
     quotients = [first * second / out] if pair.op == "mul" else [first / out, second / out]
     bits = [_bits_behind_the_point(float(quotient)) for quotient in quotients]
@@ -158,27 +168,27 @@ def exact_halves(pair: Pair) -> Halves | None:
     most = 1 << (_MOST_BITS - 8 if pair.op == "mul" else _MOST_BITS)
     if shift < 1 or max(factors) > most:
         return None
-    found = Halves((factors[0], (*factors, 1)[1]), shift, 1 if pair.lowered is not None and pair.out[1] % 2 else 0)
+    halves = Halves((factors[0], (*factors, 1)[1]), shift, 1 if pair.lowered is not None and pair.out[1] % 2 else 0)
     a, b = (part.reshape(-1) for part in np.meshgrid(_ALL, _ALL, indexing="ij"))
-    left, right = (a - pair.first[1]) * found.times[0], (b - pair.second[1]) * found.times[1]
+    left, right = (a - pair.first[1]) * halves.times[0], (b - pair.second[1]) * halves.times[1]
     total = {"add": left + right, "sub": left - right, "mul": left * right}[pair.op]
-    computed = np.clip(halves_to_even(total, shift, found.parity) + pair.out[1], pair.low, pair.high)
-    return found if np.array_equal(computed, pair.wanted(a, b)) else None
+    computed = np.clip(halves_to_even(total, shift, halves.parity) + pair.out[1], pair.low, pair.high)
+    return halves if np.array_equal(computed, pair.expected(a, b)) else None
 
 
 def halves_to_even(x: Array, shift: int, parity: int) -> Array:
-    """x / 2^shift of integers to the nearest, halves to those that are even with `parity` added; 1 <= shift."""
+    """Return x / 2^shift to the nearest, halves to even after adding `parity`; 1 <= shift."""
     moved = x + (parity << shift)
     return np.asarray((moved + (1 << shift - 1) - 1 + (moved >> shift & 1) >> shift) - parity)
 
 
 def _bits_behind_the_point(real: float) -> int:
-    """Of a float32 above 0."""
+    """Return the binary digits after the point of a float32 above 0."""
     return real.as_integer_ratio()[1].bit_length() - 1
 
 
 def _fused(x: np.float32, y: Array | float, z: Array | np.float32) -> Array:
-    """x * y + z, rounded once: the product of float32 numbers is exact in float64."""
+    """Return x * y + z, rounded once: products of float32 numbers are exact in float64."""
     return np.asarray(np.float64(x) * y + np.float64(z)).astype(np.float32)
 
 

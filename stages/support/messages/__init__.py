@@ -1,1 +1,1 @@
-"""What is said to people: names and messages made safe for where they are shown, and errors of stages."""
+"""Messages for people: safe text for each destination, and the errors of stages."""

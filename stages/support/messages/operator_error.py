@@ -1,4 +1,4 @@
-"""What is wrong with operators of a model: one in detail, several at once with counts and where they are."""
+"""Errors about operators of a model: one in detail, or several with counts and places."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from stages.support.messages import escape
 from stages.support.messages.stage_error import StageError
 from stages.support.messages.wording import several
 
-_GROUPS = 3  # lines of their own when several operators are wrong: a message has five at most
-# What tells two complaints of the same kind apart: names, lists, numbers.
+_GROUPS = 3  # kinds of error that get a line: a message has at most five lines
+# Names, lists and numbers, which differ between errors of the same kind.
 _PARTICULAR = re.compile(r"'[^']*'|\"[^\"]*\"|\[[^\]]*\]|[-+]?\d[\d.,e+-]*")
 
 
 def called(index: int, op: str, name: str | None = None) -> str:
-    """`operator 3 (CONV_2D)`, with the name of its first output `operator 3 (CONV_2D) 'conv'`."""
+    """Return `operator 3 (CONV_2D)`, or with a name `operator 3 (CONV_2D) 'conv'`."""
     return f"operator {index} ({op})" if name is None else f"operator {index} ({op}) {escape.quoted(name)}"
 
 
 class OperatorError(StageError):
-    """One operator that cannot be computed: `operator 3 (CONV_2D) what`, with its tensors on a second line.
+    """One operator that cannot be computed: `operator 3 (CONV_2D) what`, tensors on line two.
 
     what     completes the sentence that begins with the operator: "is not supported"
-    index    its number in the file
-    name     of its first output
+    index    number of the operator in the file
+    name     name of its first output
     tensors  `'input', 'weights' -> 'output'`
     """
 
@@ -34,7 +34,7 @@ class OperatorError(StageError):
 
 
 def together(errors: Sequence[OperatorError]) -> StageError:
-    """All of them in one to five lines, the most frequent kind first; a single one as it is."""
+    """Return one error for all, in at most five lines, the most frequent kind first."""
     if len(errors) == 1:
         return errors[0]
     groups: dict[tuple[str, str], list[OperatorError]] = {}
@@ -51,12 +51,12 @@ def together(errors: Sequence[OperatorError]) -> StageError:
 
 
 def _counted(alike: list[OperatorError]) -> str:
-    """`3 x WHILE (operators 4 'a', 9 'b', 12 'c')`, of custom ones what they are called: `(operator 4 MyKernel)`."""
+    """Return `3 x WHILE (operators 4 'a', 9 'b', 12 'c')`; custom operators by their code."""
     named = [error.op.partition(":")[2] or (escape.quoted(error.name) if error.name else "") for error in alike]
     where = several([f"{error.index} {name}".rstrip() for error, name in zip(alike, named, strict=True)])
     return f"{len(alike)} x {_kind(alike[0])} (operator{'s' if len(alike) > 1 else ''} {where})"
 
 
 def _kind(error: OperatorError) -> str:
-    """`CUSTOM` of `CUSTOM:MyKernel`."""
+    """Return the operator's name without a custom code: `CUSTOM` for `CUSTOM:MyKernel`."""
     return error.op.partition(":")[0]

@@ -1,4 +1,4 @@
-"""The one error that stages raise: a mistake that the user can mend."""
+"""The error that stages raise for mistakes that the user can correct."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from contextlib import contextmanager
 
 
 class StageError(Exception):
-    """A mistake in the input or the environment that the user can mend.
+    """A mistake in the input or the environment that the user can correct.
 
-    The message is one to five lines and is printed without a traceback; `hint` says what to do next. `at` is the path
-    in the recipe of the value to blame, such as ("stages", "tensorize", "rules", 0, "kernel"): the message then has
-    the file, line and column where it was written.
+    message  one to five lines, printed without a traceback
+    hint     what to do next
+    at       path in the recipe of the wrong value, such as ("stages", "tensorize", "rules", 0, "kernel"): the message
+             then names file, line and column
     """
 
     def __init__(self, message: str, *, hint: str = "", at: tuple[str | int, ...] = ()) -> None:
@@ -23,7 +24,7 @@ class StageError(Exception):
 
 @contextmanager
 def blaming(*at: str | int) -> Iterator[None]:
-    """Gives a StageError that is raised inside, and blames nothing yet, its place in the recipe."""
+    """Set `at` of a StageError that is raised inside, unless it has one."""
     try:
         yield
     except StageError as error:

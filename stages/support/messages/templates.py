@@ -1,4 +1,4 @@
-"""The Jinja2 environment of all templates: what a template inserts is escaped for the kind of file that it writes.
+"""The Jinja2 environment of all templates: it escapes values for the kind of file.
 
 The kind follows from the template's name, without `.j2`:
 
@@ -10,9 +10,9 @@ The kind follows from the template's name, without `.j2`:
     rst       .rst                          text; nothing is markup
     plain     all others (Kconfig, .ini)    one line of letters, digits, spaces and _ . , : = + ( ) / -
 
-Filters say where a value goes elsewhere: `verbatim` is code that Firmline made; `c`, `cmake`, `yaml` and so on escape
-for that kind; `yaml_text` is a quoted scalar, for text with values in it; `code_span` goes between backticks of
-Markdown, `code_block` into an indented or fenced block.
+Filters for other destinations: `verbatim` for code that Firmline generated; `c`, `cmake`, `yaml` and so on for that
+kind; `yaml_text` for a quoted scalar inside text; `code_span` between backticks of Markdown, `code_block` in an
+indented or fenced block.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ _SUFFIXES = {
     ".rst": "rst",
 }
 _PLAIN_SCALAR = re.compile(r"[A-Za-z_][A-Za-z0-9_.+/-]*")
-# What YAML 1.1 reads as no text.
+# Words that YAML 1.1 does not read as text.
 _YAML_WORDS = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null", "none"})
 
 
 class Verbatim(str):
-    """Text that is not escaped any more."""
+    """Text that is not escaped again."""
 
     __slots__ = ()
 
@@ -51,9 +51,9 @@ class Verbatim(str):
 
 
 def environment(loader: BaseLoader | None, kind: str = "", *, strict: bool = True) -> Environment:
-    """Return an environment in which every inserted value is escaped, for `kind` or else by the template's name.
+    """Return an environment that escapes every inserted value, for `kind` or by template name.
 
-    A `strict` one raises UndefinedError for a value that is not there.
+    A `strict` one raises UndefinedError for a missing value.
     """
     from jinja2 import Environment, StrictUndefined, Undefined, pass_context
 
@@ -63,7 +63,7 @@ def environment(loader: BaseLoader | None, kind: str = "", *, strict: bool = Tru
             return ESCAPES[kind or kind_of(context.name or "")](value)
         return value
 
-    made = Environment(
+    jinja = Environment(
         loader=loader,
         undefined=StrictUndefined if strict else Undefined,
         trim_blocks=True,
@@ -72,9 +72,9 @@ def environment(loader: BaseLoader | None, kind: str = "", *, strict: bool = Tru
         autoescape=lambda name: (kind or kind_of(name or "")) == "xml",
         finalize=finalize,
     )
-    own = {"verbatim": _as_str, "yaml_text": yaml_text, "code_span": code_span, "code_block": code_block}
-    made.filters |= {name: _marked(function) for name, function in (*ESCAPES.items(), *own.items()) if name != "xml"}
-    return made
+    extra = {"verbatim": _as_str, "yaml_text": yaml_text, "code_span": code_span, "code_block": code_block}
+    jinja.filters |= {name: _marked(function) for name, function in (*ESCAPES.items(), *extra.items()) if name != "xml"}
+    return jinja
 
 
 def kind_of(template: str) -> str:
@@ -86,11 +86,11 @@ def kind_of(template: str) -> str:
 
 
 def c(text: str) -> str:
-    """Return printable ASCII that ends no comment and no string, and has no escape, trigraph or line splice."""
+    """Return printable ASCII that is safe in C comments and strings."""
     shown = "".join(letter if " " <= letter <= "~" and letter != "\\" else "?" for letter in text)
     shown = shown.replace('"', "'").replace("*/", "* /").replace("/*", "/ *")
     shown = re.sub(r"\?(?=\?)", "? ", shown)
-    # What stands around the value may be the other half of a comment's end.
+    # The text around the value may be the other half of `*/`.
     return f"{' ' if shown[:1] == '/' else ''}{shown}{' ' if shown[-1:] in ('*', '/', '?') else ''}"
 
 
@@ -106,15 +106,17 @@ def yaml(text: str) -> str:
 
 def yaml_text(text: str) -> str:
     """Return a quoted scalar that YAML reads as this text."""
-    whole = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    # JSON's pairs of surrogates are two characters to YAML.
-    quoted = json.dumps(whole, ensure_ascii=False)
+    valid = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    # YAML reads JSON's surrogate pairs as two characters.
+    quoted = json.dumps(valid, ensure_ascii=False)
     return "".join(letter if letter < "\x7f" else f"\\U{ord(letter):08x}" for letter in quoted)
 
 
 def xml(text: str) -> str:
     """Return text without characters that XML cannot hold; Jinja2 escapes the others."""
-    return re.sub("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]", lambda one: escape.visible(one[0]), text)
+    return re.sub(
+        "[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]", lambda match: escape.visible(match[0]), text
+    )
 
 
 def rst(text: str) -> str:

@@ -1,1 +1,1 @@
-"""What recipes and targets are read into: strict models, and rules over layers."""
+"""Models that recipes and targets are parsed into, and rules for names."""

@@ -1,4 +1,4 @@
-"""The option `encoding` of files with samples: how numbers stand in them."""
+"""The option `encoding` of sample files: how the file stores numbers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from stages.support.options.strict_model import StrictModel
 
 
 class Encoding(StrictModel):
-    """How numbers stand in a file: as `scale * (stored - zero_point)`."""
+    """How a file stores numbers: real = scale * (stored - zero_point)."""
 
     dtype: Literal["int8", "uint8", "int16", "float32"]
     scale: Annotated[float, Field(gt=0, lt=2.0**128)] = 1.0

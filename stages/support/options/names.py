@@ -1,6 +1,6 @@
-"""The rule for names that users give: what becomes a path, a C identifier, a shell word or a value of a workflow.
+"""Rules for names that users choose and that become paths, C identifiers or shell words.
 
-Every schema uses these types, and every command these functions. Nothing else decides what a name may be.
+Every schema uses these types and every command these functions.
 
     Name          cores, boards, plug-ins, packages, values of a matrix: `cortex-m4`, `mve_base`, `rv64gc`
     RecipeName    names with a folder before them: `layers/conv3x3`
@@ -17,13 +17,13 @@ from pydantic import AfterValidator, Field
 from stages.support.messages import escape
 from stages.support.options.strict_model import mistake
 
-LONGEST = 100  # characters: a file's name with something around it stays below 255 bytes
-_LONGEST_IDENTIFIER = 220  # an export's is made of the names of a recipe and a variant
+LONGEST = 100  # characters: file names with a prefix and a suffix stay below 255 bytes
+_LONGEST_IDENTIFIER = 220  # an export joins the names of recipe and variant
 _NAME = r"[A-Za-z0-9][A-Za-z0-9_.+-]*"
 NAME_PATTERN = f"^{_NAME}$"
 RECIPE_PATTERN = f"^{_NAME}(/{_NAME})*$"
 IDENTIFIER_PATTERN = "^[a-z][a-z0-9_]*$"
-# What each pattern means, and how many characters it may have.
+# Description and largest number of characters of each pattern.
 _FORMS = {
     NAME_PATTERN: ("ASCII letters, digits, and _ . + - after the first", LONGEST),
     RECIPE_PATTERN: ("ASCII letters, digits, and _ . + - after the first; a / between folder and file", LONGEST),
@@ -32,7 +32,7 @@ _FORMS = {
 
 
 def why_not(text: object, pattern: str = NAME_PATTERN) -> str:
-    """Return why the text cannot be a name of this pattern, with what is allowed; '' if it can."""
+    """Return why the text is not a valid name for this pattern; '' if it is."""
     form, limit = _FORMS[pattern]
     if isinstance(text, str) and re.fullmatch(pattern, text) and len(text) <= limit:
         return ""
@@ -40,15 +40,15 @@ def why_not(text: object, pattern: str = NAME_PATTERN) -> str:
 
 
 def as_name(text: str) -> str:
-    """Return a `Name` that resembles the text, which may be any; '' if nothing of it can stay.
+    """Return a valid `Name` similar to any text; '' if no character of it is allowed.
 
-    It leaves room for a number after it.
+    It leaves 10 characters for a number at the end.
     """
     return re.sub(r"[^A-Za-z0-9_.+-]+", "_", text).lstrip("_.+-")[: LONGEST - 10].rstrip("_.-")
 
 
 def _checked(pattern: str, text: str) -> str:
-    """Return the text. Raises what `mistake` makes for one that does not fit."""
+    """Return the text. Raises an error of `mistake` if it does not match the pattern."""
     if wrong := why_not(text, pattern):
         raise mistake(wrong)
     return text
@@ -64,7 +64,7 @@ if TYPE_CHECKING:
     RecipeName = str
     Identifier = str
 else:
-    # Keys of mappings too, for which a pattern would change the form of the schema.
+    # Names are also keys of mappings, where a pattern would change the schema.
     Name = _type(NAME_PATTERN, in_schema=False)
     RecipeName = _type(RECIPE_PATTERN)
     Identifier = _type(IDENTIFIER_PATTERN)

@@ -1,4 +1,4 @@
-"""`store:` of pipeline.yaml: where artifacts are that several machines share."""
+"""`store:` of pipeline.yaml: the remote artifact store."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _CREDENTIALS = "FIRMLINE_REMOTE_USER and FIRMLINE_REMOTE_PASSWORD, or FIRMLINE_R
 
 
 class RemoteStore(StrictModel):
-    """A remote store: where it is, and whether it is only read. Credentials are the environment's."""
+    """URL of a remote store, and whether it is read-only. Credentials are in the environment."""
 
     remote: str = Field(min_length=1)
     read_only: bool = False
@@ -31,13 +31,13 @@ class RemoteStore(StrictModel):
 
 
 def wrong_remote(text: str) -> str:
-    """What is wrong with the URL of a remote store, '' where nothing is."""
+    """Return what is wrong with the URL of a remote store; '' if nothing is."""
     forms = ", ".join(f"{scheme}://" for scheme in SCHEMES)
     try:
         parts = urlsplit(text)
         port = parts.port
     except ValueError:
-        # What Python says has a part of the URL in it, which may be one of a password.
+        # Python's message quotes part of the URL, possibly of the password.
         return f"is no URL; {_PERCENT}"
     if parts.scheme not in SCHEMES:
         return f"a remote store begins with one of {forms}"
@@ -53,7 +53,7 @@ def wrong_remote(text: str) -> str:
 
 
 def masked(url: str | SplitResult) -> str:
-    """A URL as it is shown: without user and password."""
+    """Return a URL without user, password, query and fragment, for display."""
     try:
         parts = urlsplit(url) if isinstance(url, str) else url
     except ValueError:

@@ -1,4 +1,4 @@
-"""The base of everything that is read from YAML: no unknown key, no value of another type, no number that is none."""
+"""Base of all models that are parsed from YAML: unknown keys and coercions are errors."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pydantic_core import CoreSchema, PydanticCustomError
 
 
 def _take_lists(schema: Any) -> None:
-    """Let every tuple in a schema be a list: YAML has no tuples, which a strict one would ask for."""
+    """Let every tuple in a schema accept a list: YAML has no tuples."""
     if isinstance(schema, dict):
         if schema.get("type") == "tuple":
             schema["strict"] = False
@@ -21,9 +21,9 @@ def _take_lists(schema: Any) -> None:
 
 
 class StrictModel(BaseModel):
-    """Frozen; unknown keys, coercions (`"4"` for 4) and NaN are refused. A tuple is written as a YAML list."""
+    """Frozen model without unknown keys, coercions (`"4"` for 4) and NaN. Lists make tuples."""
 
-    # Built when it is used: a model that is part of another would else be built twice.
+    # Built on first use: otherwise a model inside another is built twice.
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False, defer_build=True)
 
     @classmethod
@@ -34,8 +34,9 @@ class StrictModel(BaseModel):
 
 
 def mistake(message: str, *at: str | int, beside: tuple[str | int, ...] = (), key: bool = False) -> PydanticCustomError:
-    """What a validator of a model raises to blame the value (or the key) at `at`, from the model on.
+    """Return the error that a validator raises for the value (or the key) at `at`.
 
-    `beside` is another value that has its part in it.
+    at      path from the model
+    beside  path of another value that causes the error together with it
     """
     return PydanticCustomError("mistake", "{message}", {"message": message, "at": at, "beside": beside, "key": key})

@@ -1,4 +1,4 @@
-"""What a pydantic model says of the options of a kernel or an accelerator, in words."""
+"""The first error of pydantic about options of a kernel or an accelerator, as a message."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class WrongOption(NamedTuple):
-    """What is wrong, at which option of the model, and whether it is the option's name that is wrong."""
+    """Message, path of the option in the model, and whether its name is wrong."""
 
     message: str
     at: tuple[str | int, ...]
@@ -20,7 +20,7 @@ class WrongOption(NamedTuple):
 
 
 def first_wrong(error: ValidationError, model: type[BaseModel]) -> WrongOption:
-    """The first of what is wrong: `unknown key 'x'`, or `x: should be …, is …`."""
+    """Return the first error: `unknown key 'x'`, or `x: should be …, is …`."""
     first = error.errors()[0]
     at = first["loc"]
     where, value = ".".join(escape.name(str(part)) for part in at), first["input"]

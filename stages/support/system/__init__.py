@@ -1,1 +1,1 @@
-"""The machine that Firmline runs on: files, folders, programs, limits, and what was loaded from where."""
+"""The operating system: files, folders, programs and their limits."""

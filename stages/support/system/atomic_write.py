@@ -1,7 +1,8 @@
-"""Files that are written aside and then renamed, so that nobody sees a part; those that killed processes left go.
+"""Atomic file writes: write under a temporary name, then rename.
 
-`.report.json.1234.5678` is the file that thread 5678 of process 1234 wrote when it was killed, or the folder. Whoever
-writes `report.json` again removes it; runs remove all such files of the store and of the build folder.
+`.report.json.1234.5678` is the temporary file or folder of process 1234, thread 5678, for `report.json`.
+If the process was killed, the next write of `report.json` removes it. Runs remove all stale ones from the store and the
+build folder.
 """
 
 from __future__ import annotations
@@ -16,58 +17,63 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-_ASIDE = re.compile(r"^\.(?P<name>.+)\.(?P<process>\d+)\.\d+(?:\.old)?$")
-# Seconds after which the name of a process says nothing: its number may be another's by now, or one of another machine.
+_TEMPORARY = re.compile(r"^\.(?P<name>.+)\.(?P<process>\d+)\.\d+(?:\.old)?$")
+# Seconds after which the process number may belong to another process, or to another machine.
 _LONG_AGO = 86400.0
 
 
 def temporary_name(path: Path) -> Path:
-    """The name under which this thread writes what becomes `path`."""
+    """Return the name under which this thread writes the future `path`."""
     return path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}")
 
 
 @contextlib.contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """The name of a file to write, which replaces `path` when the block ends well. Raises OSError.
+    """Yield a temporary path that replaces `path` when the block succeeds. Raises OSError.
 
-    The folder is made where there is none; what killed processes were writing for `path` is removed.
+    The parent folder is created if it is missing. Stale temporary files of `path` are removed.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     remove_stale_files(path.parent, path.name)
-    place = temporary_name(path)
+    temporary = temporary_name(path)
     try:
-        yield place
-        place.replace(path)
+        yield temporary
+        temporary.replace(path)
     except BaseException:
-        place.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise
 
 
 def check_writable(path: Path) -> None:
-    """Raises the OSError with which `write_atomically` would fail, as far as that can be known before."""
+    """Raise the OSError that `write_atomically` would raise, as far as it can be predicted."""
     path.parent.mkdir(parents=True, exist_ok=True)
     if path.is_dir():
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
-    place = temporary_name(path)
-    place.touch()
-    place.unlink()
+    temporary = temporary_name(path)
+    temporary.touch()
+    temporary.unlink()
 
 
 def write_atomically(path: Path, content: str | bytes) -> None:
-    """Write a file so that a reader sees the old content or the new one, never a part. Raises OSError."""
-    with replacing(path) as place:
-        place.write_bytes(content.encode() if isinstance(content, str) else content)
+    """Write a file such that readers see the old or the new content, never a part.
+
+    Raises OSError.
+    """
+    with replacing(path) as temporary:
+        temporary.write_bytes(content.encode() if isinstance(content, str) else content)
 
 
 def remove_stale_files(folder: Path, name: str = "") -> None:
-    """Remove from a folder what processes that are no more were writing aside, or only what was to become `name`.
+    """Remove temporary files of ended processes from a folder.
 
-    What cannot be removed stays.
+    name  only those for this file; '': all
+
+    Files that cannot be removed stay.
     """
     with contextlib.suppress(OSError):
         for entry in list(os.scandir(folder)):
-            found = _ASIDE.match(entry.name)
-            if found is None or (name and found["name"] != name) or _may_be_written(entry, int(found["process"])):
+            match = _TEMPORARY.match(entry.name)
+            if match is None or (name and match["name"] != name) or _may_be_written(entry, int(match["process"])):
                 continue
             if entry.is_dir(follow_symlinks=False):
                 shutil.rmtree(entry.path, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""The one check of what Firmline writes or removes below a folder under a name that somebody else chose."""
+"""Check that paths with names from outside stay below a folder."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 class OutsideError(OSError):
-    """A path leads out of the folder that it has to stay in; `strerror` says where to."""
+    """A path that leads out of its folder; `strerror` names the real path."""
 
 
 def below(root: Path, *parts: str | Path) -> Path:

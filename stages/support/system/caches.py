@@ -1,4 +1,4 @@
-"""Files that save time and may be deleted: JSON that is believed only as it was written."""
+"""JSON caches that are safe to delete. A damaged cache is ignored."""
 
 from __future__ import annotations
 
@@ -13,10 +13,9 @@ from stages.support.system.atomic_write import write_atomically
 
 
 def read_cache(path: Path) -> Any:
-    """The JSON value that `write_cache` wrote; None when there is none, or a byte of it was altered.
+    """Return the JSON value that `write_cache` wrote; None if it is missing or altered.
 
-    A missing or damaged cache costs time, nothing else: one that is believed though it is wrong would give a file the
-    digest of another.
+    The digest matters: a wrong cache entry would give a file the digest of another.
     """
     try:
         digest, _, text = path.read_text(encoding="utf-8").partition("\n")
@@ -28,7 +27,7 @@ def read_cache(path: Path) -> Any:
 
 
 def write_cache(path: Path, value: Any) -> None:
-    """Write a JSON value with its digest. A cache that cannot be written is dropped."""
+    """Write a JSON value with its digest. Failures are ignored."""
     text = json.dumps(value)
     with contextlib.suppress(OSError):
         if path.is_dir():

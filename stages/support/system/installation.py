@@ -1,6 +1,7 @@
-"""Where Firmline itself is: a clone of its repository, or the package that pip installed, of which nothing is written.
+"""The folder of Firmline: a clone of the repository, or the package that pip installed.
 
-Both have the same folders. What is built for this machine goes into a clone's `.firmline`, else into the user's cache.
+Both have the same folders. Build results for this machine go to a clone's `.firmline`, else to the user's cache.
+Nothing is written into an installed package.
 """
 
 from __future__ import annotations
@@ -16,12 +17,15 @@ def is_clone(folder: Path = INSTALLATION) -> bool:
     return (folder / "bootstrap").is_file() and (folder / "stages" / "support" / "system" / "installation.py").is_file()
 
 
-# What to do where a file of Firmline's own is not there.
+# Hint for a missing file of Firmline.
 WHOLE = "is the project whole? `git status` tells" if is_clone() else "install Firmline again: a file of it is gone"
 
 
 def default_cache() -> Path:
-    """The user's cache folder: FIRMLINE_CACHE, else firmline/ where XDG_CACHE_HOME says."""
+    """Return the user's cache folder.
+
+    FIRMLINE_CACHE, else firmline/ in XDG_CACHE_HOME or ~/.cache.
+    """
     chosen = os.environ.get("FIRMLINE_CACHE")
     if chosen:
         return Path(chosen)
@@ -29,11 +33,11 @@ def default_cache() -> Path:
 
 
 def build_cache(name: str) -> Path:
-    """Where what is compiled for this machine is kept, by the name of what it is for."""
+    """Return the folder for build results `name` of this machine."""
     return INSTALLATION / ".firmline" / name if is_clone() else default_cache() / name
 
 
 def with_modules(environment: dict[str, str]) -> dict[str, str]:
-    """An environment in which another Python finds the modules of the stages."""
+    """Return the environment with Firmline on PYTHONPATH."""
     path = os.pathsep.join(filter(None, (str(INSTALLATION), environment.get("PYTHONPATH"))))
     return {**environment, "PYTHONPATH": path}

@@ -1,4 +1,4 @@
-"""JSON of files that people and other programs write, and damage."""
+"""Parse JSON files that people or other programs may have damaged."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def parsed_json(text: str | bytes) -> Any:
-    """The value. Raises ValueError for what is no JSON, and for what is nested more deeply than can be read."""
+    """Return the value. Raises ValueError for invalid or too deeply nested JSON."""
     try:
         return json.loads(text)
     except RecursionError:

@@ -1,12 +1,15 @@
-"""Which source each module of the stages was compiled from, so that a key never names other code than what ran.
+"""Record the source from which each module of the stages was compiled.
 
-Python takes bytecode from `__pycache__` when the source has the size and the second of the last change that are noted
-there: an edit that keeps both, or puts an old time back, runs the old code. And what a process has imported stays, when
-the file changes later. So modules of `stages` are loaded by `RecordingLoader`: it reads the source, notes its digest,
-and takes bytecode only when that was made from these very bytes (PEP 552, checked hash). Importing `stages` installs
-it, in each process.
+Action keys contain digests of code, so they must name the code that runs. Two things can break that:
 
-A stage of a plug-in is loaded before this can be in place; for it `note_class` looks when its class is made.
+- Python takes bytecode from `__pycache__` if size and modification time (in seconds) of the source match. An edit that
+  keeps both runs the old code.
+- A module stays as it was imported when its file changes later.
+
+So `RecordingLoader` loads the modules of `stages`. It reads the source, records its digest, and takes bytecode only if
+it was compiled from these bytes (PEP 552, checked hash). Importing `stages` installs it in each process.
+
+Stages of plug-ins may be loaded earlier. For these `note_class` records the source when the class is created.
 """
 
 from __future__ import annotations
@@ -28,76 +31,76 @@ from stages.support.system.installation import INSTALLATION, default_cache, is_c
 
 _PACKAGE = "stages"
 _CLONE = is_clone()
-# The pipeline and its stages: what a plug-in imports of them is no part of the plug-in.
+# Modules that a plug-in imports from these packages are not part of the plug-in.
 _PROJECT = ("pipeline", _PACKAGE)
-# PEP 552: the pyc has a hash of the source, and it is to be compared.
+# PEP 552: the pyc contains a hash of the source, which is compared.
 _CHECKED_HASH = (0b11).to_bytes(4, "little")
 
-# Paths of the modules that each thread loads, where somebody asked for them.
+# Paths of the modules that a thread loads, inside a block of `loads`.
 _loading = threading.local()
-# sha256 of the source that a module of this process was compiled from, by real path; '' when it was another one.
+# sha256 of the source that each module was compiled from, by real path; '' if it differs from the file.
 _loaded: dict[str, str] = {}
 
 
 def loaded_digest(path: Path) -> str | None:
-    """sha256 of what the module at `path` was compiled from in this process.
+    """Return the sha256 of the source that the module at `path` was compiled from.
 
-    None when it is not loaded, '' when its bytecode is of another source than the file that was there.
+    None if this process has not loaded it, '' if its bytecode is from another source than the file.
     """
     return _loaded.get(os.path.realpath(path))
 
 
 @contextlib.contextmanager
 def loads() -> Iterator[list[Path]]:
-    """A list that gets the files of the modules of the stages that this thread loads while it lasts."""
+    """Yield a list that collects the files of stage modules that this thread loads."""
     before = getattr(_loading, "paths", None)
-    found: list[Path] = []
-    _loading.paths = found
+    paths: list[Path] = []
+    _loading.paths = paths
     try:
-        yield found
+        yield paths
     finally:
         _loading.paths = before
 
 
 class RecordingLoader(SourceFileLoader):
-    """Compiles a module from the bytes that it notes; uses and writes bytecode that is checked by hash."""
+    """Compile modules from the bytes that are recorded; use hash-checked bytecode."""
 
     def get_code(self, fullname: str) -> CodeType:
-        """The module's code. Raises ImportError, SyntaxError, OSError."""
+        """Return the module's code. Raises ImportError, SyntaxError, OSError."""
         path = self.get_filename(fullname)
         source = self.get_data(path)
         paths = getattr(_loading, "paths", None)
         if paths is not None:
             paths.append(Path(path))
         _loaded[os.path.realpath(path)] = hashlib.sha256(source).hexdigest()
-        place = _bytecode(path)
+        pyc_path = _bytecode(path)
         header = importlib.util.MAGIC_NUMBER + _CHECKED_HASH + importlib.util.source_hash(source)
         with contextlib.suppress(OSError, ValueError, EOFError, TypeError):
-            kept = place.read_bytes()
-            if kept.startswith(header):
-                code = marshal.loads(memoryview(kept)[len(header) :])
-                # A project that was moved would show its old places in tracebacks.
+            pyc = pyc_path.read_bytes()
+            if pyc.startswith(header):
+                code = marshal.loads(memoryview(pyc)[len(header) :])
+                # After a move of the project, tracebacks would show the old path.
                 if isinstance(code, CodeType) and code.co_filename == path:
                     return code
         code = self.source_to_code(source, path)
         assert isinstance(code, CodeType)
         if not sys.dont_write_bytecode:
             with contextlib.suppress(OSError):
-                write_atomically(place, header + marshal.dumps(code))
+                write_atomically(pyc_path, header + marshal.dumps(code))
         return code
 
 
-# Packages whose modules are loaded so; those of plug-ins come in addition.
+# Packages whose modules RecordingLoader loads. `record` adds those of plug-ins.
 _recorded = {_PACKAGE}
 
 
 def record(package: str) -> None:
-    """Have modules of another package loaded by RecordingLoader too, from now on."""
+    """Load modules of another package with RecordingLoader from now on."""
     _recorded.add(package)
 
 
 def make_package(name: str, folder: Path) -> None:
-    """Let the modules below a folder be imported as those of a package, `outer.name`, which no file makes."""
+    """Make the modules below a folder importable as package `outer.name`."""
     for part, path in ((name.partition(".")[0], []), (name, [str(folder)])):
         if part not in sys.modules:
             sys.modules[part] = ModuleType(part)
@@ -106,10 +109,11 @@ def make_package(name: str, folder: Path) -> None:
 
 
 class _Finder:
-    """Finds modules of `stages` and of plug-ins as Python does, and has them loaded by RecordingLoader."""
+    """Find modules of `stages` and of plug-ins as Python does, for RecordingLoader."""
 
     @staticmethod
     def find_spec(name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
+        """Return the spec of a recorded module with RecordingLoader; None for others."""
         package, dot, _ = name.partition(".")
         if package not in _recorded or (not dot and package == _PACKAGE):
             return None
@@ -120,33 +124,33 @@ class _Finder:
 
 
 def install() -> None:
-    """Have modules of `stages` loaded by RecordingLoader from now on."""
+    """Load modules of `stages` with RecordingLoader from now on."""
     if _Finder not in sys.meta_path:
         sys.meta_path.insert(0, _Finder)  # a class whose method is static serves as a finder
 
 
 def note_class(cls: type) -> None:
-    """Note what the module of a class, and the modules beside it, were compiled from, unless the loader has.
+    """Record the sources of a class's module and its neighbours, unless the loader did.
 
-    For a class statement that runs: what is read now is what Python has just compiled.
+    Called while the class statement runs: the file is then what Python has just compiled.
     """
     module = sys.modules.get(cls.__module__)
     if module is not None and isinstance(getattr(module, "__loader__", None), RecordingLoader):
         return
-    own = source_file(cls)
-    if own is None:
+    own_file = source_file(cls)
+    if own_file is None:
         return
-    again = "<locals>" not in cls.__qualname__
-    modules = {getattr(one, "__file__", None): one for one in list(sys.modules.values())}
-    for path in {own, *plug_in_files(cls).values()}:
+    at_top_level = "<locals>" not in cls.__qualname__
+    modules = {getattr(module_, "__file__", None): module_ for module_ in list(sys.modules.values())}
+    for path in {own_file, *plug_in_files(cls).values()}:
         real = os.path.realpath(path)
-        if (path == own and again) or (str(path) in modules and real not in _loaded):
+        if (path == own_file and at_top_level) or (str(path) in modules and real not in _loaded):
             _loaded[real] = _digest_of_loaded(path, modules.get(str(path)))
 
 
 def source_file(cls: type) -> Path | None:
-    """The file that a class is written in; None for one that was typed in, or made by a call of `type`."""
-    # What `type` makes of a class with ABC's metaclass is said to be of the module `abc`.
+    """Return the file of a class; None for one from the prompt or from a call of `type`."""
+    # For classes that `type` creates with ABC's metaclass, `__module__` is `abc`.
     module = None if cls.__module__ in sys.stdlib_module_names else sys.modules.get(cls.__module__)
     name = getattr(module, "__file__", None) or next((code.co_filename for code in _functions(cls)), None)
     path = Path(os.path.abspath(name)) if name else None  # noqa: PTH100 - links stay: Python's names have them
@@ -154,7 +158,7 @@ def source_file(cls: type) -> Path | None:
 
 
 def has_code(cls: type) -> bool:
-    """Whether a class has functions of its own."""
+    """Whether a class defines functions itself."""
     return bool(_functions(cls))
 
 
@@ -164,18 +168,18 @@ def _functions(cls: type) -> list[CodeType]:
 
 
 def plug_in_files(cls: type) -> dict[str, Path]:
-    """The files that a class outside of the project is made of, by name: no name depends on where they lie.
+    """Return the files of a class outside of the project, by names without its location.
 
-    All files of its package; or, where it is in none, its module and those beside it that this imports, directly or
-    not. Empty for a class without a file.
+    These are all files of its package. Without a package: its module and the modules beside it that this imports,
+    directly or not. {} for a class without a file.
     """
     path = source_file(cls)
     if path is None:
         return {}
     package = _package(path.parent)
     if package is not None:
-        return {found.relative_to(package.parent).as_posix(): found for found in _files_below(package)}
-    # `tests.unit.x` in a folder without __init__.py: names begin where `tests` lies.
+        return {file.relative_to(package.parent).as_posix(): file for file in _files_below(package)}
+    # `tests.unit.x` in a folder without __init__.py: names start at the folder of `tests`.
     depth = cls.__module__.count(".")
     if path.parent.name in ("site-packages", "dist-packages"):
         return {path.name: path}
@@ -184,7 +188,7 @@ def plug_in_files(cls: type) -> dict[str, Path]:
     waiting = [path]
     while waiting:
         module = waiting.pop()
-        # Seen from the class's own file, whose folder may be a script's or one of a package without __init__.py.
+        # Relative to the class's file: its folder may lack an __init__.py, or be a script's.
         name = Path(os.path.relpath(module, path.parent)).as_posix()
         if name not in files:
             files[name] = module
@@ -193,15 +197,15 @@ def plug_in_files(cls: type) -> dict[str, Path]:
 
 
 def package_files(place: Path) -> dict[str, Path]:
-    """The files of a plug-in's module or package, with those of the outermost package that it is in, by name."""
+    """Return the files of a plug-in's module or of its outermost package, by name."""
     package = _package(place if place.is_dir() else place.parent)
     if package is None:
         return {place.name: place}
-    return {found.relative_to(package.parent).as_posix(): found for found in _files_below(package)}
+    return {file.relative_to(package.parent).as_posix(): file for file in _files_below(package)}
 
 
 def _package(folder: Path) -> Path | None:
-    """The outermost package that a folder belongs to."""
+    """Return the outermost package of a folder; None if it is in no package."""
     package = None
     while (folder / "__init__.py").is_file():
         package, folder = folder, folder.parent
@@ -209,12 +213,12 @@ def _package(folder: Path) -> Path | None:
 
 
 def _files_below(folder: Path) -> list[Path]:
-    found = (path for path in folder.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
-    return sorted(path for path in found if not path.name.startswith("."))
+    files = (path for path in folder.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
+    return sorted(path for path in files if not path.name.startswith("."))
 
 
 def _imported(module: Path, base: Path) -> Iterator[Path]:
-    """Files below `base` that a module imports, anywhere in it."""
+    """Yield the files below `base` that a module imports, anywhere in it."""
     import ast
 
     from stages.support.system.syntax import parse
@@ -243,15 +247,15 @@ def _imported(module: Path, base: Path) -> Iterator[Path]:
 
 
 def _digest_of_loaded(path: Path, module: ModuleType | None) -> str:
-    """sha256 of a module's source, '' when Python took bytecode of another source."""
+    """Return the sha256 of a module's source; '' if Python took bytecode of another source."""
     try:
         source, info = path.read_bytes(), path.stat()
         cached = getattr(module, "__cached__", None)
         if cached and type(getattr(module, "__loader__", None)) is SourceFileLoader and Path(cached).is_file():
-            kept = Path(cached).read_bytes()
-            taken_for = [int(info.st_mtime) & 0xFFFFFFFF, info.st_size & 0xFFFFFFFF]
-            if kept[4:16] == b"".join(number.to_bytes(4, "little") for number in (0, *taken_for)):
-                code = marshal.loads(memoryview(kept)[16:])
+            pyc = Path(cached).read_bytes()
+            stamp = [int(info.st_mtime) & 0xFFFFFFFF, info.st_size & 0xFFFFFFFF]
+            if pyc[4:16] == b"".join(number.to_bytes(4, "little") for number in (0, *stamp)):
+                code = marshal.loads(memoryview(pyc)[16:])
                 if code != compile(source, code.co_filename, "exec", dont_inherit=True):
                     return ""
     except (OSError, ValueError, EOFError, TypeError, SyntaxError):
@@ -260,7 +264,7 @@ def _digest_of_loaded(path: Path, module: ModuleType | None) -> str:
 
 
 def _bytecode(path: str) -> Path:
-    """Where the bytecode of a module is kept: below an installation that is no clone nothing is written."""
+    """Return the path for a module's bytecode; never inside an installed package."""
     usual = Path(importlib.util.cache_from_source(path))
     if _CLONE or not usual.is_relative_to(INSTALLATION):
         return usual

@@ -1,4 +1,4 @@
-"""Whose a folder is: code and settings of a folder that another user owns are not loaded, as git does."""
+"""Ownership of folders: like Git, do not load code and settings from others' folders."""
 
 from __future__ import annotations
 
@@ -7,32 +7,32 @@ import pwd
 from collections.abc import Iterable
 from pathlib import Path
 
-#: Folders whose owner does not matter, absolute, separated by `:`; `DIR/*` is all below DIR, `*` is every folder.
+#: Absolute folders, separated by `:`, that are trusted for any owner. `DIR/*`: all below DIR; `*`: all folders.
 VARIABLE = "FIRMLINE_SAFE_DIRECTORY"
 
 
 def foreign(root: Path, loaded: Iterable[str]) -> tuple[Path, str] | None:
-    """Return what of a folder belongs to another user, and to whom; None where all is this user's, or named as safe.
+    """Return the first path that belongs to another user, and that user; None if there is none.
 
-    loaded  names in the folder that are read as code or settings, links not followed: in a folder that all may write,
-            such as /tmp, they may be somebody else's. Where none is there, nothing is looked at.
+    loaded  names in `root` that are read as code or settings. Links are not followed. In a shared folder such as /tmp
+            they may belong to another user. If none exists, nothing is checked.
 
-    Who became root by sudo may use what is the user's before.
+    Folders in FIRMLINE_SAFE_DIRECTORY are trusted. Under sudo, files of the calling user are trusted as well.
     """
-    there = [path for path in (root / name for name in loaded) if os.path.lexists(path)]
-    if not there or _is_named(root):
+    existing = [path for path in (root / name for name in loaded) if os.path.lexists(path)]
+    if not existing or _is_named(root):
         return None
-    own = {os.geteuid()}
-    before = os.environ.get("SUDO_UID", "")
-    if os.geteuid() == 0 and before.isascii() and before.isdigit():
-        own.add(int(before))
-    # A link in a folder of this user's is this user's choice.
-    owners = [(root, root.stat().st_uid), *((path, path.lstat().st_uid) for path in there)]
-    return next(((path, user_name(uid)) for path, uid in owners if uid not in own), None)
+    trusted = {os.geteuid()}
+    sudo_user = os.environ.get("SUDO_UID", "")
+    if os.geteuid() == 0 and sudo_user.isascii() and sudo_user.isdigit():
+        trusted.add(int(sudo_user))
+    # A link in this user's folder is this user's choice.
+    owners = [(root, root.stat().st_uid), *((path, path.lstat().st_uid) for path in existing)]
+    return next(((path, user_name(uid)) for path, uid in owners if uid not in trusted), None)
 
 
 def user_name(uid: int) -> str:
-    """Return `ann (uid 1001)`, or `uid 1001` where it has no name."""
+    """Return `ann (uid 1001)`, or `uid 1001` for a user without a name."""
     try:
         return f"{pwd.getpwuid(uid).pw_name} (uid {uid})"
     except KeyError:

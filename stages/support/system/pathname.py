@@ -1,4 +1,4 @@
-"""Names of files in recipes: what can be one at all, which file it means, and what lies there when it is none."""
+"""File names in recipes: validation, location, and what is there instead of a file."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ _KINDS = {
     stat.S_IFCHR: "a device",
     stat.S_IFBLK: "a device",
 }
-# A folder that lies elsewhere on each machine: ${NAME}/net.tflite, ${NAME:-../models}/net.tflite
+# A folder that differs between machines: ${NAME}/net.tflite, ${NAME:-../models}/net.tflite
 _VARIABLE = re.compile(r"\$\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<default>[^{}]*))?\}(?P<rest>/.*|$)", re.DOTALL)
 # PATH_MAX of Linux, in bytes.
 _LONGEST = 4095
 
 
 def _possible(text: str) -> str:
-    """The text as it is. Raises ValueError when no file can be called so."""
+    """Return the text. Raises ValueError if it cannot be a file name."""
     if not text.strip():
         raise ValueError("should be the name of a file, is empty")
     if "\0" in text:
-        raise ValueError("no file's name has a NUL character in it")
+        raise ValueError("should be the name of a file, has a NUL character in it")
     if len(os.fsencode(text)) > _LONGEST:
         raise ValueError(f"no file's name has {len(text):,} characters")
     if text.startswith("${") and not _VARIABLE.match(text):
@@ -47,10 +47,11 @@ Pathname = Annotated[str, AfterValidator(_possible)]
 
 
 def located(name: str, root: Path) -> Path:
-    """The file that a `Pathname` means: relative to `root`, absolute, in a home folder (`~`), or in one that an
-    environment variable names (`${NAME}/…`; with `${NAME:-folder}/…` that folder where the variable is not set).
+    """Return the file of a `Pathname`.
 
-    One that is not below `root` may be Firmline's own, as a built-in recipe names it.
+    It is absolute, or relative to `root`, to a home folder (`~`) or to a variable. `${NAME}/…` is in the folder that
+    the environment variable names; `${NAME:-folder}/…` has a default. If no such file exists below `root`, a file of
+    the installation is used, as built-in recipes name them.
     """
     name = _expanded(name)
     path = root / Path(name).expanduser()
@@ -59,23 +60,23 @@ def located(name: str, root: Path) -> Path:
 
 
 def _expanded(name: str) -> str:
-    """The name with the folder of its variable; as it stands where that is neither set nor has a default."""
-    found = _VARIABLE.match(name)
-    folder = (os.environ.get(found["name"]) or found["default"]) if found else None
-    return f"{folder}{found['rest']}" if found and folder else name
+    """Return the name with its variable replaced; unchanged without a value and a default."""
+    match = _VARIABLE.match(name)
+    folder = (os.environ.get(match["name"]) or match["default"]) if match else None
+    return f"{folder}{match['rest']}" if match and folder else name
 
 
 def of_variable(name: str) -> str:
-    """What one should know of the variable in a name whose file is not there; '' of a name without."""
-    found = _VARIABLE.match(name)
-    if found is None:
+    """Return a hint about the variable in the name of a missing file; '' without a variable."""
+    match = _VARIABLE.match(name)
+    if match is None:
         return ""
-    value = os.environ.get(found["name"])
-    return f"the environment variable {found['name']} names the folder; it is {value or 'not set'}"
+    value = os.environ.get(match["name"])
+    return f"the environment variable {match['name']} names the folder; it is {value or 'not set'}"
 
 
 def what_lies_at(path: Path) -> str:
-    """What is there in place of a file: "a folder", "a pipe", "a link that leads nowhere"; '' when nothing is."""
+    """Return "a folder", "a pipe", "a link that leads nowhere"; '' for a file or nothing."""
     try:
         return _KINDS.get(stat.S_IFMT(path.stat().st_mode), "")
     except (OSError, ValueError):

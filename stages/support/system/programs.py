@@ -1,4 +1,4 @@
-"""Programs that cannot be started, or that a signal ends, in words: compilers, simulators, whatever stages run."""
+"""Run programs, and report those that cannot start or that a signal ended."""
 
 from __future__ import annotations
 
@@ -22,13 +22,12 @@ _HINTS: dict[int, str] = {
 def run_tool(
     command: Sequence[str], *, cwd: Path | None = None, environment: Mapping[str, str] | None = None, timeout: float = 0
 ) -> subprocess.CompletedProcess[str]:
-    """A program's end, whatever its exit code, with what it printed.
+    """Run a program without input and return its exit code and output.
 
-    Nothing is typed into it. Raises StageError when it cannot be started, when a signal ended it, and after `timeout`
-    seconds (0: none).
+    Raises StageError if it cannot be started, if a signal ended it, and after `timeout` seconds (0: no limit).
     """
     try:
-        done = subprocess.run(
+        process = subprocess.run(
             command,
             cwd=cwd,
             env=environment,
@@ -43,35 +42,35 @@ def run_tool(
         raise cannot_start(command[0], error) from None
     except subprocess.TimeoutExpired:
         raise StageError(f"{shown(command[0])} did not end within {timeout:g} s") from None
-    if done.returncode < 0:
-        raise ended_by(f"{shown(command[0])} was", done.returncode)
-    return done
+    if process.returncode < 0:
+        raise ended_by(f"{shown(command[0])} was", process.returncode)
+    return process
 
 
 def cannot_start(program: str, error: OSError) -> StageError:
-    """What to tell of a program that the system does not start."""
-    # Popen names the folder when that is what is not there, and the program where its interpreter is not.
+    """Return the error for a program that the system cannot start."""
+    # Popen names the folder if it is missing, and the program if its interpreter is.
     where = f" in {error.filename}" if error.filename not in (None, program) else ""
     reason, hint = system_limit(error) or (error.strerror or str(error), "")
     if error.errno == errno.ENOEXEC:
-        reason = "it is no program for this machine"
+        reason = "it is not a program for this machine"
     if error.errno == errno.ENOENT and not where:
         if not Path(program).is_file():
             return StageError(f"{program} is not installed or not on PATH")
-        reason = "the interpreter in its first line, or its loader, is not there"
+        reason = "the interpreter in its first line, or its loader, is missing"
     return StageError(f"{shown(program)} cannot be started{where}: {reason}", hint=hint)
 
 
-def ended_by(who: str, returncode: int) -> StageError:
-    """What to tell of a program that a signal ended: `who` is such as `spike was`."""
+def ended_by(subject: str, returncode: int) -> StageError:
+    """Return the error for a program that a signal ended; `subject` is such as `spike was`."""
     number = -returncode
     try:
         name = signal.Signals(number).name
     except ValueError:
         name = f"signal {number}"
-    return StageError(f"{who} ended by {name}", hint=_HINTS.get(number, ""))
+    return StageError(f"{subject} ended by {name}", hint=_HINTS.get(number, ""))
 
 
 def shown(program: str) -> str:
-    """A program's name for people, without its folder."""
-    return os.path.basename(program)  # noqa: PTH119 - of any text
+    """Return a program's name without its folder."""
+    return os.path.basename(program)  # noqa: PTH119 - any text

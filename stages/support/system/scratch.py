@@ -1,7 +1,7 @@
-"""Temporary folders that tell whether their process lives, so that a later run removes those of killed ones.
+"""Temporary folders with a lock, so that later runs can remove those of killed processes.
 
-A folder has a locked file while its process runs; the system drops the lock of a process that is killed. It is made and
-locked under a name of its own first, so that nobody finds it without the lock.
+The process holds the lock of a file in its folder; the system releases it when the process ends. A folder is created
+and locked under a temporary name first, so that no other process sees it unlocked.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import TextIO
 _PREFIX = "firmline-"
 _NEW = f"{_PREFIX}new-"
 _LOCK = ".firmline-lock"
-# Seconds after which a folder that is still being made was left by a killed process.
+# Seconds after which a folder with a temporary name is considered abandoned.
 _LONG = 3600.0
 
 # The locks of this process.
@@ -27,18 +27,18 @@ _locks: dict[Path, TextIO] = {}
 
 
 def make_folder(purpose: str) -> Path:
-    """A new folder `firmline-<purpose>-…` where temporary files are; `remove_folder` takes it away. Raises OSError."""
-    made = Path(tempfile.mkdtemp(prefix=_NEW))
-    folder = made.with_name(f"{_PREFIX}{purpose}-{made.name.removeprefix(_NEW)}")
-    lock = (made / _LOCK).open("w", encoding="utf-8")
+    """Create a folder `firmline-<purpose>-…`; `remove_folder` removes it. Raises OSError."""
+    unlocked = Path(tempfile.mkdtemp(prefix=_NEW))
+    folder = unlocked.with_name(f"{_PREFIX}{purpose}-{unlocked.name.removeprefix(_NEW)}")
+    lock = (unlocked / _LOCK).open("w", encoding="utf-8")
     fcntl.flock(lock, fcntl.LOCK_EX)
-    made.rename(folder)
+    unlocked.rename(folder)
     _locks[folder] = lock
     return folder
 
 
 def remove_folder(folder: Path) -> None:
-    """Remove a folder of `make_folder`; what a program that outlives it still writes there is left to later runs."""
+    """Remove a folder of `make_folder`. Files written there later are left to later runs."""
     shutil.rmtree(folder, ignore_errors=True)
     lock = _locks.pop(folder, None)
     if lock is not None:
@@ -47,7 +47,7 @@ def remove_folder(folder: Path) -> None:
 
 @contextlib.contextmanager
 def temporary_folder(purpose: str) -> Iterator[Path]:
-    """A folder for as long as this lasts, at the latest until a run after this process was killed."""
+    """Yield a temporary folder that is removed at the end of the block."""
     folder = make_folder(purpose)
     try:
         yield folder
@@ -56,7 +56,7 @@ def temporary_folder(purpose: str) -> Iterator[Path]:
 
 
 def clear_abandoned() -> None:
-    """Remove this user's folders of `make_folder` whose processes are no more."""
+    """Remove this user's folders of `make_folder` whose processes have ended."""
     with contextlib.suppress(OSError):
         for entry in list(os.scandir(tempfile.gettempdir())):
             if entry.name.startswith(_PREFIX) and entry.is_dir(follow_symlinks=False):
@@ -69,8 +69,8 @@ def _clear(entry: os.DirEntry[str]) -> None:
     young = time.time() - info.st_mtime < _LONG
     if info.st_uid != os.getuid() or (entry.name.startswith(_NEW) and young):
         return
-    # A folder without the file is none of these.
+    # Other folders do not have this file: OSError.
     with Path(entry.path, _LOCK).open("r+", encoding="utf-8") as lock:
-        # Raises OSError when a living process holds it.
+        # OSError if a running process holds the lock.
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         shutil.rmtree(entry.path, ignore_errors=True)

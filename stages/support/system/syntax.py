@@ -1,18 +1,18 @@
-"""Python's own parser, for several threads."""
+"""Python's parser, safe for several threads."""
 
 from __future__ import annotations
 
 import ast
 from threading import Lock
 
-_ONE = Lock()
+_LOCK = Lock()
 
 
 def parse(source: str | bytes) -> ast.Module:
-    """The syntax tree of a module; raises SyntaxError or ValueError as `ast.parse`.
+    """Return the syntax tree of a module. Raises SyntaxError or ValueError as `ast.parse`.
 
-    One thread at a time: CPython 3.11 counts how deep it is in the trees of all threads in one place, and raises
-    SystemError ("AST constructor recursion depth mismatch") where two meet.
+    One thread parses at a time. CPython 3.11 shares its recursion counter between threads and raises SystemError ("AST
+    constructor recursion depth mismatch") if two parse at once.
     """
-    with _ONE:
+    with _LOCK:
         return ast.parse(source)

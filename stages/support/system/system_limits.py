@@ -1,4 +1,4 @@
-"""Limits of the system that keep something from being done, in words."""
+"""Messages for limits of the operating system."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _LIMITS = {
 
 
 def system_limit(error: BaseException) -> tuple[str, str] | None:
-    """What a limit of the system kept from being done, and what to do about it; None for another exception."""
+    """Return what failed at a limit of the system, and what to do; None for other exceptions."""
     if isinstance(error, MemoryError):
         return _LIMITS[errno.ENOMEM]
     if isinstance(error, OSError | ImportError) and "failed to map segment" in str(error):
@@ -25,5 +25,5 @@ def system_limit(error: BaseException) -> tuple[str, str] | None:
 
 
 def is_disk_full(error: BaseException) -> bool:
-    """Whether an exception says that no space (or quota) is left."""
+    """Whether an exception reports that no space (or quota) is left."""
     return isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)

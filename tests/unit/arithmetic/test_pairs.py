@@ -49,12 +49,12 @@ def test_every_pair_is_onnx_runtimes(op: str, qlinear: bool, unsigned: bool) -> 
         quants = [(float(np.float32(scale)), int(random.integers(-128, 128))) for scale in scales]
         lowered = (128 if unsigned else 0) if qlinear else None
         pair = Pair(op.lower(), *quants, lowered=lowered)
-        assert np.array_equal(pair.wanted(A, B), theirs(op, quants, unsigned, qlinear))
+        assert np.array_equal(pair.expected(A, B), theirs(op, quants, unsigned, qlinear))
         nearest = nearest_multipliers(pair)
         assert nearest is not None
         fixed, wrong = nearest
         constants, shifts = (tuple(part) for part in zip(*fixed, strict=True))
-        differ = pair.computed(A, B, constants, shifts) != pair.wanted(A, B)
+        differ = pair.computed(A, B, constants, shifts) != pair.expected(A, B)
         assert differ.sum() == wrong <= (1 if qlinear else 0)
 
 

@@ -78,9 +78,9 @@ def program(folder: Path, text: str) -> str:
         ("#!/bin/sh\nkill -SEGV $$\n", "compiling x failed: tool was ended by SIGSEGV"),
         (
             "#!/no/interpreter\n",
-            "compiling x failed: tool cannot be started: the interpreter in its first line, or its loader, is not there",  # noqa: E501
+            "compiling x failed: tool cannot be started: the interpreter in its first line, or its loader, is missing",
         ),
-        ("\x7fELF garbage", "compiling x failed: tool cannot be started: it is no program for this machine"),
+        ("\x7fELF garbage", "compiling x failed: tool cannot be started: it is not a program for this machine"),
         ("#!/bin/sh\nexit 3\n", "compiling x failed:\nit gave no reason"),
         (
             "#!/bin/sh\necho 'gcc: fatal error: Killed signal terminated program cc1' >&2\nexit 1\n",

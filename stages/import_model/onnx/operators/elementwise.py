@@ -207,7 +207,7 @@ def _of_itself(t: Translation, x: Held, pair: Pair, out: Out) -> None:
     """A sum or product of a tensor and itself: a table."""
     made = t.builder.quantize(x.tensor, "int8", pair.out, name=out.name)
     numbers = np.arange(-128, 128, dtype=np.int64)
-    t.rule(table=[int(value) for value in pair.wanted(numbers, numbers)], function=pair.op)
+    t.rule(table=[int(value) for value in pair.expected(numbers, numbers)], function=pair.op)
     t.finish(out, Held(made, x.base, x.shape, x.order))
 
 

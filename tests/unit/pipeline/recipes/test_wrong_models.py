@@ -15,7 +15,7 @@ CONV = "op: conv2d, shape: [8, 8, 8], out_channels: 4"
     [
         ("{file: ''}", "4:15: model.file: should be the name of a file, is empty"),
         ("{file: ~nouser/x}", "4:15: model.file: there is no user 'nouser' with a home folder"),
-        ('{file: "a\\0b"}', "4:15: model.file: no file's name has a NUL character in it"),
+        ('{file: "a\\0b"}', "4:15: model.file: should be the name of a file, has a NUL character in it"),
         ("", "4:7: model: should be a mapping with one of file, url, zoo, op"),
         ("{zoo: dscnn}", "4:14: model.zoo: unknown zoo model 'dscnn'; did you mean 'ds_cnn'? Known: autoencoder, "),
         ("{op: conv3d, shape: [1]}", "4:13: model.op: unknown operator 'conv3d'; did you mean 'conv2d'?"),
