@@ -1,4 +1,4 @@
-"""layout: which layout each operator reads and writes, by the recipe's rules."""
+"""Stage layout: assign a layout to each operator by the recipe's rules."""
 
 from stages.layout.stage import STAGE
 

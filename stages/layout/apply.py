@@ -1,4 +1,4 @@
-"""The layout plan, applied to the module: functions rewritten, transforms inserted, `main` built anew."""
+"""Apply the layout plan: rewrite functions, insert transforms, rebuild `main`."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from stages.support.messages.operator_error import called
 
 
 def lay_out(module: IRModule, config: LayoutConfig) -> tuple[IRModule, dict[str, Any]]:
-    """The module (all NHWC) with layouts by `config`, and the report that explains them:
+    """Return the module (all NHWC) with layouts by `config`, and a report that explains them.
 
-    {operators: [{index, op, name, data, out, why}], transforms: [{tensor, name, shape, from, to, bytes, before,
-    moves, reason}], unused_rules: [numbers, from 1], warnings: [sentences]}. Layouts are '' where there is none.
-    Raises StageError.
+    report: {operators: [{index, op, name, data, out, why}], transforms: [{tensor, name, shape, from, to, bytes,
+    before, moves, reason}], unused_rules: [numbers, from 1], warnings: [sentences]}. Operators without 4-D tensors
+    have the layout ''. Raises StageError.
     """
     calls = list(operator_calls(module))
     facts = attributes(module["main"])
@@ -41,21 +41,24 @@ def _tensors(
     module: IRModule, calls: list[OperatorCall], facts: dict[str, Any]
 ) -> dict[int, tuple[tuple[int, ...], str]]:
     """Shape and dtype of the tensors that `main` passes around, by index."""
-    found: dict[int, relax.TensorType] = {}
+    types_by_index: dict[int, relax.TensorType] = {}
     for index, parameter in zip(facts["inputs"], module["main"].params, strict=True):
-        found[index] = parameter.ty
+        types_by_index[index] = parameter.ty
     for call in calls:
-        made = call.function.ret_ty
-        types = list(made.fields) if isinstance(made, relax.TupleType) else [made]
-        found.update(zip(call.outputs, types, strict=True))
-    return {index: (tuple(int(size) for size in type_.shape), str(type_.dtype.dtype)) for index, type_ in found.items()}
+        result = call.function.ret_ty
+        types = list(result.fields) if isinstance(result, relax.TupleType) else [result]
+        types_by_index.update(zip(call.outputs, types, strict=True))
+    return {
+        index: (tuple(int(size) for size in type_.shape), str(type_.dtype.dtype))
+        for index, type_ in types_by_index.items()
+    }
 
 
 def _operator(call: OperatorCall) -> Operator:
     shape = tuple(int(size) for size in call.function.params[0].ty.shape) if call.inputs else ()
     kind = kind_of(call.op)
     groups = shape[-1] if kind == "depthwise_conv2d" else _groups(call.function)
-    # A convolution with computed weights has them as a second parameter and stays as it was imported.
+    # A convolution with computed weights has a second parameter; it stays as imported.
     layout = class_of(kind)
     able = len(call.inputs) == 1 if layout == "transposing" else layout == "following" and renumberable(call.function)
     return Operator(call.index, call.op, call.name, shape, groups, call.inputs, call.outputs, able)
@@ -86,8 +89,8 @@ def _apply(
         for transform in pending.get(before, ()):
             shape, dtype = tensors[transform.tensor]
             target = transform.target.lower()
-            name, given = f"layout_t{transform.tensor}_{target}", _value(transform.tensor, transform.source, plan)
-            function = transform_function(name, given, shape, dtype, transform.target)
+            name, variable = f"layout_t{transform.tensor}_{target}", _value(transform.tensor, transform.source, plan)
+            function = transform_function(name, variable, shape, dtype, transform.target)
             function = function.with_attrs({
                 "firmline.index": -1,
                 "firmline.op": LAYOUT,
@@ -98,7 +101,7 @@ def _apply(
                 "firmline.out_layout": transform.target,
             })  # fmt: skip
             result = _value(transform.tensor, transform.target, plan)
-            steps.append(Step(builder.add_func(function, name), (given,), (result,)))
+            steps.append(Step(builder.add_func(function, name), (variable,), (result,)))
 
     for call in calls:
         insert(call.index)
@@ -106,7 +109,7 @@ def _apply(
         try:
             function = relayout(call.function, call.symbol, decision.data, decision.out)
         except NotRenumberable as error:
-            raise StageError(f"{called(call.index, call.op, call.name)} cannot be laid out: {error}") from None
+            raise StageError(f"{called(call.index, call.op, call.name)} cannot change its layout: {error}") from None
         function = function.with_attrs({
             "firmline.data_layout": decision.data,
             "firmline.out_layout": decision.out,
@@ -125,7 +128,7 @@ def _apply(
 
 
 def _value(tensor: int, layout: str, plan: Plan) -> str:
-    """The name in `main` of a tensor as it is read or written in `layout`."""
+    """Name in `main` of a tensor in `layout`."""
     if tensor not in plan.tensors or layout == plan.tensors[tensor]:
         return f"t{tensor}"
     return f"t{tensor}_{layout.lower()}"

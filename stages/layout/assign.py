@@ -1,14 +1,14 @@
-"""Which layout every tensor is written in, so that as few bytes as possible are transposed between operators.
+"""Assign layouts to tensors so that transforms between operators move the fewest bytes.
 
-Works on shapes and names only, without tvm. Three kinds of operators:
+Works on shapes and names only, without tvm. There are three kinds of operators:
 
-  transposing  convolutions and pools: read the layout their rule says, write whatever their consumers read
-  following    element-wise operators, concatenation, padding, ...: read and write the same layout, either one
-  bound        reshape, softmax, fully connected, ...: the order of elements is their meaning; NHWC
+  transposing  convolutions and pools: read the layout of their rule, write the layout that their consumers read
+  following    element-wise operators, concatenation, padding, ...: read and write the same layout
+  bound        reshape, softmax, fully connected, ...: depend on the order of elements; NHWC only
 
-Following operators without a rule take the layouts for which the fewest bytes are transposed, found as a minimum
-cut (stages.layout.cut). A tensor whose bytes are the same in both layouts (one channel, or one pixel) is never
-transposed: where labels differ the transform is a reshape, which costs nothing.
+Following operators without a rule get layouts by a minimum cut (stages.layout.cut) over the bytes to transpose. A
+tensor with the same bytes in both layouts (one channel, or one pixel) is never transposed: its transform is a free
+reshape.
 """
 
 from __future__ import annotations
@@ -24,10 +24,11 @@ from stages.layout.rules import DataLayout, LayoutConfig, Operator, choose, clas
 
 @dataclass(frozen=True)
 class Decision:
-    """Layouts of one operator. `data` and `out` are '' where the operator has no 4-D input or output.
+    """Layouts of one operator; `data` and `out` are '' without 4-D inputs or outputs.
 
-    why: `rule <n>`, `default`, `inherited` (from the neighbours) or `bound` (the operator can only read NHWC). `wanted`
-    and `rule` are what the recipe says of the layout it reads (`Choice`): tensorize keeps to it.
+    why     `rule <n>`, `default`, `inherited` (from the neighbours) or `bound` (the operator can only read NHWC)
+    wanted  the layout that the recipe asks for (`Choice`); tensorize keeps to it
+    rule    the number of the rule that asks for it
     """
 
     data: DataLayout | str
@@ -39,9 +40,9 @@ class Decision:
 
 @dataclass(frozen=True)
 class Transform:
-    """Tensor `tensor` is copied from layout `source` to `target` before operator `before` (None: a model output).
+    """A copy of tensor `tensor` from layout `source` to `target`, before operator `before`.
 
-    moves tells that the bytes change their order; without it the transform is a reshape.
+    `before` is None for a model output. `moves`: the order of the bytes changes; without it the transform is a reshape.
     """
 
     tensor: int
@@ -54,7 +55,12 @@ class Transform:
 
 @dataclass(frozen=True)
 class Plan:
-    """decisions by operator index; tensors: the layout each 4-D tensor is written in; transforms in order."""
+    """Layouts of a network.
+
+    decisions   by operator index
+    tensors     the layout in which each 4-D tensor is written
+    transforms  in order of execution
+    """
 
     decisions: Mapping[int, Decision]
     tensors: Mapping[int, DataLayout]
@@ -62,7 +68,7 @@ class Plan:
 
 
 def same_bytes(shape: Sequence[int]) -> bool:
-    """Whether a tensor of this logical (NHWC) shape lies in memory alike in NHWC and NCHW."""
+    """Whether a tensor of this logical (NHWC) shape has the same bytes in NHWC and in NCHW."""
     return NHWC.lies_as(NCHW, shape)
 
 
@@ -74,9 +80,9 @@ def assign(
     config: LayoutConfig,
     item_bytes: Mapping[int, int] | None = None,
 ) -> Plan:
-    """Layouts for a network, whose inputs and outputs stay NHWC. Logical `shapes` and `item_bytes` are by tensor index.
+    """Assign layouts to the tensors of a network; its inputs and outputs stay NHWC.
 
-    Raises StageError when a rule cannot be followed.
+    Logical `shapes` and `item_bytes` are by tensor index. Raises StageError if a rule cannot be applied.
     """
     return _Assignment(operators, shapes, inputs, outputs, config, item_bytes or {}).plan()
 
@@ -105,7 +111,8 @@ class _Assignment:
         }
 
     def plan(self) -> Plan:
-        self._settle()
+        """Return the plan."""
+        self._resolve()
         written = {tensor: self._written(tensor) for tensor in self.shapes if self._four_d(tensor)}
         decisions = {}
         for operator in self.operators:
@@ -119,11 +126,11 @@ class _Assignment:
     def _four_d(self, tensor: int) -> bool:
         return len(self.shapes[tensor]) == 4
 
-    def _settle(self) -> None:
-        """Layouts for the operators that no rule decides: those for which the fewest bytes are transposed.
+    def _resolve(self) -> None:
+        """Choose layouts for operators without a rule, such that the fewest bytes are transposed.
 
-        A tensor is transposed when its readers, and its writer if that must write what it reads, do not all agree.
-        Where several choices cost the same, as few operators as possible read NCHW.
+        A tensor is transposed unless all its readers agree, and its writer if that must write the layout that it reads.
+        Among choices of equal cost, the one with the fewest NCHW operators wins.
         """
         split = Split("NHWC", "NCHW")
         for tensor in filter(self._four_d, self.shapes):
@@ -142,7 +149,7 @@ class _Assignment:
             self.reads.setdefault(operator.index, "NCHW" if operator.index in planar else "NHWC")
 
     def _wanted(self, tensor: int) -> list[DataLayout]:
-        """The layouts it is read in."""
+        """Layouts in which the tensor is read."""
         wanted = [self.reads[operator.index] for operator in self.readers.get(tensor, ())]
         return [*wanted, "NHWC"] if tensor in self.outputs else wanted
 
@@ -150,28 +157,28 @@ class _Assignment:
         source = self.producer.get(tensor)
         if source is None:
             return "NHWC"
-        own = self.reads[source.index]
+        data = self.reads[source.index]
         if class_of(source.kind) != "transposing":
-            return own
+            return data
         wanted = self._wanted(tensor)
         if not wanted or len(set(wanted)) == 1:
-            return wanted[0] if wanted else own
-        # One transform is due either way; then most readers should do without it.
+            return wanted[0] if wanted else data
+        # One transform is needed in any case: serve the majority of the readers directly.
         planar = wanted.count("NCHW")
-        return own if 2 * planar == len(wanted) else "NCHW" if 2 * planar > len(wanted) else "NHWC"
+        return data if 2 * planar == len(wanted) else "NCHW" if 2 * planar > len(wanted) else "NHWC"
 
     def _transforms(self, written: Mapping[int, DataLayout]) -> list[Transform]:
-        """At most one for each tensor (there are only two layouts), before the first operator that needs it."""
-        found: dict[int, Transform] = {}
+        """Transforms, at most one for each tensor, before the first operator that needs it."""
+        transforms: dict[int, Transform] = {}
         for operator in self.operators:
             for tensor in operator.inputs:
-                if tensor in written and tensor not in found and self.reads[operator.index] != written[tensor]:
+                if tensor in written and tensor not in transforms and self.reads[operator.index] != written[tensor]:
                     reader = f"{operator.label} reads {self.reads[operator.index]}"
-                    found[tensor] = self._transform(tensor, written[tensor], operator.index, reader)
+                    transforms[tensor] = self._transform(tensor, written[tensor], operator.index, reader)
         for tensor in self.outputs:
-            if written.get(tensor) == "NCHW" and tensor not in found:
-                found[tensor] = self._transform(tensor, "NCHW", None, "the model's output is NHWC")
-        return list(found.values())
+            if written.get(tensor) == "NCHW" and tensor not in transforms:
+                transforms[tensor] = self._transform(tensor, "NCHW", None, "the model's output is NHWC")
+        return list(transforms.values())
 
     def _transform(self, tensor: int, source: DataLayout, before: int | None, reader: str) -> Transform:
         target: DataLayout = "NHWC" if source == "NCHW" else "NCHW"

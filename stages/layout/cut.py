@@ -1,7 +1,7 @@
-"""Minimum cut: the cheapest way to split things into two sides.
+"""Minimum cut: the cheapest split of nodes into two sides.
 
-Choosing one of two layouts for each operator so that the fewest bytes are transposed is such a split: operators are
-nodes, and a tensor whose writer and readers do not all stand on one side costs its bytes.
+Operators are nodes, and the two sides are the layouts NHWC and NCHW. A tensor costs its bytes unless its writer and
+all its readers are on one side.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ _ENDLESS = 1 << 62
 
 
 class Split:
-    """Nodes to be put on side `first` or `second`; both are nodes themselves, with their sides given."""
+    """Nodes to split between the sides `first` and `second`, which are nodes themselves."""
 
     def __init__(self, first: Hashable, second: Hashable) -> None:
         self.first, self.second = first, second
@@ -21,10 +21,10 @@ class Split:
         self._bundles = 0
 
     def bundle(self, nodes: Iterable[Hashable], cost: int) -> None:
-        """`cost` is due unless all `nodes` are on the same side.
+        """Add `cost` unless all `nodes` are on the same side.
 
-        As edges: every node -> a -> b -> every node, where only a -> b can be cut. One node on the first side pulls a
-        there, one on the second side pulls b there, and then the edge between them is cut.
+        As edges: every node -> a -> b -> every node, where only a -> b can be cut. A node on the first side pulls a
+        there, a node on the second side pulls b there, and then the edge between them is cut.
         """
         a, b = ("bundle", self._bundles), ("bundle", self._bundles + 1)
         self._bundles += 2
@@ -34,10 +34,10 @@ class Split:
             self._edge(b, node, _ENDLESS)
 
     def second_side(self) -> set[Hashable]:
-        """The nodes on the second side of a cheapest split: as few of them as possible.
+        """Nodes on the second side of the cheapest split with the fewest such nodes.
 
-        Edmonds and Karp's maximum flow: augment along shortest paths until none is left. Then what still reaches the
-        second side in the residual graph must be on it, and everything else may be on the first.
+        Maximum flow by Edmonds and Karp: augment along shortest paths until there is none. The nodes that still reach
+        the second side in the residual graph must be on it. All others may be on the first.
         """
         while (path := self._path()) is not None:
             amount = min(self._capacity[a][b] for a, b in path)
@@ -59,19 +59,19 @@ class Split:
         self._capacity.setdefault(b, {}).setdefault(a, 0)
 
     def _path(self) -> list[tuple[Hashable, Hashable]] | None:
-        """A shortest path with capacity left, as edges; None when there is none."""
-        came: dict[Hashable, Hashable] = {self.first: self.first}
+        """Edges of a shortest path with residual capacity, or None."""
+        previous: dict[Hashable, Hashable] = {self.first: self.first}
         queue = deque([self.first])
         while queue:
             node = queue.popleft()
-            for other, left in self._capacity[node].items():
-                if left > 0 and other not in came:
-                    came[other] = node
+            for other, capacity in self._capacity[node].items():
+                if capacity > 0 and other not in previous:
+                    previous[other] = node
                     queue.append(other)
-        if self.second not in came:
+        if self.second not in previous:
             return None
         path, node = [], self.second
         while node != self.first:
-            path.append((came[node], node))
-            node = came[node]
+            path.append((previous[node], node))
+            node = previous[node]
         return path

@@ -1,8 +1,8 @@
-"""One operator's Relax function, rewritten to read and write other layouts.
+"""Rewrite the Relax function of one operator for other layouts.
 
-The function's meaning stays: with P the permutation NHWC -> NCHW, the new function of P(x) is P of the old one of x.
-Axes in attributes are renumbered, constants next to data are transposed now, never at run time. The weights of
-convolutions stay as they were imported: kernels pack them as they need them.
+With P the permutation NHWC -> NCHW, the new function of P(x) is P of the old function of x. Axes in attributes are
+renumbered, and constants next to data are transposed at build time. Weights of convolutions keep their order, since
+kernels pack them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from stages.ir.tensor_layout import Layout
 from stages.layout.assign import same_bytes
 from stages.layout.rules import DataLayout
 
-# Position of each logical axis (N, H, W, C) in NCHW, and the other way round.
+# Position of each logical axis (N, H, W, C) in NCHW, and the inverse.
 TO_NCHW = (0, 3, 1, 2)
 TO_NHWC = (0, 2, 3, 1)
 _POSITION = {0: 0, 1: 2, 2: 3, 3: 1}
@@ -42,16 +42,16 @@ _REDUCTIONS = {
 
 
 class NotRenumberable(Exception):
-    """The function cannot be rewritten for NCHW; the message says what stands against it."""
+    """The function cannot be rewritten for NCHW; the message gives the reason."""
 
 
 def physical(shape: Sequence[int], layout: DataLayout | str) -> tuple[int, ...]:
-    """The shape in memory of a tensor of logical `shape`."""
+    """Shape in memory of a tensor of logical `shape`."""
     return Layout(layout).physical_shape(shape)
 
 
 def relayout(function: relax.Function, name: str, data: DataLayout | str, out: DataLayout | str) -> relax.Function:
-    """`function` (all NHWC) reading its 4-D parameters in layout `data` and writing its 4-D results in `out`.
+    """Rewrite `function` (all NHWC): 4-D parameters get the layout `data`, results `out`.
 
     Attributes are kept. Raises NotRenumberable.
     """
@@ -74,16 +74,16 @@ def renumberable(function: relax.Function) -> bool:
 def transform_function(
     name: str, parameter: str, shape: Sequence[int], dtype: str, target: DataLayout
 ) -> relax.Function:
-    """A tensor of logical `shape` copied to layout `target` from the other one.
+    """Function that copies a tensor of logical `shape` from the other layout to `target`.
 
-    A reshape instead of a transpose where the bytes are the same.
+    A reshape instead of a transpose if the bytes are the same.
     """
     source = "NHWC" if target == "NCHW" else "NCHW"
-    given = relax.Var(parameter, relax.TensorType(physical(shape, source), dtype))
+    variable = relax.Var(parameter, relax.TensorType(physical(shape, source), dtype))
     if same_bytes(shape):
-        return build_function(name, [given], lambda _: relax.op.reshape(given, physical(shape, target)))
+        return build_function(name, [variable], lambda _: relax.op.reshape(variable, physical(shape, target)))
     order = TO_NCHW if target == "NCHW" else TO_NHWC
-    return build_function(name, [given], lambda _: relax.op.permute_dims(given, order))
+    return build_function(name, [variable], lambda _: relax.op.permute_dims(variable, order))
 
 
 def _rank(expression: relax.Expr) -> int:
@@ -91,8 +91,12 @@ def _rank(expression: relax.Expr) -> int:
 
 
 class _Relayout:
-    """Walks the bindings in order. values maps the old variables to new expressions; planar has those now in NCHW;
-    static has the bindings computed from constants alone, which are only emitted in the form their reader needs."""
+    """Walk over a function's bindings that emits them for the new layout.
+
+    values  new expression of each old variable
+    planar  old variables that are in NCHW now
+    static  bindings computed from constants only; they are emitted in the form that their reader needs
+    """
 
     def __init__(self, function: relax.Function, *, planar: bool) -> None:
         self.function, self.reads_planar = function, planar
@@ -102,6 +106,7 @@ class _Relayout:
         self.static: dict[relax.Var, relax.Expr] = {}
 
     def build(self, name: str, out: DataLayout | str) -> relax.Function:
+        """Return the new function; its 4-D results have layout `out`."""
         for parameter in self.function.params:
             shape, layout = [int(size) for size in parameter.ty.shape], ""
             if self.reads_planar and len(shape) == 4:
@@ -117,11 +122,11 @@ class _Relayout:
                     self._bind(binding.var, binding.value)
             return self._result(self.function.body.body, out)
 
-        made = build_function(name, [self.values[parameter] for parameter in self.function.params], body)
-        return made.with_attrs(self.function.attrs) if self.function.attrs else made
+        function = build_function(name, [self.values[parameter] for parameter in self.function.params], body)
+        return function.with_attrs(self.function.attrs) if self.function.attrs else function
 
     def _result(self, variable: relax.Var, out: DataLayout | str) -> relax.Expr:
-        """The value in layout `out`; transposed as it is written where the operator computes in the other one."""
+        """Return the result in layout `out`, transposed if the operator computes in the other one."""
         value, planar = self._use(variable), variable in self.planar
         if _rank(variable) != 4 or planar == (out == "NCHW"):
             return value
@@ -155,7 +160,7 @@ class _Relayout:
         return isinstance(expression, GenericConst) or expression in self.static
 
     def _use(self, expression: relax.Expr) -> relax.Expr:
-        """An operand as it is."""
+        """Return an operand in its present layout."""
         if isinstance(expression, relax.Tuple):
             return relax.Tuple([self._use(field) for field in expression.fields])
         if expression in self.static:
@@ -164,13 +169,16 @@ class _Relayout:
         return self.values.get(expression, expression) if isinstance(expression, relax.Var) else expression
 
     def _use_planar(self, expression: relax.Expr) -> relax.Expr:
-        """An operand next to one in NCHW: in NCHW too, a constant by transposing it now; scalars need nothing."""
+        """Return an operand in NCHW, for use next to one in NCHW.
+
+        Constants are transposed at build time; scalars stay.
+        """
         if isinstance(expression, relax.Tuple):
             return relax.Tuple([self._use_planar(field) for field in expression.fields])
         if expression in self.planar or not isinstance(expression.ty, relax.TensorType) or _rank(expression) == 0:
             return self._use(expression)
         if not self._is_static(expression):
-            raise NotRenumberable(f"it reads a tensor with {_rank(expression)} axes next to one in NCHW")
+            raise NotRenumberable(f"it reads a tensor with {_rank(expression)} axes next to an NCHW tensor")
         rank = _rank(expression)
 
         def arrange(value: np.ndarray) -> np.ndarray:
@@ -181,7 +189,10 @@ class _Relayout:
     def _rearranged(
         self, expression: relax.Expr, arrange: Callable[[np.ndarray], np.ndarray], moved: Callable[[int], int]
     ) -> relax.Expr:
-        """A constant, or the dequantize of one, with its elements rearranged; `moved` maps the old axes to the new."""
+        """Rearrange the elements of a constant, or of a dequantized one.
+
+        `moved` maps old axes to new ones.
+        """
         if isinstance(expression, GenericConst):
             return relax.const(np.ascontiguousarray(arrange(expression.value.numpy())))
         call = self.static[expression]
@@ -189,8 +200,8 @@ class _Relayout:
             raise NotRenumberable(f"it computes {call.op.name} of a constant")
         data, scale, zero_point = call.args
         axis = moved(int(call.attrs.axis) % _rank(data)) if _rank(scale) else 0
-        made = self._rearranged(data, arrange, moved)
-        return self.builder.emit(relax.op.dequantize(made, scale, zero_point, axis, call.attrs.out_dtype))
+        rearranged = self._rearranged(data, arrange, moved)
+        return self.builder.emit(relax.op.dequantize(rearranged, scale, zero_point, axis, call.attrs.out_dtype))
 
     def _convolution(self, call: relax.Call) -> relax.Expr:
         """conv2d in the data layout."""
@@ -209,45 +220,45 @@ class _Relayout:
         )
 
     def _planar_call(self, variable: relax.Var, call: relax.Call) -> None:
-        """Any other operator with an operand in NCHW."""
+        """Emit any other operator with an operand in NCHW."""
         name, attrs = call.op.name, call.attrs
         data = call.args[0]
         planar = True
         if name in _ELEMENTWISE:
-            made = relax.Call(call.op, [self._use_planar(argument) for argument in call.args], attrs)
+            result = relax.Call(call.op, [self._use_planar(argument) for argument in call.args], attrs)
         elif name == "relax.concat":
-            made = relax.op.concat(self._use_planar(data), _axis(attrs.axis))
+            result = relax.op.concat(self._use_planar(data), _axis(attrs.axis))
         elif name == "relax.split":
             parts = attrs.indices_or_sections
             parts = int(parts) if hasattr(parts, "value") else [int(part) for part in parts]
-            made = relax.op.split(self._use(data), parts, _axis(attrs.axis))
+            result = relax.op.split(self._use(data), parts, _axis(attrs.axis))
         elif name == "relax.nn.pad":
             width = [int(value) for value in attrs.pad_width]
             width = [value for axis in TO_NCHW for value in width[2 * axis : 2 * axis + 2]]
-            made = relax.op.nn.pad(self._use(data), width, attrs.pad_mode, attrs.pad_value)
+            result = relax.op.nn.pad(self._use(data), width, attrs.pad_mode, attrs.pad_value)
         elif name == "relax.strided_slice":
             axes, *rest = ([int(value) for value in part.fields] for part in call.args[1:])
-            made = relax.op.strided_slice(self._use(data), [_axis(axis) for axis in axes], *rest)
+            result = relax.op.strided_slice(self._use(data), [_axis(axis) for axis in axes], *rest)
         elif name in _REDUCTIONS:
-            made, planar = self._reduction(call)
+            result, planar = self._reduction(call)
         elif name == "relax.image.resize2d":
             size = call.args[1]
-            made = relax.op.image.resize2d(
+            result = relax.op.image.resize2d(
                 self._use(data), size, None, "NCHW", attrs.method, attrs.coordinate_transformation_mode,
                 attrs.rounding_method,
             )  # fmt: skip
         elif name in ("relax.nn.avg_pool2d", "relax.nn.max_pool2d"):
-            made = self._pool(call)
+            result = self._pool(call)
         else:
-            raise NotRenumberable(f"{name} has no NCHW form here")
-        self._set(variable, made, planar=planar)
+            raise NotRenumberable(f"{name} has no NCHW form")
+        self._set(variable, result, planar=planar)
 
     def _reduction(self, call: relax.Call) -> tuple[relax.Expr, bool]:
         axes = [int(axis) % 4 for axis in call.attrs.axis]
         keep = bool(call.attrs.keepdims)
-        left = [axis for axis in TO_NCHW if axis not in axes]
-        if not keep and left != sorted(left):
-            raise NotRenumberable("the axes that are left would change their order")
+        remaining = [axis for axis in TO_NCHW if axis not in axes]
+        if not keep and remaining != sorted(remaining):
+            raise NotRenumberable("the remaining axes would change their order")
         return _REDUCTIONS[call.op.name](self._use(call.args[0]), sorted(_axis(axis) for axis in axes), keep), keep
 
     def _pool(self, call: relax.Call) -> relax.Expr:
@@ -267,15 +278,15 @@ class _Relayout:
 
 
 def _axis(axis: Any) -> int:
-    """The NCHW position of a logical axis."""
+    """NCHW position of a logical axis."""
     return _POSITION[int(axis) % 4]
 
 
 def _operands(call: relax.Call) -> list[relax.Expr]:
-    """The tensor operands of a call, those inside tuples too; sizes, bounds and shapes are none."""
-    found = []
+    """Tensor operands of a call, also those inside tuples; no sizes, bounds and shapes."""
+    operands = []
     for argument in call.args:
         for operand in argument.fields if isinstance(argument, relax.Tuple) else [argument]:
             if isinstance(operand, relax.Var | GenericConst | relax.Call):
-                found.append(operand)
-    return found
+                operands.append(operand)
+    return operands

@@ -1,4 +1,4 @@
-"""The recipe's layout rules: what they may say, and which of them decides for an operator."""
+"""The recipe's layout rules, and the choice of the rule for each operator."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from stages.support.messages.operator_error import called
 from stages.support.messages.wording import did_you_mean, of_several
 from stages.support.options.strict_model import StrictModel, mistake
 
-DataLayout = Literal["NHWC", "NCHW"]  # what Relax computes in; tensorize lays tensors out otherwise
+DataLayout = Literal["NHWC", "NCHW"]  # layouts of Relax; tensorize has others
 IN_RELAX: tuple[DataLayout, ...] = ("NHWC", "NCHW")
 
 
 def class_of(kind: str) -> str:
-    """How an operator treats layouts (`Operator.layout`): transposing, following or bound; '' for an unknown kind."""
-    found = operator_of(kind)
-    return found.layout if found is not None else ""
+    """Return `transposing`, `following` or `bound` (`Operator.layout`), '' for an unknown kind."""
+    operator = operator_of(kind)
+    return operator.layout if operator is not None else ""
 
 
 def _known_kinds(schema: dict[str, Any]) -> None:
@@ -33,11 +33,12 @@ def _known_kinds(schema: dict[str, Any]) -> None:
 
 @dataclass(frozen=True)
 class Operator:
-    """An operator as rules see it. Shapes are logical (NHWC).
+    """An operator as layout rules see it. Shapes are logical (NHWC).
 
-    name is that of its first output; shape that of its first data input; groups is 1 unless it is a convolution, and
-    the number of input channels for a depthwise one. renumberable tells that its axes can be renumbered for NCHW
-    (stages.layout.relayout.renumberable).
+    name          of its first output
+    shape         of its first data input
+    groups        of a convolution, else 1; of a depthwise one the number of input channels
+    renumberable  whether its axes can be renumbered for NCHW (stages.layout.relayout.renumberable)
     """
 
     index: int
@@ -51,19 +52,22 @@ class Operator:
 
     @property
     def kind(self) -> str:
+        """Name in rules and reports."""
         return kind_of(self.op)
 
     @property
     def depthwise(self) -> bool:
+        """Whether each input channel is a group."""
         return self.kind == "depthwise_conv2d" or (self.groups > 1 and self.groups == self.shape[-1])
 
     @property
     def label(self) -> str:
+        """Name in messages."""
         return called(self.index, self.op, self.name)
 
 
 class Match(StrictModel):
-    """Which operators a rule is for; what is not given matches all."""
+    """Operators that a rule applies to; an omitted field matches all."""
 
     op: str | None = Field(
         default=None,
@@ -87,6 +91,7 @@ class Match(StrictModel):
         return op
 
     def fits(self, operator: Operator) -> bool:
+        """Whether the rule applies to the operator."""
         if self.op is not None and self.op != operator.kind:
             return False
         if self.name is not None and not fnmatchcase(operator.name, self.name):
@@ -98,7 +103,7 @@ class Match(StrictModel):
         if self.shape is None:
             return True
         return len(self.shape) == len(operator.shape) and all(
-            want in (None, have) for want, have in zip(self.shape, operator.shape, strict=True)
+            wanted in (None, size) for wanted, size in zip(self.shape, operator.shape, strict=True)
         )
 
 
@@ -108,41 +113,42 @@ def _with_usual(schema: dict[str, Any]) -> None:
 
 
 class LayoutRule(StrictModel):
-    """Operators that `match` read `data`."""
+    """Sets the layout `data` for operators that `match` selects."""
 
     match: Match = Field(default_factory=Match)
     data: Layout = Field(
-        description="NHWC, NCHW, or what a kernel of the target reads, such as NCHW16c",
+        description="NHWC, NCHW, or the layout of a kernel of the target, such as NCHW16c",
         json_schema_extra=_with_usual,
     )
 
     @model_validator(mode="before")
     @classmethod
-    def _weights_are_packed(cls, given: Any) -> Any:
-        if isinstance(given, dict) and "kernel" in given:
-            message = "leave `kernel` out: each kernel packs its weights as it reads them, whatever the recipe says"
+    def _weights_are_packed(cls, fields: Any) -> Any:
+        if isinstance(fields, dict) and "kernel" in fields:
+            message = "remove `kernel`: each kernel packs its own weights"
             raise mistake(message, "kernel", key=True)
-        return given
+        return fields
 
     @field_validator("data")
     @classmethod
     def _of_images(cls, data: Layout) -> Layout:
         if sorted(data.axes) != sorted("NHWC") or data.bits:
-            raise ValueError(f"{escape.quoted(data)} is no layout of images, such as NHWC, NCHW or NCHW16c")
+            raise ValueError(f"{escape.quoted(data)} is not an image layout such as NHWC, NCHW or NCHW16c")
         return data
 
     @model_validator(mode="after")
     def _possible(self) -> LayoutRule:
         op = self.match.op
         if op is not None and self.data != "NHWC" and class_of(op) == "bound":
-            raise ValueError(f"{op} works on the logical order of elements and can only read NHWC")
+            raise ValueError(f"{op} depends on the order of elements and can only read NHWC")
         return self
 
 
 class LayoutConfig(StageConfig):
-    """`rules` are tried in order, the first that matches decides; `default` is for convolutions and pools without one.
+    """Layout rules, tried in order: the first match decides.
 
-    Without it they read NHWC, until tensorize knows what is cheaper.
+    `default` is for convolutions and pools without a rule. Without it they read NHWC, until tensorize picks the cheaper
+    layout.
 
     Element-wise operators, concatenation, padding and the like adopt the layout of their neighbours unless a rule
     matches them.
@@ -154,10 +160,11 @@ class LayoutConfig(StageConfig):
 
 @dataclass(frozen=True)
 class Choice:
-    """What rules say about one operator: data is None where the neighbours decide. why: `rule 1`, `default`, ...
+    """Result of the rules for one operator; `data` is None if the neighbours decide.
 
-    wanted  the data layout that the recipe gives it, '' where it gives none; other ones than Relax has are tensorize's
-    rule    the number of the rule that does, 0 for the option `default`
+    why     `rule 1`, `default`, ...
+    wanted  the layout from the recipe, '' without one; tensorize handles layouts that Relax does not have
+    rule    the number of the deciding rule, 0 for the option `default`
     """
 
     data: DataLayout | None
@@ -167,23 +174,23 @@ class Choice:
 
 
 def choose(operator: Operator, config: LayoutConfig) -> Choice:
-    """The layouts of one operator. Raises StageError when a rule asks for what the operator cannot have."""
+    """Choose the layout of one operator. Raises StageError if the operator cannot read it."""
     number, rule = next(((i, r) for i, r in enumerate(config.rules, 1) if r.match.fits(operator)), (0, None))
     kind = operator.kind
     flexible = operator.renumberable and class_of(kind) in ("transposing", "following")
     wanted = "" if rule is None else str(rule.data)
     if wanted not in ("", "NHWC") and not flexible:
-        # A rule that names no operator is meant for those that can follow it.
+        # A rule without an operator applies only to operators that can read its layout.
         if rule is not None and rule.match.op is not None:
             raise StageError(
                 f"layout rule {number} wants {wanted} for {operator.label}, which can only read NHWC",
-                hint="Match it more narrowly, with a name or a shape.",
+                hint="Restrict the rule with a name or a shape.",
                 at=("stages", "layout", "rules", number - 1, "data"),
             )
         wanted = ""
     why = f"rule {number}" if wanted else ""
     decided = (wanted, number) if wanted else ("", 0)
-    data: DataLayout | None = next((each for each in IN_RELAX if each == wanted), "NHWC") if wanted else None
+    data: DataLayout | None = next((layout for layout in IN_RELAX if layout == wanted), "NHWC") if wanted else None
     if data is None:
         if class_of(kind) == "transposing" and operator.renumberable:
             data, why = config.default or "NHWC", why or "default"
@@ -194,15 +201,15 @@ def choose(operator: Operator, config: LayoutConfig) -> Choice:
 
 
 def described(rule: LayoutRule) -> str:
-    """What the rule matches, as in a recipe: `{op: add, name: x*}`."""
-    given = rule.match.model_dump(exclude_none=True)
-    return "{" + ", ".join(f"{key}: {list(v) if isinstance(v, tuple) else v}" for key, v in given.items()) + "}"
+    """Show the rule's match as in a recipe: `{op: add, name: x*}`."""
+    fields = rule.match.model_dump(exclude_none=True)
+    return "{" + ", ".join(f"{key}: {list(v) if isinstance(v, tuple) else v}" for key, v in fields.items()) + "}"
 
 
 def warnings(operators: Sequence[Operator], config: LayoutConfig) -> list[str]:
-    """Sentences about unused rules that are likely mistakes, one for all rules of the same fate.
+    """Sentences about unused rules that are likely mistakes.
 
-    A rule for a kind of operator that the network does not have is none: recipes of many networks share rules.
+    Rules for a kind of operator that the network does not have are not reported: recipes of many networks share rules.
     """
     shadowed, idle = [], []
     for number in unused(operators, config):
@@ -212,18 +219,21 @@ def warnings(operators: Sequence[Operator], config: LayoutConfig) -> list[str]:
             shadowed.append(rule)
         elif match.model_dump(exclude_none=True, exclude={"op"}):
             idle.append(rule)
-    found = []
+    sentences = []
     if shadowed:
         verb, whose = ("decides", "its") if len(shadowed) == 1 else ("decide", "their")
         which = of_several("layout rule", shadowed)
-        found.append(f"{which} {verb} nothing: an earlier rule matches all of {whose} operators")
+        sentences.append(f"{which} {verb} nothing: an earlier rule matches all of {whose} operators")
     if idle:
-        found.append(f"{of_several('layout rule', idle)} {'matches' if len(idle) == 1 else 'match'} no operator")
-    return found
+        sentences.append(f"{of_several('layout rule', idle)} {'matches' if len(idle) == 1 else 'match'} no operator")
+    return sentences
 
 
 def unused(operators: Sequence[Operator], config: LayoutConfig) -> list[int]:
-    """By number, from 1, the rules that decide for no operator: none matches, or an earlier rule always does."""
+    """Numbers, from 1, of the rules that decide for no operator.
+
+    Such a rule matches no operator, or an earlier rule matches all of them.
+    """
     used = set()
     for operator in operators:
         used.update([i for i, rule in enumerate(config.rules, 1) if rule.match.fits(operator)][:1])

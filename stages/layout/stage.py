@@ -1,4 +1,4 @@
-"""The layout stage: Relax module in, Relax module with decided layouts out, and layouts.json that explains them."""
+"""Stage layout: write a Relax module with layouts, and layouts.json that explains them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LAYOUTS = "layouts.json"
 
 
 class LayoutStage(Stage[LayoutConfig]):
-    """Gives every operator its layout, and inserts the transforms that cannot be avoided."""
+    """Assigns a layout to each operator, and inserts the transforms that are needed."""
 
     kind: ClassVar[str] = "layout"
     exclusive = True
@@ -25,11 +25,11 @@ class LayoutStage(Stage[LayoutConfig]):
     sources: ClassVar[tuple[str, ...]] = ("stages/layout/*.py",)
 
     def tools(self, config: LayoutConfig, target: Target) -> tuple[Tool, ...]:
-        """TVM holds and checks the module."""
+        """TVM: it represents and checks the module."""
         return (Tool("tvm", package="apache-tvm"),)
 
     def run(self, job: Job[LayoutConfig]) -> None:
-        """Writes module.json and layouts.json. Raises StageError for a rule that cannot be followed."""
+        """Write module.json and layouts.json. Raises StageError if a rule cannot be applied."""
         from stages.ir.relax_module import load_module, save_module
         from stages.layout.apply import lay_out
 

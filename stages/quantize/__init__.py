@@ -1,4 +1,4 @@
-"""quantize: the imported operators as integer layers with all arithmetic constants."""
+"""Stage quantize: turn the imported operators into integer layers with all their constants."""
 
 from stages.quantize.stage import STAGE
 

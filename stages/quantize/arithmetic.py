@@ -1,7 +1,7 @@
-"""Fixed-point constants from scales, with the very roundings of the reference kernels.
+"""Fixed-point constants from scales, rounded as in the reference kernels.
 
-Each function says which C++ expression it follows; the tests compare with LiteRT over scales chosen to tell the
-variants apart. float32 steps are written out, because they show in the outputs.
+Each function names the C++ expression that it follows; tests compare with LiteRT over scales that separate the
+variants. float32 steps are explicit, because they are visible in the outputs.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def convolution_multipliers(
 
 
 def float32_product(*factors: float) -> float:
-    """a * b * ... with every product rounded to float32."""
+    """a * b * ..., each product rounded to float32."""
     result = np.float32(factors[0])
     with np.errstate(over="ignore"):
         for factor in factors[1:]:
@@ -51,9 +51,9 @@ def float32_ratio(numerator: float, denominator: float) -> float:
 
 
 def mean_multiplier(input_scale: float, output_scale: float, count: int) -> Fixed:
-    """MEAN: the scales' multiplier divided by `count`, keeping as many bits as fit (QuantizedMeanOrSum).
+    """Multiplier of MEAN: that of the scales, divided by `count` (QuantizedMeanOrSum).
 
-    The multiplier is shifted left by floor(log2(count)) before the integer division.
+    The multiplier is shifted left by floor(log2(count)) before the integer division, to keep as many bits as fit.
     """
     multiplier, shift = quantize_multiplier(input_scale / output_scale)
     room = min(count.bit_length() - 1, 32, 31 + shift)

@@ -1,4 +1,4 @@
-"""What must hold of every integer graph."""
+"""Checks of every integer graph."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ _COMPUTING = {"int8", "uint8", "float32"}
 
 
 def widened(graph: Graph) -> list[str]:
-    """Layers with an activation or weights wider than those of the imported model; empty when all is well.
+    """Layers with an activation or weights wider than in the imported model.
 
-    int8 stays int8 and uint8 stays uint8: 16 bits would be as exact, but cost twice the memory and half the lanes. What
-    a model with int16 needs between its own tensors may be int16.
+    int8 stays int8 and uint8 stays uint8: 16 bits would be as exact, but need twice the memory and half the lanes.
+    A model with int16 tensors may have int16 intermediate tensors.
     """
-    found = []
+    names = []
     allowed = set(_COMPUTING)
     if any(tensor.dtype == "int16" and tensor.tflite_index is not None for tensor in graph.tensors.values()):
         allowed.add("int16")
@@ -25,11 +25,11 @@ def widened(graph: Graph) -> list[str]:
         if "weights" in layer.constants:
             types.add(str(graph.constants[layer.constants["weights"]].dtype))
         if not types <= allowed:
-            found.append(layer.name)
-    return found
+            names.append(layer.name)
+    return names
 
 
 def check_widths(graph: Graph) -> None:
-    """AssertionError when a layer is wider than 8 bits: that is a defect of this stage, not of the model."""
+    """Raise AssertionError if a layer is wider than 8 bits, which is a bug of this stage."""
     wide = widened(graph)
     assert not wide, f"wider than 8 bits: {', '.join(wide)}"

@@ -1,8 +1,8 @@
-"""Output channels that are the same number for every input, as trained networks have them.
+"""Output channels with the same value for every input, as in trained networks.
 
-Their weights lost all meaning to a tiny scale, and so did their multipliers: a shift of -28 is nothing that a fast
-requantization is exact for, and one such channel would keep a whole layer from its kernel. Their number is computed
-here instead.
+Their weights vanish in a tiny scale, and so do their multipliers. A shift of -28 is out of the range for which fast
+requantizations are exact, and one such channel would exclude a whole layer from such kernels. So the value is computed
+at build time.
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ from stages.ir.arithmetic.fixed_point import INT32_MAX, INT32_MIN, multiply_by_q
 from stages.quantize.arithmetic import LIMITS
 from stages.quantize.operator import Array
 
-# A multiplier of 2^-9: any of the usual kinds of kernel is exact for it.
+# A multiplier of 2^-9, for which all usual kernels are exact.
 _MULTIPLIER, _SHIFT = 1 << 30, -8
 _SCALE = 1 << 9
 
 
-def settle_constant_channels(
+def fold_constant_channels(
     weights: Array, constants: dict[str, Array], dtype: str, input_zero_point: int, weight_zero_point: int
 ) -> Array:
-    """Weights int8 or uint8 (O, ...), those of constant channels at the zero point; changes `constants` likewise.
+    """Return weights int8 or uint8 (O, ...) with those of constant channels at the zero point.
 
-    A channel is constant when the smallest and the largest sum that inputs of `dtype` can give are requantized to one
-    number n (requantization never falls as the sum rises). It then gets the bias n * 2^9 and the multiplier 2^-9.
-    `constants` holds multiplier, shift and perhaps bias, int32[O]. One multiplier for all channels stays as it is.
+    `constants` is changed likewise: multiplier, shift and perhaps bias, int32[O]. A channel is constant if its smallest
+    and its largest sum, over inputs of `dtype`, requantize to one value n (requantization is monotonic). It gets the
+    bias n * 2^9 and the multiplier 2^-9. A multiplier that all channels share stays.
     """
     multiplier, shift = constants["multiplier"], constants["shift"]
     if len(set(zip(multiplier.tolist(), shift.tolist(), strict=True))) == 1:
@@ -37,13 +37,13 @@ def settle_constant_channels(
     most = bias + np.maximum(taps * low, taps * high).sum(axis=1)
     results = [multiply_by_quantized_multiplier(sums, multiplier, shift, "double") for sums in (least, most)]
     constant = (results[0] == results[1]) & (least >= INT32_MIN) & (most <= INT32_MAX) & (shift <= 0)
-    # Larger numbers are clamped in any case; their bias would leave int32.
+    # Larger values are clamped anyway; their bias would overflow int32.
     constant &= np.abs(results[0]) <= 1 << 16
     if not constant.any():
         return weights
     constants["bias"] = np.where(constant, results[0] * _SCALE, bias).astype(np.int32)
     constants["multiplier"] = np.where(constant, _MULTIPLIER, multiplier).astype(np.int32)
     constants["shift"] = np.where(constant, _SHIFT, shift).astype(np.int32)
-    settled = weights.copy()
-    settled[constant] = weight_zero_point
-    return settled
+    folded = weights.copy()
+    folded[constant] = weight_zero_point
+    return folded

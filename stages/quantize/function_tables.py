@@ -1,7 +1,7 @@
-"""Tables of 256 outputs of further functions of one 8-bit tensor, equal to LiteRT's reference kernels.
+"""Tables of 256 outputs for ABS, ELU, EXP, GELU, LOG, NEG, RSQRT and SQRT, as LiteRT's.
 
-ELU, EXP, GELU and LOG are float32 look-up tables there as well (LUTPopulate); ABS and RSQRT are computed in fixed
-point, SQRT in float32 without rounding, NEG on the bare integers (elementwise.cc, neg.cc).
+ELU, EXP, GELU and LOG are float32 look-up tables in LiteRT too (LUTPopulate). ABS and RSQRT are computed in fixed
+point, SQRT in float32 without rounding, NEG on the raw integers (elementwise.cc, neg.cc).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from stages.ir.arithmetic.fixed_point import Array, inverse_square_root, multipl
 from stages.quantize.arithmetic import LIMITS, float32_product, float32_ratio, quantize_multiplier
 from stages.quantize.tables import Quantized, correctly_rounded, finish, float_table
 
-_RSQRT_BITS = 20  # of the inverse root behind the binary point
+_RSQRT_BITS = 20  # fraction bits of the inverse root
 
 
 def abs_table(x: Quantized, out: Quantized) -> Array:
@@ -51,37 +51,37 @@ def _gelu_by_tanh(x: Array) -> Array:
 
 
 def log_table(x: Quantized, out: Quantized) -> Array:
-    """LOG: the output's lowest value where x is not above 0."""
+    """LOG: the output's lowest value for x <= 0."""
     lowest = np.float32(LIMITS[out.dtype][0] - out.zero_point) * np.float32(out.scale)
 
     return float_table(x, out, lambda real: _log(real, lowest))
 
 
 def neg_table(x: Quantized, out: Quantized) -> Array:
-    """NEG: the integer's negative, that of the lowest value itself; scales and zero points do not matter."""
+    """NEG of the integers; scales and zero points are ignored, and the lowest value stays."""
     return (-x.values).astype(out.dtype)
 
 
 def rsqrt_table(x: Quantized, out: Quantized) -> Array:
-    """RSQRT: the inverse root of the integer with 20 bits behind the point, requantized.
+    """RSQRT: the inverse root of the integer with 20 fraction bits, requantized.
 
-    The highest value for 0, and for what is below 0, where the reference stops.
+    The highest value for 0, and for values below 0, on which the reference aborts.
     """
     root = float(np.sqrt(np.float32(x.scale)))
     multiplier, shift = quantize_multiplier(1.0 / float32_product(root, out.scale))
-    found = []
+    results = []
     for value in (x.values - x.zero_point).tolist():
         if value <= 0:
-            found.append(LIMITS[out.dtype][1] - out.zero_point)
+            results.append(LIMITS[out.dtype][1] - out.zero_point)
             continue
         inverse, exponent = inverse_square_root(value)
         scaled = multiply_by_quantized_multiplier(1, inverse, exponent + _RSQRT_BITS, "double")
-        found.append(int(multiply_by_quantized_multiplier(scaled, multiplier, shift - _RSQRT_BITS, "double")))
-    return finish(np.array(found), out)
+        results.append(int(multiply_by_quantized_multiplier(scaled, multiplier, shift - _RSQRT_BITS, "double")))
+    return finish(np.array(results), out)
 
 
 def sqrt_table(x: Quantized, out: Quantized) -> Array:
-    """SQRT: cut off, not rounded. As of 0 for what is below 0, where the reference stops."""
+    """SQRT: truncated. Values below 0, on which the reference aborts, count as 0."""
     return finish(np.trunc(np.sqrt(np.maximum(x.real, 0)) / np.float32(out.scale)), out)
 
 
@@ -93,7 +93,7 @@ def _rsqrt(x: Array, highest: np.float32) -> Array:
     return np.where(x > 0, np.float32(1) / np.sqrt(np.where(x > 0, x, np.float32(1))), highest)
 
 
-# Functions of float32 by which 16 bits are tabulated, of the numbers, the output's scale and the options.
+# float32 functions behind tables of 16 bits: f(x, output scale, options).
 REAL: dict[str, Callable[[Array, float, Mapping[str, Any]], Array]] = {
     "EXP": lambda x, scale, options: correctly_rounded(np.exp, x),
     "GELU": lambda x, scale, options: (_gelu_by_tanh if options.get("approximate") else _gelu)(x),

@@ -1,4 +1,4 @@
-"""The Relax module that layout made, as the integer graph."""
+"""Lower the Relax module of the stage layout to the integer graph."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from stages.ir.operators.declaration import CUSTOM
 from stages.ir.operators.table import OPERATORS, kind_of
 from stages.ir.relax_module import CONSTANT, LAYOUT, OperatorCall, attributes, operator_calls
 from stages.quantize.arithmetic import NoMultiplier
-from stages.quantize.onnx_runtime import FAMILIES as ONNX_RUNTIME
+from stages.quantize.onnx_runtime import PATTERNS as ONNX_PATTERNS
 from stages.quantize.operator import Operator, quant_of
-from stages.quantize.patterns import FAMILIES, MOVES, family_of
+from stages.quantize.patterns import MOVES, PATTERNS, pattern_of
 from stages.quantize.writer import GraphWriter
 from stages.support.messages.operator_error import OperatorError, together
 
@@ -25,18 +25,18 @@ _FLOAT_TYPES = {"float32", "int32", "int64", "bool"}
 
 @dataclass
 class Lowered:
-    """The graph, and the names of the Relax functions that its Float layers call."""
+    """The integer graph, and the Relax functions that its Float layers call, by name."""
 
     graph: Graph
     float_functions: list[str] = field(default_factory=list)
 
 
 def lower_module(module: IRModule, description: dict[str, Any], *, twice: bool = False) -> Lowered:
-    """Lowers every operator. `description` is what tensors.json holds (stages.import_model.describe).
+    """Lower every operator. `description` is the content of tensors.json.
 
-    twice: whether sums that are of real numbers in ONNX are rounded as TFLite's kernels do it, and not once.
+    twice: round sums of real numbers in ONNX networks as TFLite's kernels do, and not once.
 
-    Raises StageError naming all operators that have no integer form.
+    Raises StageError that lists all operators without an integer form.
     """
     return _Lowering(module, description, twice=twice).run()
 
@@ -56,13 +56,14 @@ class _Lowering:
         self.errors: list[OperatorError] = []
 
     def run(self) -> Lowered:
+        """Return the lowered module."""
         main, graph = self.module["main"], self.lowered.graph
         facts = attributes(main)
         for parameter, index in zip(main.params, facts["inputs"], strict=True):
-            kept = index in facts.get("states", ())
-            tensor = self.writer.tensor(self._file_tensor(index, "").model_copy(update={"state": kept}))
+            is_state = index in facts.get("states", ())
+            tensor = self.writer.tensor(self._file_tensor(index, "").model_copy(update={"state": is_state}))
             self.values[parameter] = tensor
-            if not kept:
+            if not is_state:
                 graph.inputs.append(tensor.name)
         calls = {call.variable: call for call in operator_calls(self.module)}
         for block in main.body.blocks:
@@ -82,12 +83,12 @@ class _Lowering:
             self.values[variable] = self._value(value)
 
     def _value(self, expr: relax.Expr) -> Tensor | list[Tensor]:
-        """What an expression of main, other than a call, stands for."""
+        """Tensors of an expression of `main` that is not a call."""
         if isinstance(expr, relax.Var):
             return self.values[expr]
         if isinstance(expr, relax.TupleGetItem):
-            whole = self._value(expr.tuple_value)
-            return whole[expr.index] if isinstance(whole, list) else whole
+            tensors = self._value(expr.tuple_value)
+            return tensors[expr.index] if isinstance(tensors, list) else tensors
         if isinstance(expr, relax.Tuple):
             parts = [self._value(part) for part in expr.fields]
             return [part for part in parts if isinstance(part, Tensor)]
@@ -96,42 +97,44 @@ class _Lowering:
     def _operator(self, call: OperatorCall) -> list[Tensor]:
         inputs = [self._input(argument) for argument in call.arguments]
         layout = call.attributes.get("out_layout", "")
-        made = [self._file_tensor(index, layout) for index in call.outputs]
+        file_outputs = [self._file_tensor(index, layout) for index in call.outputs]
         if call.op == LAYOUT:
-            made = [made[0].model_copy(update={"name": f"{inputs[0].name}/{layout}"})]
-        outputs = [self.writer.tensor(tensor) for tensor in made]
-        given = [self.file_tensors[i] if i >= 0 else None for i in self.file_inputs.get(call.index, ())]
+            file_outputs = [file_outputs[0].model_copy(update={"name": f"{inputs[0].name}/{layout}"})]
+        outputs = [self.writer.tensor(tensor) for tensor in file_outputs]
+        file_inputs = [self.file_tensors[i] if i >= 0 else None for i in self.file_inputs.get(call.index, ())]
         options, rule = self.options.get(call.index, {}), self.rules.get(call.index)
         rule = {**(rule or {}), "twice": self.twice}
-        between = [self.file_tensors[i] for i in self.between.get(call.index, ())]
-        operator = Operator(call, inputs, outputs, options, given, between, onnx=self.onnx, rule=rule)
+        intermediates = [self.file_tensors[i] for i in self.between.get(call.index, ())]
+        operator = Operator(call, inputs, outputs, options, file_inputs, intermediates, onnx=self.onnx, rule=rule)
         self.writer.operator = operator
         try:
             self._layers(operator)
         except OperatorError as error:
-            # The file says what the outputs are, so the operators behind can be judged as well.
+            # The file describes the outputs, so later operators are checked too.
             self.errors.append(error)
         except NoMultiplier as error:
             self.errors.append(operator.error(str(error)))
-        # A layer may have changed its output (an alias), never its name.
+        # A layer may replace its output (an alias) but keeps the name.
         return [self.lowered.graph.tensors[tensor.name] for tensor in outputs]
 
     def _layers(self, operator: Operator) -> None:
-        call, family = operator.call, family_of(operator.call.op)
-        family = ONNX_RUNTIME.get(call.op, family) if self.onnx else family
+        call, pattern = operator.call, pattern_of(operator.call.op)
+        pattern = ONNX_PATTERNS.get(call.op, pattern) if self.onnx else pattern
         floats = all(tensor.dtype in _FLOAT_TYPES for tensor in (*operator.inputs, *operator.outputs))
-        known = OPERATORS.get(call.op)
-        apart = call.op not in FAMILIES and (not floats or call.op.startswith(CUSTOM))
-        if family is not None and (apart or (known is not None and (known.opaque or known.state))):
-            family(operator, self.writer)  # the import has checked what is declared
+        declaration = OPERATORS.get(call.op)
+        is_plugin = call.op not in PATTERNS and (not floats or call.op.startswith(CUSTOM))
+        if pattern is not None and (
+            is_plugin or (declaration is not None and (declaration.opaque or declaration.state))
+        ):
+            pattern(operator, self.writer)  # import has checked the declaration
         elif call.op not in MOVES and floats:
             self._float(operator)
-        elif family is not None:
+        elif pattern is not None:
             self._check_quantization(operator)
-            family(operator, self.writer)
+            pattern(operator, self.writer)
         else:
-            supported = ", ".join(sorted(set(FAMILIES) - {LAYOUT, CONSTANT}))
-            raise operator.error("has no integer form", f"In integers there are {supported}.")
+            supported = ", ".join(sorted(set(PATTERNS) - {LAYOUT, CONSTANT}))
+            raise operator.error("has no integer form", f"Operators with an integer form: {supported}.")
 
     def _input(self, argument: relax.Expr) -> Tensor:
         value = self._value(argument)
@@ -142,7 +145,7 @@ class _Lowering:
     def _float(self, operator: Operator) -> None:
         call = operator.call
         if len(operator.outputs) != 1:
-            raise operator.error("has several outputs, which float operators other than SPLIT cannot have")
+            raise operator.error("has several outputs; of float operators only SPLIT may")
         op = Float(kind=kind_of(call.op), function=call.symbol, macs=self._macs(operator))
         self.writer.layer(op, operator.inputs, operator.outputs[0])
         self.lowered.float_functions.append(call.symbol)
@@ -157,7 +160,7 @@ class _Lowering:
         return operator.outputs[0].elements * macs(tuple(weights))
 
     def _check_quantization(self, operator: Operator) -> None:
-        """Integer tensors of operators that compute need one scale each."""
+        """Raise OperatorError unless integer tensors of a computing operator have one scale each."""
         if operator.call.op in MOVES:
             return
         for tensor in (*operator.inputs, *operator.outputs):
@@ -165,7 +168,7 @@ class _Lowering:
                 if tensor.quant is None:
                     raise operator.error(f"has no scale for {tensor.name!r}")
                 if len(tensor.quant.scale) != 1:
-                    raise operator.error(f"has one scale per channel for {tensor.name!r}, which is no constant")
+                    raise operator.error(f"has one scale per channel for {tensor.name!r}, which is not a constant")
             elif (operator.call.op, tensor.dtype) not in _EDGES:
                 raise operator.error(
                     f"has the type {tensor.dtype} in {tensor.name!r}",

@@ -1,9 +1,8 @@
-"""What ONNX Runtime computes with integers, as layers: its roundings are not LiteRT's.
+"""Layers with ONNX Runtime's integer arithmetic, whose roundings differ from LiteRT's.
 
 Sums of a QLinear operator are integers (`stages.quantize.requantization_breakpoints`). Between DequantizeLinear and
-QuantizeLinear they are sums of float32, each with an error of its own: layers scale the integers' sum by the real
-multiplier and round once, and `stages.verify.near_ties` has the bound within which ONNX Runtime may give the number
-beside.
+QuantizeLinear they are float32 sums, each with its own error. Layers scale the integer sum by the real multiplier and
+round once. `stages.verify.near_ties` has the bound within which ONNX Runtime may give the neighbouring value.
 """
 
 from __future__ import annotations
@@ -29,13 +28,13 @@ from stages.quantize.writer import GraphWriter
 
 
 def quantize(operator: Operator, writer: GraphWriter) -> None:
-    """Of real numbers, halves to even; of integers a table, which import knows."""
+    """QUANTIZE: of real numbers, halves to even; of integers the table from import."""
     source, out = operator.inputs[0], operator.outputs[0]
     if "table" in operator.rule:
         table = np.array(operator.rule["table"], np.int8)
         writer.layer(Activation(function=operator.rule["function"]), [source], out, {"table": table})
         return
-    if source.dtype != "float32":  # int8 and uint8 that stand for the same numbers
+    if source.dtype != "float32":  # int8 and uint8 of the same real numbers
         difference = out.zero_point - source.zero_point
         low, high = LIMITS[source.dtype]
         table = (np.arange(low, high + 1) + difference).astype(out.dtype)
@@ -47,7 +46,7 @@ def quantize(operator: Operator, writer: GraphWriter) -> None:
 
 
 def combine(operator: Operator, writer: GraphWriter) -> None:
-    """ADD, SUB and MUL with multipliers that are exact for every pair of numbers, or all but a few, or with shifts."""
+    """ADD, SUB and MUL with multipliers exact for all or nearly all pairs, or with shifts."""
     kind = operator.call.op.lower()
     a, b = _operands(operator, writer, {"add": "relax.add", "sub": "relax.subtract", "mul": "relax.multiply"}[kind])
     out, (low, high) = operator.outputs[0], operator.clamp
@@ -59,23 +58,23 @@ def combine(operator: Operator, writer: GraphWriter) -> None:
     if nearest is None:
         halves = exact_halves(pair)
         if halves is None:
-            raise operator.error("has scales with which no integers give ONNX Runtime's results")
+            raise operator.error("has scales for which no integer arithmetic gives ONNX Runtime's results")
         even = Even(op=f"even_{kind}", zero_points=points, **asdict(halves), **clamp)  # type: ignore[arg-type]
         writer.layer(even, [a, b], out)
         return
-    found, _ = nearest
+    fixed, _ = nearest
     if kind == "mul":
-        ((multiplier, shift),) = found
+        ((multiplier, shift),) = fixed
         op = Mul(zero_points=points, output_multiplier=multiplier, output_shift=shift, rounding="single", **clamp)
         writer.layer(op, [a, b], out)
         return
-    (left, left_by), (right, right_by), (multiplier, shift) = found
+    (multiplier_a, shift_a), (multiplier_b, shift_b), (multiplier, shift) = fixed
     total = Add(
         op="sub" if kind == "sub" else "add",
         zero_points=points,
         left_shift=LEFT_SHIFT,
-        multipliers=(left, right),
-        shifts=(left_by, right_by),
+        multipliers=(multiplier_a, multiplier_b),
+        shifts=(shift_a, shift_b),
         output_multiplier=multiplier,
         output_shift=shift,
         **clamp,
@@ -90,7 +89,7 @@ def _operands(operator: Operator, writer: GraphWriter, name: str) -> tuple[Tenso
 
 
 def mean(operator: Operator, writer: GraphWriter) -> None:
-    """The sum times a multiplier of which the count is part."""
+    """MEAN: the sum times a multiplier that includes the count."""
     x = wildcard()
     core = is_op("relax.mean")(dequantized(x))
     match = operator.expect(quantized(core), "quantize(mean(dequantize(x)))")
@@ -117,7 +116,7 @@ def mean(operator: Operator, writer: GraphWriter) -> None:
 
 
 def softmax(operator: Operator, writer: GraphWriter) -> None:
-    """Of real numbers in between the nearest integers to the shares; a QLinearSoftmax by its own table."""
+    """SOFTMAX: the nearest integers to the real results; of QLinearSoftmax by its table."""
     source, out, rule = operator.inputs[0], operator.outputs[0], operator.rule
     if source.layout == "NCHW":
         raise operator.error("is not over the last axis")
@@ -133,7 +132,7 @@ def softmax(operator: Operator, writer: GraphWriter) -> None:
     writer.layer(nearest, [source], out, {"exp": np.rint(powers * 2.0**EXP_BITS).astype(np.int32)})
 
 
-FAMILIES: dict[str, Callable[[Operator, GraphWriter], None]] = {
+PATTERNS: dict[str, Callable[[Operator, GraphWriter], None]] = {
     "ADD": combine,
     "MEAN": mean,
     "MUL": combine,
@@ -141,4 +140,4 @@ FAMILIES: dict[str, Callable[[Operator, GraphWriter], None]] = {
     "SOFTMAX": softmax,
     "SUB": combine,
 }
-"""Operators of which ONNX Runtime's integers are others than LiteRT's, beside those that `requantization` serves."""
+"""Operators whose results differ from LiteRT's by more than the requantization."""

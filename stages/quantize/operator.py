@@ -1,4 +1,4 @@
-"""One imported operator as the patterns see it: its Relax body, its tensors, its constants."""
+"""One imported operator for legalization patterns: its Relax body, tensors and constants."""
 
 from __future__ import annotations
 
@@ -41,31 +41,31 @@ def quantized(x: DFPattern) -> DFPattern:
 
 
 def clipped(x: DFPattern) -> DFPattern:
-    """x, with or without the clip of a fused activation around it."""
+    """x, or the clip of a fused activation around it."""
     return is_op("relax.clip")(x, wildcard(), wildcard()) | x
 
 
 def activated(x: DFPattern) -> DFPattern:
-    """quantize(x) with a fused activation, if any, on either side of the quantize: `Operator.clamp` reads it."""
+    """quantize(x), with an optional fused activation before or after it (`Operator.clamp`)."""
     return clipped(quantized(is_op("relax.nn.relu")(x) | clipped(x)))
 
 
 def transposed(x: DFPattern) -> DFPattern:
-    """x, with or without a transpose of the result around it, which writes another layout than is read."""
+    """x, or a transpose of it that writes another layout."""
     return is_op("relax.permute_dims")(x) | x
 
 
 def reshaped(x: DFPattern) -> DFPattern:
-    """x, with or without a reshape around it."""
+    """x, or a reshape of it."""
     return is_op("relax.reshape")(x, wildcard()) | x
 
 
 @dataclass(frozen=True)
 class Parameters:
-    """A constant, or the weights of an operator: integers, and their scale and zero point for each element.
+    """A constant or weights: integers, with the scale and zero point of each element.
 
-    scale and zero_point have the shape of `values` (they are read-only views of little memory), or are None for
-    what is not quantized.
+    scale and zero_point have the shape of `values` (they are read-only broadcast views), or are None for constants that
+    are not quantized.
     """
 
     values: Array
@@ -73,20 +73,21 @@ class Parameters:
     zero_point: Array | None = None
 
     def map(self, function: Any) -> Parameters:
-        """The same change of shape for all three."""
+        """Apply a change of shape to all three."""
         scale, zero_point = (None if part is None else function(part) for part in (self.scale, self.zero_point))
         return Parameters(function(self.values), scale, zero_point)
 
 
 class Operator:
-    """An operator with its surroundings.
+    """An operator with its tensors and options.
 
-    call     the Relax function and its attributes
-    inputs   graph tensors of the parameters, in order
-    outputs  graph tensors to be written, in order
-    options  the operator's options in the imported file, by the schema's field names
-    onnx     whether ONNX Runtime's arithmetic is meant and not LiteRT's; `rule` says more of it (import's tensors.json)
-    file_inputs  all inputs that the file gives it, as tensors.json has them, constants too; None for absent ones
+    call           the Relax function and its attributes
+    inputs         graph tensors of the parameters, in order
+    outputs        graph tensors to write, in order
+    options        the operator's options in the imported file, by the schema's field names
+    file_inputs    all inputs in the file, constants too, as in tensors.json; None for absent ones
+    intermediates  the file's intermediate tensors, as in tensors.json
+    onnx           whether the arithmetic is ONNX Runtime's, not LiteRT's; `rule` has details (import's tensors.json)
     """
 
     def __init__(
@@ -111,7 +112,7 @@ class Operator:
     # ---- errors ------------------------------------------------------------------------------------------------
 
     def error(self, why: str, hint: str = "") -> OperatorError:
-        """operator 3 (ADD) 'sum' `why`, with the tensors' names and types on a second line."""
+        """Error "operator 3 (ADD) 'sum' `why`", with the tensors' names and types on a second line."""
         sides = (", ".join(_described(tensor) for tensor in part) for part in (self.inputs, self.outputs))
         call = self.call
         return OperatorError(call.index, call.op, call.name, why, " -> ".join(sides), hint=hint, named=True)
@@ -119,36 +120,36 @@ class Operator:
     # ---- the body ----------------------------------------------------------------------------------------------
 
     def match(self, pattern: DFPattern) -> Match | None:
-        """What each part of `pattern` stands for when the whole body is of this form, else None."""
-        found = pattern.extract_matched_expr(self.result, self.bindings)
-        return None if found is None else dict(found.items())
+        """Expression of each part of `pattern` if the whole body matches it, else None."""
+        matches = pattern.extract_matched_expr(self.result, self.bindings)
+        return None if matches is None else dict(matches.items())
 
     def expect(self, pattern: DFPattern, form: str) -> Match:
-        """As match; StageError when the body has another form. `form` describes what is supported."""
-        found = self.match(pattern)
-        if found is None:
-            raise self.error(f"has a form unknown in integers; known is {form}", _SUPPORTED)
-        return found
+        """As `match`; StageError if the body does not match. `form` describes the supported form."""
+        matches = self.match(pattern)
+        if matches is None:
+            raise self.error(f"has no integer form for this body; supported: {form}", _SUPPORTED)
+        return matches
 
     def resolve(self, expr: relax.Expr) -> relax.Expr:
-        """The expression a variable is bound to, at any depth; parameters and everything else as they are."""
+        """Follow bindings of variables; parameters and other expressions are returned unchanged."""
         while isinstance(expr, relax.Var) and expr in self.bindings:
             expr = self.bindings[expr]
         return expr
 
     def tensor(self, expr: relax.Expr) -> Tensor | None:
-        """The graph tensor when `expr` is a parameter of the function."""
+        """Graph tensor of `expr`, None if it is not a parameter of the function."""
         expr = self.resolve(expr)
         return self._tensors.get(expr) if isinstance(expr, relax.Var) else None
 
     def data(self, expr: relax.Expr) -> Tensor:
-        """As tensor; StageError when `expr` is no parameter."""
-        found = self.tensor(expr)
-        if found is None:
-            raise self.error("computes something before it reads its input")
-        return found
+        """As `tensor`; StageError if `expr` is not a parameter."""
+        tensor = self.tensor(expr)
+        if tensor is None:
+            raise self.error("computes a value before it reads its input")
+        return tensor
 
-    # ---- axes: bodies count them in physical order, the graph in logical order -----------------------------------
+    # ---- axes: physical order in bodies, logical order in the graph ----------------------------------------------
 
     def logical_axes(self, axes: Sequence[int], tensor: Tensor) -> list[int]:
         """Logical numbers of physical axes of `tensor`."""
@@ -169,69 +170,69 @@ class Operator:
 
     @property
     def operands(self) -> list[Tensor | Array]:
-        """Of an operator that TVM does not know, in the file's order: tensors of the graph, and constants as arrays.
+        """Operands of an operator that TVM does not know, in the file's order.
 
-        Absent inputs are left out.
+        Graph tensors, and constants as arrays. Absent inputs are left out.
         """
         call = self.resolve(self.result)
         if not _is_call(call, "relax.call_pure_packed"):
-            raise self.error("is computed by TVM's front end: its operands are in the body")
-        found: list[Tensor | Array] = []
+            raise self.error("is imported by TVM: its operands are in the body")
+        operands: list[Tensor | Array] = []
         for expr in call.args[1:]:
             tensor = self.tensor(expr)
-            found.append(tensor if tensor is not None else self.parameters(expr).values)
-        return found
+            operands.append(tensor if tensor is not None else self.parameters(expr).values)
+        return operands
 
     def operand(self, position: int) -> Tensor | Array | None:
-        """Of such an operator the input at a position in the file; None for an absent one."""
+        """Operand of such an operator by its position in the file; None if it is absent."""
         if position >= len(self.file_inputs) or self.file_inputs[position] is None:
             return None
-        return self.operands[sum(given is not None for given in self.file_inputs[:position])]
+        return self.operands[sum(entry is not None for entry in self.file_inputs[:position])]
 
     def tensor_at(self, position: int) -> Tensor:
-        """An operand that is computed, or kept."""
-        found = self.operand(position)
-        assert isinstance(found, Tensor), f"{self.call.op} has no tensor as its input {position}"
-        return found
+        """Operand that is a tensor: computed, or state."""
+        tensor = self.operand(position)
+        assert isinstance(tensor, Tensor), f"{self.call.op} has no tensor as its input {position}"
+        return tensor
 
     def constant_at(self, position: int) -> Array | None:
-        """An operand that is a constant, or absent."""
-        found = self.operand(position)
-        if isinstance(found, Tensor):
-            raise self.error(f"reads {found.name!r}, which is computed; it must be a constant")
-        return found
+        """Constant operand, None if it is absent. Raises OperatorError if it is computed."""
+        constant = self.operand(position)
+        if isinstance(constant, Tensor):
+            raise self.error(f"reads {constant.name!r}, which is computed; it must be a constant")
+        return constant
 
     def scale_at(self, position: int) -> float:
-        """The scale of an operand that has one."""
-        found = self.file_inputs[position]
-        assert found is not None
-        return float(found["scales"][0])
+        """Scale of a quantized operand."""
+        entry = self.file_inputs[position]
+        assert entry is not None
+        return float(entry["scales"][0])
 
     def known(self, position: int) -> Array:
-        """As `constant_at`, of one that is there."""
-        found = self.constant_at(position)
-        assert found is not None, f"{self.call.op} lacks its input {position}"
-        return found
+        """Constant operand that must be present."""
+        constant = self.constant_at(position)
+        assert constant is not None, f"{self.call.op} lacks its input {position}"
+        return constant
 
     def shape_at(self, position: int) -> tuple[int, ...]:
-        """The shape of an input, constant or not."""
-        found = self.file_inputs[position]
-        assert found is not None
-        return tuple(found["shape"])
+        """Shape of an input, constant or not."""
+        entry = self.file_inputs[position]
+        assert entry is not None
+        return tuple(entry["shape"])
 
     @property
     def custom(self) -> bytes:
-        """The options of a custom operator, as the file has them."""
+        """Options of a custom operator, as bytes."""
         return bytes.fromhex(self.options.get("custom_options", ""))
 
     @property
     def flexbuffer(self) -> Any:
-        """As `stages.ir.operators.operation.Operation.flexbuffer`."""
+        """Options of a custom operator that are a flexbuffer, decoded."""
         return flexbuffer(self.custom)
 
     @cached_property
     def clamp(self) -> tuple[int, int]:
-        """The bounds of the fused activation in the output's integers; those of the type when there is none.
+        """Bounds of the fused activation in the output's integers; without one those of the type.
 
         The activation is a clip of the integers after `quantize`, or a relu or clip of the real numbers before it.
         """
@@ -252,7 +253,7 @@ class Operator:
         return low, high
 
     def _inside(self, *names: str) -> Callable[[relax.Expr], relax.Expr]:
-        """A function that peels calls of these operators off an expression."""
+        """Function that strips calls of these operators from an expression."""
 
         def peel(expr: relax.Expr) -> relax.Expr:
             expr = self.resolve(expr)
@@ -268,12 +269,13 @@ class Operator:
 
     @staticmethod
     def quantized(tensor: Tensor) -> Quantized:
+        """Type, scale and zero point of a tensor."""
         return Quantized(tensor.dtype, tensor.scale, tensor.zero_point)
 
     # ---- constants ---------------------------------------------------------------------------------------------
 
     def parameters(self, expr: relax.Expr) -> Parameters:
-        """The value of an expression over constants: dequantize keeps integers and scales apart."""
+        """Value of an expression over constants; integers and scales stay separate."""
         expr = self.resolve(expr)
         if isinstance(expr, GenericConst):
             return Parameters(expr.value.numpy())
@@ -295,12 +297,12 @@ class Operator:
         raise self.error(f"computes its constants with {name}")
 
     def scalar(self, expr: relax.Expr) -> float:
-        """The value of a constant with one element."""
+        """Value of a constant with one element."""
         return float(self.parameters(expr).values.reshape(-1)[0])
 
 
 def quant_of(entry: dict[str, Any]) -> Quant | None:
-    """The quantization of a tensor as tensors.json has it. Exporters leave a scale of 0 where they mean none."""
+    """Quantization of a tensor in tensors.json; exporters write a scale of 0 for none."""
     if not entry["scales"] or not all(entry["scales"]) or entry["dtype"] == "float32":
         return None
     points = entry["zero_points"] or [0] * len(entry["scales"])
@@ -316,7 +318,7 @@ def _described(tensor: Tensor) -> str:
 
 
 def _along(values: Array, axis: int, shape: tuple[int, ...]) -> Array:
-    """A scalar, or one value for each index along `axis`, for each element of `shape`."""
+    """Expand a scalar, or one value for each index along `axis`, to `shape`."""
     if values.size == 1:
         return np.broadcast_to(values.reshape(()), shape)
     return np.broadcast_to(values.reshape([-1 if i == axis else 1 for i in range(len(shape))]), shape)

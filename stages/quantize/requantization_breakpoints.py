@@ -1,10 +1,10 @@
-"""Fixed-point multipliers with which sums of int32 are scaled as ONNX Runtime's integer operators scale them.
+"""Fixed-point multipliers equal to the float32 scaling of ONNX Runtime's integer operators.
 
-QLinearConv and its like take the sum as a float32, multiply it by one float32 and round to the nearest integer, halves
-to even. That never falls as the sum rises: it is a staircase of at most 255 steps between the sums that a channel can
-have. A multiplier is exact when it gives each step at its very sum; each step bounds it from below and from above.
-Both roundings of stages.ir.operators.layer are tried. There is none where steps contradict each other, as float32's own
-rounding makes them where the exact product is all but a half.
+QLinearConv and its like convert the sum to float32, multiply it by one float32 and round to the nearest integer, halves
+to even. The result is monotonic in the sum, with at most 255 breakpoints between the sums that a channel can have. A
+multiplier is exact if its breakpoints are the same; each bounds it from below and from above. Both roundings of
+stages.ir.operators.layer are tried. Bounds may contradict each other, since float32 rounds products that are nearly a
+half.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _ROUNDINGS: tuple[Rounding, ...] = ("double", "single")
 
 
 def scaled(sums: Array, scale: Array) -> Array:
-    """ONNX Runtime's results, without the zero point, int64; `scale` is float32."""
+    """ONNX Runtime's results for `sums`, without the zero point, int64; `scale` is float32."""
     with np.errstate(over="ignore"):
         real = sums.astype(np.float32) * scale
     return np.rint(np.clip(real, -(2.0**30), 2.0**30)).astype(np.int64)
@@ -32,44 +32,55 @@ def scaled(sums: Array, scale: Array) -> Array:
 def exact(
     scales: Array, ends: Array, fixed: Sequence[Fixed], low: int, high: int
 ) -> tuple[Rounding, list[Fixed]] | None:
-    """A rounding, and the multiplier and shift of each channel, that give `scaled` for every sum of the channel.
+    """A rounding, and each channel's multiplier and shift, equal to `scaled` for every sum.
 
-    scales: float32 of each channel; ends: its lowest and its highest sum, int64 [2, channels], within int32; fixed: its
-    nearest multiplier and shift; low, high: between which results are clamped, without the zero point.
+    scales     float32 of each channel
+    ends       its lowest and its highest sum, int64[2, channels], within int32
+    fixed      its nearest multiplier and shift
+    low, high  bounds of the clamp, without the zero point
+
+    None if a channel has no such multiplier in either rounding.
     """
-    first = _firsts(scales, ends, low, high)
+    first = _breakpoints(scales, ends, low, high)
     for rounding in _ROUNDINGS:
-        made = [_settled(first[channel], ends[:, channel], one, rounding, low) for channel, one in enumerate(fixed)]
-        found = [one for one in made if one is not None]
-        if len(found) == len(made):
-            return rounding, found
+        candidates = [
+            _exact_multiplier(first[channel], ends[:, channel], nearest, rounding, low)
+            for channel, nearest in enumerate(fixed)
+        ]
+        multipliers = [nearest for nearest in candidates if nearest is not None]
+        if len(multipliers) == len(candidates):
+            return rounding, multipliers
     return None
 
 
 def requantization(
     operator: Operator, reals: Sequence[float], scales: Array, ends: Array, low: int, high: int
 ) -> tuple[Rounding, list[Fixed]]:
-    """How a layer's sums are scaled: rounding, and multiplier and shift of each channel.
+    """Rounding of a layer's sums, and multiplier and shift of each channel.
 
-    reals: the real multipliers; the others as of `exact`. Exact where sums are of integers and there is such a
-    multiplier; else the nearest one, rounded once, or twice where the recipe says so of sums of real numbers.
+    reals: the real multipliers; the other arguments as of `exact`. Exact if the sums are of integers and such a
+    multiplier exists. Else the nearest one: rounded once, or twice if the recipe asks for it for sums of real numbers.
+    Raises OperatorError for scales that are out of range.
     """
     fixed = [quantize_multiplier(real) for real in reals]
     too_large = max(shift for _, shift in fixed)
     if too_large > 30:
         raise operator.error(f"would scale its sums up by 2^{too_large}: its scales make no sense")
     if operator.rule.get("sums") == "integer" and np.abs(ends).max() < _INT32:
-        found = exact(scales, ends, fixed, low, high)
-        if found is not None:
-            return found
+        solution = exact(scales, ends, fixed, low, high)
+        if solution is not None:
+            return solution
     largest = (np.abs(ends).max(axis=0) * np.array(reals)).max()
     if largest >= _INT32 - 256:
         raise operator.error(f"would scale its sums to {largest:.3g}, beyond int32: its scales make no sense")
     return "double" if operator.rule.get("twice") and operator.rule.get("sums") == "float" else "single", fixed
 
 
-def _firsts(scales: Array, ends: Array, low: int, high: int) -> Array:
-    """For each channel and each result from low + 1 on the first sum that gives it or more, or one beyond the last."""
+def _breakpoints(scales: Array, ends: Array, low: int, high: int) -> Array:
+    """First sum that gives each result from low + 1 on, or one beyond the last sum.
+
+    Shape [channels, results].
+    """
     results = np.arange(low + 1, high + 1)
     below = np.repeat(ends[0][:, None] - 1, len(results), axis=1)  # gives less
     above = np.repeat(ends[1][:, None] + 1, len(results), axis=1)  # gives as much, or is beyond the last
@@ -77,11 +88,12 @@ def _firsts(scales: Array, ends: Array, low: int, high: int) -> Array:
         middle = (below + above) // 2
         reached = scaled(middle, scales[:, None]) >= results
         above, below = np.where(reached, middle, above), np.where(reached, below, middle)
-    found: Array = above
-    return found
+    breakpoints: Array = above
+    return breakpoints
 
 
-def _settled(first: Array, ends: Array, fixed: Fixed, rounding: str, low: int) -> Fixed | None:
+def _exact_multiplier(first: Array, ends: Array, fixed: Fixed, rounding: str, low: int) -> Fixed | None:
+    """Multiplier nearest to `fixed` with the breakpoints `first`; None if there is none."""
     multiplier, shift = fixed
     if multiplier == 0 or shift > 0 or shift < -22:
         return fixed if multiplier == 0 and (first > ends[1]).sum() + (first <= ends[0]).sum() == len(first) else None
@@ -104,13 +116,13 @@ def _settled(first: Array, ends: Array, fixed: Fixed, rounding: str, low: int) -
 
 
 def _needed(results: Array, shift: int, rounding: str) -> Array:
-    """The least product of sum and multiplier that gives each result or more."""
+    """Least product of sum and multiplier that gives each result or more."""
     if rounding == "single":
         bits = 31 - shift
         return (results << bits) - (1 << bits - 1)
     right = -shift
     if right == 0:
         return (results << 31) - (1 << 30)
-    # Halves go away from zero, so below it they are not enough.
+    # Halves round away from zero: below zero they give the lower result.
     high = (results << right) - (1 << right - 1) + (results <= 0)
     return (high << 31) - (1 << 30)

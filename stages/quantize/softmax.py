@@ -1,4 +1,4 @@
-"""The table of exponentials for SOFTMAX: gemmlowp's exp_on_negative_values for each of the 256 differences."""
+"""Tables of exponentials for SOFTMAX: gemmlowp's exp_on_negative_values of 256 differences."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ _ONE_THIRD = floor(2**31 / 3 + 0.5)
 
 
 def exponentials(scale: float, beta: float) -> Array:
-    """exp(-beta * scale * d) in Q0.31 for d = 0 ... 255, int32[256]; 0 where the reference counts nothing.
+    """exp(-beta * scale * d) in Q0.31 for d = 0 ... 255, int32[256].
 
     Follows PreprocessSoftmaxScaling: the difference times beta * scale in Q5.26, multiplied in fixed point. Differences
-    beyond what Q5.26 holds (CalculateInputRadius) are cut off. ValueError when beta * scale is below 2^-26, or
-    not positive, where the reference's multiplier would be below 1.
+    beyond Q5.26 (CalculateInputRadius) give 0. Raises ValueError if beta * scale is below 2^-26 or not positive: the
+    reference's multiplier would be below 1.
     """
     multiplier, shift = _scaling(scale, beta)
     radius = floor(((1 << _INTEGER_BITS) - 1) * 2.0**_FRACTION_BITS / 2.0**shift)
@@ -39,7 +39,10 @@ def exponentials(scale: float, beta: float) -> Array:
 
 
 def _scaling(scale: float, beta: float) -> tuple[int, int]:
-    """The multiplier and the shift of a difference (PreprocessSoftmaxScaling); ValueError as `exponentials`."""
+    """Multiplier and shift of a difference (PreprocessSoftmaxScaling).
+
+    Raises ValueError as `exponentials`.
+    """
     real = min(beta * scale * (1 << _FRACTION_BITS), 2.0**31 - 1)
     multiplier, shift = quantize_multiplier(real)
     if not real > 1 or shift < 0:
@@ -48,14 +51,20 @@ def _scaling(scale: float, beta: float) -> tuple[int, int]:
 
 
 def differences(scale: float) -> Array:
-    """-scale * d in Q5.26 for d = 0 ... 255, int32[256], not below -20: LOG_SOFTMAX ends at -16."""
+    """-scale * d in Q5.26 for d = 0 ... 255, int32[256].
+
+    Not below -20, since LOG_SOFTMAX ends at -16.
+    """
     multiplier, shift = _scaling(scale, 1.0)
     scaled = saturating_rounding_doubling_high_mul(saturate(-(np.arange(256, dtype=np.int64) << shift)), multiplier)
     return np.maximum(scaled, -20 << _FRACTION_BITS).astype(np.int32)
 
 
 def exp_on_negative_values(x: Array) -> Array:
-    """exp(x) in Q0.31 of x <= 0 in Q5.26: a polynomial on [-1/4, 0), then one factor for each bit above."""
+    """exp(x) in Q0.31 of x <= 0 in Q5.26.
+
+    A polynomial on [-1/4, 0), then one factor for each bit above.
+    """
     quarter = 1 << (_FRACTION_BITS - 2)
     fraction = (x & (quarter - 1)) - quarter
     result = _exp_on_last_quarter(saturate(fraction << _INTEGER_BITS))

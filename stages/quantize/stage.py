@@ -1,4 +1,4 @@
-"""The quantize stage: from QDQ Relax to the integer graph."""
+"""Stage quantize: from QDQ Relax to the integer graph."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class QuantizeConfig(QuantizeOptions, StageConfig):
 
 
 class Quantize(Stage[QuantizeConfig]):
-    """Reads layout's module.json and import's tensors.json; writes graph.json, constants.npz and float.json."""
+    """Lowers the Relax module to graph.json, constants.npz and float.json."""
 
     kind = "quantize"
     exclusive = True
@@ -23,13 +23,15 @@ class Quantize(Stage[QuantizeConfig]):
     sources = ("stages/quantize/**/*.py",)
 
     def parameters(self, config: QuantizeConfig) -> dict[str, Any]:
-        """The mode and the rounding: what it means to calibrate is the stage ptq's."""
+        """Mode and rounding; the stage ptq has the options of calibration."""
         return {"mode": "prequantized"} | ({"rounding": "twice"} if config.rounding == "twice" else {})
 
     def tools(self, config: QuantizeConfig, target: Target) -> tuple[Tool, ...]:
+        """TVM and numpy."""
         return (Tool("tvm", package="apache-tvm"), Tool("numpy", package="numpy"))
 
     def run(self, job: Job[QuantizeConfig]) -> None:
+        """Read layout's module.json and import's tensors.json; write the graph. Raises StageError."""
         import json
 
         from tvm import IRModule, ir

@@ -1,7 +1,7 @@
-"""Tables of 256 outputs for element-wise functions of one 8-bit tensor, equal to LiteRT's reference kernels.
+"""Tables of 256 outputs for functions of one 8-bit tensor, equal to LiteRT's reference.
 
-Entry 0 belongs to the lowest value of the input's type. The reference has three kinds of arithmetic: fixed point with a
-requantizing multiplier (RELU and its like), float32 look-up tables (LOGISTIC, TANH, and those of
+Entry 0 is for the lowest value of the input's type. The reference has three kinds of arithmetic: fixed point with a
+requantizing multiplier (RELU and the like), float32 look-up tables (LOGISTIC, TANH, and those of
 stages.quantize.function_tables), and 16-bit fixed point (HARD_SWISH). All multipliers here come from float32 quotients
 of scales.
 """
@@ -45,14 +45,14 @@ class Quantized:
 
 
 def finish(values: Array, out: Quantized, low: int | None = None, high: int | None = None) -> Array:
-    """Adds the zero point and clamps to the type and the given bounds."""
+    """Add the zero point, and clamp to the type and to the bounds."""
     limits = LIMITS[out.dtype]
     bounds = max(limits[0], limits[0] if low is None else low), min(limits[1], limits[1] if high is None else high)
     return np.clip(values.astype(np.int64) + out.zero_point, *bounds).astype(out.dtype)
 
 
 def clamp_table(x: Quantized, out: Quantized, low: float | None, high: float | None) -> Array:
-    """RELU (0, None), RELU6 (0, 6), RELU_N1_TO_1 (-1, 1): requantized, then clamped to the quantized bounds."""
+    """RELU (0, None), RELU6 (0, 6), RELU_N1_TO_1 (-1, 1): requantized, then clamped."""
     multiplier, shift = quantize_multiplier(float32_ratio(x.scale, out.scale))
     scaled = multiply_by_quantized_multiplier(x.values - x.zero_point, multiplier, shift, "double")
     bounds = (None if bound is None else quantized_bound(bound, out.scale, out.zero_point) for bound in (low, high))
@@ -60,7 +60,7 @@ def clamp_table(x: Quantized, out: Quantized, low: float | None, high: float | N
 
 
 def leaky_relu_table(x: Quantized, out: Quantized, alpha: float) -> Array:
-    """LEAKY_RELU: one multiplier for values at or above the zero point, one with the slope for those below.
+    """LEAKY_RELU: one multiplier for values from the zero point on, another one below.
 
     With a negative slope the value is multiplied by its magnitude, and the rounded result negated.
     """
@@ -82,7 +82,7 @@ def tanh_table(x: Quantized, out: Quantized) -> Array:
 
 
 def requantize_table(x: Quantized, out: Quantized) -> Array:
-    """An input of a uint8 CONCATENATION with another scale: round(x * scale + bias) in float32, unfused."""
+    """Rescaled input of a uint8 CONCATENATION: round(x * scale + bias) in float32, unfused."""
     if x == out:
         return x.values.astype(out.dtype)
     scale = np.float32(x.scale) * (np.float32(1) / np.float32(out.scale))
@@ -91,23 +91,24 @@ def requantize_table(x: Quantized, out: Quantized) -> Array:
 
 
 def float_table(x: Quantized, out: Quantized, function: Callable[[Array], Array]) -> Array:
-    """LUTPopulate: the function of the real number, times the inverse scale, halves away from zero."""
+    """Function of the real number times the inverse scale, halves away from zero (LUTPopulate)."""
     with np.errstate(over="ignore"):
         steps = function(x.real).astype(np.float32) * (np.float32(1) / np.float32(out.scale))
     return finish(round_half_away(np.clip(steps, -_FAR, _FAR)), out)
 
 
 def correctly_rounded(function: Callable[[Array], Array], x: Array) -> Array:
-    """The function in double, rounded to float32: what a good float32 library gives, on every machine."""
+    """The function in double, rounded to float32, as a good float32 library computes it."""
     with np.errstate(over="ignore"):
         return function(x.astype(np.float64)).astype(np.float32)
 
 
 def hard_swish_table(x: Quantized, out: Quantized) -> Array:
-    """HARD_SWISH: x * relu6(x + 3) / 6 in 16-bit fixed point. ValueError when the output's scale is too fine for it.
+    """HARD_SWISH: x * relu6(x + 3) / 6 in 16-bit fixed point.
 
     Inputs are scaled by 128 to 16 bits ("hires"). relu6(x + 3) / 6 is (t + 1) / 2 with t = x / 3 saturated to [-1, 1)
-    in Q0.15; the product with the input, already on the output's scale but for a power of two, is shifted down.
+    in Q0.15. Its product with the input, which has the output's scale up to a power of two, is shifted down. Raises
+    ValueError if the output's scale is too fine for that.
     """
     hires = float32_product(1 / 128, x.scale)
     output, output_shift = quantize_multiplier(float32_ratio(hires, out.scale))
@@ -141,7 +142,7 @@ def _saturate_int16(x: Array) -> Array:
 
 
 def _divide_int16(x: Array, exponent: int) -> Array:
-    """RoundingDivideByPOT of int16: from 16 on its mask of the bits that go is -1, and results are 1 and -1."""
+    """RoundingDivideByPOT of int16: from 16 on its mask is -1, and results are 1 and -1."""
     mask = np.int64((1 << exponent) - 1).astype(np.int16).astype(np.int64)
     return (x >> exponent) + ((x & mask) > (mask >> 1) + (x < 0))
 

@@ -1,4 +1,4 @@
-"""Appends layers, tensors and constants to the integer graph under construction."""
+"""Append layers, tensors and constants to an integer graph."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from stages.quantize.operator import Array, Operator
 
 
 class GraphWriter:
-    """`operator` is the one being lowered; every layer written meanwhile belongs to it."""
+    """Writes an integer graph. Layers belong to `operator`, the one that is being lowered."""
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self.operator: Operator | None = None
 
     def tensor(self, tensor: Tensor) -> Tensor:
-        """Adds a tensor. Another of the same name gets a number appended: names in TFLite files may repeat."""
+        """Add a tensor, with a number after its name if that exists (names in files may repeat)."""
         name, number = tensor.name, 1
         while name in self.graph.tensors:
             number += 1
@@ -29,7 +29,7 @@ class GraphWriter:
         return added
 
     def intermediate(self, tensor: Tensor, suffix: str, quant: Quant | None) -> Tensor:
-        """A new tensor like `tensor` that the imported file does not have."""
+        """Add a tensor like `tensor` that the imported file does not have."""
         fields = {
             "name": f"{tensor.name}/{suffix}",
             "quant": quant,
@@ -41,15 +41,15 @@ class GraphWriter:
         return self.tensor(tensor.model_copy(update=fields))
 
     def constant_tensor(self, name: str, values: Array, quant: Quant | None, layout: str = "") -> Tensor:
-        """A constant operand. `values` are in physical order; its logical shape follows from `layout`."""
+        """Add a constant operand with `values` in physical order; `layout` gives its shape."""
         shape = values.shape
         if layout == "NCHW":
             shape = (shape[0], shape[2], shape[3], shape[1])
-        made = self.tensor(
+        tensor = self.tensor(
             Tensor(name=name, shape=shape, dtype=str(values.dtype), layout=layout, quant=quant, constant=True)  # type: ignore[arg-type]
         )
-        self.graph.constants[made.name] = np.ascontiguousarray(values)
-        return made
+        self.graph.constants[tensor.name] = np.ascontiguousarray(values)
+        return tensor
 
     def layer(
         self,
@@ -61,9 +61,9 @@ class GraphWriter:
         alias: bool = False,
         state: Sequence[Tensor] = (),
     ) -> Tensor:
-        """Appends a layer that computes `output`; with `alias`, the output shares the memory of the first input.
+        """Append a layer that computes `output`; with `alias` it shares the first input's memory.
 
-        `state` are the tensors of state that it reads and writes.
+        `state` are the state tensors that it reads and writes.
         """
         assert self.operator is not None
         if alias:

@@ -1,8 +1,8 @@
-"""How operators' bodies look and what becomes of them: one module per family.
+"""Legalization patterns of the operators, grouped by similarity.
 
-Every family is a table {operator of the TFLite schema: function}. The function matches the body that import and layout
-made (`stages.quantize.operator`), and appends integer layers to the graph (`stages.quantize.writer`). A module that
-joins the folder is found by its `FAMILY`.
+Each module has a table `PATTERNS`: {operator of the TFLite schema: function}. A function matches the body from import
+and layout (`stages.quantize.operator`), and appends integer layers to the graph (`stages.quantize.writer`). Modules in
+this folder are loaded by themselves.
 """
 
 from __future__ import annotations
@@ -16,23 +16,23 @@ from stages.ir.relax_module import CONSTANT, LAYOUT
 from stages.quantize.operator import Operator
 from stages.quantize.writer import GraphWriter
 
-Family = Callable[[Operator, GraphWriter], None]
+Pattern = Callable[[Operator, GraphWriter], None]
 
 
-def _families() -> Iterator[tuple[str, Family]]:
+def _patterns() -> Iterator[tuple[str, Pattern]]:
     for entry in pkgutil.iter_modules(__path__):
-        yield from getattr(import_module(f"{__name__}.{entry.name}"), "FAMILY", {}).items()
+        yield from getattr(import_module(f"{__name__}.{entry.name}"), "PATTERNS", {}).items()
 
 
-FAMILIES: dict[str, Family] = dict(_families())
+PATTERNS: dict[str, Pattern] = dict(_patterns())
 
 
-def family_of(op: str) -> Family | None:
-    """What lowers the operator: Firmline's own, or what a plug-in declares; None where nothing does."""
-    if op in FAMILIES:
-        return FAMILIES[op]
+def pattern_of(op: str) -> Pattern | None:
+    """Legalization pattern of an operator, Firmline's or a plug-in's; None if there is none."""
+    if op in PATTERNS:
+        return PATTERNS[op]
     return OPERATORS[op].legalize if op in OPERATORS else None
 
 
-# Operators that only move data, the same for every type; two of them no file has.
+# Operators that only move data; LAYOUT and CONSTANT do not occur in files.
 MOVES = frozenset({LAYOUT, CONSTANT, *(name for name, operator in OPERATORS.items() if operator.moves)})

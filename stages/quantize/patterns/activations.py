@@ -1,4 +1,4 @@
-"""Element-wise functions of one tensor: dequantize(x) -> function -> quantize becomes a table of 256 outputs."""
+"""Element-wise functions of one tensor; with 8 bits each is a table of 256 outputs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from stages.quantize.operator import Array, Operator, dequantized, quantized
 from stages.quantize.tables import Quantized
 from stages.quantize.writer import GraphWriter
 
-Table = Callable[[Quantized, Quantized, Mapping[str, Any]], Array]  # by input, output and the file's options
+Table = Callable[[Quantized, Quantized, Mapping[str, Any]], Array]  # f(input, output, the file's options)
 
 
 def _unary(name: str, x: DFPattern) -> DFPattern:
@@ -45,7 +45,7 @@ def _hard_swish(x: DFPattern) -> DFPattern:
 
 
 def activation(operator: Operator, writer: GraphWriter) -> None:
-    """quantize(f(dequantize(x))) of any function in the table below."""
+    """quantize(f(dequantize(x))) of a function in the table below."""
     shape, table = _FUNCTIONS[operator.call.op]
     x = wildcard()
     core = shape(dequantized(x))
@@ -76,7 +76,7 @@ def _interpolated(operator: Operator, writer: GraphWriter, source: Tensor) -> No
 
 
 def _clamped(operator: Operator, writer: GraphWriter, source: Tensor) -> None:
-    """RELU, RELU6 and RELU_N1_TO_1 of 16 bits, of which there is no table: requantized, then clamped."""
+    """RELU, RELU6 and RELU_N1_TO_1 of 16 bits: requantized, then clamped."""
     out, low, high = operator.outputs[0], *BOUNDS[operator.call.op]
     multiplier, shift = quantize_multiplier(float32_ratio(source.scale, out.scale))
     limits = LIMITS[out.dtype]
@@ -92,14 +92,14 @@ def _clamped(operator: Operator, writer: GraphWriter, source: Tensor) -> None:
 
 
 def _lines(operator: Operator, writer: GraphWriter, source: Tensor) -> None:
-    """EXP, GELU, LOG and RSQRT of 16 bits: float32 at 513 places, and lines."""
+    """EXP, GELU, LOG and RSQRT of 16 bits: interpolation between 513 float32 results."""
     out, function = operator.outputs[0], function_tables.REAL[operator.call.op]
     table = function_table(lambda x: function(x, out.scale, operator.options), source.scale, out.scale)
     writer.layer(Lines(function=operator.call.op.lower()), [source], out, {"table": table})  # type: ignore[arg-type]
 
 
 def _leaky(operator: Operator, writer: GraphWriter, source: Tensor) -> None:
-    """LEAKY_RELU of 16 bits: with a negative slope the value times its magnitude, negated."""
+    """LEAKY_RELU of 16 bits; with a negative slope the value times its magnitude, negated."""
     out, alpha = operator.outputs[0], float(operator.options.get("alpha", 0.0))
     multiplier, shift = quantize_multiplier(float32_ratio(source.scale, out.scale))
     slope, slope_shift = quantize_multiplier(abs(float32_ratio(float32_product(source.scale, alpha), out.scale)))
@@ -118,7 +118,7 @@ def _leaky(operator: Operator, writer: GraphWriter, source: Tensor) -> None:
 
 
 def _abs(operator: Operator, writer: GraphWriter, source: Tensor) -> None:
-    """ABS of 16 bits: the magnitude, scaled as of 8."""
+    """ABS of 16 bits: the magnitude, scaled as with 8 bits."""
     out = operator.outputs[0]
     multiplier, shift = quantize_multiplier(float32_ratio(source.scale, out.scale))
     low, high = LIMITS[out.dtype]
@@ -144,7 +144,7 @@ def _sqrt(operator: Operator, writer: GraphWriter, source: Tensor) -> None:
     out = operator.outputs[0]
     low, high = LIMITS[out.dtype]
     if sqrt(high * source.scale) / out.scale > INT32_MAX:
-        raise operator.error("would give roots beyond int32: its scales make no sense")
+        raise operator.error("has roots beyond int32: its scales make no sense")
     scales: dict[str, Any] = {"input_scale": source.scale, "output_scale": out.scale}
     writer.layer(WideSqrt(**scales, output_zero_point=0, act_min=low, act_max=high), [source], out)
 
@@ -194,4 +194,4 @@ _FUNCTIONS: dict[str, tuple[Callable[[DFPattern], DFPattern], Table]] = {
     "SQRT": (lambda x: _unary("relax.sqrt", x), _plain(function_tables.sqrt_table)),
 }
 
-FAMILY = dict.fromkeys(_FUNCTIONS, activation)
+PATTERNS = dict.fromkeys(_FUNCTIONS, activation)

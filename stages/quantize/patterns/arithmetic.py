@@ -1,4 +1,7 @@
-"""Two tensors: dequantize(a) op dequantize(b) -> quantize [-> clip], where one operand may be a constant."""
+"""Binary operators: dequantize(a) op dequantize(b) -> quantize [-> clip].
+
+Either operand may be a constant.
+"""
 
 from __future__ import annotations
 
@@ -20,9 +23,9 @@ from stages.quantize.operator import Operator, activated, quantized
 from stages.quantize.patterns.operand import operand
 from stages.quantize.writer import GraphWriter
 
-SQUARED_DIFFERENCE_SHIFT = 7  # of int8, as below
-_MOST_QUOTIENT_SHIFT = 22  # what a quotient of 8 bits is shifted right by is not below 0
-# Of ADD and SUB, before the operands are brought to a common scale: by the bits that int32 leaves.
+SQUARED_DIFFERENCE_SHIFT = 7  # left shift of int8 operands
+_MOST_QUOTIENT_SHIFT = 22  # the right shift of an 8-bit quotient is not negative
+# Left shift of ADD's and SUB's operands before rescaling: the bits that int32 leaves.
 LEFT_SHIFT = {"int8": 20, "uint8": 20, "int16": 15}
 
 
@@ -31,19 +34,19 @@ def add(operator: Operator, writer: GraphWriter) -> None:
     subtract = operator.call.op == "SUB"
     a, b = _operands(operator, writer, "relax.subtract" if subtract else "relax.add")
     out = operator.outputs[0]
-    left = LEFT_SHIFT[out.dtype]
+    left_shift = LEFT_SHIFT[out.dtype]
     exponents = [power_of_two(tensor.scale) for tensor in (a, b, out)]
     if out.dtype == "int16" and operator.options.get("potScaleInt16", True) and None not in exponents:
         _power_of_two_sum(operator, writer, (a, b), [exponent or 0 for exponent in exponents])
         return
     twice = 2 * max(a.scale, b.scale)
     fixed = [quantize_multiplier(tensor.scale / twice) for tensor in (a, b)]
-    output = quantize_multiplier(twice / ((1 << left) * out.scale))
+    output = quantize_multiplier(twice / ((1 << left_shift) * out.scale))
     low, high = operator.clamp
     op = Add(
         op="sub" if subtract else "add",
         zero_points=(a.zero_point, b.zero_point),
-        left_shift=left,
+        left_shift=left_shift,
         multipliers=(fixed[0][0], fixed[1][0]),
         shifts=(fixed[0][1], fixed[1][1]),
         output_multiplier=output[0],
@@ -56,23 +59,24 @@ def add(operator: Operator, writer: GraphWriter) -> None:
 
 
 def _power_of_two_sum(
-    operator: Operator, writer: GraphWriter, given: tuple[Tensor, Tensor], exponents: Sequence[int]
+    operator: Operator, writer: GraphWriter, operands: tuple[Tensor, Tensor], exponents: Sequence[int]
 ) -> None:
-    """On scales that are powers of two, unless the options say otherwise: one operand is on the output's scale."""
+    """Sum on power-of-two scales, unless the options forbid it.
+
+    One operand has the output's scale.
+    """
     shifts = [exponents[2] - exponent for exponent in exponents[:2]]
     if min(shifts) < 0 or 0 not in shifts or max(shifts) > 31:
         raise operator.error(
-            "has scales that are powers of two, of which LiteRT takes one equal to the output's and none above it",
-            "Export with pot_scale_int16 off: scales are any numbers then.",
+            "has power-of-two scales; LiteRT requires one equal to the output's and none above it",
+            "Export with pot_scale_int16 off: then any scales work.",
         )
-    if operator.call.op == "ADD" and given[0].shape != given[1].shape:
-        raise operator.error(
-            "has scales that are all powers of two and broadcasts, which LiteRT's ADD of int16 does not"
-        )
+    if operator.call.op == "ADD" and operands[0].shape != operands[1].shape:
+        raise operator.error("broadcasts with power-of-two scales, which LiteRT's ADD of int16 does not support")
     low, high = operator.clamp
     name = f"power_of_two_{operator.call.op.lower()}"
     op = PowerOfTwoSum(op=name, shifts=(shifts[0], shifts[1]), output_zero_point=0, act_min=low, act_max=high)  # type: ignore[arg-type]
-    writer.layer(op, list(given), operator.outputs[0])
+    writer.layer(op, list(operands), operator.outputs[0])
 
 
 def mul(operator: Operator, writer: GraphWriter) -> None:
@@ -93,21 +97,21 @@ def mul(operator: Operator, writer: GraphWriter) -> None:
 
 
 def extremum(operator: Operator, writer: GraphWriter) -> None:
-    """MAXIMUM and MINIMUM, on the integers themselves (maximum_minimum.cc)."""
+    """MAXIMUM and MINIMUM of the raw integers (maximum_minimum.cc)."""
     name = "relax.maximum" if operator.call.op == "MAXIMUM" else "relax.minimum"
     a, b = _operands(operator, writer, name)
     writer.layer(Extremum(op="maximum" if operator.call.op == "MAXIMUM" else "minimum"), [a, b], operator.outputs[0])
 
 
-def whole(operator: Operator, writer: GraphWriter) -> None:
-    """FLOOR_DIV and FLOOR_MOD, on the integers themselves (floor_div.cc, floor_mod.cc)."""
+def integer_division(operator: Operator, writer: GraphWriter) -> None:
+    """FLOOR_DIV and FLOOR_MOD of the raw integers (floor_div.cc, floor_mod.cc)."""
     name = "floor_div" if operator.call.op == "FLOOR_DIV" else "floor_mod"
     a, b = _operands(operator, writer, "relax.floor_divide" if name == "floor_div" else "relax.floor_mod")
     writer.layer(Whole(op=name), [a, b], operator.outputs[0])  # type: ignore[arg-type]
 
 
 def squared_difference(operator: Operator, writer: GraphWriter) -> None:
-    """SQUARED_DIFFERENCE. The real multipliers are in double, of scales in float32 (squared_difference.cc)."""
+    """SQUARED_DIFFERENCE. Double real multipliers of float32 scales (squared_difference.cc)."""
     x, y = wildcard(), wildcard()
     core = is_op("relax.square")(is_op("relax.subtract")(x, y))
     match = operator.expect(quantized(core), "quantize(square(dequantize(a) - dequantize(b)))")
@@ -154,7 +158,7 @@ def div(operator: Operator, writer: GraphWriter) -> None:
 
 
 def division_tables() -> dict[str, Array]:
-    """Constants of `stages.ir.operators.arithmetic.Div`: GetReciprocal of each divisor, and its number of bits."""
+    """Constants of `Div`: GetReciprocal of each divisor, and its number of bits."""
     divisors = range(1, 256)
     inverse = [int(reciprocal(divisor << 32 - divisor.bit_length())) for divisor in divisors]
     bits = [divisor.bit_length() for divisor in divisors]
@@ -167,11 +171,11 @@ def _operands(operator: Operator, writer: GraphWriter, name: str) -> tuple[Tenso
     return operand(operator, writer, match[a], 0), operand(operator, writer, match[b], 1)
 
 
-FAMILY = {
+PATTERNS = {
     "ADD": add,
     "DIV": div,
-    "FLOOR_DIV": whole,
-    "FLOOR_MOD": whole,
+    "FLOOR_DIV": integer_division,
+    "FLOOR_MOD": integer_division,
     "MAXIMUM": extremum,
     "MINIMUM": extremum,
     "MUL": mul,

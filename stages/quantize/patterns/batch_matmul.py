@@ -1,4 +1,4 @@
-"""BATCH_MATMUL: quantize(matmul(dequantize(a), dequantize(b))), either with its last axes exchanged before."""
+"""BATCH_MATMUL: quantize(matmul(dequantize(a), dequantize(b))), operands may be transposed."""
 
 from __future__ import annotations
 
@@ -10,17 +10,20 @@ from stages.ir.graph import Conv2D, Layout, Move, Tensor
 from stages.ir.operators.layer import Rounding
 from stages.ir.operators.matmul import BatchMatmul
 from stages.quantize.arithmetic import LIMITS, Fixed, convolution_multipliers, quantize_multiplier
-from stages.quantize.constant_channels import settle_constant_channels
+from stages.quantize.constant_channels import fold_constant_channels
 from stages.quantize.operator import Array, Operator, quantized
 from stages.quantize.patterns.operand import operand
 from stages.quantize.requantization_breakpoints import requantization
 from stages.quantize.writer import GraphWriter
 
-_MOST_WIDE_SHIFT = 14  # what a sum of 64 bits is shifted right by is not below 1
+_MOST_WIDE_SHIFT = 14  # the right shift of a 64-bit sum is at least 1
 
 
 def batch_matmul(operator: Operator, writer: GraphWriter) -> None:
-    """The real multiplier is that of a uint8 CONV_2D: the product of the scales in float32 (batch_matmul.cc)."""
+    """BATCH_MATMUL. The real multiplier is that of a uint8 CONV_2D (batch_matmul.cc).
+
+    It is the product of the scales in float32.
+    """
     a, b = wildcard(), wildcard()
     match = operator.expect(quantized(is_op("relax.matmul")(a, b)), "quantize(matmul(dequantize(a), dequantize(b)))")
     tensors = [_operand(operator, writer, match[side], number) for number, side in enumerate((a, b))]
@@ -58,7 +61,7 @@ def batch_matmul(operator: Operator, writer: GraphWriter) -> None:
 
 
 def _operand(operator: Operator, writer: GraphWriter, expr: relax.Expr, number: int) -> Tensor:
-    """As the file has it."""
+    """Operand as in the file, without a transpose."""
     inner = operator.resolve(expr)
     if isinstance(inner, relax.Call) and inner.op.name == "relax.permute_dims":
         expr = inner.args[0]
@@ -68,15 +71,15 @@ def _operand(operator: Operator, writer: GraphWriter, expr: relax.Expr, number: 
 def _of_onnx(
     operator: Operator, first: Tensor, second: Tensor, depth: int, clamp: tuple[int, int]
 ) -> tuple[Rounding, Fixed]:
-    """As `requantization`, of sums of `depth` products of any two int8 numbers."""
+    """As `requantization`, for sums of `depth` products of any two int8 numbers."""
     out = operator.outputs[0]
-    ends = [[limit - tensor.zero_point for limit in LIMITS["int8"]] for tensor in (first, second)]
-    corners = [depth * a * b for a in ends[0] for b in ends[1]]
+    limits = [[limit - tensor.zero_point for limit in LIMITS["int8"]] for tensor in (first, second)]
+    corners = [depth * a * b for a in limits[0] for b in limits[1]]
     scale = np.float32(first.scale) * np.float32(second.scale) / np.float32(out.scale)
     real = first.scale * second.scale / out.scale
-    reach = np.array([[min(corners)], [max(corners)]])
+    ends = np.array([[min(corners)], [max(corners)]])
     bounds = clamp[0] - out.zero_point, clamp[1] - out.zero_point
-    rounding, (fixed,) = requantization(operator, [real], np.array([scale]), reach, *bounds)
+    rounding, (fixed,) = requantization(operator, [real], np.array([scale]), ends, *bounds)
     return rounding, fixed
 
 
@@ -90,7 +93,7 @@ def _convolution(
     clamp: tuple[int, int],
     rounding: Rounding,
 ) -> None:
-    """Rows as the pixels of a column of one channel vector each, the matrix as filters of 1x1."""
+    """A convolution of 1x1: rows are pixels, the matrix is the filters."""
     out, depth = operator.outputs[0], x.shape[-1]
     matrix = writer.graph.constants.pop(weights.name).reshape(weights.shape[-2:])
     del writer.graph.tensors[weights.name]
@@ -99,11 +102,11 @@ def _convolution(
     shape = {"layout": Layout("NHWC")}
     pixels = writer.intermediate(x.model_copy(update={"shape": (1, rows, 1, depth), **shape}), "rows", x.quant)
     writer.layer(Move(kind="reshape"), [x], pixels, alias=True)
-    made = writer.intermediate(out.model_copy(update={"shape": (1, rows, 1, units), **shape}), "rows", out.quant)
+    result = writer.intermediate(out.model_copy(update={"shape": (1, rows, 1, units), **shape}), "rows", out.quant)
     multiplier, shift = (np.full(units, part, np.int32) for part in fixed)
     constants: dict[str, Array] = {"multiplier": multiplier, "shift": shift}
     if not operator.onnx:
-        filters = settle_constant_channels(filters, constants, x.dtype, x.zero_point, weights.zero_point)
+        filters = fold_constant_channels(filters, constants, x.dtype, x.zero_point, weights.zero_point)
     constants["weights"] = filters
     low, high = clamp
     op = Conv2D(
@@ -120,8 +123,8 @@ def _convolution(
         act_max=high,
         rounding=rounding,
     )
-    writer.layer(op, [pixels], made, constants)
-    writer.layer(Move(kind="reshape"), [made], out, alias=True)
+    writer.layer(op, [pixels], result, constants)
+    writer.layer(Move(kind="reshape"), [result], out, alias=True)
 
 
-FAMILY = {"BATCH_MATMUL": batch_matmul}
+PATTERNS = {"BATCH_MATMUL": batch_matmul}

@@ -1,4 +1,4 @@
-"""PACK and UNPACK, SPACE_TO_BATCH_ND and BATCH_TO_SPACE_ND: shapes in other shapes, axes exchanged, joined and cut."""
+"""PACK, UNPACK, SPACE_TO_BATCH_ND and BATCH_TO_SPACE_ND as reshapes, transposes and slices."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from math import prod
 from stages.ir.graph import Concatenation, Move, Tensor
 from stages.quantize.operator import Operator
 from stages.quantize.patterns.operand import operands
-from stages.quantize.patterns.shapes import reshaped, unnamed
+from stages.quantize.patterns.shapes import intermediate, reshaped
 from stages.quantize.writer import GraphWriter
 
 
 def pack(operator: Operator, writer: GraphWriter) -> None:
-    """PACK: each input gets an axis of one element, along which they are joined."""
+    """PACK: each input gets an axis of size 1, along which they are concatenated."""
     out = operator.outputs[0]
     axis = int(operator.options["axis"]) % len(out.shape)
     parts = operands(operator, writer)
@@ -22,7 +22,7 @@ def pack(operator: Operator, writer: GraphWriter) -> None:
 
 
 def unpack(operator: Operator, writer: GraphWriter) -> None:
-    """UNPACK: a slice of one element along the axis for each output, which does not have it."""
+    """UNPACK: for each output a slice of size 1 along the axis, without that axis."""
     (source,) = operands(operator, writer)
     axis = int(operator.options["axis"]) % len(source.shape)
     size = [1 if at == axis else n for at, n in enumerate(source.shape)]
@@ -33,14 +33,14 @@ def unpack(operator: Operator, writer: GraphWriter) -> None:
 
 
 def space_to_batch(operator: Operator, writer: GraphWriter) -> None:
-    """SPACE_TO_BATCH_ND: padded, cut into blocks, whose places go before the batch."""
+    """SPACE_TO_BATCH_ND: pad, split into blocks, move positions in a block before the batch."""
     source, out = operands(operator, writer, 1)[0], operator.outputs[0]
     block, amounts = (operator.known(position).tolist() for position in (1, 2))
     batch, *space, channels = source.shape
     if any(map(any, amounts)):
         before, after = ([0, *(pair[side] for pair in amounts), 0] for side in (0, 1))
         space = [size + sum(pair) for size, pair in zip(space, amounts, strict=True)]
-        padded = unnamed(writer, source, (batch, *space, channels), "padded")
+        padded = intermediate(writer, source, (batch, *space, channels), "padded")
         value = source.zero_point if source.quant else 0
         params = {"before": before, "after": after, "value": value}
         source = writer.layer(Move(kind="pad", params=params), [source], padded)
@@ -52,18 +52,18 @@ def space_to_batch(operator: Operator, writer: GraphWriter) -> None:
 
 
 def batch_to_space(operator: Operator, writer: GraphWriter) -> None:
-    """BATCH_TO_SPACE_ND: the opposite, and cropped."""
+    """BATCH_TO_SPACE_ND: the inverse, then cropped."""
     source, out = operands(operator, writer, 1)[0], operator.outputs[0]
     block, amounts = (operator.known(position).tolist() for position in (1, 2))
     batch, *space, channels = source.shape
     places = len(block)
     shape = (*block, batch // prod(block), *space, channels)
     order = [places, *(part for at in range(places) for part in (places + 1 + at, at)), 2 * places + 1]
-    whole = (shape[places], *(size * step for size, step in zip(space, block, strict=True)), channels)
-    if whole == out.shape:
+    uncropped_shape = (shape[places], *(size * step for size, step in zip(space, block, strict=True)), channels)
+    if uncropped_shape == out.shape:
         _exchanged(writer, source, shape, order, out)
         return
-    uncropped = unnamed(writer, source, whole, "uncropped")
+    uncropped = intermediate(writer, source, uncropped_shape, "uncropped")
     _exchanged(writer, source, shape, order, uncropped)
     begin = [0, *(pair[0] for pair in amounts), 0]
     params = {"begin": begin, "stride": [1] * len(begin), "size": list(out.shape)}
@@ -71,14 +71,14 @@ def batch_to_space(operator: Operator, writer: GraphWriter) -> None:
 
 
 def _exchanged(writer: GraphWriter, source: Tensor, shape: Sequence[int], order: Sequence[int], out: Tensor) -> None:
-    """`source` as `shape`, its axes in another order, as the memory of `out`."""
+    """Write `out`: `source` reshaped to `shape`, with its axes in `order`."""
     split = reshaped(writer, source, shape)
-    moved = unnamed(writer, source, tuple(shape[axis] for axis in order), "exchanged")
+    moved = intermediate(writer, source, tuple(shape[axis] for axis in order), "exchanged")
     writer.layer(Move(kind="transpose", params={"permutation": list(order)}), [split], moved)
     writer.layer(Move(kind="reshape"), [moved], out, alias=True)
 
 
-FAMILY = {
+PATTERNS = {
     "BATCH_TO_SPACE_ND": batch_to_space,
     "PACK": pack,
     "SPACE_TO_BATCH_ND": space_to_batch,

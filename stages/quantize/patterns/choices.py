@@ -1,4 +1,4 @@
-"""Comparisons, logic, SELECT and CAST, ARG_MAX and CUMSUM: operators that are layers as they are."""
+"""Comparisons, logic, SELECT, CAST, ARG_MAX, ARG_MIN and CUMSUM: one layer each."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from stages.quantize.writer import GraphWriter
 
 
 def comparison(operator: Operator, writer: GraphWriter) -> None:
-    """The real multipliers of operands that are scaled are their scales (comparisons.cc)."""
+    """Comparisons. Real multipliers of scaled operands are their scales (comparisons.cc)."""
     inputs, kind = operands(operator, writer), operator.call.op.lower()
     if not is_scaled(kind, inputs[0].dtype):
         writer.layer(Comparison(op=kind), inputs, operator.outputs[0])  # type: ignore[arg-type]
@@ -36,7 +36,7 @@ def logic(operator: Operator, writer: GraphWriter) -> None:
 
 
 def select(operator: Operator, writer: GraphWriter) -> None:
-    """SELECT_V2, and SELECT, whose condition may be one for each of the first axis."""
+    """SELECT and SELECT_V2; SELECT may have one condition for each index of the first axis."""
     condition, *both = operands(operator, writer)
     out = operator.outputs[0]
     if operator.call.op == "SELECT" and condition.shape not in (out.shape, (), (1,)):
@@ -50,7 +50,7 @@ def cast(operator: Operator, writer: GraphWriter) -> None:
 
 
 def arg_extreme(operator: Operator, writer: GraphWriter) -> None:
-    """ARG_MAX and ARG_MIN, of integers whatever their scale."""
+    """ARG_MAX and ARG_MIN of the raw integers."""
     source, axis = _along(operator, writer)
     op = ArgExtreme(op=operator.call.op.lower(), axis=axis)  # type: ignore[arg-type]
     writer.layer(op, [source], operator.outputs[0])
@@ -65,12 +65,12 @@ def cumsum(operator: Operator, writer: GraphWriter) -> None:
 
 
 def _along(operator: Operator, writer: GraphWriter) -> tuple[Tensor, int]:
-    """The input, and the axis that the second one says, from the front."""
+    """The input, and the axis in the second input, counted from the front."""
     (source,) = operands(operator, writer, 1)
     return source, int(operator.known(1).reshape(-1)[0]) % len(source.shape)
 
 
-FAMILY = {
+PATTERNS = {
     "ARG_MAX": arg_extreme,
     "ARG_MIN": arg_extreme,
     "CAST": cast,

@@ -17,34 +17,34 @@ from tvm.relax.dpl import is_op, wildcard
 from stages.ir.graph import Conv2D, DepthwiseConv2D, FullyConnected
 from stages.ir.operators.layer import Rounding
 from stages.quantize.arithmetic import Fixed, convolution_multipliers, quantize_multiplier
-from stages.quantize.constant_channels import settle_constant_channels
+from stages.quantize.constant_channels import fold_constant_channels
 from stages.quantize.operator import Array, Operator, Parameters, activated, dequantized, reshaped, transposed
-from stages.quantize.real_products import overflowing, settled, stepped, sums
+from stages.quantize.real_products import breakpoint_tables, exact_multipliers, overflowing, sums
 from stages.quantize.requantization_breakpoints import requantization
 from stages.quantize.writer import GraphWriter
 
 
 class _Weighted:
-    """quantize(op(dequantize(x), weights) + bias); the bias and a fused activation are optional."""
+    """quantize(op(dequantize(x), weights) + bias), with optional bias and fused activation."""
 
     def __init__(self, name: str, *, flattened: bool = False) -> None:
         self.x, self.weights, self.bias = wildcard(), wildcard(), wildcard()
         x = reshaped(reshaped(self.x)) if flattened else self.x
         self.core = is_op(name)(dequantized(x), self.weights)
-        self.whole = activated(is_op("relax.add")(self.core, self.bias) | self.core)
+        self.body = activated(is_op("relax.add")(self.core, self.bias) | self.core)
 
 
 def convolution(operator: Operator, writer: GraphWriter) -> None:
-    """CONV_2D and DEPTHWISE_CONV_2D with any stride, dilation, padding, groups and channel multiplier."""
+    """CONV_2D and DEPTHWISE_CONV_2D."""
     pattern = _Weighted("relax.nn.conv2d")
     form = "quantize(conv2d(dequantize(x), constant weights) + constant bias)"
-    match = operator.expect(transposed(pattern.whole), form)
+    match = operator.expect(transposed(pattern.body), form)
     x, out = operator.data(match[pattern.x]), operator.outputs[0]
     attributes = match[pattern.core].attrs
     weights = _in_order(operator.parameters(match[pattern.weights]), str(attributes.kernel_layout))
     zero_point = weight_zero_point(operator, weights)
     if operator.call.op == "DEPTHWISE_CONV_2D" and x.dtype == "int8" and not operator.onnx:
-        zero_point = 0  # whatever the file says: the reference leaves it out, and of CONV_2D it demands 0
+        zero_point = 0  # the reference ignores the file's; of CONV_2D it requires 0
     channels, height, width, _ = weights.values.shape
     wide = x.dtype == "int16"
     constants, rounding = dict[str, Array](), "wide" if wide else "double"
@@ -60,7 +60,7 @@ def convolution(operator: Operator, writer: GraphWriter) -> None:
         check_results(operator, reals, sums(rows, constants.get("bias"), x.dtype, x.zero_point, zero_point))
     values = weights.values
     if not wide and not operator.onnx:
-        values = settle_constant_channels(values, constants, x.dtype, x.zero_point, zero_point)
+        values = fold_constant_channels(values, constants, x.dtype, x.zero_point, zero_point)
     low, high = operator.clamp
     common: dict[str, Any] = {
         "kernel": (height, width),
@@ -89,8 +89,8 @@ def convolution(operator: Operator, writer: GraphWriter) -> None:
 def fully_connected(operator: Operator, writer: GraphWriter) -> None:
     """FULLY_CONNECTED on any number of rows, with and without bias."""
     pattern = _Weighted("relax.matmul", flattened=True)
-    whole = reshaped(reshaped(pattern.whole))
-    match = operator.expect(whole, "quantize(matmul(dequantize(x), constant weights) + constant bias)")
+    body = reshaped(reshaped(pattern.body))
+    match = operator.expect(body, "quantize(matmul(dequantize(x), constant weights) + constant bias)")
     x, out = operator.data(match[pattern.x]), operator.outputs[0]
     if not x.lies_as(""):
         raise operator.error("reads a planar (NCHW) tensor as rows")
@@ -126,7 +126,7 @@ def fully_connected(operator: Operator, writer: GraphWriter) -> None:
 def of_onnx(
     operator: Operator, weights: Parameters, bias: Array | None, zero_point: int
 ) -> tuple[Rounding, list[Fixed]]:
-    """Of weights with one output channel for each first index."""
+    """`requantization` of weights with one output channel for each first index."""
     x, out, (low, high) = operator.inputs[0], operator.outputs[0], operator.clamp
     reals = real_multipliers(weights, "int8", x.scale, out.scale)
     ends = sums(weights.values.reshape(len(weights.values), -1), bias, x.dtype, x.zero_point, zero_point)
@@ -139,27 +139,27 @@ def of_onnx(
 def _as_real_products(
     operator: Operator, weights: Parameters, bias: Array | None, reals: Sequence[float], points: int
 ) -> tuple[Rounding, dict[str, Array]]:
-    """How the sums of a FULLY_CONNECTED, which LiteRT multiplies in float64, are scaled, and the constants of that."""
+    """Rounding and scaling constants of a FULLY_CONNECTED, whose sums LiteRT scales in float64."""
     (x, *_), out, (low, high) = operator.inputs, operator.outputs[0], operator.clamp
     ends = sums(weights.values, bias, x.dtype, x.zero_point, points)
     check_results(operator, reals, ends)
     if x.dtype == "int16":
         return "real", {"real": np.array(reals, np.float64)}
     results = low - out.zero_point, high - out.zero_point
-    fixed = settled(fixed_multipliers(operator, reals), reals, ends, *results)
-    return ("steps", stepped(reals, *results)) if fixed is None else ("single", columns_of(fixed))
+    fixed = exact_multipliers(fixed_multipliers(operator, reals), reals, ends, *results)
+    return ("steps", breakpoint_tables(reals, *results)) if fixed is None else ("single", columns_of(fixed))
 
 
 def check_results(operator: Operator, reals: Sequence[float], ends: Array) -> None:
-    """Refuses a layer with sums that LiteRT does not scale as it should; see `overflowing`."""
+    """Raise OperatorError for a layer with sums that overflow in LiteRT (`overflowing`)."""
     out = operator.outputs[0]
     unit = overflowing(reals, ends, out.zero_point, out.dtype)
     if unit is not None:
         most = np.abs(ends[:, unit].astype(np.float64)).max()
         raise operator.error(
             f"has sums of up to {most:.3g} in unit {unit}, which scales multiply by {reals[unit]:.3g}:"
-            " LiteRT's integers do not hold that, and its results are undefined",
-            "a smaller bias, or a larger scale of the output",
+            " they overflow in LiteRT, whose results are undefined",
+            "Use a smaller bias or a larger output scale.",
         )
 
 
@@ -169,7 +169,7 @@ def _bias(operator: Operator, expr: Any, dtype: str) -> Array:
 
 
 def real_multipliers(weights: Parameters, rule: str, input_scale: float, output_scale: float) -> list[float]:
-    """The real multipliers, one for each unit or channel. `rule` is the type whose rounding of them applies.
+    """Real multipliers, one for each unit or channel, rounded as for the type `rule`.
 
     FULLY_CONNECTED computes them in double for uint8 too.
     """
@@ -181,7 +181,7 @@ def real_multipliers(weights: Parameters, rule: str, input_scale: float, output_
 
 
 def fixed_multipliers(operator: Operator, reals: Sequence[float], most: int = 30) -> list[Fixed]:
-    """With shifts to the left of at most `most`."""
+    """Fixed-point multipliers with left shifts of at most `most`; OperatorError beyond."""
     fixed = [quantize_multiplier(real) for real in reals]
     too_large = max(shift for _, shift in fixed)
     if too_large > most:
@@ -190,12 +190,13 @@ def fixed_multipliers(operator: Operator, reals: Sequence[float], most: int = 30
 
 
 def columns_of(fixed: Sequence[Fixed]) -> dict[str, Array]:
-    """multiplier and shift, int32[O]."""
+    """Constants multiplier and shift, int32[O]."""
     multiplier, shift = np.array(fixed, dtype=np.int32).T
     return {"multiplier": multiplier, "shift": shift}
 
 
 def weight_zero_point(operator: Operator, weights: Parameters) -> int:
+    """Zero point of all weights. Raises OperatorError if there are several, or for other types."""
     if weights.scale is None or weights.zero_point is None:
         raise operator.error(f"has {weights.values.dtype} weights without a scale")
     if weights.values.dtype not in (np.int8, np.uint8):
@@ -221,7 +222,7 @@ def _padding(values: Any) -> tuple[int, int, int, int]:
     return top, left, bottom, right
 
 
-FAMILY = {
+PATTERNS = {
     "CONV_2D": convolution,
     "DEPTHWISE_CONV_2D": convolution,
     "FULLY_CONNECTED": fully_connected,

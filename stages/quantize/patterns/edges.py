@@ -11,7 +11,7 @@ from stages.quantize.writer import GraphWriter
 
 
 def quantize(operator: Operator, writer: GraphWriter) -> None:
-    """quantize(x) of float32, or quantize(dequantize(x)) of integers; the multiplier is in double."""
+    """quantize(x) of float32, or quantize(dequantize(x)) of integers with a double multiplier."""
     x, out = wildcard(), operator.outputs[0]
     low, high = LIMITS[out.dtype]
     match = operator.match(quantized(dequantized(x)))
@@ -40,4 +40,4 @@ def dequantize(operator: Operator, writer: GraphWriter) -> None:
     writer.layer(Dequantize(input_zero_point=source.zero_point, scale=source.scale), [source], operator.outputs[0])
 
 
-FAMILY = {"QUANTIZE": quantize, "DEQUANTIZE": dequantize}
+PATTERNS = {"QUANTIZE": quantize, "DEQUANTIZE": dequantize}

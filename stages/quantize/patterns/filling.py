@@ -1,4 +1,4 @@
-"""FILL and ONE_HOT as layers that there are: a value picked again and again, a comparison and a choice."""
+"""FILL as a repeated value, and ONE_HOT as a comparison and a selection."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from stages.quantize.writer import GraphWriter
 
 
 def fill(operator: Operator, writer: GraphWriter) -> None:
-    """FILL: a scalar in every place."""
+    """FILL: a scalar for every element."""
     value, out = operator.tensor_at(1), operator.outputs[0]
     if out.elements == 1:
         writer.layer(Move(kind="reshape"), [value], out, alias=True)
@@ -27,7 +27,10 @@ def fill(operator: Operator, writer: GraphWriter) -> None:
 
 
 def one_hot(operator: Operator, writer: GraphWriter) -> None:
-    """ONE_HOT: y[i, j, k] = on where indices[i, k] == j, else off. LiteRT compares as int32, which 64 bits wrap to."""
+    """ONE_HOT: y[i, j, k] = on if indices[i, k] == j, else off.
+
+    LiteRT compares int32, to which indices of 64 bits wrap.
+    """
     indices, _, on, off = operands(operator, writer)
     shape, out, axis = indices.shape, operator.outputs[0], int(operator.options.get("axis", 0))
     axis = len(shape) if axis < 0 else axis
@@ -37,9 +40,9 @@ def one_hot(operator: Operator, writer: GraphWriter) -> None:
     places = writer.constant_tensor(f"{out.name}/places", np.arange(depth, dtype=np.int32).reshape(depth, 1), None)
     hot = _like(writer, indices, (rows, depth, columns), "bool")
     writer.layer(Comparison(op="equal"), [reshaped(writer, indices, (rows, 1, columns)), places], hot)
-    made = writer.intermediate(_shaped(out, hot.shape), "rows", out.quant)
-    writer.layer(Select(), [hot, *(reshaped(writer, one, ()) for one in (on, off))], made)
-    writer.layer(Move(kind="reshape"), [made], out, alias=True)
+    selected = writer.intermediate(_shaped(out, hot.shape), "rows", out.quant)
+    writer.layer(Select(), [hot, *(reshaped(writer, value, ()) for value in (on, off))], selected)
+    writer.layer(Move(kind="reshape"), [selected], out, alias=True)
 
 
 def _like(writer: GraphWriter, tensor: Tensor, shape: tuple[int, ...], dtype: str) -> Tensor:
@@ -50,4 +53,4 @@ def _shaped(tensor: Tensor, shape: tuple[int, ...]) -> Tensor:
     return tensor.model_copy(update={"shape": shape, "layout": Layout("NHWC" if len(shape) == 4 else "")})
 
 
-FAMILY = {"FILL": fill, "ONE_HOT": one_hot}
+PATTERNS = {"FILL": fill, "ONE_HOT": one_hot}

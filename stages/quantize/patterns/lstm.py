@@ -1,4 +1,4 @@
-"""UNIDIRECTIONAL_SEQUENCE_LSTM, on integers and in float32."""
+"""UNIDIRECTIONAL_SEQUENCE_LSTM in integers and in float32."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from stages.quantize.arithmetic import Fixed, float32_product, float32_ratio, qu
 from stages.quantize.operator import Array, Operator
 from stages.quantize.writer import GraphWriter
 
-_GATE = 2.0**-12  # what gates are on, before their functions
+_GATE_SCALE = 2.0**-12  # scale of the gates before their activations
 
 
 def lstm(operator: Operator, writer: GraphWriter) -> None:
-    """Real multipliers are float32 expressions; that of the results is one of doubles at first."""
+    """LSTM. Real multipliers are float32 expressions; that of the results starts as a double."""
     x, hidden, cell, out = (*(operator.tensor_at(at) for at in (0, HIDDEN, CELL)), operator.outputs[0])
     weights, recurrent, bias = (_stacked(operator, at) for at in (INPUT_WEIGHTS, RECURRENT_WEIGHTS, BIASES))
     constants = {"input_weights": weights, "recurrent_weights": recurrent, "bias": bias}
@@ -39,21 +39,21 @@ def lstm(operator: Operator, writer: GraphWriter) -> None:
         op = FloatLstm(depth=depth, units=units, time_major=time_major, clip=max(clip, 0.0))
     elif x.dtype == "int16":
         sides = [[operator.scale_at(at) for at in side] for side in (INPUT_WEIGHTS, RECURRENT_WEIGHTS)]
-        given_scales = (x.scale, hidden.scale, cell.scale)
-        op = wide_lstm((units, depth), given_scales, (sides[0], sides[1]), clip, time_major=time_major)
+        tensor_scales = (x.scale, hidden.scale, cell.scale)
+        op = wide_lstm((units, depth), tensor_scales, (sides[0], sides[1]), clip, time_major=time_major)
         constants["table"] = sigmoid_table()
     else:
-        given = operator.intermediates[GIVEN]
+        hidden_quant = operator.intermediates[GIVEN]
         op = Lstm(
             depth=depth,
             units=units,
             time_major=time_major,
             input_zero_point=x.zero_point,
             state_zero_point=hidden.zero_point,
-            output_zero_point=int(given["zero_points"][0]),
+            output_zero_point=int(hidden_quant["zero_points"][0]),
             input_scales=_scales(operator, INPUT_WEIGHTS, x.scale),
             recurrent_scales=_scales(operator, RECURRENT_WEIGHTS, hidden.scale),
-            scale=quantize_multiplier(float(np.float32(2.0**-30 / given["scales"][0]))),
+            scale=quantize_multiplier(float(np.float32(2.0**-30 / hidden_quant["scales"][0]))),
             cell_bits=15 + (power_of_two(cell.scale) or 0),
             clip=int(min(float32_ratio(clip, cell.scale), 32767.0)) if clip > 0 else 0,
         )
@@ -66,7 +66,7 @@ def _stacked(operator: Operator, positions: Sequence[int]) -> Array:
 
 def _scales(operator: Operator, positions: Sequence[int], scale: float) -> tuple[Fixed, ...]:
     products = (float32_product(operator.scale_at(at), scale) for at in positions)
-    return tuple(quantize_multiplier(float32_ratio(product, _GATE)) for product in products)
+    return tuple(quantize_multiplier(float32_ratio(product, _GATE_SCALE)) for product in products)
 
 
-FAMILY = {"UNIDIRECTIONAL_SEQUENCE_LSTM": lstm}
+PATTERNS = {"UNIDIRECTIONAL_SEQUENCE_LSTM": lstm}

@@ -1,4 +1,7 @@
-"""Data movement and concatenation: bytes are copied, never computed with, except a concatenation's odd inputs."""
+"""Data movement and concatenation: bytes are copied.
+
+Only inputs of a uint8 concatenation with another scale are computed.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ from stages.quantize.writer import GraphWriter
 
 
 def reshape(operator: Operator, writer: GraphWriter) -> None:
-    """RESHAPE, SQUEEZE, EXPAND_DIMS: the output is the same memory."""
+    """RESHAPE, SQUEEZE, EXPAND_DIMS: the output is an alias of the input."""
     expr = operator.resolve(operator.result)
     while isinstance(expr, relax.Call) and expr.op.name in ("relax.reshape", "relax.squeeze", "relax.expand_dims"):
         expr = operator.resolve(expr.args[0])
@@ -31,13 +34,13 @@ def reshape(operator: Operator, writer: GraphWriter) -> None:
 
 
 def layout(operator: Operator, writer: GraphWriter) -> None:
-    """LAYOUT: a transform that the layout stage left; one that moves no bytes is an alias."""
+    """LAYOUT: a transform from the stage layout; an alias if it moves no bytes."""
     source, out = operator.inputs[0], operator.outputs[0]
     writer.layer(Move(kind="layout"), [source], out, alias=_logical_order(source) and _logical_order(out))
 
 
 def constant(operator: Operator, writer: GraphWriter) -> None:
-    """CONSTANT: an output of the model that is one, copied in every run, since the caller may give it memory."""
+    """CONSTANT: a constant model output, copied in every run: its memory may be the caller's."""
     out = operator.outputs[0]
     values = operator.parameters(operator.result).values
     source = writer.constant_tensor(f"{out.name}/value", values, out.quant, "NHWC" if values.ndim == 4 else "")
@@ -115,7 +118,7 @@ def _slice(
     stride: Sequence[int],
     size: Sequence[int],
 ) -> None:
-    """begin, stride and size are in the order of the body, the physical one."""
+    """Write a slice; begin, stride and size are in physical order, as in the body."""
     params: dict[str, Any] = {
         "begin": operator.in_logical_order(begin, source),
         "stride": operator.in_logical_order(stride, source),
@@ -128,7 +131,7 @@ def _slice(
 
 
 def resize_nearest_neighbor(operator: Operator, writer: GraphWriter) -> None:
-    """RESIZE_NEAREST_NEIGHBOR: the source row and column of each output row and column."""
+    """RESIZE_NEAREST_NEIGHBOR, with the source row and column of each output row and column."""
     x = wildcard()
     core = is_op("relax.image.resize2d")(x, wildcard())
     match = operator.expect(core, "resize2d(x, size)")
@@ -143,7 +146,7 @@ def resize_nearest_neighbor(operator: Operator, writer: GraphWriter) -> None:
 
 
 def concatenation(operator: Operator, writer: GraphWriter) -> None:
-    """CONCATENATION of tensors quantized alike; uint8 inputs that differ go through a table first."""
+    """CONCATENATION of equally quantized tensors; other uint8 inputs are rescaled by a table."""
     expr = operator.resolve(operator.result)
     while isinstance(expr, relax.Call) and expr.op.name in ("relax.quantize", "relax.clip"):
         expr = operator.resolve(expr.args[0])
@@ -156,18 +159,18 @@ def concatenation(operator: Operator, writer: GraphWriter) -> None:
     for number, part in enumerate(parts):
         if out.dtype != "float32" and part.quant != out.quant:
             if out.dtype != "uint8":
-                hint = "LiteRT's int8 kernel demands equal quantization; quantize the model anew."
+                hint = "LiteRT's int8 kernel demands equal quantization; quantize the model again."
                 raise operator.error(f"joins tensors of different scales or zero points in {out.dtype}", hint)
-            made = writer.intermediate(part, f"on the scale of {out.name}", out.quant)
+            rescaled = writer.intermediate(part, f"on the scale of {out.name}", out.quant)
             table = requantize_table(operator.quantized(part), operator.quantized(out))
-            writer.layer(Activation(function="requantize"), [part], made, {"table": table})
-            parts[number] = made
+            writer.layer(Activation(function="requantize"), [part], rescaled, {"table": table})
+            parts[number] = rescaled
     axis = operator.logical_axes([int(expr.attrs.axis)], out)[0]
     writer.layer(Concatenation(axis=axis), parts, out)
 
 
 def space_to_depth(operator: Operator, writer: GraphWriter) -> None:
-    """SPACE_TO_DEPTH: block rows and columns become channels: split height and width, then transpose."""
+    """SPACE_TO_DEPTH: split height and width into blocks, then transpose."""
     source, out, block = operator.inputs[0], operator.outputs[0], int(operator.options["blockSize"])
     n, height, width, channels = source.shape
     shape = (n, height // block, block, width // block, block, channels)
@@ -175,7 +178,7 @@ def space_to_depth(operator: Operator, writer: GraphWriter) -> None:
 
 
 def depth_to_space(operator: Operator, writer: GraphWriter) -> None:
-    """DEPTH_TO_SPACE: the opposite."""
+    """DEPTH_TO_SPACE: the inverse of SPACE_TO_DEPTH."""
     source, out, block = operator.inputs[0], operator.outputs[0], int(operator.options["blockSize"])
     n, height, width, channels = source.shape
     shape = (n, height, width, block, block, channels // block**2)
@@ -183,7 +186,7 @@ def depth_to_space(operator: Operator, writer: GraphWriter) -> None:
 
 
 def _blocks(operator: Operator, writer: GraphWriter, source: Tensor, out: Tensor, shape: tuple[int, ...]) -> None:
-    """The input as `shape`, its axes 2 and 3 exchanged."""
+    """The input as `shape`, with its axes 2 and 3 exchanged."""
     if source.layout == "NCHW" or out.layout == "NCHW":
         raise operator.error("rearranges a planar (NCHW) tensor")
     # Exchanging the middle axes is SPACE_TO_DEPTH; DEPTH_TO_SPACE moves the block row in front of the width.
@@ -198,7 +201,7 @@ def _blocks(operator: Operator, writer: GraphWriter, source: Tensor, out: Tensor
 
 
 def _logical_order(tensor: Tensor) -> bool:
-    """Whether the bytes lie in logical order."""
+    """Whether the bytes are in logical order."""
     return tensor.lies_as("")
 
 
@@ -206,7 +209,7 @@ def _integers(expr: relax.Expr) -> list[int]:
     return [int(getattr(field, "value", field)) for field in expr.fields]
 
 
-FAMILY = {
+PATTERNS = {
     "RESHAPE": reshape,
     "SQUEEZE": reshape,
     "EXPAND_DIMS": reshape,

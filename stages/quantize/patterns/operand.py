@@ -1,4 +1,4 @@
-"""An operand that is a tensor of the graph or a constant: ADD, SUB, MUL, CONCATENATION."""
+"""Operands that are graph tensors or constants."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from stages.quantize.writer import GraphWriter
 
 
 def operand(operator: Operator, writer: GraphWriter, expr: relax.Expr, number: int) -> Tensor:
-    """The graph tensor under `expr`, a parameter or dequantize(parameter); a constant becomes a constant tensor.
+    """Graph tensor of `expr`, a parameter or dequantize(parameter), or a new constant tensor.
 
-    Constants lie in the layout of the output, where they have four axes; `number` is part of the new tensor's name.
+    Constants of four axes have the output's layout; `number` is part of the new tensor's name.
     """
     inner = operator.resolve(expr)
     if isinstance(inner, relax.Call) and inner.op.name == "relax.dequantize":
@@ -35,18 +35,18 @@ def operand(operator: Operator, writer: GraphWriter, expr: relax.Expr, number: i
 
 
 def operands(operator: Operator, writer: GraphWriter, count: int | None = None) -> list[Tensor]:
-    """The first inputs of an operator that TVM's front end was not asked for, in the file's order, without absent ones.
+    """The first `count` inputs of an operator that TVM does not import, in the file's order.
 
-    Constants become constant tensors, quantized as the file says.
+    Absent ones are left out. Constants become constant tensors, quantized as in the file.
     """
-    made: list[Tensor] = []
-    for number, (value, given) in enumerate(zip(operator.operands, filter(None, operator.file_inputs), strict=True)):
+    tensors: list[Tensor] = []
+    for number, (value, entry) in enumerate(zip(operator.operands, filter(None, operator.file_inputs), strict=True)):
         if number == count:
             break
         if not isinstance(value, Tensor):
             layout = "NHWC" if value.ndim == 4 else ""
             value = writer.constant_tensor(
-                f"{operator.outputs[0].name}/operand{number}", value, quant_of(given), layout
+                f"{operator.outputs[0].name}/operand{number}", value, quant_of(entry), layout
             )
-        made.append(value)
-    return made
+        tensors.append(value)
+    return tensors

@@ -1,6 +1,6 @@
-"""GATHER, TILE, MIRROR_PAD and others that pick what the output has along its axes by numbers.
+"""GATHER, TILE, MIRROR_PAD and other operators that pick elements by index.
 
-With numbers that are known: a slice where they are evenly apart, else tables. With those of a tensor: GATHER alone.
+With known indices: a slice if they are evenly spaced, else tables. With computed ones: GATHER and its like.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from stages.ir.graph import Move, Tensor
 from stages.ir.operators.picking import REFLECT, Gather, Pick
 from stages.quantize.operator import Array, Operator
 from stages.quantize.patterns.operand import operands
-from stages.quantize.patterns.shapes import reshaped, unnamed
+from stages.quantize.patterns.shapes import intermediate, reshaped
 from stages.quantize.writer import GraphWriter
 
 
@@ -41,7 +41,7 @@ def gather(operator: Operator, writer: GraphWriter) -> None:
 
 
 def gather_nd(operator: Operator, writer: GraphWriter) -> None:
-    """GATHER_ND: the last axis of the indices is a place along the first axes of the input."""
+    """GATHER_ND: the last axis of the indices is a position along the first axes of the input."""
     shape, indices = operator.shape_at(0), operator.shape_at(1)
     depth = indices[-1]
     op = Gather(
@@ -64,7 +64,10 @@ def embedding_lookup(operator: Operator, writer: GraphWriter) -> None:
 
 
 def mirror_pad(operator: Operator, writer: GraphWriter) -> None:
-    """MIRROR_PAD: before the first element come those behind it, once more with it where the mode is symmetric."""
+    """MIRROR_PAD: mirrored elements before the first and after the last.
+
+    The mode `symmetric` repeats the first and the last element, `reflect` does not.
+    """
     source, amounts = operands(operator, writer, 1)[0], operator.known(1)
     reflect = operator.options["mode"] == REFLECT
     tables = {}
@@ -85,7 +88,7 @@ def tile(operator: Operator, writer: GraphWriter) -> None:
 
 
 def broadcast_to(operator: Operator, writer: GraphWriter) -> None:
-    """BROADCAST_TO: what has size 1 again and again."""
+    """BROADCAST_TO: axes of size 1 are repeated."""
     source, out = operands(operator, writer, 1)[0], operator.outputs[0]
     shape = (1,) * (len(out.shape) - len(source.shape)) + source.shape
     tables = {
@@ -95,17 +98,20 @@ def broadcast_to(operator: Operator, writer: GraphWriter) -> None:
 
 
 def reverse(operator: Operator, writer: GraphWriter) -> None:
-    """REVERSE_V2: along its axes from behind."""
+    """REVERSE_V2: reversed along its axes."""
     source, axes = operands(operator, writer, 1)[0], operator.known(1).reshape(-1).tolist()
     sizes = {axis % len(source.shape): source.shape[axis] for axis in axes}
     picked(operator, writer, source, {axis: np.arange(size)[::-1] for axis, size in sizes.items()}, "reverse_v2")
 
 
 def picked(operator: Operator, writer: GraphWriter, source: Tensor, tables: Mapping[int, Array], kind: str) -> None:
-    """The output from `source` by the tables of axes, reshaped: a slice where the numbers are evenly apart."""
+    """Write the output from `source` by the index tables of axes.
+
+    A slice if the indices are evenly spaced; reshaped if needed.
+    """
     out = operator.outputs[0]
     shape = tuple(len(tables[axis]) if axis in tables else size for axis, size in enumerate(source.shape))
-    made = out if shape == out.shape else unnamed(writer, source, shape, kind)
+    result = out if shape == out.shape else intermediate(writer, source, shape, kind)
     steps = {axis: _step(table) for axis, table in tables.items()}
     if all(steps.values()):
         params = {
@@ -113,21 +119,21 @@ def picked(operator: Operator, writer: GraphWriter, source: Tensor, tables: Mapp
             "stride": [steps.get(axis, 1) for axis in range(len(shape))],
             "size": list(shape),
         }
-        writer.layer(Move(kind="strided_slice", params=params), [source], made)
+        writer.layer(Move(kind="strided_slice", params=params), [source], result)
     else:
         constants = {f"from{i}": np.asarray(table, np.int32) for i, table in enumerate(tables.values())}
-        writer.layer(Pick(kind=kind, axes=tuple(tables)), [source], made, constants)
-    if made is not out:
-        writer.layer(Move(kind="reshape"), [made], out, alias=True)
+        writer.layer(Pick(kind=kind, axes=tuple(tables)), [source], result, constants)
+    if result is not out:
+        writer.layer(Move(kind="reshape"), [result], out, alias=True)
 
 
 def _step(table: Array) -> int:
-    """How far the numbers of a table are apart, 0 where they are not evenly so (or not apart)."""
+    """Distance between a table's indices, 0 if it varies (or is 0)."""
     steps = set(np.diff(table).tolist())
     return 1 if not steps else steps.pop() if len(steps) == 1 else 0
 
 
-FAMILY = {
+PATTERNS = {
     "BROADCAST_TO": broadcast_to,
     "EMBEDDING_LOOKUP": embedding_lookup,
     "GATHER": gather,

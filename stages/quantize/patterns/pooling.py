@@ -1,4 +1,7 @@
-"""AVERAGE_POOL_2D and MAX_POOL_2D: on the integers themselves, input and output quantized alike."""
+"""AVERAGE_POOL_2D and MAX_POOL_2D of the raw integers.
+
+Input and output have the same quantization.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from stages.quantize.writer import GraphWriter
 
 
 def pool(operator: Operator, writer: GraphWriter) -> None:
-    """Any window, stride and padding; the padding takes no part."""
+    """AVERAGE_POOL_2D and MAX_POOL_2D; padding does not count."""
     average = operator.call.op == "AVERAGE_POOL_2D"
     x = wildcard()
     if average:
@@ -21,7 +24,7 @@ def pool(operator: Operator, writer: GraphWriter) -> None:
         match = operator.expect(transposed(clipped(core)), "max_pool2d on integers")
     source, out, attributes = operator.data(match[x]), operator.outputs[0], match[core].attrs
     if source.quant != out.quant:
-        raise operator.error("has an output with another scale or zero point than its input")
+        raise operator.error("has an output whose scale or zero point differs from its input's")
     height, width = (int(size) for size in attributes.pool_size)
     top, left, bottom, right = (int(size) for size in attributes.padding)
     low, high = operator.clamp
@@ -37,4 +40,4 @@ def pool(operator: Operator, writer: GraphWriter) -> None:
     writer.layer(op, [source], out)
 
 
-FAMILY = {"AVERAGE_POOL_2D": pool, "MAX_POOL_2D": pool}
+PATTERNS = {"AVERAGE_POOL_2D": pool, "MAX_POOL_2D": pool}

@@ -1,4 +1,4 @@
-"""PRELU: max(x, 0) + slope * min(x, 0) of real numbers, where the slopes may be constant."""
+"""PRELU: max(x, 0) + slope * min(x, 0) of real numbers; the slopes may be constant."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from stages.quantize.writer import GraphWriter
 
 
 def prelu(operator: Operator, writer: GraphWriter) -> None:
-    """The real multipliers are float32 expressions (activations.cc)."""
+    """PRELU. The real multipliers are float32 expressions (activations.cc)."""
     x, slopes = wildcard(), wildcard()
     real = dequantized(x)
     below = is_op("relax.multiply")(slopes, is_op("relax.minimum")(real, is_const()))
@@ -35,4 +35,4 @@ def prelu(operator: Operator, writer: GraphWriter) -> None:
     writer.layer(op, [source, factors], out)
 
 
-FAMILY = {"PRELU": prelu}
+PATTERNS = {"PRELU": prelu}

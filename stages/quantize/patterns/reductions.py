@@ -16,7 +16,7 @@ from stages.quantize.operator import Operator, dequantized, quantized
 from stages.quantize.softmax import exponentials
 from stages.quantize.writer import GraphWriter
 
-_MOST_PRODUCT_SHIFT = 7  # the reference's bound
+_MOST_PRODUCT_SHIFT = 7  # from the reference
 
 
 def mean(operator: Operator, writer: GraphWriter) -> None:
@@ -26,7 +26,7 @@ def mean(operator: Operator, writer: GraphWriter) -> None:
     fixed = mean_multiplier(source.scale, out.scale, count)
     fields = _summing(operator, source, axes, count, fixed)
     several = sum(axis + 1 not in axes and source.shape[axis] > 1 for axis in axes) > 2
-    several &= source.dtype != "int16"  # whose kernel takes any axes
+    several &= source.dtype != "int16"  # its kernel takes any axes
     writer.layer(Sum(averages=True, **fields) if several else Mean(**fields), [source], out)
 
 
@@ -39,7 +39,7 @@ def total(operator: Operator, writer: GraphWriter) -> None:
 
 
 def extremum(operator: Operator, writer: GraphWriter) -> None:
-    """REDUCE_MAX and REDUCE_MIN, on the integers themselves."""
+    """REDUCE_MAX and REDUCE_MIN of the raw integers."""
     largest = operator.call.op == "REDUCE_MAX"
     source, axes, _ = _reduced(operator, "max" if largest else "min")
     op = ReduceExtremum(op="reduce_max" if largest else "reduce_min", axes=axes)
@@ -47,7 +47,7 @@ def extremum(operator: Operator, writer: GraphWriter) -> None:
 
 
 def product(operator: Operator, writer: GraphWriter) -> None:
-    """REDUCE_PROD. Each step is scaled by the input's scale over the count's root of the output's, in double."""
+    """REDUCE_PROD. Real multiplier: input scale / output scale^(1 / count), in double."""
     source, axes, count = _reduced(operator, "prod")
     out = operator.outputs[0]
     multiplier, shift = quantize_multiplier(source.scale / out.scale ** (1.0 / count))
@@ -67,7 +67,10 @@ def product(operator: Operator, writer: GraphWriter) -> None:
 
 
 def _reduced(operator: Operator, name: str) -> tuple[Tensor, tuple[int, ...], int]:
-    """The input of dequantize(x) -> relax.`name`(axes) -> quantize, the logical axes, and their number of elements."""
+    """Input, logical axes and their number of elements.
+
+    The body is dequantize(x) -> relax.`name`(axes) -> quantize.
+    """
     x = wildcard()
     core = is_op(f"relax.{name}")(dequantized(x))
     match = operator.expect(quantized(core), f"quantize({name}(dequantize(x)))")
@@ -79,7 +82,7 @@ def _reduced(operator: Operator, name: str) -> tuple[Tensor, tuple[int, ...], in
 def _summing(
     operator: Operator, source: Tensor, axes: tuple[int, ...], count: int, fixed: tuple[int, int]
 ) -> dict[str, Any]:
-    """The fields of MEAN and SUM."""
+    """Fields of MEAN and SUM."""
     low, high = operator.clamp
     return {
         "axes": axes,
@@ -94,7 +97,7 @@ def _summing(
 
 
 def softmax(operator: Operator, writer: GraphWriter) -> None:
-    """dequantize(x) [-> times beta] -> softmax over the last axis -> quantize."""
+    """SOFTMAX: dequantize(x) [-> times beta] -> softmax over the last axis -> quantize."""
     x, beta = wildcard(), is_const()
     real = dequantized(x)
     core = is_op("relax.nn.softmax")(is_op("relax.multiply")(real, beta) | real)
@@ -109,7 +112,7 @@ def softmax(operator: Operator, writer: GraphWriter) -> None:
         return
     to_sixteen = out.dtype == "int16"
     lowest = -(1 << 15) if to_sixteen else lowest
-    # LiteRT's int16 form takes 2^-16 whatever the scale says; TFLite's converter writes 1/65535.
+    # LiteRT's int16 form uses 2^-16, whatever the scale; TFLite's converter writes 1/65535.
     fits = isclose(out.scale, 2.0**-16, rel_tol=1e-3) if to_sixteen else out.scale == 1 / 256
     if not fits or out.zero_point != lowest:
         wanted = f"{'1/65536' if to_sixteen else '1/256'} and {lowest}"
@@ -135,7 +138,7 @@ def _wide_softmax(operator: Operator, writer: GraphWriter, source: Tensor, beta:
 
 
 def l2_normalization(operator: Operator, writer: GraphWriter) -> None:
-    """dequantize(x) divided by the square root of its sum of squares over the last axis -> quantize."""
+    """L2_NORMALIZATION: x / sqrt(sum of x^2 over the last axis), of real numbers."""
     x = wildcard()
     real = dequantized(x)
     total = is_op("relax.sum")(is_op("relax.square")(real))
@@ -153,7 +156,7 @@ def l2_normalization(operator: Operator, writer: GraphWriter) -> None:
     writer.layer(L2Normalization(input_zero_point=source.zero_point), [source], out)
 
 
-FAMILY = {
+PATTERNS = {
     "L2_NORMALIZATION": l2_normalization,
     "MEAN": mean,
     "REDUCE_MAX": extremum,

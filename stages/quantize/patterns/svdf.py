@@ -1,4 +1,4 @@
-"""SVDF, on integers and in float32."""
+"""SVDF in integers and in float32."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from stages.quantize.writer import GraphWriter
 
 
 def svdf(operator: Operator, writer: GraphWriter) -> None:
-    """The real multipliers are float32 expressions (svdf.cc)."""
+    """SVDF. The real multipliers are float32 expressions (svdf.cc)."""
     x, state, out = operator.tensor_at(0), operator.tensor_at(4), operator.outputs[0]
     feature, time, bias = (operator.constant_at(position) for position in (1, 2, 3))
     assert feature is not None and time is not None
@@ -44,4 +44,4 @@ def svdf(operator: Operator, writer: GraphWriter) -> None:
     writer.layer(op, [x], out, constants, state=[state])
 
 
-FAMILY = {"SVDF": svdf}
+PATTERNS = {"SVDF": svdf}

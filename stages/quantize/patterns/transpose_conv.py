@@ -1,9 +1,9 @@
-"""TRANSPOSE_CONV: convolutions of stride 1, one for each phase of the output, and a transpose that interleaves them.
+"""TRANSPOSE_CONV: a convolution of stride 1 for each phase, and an interleaving transpose.
 
     dequantize(x) -> conv2d_transpose(., weights) [-> add bias] -> quantize [-> clip]
 
-The phases are channels of one convolution, with weights that do nothing where a phase has fewer taps; or convolutions
-of their own, joined, where that would multiply much by nothing.
+All phases are channels of one convolution, padded with zero weights where a phase has fewer taps. If that would waste
+many multiplications, each phase is a convolution, and the results are concatenated.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tvm.relax.dpl import is_op, wildcard
 from stages.ir.arithmetic.transposed import PhaseAxis, phase_weights
 from stages.ir.graph import Concatenation, Conv2D, Layout, Move, Tensor
 from stages.ir.operators.layer import Rounding
-from stages.quantize.constant_channels import settle_constant_channels
+from stages.quantize.constant_channels import fold_constant_channels
 from stages.quantize.operator import Array, Operator, activated, dequantized
 from stages.quantize.patterns.convolution import (
     check_results,
@@ -30,45 +30,45 @@ from stages.quantize.patterns.convolution import (
 from stages.quantize.real_products import sums
 from stages.quantize.writer import GraphWriter
 
-# Products with nothing, for each output of the phases, that a convolution and a copy of its own are worth.
-_WORTH = 8
+# Wasted multiplications, per output of the phases, that cost as much as a separate convolution with its copy.
+_COPY_COST = 8
 
 Axes = tuple[PhaseAxis, PhaseAxis]
 
 
 def transpose_conv(operator: Operator, writer: GraphWriter) -> None:
-    """Any window and stride; the multipliers are those of CONV_2D."""
+    """TRANSPOSE_CONV; the multipliers are those of CONV_2D."""
     x, weights, bias = wildcard(), wildcard(), wildcard()
     core = is_op("relax.nn.conv2d_transpose")(dequantized(x), weights)
     form = "quantize(conv2d_transpose(dequantize(x), constant weights) + constant bias)"
     match = operator.expect(activated(is_op("relax.add")(core, bias) | core), form)
     source, out = operator.data(match[x]), operator.outputs[0]
-    given = operator.parameters(match[weights]).map(lambda part: part.transpose(1, 2, 3, 0))  # from IOHW
+    filters = operator.parameters(match[weights]).map(lambda part: part.transpose(1, 2, 3, 0))  # from IOHW
     by_file = operator.onnx or source.dtype == "uint8"
-    zero_point = weight_zero_point(operator, given) if by_file else 0
+    zero_point = weight_zero_point(operator, filters) if by_file else 0
     wide = source.dtype == "int16"
     constants = dict[str, Array]()
     rounding: Rounding = "wide" if wide else "double"
     if bias in match:
-        given_bias = operator.parameters(match[bias]).values.reshape(-1)
-        constants["bias"] = given_bias.astype(np.int64 if wide else np.int32)
+        bias_values = operator.parameters(match[bias]).values.reshape(-1)
+        constants["bias"] = bias_values.astype(np.int64 if wide else np.int32)
     if operator.onnx:
-        rounding, fixed = of_onnx(operator, given, constants.get("bias"), zero_point)
+        rounding, fixed = of_onnx(operator, filters, constants.get("bias"), zero_point)
         constants |= columns_of(fixed)
     else:
-        reals = real_multipliers(given, source.dtype, source.scale, out.scale)
+        reals = real_multipliers(filters, source.dtype, source.scale, out.scale)
         constants |= columns_of(fixed_multipliers(operator, reals, 7 if wide else 30))
-        rows = given.values.reshape(len(given.values), -1)
+        rows = filters.values.reshape(len(filters.values), -1)
         check_results(operator, reals, sums(rows, constants.get("bias"), source.dtype, source.zero_point, zero_point))
     strides = [int(stride) for stride in match[core].attrs.strides]
-    sizes = zip(source.shape[1:3], out.shape[1:3], given.values.shape[1:3], strides, strict=True)
-    height, width = (PhaseAxis.of(*each) for each in sizes)
+    sizes = zip(source.shape[1:3], out.shape[1:3], filters.values.shape[1:3], strides, strict=True)
+    height, width = (PhaseAxis.of(*axis_sizes) for axis_sizes in sizes)
     phases = _Phases(operator, writer, source, out, (height, width), zero_point, rounding)
-    phases.write(given.values, constants)
+    phases.write(filters.values, constants)
 
 
 class _Phases:
-    """Writes the layers."""
+    """Writes the layers of all phases."""
 
     def __init__(
         self,
@@ -86,22 +86,26 @@ class _Phases:
         self.phases = list(product(range(self.strides[0]), range(self.strides[1])))
 
     def write(self, weights: Array, constants: dict[str, Array]) -> None:
-        whole = self.axes[0].most_taps, self.axes[1].most_taps
+        """Write the layers."""
+        most_taps = self.axes[0].most_taps, self.axes[1].most_taps
         channels, phases = weights.shape[0], len(self.phases)
-        if self._pays(whole, weights.shape[3]):
+        if self._is_split_cheaper(most_taps, weights.shape[3]):
             parts = [self._convolution(weights, constants, [phase], self._taps(phase)) for phase in self.phases]
             joined = self._image(channels * phases, "phases")
             self.writer.layer(Concatenation(axis=3), parts, joined)
         else:
-            joined = self._convolution(weights, constants, self.phases, whole)
+            joined = self._convolution(weights, constants, self.phases, most_taps)
         self._interleaved(joined, channels)
 
-    def _pays(self, whole: tuple[int, int], depth: int) -> bool:
-        """Whether convolutions of their own save more products than the copies take; none may begin in the image."""
-        own = [self._taps(phase) for phase in self.phases]
-        paddings = [axis.padding(taps)[0] for pair in own for axis, taps in zip(self.axes, pair, strict=True)]
-        spare = len(own) * prod(whole) - sum(map(prod, own))
-        return min(paddings) >= 0 and spare * depth > _WORTH * len(own)
+    def _is_split_cheaper(self, most_taps: tuple[int, int], depth: int) -> bool:
+        """Whether separate convolutions save more multiplications than the extra copies cost.
+
+        No phase may begin inside the image.
+        """
+        phase_taps = [self._taps(phase) for phase in self.phases]
+        paddings = [axis.padding(taps)[0] for pair in phase_taps for axis, taps in zip(self.axes, pair, strict=True)]
+        saved = len(phase_taps) * prod(most_taps) - sum(map(prod, phase_taps))
+        return min(paddings) >= 0 and saved * depth > _COPY_COST * len(phase_taps)
 
     def _taps(self, phase: tuple[int, int]) -> tuple[int, int]:
         return self.axes[0].phase_taps(phase[0]), self.axes[1].phase_taps(phase[1])
@@ -114,7 +118,7 @@ class _Phases:
     def _convolution(
         self, weights: Array, constants: dict[str, Array], phases: list[tuple[int, int]], taps: tuple[int, int]
     ) -> Tensor:
-        """The outputs of these phases, one after the other in the channels."""
+        """Outputs of these phases, in consecutive channels."""
         (rows, columns), source = self.axes, self.source
         parts = [
             phase_weights(weights, rows.taps_of(row, taps[0]), columns.taps_of(column, taps[1]), self.zero_point)
@@ -122,10 +126,12 @@ class _Phases:
         ]
         values = np.concatenate(parts)
         channels = len(weights)
-        own = {name: np.tile(np.broadcast_to(array, channels), len(phases)) for name, array in constants.items()}
+        phase_constants = {
+            name: np.tile(np.broadcast_to(array, channels), len(phases)) for name, array in constants.items()
+        }
         if source.dtype != "int16" and not self.operator.onnx:
-            values = settle_constant_channels(values, own, source.dtype, source.zero_point, self.zero_point)
-        own["weights"] = values
+            values = fold_constant_channels(values, phase_constants, source.dtype, source.zero_point, self.zero_point)
+        phase_constants["weights"] = values
         (top, bottom), (left, right) = rows.padding(taps[0]), columns.padding(taps[1])
         low, high = self.operator.clamp
         op = Conv2D(
@@ -143,10 +149,10 @@ class _Phases:
             rounding=self.rounding,
         )
         name = "phases" if len(phases) > 1 else f"phase {phases[0][0]}, {phases[0][1]}"
-        return self.writer.layer(op, [source], self._image(len(values), name), own)
+        return self.writer.layer(op, [source], self._image(len(values), name), phase_constants)
 
     def _interleaved(self, joined: Tensor, channels: int) -> None:
-        """[N, H, W, (rows, columns, C)] as [N, H, rows, W, columns, C], and what is left of that."""
+        """Write the output: [N, H, W, (rows, columns, C)] as [N, H, rows, W, columns, C], cropped."""
         (rows, columns), writer, out = self.axes, self.writer, self.out
         batch, height, width, _ = joined.shape
         split = (batch, height, width, *self.strides, channels)
@@ -158,14 +164,14 @@ class _Phases:
         shape = tuple(split[axis] for axis in order)
         exchanged = writer.intermediate(blocks.model_copy(update={"shape": shape}), "exchanged", out.quant)
         writer.layer(Move(kind="transpose", params={"permutation": list(order)}), [blocks], exchanged)
-        whole = (batch, height * rows.stride, width * columns.stride, channels)
-        if whole == out.shape:
+        full_shape = (batch, height * rows.stride, width * columns.stride, channels)
+        if full_shape == out.shape:
             writer.layer(Move(kind="reshape"), [exchanged], out, alias=True)
             return
-        image = writer.intermediate(out.model_copy(update={"shape": whole}), "whole", out.quant)
+        image = writer.intermediate(out.model_copy(update={"shape": full_shape}), "whole", out.quant)
         writer.layer(Move(kind="reshape"), [exchanged], image, alias=True)
         params = {"begin": [0, rows.begin, columns.begin, 0], "stride": [1] * 4, "size": list(out.shape)}
         writer.layer(Move(kind="slice", params=params), [image], out)
 
 
-FAMILY = {"TRANSPOSE_CONV": transpose_conv}
+PATTERNS = {"TRANSPOSE_CONV": transpose_conv}

@@ -3,7 +3,7 @@
 from stages.backends.kernels import places, registry
 from stages.ir.graph.kinds import kernel_kinds
 from stages.ir.operators.table import OPERATORS
-from stages.quantize.patterns import FAMILIES
+from stages.quantize.patterns import PATTERNS
 
 
 def test_all_that_kernels_are_for_has_a_name_that_a_rule_may_give() -> None:
@@ -12,4 +12,4 @@ def test_all_that_kernels_are_for_has_a_name_that_a_rule_may_give() -> None:
 
 
 def test_what_is_declared_to_become_layers_does() -> None:
-    assert {name for name, operator in OPERATORS.items() if operator.layers} == set(FAMILIES) - {"LAYOUT", "CONSTANT"}
+    assert {name for name, operator in OPERATORS.items() if operator.layers} == set(PATTERNS) - {"LAYOUT", "CONSTANT"}

@@ -8,7 +8,7 @@ from stages.base import StageError
 from stages.ir.models.builder import ModelBuilder
 from stages.ir.operators.declaration import INTEGERS
 from stages.ir.operators.table import OPERATORS
-from stages.quantize.patterns import family_of
+from stages.quantize.patterns import pattern_of
 from tests.support.integer import integer_graph
 
 
@@ -31,7 +31,7 @@ def test_int8_concatenation_of_other_scales() -> None:
 def test_every_operator_that_is_imported_with_scales_has_an_integer_form() -> None:
     """Others are refused when the model is imported."""
     quantized = {name for name, operator in OPERATORS.items() if operator.quantized and {*INTEGERS} & {*operator.types}}
-    assert {name for name in quantized if family_of(name) is None} == set()
+    assert {name for name in quantized if pattern_of(name) is None} == set()
 
 
 def test_softmax_on_another_output_scale() -> None:

@@ -95,9 +95,9 @@ def test_powers_of_two_that_are_not_to_be_taken_so() -> None:
 @pytest.mark.parametrize(
     ("out", "shapes", "message"),
     [
-        (2**-10, ((1, 4), (1, 4)), "of which LiteRT takes one equal to the output's and none above it"),
-        (2**-12, ((1, 4), (1, 4)), "of which LiteRT takes one equal to the output's and none above it"),
-        (2**-11, ((2, 4), (1, 4)), "broadcasts, which LiteRT's ADD of int16 does not"),
+        (2**-10, ((1, 4), (1, 4)), "LiteRT requires one equal to the output's and none above it"),
+        (2**-12, ((1, 4), (1, 4)), "LiteRT requires one equal to the output's and none above it"),
+        (2**-11, ((2, 4), (1, 4)), "broadcasts with power-of-two scales, which LiteRT's ADD of int16 does not support"),
     ],
 )
 def test_sums_that_litert_refuses(out: float, shapes: Any, message: str) -> None:
@@ -121,5 +121,5 @@ def test_what_has_no_root() -> None:
         Reference(data).run([given])
     graph = integer_graph(data)
     assert run_graph(graph, [given])[graph.outputs[0]].tolist() == [6, 0]
-    with pytest.raises(StageError, match=r"operator 0 \(SQRT\) 'sqrt' would give roots beyond int32"):
+    with pytest.raises(StageError, match=r"operator 0 \(SQRT\) 'sqrt' has roots beyond int32"):
         integer_graph(alone("SQRT", 3.0, 1e-8, (2,)))

@@ -16,7 +16,7 @@ from stages.ir.arithmetic.fixed_point import (
 from stages.ir.models.builder import ModelBuilder
 from stages.quantize.arithmetic import LIMITS, quantize_multiplier
 from stages.quantize.patterns import convolution
-from stages.quantize.real_products import Product, settled, stepped
+from stages.quantize.real_products import Product, breakpoint_tables, exact_multipliers
 from tests.support.integer import compare, integer_graph
 
 
@@ -24,7 +24,7 @@ from tests.support.integer import compare, integer_graph
 @pytest.mark.parametrize("ends", [(-40_000, 40_000), (3, 900), (-900, -3), (0, 0)])
 def test_the_settled_multiplier_is_exact_for_every_sum(real: float, ends: tuple[int, int]) -> None:
     low, high = -131, 124
-    fixed = Product(real, *ends, low, high).settled(quantize_multiplier(real))
+    fixed = Product(real, *ends, low, high).exact(quantize_multiplier(real))
     assert fixed is not None
     sums = np.arange(ends[0], ends[1] + 1)
     expected = np.clip(round_half_away(sums * np.float64(real)), low, high)
@@ -33,18 +33,16 @@ def test_the_settled_multiplier_is_exact_for_every_sum(real: float, ends: tuple[
 
 def test_what_is_exact_stays_and_no_multiplier_is_told() -> None:
     real = 0.0123
-    assert Product(real, -900, 900, -128, 127).settled(quantize_multiplier(real)) == quantize_multiplier(real)
+    assert Product(real, -900, 900, -128, 127).exact(quantize_multiplier(real)) == quantize_multiplier(real)
     # float64 rounds some products of 7/640 to a half and others to just below: no one number does.
-    assert Product(7 / 640, -40_000, 40_000, -128, 127).settled(quantize_multiplier(7 / 640)) is None
-    assert (
-        Product(np.e * 2.0**-20, -(1 << 30), 1 << 30, -128, 127).settled(quantize_multiplier(np.e * 2.0**-20)) is None
-    )
+    assert Product(7 / 640, -40_000, 40_000, -128, 127).exact(quantize_multiplier(7 / 640)) is None
+    assert Product(np.e * 2.0**-20, -(1 << 30), 1 << 30, -128, 127).exact(quantize_multiplier(np.e * 2.0**-20)) is None
 
 
 @pytest.mark.parametrize("real", [7 / 640, np.e * 2.0**-20, 0.5, float(np.nextafter(0.5, 0)), 1e-9, 2.0**-32, 3e5])
 @pytest.mark.parametrize(("low", "high"), [(-128, 127), (0, 255), (-255, 0), (-3, 3), (5, 5), (200, 255)])
 def test_steps_are_exact_for_every_sum(real: float, low: int, high: int) -> None:
-    steps = stepped([real], low, high)["steps"][0]
+    steps = breakpoint_tables([real], low, high)["steps"][0]
     assert (np.diff(steps[1:].astype(np.int64)) >= 0).all()
     beside = (steps.astype(np.int64)[:, None] + np.arange(-1, 3)).reshape(-1)
     drawn = np.random.default_rng(1).integers(INT32_MIN, INT32_MAX + 1, 4000)
@@ -73,7 +71,7 @@ def test_halves_of_layers_are_litert_s(dtype: str, monkeypatch: pytest.MonkeyPat
         data, inputs = builder.build(), [rng.integers(low, high + 1, (64, depth)).astype(dtype)]
         assert compare(data, inputs).wrong == {}
         with monkeypatch.context() as patch:
-            patch.setattr(convolution, "settled", lambda fixed, *_: fixed)
+            patch.setattr(convolution, "exact_multipliers", lambda fixed, *_: fixed)
             others += len(compare(data, inputs).wrong)
     assert others > 0
 
@@ -81,8 +79,8 @@ def test_halves_of_layers_are_litert_s(dtype: str, monkeypatch: pytest.MonkeyPat
 def test_sums_that_wrap_may_be_any() -> None:
     real = np.e * 2.0**-20
     fixed = [quantize_multiplier(real)]
-    assert settled(fixed, [real], np.array([[0], [1 << 20]]), -128, 127) is not None
-    assert settled(fixed, [real], np.array([[(1 << 31) - 9], [1 << 31]]), -128, 127) is None
+    assert exact_multipliers(fixed, [real], np.array([[0], [1 << 20]]), -128, 127) is not None
+    assert exact_multipliers(fixed, [real], np.array([[(1 << 31) - 9], [1 << 31]]), -128, 127) is None
 
 
 @pytest.mark.parametrize(("dtype", "beyond", "within", "out", "out_within"), [
@@ -96,7 +94,7 @@ def test_results_beyond_int32_are_refused(
 ) -> None:
     """LiteRT converts float64 to int32 unchecked: the processor says what comes of it."""
     with pytest.raises(
-        StageError, match=r"'fully_connected' has sums of up to \S+ in unit 1, .* LiteRT's integers do not hold"
+        StageError, match=r"'fully_connected' has sums of up to \S+ in unit 1, .* they overflow in LiteRT"
     ):
         integer_graph(_of_two_units(dtype, beyond, out))
     assert compare(_of_two_units(dtype, within, out_within)).wrong == {}
@@ -112,7 +110,7 @@ def test_results_beyond_int32_are_refused(
 def test_convolutions_of_int16_beyond_litert_s_integers_are_refused(
     kind: str, beyond: int, within: int, scale: float, scale_within: float
 ) -> None:
-    with pytest.raises(StageError, match=r"has sums of up to \S+ in unit 1, .* LiteRT's integers do not hold"):
+    with pytest.raises(StageError, match=r"has sums of up to \S+ in unit 1, .* they overflow in LiteRT"):
         integer_graph(_of_two_channels(kind, beyond, scale))
     assert compare(_of_two_channels(kind, within, scale_within)).wrong == {}
 
@@ -129,7 +127,7 @@ def test_convolutions_of_int8_whose_zero_point_leaves_int32(kind: str, bias: int
     options = {"weight_scale": scales[1], "out": (scales[2], 100), **more}
     builder.output(getattr(builder, kind)(x, weights, np.array([0, bias], np.int32), **options))
     if refused:
-        with pytest.raises(StageError, match="LiteRT's integers do not hold"):
+        with pytest.raises(StageError, match="they overflow in LiteRT"):
             integer_graph(builder.build())
     else:
         assert compare(builder.build()).wrong == {}

@@ -127,7 +127,7 @@ def _dense(weight_zero_point: int = 0, bias: type = np.int64) -> Callable[[Model
         ),
         ((3.0, 0), lambda b, x: b.logistic(x), "has an input with scale 3; it must be below 8/3"),
         ((2.0, 0), lambda b, x: b.softmax(x), "beta * scale is 2; it must not be above 1.25"),
-        ((2**-12, 0), lambda b, x: b.add(x, x, out=(2**-11, 0)), "has scales that are powers of two"),
+        ((2**-12, 0), lambda b, x: b.add(x, x, out=(2**-11, 0)), "has power-of-two scales"),
     ],
     ids=["bias", "weights", "input", "operator", "output", "sigmoid", "softmax", "scales"],
 )

@@ -203,7 +203,7 @@ def test_floats_in_bytes_for_an_integer_input(tmp_path):
     check_files(config, files, [port], None)
     (given,) = arrays(config, port, files)
     np.testing.assert_array_equal(given.ravel(), np.rint(real * 10))
-    with pytest.raises(ValidationError, match="is of files, and there are none"):
+    with pytest.raises(ValidationError, match="needs files, and there are none"):
         InputsConfig(encoding={"dtype": "float32"})
 
 

@@ -87,7 +87,7 @@ def test_scales_of_a_sum_that_no_integers_give() -> None:
         constants,
         types={"y": 3},
     )
-    with pytest.raises(StageError, match="no integers give ONNX Runtime's results") as refused:
+    with pytest.raises(StageError, match="no integer arithmetic gives ONNX Runtime's results") as refused:
         convert(proto.SerializeToString(), "net.onnx", {}, "nchw")
     assert "quant_format=QDQ, or leave Add out" in (refused.value.hint or "")
 
