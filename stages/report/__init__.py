@@ -1,4 +1,4 @@
-"""report: what the other stages found -> report.json, pages in HTML and Markdown, a timeline, the terminal's table."""
+"""report: results of the other stages -> report.json, HTML and Markdown pages, a timeline, the terminal's table."""
 
 from __future__ import annotations
 
@@ -23,6 +23,8 @@ class ReportConfig(StageConfig):
 
 
 class ReportStage(Stage[ReportConfig]):
+    """Stage that writes the report of a run."""
+
     kind = "report"
     config = ReportConfig
     consumes = ("import", "layout", "quantize", "tensorize", "emit")
@@ -53,7 +55,7 @@ class ReportStage(Stage[ReportConfig]):
     def foresee(
         self, config: ReportConfig, model: ModelSource, target: Target, root: Path, made: Mapping[str, Path]
     ) -> None:
-        """Names of classes that are not as many as the network's first output has elements."""
+        """Check the number of class names against the elements of the network's first output."""
         if not config.classes:
             return
         from stages.ir.models.local_model import local_model

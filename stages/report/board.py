@@ -1,4 +1,4 @@
-"""What a report says of the board: whose it is, how fast it runs, and where its memory was while it was simulated."""
+"""Board section of a report: title, clock, and memory addresses in the simulation."""
 
 from __future__ import annotations
 
@@ -9,51 +9,56 @@ _NO_REGIONS = ("stack", "reserve")
 
 
 def board(target: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The report's `board` from the target's fields; None for a core by itself.
+    """Return the report's `board` from the target's fields; None if the target is a core.
 
-    `moved` has for each region of the board its address, and the one that the simulator's machine has for it; it is
-    empty where the machine has the board's own.
+    `moved` lists the memory regions whose simulated address differs from the board's.
     """
     facts = target["board"]
     if facts is None:
         return None
-    there = target["simulated"] or target["memory"]
-    named = [name for name in target["memory"] if name not in _NO_REGIONS]
-    regions = [(name, target["memory"][name], there[name]) for name in named]
+    simulated = target["simulated"] or target["memory"]
+    names = [name for name in target["memory"] if name not in _NO_REGIONS]
+    regions = [(name, target["memory"][name], simulated[name]) for name in names]
     return {
         **facts,
         "core": target["core"],
         "machine": target["simulator"]["machine"] or target["simulator"]["kind"],
         "moved": [
-            {"region": name, "from": own["origin"], "to": moved["origin"], "bytes": moved["length"]}
-            for name, own, moved in regions
-            if own != moved
+            {
+                "region": name,
+                "from": real["origin"],
+                "to": simulated_region["origin"],
+                "bytes": simulated_region["length"],
+            }
+            for name, real, simulated_region in regions
+            if real != simulated_region
         ],
     }
 
 
-def board_line(found: Mapping[str, Any], ran: Mapping[str, Any] | None = None) -> str:
+def board_line(board: Mapping[str, Any], ran: Mapping[str, Any] | None = None) -> str:
     """`ST Nucleo-L4R5ZI, cortex-m4 at 120 MHz; simulated on mps2-an386, rom moved from 0x08000000 to 0x00000000`.
 
-    What `ran` on hardware was simulated nowhere.
+    With `ran` (a run on hardware) the simulator is omitted.
     """
     if ran:
-        return f"{found['title']}, {found['core']}"
-    clock = f" at {found['clock'] / 1e6:g} MHz" if found["clock"] else ""
-    moves = [f", {move['region']} moved from {move['from']:#010x} to {move['to']:#010x}" for move in found["moved"]]
-    return f"{found['title']}, {found['core']}{clock}; simulated on {found['machine']}{''.join(moves)}"
+        return f"{board['title']}, {board['core']}"
+    clock = f" at {board['clock'] / 1e6:g} MHz" if board["clock"] else ""
+    moves = [f", {move['region']} moved from {move['from']:#010x} to {move['to']:#010x}" for move in board["moved"]]
+    return f"{board['title']}, {board['core']}{clock}; simulated on {board['machine']}{''.join(moves)}"
 
 
 def ran_line(ran: Mapping[str, Any]) -> str:
-    """`on hardware at gdb://localhost:3333, cycles by DWT; CPUID 0xc240`; what QEMU counts is told to be none."""
+    """`on hardware at gdb://localhost:3333, cycles by DWT; CPUID 0xc240`; QEMU's counts are marked as no cycles."""
     chip = f"; {', '.join(ran['chip'])}" if ran["chip"] else ""
-    where, none = ("on hardware", "") if not ran["simulator"] else (f"in {ran['simulator']}", ", which are no cycles")
-    return f"{where} at {ran['place']}, {ran['counter'] or 'nothing counted'}{none}{chip}"
+    device, note = ("on hardware", "") if not ran["simulator"] else (f"in {ran['simulator']}", ", which are no cycles")
+    return f"{device} at {ran['place']}, {ran['counter'] or 'nothing counted'}{note}{chip}"
 
 
 def counted(report: Mapping[str, Any]) -> str:
-    """What the figures of layers are: `instructions`, `cycles` of a board or of a core with an engine beside it, or
-    `ticks` of the clock of QEMU's machine.
+    """Return the unit of the layers' figures: `instructions`, `cycles` or `ticks`.
+
+    Boards and targets with an accelerator count cycles. QEMU in place of a board counts ticks of its clock.
     """
     ran = report.get("ran")
     if not ran:
@@ -62,5 +67,5 @@ def counted(report: Mapping[str, Any]) -> str:
 
 
 def per_mac(report: Mapping[str, Any], count: int | None, macs: int | None) -> float | None:
-    """What was counted for each multiplication; None without either, and for ticks, which say nothing of the core."""
+    """Return the count per MAC; None if one of them is missing or 0, and for ticks, which do not measure the core."""
     return count / macs if count and macs and counted(report) != "ticks" else None

@@ -1,4 +1,4 @@
-"""Puts report.json together from the other stages' artifacts; the runner adds `tools` and `stages` on publishing."""
+"""Build report.json from the other stages' artifacts. On publishing, the runner adds `tools` and `stages`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _BLOCK = ("part", "region", "bytes", "symbol", "address", "loaded_from")
 
 
 def write_report(job: Job[ReportConfig]) -> None:
-    """Writes report.json, report.html and report.md into the job's folder, and what they show."""
+    """Write report.json, report.html, report.md and their pictures into the job's folder."""
     from stages.report.html.extras import gathered
     from stages.report.html.page import page
     from stages.report.markdown import markdown
@@ -49,25 +49,25 @@ def write_report(job: Job[ReportConfig]) -> None:
 
 
 def build_report(artifacts: Any, target: str, target_fields: dict[str, Any]) -> dict[str, Any]:
-    """The report as a dictionary; docs/reference/report.md documents every field.
+    """Return the report as a dictionary. docs/reference/report.md documents every field.
 
-    `artifacts` maps stage kinds to folders. Without compile there are no sizes, without simulate no counts, without
-    verify no verdict: None stands for what is not known. Instructions are those of the first inference; `minimum` and
-    `maximum` are over all inferences of the run (data-dependent paths, such as softmax, make them differ a little).
+    `artifacts` maps stage kinds to folders. compile, simulate, verify and ptq are optional: their fields are then
+    None or empty. Instructions are those of the first inference; `minimum` and `maximum` are over all inferences.
+    They differ slightly because some kernels, such as softmax, have data-dependent paths.
     """
     from stages.ir.graph import Graph
     from stages.report.blocked_by_layout import blocked_by_layout
 
     graph = Graph.load(Path(artifacts["quantize"]))
-    read = {kind: _reader(Path(folder)) for kind, folder in artifacts.items()}
-    imported = read["import"]("import.json")
-    model = read["emit"]("model.json")
-    tensorized = read["tensorize"]("plan.json")
+    readers = {kind: _reader(Path(folder)) for kind, folder in artifacts.items()}
+    import_facts = readers["import"]("import.json")
+    model = readers["emit"]("model.json")
+    tensorized = readers["tensorize"]("plan.json")
     plan = {entry["index"]: entry for entry in tensorized["layers"]}
-    sizes = read["compile"]("sizes.json") if "compile" in read else {}
-    counts = read["simulate"]("counts.json") if "simulate" in read else {"inferences": []}
-    verified = read["verify"]("verify.json") if "verify" in read else None
-    quantized = read["ptq"]("ptq.json") if "ptq" in read else None
+    sizes = readers["compile"]("sizes.json") if "compile" in readers else {}
+    counts = readers["simulate"]("counts.json") if "simulate" in readers else {"inferences": []}
+    verified = readers["verify"]("verify.json") if "verify" in readers else None
+    quantized = readers["ptq"]("ptq.json") if "ptq" in readers else None
 
     counted = target_fields["counter"] != "none"
     inferences = counts["inferences"]
@@ -89,9 +89,9 @@ def build_report(artifacts: Any, target: str, target_fields: dict[str, Any]) -> 
     return {
         "format": FORMAT,
         "model": {
-            "name": imported["name"],
-            "sha256": imported["sha256"],
-            "signature": imported["signature"],
+            "name": import_facts["name"],
+            "sha256": import_facts["sha256"],
+            "signature": import_facts["signature"],
             "macs": sum(layer["macs"] for layer in model["layers"]),
         },
         "target": target,
@@ -117,35 +117,35 @@ def build_report(artifacts: Any, target: str, target_fields: dict[str, Any]) -> 
         "memory": {
             "arena_bytes": model["arena_bytes"],
             **({"state_bytes": model["state"]["bytes"]} if "state" in model else {}),
-            # Without a counter the program is the host's, whose sizes are those of the sanitizers.
+            # Without a counter the program runs on the host, and sanitizers dominate its size.
             "rom_bytes": sizes.get("rom_bytes") if counted else None,
             "ram_bytes": ram_bytes(sizes, counts) if counted else None,
             "stack_bytes": counts.get("stack_bytes"),
             "weights_bytes": model["weights_bytes"],
             "model_rom_bytes": sizes.get("model_rom_bytes") if counted else None,
             "regions": sizes.get("regions", []),
-            "blocks": [{key: one[key] for key in _BLOCK} for one in sizes.get("blocks", [])],
+            "blocks": [{key: block[key] for key in _BLOCK} for block in sizes.get("blocks", [])],
         },
         "layers": layers,
         "arena": _in_regions("arena", model["arena"], sizes.get("blocks", [])),
         "weights": _in_regions("weights", model["constants"], sizes.get("blocks", [])),
         "warnings": [
             *(quantized["warnings"] if quantized else ()),
-            *imported["warnings"],
-            *read["layout"]("layouts.json")["warnings"],
+            *import_facts["warnings"],
+            *readers["layout"]("layouts.json")["warnings"],
             *tensorized.get("warnings", []),
             *model.get("warnings", []),
             *counts.get("warnings", []),
             *(far_off(measured) if measured else ()),
-            *_doubts(verified, model),
+            *_accuracy_warnings(verified, model),
             *blocked_by_layout(layers, laid_out, _engine(target_fields)),
         ],
         "symbols": sizes.get("symbols", []),
     }
 
 
-def _doubts(verified: Mapping[str, Any] | None, model: Mapping[str, Any]) -> Iterator[str]:
-    """What the firmware's accuracy makes doubtful."""
+def _accuracy_warnings(verified: Mapping[str, Any] | None, model: Mapping[str, Any]) -> Iterator[str]:
+    """Yield a warning if the firmware's accuracy is no better than chance."""
     accuracy = (verified or {}).get("accuracy")
     if accuracy:
         hits = accuracy["ours"] * accuracy["images"]
@@ -154,18 +154,18 @@ def _doubts(verified: Mapping[str, Any] | None, model: Mapping[str, Any]) -> Ite
 
 
 def _engine(target_fields: dict[str, Any]) -> str:
-    """The name of the target's accelerator, '' where it has none."""
+    """Return the name of the target's accelerator, or ''."""
     return str((target_fields.get("accelerator") or {}).get("kind", ""))
 
 
 def _in_regions(part: str, rows: list[dict[str, Any]], blocks: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The plan of the arena or of the weights with the region of each row; emit leaves an only one to compile."""
+    """Add each row's region to the plan of the arena or of the weights. Emit omits it if there is only one region."""
     only = next((block["region"] for block in blocks if block["part"] == part), "")
     return [{**row, "region": row.get("region") or only} for row in rows]
 
 
 def legalize(graph: Graph) -> dict[str, Any]:
-    """How many activation tensors of the quantize stage's graph have each type, and the layers that were widened."""
+    """Count the activation tensors of each type in quantize's graph, and list the tensors that were widened."""
     from collections import Counter
 
     from stages.quantize.checks import widened
@@ -175,7 +175,7 @@ def legalize(graph: Graph) -> dict[str, Any]:
 
 
 def ram_bytes(sizes: dict[str, Any], counts: dict[str, Any]) -> int | None:
-    """All RAM of one inference: data, bss (the arena with inputs and outputs in it) and the stack really used."""
+    """Return the RAM of one inference in bytes: data, bss (with the arena) and the measured stack."""
     if sizes.get("data") is None or counts.get("stack_bytes") is None:
         return sizes.get("ram_bytes")
     return int(sizes["data"]) + int(sizes["bss"]) + int(counts["stack_bytes"])

@@ -8,7 +8,7 @@ from stages.base import StageError
 
 
 def check_classes(classes: Sequence[str], elements: int) -> None:
-    """Raises StageError for names that are not as many as the output's elements; none are no names."""
+    """Raise StageError if the number of names differs from the output's elements. No names are allowed."""
     if classes and len(classes) != elements:
-        message = f"{len(classes)} names of classes; the network's first output has {elements:,} elements"
+        message = f"{len(classes)} class names; the network's first output has {elements:,} elements"
         raise StageError(message, at=("stages", "report", "classes"))

@@ -1,4 +1,4 @@
-"""Cycles as a timing model estimates them: `estimated_cycles` of report.json, and how it is said."""
+"""Cycles estimated by a timing model: `estimated_cycles` of report.json, and its text."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ COLUMN = "est. cycles"
 
 
 def estimated_cycles(counts: Mapping[str, Any], target: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Of the first inference; None where nothing estimated them.
+    """Return the estimate for the first inference; None if cycles were not estimated.
 
     `least` and `most` depend on operands that the model cannot know. `clock` (Hz) and `milliseconds` are those of the
     board, or null.
     """
-    found = counts.get("cycles")
-    if found is None:
+    cycles = counts.get("cycles")
+    if cycles is None:
         return None
-    model, total = target["timing_model"], found["total"]
+    model, total = target["timing_model"], cycles["total"]
     clock = (target["board"] or {}).get("clock")
     return {
-        "model": found["model"],
+        "model": cycles["model"],
         "title": model["title"],
         "source": model["source"],
         "memory": _memory(target.get("flash")),
@@ -35,16 +35,16 @@ def estimated_cycles(counts: Mapping[str, Any], target: Mapping[str, Any]) -> di
 
 
 def chosen_by(plan: Mapping[str, Any], target: Mapping[str, Any]) -> dict[str, Any]:
-    """`unit` of the costs that kernels were chosen by; of cycles the `model` and the `memory` that they are of."""
+    """Return the `unit` of the costs in kernel selection; for cycles also the timing `model` and its `memory`."""
     unit = plan.get("unit", "instructions")
     if unit != "cycles":
         return {"unit": unit}
     return {"unit": unit, "model": target["timing_model"]["name"], "memory": _memory(target.get("flash"))}
 
 
-def choice_line(found: Mapping[str, Any]) -> str:
+def choice_line(chosen: Mapping[str, Any]) -> str:
     """`estimated cycles of the timing model cortex-m4, not instructions: 5 wait states in rom, …`."""
-    return f"estimated {found['unit']} of the timing model {found['model']}, not instructions: {found['memory']}"
+    return f"estimated {chosen['unit']} of the timing model {chosen['model']}, not instructions: {chosen['memory']}"
 
 
 def _memory(flash: Mapping[str, Any] | None) -> str:
@@ -52,20 +52,21 @@ def _memory(flash: Mapping[str, Any] | None) -> str:
 
 
 def of_layer(counts: Mapping[str, Any], position: int) -> int | None:
-    """The estimate for the layer at this position; None where there is none."""
-    found = counts.get("cycles")
-    return None if found is None else int(found["layers"][position]["estimate"])
+    """Return the estimated cycles of the layer at this position, or None."""
+    cycles = counts.get("cycles")
+    return None if cycles is None else int(cycles["layers"][position]["estimate"])
 
 
-def line(found: Mapping[str, Any]) -> str:
+def line(cycles: Mapping[str, Any]) -> str:
     """Return `4,190,873 (timing model m4), 34.9 ms at 120 MHz; 4,158,000 to 4,312,000 depending on operands: Arm …`."""
-    time = f", {in_time(found)}" if found["clock"] else ""
-    span = f"; {found['least']:,} to {found['most']:,} depending on operands" if found["least"] < found["most"] else ""
-    return f"{found['total']:,} (timing model {found['model']}){time}{span}: {found['title']}, {found['memory']}"
+    time = f", {in_time(cycles)}" if cycles["clock"] else ""
+    low, high = cycles["least"], cycles["most"]
+    span = f"; {low:,} to {high:,} depending on operands" if low < high else ""
+    return f"{cycles['total']:,} (timing model {cycles['model']}){time}{span}: {cycles['title']}, {cycles['memory']}"
 
 
-def in_time(found: Mapping[str, Any]) -> str:
-    """`34.9 ms at 120 MHz`, '' without a clock."""
-    if not found["clock"]:
+def in_time(cycles: Mapping[str, Any]) -> str:
+    """`34.9 ms at 120 MHz`; '' without a clock."""
+    if not cycles["clock"]:
         return ""
-    return f"{found['milliseconds']:,.3g} ms at {found['clock'] / 1e6:g} MHz"
+    return f"{cycles['milliseconds']:,.3g} ms at {cycles['clock'] / 1e6:g} MHz"

@@ -29,7 +29,7 @@ WEIGHTS = (
 
 
 def markdown(report: dict[str, Any]) -> str:
-    """The same table and figures as in the terminal, then the plan of arena and weights."""
+    """Return the page: the table and figures of the terminal, then the plan of arena and weights."""
     title = f"{shortened(report['model']['name'])} on {report['target']}"
     lines = [f"# {escaped(title)}", ""]
     lines += [f"- **{escaped(name)}**: {escaped(value)}" for name, value in summary(report)]
@@ -45,43 +45,50 @@ def markdown(report: dict[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _cycles(found: dict[str, Any], layers: list[dict[str, Any]]) -> list[str]:
-    """What each unit takes for each layer, measured and predicted; what the next best kernel would; who works when."""
+def _cycles(cycles: dict[str, Any], layers: list[dict[str, Any]]) -> list[str]:
+    """Return the section on cycles by unit and layer, measured and predicted, with the best other kernel."""
     columns = ("#", *UNITS, *(f"{unit} predicted" for unit in UNITS), "instead")
     lines = ["", "## Cycles", "", markdown_row(columns), markdown_row(["---:" for _ in columns])]
-    rows = [*found["layers"], {**found, "index": "all"}]
+    rows = [*cycles["layers"], {**cycles, "index": "all"}]
     instead = {layer["index"]: _instead(layer) for layer in layers}
     for row in rows:
         predicted = [f"{row['predicted'][unit]:,}" if row["predicted"] else "" for unit in UNITS]
         cells = [str(row["index"]), *(f"{row[unit]:,}" for unit in UNITS), *predicted, instead.get(row["index"], "")]
         lines.append(markdown_row(cells))
-    lines += ["", *(f"- {escaped(sentence)}" for sentence in found["assumptions"])]
-    picture = ["", f"![Who works when, in cycles]({PICTURE})"] if found["total"] and found["timeline"] else []
+    lines += ["", *(f"- {escaped(sentence)}" for sentence in cycles["assumptions"])]
+    picture = ["", f"![Timeline of core, engine and DMA]({PICTURE})"] if cycles["total"] and cycles["timeline"] else []
     return [*lines, *picture]
 
 
 def _instead(layer: dict[str, Any]) -> str:
-    """`rvp.gemm_s8 1,234`: the cheapest other kernel and its cost."""
-    others = [one for one in layer["alternatives"] if one["kernel"] != layer["kernel"] and one["cost"] is not None]
-    if not others:
+    """Return the cheapest other kernel and its cost: `rvp.gemm_s8 1,234`."""
+    alternatives = [
+        alternative
+        for alternative in layer["alternatives"]
+        if alternative["kernel"] != layer["kernel"] and alternative["cost"] is not None
+    ]
+    if not alternatives:
         return ""
-    best = min(others, key=lambda one: one["cost"])
+    best = min(alternatives, key=lambda alternative: alternative["cost"])
     flips = best.get("flips", 0)
     return f"{best['kernel']} {best['cost']:,.0f}" + (f" with {flips} flip{'s' * (flips > 1)}" if flips else "")
 
 
 def _plan(title: str, columns: tuple[tuple[str, str], ...], rows: list[dict[str, Any]]) -> list[str]:
-    """A part of the memory plan: where each buffer or constant lies."""
+    """Return a section of the memory plan, with the address of each buffer or constant."""
     lines = ["", f"## {title}", "", markdown_row([name for name, _ in columns]), markdown_row(["---" for _ in columns])]
     return [*lines, *(markdown_row([_cell(row[key]) for _, key in columns]) for row in rows)]
 
 
 def _rewrites(rewrites: list[dict[str, Any]] | None) -> list[str]:
-    """What was taken out of the graph; nothing for nothing."""
+    """Return the section on simplifications, or nothing."""
     if not rewrites:
         return []
-    rows = [markdown_row([_cell(one["what"]), _cell([shortened(name) for name in one["layers"]])]) for one in rewrites]
-    return ["", "## Simplified", "", markdown_row(("left out", "of layers")), markdown_row(("---", "---")), *rows]
+    rows = [
+        markdown_row([_cell(rewrite["what"]), _cell([shortened(name) for name in rewrite["layers"]])])
+        for rewrite in rewrites
+    ]
+    return ["", "## Simplified", "", markdown_row(("removed", "layers")), markdown_row(("---", "---")), *rows]
 
 
 def _cell(value: Any) -> str:

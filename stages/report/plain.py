@@ -1,21 +1,21 @@
-"""A table in text alone, as rich draws one where nothing has to be wrapped: files get it without loading rich."""
+"""A text table that looks like rich's, without importing rich. For tables in which no cell wraps."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Sequence
 
-# What takes one column wherever it is shown; rich knows of the others.
+# Characters that are one column wide in every terminal.
 _SIMPLE = re.compile(r"[\x20-\x7e…]*")
 
 
 def is_simple(text: str) -> bool:
-    """Whether a text stands as it is: no tab, no wide letter, no blanks at its ends."""
+    """Return whether a text has no tab, no wide character, and no blanks at its ends."""
     return text == text.strip() and _SIMPLE.fullmatch(text) is not None
 
 
 def plain_table(titles: Sequence[str], rows: Sequence[Sequence[str]], right: Collection[str]) -> list[str]:
-    """The lines of a table of simple cells, whose columns `right` are flush right."""
+    """Return the lines of a table of simple cells. Columns in `right` are right-aligned."""
     widths = [max(map(len, column)) for column in zip(titles, *rows, strict=True)]
 
     def rule(line: str, ends: str) -> str:

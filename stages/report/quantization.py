@@ -1,4 +1,4 @@
-"""What the stage ptq found of a network that it quantized, beside what the firmware makes of it."""
+"""Results of the stage ptq, with the accuracy of the firmware."""
 
 from __future__ import annotations
 
@@ -12,47 +12,51 @@ RANGES, FILE = "ranges.svg", "quantized.tflite"
 _LAYERS = ("#", "layer", "op", "types", "SNR dB", "lost dB", "outside of the range", "seen", "range")
 
 
-def quantization(found: Mapping[str, Any] | None, verified: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """`quantization` of report.json: ptq.json with the accuracy of the firmware beside the others'; None without."""
-    if found is None:
+def quantization(results: Mapping[str, Any] | None, verified: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """Return `quantization` of report.json: ptq.json with the accuracy of the firmware; None without ptq."""
+    if results is None:
         return None
     accuracy = (verified or {}).get("accuracy")
     target = {"samples": accuracy["images"], "accuracy": accuracy["ours"]} if accuracy else None
-    return {**{name: value for name, value in found.items() if name != "warnings"}, "target": target}
+    return {**{name: value for name, value in results.items() if name != "warnings"}, "target": target}
 
 
-def line(found: Mapping[str, Any]) -> str:
+def line(results: Mapping[str, Any]) -> str:
     """`accuracy of float 97.78 %, quantized 97.50 % (360 samples), on the target 97.50 % (360 samples); …`."""
-    shares = found["accuracy"]
-    of = f"({shares['samples']:,} {'' if found['evaluated'] else 'calibration '}samples)"
+    shares = results["accuracy"]
+    samples = f"({shares['samples']:,} {'' if results['evaluated'] else 'calibration '}samples)"
     if "float" in shares:
-        parts = [f"accuracy of float {_percent(shares['float'])}, quantized {_percent(shares['quantized'])} {of}"]
+        shares_text = [
+            f"accuracy of float {_percent(shares['float'])}, quantized {_percent(shares['quantized'])} {samples}"
+        ]
     else:
-        parts = [f"class of float and quantized agree in {_percent(shares['agree'])} {of}"]
-    if found["target"]:
-        target = found["target"]
-        # Beside an agreement of classes it has to be said that this is of the labels.
-        what = "on the target" if "float" in shares else "accuracy against the labels on the target"
-        parts.append(f"{what} {_percent(target['accuracy'])} ({target['samples']:,} samples)")
-    return f"{', '.join(parts)}; outputs {found['snr']:.1f} dB"
+        shares_text = [f"class of float and quantized agree in {_percent(shares['agree'])} {samples}"]
+    if results["target"]:
+        target = results["target"]
+        # The text before is about the agreement of classes, so this names the labels.
+        label = "on the target" if "float" in shares else "accuracy against the labels on the target"
+        shares_text.append(f"{label} {_percent(target['accuracy'])} ({target['samples']:,} samples)")
+    return f"{', '.join(shares_text)}; outputs {results['snr']:.1f} dB"
 
 
-def section(found: Mapping[str, Any] | None) -> list[str]:
-    """The section of report.md: accuracies, each layer's noise, the picture of the ranges."""
-    if found is None:
+def section(results: Mapping[str, Any] | None) -> list[str]:
+    """Return the section of report.md: accuracies, value ranges, and the noise of each layer."""
+    if results is None:
         return []
-    sizes = f"{found['float']['bytes']:,} bytes in float, {found['quantized']['bytes']:,} quantized ([{FILE}]({FILE}))"
-    told = f"{escaped(line(found))}. {sizes}, ranges from {found['samples']:,} samples."
-    lines = ["", "## Quantization", "", told, ""]
+    sizes = (
+        f"{results['float']['bytes']:,} bytes in float, {results['quantized']['bytes']:,} quantized ([{FILE}]({FILE}))"
+    )
+    summary = f"{escaped(line(results))}. {sizes}, ranges from {results['samples']:,} samples."
+    lines = ["", "## Quantization", "", summary, ""]
     lines += [markdown_row(("network", "samples", "accuracy", "same class as float")), markdown_row(["---"] * 4)]
-    lines += [markdown_row(row) for row in _accuracies(found)]
+    lines += [markdown_row(row) for row in _accuracies(results)]
     lines += ["", f"![ranges of the layers]({RANGES})", ""]
     lines += [markdown_row(_LAYERS), markdown_row(["---"] * len(_LAYERS))]
-    return [*lines, *(markdown_row(_row(layer)) for layer in found["layers"])]
+    return [*lines, *(markdown_row(_row(layer)) for layer in results["layers"])]
 
 
-def _accuracies(found: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
-    shares, target = found["accuracy"], found["target"]
+def _accuracies(results: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
+    shares, target = results["accuracy"], results["target"]
     count = f"{shares['samples']:,}"
     yield ("float", count, _percent(shares.get("float")), "")
     yield ("quantized, LiteRT", count, _percent(shares.get("quantized")), _percent(shares["agree"]))
@@ -63,11 +67,11 @@ def _accuracies(found: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
 def _row(layer: Mapping[str, Any]) -> tuple[str, ...]:
     types = layer["dtype"] if layer["weights"] is None else f"{layer['dtype']}, weights {layer['weights']}"
     clipped = "" if layer["clipped"] is None else f"{100 * layer['clipped']:.3g} %"
-    span = "" if layer["low"] is None else f"{layer['low']:.4g} to {layer['high']:.4g}"
-    seen = f"{layer['seen'][0]:.4g} to {layer['seen'][1]:.4g}"
+    value_range = "" if layer["low"] is None else f"{layer['low']:.4g} to {layer['high']:.4g}"
+    float_range = f"{layer['seen'][0]:.4g} to {layer['seen'][1]:.4g}"
     name = shortened(layer["name"].partition(";")[0])
     noise = (f"{layer['snr']:.1f}", f"{layer['drop']:.1f}" if layer["drop"] else "")
-    return (str(layer["index"]), name, layer["op"], types, *noise, clipped, seen, span)
+    return (str(layer["index"]), name, layer["op"], types, *noise, clipped, float_range, value_range)
 
 
 def _percent(share: float | None) -> str:

@@ -1,12 +1,12 @@
-"""The ranges of a quantized network's layers as a picture: what was seen, and what the integers can hold.
+"""Picture of the layers' value ranges in a quantized network: measured, and representable by the integers.
 
     conv                     int8, 31.2 dB
-         ├────────█████████┤                   the line: from the least to the greatest number that the type can hold
+         ├────────█████████┤                   the line: from the smallest to the largest number of the type
     depthwise                int8, 28.0 dB
-            ├─────██████████████               the bar: from the least to the greatest that the float network had
+            ├─────██████████████               the bar: from the smallest to the largest number in the float network
 
-All layers are drawn to one scale, the square root of the magnitude, so that small ones show beside large ones. What is
-said of a layer stands above its bar: beside it, a narrow page would show little more than names.
+All layers have one scale, the square root of the magnitude, so that small ranges remain visible. Names are above the
+bars, to fit narrow pages.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from xml.sax.saxutils import escape as xml
 from stages.support.messages import escape
 
 _ROW, _LEFT, _WIDTH, _TOP = 32, 10, 500, 42
-_BAR, _MIDDLE = 10, 22  # height, and where in a row the middle of it is
+_BAR, _MIDDLE = 10, 22  # height of a bar, and the position of its middle in a row
 _NAME = 30  # letters
 
-# The colours are the page's that the picture stands in, by its names for them; a picture by itself has none of these
-# and takes the others, light or dark. Every rule begins with `.ranges`, as it would hold for the whole page.
+# Inside a page, the picture uses the page's colours (CSS variables). As a file it uses the fallbacks, light or dark.
+# Every rule begins with `.ranges`, because it would apply to the whole page otherwise.
 _STYLE = """\
 .ranges { max-width: 100%; height: auto; font: 13px system-ui, sans-serif }
 .ranges text { fill: var(--ink, #1f2328) } .ranges .quiet { fill: var(--quiet, #59636e) }
@@ -37,7 +37,7 @@ _STYLE = """\
 
 
 def ranges_svg(layers: Sequence[Mapping[str, Any]]) -> str:
-    """The SVG of the layers of ptq.json."""
+    """Return the SVG for the layers of ptq.json."""
     most = max((abs(end) for layer in layers for end in _ends(layer)), default=0.0) or 1.0
     height = _TOP + _ROW * len(layers) + 10
     width, end = _LEFT + _WIDTH + _LEFT, _LEFT + _WIDTH
@@ -74,13 +74,13 @@ def _layer(layer: Mapping[str, Any], top: int, most: float) -> Iterator[str]:
     name = escape.shortened(layer["name"].partition(";")[0], _NAME)
     middle = top + _MIDDLE
     yield f'<text x="{_LEFT}" y="{top + 12}">{xml(escape.name(name))}</text>'
-    told = f"{layer['dtype']}, {layer['snr']:.1f} dB"
-    yield f'<text x="{_LEFT + _WIDTH}" y="{top + 12}" text-anchor="end">{xml(told)}</text>'
+    label = f"{layer['dtype']}, {layer['snr']:.1f} dB"
+    yield f'<text x="{_LEFT + _WIDTH}" y="{top + 12}" text-anchor="end">{xml(label)}</text>'
     low, high = (_place(value, most) for value in layer["seen"])
     width = max(1.0, round(high - low, 2))
     yield f'<rect class="seen" x="{low}" y="{middle - _BAR // 2}" width="{width}" height="{_BAR}"/>'
     if layer["low"] is not None:
         low, high = _place(layer["low"], most), _place(layer["high"], most)
         kind = "held clipped" if layer["clipped"] else "held"
-        first, last = middle - _BAR // 2 - 1, middle + _BAR // 2 + 1
-        yield f'<path class="{kind}" d="M{low} {first}V{last}M{high} {first}V{last}M{low} {middle}H{high}"/>'
+        top, bottom = middle - _BAR // 2 - 1, middle + _BAR // 2 + 1
+        yield f'<path class="{kind}" d="M{low} {top}V{bottom}M{high} {top}V{bottom}M{low} {middle}H{high}"/>'

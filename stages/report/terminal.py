@@ -1,4 +1,4 @@
-"""report.json as a table for the terminal, or for a file."""
+"""report.json as a table for the terminal or a text file."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _INDENT = 14
 
 @dataclass(frozen=True)
 class Rendered:
-    """The layers and, below, verdict, instructions and memory: what rich prints."""
+    """The layer table and the summary below it, as a renderable of rich."""
 
     title: str
     titles: tuple[str, ...]
@@ -43,7 +43,7 @@ class Rendered:
         return Group(Text(self.title, style="italic"), table, *lines)
 
     def plain(self) -> str | None:
-        """The same without styles, whole lines; None where rich has to wrap, or to know how wide a letter is."""
+        """Return the text without styles; None if lines have to be wrapped, or have characters of unknown width."""
         below = [f"{name}{value}" for name, value in self.below]
         lines = [self.title, *(line for text in below for line in text.split("\n"))]
         if not all(is_simple(cell) for row in self.rows for cell in row) or not all(
@@ -57,7 +57,7 @@ class Rendered:
 
 
 def render(report: dict[str, Any], *, width: int = 160) -> Rendered:
-    """Below 120 columns only the telling columns remain."""
+    """Render the report. Below 120 columns the table has only the most important columns."""
     titles = columns(report)
     shown = tuple(name for name in titles if width >= 120 or name in _NARROW | {"kernel"})
     rows = tuple(
@@ -70,6 +70,6 @@ def render(report: dict[str, Any], *, width: int = 160) -> Rendered:
 
 
 def _line(name: str, value: str, width: int) -> tuple[str, str]:
-    """Name and value, the value wrapped in a column of its own; no blanks at the ends of lines."""
+    """Return name and value, the value wrapped in its own column, without trailing blanks."""
     wrapped = textwrap.wrap(escape.line(value), max(width - _INDENT, 20), break_long_words=False)
     return f"{escape.line(name):<{_INDENT}}", f"\n{' ' * _INDENT}".join(wrapped)

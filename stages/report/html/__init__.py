@@ -1,4 +1,4 @@
-"""report.html: one file with everything in it, to look at; nothing is loaded from elsewhere."""
+"""report.html: a single self-contained page."""
 
-# In the page, where the pipeline puts what is only known of a run: keys, tools, how to repeat it.
+# Placeholder in the page. The pipeline replaces it with data of the run: keys, tools, the command.
 RUN = "<!-- of this run -->"

@@ -1,4 +1,4 @@
-"""What the page shows beside report.json: edges between layers, the first inference, what the core reaches."""
+"""Data of the page that report.json lacks: edges between layers, the first inference, pictures."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Extras:
-    """What the page shows beside the report: edges between layers, the first inference, pictures as SVG."""
+    """Edges between layers, inputs and outputs of the first inference, and pictures as SVG."""
 
     edges: Sequence[tuple[int, int]] = ()
     inputs: Sequence[Shown] = ()
@@ -24,7 +24,7 @@ class Extras:
 
 
 def gathered(artifacts: Mapping[str, Path], timeline: str, ranges: str, classes: Sequence[str] = ()) -> Extras:
-    """From the artifacts; `classes` are names for the elements of the first output."""
+    """Collect the data from the artifacts. `classes` are names for the elements of the first output."""
     from stages.ir.graph import Graph
     from stages.report.html.network import edges
 
@@ -34,7 +34,7 @@ def gathered(artifacts: Mapping[str, Path], timeline: str, ranges: str, classes:
 
 
 def _first(artifacts: Mapping[str, Path], classes: Sequence[str]) -> tuple[Sequence[Shown], Sequence[Shown], str]:
-    """Inputs, outputs and name of the first inference."""
+    """Return inputs, outputs and name of the first inference."""
     from stages.report.html.samples import shown_input, shown_output
     from stages.verify.records import Records
 

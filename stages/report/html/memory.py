@@ -1,4 +1,4 @@
-"""The arena as a picture: time across, address up, a box for each tensor and each scratch buffer."""
+"""Picture of the arena: time to the right, addresses up, a box for each buffer."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MOST_NAMED = 6
 
 @dataclass(frozen=True)
 class Block:
-    """A buffer: where it is drawn, its tensors' names with where each begins, and whether it is alive when most is."""
+    """A buffer's box. `labels` are its tensors' names with their x position; `at_peak`: in use at the peak."""
 
     x: float
     y: float
@@ -29,7 +29,7 @@ class Block:
 
 @dataclass(frozen=True)
 class Arena:
-    """One region's picture. `peak` is the layer at which most bytes are alive, `alive` what these are."""
+    """Picture of one region. `peak` is the layer with the most bytes in use; `alive` lists them, name and bytes."""
 
     region: str
     bytes: int
@@ -42,69 +42,71 @@ class Arena:
 
 
 def arenas(report: Mapping[str, Any]) -> Iterator[Arena]:
-    """A picture for each region that has buffers."""
-    regions = dict.fromkeys(one["region"] for one in report["arena"])
+    """Yield a picture for each region that has buffers."""
+    regions = dict.fromkeys(buffer["region"] for buffer in report["arena"])
     count = len(report["layers"])
     for region in regions:
-        buffers = [one for one in report["arena"] if one["region"] == region and one["bytes"]]
+        buffers = [buffer for buffer in report["arena"] if buffer["region"] == region and buffer["bytes"]]
         if buffers:
             yield _arena(region, buffers, max(count, 1))
 
 
 def _arena(region: str, buffers: Sequence[Mapping[str, Any]], layers: int) -> Arena:
-    top = max(one["offset"] + one["bytes"] for one in buffers)
-    peak = max(range(layers), key=lambda at: sum(one["bytes"] for one in _alive(buffers, at)))
+    top = max(buffer["offset"] + buffer["bytes"] for buffer in buffers)
+    peak = max(range(layers), key=lambda layer: sum(buffer["bytes"] for buffer in _alive(buffers, layer)))
     step = WIDTH / layers
-    alive = sorted(_alive(buffers, peak), key=lambda one: -one["bytes"])
-    blocks = tuple(_block(one, step, top, peak) for one in buffers)
-    named = tuple((short_name(_held(one, peak)), int(one["bytes"])) for one in alive)
+    alive = sorted(_alive(buffers, peak), key=lambda buffer: -buffer["bytes"])
+    blocks = tuple(_block(buffer, step, top, peak) for buffer in buffers)
+    named = tuple((short_name(_tensor_at(buffer, peak)), int(buffer["bytes"])) for buffer in alive)
     return Arena(region, top, blocks, peak, peak * step, step, named, layers)
 
 
-def _alive(buffers: Sequence[Mapping[str, Any]], at: int) -> list[Mapping[str, Any]]:
-    return [one for one in buffers if one["first"] <= at <= one["last"]]
+def _alive(buffers: Sequence[Mapping[str, Any]], layer: int) -> list[Mapping[str, Any]]:
+    return [buffer for buffer in buffers if buffer["first"] <= layer <= buffer["last"]]
 
 
-def _block(one: Mapping[str, Any], step: float, top: int, peak: int) -> Block:
-    width, height = (one["last"] - one["first"] + 1) * step, one["bytes"] / top * HEIGHT
-    names = [short_name(name) for name in dict.fromkeys(held["name"] for held in _holds(one))]
-    told = several(names, _MOST_NAMED)
-    span = f"layers {one['first']} to {one['last']}" if one["last"] > one["first"] else f"layer {one['first']}"
+def _block(buffer: Mapping[str, Any], step: float, top: int, peak: int) -> Block:
+    width, height = (buffer["last"] - buffer["first"] + 1) * step, buffer["bytes"] / top * HEIGHT
+    names = [short_name(name) for name in dict.fromkeys(tensor["name"] for tensor in _tensors(buffer))]
+    listed = several(names, _MOST_NAMED)
+    first, last = buffer["first"], buffer["last"]
+    span = f"layers {first} to {last}" if last > first else f"layer {first}"
     return Block(
-        one["first"] * step,
-        HEIGHT - (one["offset"] + one["bytes"]) / top * HEIGHT,
+        buffer["first"] * step,
+        HEIGHT - (buffer["offset"] + buffer["bytes"]) / top * HEIGHT,
         width,
         height,
-        tuple(_labels(one, step)) if height > 11 else (),
-        f"{told}: {one['bytes']:,} bytes at {one['offset']:,}, {span}",
-        one["kind"],
-        one["first"] <= peak <= one["last"],
+        tuple(_labels(buffer, step)) if height > 11 else (),
+        f"{listed}: {buffer['bytes']:,} bytes at {buffer['offset']:,}, {span}",
+        buffer["kind"],
+        buffer["first"] <= peak <= buffer["last"],
     )
 
 
-def _holds(one: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
-    """The tensors of a buffer, one after the other in its memory or parts of one; scratch is its own."""
-    return one.get("holds") or [one]
+def _tensors(buffer: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    """Return the tensors of a buffer in the order of time; for scratch the buffer itself."""
+    return buffer.get("holds") or [buffer]
 
 
-def _held(one: Mapping[str, Any], at: int) -> str:
-    """The name of what a buffer holds at a layer: of several that lie in each other's place the last."""
-    whole = [held["name"] for held in _holds(one) if held["bytes"] == one["bytes"] and held["first"] <= at]
-    return str(whole[-1] if whole else one["name"])
+def _tensor_at(buffer: Mapping[str, Any], layer: int) -> str:
+    """Return the name of the last tensor that fills the buffer at a layer."""
+    tensors = [tensor for tensor in _tensors(buffer) if tensor["bytes"] == buffer["bytes"]]
+    names = [tensor["name"] for tensor in tensors if tensor["first"] <= layer]
+    return str(names[-1] if names else buffer["name"])
 
 
-def _labels(one: Mapping[str, Any], step: float) -> Iterator[tuple[float, str]]:
-    """Each name at the layer from which on the buffer holds it, cut where the next begins."""
-    begins = {held["first"]: short_name(held["name"]) for held in _holds(one) if held["bytes"] == one["bytes"]}
-    begins = begins or {one["first"]: short_name(one["name"])}
-    starts = sorted(begins)
-    for first, following in zip(starts, [*starts[1:], one["last"] + 1], strict=True):
-        name, letters = begins[first], int(((following - first) * step - 4) / _LETTER)
+def _labels(buffer: Mapping[str, Any], step: float) -> Iterator[tuple[float, str]]:
+    """Yield the x position and the name of each tensor, shortened to end before the next."""
+    tensors = [tensor for tensor in _tensors(buffer) if tensor["bytes"] == buffer["bytes"]] or [buffer]
+    names = {tensor["first"]: short_name(tensor["name"]) for tensor in tensors}
+    starts = sorted(names)
+    for first, following in zip(starts, [*starts[1:], buffer["last"] + 1], strict=True):
+        name, letters = names[first], int(((following - first) * step - 4) / _LETTER)
         label = name if len(name) <= letters else f"{name[: letters - 1]}…" if letters > 3 else ""
         if label:
             yield first * step, label
 
 
 def short_name(name: str) -> str:
-    """Of fused operators' names the first, and of its path the last two parts; `scratch:24:panel` as it is."""
+    """Return the last two components of a name's path; of fused operators, the first name."""
     return "/".join(name.partition(";")[0].rstrip("/").split("/")[-2:]) or name

@@ -1,4 +1,4 @@
-"""The layers as a graph: one below the other, with an arc for each tensor that skips layers."""
+"""Picture of the graph: layers one below the other, with an arc for each tensor that skips layers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ROW, NODE, WIDTH, LEFT, LANE = 26, 20, 210, 8, 12
 
 @dataclass(frozen=True)
 class Node:
-    """A layer at a height; `share` of the instructions colours it, 0 to 1."""
+    """A layer. `y` is in pixels; `share` of the instructions (0 to 1) sets the colour."""
 
     index: int
     y: int
@@ -25,6 +25,8 @@ class Node:
 
 @dataclass(frozen=True)
 class Drawing:
+    """Nodes, edges as SVG paths, and the size in pixels."""
+
     nodes: tuple[Node, ...]
     edges: tuple[str, ...]
     width: int
@@ -32,19 +34,19 @@ class Drawing:
 
 
 def edges(graph: Graph) -> list[tuple[int, int]]:
-    """Positions of the layers between which tensors go, each pair once; what renames a tensor counts as its maker."""
+    """Return the pairs of layer positions that a tensor connects, each pair once."""
     maker = {name: position for position, layer in enumerate(graph.layers) for name in layer.outputs}
-    found = {
+    pairs = {
         (maker[name], position): None
         for position, layer in enumerate(graph.layers)
         for name in layer.inputs
         if name in maker
     }
-    return list(found)
+    return list(pairs)
 
 
 def drawing(report: Mapping[str, Any], between: Sequence[tuple[int, int]]) -> Drawing:
-    """Positions and paths, in pixels."""
+    """Return the nodes and paths for the report's layers and the edges `between` them."""
     layers = report["layers"]
     most = max((layer["instructions"] or 0 for layer in layers), default=0)
     nodes = tuple(
@@ -63,7 +65,8 @@ def drawing(report: Mapping[str, Any], between: Sequence[tuple[int, int]]) -> Dr
     lanes: list[list[tuple[int, int]]] = []
     arcs = []
     for a, b in skips:
-        lane = next((n for n, taken in enumerate(lanes) if all(b <= c or d <= a for c, d in taken)), len(lanes))
+        free = (n for n, pairs in enumerate(lanes) if all(b <= c or d <= a for c, d in pairs))
+        lane = next(free, len(lanes))
         if lane == len(lanes):
             lanes.append([])
         lanes[lane].append((a, b))

@@ -1,4 +1,4 @@
-"""Puts the page together: what the template shows, from the report and from what only the artifacts have."""
+"""Render the page from the report and the extras."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ _GOOD, _BAD, _OPEN = "good", "bad", "open"
 
 
 def page(report: Mapping[str, Any], extras: Extras) -> str:
-    """The whole file."""
+    """Return the HTML of the page."""
     import jinja2
 
-    made = environment(jinja2.PackageLoader("stages.report.html"), strict=False)
-    made.filters |= {"name": escape.name, "text": escape.line, "number": _number, "pixels": _pixels}
-    found = groups(report)
-    return made.get_template("report.html.j2").render(
+    templates = environment(jinja2.PackageLoader("stages.report.html"), strict=False)
+    templates.filters |= {"name": escape.name, "text": escape.line, "number": _number, "pixels": _pixels}
+    rom = groups(report)
+    return templates.get_template("report.html.j2").render(
         report=report,
         title=f"{report['model']['name']} on {report['target']}",
         verdict=verdict(report),
@@ -44,9 +44,9 @@ def page(report: Mapping[str, Any], extras: Extras) -> str:
         node={"height": NODE, "width": NODE_WIDTH},
         arenas=list(arenas(report)),
         arena={"width": ARENA_WIDTH, "height": ARENA_HEIGHT},
-        rom=list(boxes(found)),
+        rom=list(boxes(rom)),
         rom_size={"width": ROM_WIDTH, "height": ROM_HEIGHT},
-        rom_groups=[(name, sum(part.bytes for part in parts)) for name, parts in found.items()],
+        rom_groups=[(name, sum(symbol.bytes for symbol in symbols)) for name, symbols in rom.items()],
         extras=extras,
         samples=[*extras.inputs, *extras.outputs],
         run=RUN,
@@ -55,38 +55,38 @@ def page(report: Mapping[str, Any], extras: Extras) -> str:
 
 
 def verdict(report: Mapping[str, Any]) -> tuple[str, str]:
-    """How the page begins: `good`, `bad` or `open`, and one sentence."""
+    """Return the result for the top of the page: `good`, `bad` or `open`, and a sentence."""
     verify = report["verify"]
     if not verify:
-        return _OPEN, "Nothing was compared"
+        return _OPEN, "Outputs were not compared"
     if verify["mismatches"]:
         return _BAD, f"{verify['mismatches']:,} of {verify['outputs_checked']:,} output values differ"
     if verify.get("float") and verify["float"]["max_relative"]:
-        within = f"within {verify['float']['tolerance']:g} of the reference"
-        whole, part = within.capitalize(), f"{verify['outputs_checked']:,} output values {within}"
+        limit = f"within {verify['float']['tolerance']:g} of the reference"
+        sentence, checked = limit.capitalize(), f"{verify['outputs_checked']:,} output values {limit}"
     else:
-        part = f"{verify['outputs_checked']:,} output values equal, byte for byte"
-        whole = f"All {part}"
-    left_out = _left_out(verify)
-    return (_OPEN, "; ".join([part, *left_out])) if left_out else (_GOOD, whole)
+        checked = f"{verify['outputs_checked']:,} output values match the reference, byte for byte"
+        sentence = f"All {checked}"
+    restrictions = _restrictions(verify)
+    return (_OPEN, "; ".join([checked, *restrictions])) if restrictions else (_GOOD, sentence)
 
 
-def _left_out(verify: Mapping[str, Any]) -> list[str]:
-    """What the judgement does not say: inferences that were not judged, outputs that are not the reference's."""
-    parts = []
+def _restrictions(verify: Mapping[str, Any]) -> list[str]:
+    """Return the limits of the result: inferences that were not verified, outputs that may differ."""
+    sentences = []
     names = {name for which in ("without_reference", "overflowed", "tied") for name in verify.get(which) or ()}
     if names:
-        all_of_them = verify["inputs"] + len(names)
-        parts.append(f"{len(names):,} of {all_of_them:,} inferences {'was' if len(names) == 1 else 'were'} not judged")
+        total = verify["inputs"] + len(names)
+        sentences.append(f"{len(names):,} of {total:,} inferences {'was' if len(names) == 1 else 'were'} not verified")
     outputs = (verify.get("distance") or {}).get("outputs")
     if outputs and outputs["differing"]:
-        apart = f"{outputs['differing']:,} of {outputs['values']:,} differ from the reference's"
-        parts.append(f"{apart}, by {outputs['largest']:g} at most")
-    return parts
+        counts = f"{outputs['differing']:,} of {outputs['values']:,} values differ from the reference"
+        sentences.append(f"{counts}, by at most {outputs['largest']:g}")
+    return sentences
 
 
 def _cards(report: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Figures at the top; `share` of a limit where there is one, 0 to 1."""
+    """Return the figures at the top of the page; `share` is the used part of a limit, 0 to 1."""
     memory, board = report["memory"], report["board"] or {}
     total, cycles = report["instructions"]["total"], report["cycles"]
     cards: list[dict[str, Any]] = []
@@ -100,9 +100,9 @@ def _cards(report: Mapping[str, Any]) -> list[dict[str, Any]]:
         cards.append({"title": "estimated cycles", "value": estimate["total"], "note": note})
     for title, key in (("RAM", "ram_bytes"), ("ROM", "rom_bytes")):
         if memory.get(key) is not None:
-            room = sum(one["length"] for one in memory["regions"] if _counts(one, title == "RAM"))
-            share = memory[key] / room if room else None
-            note = f"{100 * share:.1f} % of {room:,}" if share is not None and board else ""
+            capacity = sum(region["length"] for region in memory["regions"] if _counts(region, title == "RAM"))
+            share = memory[key] / capacity if capacity else None
+            note = f"{100 * share:.1f} % of {capacity:,}" if share is not None and board else ""
             cards.append(
                 {"title": f"{title}, bytes", "value": memory[key], "note": note, "share": share if board else None}
             )
@@ -120,7 +120,7 @@ def _cards(report: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _counts(region: Mapping[str, Any], written: bool) -> bool:
-    """Whether it is memory of its own, written or only read."""
+    """Return whether a region counts for RAM (`written`) or ROM. Aliases of other regions do not count."""
     return region["written"] == written and not region.get("same_as")
 
 

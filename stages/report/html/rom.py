@@ -1,4 +1,4 @@
-"""What takes the ROM: groups of symbols, and the weights of each layer, as a treemap."""
+"""Treemap of the ROM: groups of symbols, and the weights of each layer."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ _LETTER = 6.2  # of a label, in units of the picture
 
 
 @dataclass(frozen=True)
-class Part:
-    """A leaf: what it is, its bytes, and its share of the groups' colour."""
+class Leaf:
+    """A symbol, or the weights of a layer, with its bytes."""
 
     name: str
     bytes: int
@@ -23,7 +23,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Box:
-    """A rectangle of the picture with its label, '' where there is no room for one; `group` numbers the colour."""
+    """A rectangle with its label, '' if it does not fit. `group` selects the colour."""
 
     place: Rectangle
     label: str
@@ -32,10 +32,10 @@ class Box:
     is_group: bool = False
 
 
-def groups(report: Mapping[str, Any]) -> dict[str, list[Part]]:
-    """Parts by group, the largest first. Weights are those of layers; code is that of the model or of a folder."""
-    found: dict[str, list[Part]] = {}
-    weights = {one["symbol"] for one in report["memory"]["blocks"] if one["part"] == "weights"}
+def groups(report: Mapping[str, Any]) -> dict[str, list[Leaf]]:
+    """Return leaves by group, the largest first. Groups are the weights, the model, and folders of code."""
+    by_group: dict[str, list[Leaf]] = {}
+    weights = {block["symbol"] for block in report["memory"]["blocks"] if block["part"] == "weights"}
     layers = {layer["index"]: layer for layer in report["layers"]}
     for symbol in report["symbols"]:
         if (
@@ -44,21 +44,21 @@ def groups(report: Mapping[str, Any]) -> dict[str, list[Part]]:
             or not symbol["bytes"]
         ):
             continue
-        found.setdefault(_group(symbol), []).append(Part(symbol["name"], symbol["bytes"]))
+        by_group.setdefault(_group(symbol), []).append(Leaf(symbol["name"], symbol["bytes"]))
     by_layer: dict[str, int] = {}
-    for one in report["weights"]:
-        names = [f"{index} {layers[index]['op']}" for index in one["layers"][:1] if index in layers]
-        name = f"{names[0] if names else one['name']}{' and others' if len(one['layers']) > 1 else ''}"
-        by_layer[name] = by_layer.get(name, 0) + one["bytes"]
+    for constant in report["weights"]:
+        names = [f"{index} {layers[index]['op']}" for index in constant["layers"][:1] if index in layers]
+        name = f"{names[0] if names else constant['name']}{' and others' if len(constant['layers']) > 1 else ''}"
+        by_layer[name] = by_layer.get(name, 0) + constant["bytes"]
     if by_layer:
-        found["weights"] = [Part(name, size) for name, size in by_layer.items() if size]
-    for parts in found.values():
-        parts.sort(key=lambda part: (-part.bytes, part.name))
-    return dict(sorted(found.items(), key=lambda pair: (-sum(part.bytes for part in pair[1]), pair[0])))
+        by_group["weights"] = [Leaf(name, size) for name, size in by_layer.items() if size]
+    for leaves in by_group.values():
+        leaves.sort(key=lambda leaf: (-leaf.bytes, leaf.name))
+    return dict(sorted(by_group.items(), key=lambda pair: (-sum(leaf.bytes for leaf in pair[1]), pair[0])))
 
 
 def _group(symbol: Mapping[str, Any]) -> str:
-    """`kernels/rvp`, `model`, or `start-up and library` for what no file of the project holds."""
+    """Return the folder of a symbol's file, `model`, or `start-up and library`."""
     file = str(symbol["file"] or "")
     folder = file.rpartition("/")[0]
     if folder:
@@ -66,22 +66,22 @@ def _group(symbol: Mapping[str, Any]) -> str:
     return "model" if file.startswith(("model", "layers", "weights")) else "start-up and library"
 
 
-def boxes(found: Mapping[str, Sequence[Part]]) -> Iterator[Box]:
-    """The rectangles of the treemap, groups before what is in them."""
-    sums = [sum(part.bytes for part in parts) for parts in found.values()]
+def boxes(groups: Mapping[str, Sequence[Leaf]]) -> Iterator[Box]:
+    """Yield the rectangles of the treemap, each group before its leaves."""
+    sums = [sum(leaf.bytes for leaf in leaves) for leaves in groups.values()]
     places = squarified([float(size) for size in sums], Rectangle(0, 0, WIDTH, HEIGHT))
-    for number, ((name, parts), size, place) in enumerate(zip(found.items(), sums, places, strict=True)):
+    for number, ((name, leaves), size, place) in enumerate(zip(groups.items(), sums, places, strict=True)):
         title = f"{name}: {size:,} bytes"
         yield Box(place, _label(title, place.width), title, number, is_group=True)
-        room = place.inside(2, _TITLE if place.height > 2 * _TITLE else 2)
-        leaves = squarified([float(part.bytes) for part in parts], room)
-        for part, leaf in zip(parts, leaves, strict=True):
-            label = _label(part.name, leaf.width) if leaf.height > 14 else ""
-            yield Box(leaf, label, f"{part.name}: {part.bytes:,} bytes", number)
+        inner = place.inside(2, _TITLE if place.height > 2 * _TITLE else 2)
+        rectangles = squarified([float(leaf.bytes) for leaf in leaves], inner)
+        for leaf, rectangle in zip(leaves, rectangles, strict=True):
+            label = _label(leaf.name, rectangle.width) if rectangle.height > 14 else ""
+            yield Box(rectangle, label, f"{leaf.name}: {leaf.bytes:,} bytes", number)
 
 
 def _label(text: str, width: float) -> str:
-    """The text, shortened to the width; '' where hardly a letter fits."""
+    """Shorten the text to the width; '' if fewer than four letters fit."""
     letters = int((width - 6) / _LETTER)
     if len(text) <= letters:
         return text

@@ -1,4 +1,4 @@
-"""The first inference of the run: its inputs, as an image where one is, and the largest of its outputs."""
+"""The first inference of the run: inputs, as an image if possible, and the largest output values."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-_MOST = 8  # of an output's values
+_MOST = 8  # output values that are shown
 
 
 @dataclass(frozen=True)
 class Shown:
-    """An input or output: `image` is a data URI of a PNG or '', `values` (index, number) of what is largest."""
+    """An input or output. `image` is the data URI of a PNG or ''; `values` are (label, number, share 0 to 1)."""
 
     name: str
     about: str
@@ -28,7 +28,7 @@ class Shown:
 
 
 def image_of(values: npt.NDArray[Any]) -> npt.NDArray[np.uint8] | None:
-    """Grey or RGB, uint8[H, W, C], of a tensor [1, H, W, 1 or 3] stretched to its range; None for any other."""
+    """Return grey or RGB pixels, uint8[H, W, C], of a tensor [1, H, W, 1 or 3] scaled to its range; else None."""
     import numpy as np
 
     if values.ndim != 4 or values.shape[0] != 1 or values.shape[3] not in (1, 3) or min(values.shape[1:3]) < 8:
@@ -43,7 +43,7 @@ def image_of(values: npt.NDArray[Any]) -> npt.NDArray[np.uint8] | None:
 
 
 def png(pixels: npt.NDArray[np.uint8]) -> bytes:
-    """A PNG file (ISO/IEC 15948) of uint8[H, W, 1 or 3], unfiltered."""
+    """Return a PNG file (ISO/IEC 15948) of uint8[H, W, 1 or 3], unfiltered."""
     height, width, channels = pixels.shape
 
     def chunk(kind: bytes, content: bytes) -> bytes:
@@ -55,7 +55,7 @@ def png(pixels: npt.NDArray[np.uint8]) -> bytes:
 
 
 def shown_input(name: str, values: npt.NDArray[Any]) -> Shown:
-    """What the caller gives."""
+    """Describe an input, with an image if it looks like one."""
     about = f"{values.dtype} {'x'.join(map(str, values.shape))}, {values.min()} to {values.max()}"
     pixels = image_of(values)
     if pixels is None:
@@ -65,7 +65,7 @@ def shown_input(name: str, values: npt.NDArray[Any]) -> Shown:
 
 
 def shown_output(name: str, values: npt.NDArray[Any], labels: Sequence[str] = ()) -> Shown:
-    """The largest values of an output with their indices, or class names, and their place between least and most."""
+    """Describe an output by its largest values, with their indices or class names."""
     about = f"{values.dtype} {'x'.join(map(str, values.shape))}"
     return Shown(name, about, values=tuple(_largest(values.reshape(-1), labels)))
 

@@ -41,7 +41,7 @@ def test_classes_are_called_by_their_names(tmp_path: Path) -> None:
 
 
 def test_another_number_of_names_is_refused_once_the_model_is_known(tmp_path: Path) -> None:
-    with pytest.raises(PipelineError, match=r"report: 2 names of classes; the network's first output has 3 elements"):
+    with pytest.raises(PipelineError, match=r"report: 2 class names; the network's first output has 3 elements"):
         ran(tmp_path, NAMES[:2])
     log = next(tmp_path.glob("build/**/log.txt")).read_text()
     assert " import    | done" in log and " layout    | " not in log

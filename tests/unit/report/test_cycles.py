@@ -83,7 +83,7 @@ def test_measured_beside_predicted() -> None:
             {"status": "none", "taken": "greedy", "bound": None, "candidates": {"greedy": 9}},
             "the greedy plan, which fits",
         ),
-        ({"taken": "greedy"}, "taken: the greedy plan, which is shorter over the network"),
+        ({"taken": "greedy"}, "selected: the greedy plan, which is faster for the network"),
     ],
 )
 def test_how_the_plan_was_found_is_told(more: dict[str, Any], told: str) -> None:

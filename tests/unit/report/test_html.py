@@ -147,21 +147,24 @@ def test_names_are_no_markup() -> None:
 @pytest.mark.parametrize(
     ("verify", "kind", "text"),
     [
-        (verified(), "good", "All 40 output values equal, byte for byte"),
+        (verified(), "good", "All 40 output values match the reference, byte for byte"),
         (verified(mismatches=3), "bad", "3 of 40 output values differ"),
         (verified(float={"tolerance": 1e-4, "max_relative": 1e-6}), "good", "Within 0.0001 of the reference"),
-        (None, "open", "Nothing was compared"),
+        (None, "open", "Outputs were not compared"),
         (
             *(verified(without_reference=["a"]), "open"),
-            "40 output values equal, byte for byte; 1 of 5 inferences was not judged",
+            "40 output values match the reference, byte for byte; 1 of 5 inferences was not verified",
         ),
         (
             *(verified(float={"tolerance": 1e-4, "max_relative": 1e-6}, tied={"b": "t"}), "open"),
-            "40 output values within 0.0001 of the reference; 1 of 5 inferences was not judged",
+            "40 output values within 0.0001 of the reference; 1 of 5 inferences was not verified",
         ),
         (
             *(verified(distance=distance(3)), "open"),
-            "40 output values equal, byte for byte; 3 of 40 differ from the reference's, by 1 at most",
+            (
+                "40 output values match the reference, byte for byte; "
+                "3 of 40 values differ from the reference, by at most 1"
+            ),
         ),
     ],
 )

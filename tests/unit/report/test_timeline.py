@@ -66,6 +66,6 @@ def test_the_page_shows_it_and_what_other_kernels_would_take() -> None:
         {"kernel": "generic.conv2d", "cost": 1234.4, "flips": 2},
     ]  # fmt: skip
     page = "\n".join(_cycles(found["cycles"], found["layers"]))
-    assert "![Who works when, in cycles](timeline.svg)" in page
+    assert "![Timeline of core, engine and DMA](timeline.svg)" in page
     rows = [line for line in page.splitlines() if line.startswith("| 0 |")]
     assert rows[0].endswith("| generic.conv2d 1,234 with 2 flips |")
