@@ -1,1 +1,1 @@
-"""The recipe language and its runner: loader, planner, artifact store, doit tasks and commands. Never imports tvm."""
+"""The recipe language and its runner. Never imports tvm."""

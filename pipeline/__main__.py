@@ -1,4 +1,4 @@
-"""`python -m pipeline` is `doit` in this project; bootstrap makes `.venv/bin/doit` say so."""
+"""`python -m pipeline` runs `doit`, as `.venv/bin/doit` of bootstrap does."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""A recipe's matrix: one sub-recipe for each combination of the values on its axes."""
+"""Matrices: one variant of a recipe for each combination of axis values."""

@@ -1,1 +1,1 @@
-"""What a project and installed packages add: found, imported with errors that name the plug-in, and registered."""
+"""Plug-ins: discovery, import, and the registry of stages."""

@@ -1,4 +1,4 @@
-"""A small project with four stages that write text, so that the pipeline is tested without the real stages."""
+"""A small project with four stages that write text, to test the pipeline without real stages."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ TARGETS = ("rv64-rvp", "rv32-rvp", "rv64-scalar", "rv32-scalar", "cortex-m4", "h
 
 @dataclass
 class FakeProject:
-    """A project folder of its own; `run` runs a recipe in it and `ran()` says which stages ran since the last call."""
+    """A project folder; `run` runs a recipe, `ran()` returns the stages that ran since the last call."""
 
     root: Path
     registry: Registry = field(default_factory=fake_registry)
@@ -70,7 +70,7 @@ class FakeProject:
         return Workspace(root=self.root, registry=self.registry, store=self.store)
 
     def serve(self, monkeypatch: pytest.MonkeyPatch, *commands: ModuleType) -> None:
-        """Have the modules of commands work on this project."""
+        """Make the modules of commands use this project."""
         for module in commands:
             monkeypatch.setattr(module, "current_project", lambda: project_of(self.root), raising=False)
             monkeypatch.setattr(module, "Workspace", lambda **_: self.workspace())
@@ -80,7 +80,7 @@ class FakeProject:
         return self.root / "store"
 
     def ran(self) -> list[str]:
-        """Kinds of the stages whose `run` was called since the last call, in order."""
+        """Return the kinds of the stages that ran since the last call, in order."""
         log = self.root / "ran.txt"
         kinds = log.read_text().split() if log.exists() else []
         log.unlink(missing_ok=True)
@@ -95,7 +95,7 @@ class FakeProject:
 
 @cache
 def pipeline_yaml() -> str:
-    """A few of the real targets, since error messages list them all."""
+    """Return pipeline.yaml with a few real targets, since error messages list all."""
     real = yaml.safe_load((ROOT / "pipeline.yaml").read_text())
     cores = {name: real["cores"][name] for name in TARGETS}
     return yaml.safe_dump({"schema": 1, "cores": cores, "timings": real["timings"]}, sort_keys=False)
@@ -103,20 +103,20 @@ def pipeline_yaml() -> str:
 
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeProject:
-    made = FakeProject(tmp_path)
-    made.write("pipeline.yaml", pipeline_yaml())
-    made.recipe(RECIPE)
-    made.write("model.txt", "weights\n")
-    for kind in made.registry.kinds:
-        made.write(f"code/{kind}.py", f"# code of {kind}\n")
-    made.tool("13.2.0")
+    fake = FakeProject(tmp_path)
+    fake.write("pipeline.yaml", pipeline_yaml())
+    fake.recipe(RECIPE)
+    fake.write("model.txt", "weights\n")
+    for kind in fake.registry.kinds:
+        fake.write(f"code/{kind}.py", f"# code of {kind}\n")
+    fake.tool("13.2.0")
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}")
     monkeypatch.setenv("FAKE_RAN", str(tmp_path / "ran.txt"))
-    return made
+    return fake
 
 
 class _Loader(NamespaceTaskLoader):  # type: ignore[misc]  # doit has no types
-    """Loads what pipeline/commands/dodo.py has, for the fake project."""
+    """Loads the tasks of pipeline/commands/dodo.py for the fake project."""
 
     def __init__(self, project: FakeProject, words: tuple[str, ...]) -> None:
         super().__init__()
@@ -128,7 +128,7 @@ class _Loader(NamespaceTaskLoader):  # type: ignore[misc]  # doit has no types
             yield from recipe_tasks(self._words, self._project.root, self._project.registry)
 
         config = doit_config(self._words, self._project.root, self._project.registry)
-        # doit's default is the stdout of the moment when it was imported, which pytest has replaced since.
+        # doit's default is the stdout at import, which pytest has replaced.
         self.namespace = {"DOIT_CONFIG": {**config, "outfile": sys.stdout}, "task_recipe": task_recipe}
 
 
@@ -140,7 +140,7 @@ def no_arguments_of_other_commands(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def doit(project: FakeProject, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Doit:
-    """Runs doit with arguments; returns exit code, stdout, stderr."""
+    """Return a function that runs doit and returns exit code, stdout and stderr."""
     monkeypatch.setenv("FIRMLINE_STORE", "store")
 
     def run(*arguments: str) -> tuple[int, str, str]:

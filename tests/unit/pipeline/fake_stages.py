@@ -1,4 +1,4 @@
-"""Four stages that write text: import -> emit -> compile -> report. Each notes in the file $FAKE_RAN that it ran."""
+"""Four stages that write text: import -> emit -> compile -> report. Each logs its run in $FAKE_RAN."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class EmitConfig(StageConfig):
 
 
 class CompileConfig(StageConfig):
-    """Has `kind` itself, as stages may."""
+    """Declares `kind` itself, which is allowed."""
 
     kind: Literal["compile"] = "compile"
     opt: str = "O1"
@@ -51,7 +51,7 @@ class Fake(Stage[Any]):
 
 
 class FakeImport(Fake):
-    """Reads the model. What it makes of it is another on a machine whose environment says so."""
+    """Reads the model. FAKE_MOOD=own changes its output, as another machine would."""
 
     kind = "import"
     config = ImportConfig
@@ -76,7 +76,7 @@ class FakeImport(Fake):
 
 
 class FakeEmit(Fake):
-    """Writes sources. Sleeps or crashes when the environment asks for it."""
+    """Writes sources. Sleeps or crashes depending on FAKE_MOOD."""
 
     kind = "emit"
     config: ClassVar[type[StageConfig]] = EmitConfig
@@ -115,7 +115,9 @@ class FakeCompile(Fake):
     def tools(self, config: StageConfig, target: Target) -> tuple[Tool, ...]:
         return (Tool("fakecc", command="fakecc", minimum="12", install="apt-get install fakecc"),)
 
-    def foresee(self, config: Any, model: ModelSource, target: Target, root: Path, made: Mapping[str, Path]) -> None:
+    def foresee(
+        self, config: Any, model: ModelSource, target: Target, root: Path, artifacts: Mapping[str, Path]
+    ) -> None:
         """Refuses the flag -never."""
         if "-never" in config.flags:
             raise StageError("-never is never taken", at=("stages", "compile", "flags"))
@@ -137,9 +139,11 @@ class FakeReport(Fake):
     sources = ("code/report.py",)
     target_fields = ("name",)
 
-    def foresee(self, config: Any, model: ModelSource, target: Target, root: Path, made: Mapping[str, Path]) -> None:
+    def foresee(
+        self, config: Any, model: ModelSource, target: Target, root: Path, artifacts: Mapping[str, Path]
+    ) -> None:
         """Refuses a model that is huge on two targets."""
-        huge = "import" in made and (made["import"] / "module.json").read_text() == "huge\n"
+        huge = "import" in artifacts and (artifacts["import"] / "module.json").read_text() == "huge\n"
         if huge and target.name in ("rv32-rvp", "rv64-scalar"):
             raise StageError(f"the model does not fit {target.name}")
 
@@ -179,7 +183,7 @@ class OtherConfig(StageConfig):
 
 
 class OtherEmit(Fake):
-    """May be used instead of emit."""
+    """A replacement of emit."""
 
     kind = "other_emit"
     config = OtherConfig
@@ -196,12 +200,12 @@ class OtherEmit(Fake):
 
 
 def fake_registry(*more: Stage[Any]) -> Registry:
-    """The usual chain, and `more` that a recipe may name."""
+    """Return a registry with the default chain and `more` stages."""
     return Registry([FakeImport(), FakeEmit(), FakeCompile(), FakeReport()], more)
 
 
 if __name__ == "__main__":
-    # A run of its own process, for the tests that kill it or run two side by side.
+    # Entry point for tests that kill a run or start two runs.
     from pipeline.api import run_recipe
 
     root = Path(sys.argv[1])

@@ -1,4 +1,4 @@
-"""Runs killed and stores corrupted at random: never a wrong artifact, a stuck lock or anything left."""
+"""Randomly killed runs and corrupted stores never give wrong artifacts, locks or leftover files."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PATIENCE = 120.0
 
 
 def start(project: FakeProject, mood: str = "") -> subprocess.Popen[str]:
-    """A run of its own process, in a session of its own."""
+    """Start a run as a process in a new session."""
     (project.root / "tmp").mkdir(exist_ok=True)
     return subprocess.Popen(
         [sys.executable, str(Path(__file__).with_name("fake_stages.py")), str(project.root)],
@@ -39,7 +39,7 @@ def start(project: FakeProject, mood: str = "") -> subprocess.Popen[str]:
 
 
 def check_well(project: FakeProject, model: str) -> None:
-    """A run now ends well, with the right artifacts, and leaves nothing unfinished."""
+    """Run again and check artifacts, build folder and leftover files."""
     process = start(project)
     _, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 0, err
@@ -48,25 +48,25 @@ def check_well(project: FakeProject, model: str) -> None:
     assert (built / "src/model.c").read_text() == f"4 {model}"
     assert (built / "src/model.h").read_text() == "// header\n"
     json.loads((built / "report.json").read_text())
-    left = [
+    leftovers = [
         *(project.store / "building").iterdir(),
         *project.store.glob(".*"),
         *(project.store / "runs").glob(".*"),
         *built.glob(".*"),
         *(project.root / "tmp").iterdir(),
     ]
-    assert left == []
+    assert leftovers == []
     with project.workspace() as workspace:
         explained = explain(workspace.plan("demo"), workspace.store)
         assert [stage.kind for stage in explained if not stage.cached or stage.unless] == []
         for manifest in (project.store / "artifacts").glob("*/*/manifest.json"):
             if workspace.store.find(manifest.parent.name) is None:
-                # Of an earlier model: damaged, which the store knows.
+                # A damaged artifact of an earlier model.
                 remove(manifest.parent)
 
 
 def test_killed_runs(project: FakeProject) -> None:
-    """One run, or two side by side, that a signal ends at some time."""
+    """Kill one or two runs at a random time."""
     chance = random.Random(1)
     for number in range(4):
         model = f"weights {number}\n"
@@ -139,12 +139,12 @@ PLACES: dict[str, tuple[Callable[[Path], None], ...]] = {
 
 @pytest.mark.parametrize("place", PLACES)
 def test_corrupted_stores(project: FakeProject, place: str) -> None:
-    """One damage somewhere in the store, then a run."""
+    """Damage the store at one place, then run."""
     chance = random.Random(place)
     check_well(project, "weights\n")
     for damage in chance.sample(PLACES[place], min(len(PLACES[place]), 2)):
         path = chance.choice(sorted(path for path in project.store.glob(place) if path.resolve() == path))
-        for each in (path, path.parent):
-            each.chmod(0o755)
+        for target in (path, path.parent):
+            target.chmod(0o755)
         damage(path)
         check_well(project, "weights\n")
