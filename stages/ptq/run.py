@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from stages.base import Job, StageError
 from stages.ir.models.tflite_reader import read
 from stages.ir.reference import Reference
-from stages.ir.samples.doubts import at_chance
+from stages.ir.samples.sample_warnings import chance_warning
 from stages.ptq.bias_correction import corrected, mean_inputs
 from stages.ptq.clipping import BINS, USUAL_PERCENTILE, by_error, by_percentile, clipped
 from stages.ptq.compare import Comparison, compare
@@ -140,7 +140,7 @@ def _few(samples: Sequence[Sample]) -> tuple[str, ...]:
 
 def _guessing(found: Comparison, reference: Reference) -> list[str]:
     """A sentence on a float network that is not better than guessing, which no loss shows."""
-    doubt = at_chance(found.float_hits, found.labelled, prod(reference.outputs[0].shape))
+    doubt = chance_warning(found.float_hits, found.labelled, prod(reference.outputs[0].shape))
     return [f"of the float network {doubt}"] if doubt else []
 
 

@@ -8,7 +8,7 @@ from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from stages.ir.samples.doubts import at_chance
+from stages.ir.samples.sample_warnings import chance_warning
 from stages.report.board import board
 from stages.report.classes import check_classes
 from stages.report.cycles import PICTURE, cycles, far_off
@@ -149,7 +149,7 @@ def _accuracy_warnings(verified: Mapping[str, Any] | None, model: Mapping[str, A
     accuracy = (verified or {}).get("accuracy")
     if accuracy:
         hits = accuracy["ours"] * accuracy["images"]
-        if doubt := at_chance(hits, accuracy["images"], prod(model["outputs"][0]["shape"])):
+        if doubt := chance_warning(hits, accuracy["images"], prod(model["outputs"][0]["shape"])):
             yield doubt
 
 

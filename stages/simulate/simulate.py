@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from stages.backends.simulators.process import Finished, InstructionLimitReached, ProgramLimitReached
 from stages.base import StageError
-from stages.ir.samples.doubts import outside
 from stages.ir.samples.files import Inference
+from stages.ir.samples.sample_warnings import clipping_warning
 from stages.simulate.cycles import estimated_cycles
 from stages.simulate.firmware import FirmwareRun, inputs_file, run_firmware
 from stages.simulate.inputs import make_inputs
@@ -71,7 +71,7 @@ def simulate(job: Job[SimulateConfig]) -> None:
         )
     if board is not None and job.config.instruction_limit:
         counts["warnings"].append("a board keeps no instruction_limit: timeout and stall_seconds bound it")
-    counts["warnings"] += [doubt] if (doubt := outside(inferences)) else []
+    counts["warnings"] += [doubt] if (doubt := clipping_warning(inferences)) else []
     for warning in counts["warnings"]:
         job.log(f"warning: {warning}")
     (job.out / "inputs.bin").write_bytes(inputs_file(data, trace=job.config.trace, instruction_limit=limit))

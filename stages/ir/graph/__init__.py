@@ -1,8 +1,8 @@
-"""The integer graph: what `quantize` makes of the Relax module and every later stage reads.
+"""The integer graph: the output of `quantize`, read by every later stage.
 
 A `Graph` is an ordered list of layers over named tensors. Layers carry all arithmetic constants (fixed-point
 multipliers, zero points, activation bounds), so that a kernel needs nothing else. On disk it is `graph.json` plus
-`constants.npz`; numpy is only imported when constants are touched.
+`constants.npz`; numpy is only imported when constants are used.
 """
 
 from stages.ir.graph.graph import Graph, Layer, LayerView, Wanted

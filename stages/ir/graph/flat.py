@@ -1,4 +1,4 @@
-"""Layers that compute element by element, on tensors that lie in blocks: on memory as it is, whatever it means."""
+"""Element-wise layers on blocked tensors: computation on the memory as it is."""
 
 from __future__ import annotations
 
@@ -13,15 +13,18 @@ if TYPE_CHECKING:
 
 
 def flat(view: LayerView) -> LayerView:
-    """The layer with each tensor as one in logical order, of as many bytes; as it is, where no blocks are alike.
+    """Return the layer with each tensor in logical order over its memory, padding included.
 
-    20 channels of 3x3 pixels in NCHW16c are 32 of 3x3: what fills up a block becomes what fills up the output's.
+    Returns the view unchanged unless all tensors have the same shape and blocked layout. 20 channels of 3x3 pixels in
+    NCHW16c become 32 of 3x3: the padding of the inputs gives the padding of the output.
     """
     tensors = (*view.inputs, *view.outputs)
     first = tensors[0]
-    if not first.layout.is_blocked or any((one.shape, one.layout) != (first.shape, first.layout) for one in tensors):
+    if not first.layout.is_blocked or any(
+        (tensor.shape, tensor.layout) != (first.shape, first.layout) for tensor in tensors
+    ):
         return view
     digits = first.layout.digits(first.shape)
     filled = tuple(prod(d.extent for d in digits if d.axis == axis) for axis in range(len(first.shape)))
-    made = {one.name: one.model_copy(update={"shape": filled, "layout": LOGICAL}) for one in tensors}
-    return replace(view, tensors={**view.tensors, **made})
+    flattened = {tensor.name: tensor.model_copy(update={"shape": filled, "layout": LOGICAL}) for tensor in tensors}
+    return replace(view, tensors={**view.tensors, **flattened})

@@ -1,4 +1,4 @@
-"""Layers and the graph, and how they are kept on disk."""
+"""Layers, the graph, and its files."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 else:
 
     def _layer(value: Any) -> LayerOp:
-        """An operator of the graph as it was written; which one `op` tells."""
+        """Return the operator for its JSON, by `op`."""
         if isinstance(value, LayerOp):
             return value
-        found = layer_of(value["op"])
-        if found is None:
-            raise ValueError(f"no operator is called {value['op']!r}; is the plug-in there that declares it?")
-        return found.model_validate(value)
+        layer_class = layer_of(value["op"])
+        if layer_class is None:
+            raise ValueError(f"unknown operator {value['op']!r}; is the plug-in that declares it installed?")
+        return layer_class.model_validate(value)
 
     AnyOp = Annotated[LayerOp, BeforeValidator(_layer), SerializeAsAny()]
 
@@ -35,7 +35,10 @@ FORMAT = 1
 
 
 class Wanted(BaseModel):
-    """The layout in which the recipe wants a layer to read; the number of its layout rule, 0 for the `default`."""
+    """The layout that the recipe requests for a layer's input.
+
+    rule  number of its layout rule, 0 for the `default`
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
     layout: Layout
@@ -46,12 +49,12 @@ class Layer(BaseModel):
     """One step of the network.
 
     index      position in execution order, from 0; the number in reports and in the emitted function names
-    name       name of the imported operator's (first) output tensor: what layout and tensorize rules match
+    name       name of the imported operator's (first) output tensor: layout and tensorize rules match it
     inputs     names of data tensors
-    state      names of tensors of state that it reads and writes
-    constants  the name of the constant for each role (weights, bias, multiplier, shift, table, exp)
+    state      names of state tensors that it reads and writes
+    constants  role (weights, bias, multiplier, shift, table, exp) -> name of the constant
     tflite_op  index and name of the operator in the imported file
-    wanted     what the recipe says of the layout it reads; without it tensorize decides
+    wanted     layout that the recipe requests; None: tensorize decides
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
@@ -67,7 +70,7 @@ class Layer(BaseModel):
 
     @property
     def kind(self) -> str:
-        """The operator's name as rules and reports write it: conv2d, depthwise_conv2d, softmax, logistic, pad, ..."""
+        """The operator's name in rules and reports: conv2d, softmax, logistic, pad, ..."""
         return self.op.named
 
 
@@ -82,7 +85,7 @@ class _File(BaseModel):
 
 @dataclass
 class Graph:
-    """`inputs` and `outputs` are tensor names in the model's order; `constants` maps names to arrays."""
+    """Tensors, layers, constants by name, and the names of inputs and outputs in model order."""
 
     tensors: dict[str, Tensor] = field(default_factory=dict)
     layers: list[Layer] = field(default_factory=list)
@@ -91,14 +94,21 @@ class Graph:
     constants: dict[str, np.ndarray] = field(default_factory=dict)
 
     def view(self, layer: Layer) -> LayerView:
+        """Return a layer with its tensors and constants."""
         return LayerView(layer, self.tensors, self.constants)
 
     def macs(self, layer: Layer) -> int:
-        """Multiply-accumulates of one inference, padding included, as papers count them; 0 for other operators."""
+        """Return the multiply-accumulates of one inference, 0 for operators without any.
+
+        Padding is included, as papers count them.
+        """
         return layer.op.products(self.tensors[layer.outputs[0]])
 
     def beginning(self, name: str) -> np.ndarray:
-        """A tensor of state after a reset: the constant `begin` of a layer that writes it, or else `Tensor.initial`."""
+        """Return the value of a state tensor after a reset.
+
+        The constant `begin` of a layer that writes it, else `Tensor.initial`.
+        """
         import numpy as np
 
         for layer in self.layers:
@@ -108,7 +118,7 @@ class Graph:
         return np.full(tensor.shape, tensor.initial, tensor.dtype)
 
     def save(self, folder: Path) -> None:
-        """Writes graph.json and constants.npz; the same graph gives the same bytes."""
+        """Write graph.json and constants.npz; equal graphs give equal bytes."""
         import numpy as np
 
         file = _File(tensors=list(self.tensors.values()), layers=self.layers, inputs=self.inputs, outputs=self.outputs)
@@ -118,7 +128,7 @@ class Graph:
 
     @classmethod
     def load(cls, folder: Path, *, constants: bool = True) -> Graph:
-        """Reads what `save` wrote. Raises ValueError for another format."""
+        """Read the files of `save`. Raises ValueError for another format."""
         file = _File.model_validate_json((folder / "graph.json").read_text())
         if file.format != FORMAT:
             raise ValueError(f"graph.json has format {file.format}; this version reads {FORMAT}")
@@ -133,7 +143,7 @@ class Graph:
 
 @dataclass(frozen=True)
 class LayerView:
-    """A layer with its tensors and constants at hand: all that a kernel looks at."""
+    """A layer with its tensors and constants: everything that a kernel reads."""
 
     layer: Layer
     tensors: Mapping[str, Tensor]
@@ -141,26 +151,30 @@ class LayerView:
 
     @property
     def op(self) -> Any:
+        """The layer's operator with its parameters."""
         return self.layer.op
 
     @property
     def inputs(self) -> tuple[Tensor, ...]:
+        """The data inputs."""
         return tuple(self.tensors[name] for name in self.layer.inputs)
 
     @property
     def outputs(self) -> tuple[Tensor, ...]:
+        """The outputs."""
         return tuple(self.tensors[name] for name in self.layer.outputs)
 
     @property
     def states(self) -> tuple[Tensor, ...]:
+        """The state tensors."""
         return tuple(self.tensors[name] for name in self.layer.state)
 
     def constant(self, role: str) -> np.ndarray:
-        """The constant with this role. KeyError when the layer has none."""
+        """Return the constant with this role. Raises KeyError if the layer has none."""
         return self.arrays[self.layer.constants[role]]
 
     def bits(self, role: str) -> int:
-        """The bits that each value of this constant needs: at most 4 of weights that the file has as int4.
+        """Return the bits that each value of this constant needs: at most 4 for int4 weights.
 
         Signed types count in two's complement; the array itself has whole bytes.
         """
@@ -169,4 +183,5 @@ class LayerView:
         return bits_of(self.constant(role))
 
     def has(self, role: str) -> bool:
+        """Whether the layer has a constant with this role."""
         return role in self.layer.constants

@@ -1,4 +1,4 @@
-"""What rules can call the layers of the integer graph."""
+"""Names of layers of the integer graph in rules."""
 
 from __future__ import annotations
 
@@ -8,15 +8,18 @@ from stages.ir.operators.table import layers, outside
 
 
 @cache
-def _own() -> frozenset[str]:
+def _built_in() -> frozenset[str]:
     return frozenset().union(*(layer.names() for layer in layers()))
 
 
 def kernel_kinds() -> frozenset[str]:
-    """All that a layer for a kernel can be called in a rule: its operator in the graph, or its `Layer.kind`."""
-    return _own() | outside().layers.keys()
+    """Return all names of kernel layers in rules: operators of the graph, and `Layer.kind`."""
+    return _built_in() | outside().layers.keys()
 
 
 def is_kernel_kind(name: str) -> bool:
-    """Whether it is one of `kernel_kinds`. Plug-ins are imported for a name that is none of Firmline's own."""
-    return name in _own() or name in outside().layers
+    """Whether the name is one of `kernel_kinds`.
+
+    Plug-ins are imported only for names that are not built in.
+    """
+    return name in _built_in() or name in outside().layers

@@ -1,4 +1,4 @@
-"""Ordered rules over layers, as recipes have them: which layers one is for, and what is said of the unused."""
+"""Ordered rules over layers in recipes: matching, and notes about unused rules."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ def _with_operators(schema: dict[str, Any]) -> None:
 
 
 class LayerMatch(StrictModel):
-    """Which layers a rule is for; what is left out matches everything.
+    """Which layers a rule applies to. A missing key matches everything.
 
-    `op` is the operator as in reports (conv2d, softmax, ...), one that kernels are for, though the network need not
-    have it; `name` a glob over the layer's name (the imported operator's first output tensor), `shape` the logical
-    shape of the first output.
+    op     operator as in reports (conv2d, softmax, ...), one that has kernels; the network need not contain it
+    name   glob over the layer's name (the imported operator's first output tensor)
+    shape  logical shape of the first output
     """
 
     op: str | None = Field(default=None, json_schema_extra=_with_operators)
@@ -47,37 +47,39 @@ class LayerMatch(StrictModel):
         return op
 
     def fits(self, view: LayerView) -> bool:
-        """Whether a rule is for this layer."""
+        """Whether the rule applies to this layer."""
         if self.op is not None and self.op not in (view.layer.kind, view.op.op):
             return False
         return self.fits_tensor(view.layer.name, view.outputs[0].shape)
 
     def fits_tensor(self, name: str, shape: Sequence[int]) -> bool:
-        """Whether name and shape are as asked for, whatever the operator is."""
+        """Whether name and shape match, for any operator."""
         if self.name is not None and not fnmatchcase(name, self.name):
             return False
         return self.shape is None or self.shape == tuple(shape)
 
     def described(self) -> str:
-        """As in a recipe: `{op: add, shape: [1, 2]}`."""
-        given = self.model_dump(exclude_none=True)
-        return "{" + ", ".join(f"{key}: {list(v) if isinstance(v, tuple) else v}" for key, v in given.items()) + "}"
+        """Return the match as in a recipe: `{op: add, shape: [1, 2]}`."""
+        options = self.model_dump(exclude_none=True)
+        return "{" + ", ".join(f"{key}: {list(v) if isinstance(v, tuple) else v}" for key, v in options.items()) + "}"
 
 
 def about_unused(what: str, rules: Sequence[str], deciding: Container[int], fitting: Container[int]) -> list[str]:
-    """Sentences about rules that decide nothing, one for all of the same reason.
+    """Return sentences about rules without effect, one per reason.
 
-    `what` is a rule's kind (`tensorize rule`), `rules` how each is shown; `deciding` and `fitting` are the numbers,
-    from 1, of those that decide something, and of those that match something.
+    what      kind of rule (`tensorize rule`)
+    rules     text of each rule
+    deciding  numbers, from 1, of the rules that decide something
+    fitting   numbers of the rules that match something
     """
     unused = [(number, f"{number} ({shown})") for number, shown in enumerate(rules, 1) if number not in deciding]
     shadowed = [shown for number, shown in unused if number in fitting]
     idle = [shown for number, shown in unused if number not in fitting]
-    told = []
+    notes = []
     if shadowed:
-        verb, whose = ("decides", "its") if len(shadowed) == 1 else ("decide", "their")
+        verb, owner = ("decides", "its") if len(shadowed) == 1 else ("decide", "their")
         which = of_several(what, shadowed)
-        told.append(f"{which} {verb} nothing: an earlier rule matches all of {whose} layers")
+        notes.append(f"{which} {verb} nothing: an earlier rule matches all of {owner} layers")
     if idle:
-        told.append(f"{of_several(what, idle)} {'matches' if len(idle) == 1 else 'match'} no layer")
-    return told
+        notes.append(f"{of_several(what, idle)} {'matches' if len(idle) == 1 else 'match'} no layer")
+    return notes

@@ -1,4 +1,4 @@
-"""Arrays in logical order, and as they lie in memory in some layout."""
+"""Arrays in logical order and in memory order."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 
 def pack(values: NDArray[np.generic], layout: Layout, axes: str = "") -> NDArray[np.generic]:
-    """`values`, in logical order, as they lie in memory.
+    """Return `values`, which are in logical order, in memory order.
 
-    The result has the layout's physical shape and the type of the values, zeros where blocks are filled up. Where the
-    layout says how many bits an element has it is uint8[bytes], the first element in the lowest bits of a byte; raises
-    ValueError for a value that they do not hold (int8: from -2^(bits-1), uint8: from 0).
+    The result has the layout's physical shape and the type of the values, with zeros as block padding. For a layout
+    with bits it is uint8[bytes], first element in the lowest bits; raises ValueError for values out of range (int8:
+    from -2^(bits-1), uint8: from 0).
     """
     physical = np.zeros(layout.elements(values.shape, axes), values.dtype)
     physical[_places(values.shape, layout, axes)] = values
@@ -30,7 +30,10 @@ def pack(values: NDArray[np.generic], layout: Layout, axes: str = "") -> NDArray
 def unpack(
     memory: NDArray[np.generic], layout: Layout, shape: Sequence[int], axes: str = "", dtype: str = "int8"
 ) -> NDArray[np.generic]:
-    """What `pack` made `memory` of: an array of logical `shape`; of the type `dtype` where elements are narrow."""
+    """Return the array of logical `shape` from `memory`, the inverse of `pack`.
+
+    dtype  type of the result if the layout has bits
+    """
     flat = memory.reshape(-1)
     if layout.bits:
         flat = widened(flat.view(np.uint8), layout.bits, dtype)
@@ -38,12 +41,12 @@ def unpack(
 
 
 def limits(bits: int, *, signed: bool = True) -> tuple[int, int]:
-    """The least and the largest integer of so many bits."""
+    """Return the least and the largest integer of `bits` bits."""
     return (-(1 << bits - 1), (1 << bits - 1) - 1) if signed else (0, (1 << bits) - 1)
 
 
 def bits_of(values: NDArray[np.generic]) -> int:
-    """The bits that hold every one of these integers, at least 1: of signed types in two's complement."""
+    """Return the bits that hold all of these integers, at least 1; signed: two's complement."""
     if not values.size:
         return 1
     ends = int(values.min()), int(values.max())
@@ -52,14 +55,17 @@ def bits_of(values: NDArray[np.generic]) -> int:
 
 
 def as_in_file(values: NDArray[np.generic], added: int) -> NDArray[np.generic]:
-    """Values of a tensor as the imported file has them, whose integers are smaller by `Tensor.added`."""
+    """Return values of a tensor as the imported file has them.
+
+    added  `Tensor.added`: how much larger the values are than in the file
+    """
     if not added:
         return values
     return np.asarray(values.astype(np.int16) - added, np.int8 if added > 0 else np.uint8)
 
 
 def _places(shape: Sequence[int], layout: Layout, axes: str) -> NDArray[np.intp]:
-    """The offset of each element."""
+    """Return the memory offset of each element."""
     places = np.zeros((), np.intp)
     for digit in layout.digits(shape, axes):
         along = np.arange(shape[digit.axis]) // digit.step % digit.extent * digit.stride
@@ -68,24 +74,25 @@ def _places(shape: Sequence[int], layout: Layout, axes: str) -> NDArray[np.intp]
 
 
 def narrowed(values: NDArray[np.generic], bits: int) -> NDArray[np.uint8]:
-    """Integers one after the other in `bits` each (1, 2 or 4), the first in the lowest of a byte, as TFLite has them.
+    """Pack integers of `bits` each (1, 2 or 4) into bytes, first in the lowest bits.
 
-    Raises ValueError for a value that they do not hold (signed types: from -2^(bits-1), others: from 0).
+    TFLite stores them like this. Raises ValueError for values out of range (signed types: from -2^(bits-1), others:
+    from 0).
     """
     values = values.reshape(-1)
     lowest, highest = limits(bits, signed=np.issubdtype(values.dtype, np.signedinteger))
     wide = values.astype(np.int64)
     if wide.size and (wide.min() < lowest or wide.max() > highest):
         raise ValueError(f"{bits} bits hold {lowest} to {highest}, values are {wide.min()} to {wide.max()}")
-    each = 8 // bits
-    filled = np.zeros(-(-wide.size // each) * each, np.int64)
+    per_byte = 8 // bits
+    filled = np.zeros(-(-wide.size // per_byte) * per_byte, np.int64)
     filled[: wide.size] = wide & ((1 << bits) - 1)
-    shifts = np.arange(each) * bits
-    return np.asarray((filled.reshape(-1, each) << shifts).sum(1), np.uint8)
+    shifts = np.arange(per_byte) * bits
+    return np.asarray((filled.reshape(-1, per_byte) << shifts).sum(1), np.uint8)
 
 
 def widened(memory: NDArray[np.uint8], bits: int, dtype: str = "int8") -> NDArray[np.generic]:
-    """What `narrowed` made `memory` of, with the elements that fill up the last byte."""
+    """Unpack the bytes of `narrowed`, including the elements that pad the last byte."""
     values = (memory[:, None] >> np.arange(0, 8, bits)) & ((1 << bits) - 1)
     wide = values.reshape(-1).astype(np.int64)
     if np.issubdtype(np.dtype(dtype), np.signedinteger):

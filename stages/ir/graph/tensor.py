@@ -15,7 +15,10 @@ ITEM_BYTES: dict[str, int] = {"int8": 1, "uint8": 1, "bool": 1, "int16": 2, "int
 
 
 class Quant(BaseModel):
-    """Affine quantization: real = scale * (q - zero_point). One value, or one for each index along `axis`."""
+    """Affine quantization: real = scale * (q - zero_point).
+
+    One value, or one for each index along `axis`.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
     scale: tuple[float, ...]
@@ -24,16 +27,17 @@ class Quant(BaseModel):
 
 
 class Tensor(BaseModel):
-    """A tensor. `shape` is logical: the order of the imported model (NHWC for images). `layout` says how it lies.
+    """A tensor of the graph.
 
-    layout        '' or 'NHWC': as `shape`; 'NCHW': planar, physical shape is (N, C, H, W); or any other of 4-D tensors
-    tflite_index  index of the equal tensor in the imported file, or None for one that exists only here
-    channels      which of that tensor's, along the last axis, it has; None: all of them
-    added         what its integers are larger by than those of that tensor: 128 for an int8 tensor kept as uint8
+    shape         logical: the order of the imported model (NHWC for images)
+    layout        '' or 'NHWC': memory order is `shape`; 'NCHW': planar, physical shape (N, C, H, W); others for 4-D
+                  tensors
+    tflite_index  index of the equal tensor in the imported file, None if there is none
+    channels      indices of that tensor's channels (last axis) that it has; None: all
+    added         difference of its integers to those of that tensor: 128 for an int8 tensor stored as uint8
     constant      the data is in the graph's constants under `name` (physical order)
-    state         it is kept from one inference to the next, outside of the arena
-    alias_of      the tensor this one shares memory with: what a reshape reads, what a slice is cut from, what a joined
-                  tensor is a piece of
+    state         its values persist between inferences, outside of the arena
+    alias_of      tensor with which it shares memory, such as the input of a reshape or slice, or a joined tensor
     offset        bytes from that tensor's start to this one's
     """
 
@@ -53,32 +57,33 @@ class Tensor(BaseModel):
 
     @property
     def elements(self) -> int:
-        """Without those that fill up blocks of the layout."""
+        """Elements without block padding."""
         return prod(self.shape)
 
     @property
     def bytes(self) -> int:
-        """What it takes in memory, blocks filled up."""
+        """Bytes in memory, with block padding."""
         return self.layout.bytes(self.shape, 8 * ITEM_BYTES[self.dtype])
 
     @property
     def permutation(self) -> tuple[int, ...]:
-        """Axes such that physical = logical.transpose(permutation). Raises ValueError for a layout with blocks."""
+        """Axes: physical = logical.transpose(permutation). Raises ValueError for blocked layouts."""
         if self.layout.is_blocked:
             raise ValueError(f"tensor {self.name} lies in blocks: {self.layout}")
         return tuple(digit.axis for digit in self.layout.digits(self.shape))
 
     @property
     def physical_shape(self) -> tuple[int, ...]:
+        """Extents of the layout's parts, with block padding."""
         return self.layout.physical_shape(self.shape)
 
     def lies_as(self, layout: str) -> bool:
-        """Whether its bytes are those that it has in `layout`."""
+        """Whether its bytes are the same in `layout`."""
         return self.layout.lies_as(Layout(layout), self.shape)
 
     @property
     def scale(self) -> float:
-        """The per-tensor scale. KeyError-free: raises ValueError for a tensor that has none."""
+        """The per-tensor scale. Raises ValueError for a tensor without one."""
         if self.quant is None or len(self.quant.scale) != 1:
             raise ValueError(f"tensor {self.name} has no per-tensor quantization")
         return self.quant.scale[0]
@@ -90,12 +95,15 @@ class Tensor(BaseModel):
 
     @property
     def initial(self) -> int:
-        """What each of its elements is after a reset, where it is state: as LiteRT resets variables."""
+        """Value of each element of a state tensor after a reset, as LiteRT resets variables."""
         return self.zero_point if self.dtype == "int8" else 0
 
 
 def place(tensors: Mapping[str, Tensor], name: str) -> tuple[str, int]:
-    """The tensor at the end of the chain of aliases, and the bytes from its start. Raises ValueError for a circle."""
+    """Return the tensor at the end of the chain of aliases, and the offset in it in bytes.
+
+    Raises ValueError for a cycle.
+    """
     seen, offset = {name}, 0
     while (target := tensors[name].alias_of) is not None:
         if target in seen:

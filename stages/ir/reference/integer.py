@@ -1,8 +1,8 @@
-"""Runs one layer or a whole integer graph on numpy arrays: what every kernel is tested against.
+"""Run a layer or an integer graph on numpy arrays: the reference for every kernel.
 
-The formulas are the operators' own (`compute` in stages.ir.operators), written from the arithmetic, not from the
-kernels, and themselves held against LiteRT's reference kernels by the tests. Arrays are in logical order (NHWC for
-images) whatever the layout of a tensor in memory.
+The formulas are those of the operators (`compute` in stages.ir.operators). They were written from the arithmetic, not
+from the kernels, and tests compare them with LiteRT's reference kernels. Arrays are in logical order (NHWC for images)
+for any layout in memory.
 """
 
 from __future__ import annotations
@@ -19,10 +19,12 @@ FloatFunction = Callable[[LayerView, Sequence[Array]], Array]
 
 
 def run_layer(view: LayerView, inputs: Sequence[Array], float_function: FloatFunction | None = None) -> Array:
-    """The output of one layer, in logical order and in the output tensor's dtype.
+    """Return the output of one layer, in logical order and in the output tensor's dtype.
 
-    inputs: one array per data input, in logical order. A Float layer is computed by `float_function`; without one
-    it is a ValueError, as is an input of another shape or dtype than its tensor's.
+    inputs          one array per data input, in logical order
+    float_function  computes a Float layer
+
+    Raises ValueError for an input of another shape or dtype, and for a Float layer without `float_function`.
     """
     return advance_layer(view, inputs, [initial(tensor) for tensor in view.states], float_function)[0]
 
@@ -30,7 +32,7 @@ def run_layer(view: LayerView, inputs: Sequence[Array], float_function: FloatFun
 def advance_layer(
     view: LayerView, inputs: Sequence[Array], states: Sequence[Array], float_function: FloatFunction | None = None
 ) -> tuple[Array, list[Array]]:
-    """As `run_layer`, from `states` on; with what the layer's state is afterwards."""
+    """Run a layer from `states`; return its output and its new states."""
     layer, out = view.layer, view.outputs[0]
     for tensor, array in zip(view.inputs, inputs, strict=True):
         if array.shape != tensor.shape or str(array.dtype) != tensor.dtype:
@@ -41,17 +43,17 @@ def advance_layer(
     if layer.op.op == "float":
         if float_function is None:
             raise ValueError(f"layer {layer.name}: the integer reference has no float operators ({layer.kind})")
-        result, kept = float_function(view, inputs), list(states)
+        result, new_states = float_function(view, inputs), list(states)
     else:
-        result, kept = layer.op.advance(view, inputs, states)
+        result, new_states = layer.op.advance(view, inputs, states)
     if result.shape != out.shape or str(result.dtype) != out.dtype:
-        made = f"{result.dtype}{list(result.shape)}"
-        raise ValueError(f"layer {layer.name}: computed {made}, expected {out.dtype}{list(out.shape)}")
-    return result, kept
+        computed = f"{result.dtype}{list(result.shape)}"
+        raise ValueError(f"layer {layer.name}: computed {computed}, expected {out.dtype}{list(out.shape)}")
+    return result, new_states
 
 
 def initial(tensor: Tensor) -> Array:
-    """A tensor of state after a reset."""
+    """Return the value of a state tensor after a reset."""
     return np.full(tensor.shape, tensor.initial, tensor.dtype)
 
 
@@ -61,30 +63,33 @@ def run_graph(
     float_function: FloatFunction | None = None,
     states: Mapping[str, Array] | None = None,
 ) -> dict[str, Array]:
-    """All tensors of the graph by name, in logical order: inputs, constants, state and the output of every layer.
+    """Return all tensors of the graph by name: inputs, constants, state and layer outputs.
 
-    inputs: arrays in logical order, in the order of `graph.inputs` or by name; states: what an earlier run returned,
-    None after a reset.
+    inputs  arrays in logical order, in the order of `graph.inputs` or by name
+    states  state tensors of an earlier run; None: after a reset
+
+    Results are in logical order.
     """
-    given = inputs if isinstance(inputs, Mapping) else dict(zip(graph.inputs, inputs, strict=True))
-    values = {name: np.asarray(given[name]) for name in graph.inputs}
+    arrays = inputs if isinstance(inputs, Mapping) else dict(zip(graph.inputs, inputs, strict=True))
+    values = {name: np.asarray(arrays[name]) for name in graph.inputs}
     for tensor in graph.tensors.values():
         if tensor.constant:
             values[tensor.name] = to_logical(graph.constants[tensor.name], tensor)
         if tensor.state:
             values[tensor.name] = graph.beginning(tensor.name) if states is None else states[tensor.name]
     for layer in graph.layers:
-        given_to = [values[name] for name in layer.inputs]
-        made, kept = advance_layer(graph.view(layer), given_to, [values[n] for n in layer.state], float_function)
-        values |= {layer.outputs[0]: made, **dict(zip(layer.state, kept, strict=True))}
+        operands = [values[name] for name in layer.inputs]
+        before = [values[name] for name in layer.state]
+        result, after = advance_layer(graph.view(layer), operands, before, float_function)
+        values |= {layer.outputs[0]: result, **dict(zip(layer.state, after, strict=True))}
     return values
 
 
 def to_logical(physical: Array, tensor: Tensor) -> Array:
-    """An array as it lies in memory (`tensor.layout`, any shape) in the tensor's logical order."""
+    """Return an array in memory order (`tensor.layout`, any shape) in logical order."""
     return unpack(physical, tensor.layout, tensor.shape, dtype=tensor.dtype)
 
 
 def to_physical(logical: Array, tensor: Tensor) -> Array:
-    """An array in logical order as it lies in memory."""
+    """Return an array in logical order in memory order."""
     return pack(logical, tensor.layout)

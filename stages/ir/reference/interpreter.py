@@ -17,17 +17,20 @@ Array = npt.NDArray[Any]
 
 
 def litert(kernels: str = "BUILTIN_REF") -> str:
-    """`LiteRT 2.3.0 BUILTIN_REF`: the reference's name, with the installed version."""
+    """Return the reference's name with the installed version: `LiteRT 2.3.0 BUILTIN_REF`."""
     return f"LiteRT {version('ai-edge-litert')} {kernels}"
 
 
 def is_optimized(operator: OperatorInfo) -> bool:
-    """Whether LiteRT has the operator among its usual kernels alone, not among the reference ones."""
+    """Whether LiteRT has only an optimized kernel for the operator, no reference kernel."""
     return operator.op in OPERATORS and OPERATORS[operator.op].optimized
 
 
 def resolver(operators: Sequence[OperatorInfo]) -> str:
-    """LiteRT's set of kernels for a file of these: the reference ones, or the usual ones where those lack one."""
+    """Return LiteRT's set of kernels for these operators.
+
+    The reference kernels, or the optimized ones if an operator has no reference kernel.
+    """
     return "BUILTIN_WITHOUT_DEFAULT_DELEGATES" if any(map(is_optimized, operators)) else "BUILTIN_REF"
 
 
@@ -35,15 +38,15 @@ class Reference:
     """One model, loaded once and run many times.
 
     info     the file's tensors and operators (`stages.ir.models.tflite_reader.ModelInfo`)
-    inputs   tensors a caller feeds, in the graph's order; constants that a file lists among its inputs are left out
-    outputs  tensors `run` returns, in the graph's order
+    inputs   tensors that the caller passes, in the graph's order, without constants among the file's inputs
+    outputs  tensors that `run` returns, in the graph's order
 
-    With preserve_all (the default) each intermediate tensor keeps its value and `tensor` returns it; without, memory
-    is reused and only inputs, outputs and constants can be read.
+    With preserve_all (the default) every intermediate tensor keeps its value for `tensor`. Without it, memory is reused
+    and only inputs, outputs and constants can be read.
     """
 
     def __init__(self, model: bytes, *, name: str = "model", preserve_all: bool = True) -> None:
-        """Loads `model`. StageError if it is corrupt, RunError if LiteRT has no kernel for what it does."""
+        """Load `model`. Raises StageError if it is corrupt, RunError if LiteRT lacks a kernel."""
         self.info: ModelInfo = read(model, name)
         self.name = name
         from ai_edge_litert.interpreter import Interpreter, OpResolverType
@@ -63,14 +66,15 @@ class Reference:
 
     @property
     def described(self) -> str:
-        """What reports call the reference."""
+        """The reference's name in reports."""
         return litert("BUILTIN_REF" if resolver(self.info.operators) == "BUILTIN_REF" else "BUILTIN")
 
     def run(self, inputs: Sequence[Array] | Mapping[str, Array]) -> list[Array]:
-        """Runs once and returns copies of the outputs.
+        """Run once and return copies of the outputs.
 
-        inputs: one array per entry of `self.inputs`, or a mapping from tensor name; each of exactly the tensor's dtype
-        and number of elements (a missing or extra axis of size 1 is forgiven). RunError otherwise.
+        inputs  one array per entry of `self.inputs`, or a mapping from tensor name
+
+        Arrays have the tensor's dtype and shape; axes of size 1 may be missing or added. Raises RunError otherwise.
         """
         for tensor, array in zip(self.inputs, self._ordered(inputs), strict=True):
             expected = self._interpreter.get_tensor(tensor.index).shape if tensor.dynamic else tensor.shape
@@ -87,17 +91,17 @@ class Reference:
         return [self._interpreter.get_tensor(index) for index in self.info.outputs]
 
     def reset(self) -> None:
-        """Sets the variable tensors to their beginning; `run` keeps them from one run to the next."""
+        """Reset the variable tensors; `run` keeps them between runs."""
         self._interpreter.reset_all_variables()
 
     def has(self, index: int) -> bool:
-        """Whether the tensor is one that the reference knows, as all are."""
+        """Whether the reference knows the tensor: always true here."""
         return True
 
     def tensor(self, index: int) -> Array:
-        """A copy of any tensor as the last run left it; a constant's value at any time."""
-        kept = self._preserve_all or self.info.tensors[index].data is not None
-        if not kept and index not in (*self.info.inputs, *self.info.outputs):
+        """Return a copy of a tensor after the last run; of constants at any time."""
+        is_preserved = self._preserve_all or self.info.tensors[index].data is not None
+        if not is_preserved and index not in (*self.info.inputs, *self.info.outputs):
             raise RunError(f"tensor {index} of {self.name} was not preserved (preserve_all=False)")
         try:
             return np.asarray(self._interpreter.get_tensor(index))
@@ -105,7 +109,10 @@ class Reference:
             raise RunError(f"tensor {index} of {self.name} has no value: {_one_line(error)}") from None
 
     def computed(self) -> dict[int, Array]:
-        """Every tensor that an operator wrote in the last run, by number, in the order of the operators."""
+        """Return every tensor that an operator wrote in the last run, by number.
+
+        In the order of the operators.
+        """
         return {index: self.tensor(index) for op in self.info.operators for index in op.outputs}
 
     def _ordered(self, inputs: Sequence[Array] | Mapping[str, Array]) -> list[Array]:
@@ -120,14 +127,15 @@ class Reference:
 
 
 def run(model: bytes, inputs: Sequence[Array] | Mapping[str, Array]) -> list[Array]:
-    """Outputs of one run; for tests that need no more."""
+    """Return the outputs of one run; for tests."""
     return Reference(model, preserve_all=False).run(inputs)
 
 
 def random_inputs(info: ModelInfo, seed: int = 0) -> list[Array]:
-    """One array per input: 8-bit and 16-bit types uniform over their whole range, float32 uniform in [-1, 1).
+    """Return one random array per input.
 
-    The stream is PCG64's raw output, which NumPy promises to keep: the same seed gives the same bytes everywhere.
+    Integers are uniform over their range, float32 is uniform in [-1, 1). The stream is PCG64's raw output, which NumPy
+    promises to keep: the same seed gives the same bytes everywhere.
     """
     stream = np.random.PCG64(seed)
     arrays: list[Array] = []

@@ -1,9 +1,9 @@
-"""Products of ONNX Runtime that do not saturate, on whichever processor it runs.
+"""Make ONNX Runtime's integer products exact on every processor.
 
-On x86 without VNNI, ONNX Runtime multiplies uint8 activations by int8 weights with `vpmaddubsw`, which adds two
-products into 16 bits and saturates. Its option `session.x64quantprecision` avoids that by optimizations that compute
-other things differently too. So the one replacement is made here: a weight w with zero point z becomes w + 128 with
-z + 128, both uint8, and every sum stays what it is.
+On x86 without VNNI, ONNX Runtime multiplies uint8 activations by int8 weights with `vpmaddubsw`, which saturates the
+sum of two products at 16 bits. Its option `session.x64quantprecision` avoids this, but its optimizations change other
+results. So this module changes the model: a weight w with zero point z becomes w + 128 with z + 128, both uint8. Sums
+stay equal.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 if TYPE_CHECKING:
     import onnx
 
-# Of an operator: its weights and their zero point, as positions among its inputs. Activations are input 0, their zero
+# Positions of weights and their zero point among an operator's inputs. Activations are input 0, their zero
 # point is input 2.
 _POSITIONS = {
     ("", "QLinearConv"): (3, 5),
@@ -28,17 +28,17 @@ _OFFSET, _POINT = "firmline/offset", "firmline/zero_point"
 
 
 def unsigned_weights(model: onnx.ModelProto) -> onnx.ModelProto:
-    """The model with uint8 weights where those of uint8 activations are int8; itself where there are none.
+    """Return the model with uint8 weights where activations are uint8 and weights int8.
 
-    The model has no local functions. Raises what `onnx` raises of a model that is none.
+    The model itself if there are none. It must not have local functions. Raises errors of `onnx` for an invalid model.
     """
     import onnx
 
-    concerned = [node for node in model.graph.node if _kind(node) in _POSITIONS]
-    types = _types(model) if concerned else {}
+    candidates = [node for node in model.graph.node if _kind(node) in _POSITIONS]
+    types = _types(model) if candidates else {}
     mixed = {
         node.output[0]
-        for node in concerned
+        for node in candidates
         if _type_of(node, 0, 2, types) == onnx.TensorProto.UINT8
         and _type_of(node, *_POSITIONS[_kind(node)], types) == onnx.TensorProto.INT8
     }
@@ -51,9 +51,9 @@ def unsigned_weights(model: onnx.ModelProto) -> onnx.ModelProto:
         if mixed.intersection(node.output):
             nodes += _unsigned(node)
         nodes.append(node)
-    kept = [onnx.NodeProto.FromString(node.SerializeToString()) for node in nodes]
+    copies = [onnx.NodeProto.FromString(node.SerializeToString()) for node in nodes]
     del changed.graph.node[:]
-    changed.graph.node.extend(kept)
+    changed.graph.node.extend(copies)
     constants = {_OFFSET: np.array(128, np.int32), _POINT: np.array(128, np.uint8)}
     if not {opset.domain for opset in changed.opset_import} & {"", "ai.onnx"}:
         changed.opset_import.append(onnx.helper.make_opsetid("", 17))
@@ -62,31 +62,31 @@ def unsigned_weights(model: onnx.ModelProto) -> onnx.ModelProto:
 
 
 def _kind(node: onnx.NodeProto) -> tuple[str, str]:
-    """Its domain and its operator."""
+    """Return domain and type of an operator."""
     return node.domain.removeprefix("ai.onnx"), node.op_type
 
 
 def _types(model: onnx.ModelProto) -> dict[str, int]:
-    """The dtypes of tensors by name, as far as ONNX infers them."""
+    """Return the dtypes of tensors by name, as far as ONNX infers them."""
     import onnx
 
     graph = onnx.shape_inference.infer_shapes(model).graph
     described = (*graph.input, *graph.value_info, *graph.output)
-    found = {one.name: one.type.tensor_type.elem_type for one in described}
-    return found | {one.name: one.data_type for one in graph.initializer}
+    types = {info.name: info.type.tensor_type.elem_type for info in described}
+    return types | {info.name: info.data_type for info in graph.initializer}
 
 
 def _type_of(node: onnx.NodeProto, operand: int, point: int, types: dict[str, int]) -> int:
-    """The dtype of an operand, or else that of its zero point, which is the same; 0 where neither is known."""
+    """Return the dtype of an operand, else of its zero point (which is equal), else 0."""
     names = (node.input[at] for at in (operand, point) if at < len(node.input))
     return next((types[name] for name in names if types.get(name)), 0)
 
 
 def _unsigned(node: onnx.NodeProto) -> list[onnx.NodeProto]:
-    """Makes the node read unsigned weights, by the nodes that are returned."""
+    """Change the node to read unsigned weights; return the nodes that compute them."""
     import onnx
 
-    made: list[onnx.NodeProto] = []
+    nodes: list[onnx.NodeProto] = []
     weights, point = _POSITIONS[_kind(node)]
     node.input.extend([""] * (point + 1 - len(node.input)))
     for at in (weights, point):
@@ -94,10 +94,10 @@ def _unsigned(node: onnx.NodeProto) -> list[onnx.NodeProto]:
             node.input[at] = _POINT
             continue
         wide, moved, narrow = (f"firmline/{node.output[0]}/{at}/{step}" for step in ("wide", "moved", "narrow"))
-        made += [
+        nodes += [
             onnx.helper.make_node("Cast", [node.input[at]], [wide], to=onnx.TensorProto.INT32),
             onnx.helper.make_node("Add", [wide, _OFFSET], [moved]),
             onnx.helper.make_node("Cast", [moved], [narrow], to=onnx.TensorProto.UINT8),
         ]
         node.input[at] = narrow
-    return made
+    return nodes

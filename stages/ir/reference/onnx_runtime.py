@@ -1,4 +1,4 @@
-"""ONNX Runtime on the CPU, with its graph optimizations off: the oracle of networks that came as ONNX."""
+"""ONNX Runtime on the CPU without graph optimizations: the reference of ONNX networks."""
 
 from __future__ import annotations
 
@@ -23,18 +23,21 @@ if TYPE_CHECKING:
     import onnx
 
 ONNX_FILE, NAMES = "model.onnx", "onnx.json"
-"""In the artifact of import: the file as it came, and `stages.ir.models.onnx_names` of model.tflite."""
+"""Files in import's artifact: the original, and `stages.ir.models.onnx_names` of model.tflite."""
 
 
 class OnnxReference:
-    """As `stages.ir.reference.interpreter.Reference`, for the file that import made of an ONNX file.
+    """The reference of an imported ONNX file, with the methods of `Reference`.
 
-    Tensors are those of the TFLite file, with their shapes and order of axes; `has` tells which are values of the ONNX
-    graph, as tensors in between are not.
+    Tensors are those of the TFLite file that import wrote, with their shapes and axis order. `has` is true for values
+    of the ONNX graph, not for tensors that import added.
     """
 
     def __init__(self, model: bytes, original: bytes, names: Mapping[int, Traced], *, name: str = "model") -> None:
-        """model: the TFLite file, original: the ONNX file. Raises RunError where ONNX Runtime refuses it."""
+        """Load the TFLite file `model` and the ONNX file `original`.
+
+        Raises RunError if ONNX Runtime refuses it.
+        """
         import onnx
 
         self.info: ModelInfo = read(model, name)
@@ -42,12 +45,14 @@ class OnnxReference:
         self.inputs: tuple[TensorInfo, ...] = tuple(self.info.tensors[index] for index in self.info.inputs)
         self.outputs: tuple[TensorInfo, ...] = tuple(self.info.tensors[index] for index in self.info.outputs)
         self.graph = onnx.load_model_from_string(original)
-        self.known = sorted({one.name for one in names.values()} - {names[index].name for index in self.info.inputs})
-        given = {one.name for one in self.graph.graph.output}
-        for one in self.known:
-            if one not in given:
-                self.graph.graph.output.append(onnx.helper.make_empty_tensor_value_info(one))
-        self.types = {one.name: _dtype(one) for one in self.graph.graph.input}
+        self.known = sorted(
+            {traced.name for traced in names.values()} - {names[index].name for index in self.info.inputs}
+        )
+        outputs = {info.name for info in self.graph.graph.output}
+        for value in self.known:
+            if value not in outputs:
+                self.graph.graph.output.append(onnx.helper.make_empty_tensor_value_info(value))
+        self.types = {info.name: _dtype(info) for info in self.graph.graph.input}
         self.customs = [operator for operator in self.info.operators if operator.op.startswith(CUSTOM)]
         self._parts = CustomParts(self) if self.customs else None
         self._session: Any = None if self.customs else session(self.graph, name)
@@ -55,19 +60,24 @@ class OnnxReference:
 
     @property
     def described(self) -> str:
-        """What reports call the reference: `ONNX Runtime 1.31.1 for 8 of 9 operators, ...` where plug-ins are asked."""
-        whole = f"ONNX Runtime {version('onnxruntime')}"
+        """The reference's name in reports.
+
+        With plug-in operators: `ONNX Runtime 1.31.1 for 8 of 9 operators, ...`.
+        """
+        runtime = f"ONNX Runtime {version('onnxruntime')}"
         if not self.customs:
-            return whole
+            return runtime
         total, names = len(self.graph.graph.node), [operator.op for operator in self.customs]
-        theirs = [f"{judge_of(name)} for {names.count(name)} x {OPERATORS[name].onnx}" for name in dict.fromkeys(names)]
-        return ", ".join([f"{whole} for {total - len(names)} of {total} operators", *theirs])
+        plug_ins = [
+            f"{judge_of(name)} for {names.count(name)} x {OPERATORS[name].onnx}" for name in dict.fromkeys(names)
+        ]
+        return ", ".join([f"{runtime} for {total - len(names)} of {total} operators", *plug_ins])
 
     def run(self, inputs: Sequence[Array] | Mapping[str, Array]) -> list[Array]:
-        """Runs once and returns the outputs; `inputs` in the order of `self.inputs`, or by name."""
-        given = [inputs[tensor.name] for tensor in self.inputs] if isinstance(inputs, Mapping) else list(inputs)
+        """Run once and return the outputs; `inputs` in the order of `self.inputs`, or by name."""
+        arrays = [inputs[tensor.name] for tensor in self.inputs] if isinstance(inputs, Mapping) else list(inputs)
         feeds = {}
-        for tensor, array in zip(self.inputs, given, strict=True):
+        for tensor, array in zip(self.inputs, arrays, strict=True):
             traced = self.names[tensor.index]
             feeds[traced.name] = traced.original(np.asarray(array), self.types[traced.name])
         self._values = dict(feeds)
@@ -78,18 +88,18 @@ class OnnxReference:
         return [self.tensor(index) for index in self.info.outputs]
 
     def reset(self) -> None:
-        """Nothing is kept from one run to the next."""
+        """Do nothing: no state is kept between runs."""
 
     def has(self, index: int) -> bool:
         """Whether the tensor is a value of the ONNX graph."""
         return index in self.names
 
     def original(self, index: int) -> Array:
-        """What ONNX Runtime had for the tensor in the last run, as it had it."""
+        """Return the tensor's value of the last run as ONNX Runtime has it."""
         return self._values[self.names[index].name]
 
     def tensor(self, index: int) -> Array:
-        """A tensor of the last run; a constant's value at any time."""
+        """Return a tensor of the last run; constants at any time."""
         tensor = self.info.tensors[index]
         if tensor.data is not None:
             return tensor.values()
@@ -99,20 +109,23 @@ class OnnxReference:
         return traced.laid(self._values[traced.name], tensor.dtype).reshape(tensor.shape)
 
     def computed(self) -> dict[int, Array]:
-        """Every tensor that is a value of the ONNX graph, by number, in the order of the operators."""
+        """Return every tensor that is a value of the ONNX graph, by number.
+
+        In the order of the operators.
+        """
         written = (index for operator in self.info.operators for index in operator.outputs)
         return {index: self.tensor(index) for index in written if index in self.names}
 
 
-def _dtype(one: onnx.ValueInfoProto) -> str:
-    """The type of an input, as numpy calls it."""
+def _dtype(info: onnx.ValueInfoProto) -> str:
+    """Return numpy's name for the type of an input."""
     import onnx
 
-    return str(onnx.helper.tensor_dtype_to_np_dtype(one.type.tensor_type.elem_type))
+    return str(onnx.helper.tensor_dtype_to_np_dtype(info.type.tensor_type.elem_type))
 
 
 def onnx_reference(folder: Path, name: str) -> OnnxReference | None:
-    """The oracle of an import artifact that came from ONNX, else None."""
+    """Return the reference of an import artifact that came from ONNX, else None."""
     if not (folder / ONNX_FILE).exists():
         return None
     names = loaded((folder / NAMES).read_text())

@@ -1,4 +1,4 @@
-"""Sessions of ONNX Runtime that compute each operator as it stands, of graphs and of parts of them."""
+"""Sessions of ONNX Runtime without optimizations, for graphs and parts of them."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 
 def session(model: onnx.ModelProto, name: str) -> Any:
-    """A session of ONNX Runtime on one thread that computes each operator as it stands. Raises RunError.
+    """Return a single-threaded session of ONNX Runtime that computes each operator separately.
 
-    Sums of integers do not saturate (`stages.ir.reference.onnx_products`).
+    Sums of integers do not saturate (`stages.ir.reference.onnx_products`). Raises RunError.
     """
     import onnxruntime
 
@@ -27,25 +27,25 @@ def session(model: onnx.ModelProto, name: str) -> Any:
     try:
         exact = unsigned_weights(model)
         return onnxruntime.InferenceSession(exact.SerializeToString(), options, providers=["CPUExecutionProvider"])
-    except Exception as error:  # its exceptions have no common base but this one
+    except Exception as error:  # its exceptions have no other common base
         reason = " ".join(str(error).split())[:300]
         raise RunError(f"ONNX Runtime refuses the model {name}: {reason}") from None
 
 
 def part_of(model: onnx.ModelProto, goals: Sequence[str], ends: Mapping[str, Array]) -> onnx.ModelProto:
-    """The part of a graph that computes `goals` from those of the values `ends` that it needs."""
+    """Return the part of a graph that computes `goals` from the values `ends`."""
     import onnx
 
     graph = model.graph
     makers = {name: node for node in graph.node for name in node.output}
-    wanted, needed, seen = list(goals), set[int](), set[str]()
-    while wanted:
-        name = wanted.pop()
+    pending, needed, seen = list(goals), set[int](), set[str]()
+    while pending:
+        name = pending.pop()
         if name in seen or name in ends or name not in makers:
             continue
         seen.update(makers[name].output)
         needed.add(id(makers[name]))
-        wanted += [one for one in makers[name].input if one]
+        pending += [constant for constant in makers[name].input if constant]
     nodes = [node for node in graph.node if id(node) in needed]
     used = {name for node in nodes for name in node.input} | {*goals}
     inputs = [
@@ -54,7 +54,7 @@ def part_of(model: onnx.ModelProto, goals: Sequence[str], ends: Mapping[str, Arr
         if name in used
     ]
     outputs = [onnx.helper.make_empty_tensor_value_info(name) for name in goals]
-    constants = [one for one in graph.initializer if one.name in used]
+    constants = [constant for constant in graph.initializer if constant.name in used]
     part = onnx.helper.make_graph(nodes, "part", inputs, outputs, constants)
     imports, version = model.opset_import, model.ir_version
     return onnx.helper.make_model(part, opset_imports=imports, ir_version=version)

@@ -1,8 +1,8 @@
-"""Asks LiteRT in a process of its own, because it ends the process on some models and on some inputs.
+"""Run LiteRT in a child process: it crashes on some models and inputs.
 
-`tflite_reader.read` checks the file's structure and the import its operators; what is left is what only LiteRT knows:
-versions of operators, limits of its kernels, constants that they check. The child reads a line of JSON {model: bytes,
-resolver: LiteRT's set of kernels, inputs: [[tensor, type, shape], ...]} from stdin, then the model and the inputs.
+`tflite_reader.read` checks the file's structure and import its operators. LiteRT checks the rest: versions of
+operators, limits of its kernels, constants. The child reads a line of JSON {model: bytes, resolver: LiteRT's set of
+kernels, inputs: [[tensor, type, shape], ...]} from stdin, then the model and the inputs.
 """
 
 from __future__ import annotations
@@ -21,24 +21,27 @@ TIMEOUT = 120.0  # seconds; a MobileNet takes one
 
 
 def check_loads(model: bytes, info: ModelInfo, name: str = "model") -> None:
-    """Raises RunError, naming the operator, when LiteRT refuses the model or ends with it. Takes half a second."""
+    """Raise RunError, naming the operator, if LiteRT refuses the model or crashes on it.
+
+    Takes half a second.
+    """
     _ask(model, info, name, "load")
 
 
 def tensor_shapes(model: bytes, name: str = "model") -> dict[int, tuple[int, ...]]:
-    """The shapes of the tensors of a file that `tflite_reader.read` found sound, as LiteRT infers them.
+    """Return the shapes of all tensors as LiteRT infers them, by number.
 
-    By number; LiteRT says nothing of a tensor whose name is not UTF-8. Raises RunError when LiteRT refuses the file or
-    dies on it. Takes about half a second.
+    For files that `tflite_reader.read` accepts. Tensors whose names are not UTF-8 are missing. Raises RunError if
+    LiteRT refuses the file or crashes. Takes half a second.
     """
     from stages.ir.models.tflite_reader import read
 
-    found = json.loads(_ask(model, read(model, name), name, "shapes"))
-    return {int(index): tuple(shape) for index, shape in found.items()}
+    shapes = json.loads(_ask(model, read(model, name), name, "shapes"))
+    return {int(index): tuple(shape) for index, shape in shapes.items()}
 
 
 def tensor_values(model: bytes, name: str = "model") -> dict[int, Any]:
-    """The outputs of a file, by number, as arrays, when all of its inputs are zeros.
+    """Return the outputs of a file for inputs of zeros, by number.
 
     Raises RunError as `tensor_shapes`.
     """
@@ -46,29 +49,34 @@ def tensor_values(model: bytes, name: str = "model") -> dict[int, Any]:
 
     from stages.ir.models.tflite_reader import read
 
-    told, _, raw = _ask(model, read(model, name), name, "values").partition(b"\n")
-    found, at = {}, 0
-    for index, dtype, shape in json.loads(told):
+    header, _, raw = _ask(model, read(model, name), name, "values").partition(b"\n")
+    arrays, at = {}, 0
+    for index, dtype, shape in json.loads(header):
         count = int(np.prod(shape))
-        found[index] = np.frombuffer(raw, dtype, count, at).reshape(shape)
+        arrays[index] = np.frombuffer(raw, dtype, count, at).reshape(shape)
         at += count * np.dtype(dtype).itemsize
-    return found
+    return arrays
 
 
 def operator_that_ends(model: bytes, info: ModelInfo, inputs: Sequence[Any] | None = None) -> OperatorInfo | None:
-    """The operator in which LiteRT ends the process on `inputs`, one array for each of `info.inputs`.
+    """Return the operator in which LiteRT crashes on `inputs`, None if it does not crash.
 
-    Without inputs: when it is loaded. None when LiteRT does not end. Takes half a second for each of some log2 tries.
+    inputs  one array for each of `info.inputs`; None: look for a crash while loading
+
+    Takes half a second for each of log2(operators) tries.
     """
     from stages.ir.reference.refusal import deadly_operator
 
-    given = list(zip(info.inputs, inputs, strict=True)) if inputs is not None else []
+    fed = list(zip(info.inputs, inputs, strict=True)) if inputs is not None else []
     what = "load" if inputs is None else "run"
-    return deadly_operator(model, info, lambda part: _run_child(part, info, what, given).returncode < 0)
+    return deadly_operator(model, info, lambda part: _run_child(part, info, what, fed).returncode < 0)
 
 
 def _ask(model: bytes, info: ModelInfo, name: str, what: str) -> bytes:
-    """What the child prints for "load", "shapes" or "values". RunError when it fails."""
+    """Return the child's output for "load", "shapes" or "values".
+
+    Raises RunError if it fails.
+    """
     from stages.ir.reference.refusal import RunError, death, refusal
 
     try:
@@ -96,10 +104,10 @@ def _run_child(
 
 
 def _main() -> int:
-    """The child: exit code 0 if LiteRT loads (for "run": also runs) the model, else 1 and why on stderr's last line.
+    """The child process. Exit code 0 if LiteRT loads the model (and runs it for "run"), else 1.
 
-    Asked for "shapes" it prints the shape of each tensor, by its number; for "values" number, type and shape of each
-    output, and on the next line their bytes.
+    The last line on stderr is the reason. For "shapes" it prints the shape of each tensor by number; for "values"
+    number, type and shape of each output, and on the next line their bytes.
     """
     import numpy as np
     from ai_edge_litert.interpreter import Interpreter, OpResolverType
@@ -111,15 +119,17 @@ def _main() -> int:
         interpreter = Interpreter(model_content=model, experimental_op_resolver_type=kernels)
         interpreter.allocate_tensors()
         if sys.argv[1] == "shapes":
-            print(json.dumps({one["index"]: one["shape"].tolist() for one in interpreter.get_tensor_details()}))
+            print(
+                json.dumps({detail["index"]: detail["shape"].tolist() for detail in interpreter.get_tensor_details()})
+            )
         if sys.argv[1] == "values":
-            for one in interpreter.get_input_details():
-                interpreter.set_tensor(one["index"], np.zeros(one["shape"], one["dtype"]))
+            for detail in interpreter.get_input_details():
+                interpreter.set_tensor(detail["index"], np.zeros(detail["shape"], detail["dtype"]))
             interpreter.invoke()
-            indices = [one["index"] for one in interpreter.get_output_details()]
-            made = [np.asarray(interpreter.get_tensor(index)) for index in indices]
-            told = [[index, str(a.dtype), list(a.shape)] for index, a in zip(indices, made, strict=True)]
-            sys.stdout.buffer.write(b"".join([json.dumps(told).encode(), b"\n", *(a.tobytes() for a in made)]))
+            indices = [detail["index"] for detail in interpreter.get_output_details()]
+            arrays = [np.asarray(interpreter.get_tensor(index)) for index in indices]
+            described = [[index, str(a.dtype), list(a.shape)] for index, a in zip(indices, arrays, strict=True)]
+            sys.stdout.buffer.write(b"".join([json.dumps(described).encode(), b"\n", *(a.tobytes() for a in arrays)]))
         if sys.argv[1] == "run":
             for index, dtype, shape in header["inputs"]:
                 raw = sys.stdin.buffer.read(int(np.prod(shape)) * np.dtype(dtype).itemsize)

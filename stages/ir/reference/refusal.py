@@ -1,4 +1,4 @@
-"""What LiteRT says when it refuses a model, or says no more because it ended, in terms of the model's operators."""
+"""LiteRT's refusals and crashes as errors about the model's operators."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _INDICES = (
     "Random inputs are no indices: give files with numbers inside of their axis, "
     "stages: {simulate: {inputs: {random: 0, extremes: false, files: [...]}}}."
 )
-# The two sides of a condition that does not hold: floats come out as other integers each time.
+# The two sides of a failed condition: floats are printed as arbitrary integers.
 _PRINTED = re.compile(r"\s*\([-+.\w]+ [!=<>]+ [-+.\w]+\)$")
 _ONE_SCALE = ("CONCATENATION", "PACK")
 _HINT = "LiteRT gives the results that everything is verified with."
@@ -32,31 +32,34 @@ class RunError(StageError):
 
 
 def refusal(info: ModelInfo, name: str, message: str) -> RunError:
-    """The error for what LiteRT said, with the operator that it names; `name` is the model's."""
-    said = " ".join(message.split())
-    if "not a valid Flatbuffer" in said:
+    """Return the error for LiteRT's message, with the operator that it names."""
+    text = " ".join(message.split())
+    if "not a valid Flatbuffer" in text:
         return RunError(
             f"{name} is a corrupt TFLite file: LiteRT's check of it fails", hint="Export or download it again."
         )
-    if unknown := _UNKNOWN.search(said):
+    if unknown := _UNKNOWN.search(text):
         return _unknown(info, *unknown.groups())
-    found = _NODE.search(said)
-    reason = _PLACE.sub("", said[: found.start()] if found else said).strip(" .")
-    if found is None or int(found[1]) >= len(info.operators):
+    node = _NODE.search(text)
+    reason = _PLACE.sub("", text[: node.start()] if node else text).strip(" .")
+    if node is None or int(node[1]) >= len(info.operators):
         return RunError(f"LiteRT refuses {name}: {reason or 'it does not say why'}", hint=_HINT)
-    operator = info.operators[int(found[1])]
+    operator = info.operators[int(node[1])]
     if "scale" in reason or "params.zero_point" in reason:
         return _scales(operator, info, _PRINTED.sub("", reason))
-    who = called(operator.index, operator.op)
+    subject = called(operator.index, operator.op)
     return RunError(
-        f"{who} is refused by LiteRT: {reason or 'it does not say why'}\n  {sides(operator, info)}",
+        f"{subject} is refused by LiteRT: {reason or 'it does not say why'}\n  {sides(operator, info)}",
         hint=_INDICES if "index out of bounds" in reason else _HINT,
     )
 
 
 def _scales(operator: OperatorInfo, info: ModelInfo, condition: str) -> RunError:
-    """The error for a condition on scales, which LiteRT prints as integers, with the scales that the file has."""
-    given, gives = (
+    """Return the error for a condition on scales, with the scales of the file.
+
+    LiteRT prints them as integers.
+    """
+    reads, writes = (
         several([_quantized(info.tensors[index]) for index in indices if index >= 0], 4)
         for indices in (operator.inputs, operator.outputs)
     )
@@ -64,13 +67,13 @@ def _scales(operator: OperatorInfo, info: ModelInfo, condition: str) -> RunError
     if operator.op not in _ONE_SCALE:
         what = f"does not take these scales (LiteRT: {condition})"
     return RunError(
-        f"{called(operator.index, operator.op)} {what}\n  {given} -> {gives}",
+        f"{called(operator.index, operator.op)} {what}\n  {reads} -> {writes}",
         hint=f"Quantize the model anew, or put a QUANTIZE before the operator. {_HINT}",
     )
 
 
 def _quantized(tensor: TensorInfo) -> str:
-    """`'x' (scale 0.5, zero point 3)`."""
+    """Return a tensor with its quantization: `'x' (scale 0.5, zero point 3)`."""
     if not tensor.scale.size:
         return named(tensor)
     scales = str(tensor.scale[0]) if tensor.scale.size == 1 else f"{tensor.scale.min()} to {tensor.scale.max()}"
@@ -79,7 +82,10 @@ def _quantized(tensor: TensorInfo) -> str:
 
 
 def _unknown(info: ModelInfo, op: str, version: str) -> RunError:
-    """LiteRT looks up all operators that the file lists, also those that are not used."""
+    """Return the error for an operator or version that LiteRT lacks.
+
+    LiteRT looks up all operators that the file lists, also unused ones.
+    """
     what = f"version {version} of {op}, which LiteRT does not know"
     operator = next((operator for operator in info.operators if operator.op == op), None)
     if operator is None:
@@ -88,7 +94,10 @@ def _unknown(info: ModelInfo, op: str, version: str) -> RunError:
 
 
 def death(info: ModelInfo, name: str, signal: int, operator: OperatorInfo | None, when: str) -> RunError:
-    """The error for a LiteRT that ended with a signal `when` ("while it is loaded"), in `operator` if known."""
+    """Return the error for a crash of LiteRT with a signal `when` ("while it is loaded").
+
+    operator  where it crashed, None if unknown
+    """
     ended = f"ends LiteRT with {Signals(signal).name} {when}"
     if operator is None:
         return RunError(f"{name} {ended}", hint=_HINT)
@@ -96,9 +105,9 @@ def death(info: ModelInfo, name: str, signal: int, operator: OperatorInfo | None
 
 
 def deadly_operator(model: bytes, info: ModelInfo, dies: Callable[[bytes], bool]) -> OperatorInfo | None:
-    """The first operator with which LiteRT ends, when it ends with all of them; None when it lives without any change.
+    """Return the first operator with which LiteRT crashes; None if it does not crash.
 
-    `dies` tells whether it ends with a model: it is given models of the first operators only, some log2 of them.
+    dies  whether it crashes with a model; called log2(operators) times with the first operators only
     """
     low, high = 0, len(info.operators)
     if not high or not dies(_first(model, high)):
@@ -113,15 +122,15 @@ def deadly_operator(model: bytes, info: ModelInfo, dies: Callable[[bytes], bool]
 
 
 def _first(model: bytes, count: int) -> bytes:
-    """The model with its first `count` operators; the outputs are those of the last of them."""
+    """Return the model with its first `count` operators; its outputs are those of the last."""
     import flatbuffers
     from ai_edge_litert import schema_py_generated as schema
 
-    made = schema.ModelT.InitFromObj(schema.Model.GetRootAs(model, 0))
-    graph = made.subgraphs[0]
+    model_table = schema.ModelT.InitFromObj(schema.Model.GetRootAs(model, 0))
+    graph = model_table.subgraphs[0]
     graph.operators = graph.operators[:count]
     graph.outputs = np.asarray(graph.operators[-1].outputs, dtype=np.int32)
-    made.signatureDefs, made.metadata = None, None
+    model_table.signatureDefs, model_table.metadata = None, None
     builder = flatbuffers.Builder(len(model) + 65536)
-    builder.Finish(made.Pack(builder), file_identifier=b"TFL3")
+    builder.Finish(model_table.Pack(builder), file_identifier=b"TFL3")
     return bytes(builder.Output())

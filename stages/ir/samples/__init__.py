@@ -1,1 +1,1 @@
-"""What a network is run on: inputs and labels in files that a recipe names."""
+"""Samples: inputs and labels from files that a recipe names."""

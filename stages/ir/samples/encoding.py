@@ -1,4 +1,4 @@
-"""Samples in files whose numbers stand otherwise than in the network: what these hold, and what that stands for."""
+"""Samples in files with another encoding than the network's input."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _BYTES = {"int8": 1, "uint8": 1, "int16": 2, "float32": 4}
 
 
 def stored_as(port: Port, encoding: Encoding) -> Port:
-    """The port as the file has it: without a scale, of the encoding's type."""
+    """Return the port as the file has it: with the encoding's type, without a scale."""
     size = _BYTES[encoding.dtype] * prod(port["shape"])
     return {"name": port["name"], "dtype": encoding.dtype, "shape": port["shape"], "bytes": size, "encoded": True}
 
 
 def decoded(data: bytes, ports: Sequence[Port], encoding: Encoding | None) -> Iterator[np.ndarray]:
-    """The inputs of one inference in float32; `ports` as the file has them."""
+    """Yield the inputs of one inference in float32; `ports` describe the file's arrays."""
     import numpy as np
 
     at = 0
@@ -36,17 +36,17 @@ def decoded(data: bytes, ports: Sequence[Port], encoding: Encoding | None) -> It
         yield stored.astype(np.float32)
 
 
-def fed(one: Inference, ports: Sequence[Port], encoding: Encoding) -> Inference:
-    """An encoded inference as the network is given it: real numbers, or their integers by the input's scale.
+def fed(inference: Inference, ports: Sequence[Port], encoding: Encoding) -> Inference:
+    """Return an encoded inference in the network's types, real numbers quantized.
 
-    `ports` are the network's.
+    ports  the network's inputs
     """
     stored = [stored_as(port, encoding) for port in ports]
-    given, reals, outside = b"", 0, 0
-    for array, port in zip(decoded(one.data, stored, encoding), ports, strict=True):
+    data, reals, outside = b"", 0, 0
+    for array, port in zip(decoded(inference.data, stored, encoding), ports, strict=True):
         if port.get("scale"):
-            given += quantized(one.name, array, port).tobytes()
+            data += quantized(inference.name, array, port).tobytes()
             reals, outside = reals + array.size, outside + clipped(array, port)
         else:
-            given += array.astype(port["dtype"]).tobytes()
-    return replace(one, data=given, reals=reals, outside=outside)
+            data += array.astype(port["dtype"]).tobytes()
+    return replace(inference, data=data, reals=reals, outside=outside)

@@ -1,4 +1,4 @@
-"""Inputs and labels in files: what one must hold, looked at without reading it, and what it holds."""
+"""Inputs and labels in files: checks without reading the elements, and reading."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from stages.support.messages.stage_error import StageError
 if TYPE_CHECKING:
     import numpy as np
 
-# An entry of `inputs` in model.json: name, dtype, shape, bytes, and scale and zero_point if it has them. `encoded`: the
-# numbers stand otherwise in the file than in the network, as dtype. `range`: of indices, the least and the greatest.
+# An entry of `inputs` in model.json: name, dtype, shape, bytes, and scale and zero_point if quantized.
+# `encoded`: the file stores dtype, not the network's type. `range`: least and greatest index, for inputs of indices.
 Port = Mapping[str, Any]
 RANGE = "range"
 
@@ -26,10 +26,15 @@ _NUMPY_SAVE = "write an array of numbers with numpy.save"
 
 @dataclass(frozen=True)
 class Inference:
-    """All inputs of one inference as bytes, one after the other; what they are, for people; the class if known.
+    """The inputs of one inference.
 
-    `first`: it begins a sequence; what a network keeps from one inference to the next is reset before it. `drawn`: it
-    is from no file. `reals` are the numbers of it that were made integers, of which `outside` were clipped.
+    data     bytes of all inputs, one after the other
+    name     name in messages
+    label    class, None if unknown
+    first    it begins a sequence: the network's state is reset before it
+    drawn    it is random, not from a file
+    reals    numbers that were quantized from real numbers
+    outside  those of them that were clipped
     """
 
     data: bytes
@@ -42,15 +47,14 @@ class Inference:
 
     @property
     def fed(self) -> bytes:
-        """As a network with state is fed it: a uint32, 1 for the first of a sequence, then the inputs."""
+        """Input of a network with state: uint32 1 for the first of a sequence, else 0, then `data`."""
         return int(self.first).to_bytes(4, "little") + self.data
 
 
 def inferences_in(name: str, path: Path, ports: Sequence[Port] | None) -> int:
-    """How many inferences a file holds: one in a .bin, one for each index of the first axis in a .npy.
+    """Return the number of inferences in a file: one in a .bin, the first axis in a .npy.
 
-    StageError when it is not of a kind or size that the network's inputs take; without `ports`, these not being known
-    yet, when it is of no kind at all.
+    Raises StageError if kind or size do not fit the network's inputs; without `ports`, if the kind is unknown.
     """
     name = escape.name(name, 200)
     if path.suffix not in (".bin", ".npy"):
@@ -62,13 +66,13 @@ def inferences_in(name: str, path: Path, ports: Sequence[Port] | None) -> int:
         raise StageError(f"there is no file {name}")
     if path.suffix == ".npy":
         return _in_array(name, load_npy(name, path, mapped=True), ports)
-    held = path.stat().st_size
-    if ports is not None and held != _bytes(ports):
-        wanted = ", ".join(f"{escape.name(port['name'])} {list(port['shape'])} {port['dtype']}" for port in ports)
-        floats = held == sum(4 * prod(port["shape"]) for port in ports)
+    file_bytes = path.stat().st_size
+    if ports is not None and file_bytes != _bytes(ports):
+        described = ", ".join(f"{escape.name(port['name'])} {list(port['shape'])} {port['dtype']}" for port in ports)
+        floats = file_bytes == sum(4 * prod(port["shape"]) for port in ports)
         raise StageError(
-            f"{name}: has {held:,} bytes, one inference takes {_bytes(ports):,} ({wanted})",
-            hint="if it holds float32, say so: encoding: {dtype: float32}"
+            f"{name}: has {file_bytes:,} bytes, one inference takes {_bytes(ports):,} ({described})",
+            hint="if it holds float32, declare it: encoding: {dtype: float32}"
             if floats
             else "a .bin holds exactly one inference; several go into a .npy with a leading axis",
         )
@@ -76,9 +80,9 @@ def inferences_in(name: str, path: Path, ports: Sequence[Port] | None) -> int:
 
 
 def read_inferences(name: str, path: Path, ports: Sequence[Port]) -> list[Inference]:
-    """The inferences in a file, floats for a quantized input as its integers.
+    """Return the inferences in a file; real numbers for a quantized input become integers.
 
-    StageError as `inferences_in`, for floats that are NaN or infinite, and for too little memory.
+    Raises StageError as `inferences_in`, for NaN and infinity, and if memory is short.
     """
     count = inferences_in(name, path, ports)
     try:
@@ -100,13 +104,13 @@ def _inferences(name: str, path: Path, ports: Sequence[Port], count: int) -> lis
             array = quantized(name, array, ports[0])
         data = array.tobytes()
     names = [name if count == 1 else f"{name}[{at}]" for at in range(count)]
-    made = [
+    inferences = [
         Inference(data[at * size : (at + 1) * size], names[at], first=at == 0, reals=reals, outside=wrong[at])
         for at in range(count)
     ]
-    for inference in made:
+    for inference in inferences:
         _check_values(inference, ports)
-    return made
+    return inferences
 
 
 def _check_values(inference: Inference, ports: Sequence[Port]) -> None:
@@ -131,17 +135,20 @@ def _check_values(inference: Inference, ports: Sequence[Port]) -> None:
             where = f"element {list(first)} of the input {escape.name(port['name'])}"
             raise StageError(
                 f"{escape.name(inference.name, 200)}: {where} is {values[first]}; "
-                f"the network looks up places by it: {low} to {high} ({len(wrong):,} of {values.size:,} are outside)"
+                f"the network uses it as an index: {low} to {high} ({len(wrong):,} of {values.size:,} are outside)"
             )
 
 
 def _is_real(array: np.ndarray, port: Port) -> bool:
-    """Whether it has the numbers that the integers of a quantized input stand for."""
+    """Whether the array has real numbers for a quantized input."""
     return bool(array.dtype == "float32" and port["dtype"] != "float32" and port.get("scale"))
 
 
 def quantized(name: str, array: np.ndarray, port: Port) -> np.ndarray:
-    """As TFLite's QUANTIZE: in float32, halves away from zero, clamped to the type. StageError for NaN and infinity."""
+    """Quantize real numbers as TFLite's QUANTIZE: float32, halves away from zero, clamped.
+
+    Raises StageError for NaN and infinity.
+    """
     import numpy as np
 
     from stages.ir.arithmetic.fixed_point import round_half_away
@@ -158,7 +165,7 @@ def quantized(name: str, array: np.ndarray, port: Port) -> np.ndarray:
 
 
 def clipped(array: np.ndarray, port: Port) -> int:
-    """How many numbers lie over half a step outside of what the integers of a quantized input stand for."""
+    """Return how many numbers are more than half a step outside of a quantized input's range."""
     import numpy as np
 
     limits: Any = np.iinfo(port["dtype"])
@@ -197,11 +204,11 @@ def _in_array(name: str, array: np.ndarray, ports: Sequence[Port] | None) -> int
 
 
 def _retyped(array: np.ndarray, port: Port) -> str:
-    """What makes an array of another type what the network takes."""
+    """Return how to convert an array to the type of the network's input; '' if unknown."""
     if array.dtype.kind == "f" and (port["dtype"] == "float32" or port.get("scale")):
         return "write it with array.astype(np.float32)"
     if str(array.dtype) in ("int8", "uint8", "int16") and port["dtype"] == "float32":
-        return f"what its numbers stand for says encoding: {{dtype: {array.dtype}, scale: ..., zero_point: ...}}"
+        return f"declare how numbers are stored: encoding: {{dtype: {array.dtype}, scale: ..., zero_point: ...}}"
     if array.dtype.kind in "iub" and port["dtype"] != "float32":
         return f"write the network's own integers with array.astype(np.{port['dtype']}), or real numbers as float32"
     if array.dtype.kind in "iu" and str(port["dtype"]) in ("int32", "int64"):
@@ -212,8 +219,8 @@ def _retyped(array: np.ndarray, port: Port) -> str:
 def load_npy(name: str, path: Path, *, mapped: bool = False) -> np.ndarray:
     """Return the array in a .npy file; `mapped` does not read its elements.
 
-    The header is checked against the size of the file before anything is allocated. Raises StageError, naming the file
-    as `name`, for an unsound header, a file that is too short, elements that are no numbers, and too little memory.
+    The header is checked against the size of the file before memory is allocated. Raises StageError, naming the file as
+    `name`, for an invalid header, a truncated file, elements that are not numbers, and if memory is short.
     """
     import numpy as np
 
@@ -221,11 +228,11 @@ def load_npy(name: str, path: Path, *, mapped: bool = False) -> np.ndarray:
     try:
         with path.open("rb") as file:
             shape, fortran, dtype = _npy_header(name, file)
-            start, count, held = file.tell(), prod(shape), path.stat().st_size
-            if held - start < count * dtype.itemsize:
+            start, count, file_bytes = file.tell(), prod(shape), path.stat().st_size
+            if file_bytes - start < count * dtype.itemsize:
                 raise StageError(
                     f"{name}: is cut short: {dtype}{list(shape)} takes {count * dtype.itemsize:,} bytes after the "
-                    f"header, the file has {held - start:,}",
+                    f"header, the file has {file_bytes - start:,}",
                     hint=_NUMPY_SAVE,
                 )
             order: Literal["F", "C"] = "F" if fortran else "C"
@@ -241,7 +248,7 @@ def load_npy(name: str, path: Path, *, mapped: bool = False) -> np.ndarray:
 
 
 def _npy_header(name: str, file: BinaryIO) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
-    """Read shape, Fortran order and type of the elements. Raises StageError for what no array of numbers has."""
+    """Return shape, Fortran order and element type. Raises StageError for an invalid header."""
     from numpy.lib import format as npy
 
     if file.read(6) != b"\x93NUMPY":
@@ -272,9 +279,10 @@ def _short(name: str, path: Path) -> StageError:
 
 
 def read_labels(name: str, path: Path, count: int, classes: int | None, of: str) -> list[int]:
-    """The classes of `count` inferences of the list of files `of`, which lie below `classes` if that is known.
+    """Return the classes of `count` inferences; each is below `classes` if that is known.
 
-    name: of the file, as the recipe has it.
+    name  labels file in messages
+    of    files of the inferences in messages
     """
     labels, name = load_npy(name, path, mapped=True), escape.name(name, 200)
     if labels.ndim != 1 or labels.dtype.kind not in "iu" or len(labels) != count:

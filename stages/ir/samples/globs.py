@@ -1,7 +1,7 @@
-"""Globs in a recipe's `inputs.files`: as in a shell, and never the whole machine.
+"""Globs in a recipe's `inputs.files`: shell patterns, with a limit on the search.
 
-`*`, `?` and `[...]` stand for parts of a name, `**` for any folders; a name that begins with a dot is only matched by a
-pattern that does, and `**` follows no links. Looking stops with an error after `MOST_LOOKED_AT` names.
+`*`, `?` and `[...]` match parts of a name, `**` any folders. A name that begins with a dot matches only patterns that
+do, and `**` does not follow links. After `MOST_LOOKED_AT` names the search fails.
 """
 
 from __future__ import annotations
@@ -17,23 +17,29 @@ _SPECIAL = frozenset("*?[")
 
 
 class TooMany(Exception):
-    """A pattern makes one look at too much; the argument is the folder at which it was given up."""
+    """A pattern requires too long a search; the argument is the folder at its end."""
 
 
 def is_glob(pattern: str) -> bool:
-    """Whether a name has anything to expand."""
+    """Whether a name has wildcards."""
     return not _SPECIAL.isdisjoint(pattern)
 
 
 def expand(pattern: Path) -> tuple[list[Path], list[Path]]:
-    """The files that an absolute pattern matches, and what it matches that is no file; both sorted. Raises TooMany."""
+    """Return the files that an absolute pattern matches, and other matches; both sorted.
+
+    Raises TooMany.
+    """
     search = _Search()
-    found = sorted(set(search.below(Path(pattern.anchor), pattern.parts[1:])))
-    return found, sorted(search.others)
+    files = sorted(set(search.below(Path(pattern.anchor), pattern.parts[1:])))
+    return files, sorted(search.others)
 
 
 def fits(pattern: PurePath, path: PurePath) -> bool:
-    """Whether a file that `expand` found may have come from this pattern; both relative to the same, or absolute."""
+    """Whether the pattern matches a file of `expand`.
+
+    Both are absolute, or relative to the same folder.
+    """
     return _fits(pattern.parts, path.parts)
 
 
@@ -51,34 +57,34 @@ class _Search:
         self.others: set[Path] = set()
 
     def below(self, folder: Path, parts: tuple[str, ...]) -> Iterator[Path]:
-        """The files below `folder` that the parts of a pattern match."""
+        """Yield the files below `folder` that the parts of a pattern match."""
         while parts and not is_glob(parts[0]):
             folder, parts = folder / parts[0], parts[1:]
         if not parts:
-            # /proc has entries that not even root may look behind.
+            # Some entries in /proc are unreadable even for root.
             with suppress(OSError):
                 if folder.is_file():
                     yield folder
                 elif os.path.lexists(folder):
                     self.others.add(folder)
             return
-        first, rest = parts[0], parts[1:]
+        first, tail = parts[0], parts[1:]
         if first == "**":
-            while rest[:1] == ("**",):
-                rest = rest[1:]
-            rest = rest or ("*",)
-            parts = ("**", *rest)
-            yield from self.below(folder, rest)
+            while tail[:1] == ("**",):
+                tail = tail[1:]
+            tail = tail or ("*",)
+            parts = ("**", *tail)
+            yield from self.below(folder, tail)
         for entry in self._entries(folder):
             path = folder / entry.name
             if first == "**":
                 if not entry.name.startswith(".") and entry.is_dir(follow_symlinks=False):
                     yield from self.below(path, parts)
             elif fnmatchcase(entry.name, first) and entry.name.startswith(".") <= first.startswith("."):
-                yield from self.below(path, rest)
+                yield from self.below(path, tail)
 
     def _entries(self, folder: Path) -> list[os.DirEntry[str]]:
-        found: list[os.DirEntry[str]] = []
+        listed: list[os.DirEntry[str]] = []
         self._seen += 1
         try:
             with os.scandir(folder) as entries:
@@ -86,8 +92,8 @@ class _Search:
                     self._seen += 1
                     if self._seen > MOST_LOOKED_AT:
                         raise TooMany(folder)
-                    found.append(entry)
+                    listed.append(entry)
         except OSError:
-            # What cannot be read has nothing that matches.
+            # An unreadable folder has no matches.
             return []
-        return found
+        return listed

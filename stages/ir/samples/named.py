@@ -1,4 +1,4 @@
-"""The files that a recipe names as inputs: paths, and globs for several of them."""
+"""The files that a recipe names as inputs, by paths and globs."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ Place = tuple[str | int, ...]  # a path in the recipe
 
 
 def files_named(patterns: Sequence[str], root: Path, at: Place) -> dict[str, Path]:
-    """The files that the entries of the list at `at` mean, by the name to show, in order.
+    """Return the files of the list of patterns at `at`, by the name to show, in order.
 
     Raises StageError for a glob without a match.
     """
-    found: dict[str, Path] = {}
+    files: dict[str, Path] = {}
     for number, pattern in enumerate(patterns):
-        found |= _files_of(pattern, root, (*at, number))
-    return found
+        files |= _files_of(pattern, root, (*at, number))
+    return files
 
 
 def _files_of(pattern: str, root: Path, at: Place) -> dict[str, Path]:
@@ -36,20 +36,20 @@ def _files_of(pattern: str, root: Path, at: Place) -> dict[str, Path]:
         matches, others = expand(folder.joinpath(*parts[fixed:]))
     except TooMany as error:
         raise StageError(
-            f"{pattern} stands for too much: more than {MOST_LOOKED_AT:,} names to look at, in {error} and elsewhere",
-            hint="name the folder more closely",
+            f"{pattern} is too broad: the search stopped after {MOST_LOOKED_AT:,} names, in {error}",
+            hint="name a deeper folder",
             at=at,
         ) from None
     if not matches:
-        found = several([f"{other.name} is {what_lies_at(other)}" for other in others], 3)
+        listed = several([f"{other.name} is {what_lies_at(other)}" for other in others], 3)
         where = of_variable(pattern) or f"it is looked up in {folder}"
-        hint = f"what matches is no file: {found}" if others else where
+        hint = f"the matches are not files: {listed}" if others else where
         raise StageError(f"no file matches {pattern}", hint=escape.name(hint, 300), at=at)
     return {(named / match.relative_to(folder)).as_posix(): match for match in matches}
 
 
 def blamed(patterns: Sequence[str], name: str, at: Place) -> Place:
-    """The entry of the list at `at` that a file of `files_named` comes from."""
+    """Return the path of the entry of the list at `at` that a file of `files_named` comes from."""
     for number, pattern in enumerate(patterns):
         if pattern == name or (is_glob(pattern) and fits(Path(pattern), Path(name))):
             return (*at, number)

@@ -1,4 +1,4 @@
-"""What a network takes and how many classes it tells apart, from its file: as model.json will say it."""
+"""Inputs and number of classes of a network file, as in model.json."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from stages.ir.samples.files import RANGE, Port
 def inputs_and_classes(
     info: ModelInfo, rules: Mapping[int, Mapping[str, Any]] | None = None
 ) -> tuple[list[Port] | None, int | None]:
-    """The inputs as entries of model.json's `inputs`, and the elements of the first output.
+    """Return the inputs as in model.json's `inputs`, and the elements of the first output.
 
-    An input of indices has a `range`, the least and the greatest; `rules` are import's facts of operators, if known.
-    None for what the file does not say: import may infer it, or refuse the model.
+    Inputs of indices have a `range`: least and greatest. `rules` are import's facts of operators, if known. None for
+    what the file does not contain: import may infer it, or refuse the model.
     """
     inputs, ranges = [info.tensors[index] for index in info.inputs], index_ranges(info, rules)
     ports = None

@@ -198,7 +198,7 @@ def test_floats_in_bytes_for_an_integer_input(tmp_path):
     files, port = {"a.bin": tmp_path / "a.bin"}, {**INT8, "scale": 0.1, "zero_point": 0}
     with pytest.raises(StageError, match="has 80 bytes, one inference takes 20") as caught:
         arrays(InputsConfig(random=0, extremes=False, files=("a.bin",)), port, files)
-    assert caught.value.hint == "if it holds float32, say so: encoding: {dtype: float32}"
+    assert caught.value.hint == "if it holds float32, declare it: encoding: {dtype: float32}"
     config = InputsConfig(random=0, extremes=False, files=("a.bin",), encoding={"dtype": "float32"})
     check_files(config, files, [port], None)
     (given,) = arrays(config, port, files)
@@ -212,7 +212,7 @@ def test_floats_in_bytes_for_an_integer_input(tmp_path):
     [
         ("float64", FLOAT, "write it with array.astype(np.float32)"),
         ("float64", {**INT8, "scale": 0.5, "zero_point": 0}, "write it with array.astype(np.float32)"),
-        ("int8", FLOAT, "what its numbers stand for says encoding: {dtype: int8, scale: ..., zero_point: ...}"),
+        ("int8", FLOAT, "declare how numbers are stored: encoding: {dtype: int8, scale: ..., zero_point: ...}"),
         ("int32", FLOAT, ""),
     ],
 )

@@ -1,4 +1,4 @@
-"""What samples make doubtful: labels that are not theirs, numbers that stand otherwise than those of the network."""
+"""Warnings about samples: labels that do not match, numbers with another scale."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ _LEAST_SAMPLES = 20
 _MOST_OUTSIDE = 0.1  # ranges from calibration leave some tenths of a percent outside
 
 
-def at_chance(hits: float, samples: int, classes: int) -> str:
-    """A sentence where so many hits are no more than guessing may give: its mean and two standard deviations; else ''.
+def chance_warning(hits: float, samples: int, classes: int) -> str:
+    """Return a warning if the hits are no better than chance, else ''.
 
-    Guessing one of `classes` at random hits a binomial number of samples, with p = 1 / classes.
+    Guessing one of `classes` gives a binomial number of hits, p = 1 / classes. The limit is its mean plus two standard
+    deviations.
     """
     if samples < _LEAST_SAMPLES or classes < 2:
         return ""
@@ -29,13 +30,14 @@ def at_chance(hits: float, samples: int, classes: int) -> str:
     return f"an accuracy of {share:.2f} % is what guessing gives ({chance:.2f} %): are these labels those of the files?"
 
 
-def outside(inferences: Sequence[Inference]) -> str:
-    """A sentence where many of the numbers from files lie outside of what the network's input can hold; else ''."""
-    files = [one for one in inferences if one.reals]
-    numbers, wrong = sum(one.reals for one in files), sum(one.outside for one in files)
+def clipping_warning(inferences: Sequence[Inference]) -> str:
+    """Return a warning if many numbers from files are outside of the input's range, else ''."""
+    files = [inference for inference in inferences if inference.reals]
+    numbers = sum(inference.reals for inference in files)
+    wrong = sum(inference.outside for inference in files)
     if not numbers or wrong <= _MOST_OUTSIDE * numbers:
         return ""
-    names = several(list(dict.fromkeys(one.name.partition("[")[0] for one in files if one.outside)))
+    names = several(list(dict.fromkeys(sample.name.partition("[")[0] for sample in files if sample.outside)))
     return (
         f"{100 * wrong / numbers:.1f} % of the numbers in {names} lie outside of what the network's input can hold and "
         "are clipped: are they scaled as the network was trained?"

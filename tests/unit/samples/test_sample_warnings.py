@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from stages.ir.samples.doubts import at_chance, outside
 from stages.ir.samples.files import read_inferences
+from stages.ir.samples.sample_warnings import chance_warning, clipping_warning
 
 # Holds -0.64 to 0.635.
 PORT = {"name": "x", "dtype": "int8", "shape": [1, 4], "bytes": 4, "scale": 0.005, "zero_point": 0}
@@ -27,7 +27,7 @@ PORT = {"name": "x", "dtype": "int8", "shape": [1, 4], "bytes": 4, "scale": 0.00
     ],
 )
 def test_an_accuracy_that_guessing_has_is_doubted(hits: int, samples: int, classes: int, guessed: bool) -> None:
-    told = at_chance(hits, samples, classes)
+    told = chance_warning(hits, samples, classes)
     assert bool(told) == guessed
     assert not told or f"{100 * hits / samples:.2f} %" in told
 
@@ -38,5 +38,5 @@ def test_numbers_that_the_input_cannot_hold_are_counted(tmp_path: Path) -> None:
     found = read_inferences("x.npy", tmp_path / "x.npy", [PORT])
     # Half a step beyond the ends is rounded to them: 0.637 and -0.642 lose nothing that the others keep.
     assert [(one.reals, one.outside) for one in found] == [(4, 0), (4, 3)]
-    assert "37.5 % of the numbers in x.npy" in outside(found)
-    assert outside(found[:1]) == ""
+    assert "37.5 % of the numbers in x.npy" in clipping_warning(found)
+    assert clipping_warning(found[:1]) == ""
