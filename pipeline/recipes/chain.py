@@ -137,7 +137,7 @@ def _build_chain(registry: Registry, specs: tuple[_StageSpec, ...], unwanted: fr
                 guess = "; it is a top-level key, not a stage"
             message = f"unknown stage '{escape.name(spec.name)}'{guess}"
             raise _ChainError(message, spec.name, key=True, hint=list_known("stages", registry.named))
-    stages = {spec.name: _used(spec, registry) for spec in specs if not spec.disabled}
+    stages = {spec.name: _resolved_stage(spec, registry) for spec in specs if not spec.disabled}
     order = _order(registry, specs, unwanted)
     links: list[Link] = []
     providers: dict[str, str] = {}
@@ -146,13 +146,13 @@ def _build_chain(registry: Registry, specs: tuple[_StageSpec, ...], unwanted: fr
         inputs = {kind: providers[kind] for kind in (*stage.consumes, *stage.may_consume) if kind in providers}
         missing = [kind for kind in stage.consumes if kind not in inputs]
         if missing:
-            raise _missing(name, missing[0], order, specs, stages)
+            raise _missing_input_error(name, missing[0], order, specs, stages)
         links.append(Link(name, stage, inputs))
         providers[stage.role] = name
     return Chain(tuple(links))
 
 
-def _used(spec: _StageSpec, registry: Registry) -> Stage[Any]:
+def _resolved_stage(spec: _StageSpec, registry: Registry) -> Stage[Any]:
     """Return the stage that runs under a name. Raises _ChainError."""
     if spec.use is None:
         return registry[spec.name]
@@ -194,13 +194,13 @@ def _order(registry: Registry, specs: tuple[_StageSpec, ...], unwanted: frozense
             continue
         if spec.after is None:
             message = f"stage '{spec.name}' is not in the default chain and needs `after`"
-            leader = _earliest(registry, spec.name, order)
+            leader = _earliest_position(registry, spec.name, order)
             raise _ChainError(message, spec.name, key=True, hint=f"example: {spec.name}: {{after: {leader}}}")
-        raise _unplaced(spec.name, after, disabled, [*order, *after])
+        raise _placement_error(spec.name, after, disabled, [*order, *after])
     return order
 
 
-def _earliest(registry: Registry, name: str, order: list[str]) -> str:
+def _earliest_position(registry: Registry, name: str, order: list[str]) -> str:
     """Return the first stage of the order after which all inputs of a stage are available."""
     wanted = set(registry[name].consumes)
     for leader in order:
@@ -210,7 +210,7 @@ def _earliest(registry: Registry, name: str, order: list[str]) -> str:
     return order[-1]
 
 
-def _unplaced(name: str, after: Mapping[str, str], disabled: set[str], known: list[str]) -> _ChainError:
+def _placement_error(name: str, after: Mapping[str, str], disabled: set[str], known: list[str]) -> _ChainError:
     """Return the error for a stage with an invalid `after`."""
     seen = [name]
     while after.get(seen[-1]) is not None:
@@ -230,7 +230,7 @@ def _unplaced(name: str, after: Mapping[str, str], disabled: set[str], known: li
     return _ChainError(message, follower, "after", hint=list_known("stages", known))
 
 
-def _missing(
+def _missing_input_error(
     name: str, kind: str, order: list[str], specs: tuple[_StageSpec, ...], stages: Mapping[str, Stage[Any]]
 ) -> _ChainError:
     """Return the error for a stage with a missing input, at the entry that causes it."""

@@ -96,7 +96,7 @@ def known_keys(schema: dict[str, Any], path: YamlPath, written: Mapping[str, Any
 
     written: content of the mapping; for a model it selects the kind and the operator.
     """
-    written, variants = written or {}, _at(schema, path)
+    written, variants = written or {}, _schemas_at(schema, path)
     kinds = [source for source in MODEL_SOURCES if source in written] if path == ("model",) else []
     if kinds:
         variants = [variant for variant in variants if kinds[0] in variant.get("properties", {})]
@@ -107,7 +107,9 @@ def known_keys(schema: dict[str, Any], path: YamlPath, written: Mapping[str, Any
 
 def model_kinds_with(schema: dict[str, Any], key: str) -> list[str]:
     """Return the kinds of models with a key: `file`, `url`, `zoo`, `op`."""
-    variants = [variant["properties"] for variant in _at(schema, ("model",)) if key in variant.get("properties", {})]
+    variants = [
+        variant["properties"] for variant in _schemas_at(schema, ("model",)) if key in variant.get("properties", {})
+    ]
     return [source for source in MODEL_SOURCES if any(source in properties for properties in variants)]
 
 
@@ -117,11 +119,11 @@ def nearest_places(schema: dict[str, Any], path: YamlPath, most: int) -> list[st
     most: maximum distance in steps into or out of a mapping. Returns [] for more than three places.
     """
     *above, key = path
-    nearby = (tuple(above), _at(schema, tuple(above)), 2)
+    nearby = (tuple(above), _schemas_at(schema, tuple(above)), 2)
     places = dict.fromkeys(
         place
         for start, variants, levels in (nearby, ((), [*_variants(schema, schema)], _MAX_DEPTH))
-        for place in _paths(schema, variants, start, levels)
+        for place in _key_paths(schema, variants, start, levels)
         if place[-1] == key
     )
     distances = {place: _distance(tuple(above), place[:-1]) for place in places}
@@ -138,7 +140,7 @@ def _distance(first: YamlPath, second: YamlPath) -> int:
     return len(first) + len(second) - 2 * common
 
 
-def _paths(
+def _key_paths(
     schema: dict[str, Any], variants: Iterable[dict[str, Any]], above: YamlPath, levels: int
 ) -> Iterator[YamlPath]:
     """Yield the paths of all keys of a mapping and of nested mappings, to a depth of `levels`."""
@@ -148,10 +150,10 @@ def _paths(
             # The options of the stage itself, not of its replacements.
             inside = child["anyOf"][0] if above == ("stages",) else child
             if levels > 1:
-                yield from _paths(schema, _variants(schema, inside), (*above, name), levels - 1)
+                yield from _key_paths(schema, _variants(schema, inside), (*above, name), levels - 1)
 
 
-def _at(schema: dict[str, Any], path: YamlPath) -> list[dict[str, Any]]:
+def _schemas_at(schema: dict[str, Any], path: YamlPath) -> list[dict[str, Any]]:
     """Return the schemas of the value at `path`."""
     nodes = [schema]
     if path[:1] == ("stages",) and len(path) > 1:

@@ -201,7 +201,7 @@ def model_label(model: Any) -> str:
 
 
 @dataclass(frozen=True)
-class _Written:
+class _ParsedRecipe:
     """A parsed recipe: its documents, nearest first, the merged values, and the file if any."""
 
     documents: tuple[Document, ...]
@@ -209,23 +209,23 @@ class _Written:
     path: Path | None = None
 
 
-def _read(source: str | Path | Mapping[str, Any], project: Project) -> _Written:
+def _read(source: str | Path | Mapping[str, Any], project: Project) -> _ParsedRecipe:
     if isinstance(source, Mapping):
         first, path, name = dictionary_document(source), project.root / RECIPES / "recipe", "recipe"
     else:
         path = find_recipe(str(source), project)
         first, name = load_document(path, shown_path(path, project)), default_name(path, project)
         check_name(first, path, project)
-    documents = _chain(first, path, project)
+    documents = _extends_chain(first, path, project)
     data = documents[-1].data
     for document in reversed(documents[:-1]):
         # Names are not inherited, since each recipe has a build folder.
-        data = _extended({k: v for k, v in data.items() if k not in ("name", "abstract")}, document.data)
-    return _Written(tuple(documents), {"name": name, **data}, None if isinstance(source, Mapping) else path)
+        data = _merge_recipe({k: v for k, v in data.items() if k not in ("name", "abstract")}, document.data)
+    return _ParsedRecipe(tuple(documents), {"name": name, **data}, None if isinstance(source, Mapping) else path)
 
 
 def _check(
-    read: _Written,
+    read: _ParsedRecipe,
     overrides: list[Override],
     registry: Registry,
     targets: Mapping[str, Target],
@@ -282,7 +282,7 @@ def _check_matrix(matrix: Any, sources: Sources, registry: Registry) -> dict[str
     return checked
 
 
-def _chain(first: Document, path: Path, project: Project) -> list[Document]:
+def _extends_chain(first: Document, path: Path, project: Project) -> list[Document]:
     """Return a recipe and all that it extends, nearest first. Raises RecipeError."""
     documents, seen = [first], [first.name]
     while True:
@@ -313,7 +313,7 @@ def _chain(first: Document, path: Path, project: Project) -> list[Document]:
         documents.append(load_document(path, name))
 
 
-def _extended(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
+def _merge_recipe(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
     """Merge the values of a recipe over those of the recipe that it extends.
 
     Options of a stage are not merged with options of a stage that replaces it.

@@ -43,7 +43,7 @@ STORE = "store"
 _KIND_NAMES = {"kernels": "kernel folder", "simulators": "simulator", "accelerators": "accelerator"}
 
 
-class _Additions(Catalogue):
+class _ProjectCatalogue(Catalogue):
     """The pipeline.yaml of a project; it may be empty, or have boards of built-in cores only.
 
     Entries with `like` are ignored here: they may refer to built-in entries and are validated with these.
@@ -71,7 +71,7 @@ def load_targets(root: Path | Project) -> dict[str, Target]:
     if not project.is_standalone and (project.root / PROJECT_FILE).exists():
         documents.insert(0, _document(project.root, project))
     for number, document in enumerate(documents):
-        _check(_Additions, document.data, Sources((document,)))
+        _check(_ProjectCatalogue, document.data, Sources((document,)))
         for other in (built_in, *documents[:number]):
             _check_duplicates(document, other, built_in)
     # Each name is in exactly one document, so errors have the right position.
@@ -103,7 +103,7 @@ def remote_store(root: Path | Project) -> RemoteStore | None:
     try:
         return RemoteStore.model_validate(document.data[STORE])
     except ValidationError:
-        return _check(_Additions, document.data, Sources((document,))).store
+        return _check(_ProjectCatalogue, document.data, Sources((document,))).store
 
 
 def _without_like_entries(entries: Any) -> Any:

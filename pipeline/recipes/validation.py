@@ -33,7 +33,9 @@ def validation_error(
 
     It is the deepest, since a union reports one error per member.
     """
-    located = [((*_yaml_path(detail, data), *_blamed(detail)), detail) for detail in error.errors(include_url=False)]
+    located = [
+        ((*_yaml_path(detail, data), *_mistake_path(detail)), detail) for detail in error.errors(include_url=False)
+    ]
     # A misspelt key causes two errors, unknown and missing key. The unknown key is shown.
     path, detail = max(located, key=lambda pair: (len(pair[0]), pair[1]["type"] == "extra_forbidden"))
     other_paths = [
@@ -41,14 +43,14 @@ def validation_error(
         for other, other_detail in located
         if other != path and not (other_detail["type"] == "missing" and other[:-1] == path[:-1])
     ]
-    message, key, hint = _describe(detail, path, schema, _used(path, data), data)
+    message, key, hint = _describe(detail, path, schema, _schema_path(path, data), data)
     if detail["type"] == "missing" and path == ("target",):
         hint = list_known("targets", targets)
     if detail["type"] in ("string_type", "model_source") and path in (("target",), ("model",)):
-        hint = _several(path[0], detail["input"]) or hint
+        hint = _matrix_hint(path[0], detail["input"]) or hint
     beside = detail["ctx"]["beside"] if detail["type"] == "mistake" else ()
     if beside:
-        hint = f"{beside[-1]} is at {sources.location((*path[: len(path) - len(_blamed(detail))], *beside))}"
+        hint = f"{beside[-1]} is at {sources.location((*path[: len(path) - len(_mistake_path(detail))], *beside))}"
     # Aliases share a position.
     locations = dict.fromkeys(map(sources.location, islice(dict.fromkeys(other_paths), 100)))
     places = [place for place in locations if place != sources.location(path)]
@@ -77,13 +79,13 @@ def _yaml_path(detail: ErrorDetails, data: Any) -> YamlPath:
     return tuple(path)
 
 
-def _blamed(detail: ErrorDetails) -> YamlPath:
+def _mistake_path(detail: ErrorDetails) -> YamlPath:
     """Return the path of the value that a `strict_model.mistake` refers to."""
     at: YamlPath = detail["ctx"]["at"] if detail["type"] == "mistake" else ()
     return at
 
 
-def _used(path: YamlPath, data: Any) -> YamlPath:
+def _schema_path(path: YamlPath, data: Any) -> YamlPath:
     """Return the path with the kind of the stage instead of its name in the recipe."""
     if path[:1] == ("stages",) and len(path) > 1 and isinstance(data["stages"][path[1]], dict):
         return ("stages", data["stages"][path[1]].get("use", path[1]), *path[2:])
@@ -139,7 +141,7 @@ def _describe(
     return f"{where}: {text}{value}", False, ""
 
 
-def _several(name: str | int, value: Any) -> str:
+def _matrix_hint(name: str | int, value: Any) -> str:
     """Return the hint for a list in place of one target or model."""
     if not isinstance(value, list):
         return ""
