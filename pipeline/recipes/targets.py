@@ -20,8 +20,10 @@ from stages.backends.accelerators.registry import names as accelerator_names
 from stages.backends.kernels.places import folder_names
 from stages.backends.targets.catalogue import Catalogue
 from stages.backends.targets.like import KINDS, LIKE
+from stages.backends.targets.load import family_files
 from stages.backends.targets.places import with_places
 from stages.backends.targets.spec import Core, Target
+from stages.backends.targets.timing import decoder_family
 from stages.base import StageError
 from stages.support.messages import escape
 from stages.support.messages.wording import did_you_mean
@@ -35,8 +37,7 @@ _BUILT_IN = {
     "accelerators": tuple(accelerator_names()),
 }
 _TIMINGS = "timings"
-# Architecture family of each kind of timing model, and simulators that support timing models.
-_TIMING_FAMILY = {"thumb": "cortex_m", "riscv": "riscv"}
+# Simulators that support timing models.
 _TIMING_SIMULATORS = ("spike", "qemu")
 _DRIVERS = ("dma", "include")  # folders of emitted sources beside kernels
 STORE = "store"
@@ -66,18 +67,19 @@ def load_targets(root: Path | Project) -> dict[str, Target]:
     """
     project = project_of(root)
     declare_operators(project)
-    built_in = _document(project.installation, project)
+    built_in = [_document(project.installation, project)]
+    built_in = [*(_load(path, project) for path in family_files(project.installation)), *built_in]
     documents = [load_document(extra.path, extra.display_name) for extra in plugins_of(project)["targets"].values()]
     if not project.is_standalone and (project.root / PROJECT_FILE).exists():
         documents.insert(0, _document(project.root, project))
     for number, document in enumerate(documents):
         _check(_ProjectCatalogue, document.data, Sources((document,)))
-        for other in (built_in, *documents[:number]):
-            _check_duplicates(document, other, built_in)
+        for other in (*built_in, *documents[:number]):
+            _check_duplicates(document, other, is_built_in=other in built_in)
     # Each name is in exactly one document, so errors have the right position.
-    documents.append(built_in)
+    documents += reversed(built_in)
     if len(documents) == 1:
-        return _targets(built_in.data, Sources((built_in,)), project)
+        return _targets(documents[0].data, Sources((documents[0],)), project)
     merged: dict[str, dict[str, Any]] = {kind: {} for kind in KINDS}
     for extra in reversed(documents):
         for kind, entries in merged.items():
@@ -113,7 +115,10 @@ def _without_like_entries(entries: Any) -> Any:
 
 
 def _document(folder: Path, project: Project) -> Document:
-    path = folder / PROJECT_FILE
+    return _load(folder / PROJECT_FILE, project)
+
+
+def _load(path: Path, project: Project) -> Document:
     return load_document(path, project.display_path(path))
 
 
@@ -129,9 +134,9 @@ def _check(model: type[Catalogue], data: Any, sources: Sources) -> Catalogue:
         raise validation_error(error, data, sources, {**schema, "definitions": schema["$defs"]}) from None
 
 
-def _check_duplicates(document: Document, earlier: Document, built_in: Document) -> None:
+def _check_duplicates(document: Document, earlier: Document, *, is_built_in: bool) -> None:
     """Raise RecipeError for a core or board with a name of an earlier document."""
-    a_built_in = "a built-in" if earlier is built_in else "another"
+    a_built_in = "a built-in" if is_built_in else "another"
     for kind in KINDS:
         for name in _entries(document, kind):
             for other, kind_name in KINDS.items():
@@ -173,7 +178,7 @@ def _check_timings(catalogue: Catalogue, sources: Sources) -> None:
         if model is None:
             message = f"unknown timing model '{escape.name(name)}'{did_you_mean(name, catalogue.timings)}"
             raise sources.error(message, at, hint=list_known("timing models", catalogue.timings))
-        if _TIMING_FAMILY[model.instructions] != core.family:
+        if decoder_family(model.instructions) != core.family:
             message = (
                 f"timing model '{name}' is for {model.instructions} instructions, not for the family {core.family}"
             )

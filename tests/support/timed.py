@@ -6,11 +6,8 @@ from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
-import yaml
-
 from stages.backends.simulators.program import run_program
-from stages.backends.targets.catalogue import Catalogue
-from stages.backends.targets.load import PIPELINE, load_target
+from stages.backends.targets.load import load_catalogue, load_target
 from stages.backends.targets.runtime import runtime_for
 from stages.backends.targets.spec import Target
 from stages.backends.targets.timing import Flash, TimingModel
@@ -22,8 +19,8 @@ from stages.backends.toolchain.compiler import Source, compile_sources, link
 
 @cache
 def model(name: str) -> TimingModel:
-    """A timing model of pipeline.yaml."""
-    catalogue = Catalogue.model_validate(yaml.safe_load(PIPELINE.read_text()))
+    """Return a built-in timing model."""
+    catalogue = load_catalogue()
     return TimingModel(name=name, **dict(catalogue.timings[name]))
 
 

@@ -39,8 +39,6 @@ _OF_ONNX = """\
 # are images with channels last, and nothing is transposed at run time.
 """
 _WORKFLOW = ".github/workflows/firmware.yml"
-# The built-in recipe with layouts for the first of a target's kernel folders.
-_BASES = {"rvp": "rvp_base", "mve": "mve_base", "arm_dsp": "cortex_m_base"}
 # Tools that compile the simulators' plug-ins, and one that Spike starts.
 _PACKAGES = ("gcc", "g++", "device-tree-compiler")
 
@@ -175,7 +173,10 @@ def base_recipe(target: Target) -> str:
     if target.accelerator is not None:
         name = f"{target.accelerator.kind}_base"
         return name if name in recipe_names(INSTALLATION, abstract=True) else ""
-    return next((_BASES[kernel] for kernel in target.kernels if kernel in _BASES), "")
+    # The layouts that suit the target's own kernels; portable ones take any.
+    names = recipe_names(INSTALLATION, abstract=True)
+    own = target.kernels[0] if target.kernels[0] != "generic" else ""
+    return next((f"{name}_base" for name in (own, target.family) if own and f"{name}_base" in names), "")
 
 
 def _packages(target: Target) -> tuple[str, ...]:

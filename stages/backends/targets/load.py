@@ -1,32 +1,53 @@
-"""Reading one target out of pipeline.yaml without the recipe loader: for tests, benchmarks and scripts.
+"""Read built-in targets without the recipe loader: for tests, benchmarks and scripts.
 
-Recipes go through `pipeline`, which reports mistakes in the file with line and column; this expects a valid one.
+Recipes go through `pipeline`, which reports mistakes in the files with line and column; this expects valid ones.
 """
 
 from __future__ import annotations
 
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from stages.backends.targets.catalogue import Catalogue
 from stages.backends.targets.places import with_places
 from stages.backends.targets.spec import Target
 from stages.support.messages.stage_error import StageError
+from stages.support.system.installation import INSTALLATION
 
-PIPELINE = Path(__file__).resolve().parents[3] / "pipeline.yaml"
+PIPELINE = INSTALLATION / "pipeline.yaml"
+# The order in which lists show the architecture families; others follow, by name.
+_FIRST = ("riscv", "cortex_m", "aarch64", "host")
+_KINDS = ("cores", "boards", "timings")
+
+
+def family_files(installation: Path) -> list[Path]:
+    """Return the files with the cores and timing models of each architecture family."""
+    paths = sorted(installation.glob("stages/backends/*/targets.yaml"))
+    return sorted(paths, key=lambda path: _FIRST.index(path.parent.name) if path.parent.name in _FIRST else len(_FIRST))
+
+
+def load_catalogue(path: Path = PIPELINE) -> Catalogue:
+    """Return the cores, boards and timing models of pipeline.yaml and of the families' files."""
+    import yaml
+
+    merged: dict[str, Any] = {kind: {} for kind in _KINDS}
+    for file in (*family_files(path.parent), path):
+        content = yaml.safe_load(file.read_text())
+        for kind in _KINDS:
+            merged[kind] |= content.get(kind) or {}
+    return Catalogue.model_validate({"schema": 1, **merged})
 
 
 @cache
 def load_targets(path: Path = PIPELINE) -> dict[str, Target]:
-    """The cores and boards of pipeline.yaml, by name; the file is read once."""
-    import yaml
-
-    targets = Catalogue.model_validate(yaml.safe_load(path.read_text())).targets()
+    """Return the targets that the catalogue declares, by name. Reads the files once."""
+    targets = load_catalogue(path).targets()
     return {name: with_places(target, [path.parent]) for name, target in targets.items()}
 
 
 def load_target(name: str, path: Path = PIPELINE) -> Target:
-    """The target `name` of pipeline.yaml. Raises StageError with the list when there is none of that name."""
+    """Return one target. Raises StageError with the list of targets for an unknown name."""
     targets = load_targets(path)
     if name not in targets:
         raise StageError(f"no target '{name}' in {path.name}", hint=f"there are: {', '.join(targets)}")

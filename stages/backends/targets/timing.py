@@ -1,4 +1,4 @@
-"""Timing models: `timings:` of pipeline.yaml, what the instructions of a core take as its manual states it.
+"""Timing models (`timings:` in YAML): the cycles of a core's instructions, as its manual states them.
 
 A model sorts instructions into classes by mnemonic, gives each its cycles, and says what two instructions one after the
 other cost or save. Where a manual leaves a figure open, a range stands for it: [least, most], of which the estimate
@@ -7,12 +7,16 @@ takes the most, or [least, estimate, most].
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
 from stages.support.options.strict_model import StrictModel, mistake
 
+_BACKENDS = Path(__file__).resolve().parents[1]
+# Instructions whose decoder is not in the folder of that name.
+_DECODERS = {"thumb": "cortex_m"}
 _LIMIT = 1000
 _PARTS = 3
 
@@ -28,6 +32,11 @@ def parse_cycles(value: object) -> object:
     if not least <= estimate <= most:
         raise ValueError(f"the cycles {numbers} do not rise")
     return (least, estimate, most)
+
+
+def decoder_family(instructions: str) -> str:
+    """Return the architecture family whose module `timing` decodes these instructions: cortex_m for `thumb`."""
+    return _DECODERS.get(instructions, instructions)
 
 
 #: Least, estimate, most.
@@ -90,7 +99,7 @@ class Timing(StrictModel):
 
     title: str = Field(min_length=1)
     source: str = Field(min_length=1)
-    instructions: Literal["thumb", "riscv"]
+    instructions: str
     classes: dict[str, InstructionClass] = Field(min_length=1)
     pairs: tuple[Pair, ...] = ()
     skipped: int = Field(default=1, ge=0, le=_LIMIT)
@@ -98,6 +107,10 @@ class Timing(StrictModel):
 
     @model_validator(mode="after")
     def _check(self) -> Timing:
+        families = {path.parent.name for path in _BACKENDS.glob("*/timing.py")} - {"targets"}
+        if decoder_family(self.instructions) not in families:
+            names = ", ".join(sorted((families - {*_DECODERS.values()}) | {*_DECODERS}))
+            raise mistake(f"there is no decoder for {self.instructions!r}; there are {names}", "instructions")
         for number, pair in enumerate(self.pairs):
             for side in ("first", "then"):
                 for place, name in enumerate(getattr(pair, side)):

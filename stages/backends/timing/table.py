@@ -17,6 +17,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from stages.backends.targets.timing import decoder_family
 from stages.backends.timing.disassembly import Line, disassemble
 
 if TYPE_CHECKING:
@@ -32,8 +33,6 @@ _FLASH = struct.Struct("<QQ6I")
 _ENTRY = struct.Struct("<QBB9hI")
 #: Flags of an entry.
 UNTIMED, JUMPS, OPENS, READS = 1, 2, 4, 8
-# The families whose module `timing` decodes these instructions.
-_FAMILIES = {"thumb": "cortex_m", "riscv": "riscv"}
 # Where a RISC-V program reads its counter: stages/backends/riscv/runtime/counters.c.
 _READER, _COUNTERS = "board_instructions", ("minstret", "0xb02")
 
@@ -66,7 +65,7 @@ def timed(lines: Iterable[Line], model: Timing) -> Iterator[Timed]:
     before: Instruction | None = None
     kind_before = ""
     # Imported by name, so that a key has the decoder of one family.
-    decode: Decoder = import_module(f"stages.backends.{_FAMILIES[model.instructions]}.timing").decode
+    decode: Decoder = import_module(f"stages.backends.{decoder_family(model.instructions)}.timing").decode
     for one in decode(lines):
         kind = classify(one.mnemonic, one.facts)
         if not kind:

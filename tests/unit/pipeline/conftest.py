@@ -22,6 +22,7 @@ from pipeline.commands.tasks import doit_config, recipe_tasks
 from pipeline.plugins.registry import Registry
 from pipeline.project import project_of
 from pipeline.runs.workspace import Workspace
+from stages.backends.targets.load import family_files
 from stages.support.system.installation import INSTALLATION as ROOT
 from tests.unit.pipeline.fake_stages import fake_registry
 
@@ -96,9 +97,11 @@ class FakeProject:
 @cache
 def pipeline_yaml() -> str:
     """Return pipeline.yaml with a few real targets, since error messages list all."""
-    real = yaml.safe_load((ROOT / "pipeline.yaml").read_text())
-    cores = {name: real["cores"][name] for name in TARGETS}
-    return yaml.safe_dump({"schema": 1, "cores": cores, "timings": real["timings"]}, sort_keys=False)
+    files = [yaml.safe_load(path.read_text()) for path in family_files(ROOT)]
+    cores = {name: core for content in files for name, core in content["cores"].items()}
+    timings = {name: model for content in files for name, model in content.get("timings", {}).items()}
+    chosen = {name: cores[name] for name in TARGETS}
+    return yaml.safe_dump({"schema": 1, "cores": chosen, "timings": timings}, sort_keys=False)
 
 
 @pytest.fixture

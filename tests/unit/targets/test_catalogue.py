@@ -7,18 +7,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from pydantic import ValidationError
 
 from stages.backends.simulators.bench import compile_and_run_c
-from stages.backends.targets.catalogue import Board, Catalogue, moved, parse_frequency
-from stages.backends.targets.load import PIPELINE, load_target
+from stages.backends.targets.catalogue import Board, moved, parse_frequency
+from stages.backends.targets.load import load_catalogue, load_target
 from stages.backends.targets.memory import CONSTANT, VARIABLE, Memory, Region
 from stages.backends.targets.runtime import runtime_for
 from stages.backends.targets.spec import Target
 from stages.backends.toolchain.compiler import Source, compile_sources, link
 
-CATALOGUE = Catalogue.model_validate(yaml.safe_load(PIPELINE.read_text()))
+CATALOGUE = load_catalogue()
 BOARDS = {name: target for name, target in CATALOGUE.targets().items() if target.board is not None}
 MAIN = """
 #include "bench.h"

@@ -17,6 +17,7 @@ from pipeline.commands.bench.times import timed
 from pipeline.commands.exit_codes import FAILED
 from pipeline.errors import PipelineError
 from pipeline.terminal.progress import ProgressDisplay
+from stages.backends.targets.load import family_files
 from stages.support.system.installation import INSTALLATION as ROOT
 from tests.unit.pipeline.commands.bench.bench_support import report, suite_file
 
@@ -32,7 +33,10 @@ class Project:
         self.root = root
         self.suite = suite_file(root)
         self.reports: dict[str, Any] = {}
-        (root / "pipeline.yaml").write_text((ROOT / "pipeline.yaml").read_text())
+        for path in (*family_files(ROOT), ROOT / "pipeline.yaml"):
+            copy = root / path.relative_to(ROOT)
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            copy.write_text(path.read_text())
         for page in ("README.md", "docs/reference/figures.md"):
             (root / page).parent.mkdir(parents=True, exist_ok=True)
             (root / page).write_text(f"text\n{BEGIN}\n{END}\n")
