@@ -182,12 +182,13 @@ def _of_onnx(job: Job[ImportConfig], data: bytes, source: str) -> Normalized:
 def _check_litert(made: Normalized, source: str) -> None:
     """Raises StageError where LiteRT, whose results are to be met, does not load the file."""
     from stages.ir.models.tflite_reader import read
-    from stages.ir.reference.parts import parts
+    from stages.ir.reference.partitions import partitions
     from stages.ir.reference.probe import check_loads
 
-    for part in parts(made.data, made.info):
-        if part.model:
-            check_loads(part.model, made.info if part.model is made.data else read(part.model, source), source)
+    for partition in partitions(made.data, made.info):
+        if partition.model:
+            info = made.info if partition.model is made.data else read(partition.model, source)
+            check_loads(partition.model, info, source)
 
 
 def _narrow(info: ModelInfo) -> list[str]:

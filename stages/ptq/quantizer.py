@@ -19,7 +19,7 @@ import numpy as np
 from stages.base import StageError
 from stages.import_model.normalize.graph import one_graph
 from stages.ir.models.tflite_reader import ModelInfo, TensorInfo, read
-from stages.ir.reference.probe import check_loads, operator_that_ends
+from stages.ir.reference.probe import check_loads, crashing_operator
 from stages.ptq.observe import Range
 from stages.ptq.precision import Precision, Precisions
 from stages.ptq.remaining import FAILING, alike_ranges, to_integers
@@ -101,7 +101,7 @@ def check_runs(quantized: Quantized) -> None:
     """Raises StageError when LiteRT refuses the file, or ends on it: the library makes graphs that are none."""
     check_loads(quantized.data, quantized.info, "the quantized network")
     inputs = [np.zeros(quantized.info.tensors[index].shape, _type(quantized, index)) for index in quantized.info.inputs]
-    fatal = operator_that_ends(quantized.data, quantized.info, inputs)
+    fatal = crashing_operator(quantized.data, quantized.info, inputs)
     if fatal is not None:
         where = f"{fatal.op} {escape.quoted(quantized.info.tensors[fatal.outputs[0]].name)}"
         raise StageError(f"LiteRT ends on the quantized network, in {where}", hint="keep_float can except the layer")

@@ -11,7 +11,7 @@ import numpy as np
 from stages.base import StageError
 from stages.ir.reference.interpreter import Reference
 from stages.ir.reference.onnx_runtime import OnnxReference
-from stages.ir.reference.parts import PartedReference
+from stages.ir.reference.partitions import PartitionedReference
 from stages.support.messages import escape
 from stages.verify.compare import Difference, difference
 from stages.verify.float_ties import Tied, rounds_floats, tied
@@ -21,7 +21,7 @@ from stages.verify.onnx_layers import OnnxLayers
 from stages.verify.records import Port, Records
 from stages.verify.reference_name import reference_name
 
-LiteRT = Reference | PartedReference | OnnxReference
+LiteRT = Reference | PartitionedReference | OnnxReference
 AnyReference = LiteRT | GraphReference | OnnxLayers
 
 
@@ -116,7 +116,7 @@ class _Judge:
 
     def _ties(self, index: int) -> Tied | None:
         """What a tie behind float layers accounts for, in this inference or in what is kept from one before."""
-        if not isinstance(self.reference, Reference | PartedReference):
+        if not isinstance(self.reference, Reference | PartitionedReference):
             return None
         if self.records.kept and not self.records.is_first(index) and index - 1 in self.tied:
             return self.tied[index - 1]

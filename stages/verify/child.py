@@ -70,7 +70,7 @@ def _ended(
     """The error for a LiteRT that ended, with the operator in which it does (`inference` None: while it is loaded)."""
     from stages.ir.models.naming import sides
     from stages.ir.models.tflite_reader import read
-    from stages.ir.reference.probe import operator_that_ends
+    from stages.ir.reference.probe import crashing_operator
     from stages.support.messages.operator_error import called
     from stages.verify.records import Records
 
@@ -78,7 +78,7 @@ def _ended(
     info, inputs = read(data), None
     if inference is not None:
         inputs = Records.read(emitted, simulated).given(inference)
-    operator = operator_that_ends(data, info, inputs)
+    operator = crashing_operator(data, info, inputs)
     if operator is None:
         return StageError(f"LiteRT ended with {signal_name} {when}")
     return StageError(
@@ -133,7 +133,7 @@ def _formulas(graph: Path, litert: LiteRT, tolerance: float) -> Formulas | None:
 
 def _main() -> int:
     from stages.ir.reference.onnx_runtime import OnnxReference, onnx_reference
-    from stages.ir.reference.parts import reference_of
+    from stages.ir.reference.partitions import reference_of
     from stages.verify.checker import check
     from stages.verify.graph_reference import GraphReference
     from stages.verify.onnx import check_onnx

@@ -15,7 +15,7 @@ import numpy as np
 
 from stages.ir.models.tflite_reader import ModelInfo, OperatorInfo
 from stages.ir.reference.interpreter import Reference
-from stages.ir.reference.parts import PartedReference
+from stages.ir.reference.partitions import PartitionedReference
 from stages.verify.records import Array, Port
 
 
@@ -33,7 +33,7 @@ def rounds_floats(operator: OperatorInfo, info: ModelInfo) -> bool:
 
 
 def tied(
-    reference: Reference | PartedReference, ours: Mapping[int, tuple[Port, Array]], tolerance: float
+    reference: Reference | PartitionedReference, ours: Mapping[int, tuple[Port, Array]], tolerance: float
 ) -> Tied | None:
     """What the last inference's ties account for; None where there are none. `ours`: tensors by number in the file."""
     info, first = reference.info, ""
@@ -49,7 +49,7 @@ def tied(
 
 
 def _only_ties(
-    reference: Reference | PartedReference,
+    reference: Reference | PartitionedReference,
     operator: OperatorInfo,
     ours: Mapping[int, tuple[Port, Array]],
     tolerance: float,

@@ -14,7 +14,7 @@ from stages.ir.operators.layer import LayerOp
 from stages.ir.operators.table import outside
 from stages.ir.reference.integer import advance_layer, to_logical
 from stages.ir.reference.interpreter import Reference
-from stages.ir.reference.parts import PartedReference
+from stages.ir.reference.partitions import PartitionedReference
 from stages.ir.reference.refusal import RunError
 from stages.support.messages import escape
 from stages.verify.compare import difference
@@ -28,7 +28,7 @@ class Formulas:
     next tensor of the file are computed with it; where a layer of float32 does, nothing is compared.
     """
 
-    def __init__(self, graph: Graph, reference: Reference | PartedReference, tolerance: float) -> None:
+    def __init__(self, graph: Graph, reference: Reference | PartitionedReference, tolerance: float) -> None:
         self.graph, self.reference, self.tolerance = graph, reference, tolerance
         self.wrong: StageError | None = None
         self._made = {name: layer for layer in graph.layers for name in layer.outputs}

@@ -25,7 +25,7 @@ from stages.ir.models.tflite_reader import ModelInfo
 from stages.ir.reference.integer import run_layer, to_logical
 from stages.ir.reference.onnx_runtime import OnnxReference
 from stages.ir.reference.onnx_session import part_of, session
-from stages.ir.reference.parts import computed
+from stages.ir.reference.partitions import run_plug_in
 from stages.support.messages import escape
 from stages.verify.float_ties import near_halves
 from stages.verify.near_ties import near_ties, other_pairs
@@ -202,7 +202,7 @@ class OnnxLayers:
         assert index is not None
         custom = self._customs.get(index)
         if custom is not None:
-            return computed(custom, self.theirs.info, self._read)[custom.outputs.index(index)]
+            return run_plug_in(custom, self.theirs.info, self._read)[custom.outputs.index(index)]
         goal = self.theirs.names[index].name
         before = self._before(layer)
         feeds = {}

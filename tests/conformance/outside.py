@@ -232,7 +232,7 @@ def formula_is_reference(model: Model) -> str:
     """What differs between a model's layers, each by its `compute`, and its operator's `reference`; '' for nothing."""
     from stages.ir.reference.integer import run_graph
     from stages.ir.reference.interpreter import random_inputs
-    from stages.ir.reference.parts import reference_of
+    from stages.ir.reference.partitions import reference_of
 
     reference = reference_of(model.tflite)
     given = [random_inputs(reference.info, seed) for seed in range(3)]

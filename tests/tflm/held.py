@@ -14,7 +14,7 @@ import numpy as np
 from stages.base import StageError
 from stages.import_model.build import build_module
 from stages.ir.models.tflite_reader import read
-from stages.ir.reference.parts import reference_of
+from stages.ir.reference.partitions import reference_of
 from tests.support.selection import covering
 from tests.support.stages_run import run_tflite
 from tests.tflm.case import Case, files, load, model

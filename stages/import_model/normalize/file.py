@@ -18,7 +18,7 @@ from stages.import_model.normalize.versions import has_newer_versions, lower_ver
 from stages.ir.models.graphs import Graphs, Signature, choose, composites, graphs
 from stages.ir.models.tflite_reader import ModelInfo, OperatorInfo, TensorInfo, read
 from stages.ir.operators.table import OPERATORS
-from stages.ir.reference.parts import is_known
+from stages.ir.reference.partitions import litert_has
 from stages.ir.reference.probe import tensor_shapes
 from stages.support.messages import escape
 from stages.support.messages.wording import several
@@ -130,7 +130,7 @@ def _without_unused(data: bytes, info: ModelInfo, name: str, notes: list[str]) -
 
 def _shaped(data: bytes, info: ModelInfo, name: str, notes: list[str]) -> tuple[bytes, ModelInfo]:
     """The file with the shapes that it leaves out, where LiteRT knows all of its operators."""
-    if not all((op.op in OPERATORS or op.op in FOLDED) and is_known(op) for op in info.operators):
+    if not all((op.op in OPERATORS or op.op in FOLDED) and litert_has(op) for op in info.operators):
         return data, info
     shapes = _left_out(info, data, name)
     if not shapes:

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from stages.import_model.operators import has_effects
 from stages.ir.models.tflite_reader import ModelInfo, OperatorInfo
 from stages.ir.operators.declaration import CUSTOM
-from stages.ir.reference.parts import file_of
+from stages.ir.reference.partitions import file_with
 from stages.ir.reference.probe import tensor_values
 from stages.ir.reference.refusal import RunError
 
@@ -42,7 +42,7 @@ def known_results(data: bytes, info: ModelInfo, name: str) -> tuple[list[Operato
     made = {index for operator in found for index in operator.outputs}
     free = sorted(index for index in read - made if info.tensors[index].data is None)
     try:
-        values = tensor_values(file_of(data, found, free, sorted(made)), name)
+        values = tensor_values(file_with(data, found, free, sorted(made)), name)
     except RunError:
         return [], {}
     return found, {index: values[index] for index in made}

@@ -14,9 +14,9 @@ from stages.ir.models.tflite_reader import ModelInfo, TensorInfo, read
 from stages.ir.operators.declaration import CUSTOM
 from stages.ir.operators.table import OPERATORS
 from stages.ir.reference.interpreter import Array
-from stages.ir.reference.onnx_parts import CustomParts
+from stages.ir.reference.onnx_partitions import CustomPartitions
 from stages.ir.reference.onnx_session import session
-from stages.ir.reference.parts import judge_of
+from stages.ir.reference.partitions import computed_by
 from stages.ir.reference.refusal import RunError
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class OnnxReference:
                 self.graph.graph.output.append(onnx.helper.make_empty_tensor_value_info(value))
         self.types = {info.name: _dtype(info) for info in self.graph.graph.input}
         self.customs = [operator for operator in self.info.operators if operator.op.startswith(CUSTOM)]
-        self._parts = CustomParts(self) if self.customs else None
+        self._partitions = CustomPartitions(self) if self.customs else None
         self._session: Any = None if self.customs else session(self.graph, name)
         self._values: dict[str, Array] = {}
 
@@ -69,7 +69,7 @@ class OnnxReference:
             return runtime
         total, names = len(self.graph.graph.node), [operator.op for operator in self.customs]
         plug_ins = [
-            f"{judge_of(name)} for {names.count(name)} x {OPERATORS[name].onnx}" for name in dict.fromkeys(names)
+            f"{computed_by(name)} for {names.count(name)} x {OPERATORS[name].onnx}" for name in dict.fromkeys(names)
         ]
         return ", ".join([f"{runtime} for {total - len(names)} of {total} operators", *plug_ins])
 
@@ -81,8 +81,8 @@ class OnnxReference:
             traced = self.names[tensor.index]
             feeds[traced.name] = traced.original(np.asarray(array), self.types[traced.name])
         self._values = dict(feeds)
-        if self._parts is not None:
-            self._parts.run(self._values)
+        if self._partitions is not None:
+            self._partitions.run(self._values)
         else:
             self._values.update(zip(self.known, self._session.run(self.known, feeds), strict=True))
         return [self.tensor(index) for index in self.info.outputs]

@@ -58,18 +58,18 @@ def tensor_values(model: bytes, name: str = "model") -> dict[int, Any]:
     return arrays
 
 
-def operator_that_ends(model: bytes, info: ModelInfo, inputs: Sequence[Any] | None = None) -> OperatorInfo | None:
+def crashing_operator(model: bytes, info: ModelInfo, inputs: Sequence[Any] | None = None) -> OperatorInfo | None:
     """Return the operator in which LiteRT crashes on `inputs`, None if it does not crash.
 
     inputs  one array for each of `info.inputs`; None: look for a crash while loading
 
     Takes half a second for each of log2(operators) tries.
     """
-    from stages.ir.reference.refusal import deadly_operator
+    from stages.ir.reference.refusal import first_crashing_operator
 
     fed = list(zip(info.inputs, inputs, strict=True)) if inputs is not None else []
     what = "load" if inputs is None else "run"
-    return deadly_operator(model, info, lambda part: _run_child(part, info, what, fed).returncode < 0)
+    return first_crashing_operator(model, info, lambda part: _run_child(part, info, what, fed).returncode < 0)
 
 
 def _ask(model: bytes, info: ModelInfo, name: str, what: str) -> bytes:
@@ -77,14 +77,14 @@ def _ask(model: bytes, info: ModelInfo, name: str, what: str) -> bytes:
 
     Raises RunError if it fails.
     """
-    from stages.ir.reference.refusal import RunError, death, refusal
+    from stages.ir.reference.refusal import RunError, crash, refusal
 
     try:
         child = _run_child(model, info, what)
     except subprocess.TimeoutExpired:
         raise RunError(f"LiteRT did not finish loading {name} in {TIMEOUT:.0f} s") from None
     if child.returncode < 0:
-        raise death(info, name, -child.returncode, operator_that_ends(model, info), "while it is loaded")
+        raise crash(info, name, -child.returncode, crashing_operator(model, info), "while it is loaded")
     if child.returncode:
         raise refusal(info, name, child.stderr.decode("utf-8", errors="replace").strip().rpartition("\n")[2])
     return child.stdout

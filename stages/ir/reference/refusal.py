@@ -93,7 +93,7 @@ def _unknown(info: ModelInfo, op: str, version: str) -> RunError:
     return RunError(f"{called(operator.index, operator.op)} is {what}\n  {sides(operator, info)}", hint=_HINT)
 
 
-def death(info: ModelInfo, name: str, signal: int, operator: OperatorInfo | None, when: str) -> RunError:
+def crash(info: ModelInfo, name: str, signal: int, operator: OperatorInfo | None, when: str) -> RunError:
     """Return the error for a crash of LiteRT with a signal `when` ("while it is loaded").
 
     operator  where it crashed, None if unknown
@@ -104,7 +104,7 @@ def death(info: ModelInfo, name: str, signal: int, operator: OperatorInfo | None
     return RunError(f"{called(operator.index, operator.op)} {ended}\n  {sides(operator, info)}", hint=_HINT)
 
 
-def deadly_operator(model: bytes, info: ModelInfo, dies: Callable[[bytes], bool]) -> OperatorInfo | None:
+def first_crashing_operator(model: bytes, info: ModelInfo, dies: Callable[[bytes], bool]) -> OperatorInfo | None:
     """Return the first operator with which LiteRT crashes; None if it does not crash.
 
     dies  whether it crashes with a model; called log2(operators) times with the first operators only

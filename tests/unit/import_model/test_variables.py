@@ -13,7 +13,7 @@ from stages.import_model.normalize import normalized
 from stages.ir.models.tflite_reader import read
 from stages.ir.reference.integer import run_graph
 from stages.ir.reference.interpreter import random_inputs
-from stages.ir.reference.parts import reference_of
+from stages.ir.reference.partitions import reference_of
 from tests.support.integer import integer_graph
 from tests.support.variables import Streaming, frames
 

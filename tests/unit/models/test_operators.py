@@ -12,7 +12,7 @@ from stages.ir.models.spec import OpModel
 from stages.ir.models.spec import options as options_of
 from stages.ir.operators.table import operator_of
 from stages.ir.reference import Reference, random_inputs
-from stages.ir.reference.parts import reference_of
+from stages.ir.reference.partitions import reference_of
 from tests.support.operator_specs import spec
 
 # Functions whose fixed output range random inputs do reach, and operators that pass their input's extremes through.

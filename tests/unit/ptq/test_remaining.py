@@ -17,7 +17,7 @@ from stages.ir.models.tflite_writer import BuildError
 from stages.ir.operators.table import OPERATORS
 from stages.ir.reference.integer import run_graph
 from stages.ir.reference.interpreter import random_inputs
-from stages.ir.reference.parts import reference_of
+from stages.ir.reference.partitions import reference_of
 from stages.ptq.observe import Range
 from stages.ptq.precision import precisions
 from stages.ptq.quantizer import Quantized, check_runs, quantize

@@ -9,7 +9,7 @@ import pytest
 
 from stages.base import StageError
 from stages.ir.models.builder import ModelBuilder
-from stages.ir.reference.parts import reference_of
+from stages.ir.reference.partitions import reference_of
 from stages.ir.reference.refusal import RunError
 from tests.support.integer import compare, integer_graph, one_input
 

@@ -12,7 +12,7 @@ from stages.ir.models.tflite_writer import Tensor
 from stages.ir.operators.lstm import Lstm
 from stages.ir.reference.integer import run_graph
 from stages.ir.reference.interpreter import Reference, random_inputs
-from stages.ir.reference.parts import reference_of
+from stages.ir.reference.partitions import reference_of
 from tests.support.integer import integer_graph
 
 STEPS = 4

@@ -11,7 +11,7 @@ from stages.base import StageError
 from stages.ir.models.builder import ModelBuilder
 from stages.ir.reference.integer import run_graph
 from stages.ir.reference.interpreter import Reference
-from stages.ir.reference.parts import reference_of
+from stages.ir.reference.partitions import reference_of
 from stages.ir.reference.refusal import RunError
 from tests.support.integer import compare, integer_graph
 

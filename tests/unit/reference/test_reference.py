@@ -6,7 +6,7 @@ import pytest
 from stages.ir.models.builder import ModelBuilder
 from stages.ir.models.tflite_reader import read
 from stages.ir.reference import Reference, RunError, random_inputs
-from stages.ir.reference.probe import check_loads, operator_that_ends
+from stages.ir.reference.probe import check_loads, crashing_operator
 from stages.ir.reference.refusal import refusal
 
 
@@ -121,7 +121,7 @@ def test_the_operator_that_ends_litert_on_certain_inputs_is_found() -> None:
     b.output(b.relu(b.softmax(b.relu(x))))
     data = b.build()
     info = read(data)
-    found = operator_that_ends(data, info, [np.zeros((1, 600), np.int8)])
+    found = crashing_operator(data, info, [np.zeros((1, 600), np.int8)])
     assert found is not None and (found.index, found.op) == (1, "SOFTMAX")
-    assert operator_that_ends(data, info, random_inputs(info)) is None
-    assert operator_that_ends(data, info) is None
+    assert crashing_operator(data, info, random_inputs(info)) is None
+    assert crashing_operator(data, info) is None

@@ -27,7 +27,7 @@ _ASSIGN = "ASSIGN_VARIABLE"
 
 
 @dataclass(frozen=True)
-class Part:
+class Partition:
     """Neighbouring operators that one interpreter computes.
 
     model    their file, b'' for an operator that LiteRT does not have
@@ -41,7 +41,7 @@ class Part:
     model: bytes = b""
 
 
-def is_known(operator: OperatorInfo) -> bool:
+def litert_has(operator: OperatorInfo) -> bool:
     """Whether LiteRT has the operator.
 
     It has neither custom operators nor those that Firmline introduces as another form of one.
@@ -52,12 +52,12 @@ def is_known(operator: OperatorInfo) -> bool:
     return declared is None or declared.reference is None or bool(declared.misjudged)
 
 
-def is_judged(operator: OperatorInfo, info: ModelInfo) -> bool:
+def litert_computes(operator: OperatorInfo, info: ModelInfo) -> bool:
     """Whether LiteRT's result of the operator is correct.
 
     It is not for operators that LiteRT lacks, and for types that its kernel misreads.
     """
-    if not is_known(operator):
+    if not litert_has(operator):
         return False
     misjudged = OPERATORS[operator.op].misjudged if operator.op in OPERATORS else {}
     inputs = dict(enumerate(operator.inputs))
@@ -66,26 +66,26 @@ def is_judged(operator: OperatorInfo, info: ModelInfo) -> bool:
     )
 
 
-def parts(model: bytes, info: ModelInfo) -> list[Part]:
+def partitions(model: bytes, info: ModelInfo) -> list[Partition]:
     """Return the partitions of a file, in order.
 
     A file that LiteRT runs as it is has one partition, the file itself.
     """
     if _is_whole(info):
-        return [Part(info.operators, info.inputs, info.outputs, model)]
-    partitions: list[Part] = []
-    for (runs_in_litert, _), group in groupby(info.operators, lambda op: (is_judged(op, info), is_optimized(op))):
+        return [Partition(info.operators, info.inputs, info.outputs, model)]
+    cut: list[Partition] = []
+    for (runs_in_litert, _), group in groupby(info.operators, lambda op: (litert_computes(op, info), is_optimized(op))):
         operators = tuple(group)
         for members in (operators,) if runs_in_litert else ((operator,) for operator in operators):
             inputs, outputs = _ends(members, info)
-            data = file_of(model, members, inputs, outputs) if runs_in_litert else b""
-            partitions.append(Part(members, inputs, outputs, data))
-    return partitions
+            data = file_with(model, members, inputs, outputs) if runs_in_litert else b""
+            cut.append(Partition(members, inputs, outputs, data))
+    return cut
 
 
 def _is_whole(info: ModelInfo) -> bool:
     """Whether LiteRT runs the file as it is, with one set of kernels."""
-    judged = all(is_judged(operator, info) for operator in info.operators)
+    judged = all(litert_computes(operator, info) for operator in info.operators)
     return judged and len(set(map(is_optimized, info.operators))) < 2
 
 
@@ -98,7 +98,7 @@ def _ends(operators: Sequence[OperatorInfo], info: ModelInfo) -> tuple[tuple[int
     return tuple(inputs), tuple(sorted(written & (later | set(info.outputs)))) or tuple(sorted(written))
 
 
-def file_of(model: bytes, operators: Sequence[OperatorInfo], inputs: Sequence[int], outputs: Sequence[int]) -> bytes:
+def file_with(model: bytes, operators: Sequence[OperatorInfo], inputs: Sequence[int], outputs: Sequence[int]) -> bytes:
     """Return a TFLite file of these operators only.
 
     Its list of operator codes has no others, because LiteRT looks up every code.
@@ -120,7 +120,7 @@ def file_of(model: bytes, operators: Sequence[OperatorInfo], inputs: Sequence[in
     return bytes(builder.Output())
 
 
-def computed(operator: OperatorInfo, info: ModelInfo, tensor: Callable[[int], Array]) -> Sequence[Array]:
+def run_plug_in(operator: OperatorInfo, info: ModelInfo, tensor: Callable[[int], Array]) -> Sequence[Array]:
     """Return the outputs of a plug-in operator's `reference`, followed by its new state.
 
     tensor  returns the value of an input tensor by number
@@ -130,7 +130,7 @@ def computed(operator: OperatorInfo, info: ModelInfo, tensor: Callable[[int], Ar
     operation, declared = Operation.of(operator, info), OPERATORS[operator.op]
     assert declared.reference is not None
     arrays = [None if operand is None else tensor(operand.index) for operand in operation.inputs]
-    subject = f"the reference of {called(operator.index, operator.op)} in {judge_of(operator.op)}"
+    subject = f"the reference of {called(operator.index, operator.op)} in {computed_by(operator.op)}"
     try:
         results = declared.reference(operation, *arrays)
     except Exception as error:
@@ -144,14 +144,15 @@ def computed(operator: OperatorInfo, info: ModelInfo, tensor: Callable[[int], Ar
     return results
 
 
-class PartedReference:
+class PartitionedReference:
     """The reference of a file in partitions, with the methods of `Reference`."""
 
     def __init__(self, model: bytes, *, name: str = "model") -> None:
         self.info: ModelInfo = read(model, name)
         self.name = name
-        self._parts = [
-            (part, Reference(part.model, name=name) if part.model else None) for part in parts(model, self.info)
+        self._partitions = [
+            (partition, Reference(partition.model, name=name) if partition.model else None)
+            for partition in partitions(model, self.info)
         ]
         self._values: dict[int, Array] = {}
         self._kept: dict[int, Array] = {}
@@ -165,8 +166,8 @@ class PartedReference:
         `LiteRT 2.3.0 BUILTIN_REF for 4 of 5 operators, plugins/operators/gate.py for 1 x CUSTOM:Gate`.
         """
         total = len(self.info.operators)
-        names = [op.op for op in self.info.operators if not is_judged(op, self.info) or is_optimized(op)]
-        others = [f"{judge_of(name)} for {names.count(name)} x {name}" for name in dict.fromkeys(names)]
+        names = [op.op for op in self.info.operators if not litert_computes(op, self.info) or is_optimized(op)]
+        others = [f"{computed_by(name)} for {names.count(name)} x {name}" for name in dict.fromkeys(names)]
         litert_part = [f"{litert()} for {total - len(names)} of {total} operators"] if len(names) < total else []
         return ", ".join([*litert_part, *others])
 
@@ -174,19 +175,21 @@ class PartedReference:
         """Run once and return the outputs; `inputs` as for `Reference.run`."""
         arrays = [inputs[tensor.name] for tensor in self.inputs] if isinstance(inputs, Mapping) else list(inputs)
         self._values = {**self._beginnings(), **self._kept, **dict(zip(self.info.inputs, arrays, strict=True))}
-        for part, reference in self._parts:
+        for partition, reference in self._partitions:
             if reference is None:
-                self._compute(part.operators[0])
+                self._compute(partition.operators[0])
                 continue
             order = [self._values[tensor.index] for tensor in reference.inputs]
             reference.run(order)
-            self._values |= {index: reference.tensor(index) for index in (*_written(part), *_kept(part, self.info))}
+            self._values |= {
+                index: reference.tensor(index) for index in (*_written(partition), *_kept(partition, self.info))
+            }
         return [self.tensor(index) for index in self.info.outputs]
 
     def reset(self) -> None:
         """Reset the state, as `Reference.reset`."""
         self._kept = {}
-        for _, reference in self._parts:
+        for _, reference in self._partitions:
             if reference is not None:
                 reference.reset()
 
@@ -197,7 +200,7 @@ class PartedReference:
         """
         states: dict[int, Array] = {}
         for operator in self.info.operators:
-            for at in () if is_judged(operator, self.info) else OPERATORS[operator.op].state:
+            for at in () if litert_computes(operator, self.info) else OPERATORS[operator.op].state:
                 state = self.info.tensors[operator.inputs[at]]
                 zero = int(state.zero_point[0]) if state.dtype == "int8" and state.zero_point.size else 0
                 states.setdefault(state.index, np.full(state.shape, zero, state.dtype))
@@ -206,7 +209,7 @@ class PartedReference:
         return states
 
     def _compute(self, operator: OperatorInfo) -> None:
-        results = computed(operator, self.info, self.tensor)
+        results = run_plug_in(operator, self.info, self.tensor)
         for at, array in zip(OPERATORS[operator.op].state, results[len(operator.outputs) :], strict=False):
             self._kept[operator.inputs[at]] = self._values[operator.inputs[at]] = array
         self._values.update(zip(operator.outputs, results, strict=False))
@@ -228,23 +231,23 @@ class PartedReference:
         return {index: self.tensor(index) for operator in self.info.operators for index in operator.outputs}
 
 
-def reference_of(model: bytes, *, name: str = "model") -> Reference | PartedReference:
+def reference_of(model: bytes, *, name: str = "model") -> Reference | PartitionedReference:
     """Return the reference of a file: LiteRT alone if it has every operator."""
     info = read(model, name)
-    return Reference(model, name=name) if _is_whole(info) else PartedReference(model, name=name)
+    return Reference(model, name=name) if _is_whole(info) else PartitionedReference(model, name=name)
 
 
-def _written(part: Part) -> list[int]:
-    return [index for operator in part.operators for index in operator.outputs]
+def _written(partition: Partition) -> list[int]:
+    return [index for operator in partition.operators for index in operator.outputs]
 
 
-def _kept(part: Part, info: ModelInfo) -> list[int]:
+def _kept(partition: Partition, info: ModelInfo) -> list[int]:
     """Return the variable tensors of a partition, which LiteRT keeps between runs."""
-    read_here = [index for operator in part.operators for index in operator.inputs if index >= 0]
+    read_here = [index for operator in partition.operators for index in operator.inputs if index >= 0]
     return [index for index in read_here if info.tensors[index].variable]
 
 
-def judge_of(op: str) -> str:
+def computed_by(op: str) -> str:
     """Return what computes an operator that the reference kernels lack, for messages."""
     if OPERATORS[op].optimized:
         return litert("BUILTIN")

@@ -9,13 +9,13 @@ from stages.ir.models.tflite_reader import OperatorInfo
 from stages.ir.operators.table import onnx_operator
 from stages.ir.reference.interpreter import Array, Reference
 from stages.ir.reference.onnx_session import part_of, session
-from stages.ir.reference.parts import computed, file_of
+from stages.ir.reference.partitions import file_with, run_plug_in
 
 if TYPE_CHECKING:
     from stages.ir.reference.onnx_runtime import OnnxReference
 
 
-class CustomParts:
+class CustomPartitions:
     """Run a graph with plug-in operators: their references, and sessions for the parts between.
 
     An integer operator of a plug-in replaces the DequantizeLinear and QuantizeLinear around it as well.
@@ -35,7 +35,7 @@ class CustomParts:
             values.update(new_values)
             if operator is None:
                 return
-            results = computed(operator, self.network.info, lambda index: self._tensor(index, values))
+            results = run_plug_in(operator, self.network.info, lambda index: self._tensor(index, values))
             for index, array in zip(operator.outputs, results, strict=False):
                 traced = self.network.names[index]
                 values[traced.name] = traced.original(
@@ -78,7 +78,7 @@ class CustomParts:
             return traced.laid(values[traced.name], tensor.dtype).reshape(tensor.shape)
         if index not in self._moves:
             operators, ends = self._moving(index)
-            data = file_of(self.network.model, operators, ends, [index])
+            data = file_with(self.network.model, operators, ends, [index])
             self._moves[index] = ends, Reference(data, name=self.network.name)
         ends, reference = self._moves[index]
         return reference.run([self._tensor(end, values) for end in ends])[0]
