@@ -100,6 +100,8 @@ class Stage(ABC, Generic[C]):
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
+        if "foresee" in vars(cls):  # the former name, in plug-ins
+            cls.preflight = vars(cls)["foresee"]  # type: ignore[method-assign]
         note_class(cls)
 
     @property
@@ -202,7 +204,7 @@ class Stage(ABC, Generic[C]):
         """Return files of plug-in code, as `target_code`, for the recipe's model."""
         return {}
 
-    def foresee(self, config: C, model: ModelSource, target: Target, root: Path, made: Mapping[str, Path]) -> None:
+    def preflight(self, config: C, model: ModelSource, target: Target, root: Path, made: Mapping[str, Path]) -> None:
         """Preflight check: raise StageError for what `run` is certain to refuse.
 
         Called before a plan runs, and again after its first stage. `made` has the folders of the existing artifacts, by

@@ -31,7 +31,7 @@ _MAX_FILES = 5000
 # - methods of a stage that are called before or after it runs; their results are in the key or do not affect the output
 # - the reference implementation of operators, which only tests call
 _IGNORED_METHODS = (
-    *("foresee", "render", "tools", "model_tools", "files", "model_entry", "model_code"),
+    *("preflight", "foresee", "render", "tools", "model_tools", "files", "model_entry", "model_code"),
     *("target_files", "target_code", "target_sources", "option_fields", "option_files"),
     *("compute", "sums", "requantized", "taps"),
 )

@@ -44,7 +44,7 @@ class PreflightCheck:
             can_check = imported or not self._model_changes or action.stage.new_model
             if action.kind not in artifacts and can_check:
                 try:
-                    action.stage.foresee(
+                    action.stage.preflight(
                         action.config, action.model, action.target, self._root, ArtifactFolders(dict(inputs))
                     )
                 except StageError as error:

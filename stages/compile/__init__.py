@@ -40,7 +40,7 @@ class CompileStage(Stage[CompileConfig]):
             Tool("pyelftools", package="pyelftools"),
         )
 
-    def foresee(
+    def preflight(
         self, config: CompileConfig, model: ModelSource, target: Target, root: Path, made: Mapping[str, Path]
     ) -> None:
         """Too large for the target's memory in any case."""

@@ -71,7 +71,7 @@ class EmitStage(Stage[EmitConfig]):
     def tools(self, config: EmitConfig, target: Target) -> tuple[Tool, ...]:
         return (Tool("tvm", package="apache-tvm"), Tool("jinja2", package="jinja2"))
 
-    def foresee(
+    def preflight(
         self, config: EmitConfig, model: ModelSource, target: Target, root: Path, made: Mapping[str, Path]
     ) -> None:
         """Rules for regions that the target does not have; an arena that is larger than its limit in any case."""

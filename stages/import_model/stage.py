@@ -90,7 +90,7 @@ class ImportStage(Stage[ImportConfig]):
 
         return package_files(model.place) if isinstance(model, PluginModel) else {}
 
-    def foresee(
+    def preflight(
         self, config: ImportConfig, model: ModelSource, target: Target, root: Path, made: Mapping[str, Path]
     ) -> None:
         """A file at hand that is not sound, has not the signature that the recipe wants, or unknown ONNX operators."""

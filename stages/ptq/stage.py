@@ -64,7 +64,7 @@ class PtqStage(Stage[PtqConfig]):
     def model_code(self, model: ModelSource) -> dict[str, Path]:
         return IMPORT.model_code(model)
 
-    def foresee(
+    def preflight(
         self, config: PtqConfig, model: ModelSource, target: Target, root: Path, made: Mapping[str, Path]
     ) -> None:
         """A file that is not sound or no float network; data and labels of a wrong kind, or that it does not take."""

@@ -52,7 +52,7 @@ class ReportStage(Stage[ReportConfig]):
     def tools(self, config: ReportConfig, target: Target) -> tuple[Tool, ...]:
         return (Tool("jinja2", package="jinja2"),)
 
-    def foresee(
+    def preflight(
         self, config: ReportConfig, model: ModelSource, target: Target, root: Path, made: Mapping[str, Path]
     ) -> None:
         """Check the number of class names against the elements of the network's first output."""

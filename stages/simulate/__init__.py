@@ -117,7 +117,7 @@ class SimulateStage(Stage[SimulateConfig]):
 
         return external_files(config.inputs, root)
 
-    def foresee(
+    def preflight(
         self, config: SimulateConfig, model: ModelSource, target: Target, root: Path, made: Mapping[str, Path]
     ) -> None:
         """An accelerator that the simulator lacks; no input; inputs and labels that do not fit the network."""

@@ -101,7 +101,7 @@ class TensorizeStage(Stage[TensorizeConfig]):
     def option_fields(self, config: TensorizeConfig) -> tuple[str, ...]:
         return ("name", "timing_model", "flash") if config.optimize_for == "cycles" else ()
 
-    def foresee(
+    def preflight(
         self, config: TensorizeConfig, model: ModelSource, target: Target, root: Path, made: Mapping[str, Path]
     ) -> None:
         """Refuse cycles on a target without a timing model, and rules for unknown kernels."""

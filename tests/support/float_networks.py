@@ -42,7 +42,7 @@ def run_ptq(folder: Path, model: bytes, config: dict[str, Any]) -> Path:
     source, stage = FileModel(file="net.tflite"), PtqStage()
     options = PtqConfig.model_validate({"mode": "calibrate", **config})
     target = target_named("host")
-    stage.foresee(options, source, target, folder, {})
+    stage.preflight(options, source, target, folder, {})
     out = folder / "out"
     out.mkdir(exist_ok=True)
     files = {name: folder / path for name, path in stage.files(options, source, folder).items()}

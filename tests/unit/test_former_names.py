@@ -7,6 +7,7 @@ import importlib
 import pytest
 
 from stages import former_names
+from stages.base import Stage
 
 FORMER = [*former_names._NAMES]
 
@@ -25,3 +26,14 @@ def test_other_names_are_left_alone() -> None:
     assert former_names.current_name("stages.quantize.stage") == "stages.quantize.stage"
     with pytest.raises(ModuleNotFoundError, match=r"stages\.kernels\.no_such"):
         importlib.import_module("stages.backends.kernels.no_such")
+
+
+def test_a_stage_with_the_former_name_of_its_preflight_check_is_checked() -> None:
+    class Old(Stage):  # type: ignore[type-arg]
+        def foresee(self, *arguments: object) -> None:
+            raise RuntimeError("no")
+
+        def run(self, job: object) -> None: ...
+
+    with pytest.raises(RuntimeError, match="no"):
+        Old().preflight(None, None, None, None, {})  # type: ignore[arg-type]

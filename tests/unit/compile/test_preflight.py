@@ -35,20 +35,20 @@ def with_memory(rom: int, ram: int, stack: int = 1000) -> Target:
     return target.model_copy(update={"memory": target.memory.model_copy(update={**changed, "stack": stack})})
 
 
-def foresee(target: Target, made: dict[str, Path]) -> None:
-    STAGE.foresee(CompileConfig(), MODEL, target, Path(), made)
+def preflight(target: Target, made: dict[str, Path]) -> None:
+    STAGE.preflight(CompileConfig(), MODEL, target, Path(), made)
 
 
 def test_what_just_fits_passes_and_one_byte_less_does_not(imported: dict[str, Path]) -> None:
-    foresee(with_memory(22_016, 9_490), imported)
+    preflight(with_memory(22_016, 9_490), imported)
     with pytest.raises(StageError) as caught:
-        foresee(with_memory(22_015, 9_490), imported)
+        preflight(with_memory(22_015, 9_490), imported)
     lines = str(caught.value).splitlines()
     assert lines[0] == ("the model does not fit target rv64-rvp: rom needs 22,016 bytes or more and has 22,015")
     assert lines[1].startswith("rom: the weights of 10 layers, most those of operator ")
     assert lines[-1] == "take a smaller model, or raise memory.*.length of rv64-rvp in pipeline.yaml"
     with pytest.raises(StageError) as caught:
-        foresee(with_memory(22_016, 9_489), imported)
+        preflight(with_memory(22_016, 9_489), imported)
     lines = str(caught.value).splitlines()
     assert lines[0].endswith("ram needs 9,490 bytes or more and has 9,489")
     assert lines[1].startswith("ram: operator ")
@@ -70,18 +70,18 @@ def with_regions(*arena: int, weights: tuple[int, ...] = (1 << 20,)) -> Target:
 
 
 def test_weights_are_divided_among_regions(imported: dict[str, Path]) -> None:
-    foresee(with_regions(1 << 20, weights=(22_000, 16)), imported)
+    preflight(with_regions(1 << 20, weights=(22_000, 16)), imported)
     with pytest.raises(StageError, match="flash and qspi need 22,016 bytes or more and have 22,015"):
-        foresee(with_regions(1 << 20, weights=(22_000, 15)), imported)
+        preflight(with_regions(1 << 20, weights=(22_000, 15)), imported)
 
 
 def test_an_arena_above_its_limit_in_any_case(imported: dict[str, Path]) -> None:
     target = load_target("host")
     for limit in (None, 8_490):
-        EMIT.foresee(EmitConfig(arena_limit=limit), MODEL, target, Path(), imported)
+        EMIT.preflight(EmitConfig(arena_limit=limit), MODEL, target, Path(), imported)
     told = r"the arena needs 8,490 bytes or more, the recipe's arena_limit is 8,489\noperator \d+ \(CONV"
     with pytest.raises(StageError, match=told) as caught:
-        EMIT.foresee(EmitConfig(arena_limit=8_489), MODEL, target, Path(), imported)
+        EMIT.preflight(EmitConfig(arena_limit=8_489), MODEL, target, Path(), imported)
     assert caught.value.at == ("stages", "emit", "arena_limit")
 
 
@@ -92,4 +92,4 @@ def test_weights_that_are_copied_find_no_room_where_they_are_copied_to(imported:
     ram = target.memory.regions["ram"].model_copy(update={"holds": ("data", "stack", "arena", "weights")})
     target = target.model_copy(update={"memory": target.memory.model_copy(update={"ram": ram})})
     with pytest.raises(StageError, match="rom needs 22,016 bytes or more and has 22,015"):
-        foresee(target, imported)
+        preflight(target, imported)

@@ -137,7 +137,7 @@ def test_rule_that_no_region_can_obey(wrong: MemoryRule, message: str) -> None:
     """Said before anything runs, at the rule."""
     config = EmitConfig(memory_rules=(rule("dtcm"), wrong))
     with pytest.raises(StageError) as caught:
-        STAGE.foresee(config, FileModel(file="net.tflite"), target_with(), Path(), {})
+        STAGE.preflight(config, FileModel(file="net.tflite"), target_with(), Path(), {})
     assert str(caught.value) == message
     assert caught.value.at == ("memory", "rules", 1, "region")
 

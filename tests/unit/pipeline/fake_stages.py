@@ -115,7 +115,7 @@ class FakeCompile(Fake):
     def tools(self, config: StageConfig, target: Target) -> tuple[Tool, ...]:
         return (Tool("fakecc", command="fakecc", minimum="12", install="apt-get install fakecc"),)
 
-    def foresee(
+    def preflight(
         self, config: Any, model: ModelSource, target: Target, root: Path, artifacts: Mapping[str, Path]
     ) -> None:
         """Refuses the flag -never."""
@@ -139,7 +139,7 @@ class FakeReport(Fake):
     sources = ("code/report.py",)
     target_fields = ("name",)
 
-    def foresee(
+    def preflight(
         self, config: Any, model: ModelSource, target: Target, root: Path, artifacts: Mapping[str, Path]
     ) -> None:
         """Refuses a model that is huge on two targets."""

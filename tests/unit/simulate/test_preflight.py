@@ -38,27 +38,27 @@ def root(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def foresee(root: Path, *files: str, labels: str | None = None, model: ModelSource = FILE, made: Any = None) -> None:
+def preflight(root: Path, *files: str, labels: str | None = None, model: ModelSource = FILE, made: Any = None) -> None:
     config = SimulateConfig(inputs=InputsConfig(files=files, labels=labels))
-    STAGE.foresee(config, model, load_target("host"), root, made or {})
+    STAGE.preflight(config, model, load_target("host"), root, made or {})
 
 
 def test_an_accelerator_that_the_simulator_lacks_is_refused_before_anything_runs(root: Path) -> None:
     board = load_target("rv32-ne16")
-    STAGE.foresee(SimulateConfig(), FILE, board, root, {})
+    STAGE.preflight(SimulateConfig(), FILE, board, root, {})
     elsewhere = load_target("cortex-m4").model_copy(update={"accelerator": board.accelerator, "name": "mine"})
     with pytest.raises(StageError, match=r"target mine has the accelerator ne16.* core is simulated on qemu"):
-        STAGE.foresee(SimulateConfig(), FILE, elsewhere, root, {})
+        STAGE.preflight(SimulateConfig(), FILE, elsewhere, root, {})
     assert board.accelerator is not None
     lacking = board.model_copy(update={"accelerator": board.accelerator.model_copy(update={"kind": "lacks"})})
     with pytest.raises(StageError, match="accelerator lacks has no device for Spike"):
-        STAGE.foresee(SimulateConfig(), FILE, lacking, root, {})
+        STAGE.preflight(SimulateConfig(), FILE, lacking, root, {})
 
 
 def test_right_files_pass(root: Path) -> None:
-    foresee(root)
-    foresee(root, "right.bin", "right.npy")
-    foresee(root, "right.npy", labels="labels.npy")
+    preflight(root)
+    preflight(root, "right.bin", "right.npy")
+    preflight(root, "right.npy", labels="labels.npy")
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_right_files_pass(root: Path) -> None:
 )
 def test_wrong_files_are_refused_before_import(root: Path, name: str, told: str) -> None:
     with pytest.raises(StageError, match=told) as caught:
-        foresee(root, "right.bin", name)
+        preflight(root, "right.bin", name)
     assert caught.value.at == ("stages", "simulate", "inputs", "files", 1)
 
 
@@ -80,29 +80,29 @@ def test_wrong_files_are_refused_before_import(root: Path, name: str, told: str)
 )
 def test_wrong_labels_are_refused_before_import(root: Path, labels: str, told: str) -> None:
     with pytest.raises(StageError, match=told):
-        foresee(root, "right.npy", labels=f"{labels}.npy")
+        preflight(root, "right.npy", labels=f"{labels}.npy")
 
 
 def test_of_a_model_that_is_not_at_hand_only_the_kind_is_judged_until_it_is_imported(root: Path) -> None:
     model = ZooModel(zoo="ds_cnn")
-    foresee(root, "short.bin", model=model)
+    preflight(root, "short.bin", model=model)
     with pytest.raises(StageError, match=r"ends in \.png"):
-        foresee(root, "picture.png", model=model)
+        preflight(root, "picture.png", model=model)
     (root / "import").mkdir()
     (root / "import" / "model.tflite").write_bytes(network(8, "int8"))
     with pytest.raises(StageError, match="has 31 bytes, one inference takes 8"):
-        foresee(root, "short.bin", model=model, made={"import": root / "import"})
+        preflight(root, "short.bin", model=model, made={"import": root / "import"})
 
 
 def test_the_inputs_are_those_of_the_chosen_signature(root: Path) -> None:
     (root / "net.tflite").write_bytes(together(network(4), network(8), signatures={"four": 0, "eight": 1}))
-    foresee(root, "right.bin", model=FileModel(file="net.tflite", signature="eight"))
+    preflight(root, "right.bin", model=FileModel(file="net.tflite", signature="eight"))
     with pytest.raises(StageError, match="takes 16"):
-        foresee(root, "right.bin")
+        preflight(root, "right.bin")
 
 
 def test_labels_are_counted_over_all_files(root: Path) -> None:
-    foresee(root, "right.npy", "right.bin", labels="many.npy")
+    preflight(root, "right.npy", "right.bin", labels="many.npy")
 
 
 def test_an_array_that_is_no_whole_number_of_inferences_is_refused(root: Path) -> None:
@@ -111,10 +111,10 @@ def test_an_array_that_is_no_whole_number_of_inferences_is_refused(root: Path) -
     (root / "net.tflite").write_bytes(b.build())
     np.save(root / "seven.npy", np.zeros(7, np.float32))
     with pytest.raises(StageError, match=r"has shape \[7\], the network's input x is \[20\]"):
-        foresee(root, "seven.npy")
+        preflight(root, "seven.npy")
 
 
 def test_no_input_at_all_is_refused(root: Path) -> None:
     config = SimulateConfig(inputs=InputsConfig(random=0, extremes=False))
     with pytest.raises(StageError, match="there is no input"):
-        STAGE.foresee(config, FILE, load_target("host"), root, {})
+        STAGE.preflight(config, FILE, load_target("host"), root, {})

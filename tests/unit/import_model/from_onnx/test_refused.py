@@ -53,17 +53,17 @@ def refused(data: Any, shapes: Any = None) -> str:
 
 
 def test_an_unknown_operator_is_known_before_anything_runs(tmp_path: Path) -> None:
-    def foresee(proto: onnx.ModelProto) -> None:
+    def preflight(proto: onnx.ModelProto) -> None:
         (tmp_path / "net.onnx").write_bytes(proto.SerializeToString())
-        STAGE.foresee(ImportConfig(), FileModel(file="net.onnx"), load_target("host"), tmp_path, {})
+        STAGE.preflight(ImportConfig(), FileModel(file="net.onnx"), load_target("host"), tmp_path, {})
 
-    foresee(conv())
+    preflight(conv())
     unknown = model([node("Sinh", ["x"], ["y"])], {"x": (1, 4)}, ["y"])
     with pytest.raises(StageError) as caught:
-        foresee(unknown)
+        preflight(unknown)
     assert str(caught.value) == refused(unknown)
     # As it is where everything that is read is known: it is computed when the model is imported.
-    foresee(model([node("Sinh", ["w"], ["s"]), node("Add", ["x", "s"], ["y"])], {"x": (1, 4)}, ["y"], {"w": ONES}))
+    preflight(model([node("Sinh", ["w"], ["s"]), node("Add", ["x", "s"], ["y"])], {"x": (1, 4)}, ["y"], {"w": ONES}))
 
 
 def test_a_constant_of_other_bytes_than_its_shape_takes() -> None:

@@ -151,7 +151,7 @@ def certificates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[No
 
 def test_stages_run_on_workers_and_are_shared(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
     project = cluster.project
-    monkeypatch.setattr(FakeReport, "foresee", lambda *given: None)
+    monkeypatch.setattr(FakeReport, "preflight", lambda *given: None)
     cluster.worker("a")
     cluster.worker("b")
     result = cluster.run()

@@ -62,7 +62,7 @@ def followed(tree: Path, text: str) -> list[str]:
         ("from stages.two import VALUE", "two/__init__.py two/inner.py"),
         ("from stages.one.work import work", "last.py loose.py one/work.py"),
         ("from stages.one import STAGE", "last.py loose.py one/__init__.py one/stage.py one/work.py"),
-        ("class One:\n    def foresee(self):\n        import stages.last\n", ""),
+        ("class One:\n    def preflight(self):\n        import stages.last\n", ""),
         ("class One:\n    def run(self):\n        import stages.last\n", "last.py"),
         ("import stages.all", "all/__init__.py all/that.py last.py"),
     ],

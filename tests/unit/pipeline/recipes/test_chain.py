@@ -185,9 +185,9 @@ def test_preflight_checks_see_the_artifacts_that_the_stage_will_read(
     says(chained, STRIP)
     seen: list[list[str]] = []
 
-    def foresee(stage: Any, config: Any, model: Any, target: Any, root: Path, artifacts: Any) -> None:
+    def preflight(stage: Any, config: Any, model: Any, target: Any, root: Path, artifacts: Any) -> None:
         seen.append(sorted(artifacts))
 
-    monkeypatch.setattr(chained.registry["compile"].__class__, "foresee", foresee)
+    monkeypatch.setattr(chained.registry["compile"].__class__, "preflight", preflight)
     chained.run()
     assert seen == [["import"]]
