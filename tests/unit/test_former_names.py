@@ -24,7 +24,7 @@ def test_a_former_name_is_the_module_of_today(name: str) -> None:
 
 def test_other_names_are_left_alone() -> None:
     assert former_names.current_name("stages.quantize.stage") == "stages.quantize.stage"
-    with pytest.raises(ModuleNotFoundError, match=r"stages\.kernels\.no_such"):
+    with pytest.raises(ModuleNotFoundError, match="no_such"):
         importlib.import_module("stages.backends.kernels.no_such")
 
 
