@@ -1,4 +1,4 @@
-"""verify: what the firmware computed, held against LiteRT's reference kernels."""
+"""verify: compares the firmware's outputs and traces with the reference."""
 
 from stages.verify.stage import STAGE
 

@@ -1,4 +1,4 @@
-"""Runs LiteRT on every recorded input, compares outputs and traces, and says which layer differs first."""
+"""Run the reference on every recorded input, compare outputs and traces, and report the first layer that differs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from stages.ir.reference.onnx_runtime import OnnxReference
 from stages.ir.reference.partitions import PartitionedReference
 from stages.support.messages import escape
 from stages.verify.compare import Difference, difference
-from stages.verify.float_ties import Tied, rounds_floats, tied
+from stages.verify.float_ties import FloatTies, float_ties, rounds_floats
 from stages.verify.formulas import Formulas
 from stages.verify.graph_reference import Distance, GraphReference
 from stages.verify.onnx_layers import OnnxLayers
@@ -27,14 +27,16 @@ AnyReference = LiteRT | GraphReference | OnnxLayers
 
 @dataclass(frozen=True)
 class _Mismatch:
-    """A layer (or, without a trace, an output) that differs, in which inference."""
+    """A layer, or without traces an output, that differs in an inference."""
 
     inference: int
     port: Port
-    found: Difference
+    difference: Difference
 
 
-class _Judge:
+class _Checker:
+    """State of the comparison over all inferences."""
+
     def __init__(
         self,
         reference: AnyReference,
@@ -55,9 +57,10 @@ class _Judge:
         self.labelled = 0
         self.hits = {"ours": 0, "litert": 0, "agree": 0}
         self.overflowed: dict[int, str] = {}
-        self.tied: dict[int, Tied] = {}
+        self.tied: dict[int, FloatTies] = {}
 
     def inference(self, index: int) -> None:
+        """Run the reference on one inference and compare its outputs and layers."""
         records = self.records
         if records.is_first(index):
             self.reference.reset()
@@ -67,41 +70,43 @@ class _Judge:
                 self.formulas.reset()
         if isinstance(self.reference, OnnxLayers):
             self.reference.firmware_has(self._tensors(index), self.tolerance)
-        expected = self.reference.run(records.given(index))
-        got = records.outputs.row(index)
+        expected = self.reference.run(records.inputs_of(index))
+        actual = records.outputs.row(index)
         outputs = [
             (port, difference(ours, theirs.reshape(port.shape)))
-            for port, ours, theirs in zip(records.outputs.ports, got, expected, strict=True)
+            for port, ours, theirs in zip(records.outputs.ports, actual, expected, strict=True)
         ]
         layers = list(self._layers(index)) if records.traces.count else []
-        differ = any(found is not None and self._too_far(port, found) for port, found in (*outputs, *layers))
+        differ = any(mismatch is not None and self._too_far(port, mismatch) for port, mismatch in (*outputs, *layers))
         if differ and (tensor := overflowing(self.reference)):
             self.overflowed[index] = tensor
             return
         if differ and (ties := self._ties(index)) is not None:
             self.tied[index] = ties
-            outputs = [pair for at, pair in enumerate(outputs) if self._output_index(at) not in ties.behind]
-            layers = [(port, found) for port, found in layers if port.tflite_index not in ties.behind]
-        for port, found in outputs:
-            self._output(index, port, found)
-        for port, found in layers:
-            self._layer(index, port, found)
+            outputs = [
+                pair for position, pair in enumerate(outputs) if self._output_index(position) not in ties.affected
+            ]
+            layers = [(port, mismatch) for port, mismatch in layers if port.tflite_index not in ties.affected]
+        for port, mismatch in outputs:
+            self._output(index, port, mismatch)
+        for port, mismatch in layers:
+            self._layer(index, port, mismatch)
         if self.litert is not None:
-            expected = self._compare_with_litert(self.litert, index, got)
+            expected = self._compare_with_litert(self.litert, index, actual)
         if self.formulas is not None:
             self.formulas.inference(records.names[index])
         label = records.labels[index] if records.labels is not None else None
         if label is not None:
-            our_class, their_class = (int(np.argmax(arrays[0])) for arrays in (got, expected))
+            our_class, their_class = (int(np.argmax(arrays[0])) for arrays in (actual, expected))
             self.labelled += 1
             self.hits["ours"] += our_class == label
             self.hits["litert"] += their_class == label
             self.hits["agree"] += our_class == their_class
 
-    def _compare_with_litert(self, litert: LiteRT, index: int, got: list[Any]) -> list[Any]:
-        """LiteRT's outputs, from which those of an engine's own arithmetic may differ."""
-        expected = list(litert.run(self.records.given(index)))
-        for ours, theirs in zip(got, expected, strict=True):
+    def _compare_with_litert(self, litert: LiteRT, index: int, actual: list[Any]) -> list[Any]:
+        """Add the distance from LiteRT, where an accelerator's arithmetic may differ. Return LiteRT's outputs."""
+        expected = list(litert.run(self.records.inputs_of(index)))
+        for ours, theirs in zip(actual, expected, strict=True):
             self.distance["outputs"].add(ours, theirs)
         if self.records.traces.count:
             for port, ours in zip(self.records.traces.ports, self.records.traces.row(index), strict=True):
@@ -114,50 +119,50 @@ class _Judge:
             if port.tflite_index >= 0 and self.reference.has(port.tflite_index):
                 yield port, difference(ours, port.of_file(self.reference.tensor(port.tflite_index)))
 
-    def _ties(self, index: int) -> Tied | None:
-        """What a tie behind float layers accounts for, in this inference or in what is kept from one before."""
+    def _ties(self, index: int) -> FloatTies | None:
+        """Return the near ties after float layers, in this inference or in the state of an earlier one."""
         if not isinstance(self.reference, Reference | PartitionedReference):
             return None
-        if self.records.kept and not self.records.is_first(index) and index - 1 in self.tied:
+        if self.records.stateful and not self.records.is_first(index) and index - 1 in self.tied:
             return self.tied[index - 1]
-        return tied(self.reference, self._tensors(index), self.tolerance)
+        return float_ties(self.reference, self._tensors(index), self.tolerance)
 
     def _tensors(self, index: int) -> dict[int, tuple[Port, Any]]:
-        """The firmware's outputs and traces of an inference, by their number in the file."""
+        """Return the firmware's outputs and traces of an inference, by index in the file."""
         outputs = zip(self.records.outputs.ports, self.records.outputs.row(index), strict=True)
-        found = {self._output_index(at): pair for at, pair in enumerate(outputs)}
+        tensors = {self._output_index(position): pair for position, pair in enumerate(outputs)}
         if self.records.traces.count:
             rows = zip(self.records.traces.ports, self.records.traces.row(index), strict=True)
-            found |= {port.tflite_index: (port, array) for port, array in rows if port.tflite_index >= 0}
-        return found
+            tensors |= {port.tflite_index: (port, array) for port, array in rows if port.tflite_index >= 0}
+        return tensors
 
-    def _output_index(self, at: int) -> int:
-        """The number in the file of an output."""
-        return -1 if isinstance(self.reference, GraphReference) else self.reference.info.outputs[at]
+    def _output_index(self, position: int) -> int:
+        """Return the index in the file of an output."""
+        return -1 if isinstance(self.reference, GraphReference) else self.reference.info.outputs[position]
 
-    def _output(self, index: int, port: Port, found: Difference | None) -> None:
+    def _output(self, index: int, port: Port, mismatch: Difference | None) -> None:
         if port.dtype == "float32":
-            self.max_relative = max(self.max_relative or 0.0, found.relative if found else 0.0)
-        if found is not None and self._too_far(port, found):
-            self.wrong_values += found.elements
-            self.first_output = self.first_output or _Mismatch(index, port, found)
+            self.max_relative = max(self.max_relative or 0.0, mismatch.relative if mismatch else 0.0)
+        if mismatch is not None and self._too_far(port, mismatch):
+            self.wrong_values += mismatch.elements
+            self.first_output = self.first_output or _Mismatch(index, port, mismatch)
 
-    def _layer(self, index: int, port: Port, found: Difference | None) -> None:
+    def _layer(self, index: int, port: Port, mismatch: Difference | None) -> None:
         self.layers_checked.add(port.layer)
-        if found is not None and port.dtype == "float32":
-            self.layers_max_relative = max(self.layers_max_relative, found.relative)
-        if found is None or not self._too_far(port, found):
+        if mismatch is not None and port.dtype == "float32":
+            self.layers_max_relative = max(self.layers_max_relative, mismatch.relative)
+        if mismatch is None or not self._too_far(port, mismatch):
             return
-        # A later inference may reach an earlier layer's fault.
+        # A later inference may show an error in an earlier layer.
         if self.first_layer is None or port.layer < self.first_layer.port.layer:
-            self.first_layer = _Mismatch(index, port, found)
+            self.first_layer = _Mismatch(index, port, mismatch)
 
-    def _too_far(self, port: Port, found: Difference) -> bool:
-        return port.dtype != "float32" or found.relative > self.tolerance
+    def _too_far(self, port: Port, mismatch: Difference) -> bool:
+        return port.dtype != "float32" or mismatch.relative > self.tolerance
 
     @property
     def worst(self) -> _Mismatch | None:
-        """What to report: the first layer that differs. A float layer alone fails no model whose outputs agree."""
+        """The mismatch to report: the first layer that differs. Float layers count only if an output differs too."""
         layer = self.first_layer
         if layer is not None and layer.port.dtype == "float32" and self.first_output is None:
             layer = None
@@ -165,10 +170,10 @@ class _Judge:
 
 
 def overflowing(reference: AnyReference) -> str:
-    """The first tensor, in the order of the operators, in which the reference's last run left float32; '' if none.
+    """Return the first tensor that overflowed float32 in the reference's last run, or ''.
 
-    It has a NaN, an infinity, or the largest float32, to which LiteRT clamps where no activation is fused. What
-    becomes of these depends on the order of sums and on how a maximum compares.
+    It has a NaN, an infinity, or the largest float32, to which LiteRT clamps without a fused activation. Results after
+    that depend on the order of operations.
     """
     if isinstance(reference, GraphReference | OnnxLayers):
         return ""
@@ -187,22 +192,26 @@ def check(
     litert: LiteRT | None = None,
     formulas: Formulas | None = None,
 ) -> dict[str, Any]:
-    """What verify.json holds. Raises StageError when an integer differs, or a float32 output too far.
+    """Compare all inferences and return the content of verify.json.
 
-    Float32 outputs may differ by `tolerance` times the largest magnitude in the output. An inference that differs after
-    the reference itself left float32 is not judged: `overflowed` has its name and the `overflowing` tensor. `accuracy`
-    holds shares of the labelled inferences: `ours` and `litert` that are classified rightly, `agree` that both put into
-    the same class (the index of the first output's largest value). `begins` is told each inference; those in `without`
-    are left out, and named in `without_reference`. Inferences in which a float number is rounded to the integer beside
-    LiteRT's (stages.verify.float_ties) are judged as far as that explains nothing, and named in `tied`. `litert` is
-    given where the reference is another: `distance` says how far outputs, and all that was traced, are from it.
-    `formulas` of plug-ins are compared where the firmware is right, with the reference, or with `litert`.
+    tolerance  float32 outputs may differ by this factor of the largest magnitude in the output
+    begins     called with the index of each inference
+    without    inferences to skip; named in `without_reference`
+    litert     LiteRT or ONNX Runtime if `reference` is the integer graph; `distance` is measured from it
+    formulas   check of plug-in layers
+
+    An inference that differs after the reference overflowed float32 is not verified; `overflowed` has its name and
+    the tensor. Inferences with near ties after float layers (stages.verify.float_ties) are verified except for the
+    layers that depend on them, and named in `tied`. `accuracy` has the shares of labelled inferences that are
+    classified correctly (`ours`, `litert`) and equally (`agree`).
+
+    Raises StageError if an integer differs, or a float32 output by more than the tolerance.
     """
     count = records.inputs.count
     if not count:
-        raise StageError("there is nothing to verify: the firmware was fed no inputs")
-    without = _cut_short(records, without)
-    work = _Judge(reference, records, tolerance, litert, formulas)
+        raise StageError("nothing to verify: the firmware got no inputs")
+    without = _with_rest_of_sequences(records, without)
+    work = _Checker(reference, records, tolerance, litert, formulas)
     for index in range(count):
         if index not in without:
             begins(index)
@@ -230,24 +239,24 @@ def check(
         "layers_checked": len(work.layers_checked),
         "first_mismatch": None,
         "accuracy": accuracy,
-        "distance": None if litert is None else {name: one.as_dict() for name, one in work.distance.items()},
+        "distance": None if litert is None else {name: sums.as_dict() for name, sums in work.distance.items()},
         "float": _float(work),
     }
 
 
-def _cut_short(records: Records, without: Collection[int]) -> Collection[int]:
-    """With the rest of each sequence from an inference on that LiteRT did not survive: it kept no state for them."""
-    if not records.kept:
+def _with_rest_of_sequences(records: Records, without: Collection[int]) -> Collection[int]:
+    """Add the inferences after a skipped one in its sequence: the reference has no state for them."""
+    if not records.stateful:
         return without
-    found: set[int] = set()
+    skipped: set[int] = set()
     for index in range(records.inputs.count):
-        if index in without or (index - 1 in found and not records.is_first(index)):
-            found.add(index)
-    return found
+        if index in without or (index - 1 in skipped and not records.is_first(index)):
+            skipped.add(index)
+    return skipped
 
 
-def _float(work: _Judge) -> dict[str, float] | None:
-    """The largest relative difference of float32 outputs, and of traced float32 layers; None without such outputs."""
+def _float(work: _Checker) -> dict[str, float] | None:
+    """Return the largest relative differences of float32 outputs and layers; None without float32 outputs."""
     if work.max_relative is None:
         return None
     return {
@@ -257,55 +266,56 @@ def _float(work: _Judge) -> dict[str, float] | None:
     }
 
 
-def _nothing_left(work: _Judge) -> StageError:
+def _nothing_left(work: _Checker) -> StageError:
     if work.tied:
         index, ties = next(iter(work.tied.items()))
         return StageError(
-            f"nothing is judged to its end: on {work.records.names[index]} numbers of float layers in "
+            f"no inference could be verified completely: on {work.records.names[index]}, floats in "
             f"{escape.quoted(ties.tensor)}\n"
-            "lie so near a half that QUANTIZE may round them either way, and such there are on all other inputs",
-            hint="Feed it other inputs, or more (simulate.inputs).",
+            "are near ties, which QUANTIZE may round either way; all other inputs have near ties too",
+            hint="Use other or more inputs (simulate.inputs).",
         )
     index, tensor = next(iter(work.overflowed.items()))
-    whose = reference_name(work.reference.described)
+    name = reference_name(work.reference.described)
     return StageError(
-        f"{whose}'s own results leave the range of float32 on every input, first in {escape.quoted(tensor)} "
-        f"on {work.records.names[index]}\n"
-        "what follows a NaN or an infinity depends on the order of operations: there is nothing to compare with",
-        hint="Feed it inputs of the range that it was trained on (simulate.inputs), or leave verify out.",
+        f"{name} overflows float32 on every input, first in {escape.quoted(tensor)} on {work.records.names[index]}\n"
+        "results after a NaN or an infinity depend on the order of operations, so they cannot be compared",
+        hint="Use inputs in the range of the training data (simulate.inputs), or remove the stage verify.",
     )
 
 
-def _error(work: _Judge, checked: int) -> StageError:
-    """Three to five lines: how much of the outputs is wrong, the first layer that differs, and by how much."""
+def _error(work: _Checker, checked: int) -> StageError:
+    """Return the error: how many outputs differ, the first layer that differs, and by how much."""
     wrong, records = work.worst, work.records
     assert wrong is not None
-    found, layer = wrong.found, {}
+    mismatch, layer = wrong.difference, {}
     if wrong.port.layer >= 0:
         layer = next((entry for entry in records.layers if entry["index"] == wrong.port.layer), {})
-    called = escape.quoted(wrong.port.name)
-    where = f"layer {wrong.port.layer} ({layer['op']}) {called}" if layer else f"output {called}"
+    name = escape.quoted(wrong.port.name)
+    place = f"layer {wrong.port.layer} ({layer['op']}) {name}" if layer else f"output {name}"
     total = f"{work.wrong_values} of {checked} output values differ from {work.reference.described}"
     if not work.wrong_values:
-        total = f"outputs equal {work.reference.described}, but a layer does not"
-    average = _number(found.mean_abs)
-    far = f"{found.elements} of {found.of} elements, by {_number(found.max_abs)} at most, {average} on average"
+        total = f"outputs equal {work.reference.described}, but a layer differs"
+    average = _number(mismatch.mean_abs)
+    extent = (
+        f"{mismatch.elements} of {mismatch.of} elements, by at most {_number(mismatch.max_abs)}, {average} on average"
+    )
     if wrong.port.dtype == "float32":
-        far += f"; {found.relative:.2g} of the largest magnitude, {work.tolerance:g} is allowed"
+        extent += f"; {mismatch.relative:.2g} of the largest magnitude, allowed {work.tolerance:g}"
     lines = [
         total,
-        f"the first that differs is {where}, on {records.names[wrong.inference]}:",
-        f"  {far}",
-        f"  element {list(found.index)} is {_number(found.got)}, expected {_number(found.expected)}",
+        f"the first that differs is {place}, on {records.names[wrong.inference]}:",
+        f"  {extent}",
+        f"  element {list(mismatch.index)} is {_number(mismatch.got)}, expected {_number(mismatch.expected)}",
     ]
     kernel = layer.get("kernel")
     hint = f"Its kernel is {kernel}." if kernel else ""
-    if not records.traces.count and _is_behind_floats(work.reference):
-        hint = "A number that QUANTIZE may round either way shows in traces only: simulate: {trace: true} tells."
+    if not records.traces.count and _quantizes_floats(work.reference):
+        hint = "This may be a near tie in QUANTIZE. Set simulate: {trace: true} to check that."
     return StageError("\n".join(lines), hint=hint)
 
 
-def _is_behind_floats(reference: AnyReference) -> bool:
+def _quantizes_floats(reference: AnyReference) -> bool:
     if isinstance(reference, GraphReference):
         return False
     return any(rounds_floats(operator, reference.info) for operator in reference.info.operators)

@@ -1,4 +1,4 @@
-"""How much two arrays differ."""
+"""Difference of two arrays."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from stages.verify.records import Array
 
 @dataclass(frozen=True)
 class Difference:
-    """Where an array is not what it should be.
+    """Difference of an array from the expected one.
 
-    elements   how many of `of` differ
-    max_abs    the largest difference
-    mean_abs   the mean difference of those that differ
-    index      the first that differs, in logical order; got and expected are its values
-    relative   the largest difference relative to the largest magnitude expected; only float32 is judged by it
+    elements   differing elements, of `of`
+    max_abs    largest difference
+    mean_abs   mean difference of the differing elements
+    index      first differing element, in logical order; got and expected are its values
+    relative   largest difference relative to the largest expected magnitude; used for float32 only
     """
 
     elements: int
@@ -35,9 +35,10 @@ class Difference:
 
 
 def difference(got: Array, expected: Array) -> Difference | None:
-    """How `got` differs from `expected`, None when all elements are equal. Shapes and dtypes must be equal.
+    """Return the difference of `got` from `expected`; None if all elements are equal.
 
-    A NaN equals a NaN; against anything else, and an infinity against any other value, the difference is infinite.
+    A NaN equals a NaN. Between a NaN or an infinity and any other value, the difference is infinite.
+    Raises ValueError if shapes or dtypes differ.
     """
     if got.shape != expected.shape or got.dtype != expected.dtype:
         raise ValueError(f"cannot compare {got.dtype}{list(got.shape)} with {expected.dtype}{list(expected.shape)}")
@@ -47,17 +48,17 @@ def difference(got: Array, expected: Array) -> Difference | None:
     if not wrong.any():
         return None
     with np.errstate(invalid="ignore", over="ignore"):
-        apart = np.abs(got[wrong].astype(np.float64) - expected[wrong].astype(np.float64))
-    apart[~np.isfinite(apart)] = np.inf
+        distance = np.abs(got[wrong].astype(np.float64) - expected[wrong].astype(np.float64))
+    distance[~np.isfinite(distance)] = np.inf
     finite = np.abs(expected[np.isfinite(expected)].astype(np.float64))
     magnitude = float(finite.max()) if finite.size else 0.0
     index = tuple(int(axis) for axis in np.argwhere(wrong)[0])
-    largest = float(apart.max())
+    largest = float(distance.max())
     return Difference(
         elements=int(wrong.sum()),
         of=int(got.size),
         max_abs=largest,
-        mean_abs=float(apart.mean()),
+        mean_abs=float(distance.mean()),
         index=index,
         got=got[index].item(),
         expected=expected[index].item(),

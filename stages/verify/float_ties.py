@@ -1,9 +1,8 @@
-"""Integers behind float layers: where QUANTIZE may give the number beside LiteRT's, and what follows from it.
+"""Near ties in QUANTIZE after float layers: where the firmware may round differently from LiteRT.
 
-Float layers may differ from LiteRT's by `tolerance` times the largest magnitude. So with v a float number of LiteRT's,
-QUANTIZE may round the other way where v / scale is within tolerance * max|v| / scale of a half, and nowhere else; then
-by one step, and only where the firmware's own float number is another. Integers behind such an element may be any,
-those before it and beside it may not.
+Float layers may differ from LiteRT's by `tolerance` times the largest magnitude. Let v be a float of LiteRT. QUANTIZE
+may round differently if v / scale is within tolerance * max|v| / scale of a half, by one step, and only if the
+firmware's float differs from v. Layers downstream of such an element are not checked; all others are.
 """
 
 from __future__ import annotations
@@ -20,32 +19,32 @@ from stages.verify.records import Array, Port
 
 
 @dataclass(frozen=True)
-class Tied:
-    """The first tensor with elements that round the other way, and it and all behind it, by number in the file."""
+class FloatTies:
+    """The first tensor with near ties that round differently, and the indices of all tensors that depend on them."""
 
     tensor: str
-    behind: frozenset[int]
+    affected: frozenset[int]
 
 
 def rounds_floats(operator: OperatorInfo, info: ModelInfo) -> bool:
-    """Whether the operator is a QUANTIZE of real numbers."""
+    """Return whether the operator is a QUANTIZE of float32."""
     return operator.op == "QUANTIZE" and info.tensors[operator.inputs[0]].dtype == "float32"
 
 
-def tied(
+def float_ties(
     reference: Reference | PartitionedReference, ours: Mapping[int, tuple[Port, Array]], tolerance: float
-) -> Tied | None:
-    """What the last inference's ties account for; None where there are none. `ours`: tensors by number in the file."""
-    info, first = reference.info, ""
-    behind: set[int] = set()
+) -> FloatTies | None:
+    """Return the near ties of the last inference; None without any. `ours`: the firmware's tensors by index."""
+    info, first_name = reference.info, ""
+    affected: set[int] = set()
     for operator in info.operators:
         (out, *_) = operator.outputs
-        if behind.intersection(operator.inputs):
-            behind.update(operator.outputs)
+        if affected.intersection(operator.inputs):
+            affected.update(operator.outputs)
         elif rounds_floats(operator, info) and out in ours and _only_ties(reference, operator, ours, tolerance):
-            behind.add(out)
-            first = first or info.tensors[out].name
-    return Tied(first, frozenset(behind)) if behind else None
+            affected.add(out)
+            first_name = first_name or info.tensors[out].name
+    return FloatTies(first_name, frozenset(affected)) if affected else None
 
 
 def _only_ties(
@@ -54,27 +53,27 @@ def _only_ties(
     ours: Mapping[int, tuple[Port, Array]],
     tolerance: float,
 ) -> bool:
-    """Whether elements of the QUANTIZE differ from LiteRT's, and all that do are ties and by one step."""
+    """Return whether the QUANTIZE differs from LiteRT's, but only in near ties and by one step."""
     source, out = operator.inputs[0], operator.outputs[0]
-    port, made = ours[out]
+    port, quantized = ours[out]
     theirs = port.of_file(reference.tensor(out))
-    differ = made != theirs
+    differ = quantized != theirs
     if not differ.any() or source in reference.info.inputs:
         return False
     values = port.of_file(reference.tensor(source)).astype(np.float64)
     scale = float(reference.info.tensors[out].scale[0])
-    near = near_halves(values, scale, tolerance)
-    if source in ours:  # no trace has what is only reshaped
-        near &= ours[source][1].reshape(values.shape) != values
-    apart = np.abs(made.astype(np.int64) - theirs.astype(np.int64))
-    return bool((near & (apart == 1))[differ].all())
+    near_tie = near_halves(values, scale, tolerance)
+    if source in ours:  # traces have no tensors that are only reshaped
+        near_tie &= ours[source][1].reshape(values.shape) != values
+    distance = np.abs(quantized.astype(np.int64) - theirs.astype(np.int64))
+    return bool((near_tie & (distance == 1))[differ].all())
 
 
 def near_halves(values: Array, scale: float, tolerance: float) -> Array:
-    """Which real numbers, known within `tolerance` times the largest magnitude, may round either way in steps of scale.
+    """Return which floats may round either way in steps of `scale`. float -> bool, same shape.
 
-    float -> bool, of one shape.
+    Their error is at most `tolerance` times the largest magnitude.
     """
     steps = values.astype(np.float64) / scale
-    reach = tolerance * float(np.abs(values).max()) / scale
-    return np.asarray(np.abs(steps - np.floor(steps) - 0.5) <= reach)
+    limit = tolerance * float(np.abs(values).max()) / scale
+    return np.asarray(np.abs(steps - np.floor(steps) - 0.5) <= limit)

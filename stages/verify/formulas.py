@@ -1,7 +1,7 @@
-"""Whether layers that plug-ins declare say of themselves what they give: their `compute`, on a run's own inputs.
+"""Check `compute` of plug-in layers against the reference, on the inputs of a run.
 
-No firmware has it inside, so no byte of an output tells that it is wrong. But tables and the simplified graph are made
-by it, and kernels are tested, calibrated and tuned by it.
+The firmware does not contain `compute`, so its outputs cannot show an error. But tables, the simplified graph, and
+the tests, calibration and tuning of kernels depend on it.
 """
 
 from __future__ import annotations
@@ -24,77 +24,80 @@ from stages.verify.records import Array
 class Formulas:
     """Check of plug-in layers: `compute` on the reference's inputs against the reference's outputs.
 
-    `wrong` is the error of the first layer that differs. Layers of Firmline that stand between one of a plug-in and the
-    next tensor of the file are computed with it; where a layer of float32 does, nothing is compared.
+    `wrong` is the error of the first layer that differs. Built-in layers between a plug-in's layer and the next tensor
+    of the file are computed too. If one of them is float32, nothing is compared.
     """
 
     def __init__(self, graph: Graph, reference: Reference | PartitionedReference, tolerance: float) -> None:
         self.graph, self.reference, self.tolerance = graph, reference, tolerance
         self.wrong: StageError | None = None
-        self._made = {name: layer for layer in graph.layers for name in layer.outputs}
+        self._producers = {name: layer for layer in graph.layers for name in layer.outputs}
         self._states: dict[str, Array] = {}
-        self._checked = [layer for layer in graph.layers if self._is_seen(layer.outputs[0]) and self._theirs(layer)]
+        comparable = [layer for layer in graph.layers if self._is_in_file(layer.outputs[0])]
+        self._checked = [layer for layer in comparable if self._plug_in_layer(layer)]
 
     def reset(self) -> None:
-        """Forgets what layers keep."""
+        """Reset the layers' states."""
         self._states = {}
 
     def inference(self, name: str) -> None:
-        """Compares after a run of the reference, on the inference of that name."""
-        found: dict[str, Array] = {}
+        """Compare after the reference has run the inference of that name."""
+        values: dict[str, Array] = {}
         for layer in self._checked if self.wrong is None else ():
-            wanted = self._seen(layer.outputs[0])
+            expected = self._from_reference(layer.outputs[0])
             try:
-                self.wrong = self._compared(layer, self._computed(layer, found), wanted, name)
+                self.wrong = self._compared(layer, self._computed(layer, values), expected, name)
             except _Unknown:
                 continue
             except Exception as error:
-                self.wrong = StageError(f"{self._said(layer)} fails: {type(error).__name__}: {escape.line(str(error))}")
+                cause = f"{type(error).__name__}: {escape.line(str(error))}"
+                self.wrong = StageError(f"{self._title(layer)} fails: {cause}")
             if self.wrong is not None:
                 return
 
-    def _compared(self, layer: Layer, got: Array, wanted: Array, name: str) -> StageError | None:
-        found = difference(got, wanted)
-        if found is None or (wanted.dtype == np.float32 and found.relative <= self.tolerance):
+    def _compared(self, layer: Layer, got: Array, expected: Array, name: str) -> StageError | None:
+        """Return the error if `got` differs from `expected` by more than the tolerance."""
+        mismatch = difference(got, expected)
+        if mismatch is None or (expected.dtype == np.float32 and mismatch.relative <= self.tolerance):
             return None
-        at = f" at {list(found.index)}" if found.index else ""
+        position = f" at {list(mismatch.index)}" if mismatch.index else ""
         return StageError(
-            f"{self._said(layer)} gives other numbers than {self._judge(layer)}\n"
-            f"{found.elements} of {found.of} differ on {escape.name(name)}, the first{at}: {found.got:g} instead of "
-            f"{found.expected:g}",
-            hint="The firmware is right, but kernels are tested, calibrated and tuned by `compute`.",
+            f"{self._title(layer)} differs from {self._reference_title(layer)}\n"
+            f"{mismatch.elements} of {mismatch.of} values differ on {escape.name(name)}, the first{position}: "
+            f"{mismatch.got:g}, expected {mismatch.expected:g}",
+            hint="The firmware is correct. Fix `compute`: tests, calibration and tuning of kernels use it.",
         )
 
-    def _said(self, layer: Layer) -> str:
-        theirs = self._theirs(layer)
-        assert theirs is not None
-        return f"`compute` of layer {theirs.index} ({escape.name(theirs.kind)}) {escape.quoted(theirs.name)}"
+    def _title(self, layer: Layer) -> str:
+        declared = self._plug_in_layer(layer)
+        assert declared is not None
+        return f"`compute` of layer {declared.index} ({escape.name(declared.kind)}) {escape.quoted(declared.name)}"
 
-    def _judge(self, layer: Layer) -> str:
-        theirs = self._theirs(layer)
-        name = theirs.tflite_op[1] if theirs is not None and theirs.tflite_op is not None else ""
+    def _reference_title(self, layer: Layer) -> str:
+        declared = self._plug_in_layer(layer)
+        name = declared.tflite_op[1] if declared is not None and declared.tflite_op is not None else ""
         if name in outside().by and outside().operators[name].reference is not None:
             return f"`reference` in {outside().by[name].shown}"
         return "LiteRT"
 
-    def _theirs(self, layer: Layer) -> Layer | None:
-        """The layer of a plug-in, with a formula, that this one is, or that lies between it and tensors of the file."""
+    def _plug_in_layer(self, layer: Layer) -> Layer | None:
+        """Return the plug-in's layer with a formula: this layer, or one between it and tensors of the file."""
         if layer.op.op in outside().layers and _has_formula(layer.op):
             return layer
-        unseen = (self._made[name] for name in layer.inputs if name in self._made and not self._is_seen(name))
-        return next(filter(None, map(self._theirs, unseen)), None)
+        internal = [name for name in layer.inputs if name in self._producers and not self._is_in_file(name)]
+        return next(filter(None, (self._plug_in_layer(self._producers[name]) for name in internal)), None)
 
-    def _is_seen(self, name: str) -> bool:
-        """Whether the file has the tensor, whole and in its integers."""
+    def _is_in_file(self, name: str) -> bool:
+        """Return whether the file has this tensor, with all channels and the same integers."""
         tensor = self.graph.tensors[name]
         index = tensor.tflite_index
         if index is None or index < 0 or tensor.channels is not None or tensor.added or tensor.constant:
             return False
-        theirs = self.reference.info.tensors[index]
-        return theirs.dtype == tensor.dtype and int(np.prod(theirs.shape)) == tensor.elements
+        original = self.reference.info.tensors[index]
+        return original.dtype == tensor.dtype and int(np.prod(original.shape)) == tensor.elements
 
-    def _seen(self, name: str) -> Array:
-        """As the reference's last run left it. Raises _Unknown for what it does not keep."""
+    def _from_reference(self, name: str) -> Array:
+        """Return a tensor of the reference's last run. Raises _Unknown if the reference does not keep it."""
         tensor = self.graph.tensors[name]
         if tensor.tflite_index is None or not self.reference.has(tensor.tflite_index):
             raise _Unknown
@@ -103,30 +106,30 @@ class Formulas:
         except RunError:
             raise _Unknown from None
 
-    def _value(self, name: str, found: dict[str, Array]) -> Array:
-        if name not in found:
-            if self._is_seen(name):
-                found[name] = self._seen(name)
+    def _value(self, name: str, values: dict[str, Array]) -> Array:
+        if name not in values:
+            if self._is_in_file(name):
+                values[name] = self._from_reference(name)
             elif self.graph.tensors[name].constant:
-                found[name] = to_logical(self.graph.constants[name], self.graph.tensors[name])
-            elif name in self._made:
-                found[name] = self._computed(self._made[name], found)
+                values[name] = to_logical(self.graph.constants[name], self.graph.tensors[name])
+            elif name in self._producers:
+                values[name] = self._computed(self._producers[name], values)
             else:
                 raise _Unknown
-        return found[name]
+        return values[name]
 
-    def _computed(self, layer: Layer, found: dict[str, Array]) -> Array:
+    def _computed(self, layer: Layer, values: dict[str, Array]) -> Array:
         if not _has_formula(layer.op):
             raise _Unknown
-        given = [self._value(name, found) for name in layer.inputs]
+        inputs = [self._value(name, values) for name in layer.inputs]
         states = [self._states.get(name, self.graph.beginning(name)) for name in layer.state]
-        made, kept = advance_layer(self.graph.view(layer), given, states)
-        self._states |= dict(zip(layer.state, kept, strict=True))
-        return made
+        output, new_states = advance_layer(self.graph.view(layer), inputs, states)
+        self._states |= dict(zip(layer.state, new_states, strict=True))
+        return output
 
 
 class _Unknown(Exception):
-    """A tensor that nobody has, or computes in integers."""
+    """Raised for a tensor that the reference lacks and that is not computed in integers."""
 
 
 def _has_formula(op: LayerOp) -> bool:

@@ -1,31 +1,30 @@
-"""Where ONNX Runtime's sums may round to the number beside ours, and the proof that they do so nowhere else.
+"""Near ties: where ONNX Runtime's float sums may round to the neighbour of our result, with the error bounds.
 
-Between DequantizeLinear and QuantizeLinear a layer's sum is one of float32 numbers. Ours is the integers' own,
+Between DequantizeLinear and QuantizeLinear, ONNX Runtime sums float32 numbers. Firmline sums integers,
 
     T = sum((x - zero_x) * (w - zero_w)) + bias,     y = round(T * r) + zero_y,     r = scale_x * scale_w / scale_y
 
-With u = 2^-24, ONNX Runtime's real number before it rounds is V with
+With u = 2^-24, ONNX Runtime's value before rounding is V with
 
     |V - T * r| <= g * A * r,     A = sum(|x - zero_x| * |w - zero_w|) + |bias|,     g = k * u / (1 - k * u),  k = n + 6
 
-for n products: each of x, w and bias is dequantized with one rounding, a product has one more, a sum of n + 1 numbers
-in whatever order, with or without fused multiply-add, at most n, and the division by scale_y one (Higham, "Accuracy and
-Stability of Numerical Algorithms", lemma 3.1). Relu and Clip never enlarge a difference. Our multiplier is r but for
-2^-31 of it, and a bias that the file has as real numbers is rounded by at most half of a sum's unit. So both give one
-number unless T * r is within
+for n products. Roundings: one for each of x, w and bias, one per product, at most n for a sum of n + 1 numbers in any
+order, with or without fused multiply-add, and one for the division by scale_y (Higham, "Accuracy and Stability of
+Numerical Algorithms", lemma 3.1). Relu and Clip never enlarge a difference. Our multiplier is r within 2^-31 of it.
+A float bias is rounded by at most half a unit of the sum. So both results are equal unless T * r is within
 
     e = g * A * r + |T| * r * 2^-30 [+ r / 2] [+ 2^(shift - 1)]
 
-of a half: a near tie. The last term is of layers that round twice, first to a 2^-shift'th (stages.ir.operators.layer).
-In near ties they differ by one at most, as long as e is below a half.
+of a half: a near tie. The last term is for layers that round twice, first to 2^-shift (stages.ir.operators.layer).
+In near ties the results differ by at most one if e is below a half.
 
-Of sums of integers (QLinearConv) V is T as float32 times a float32 multiplier: g is 4 * u, and A is |T|.
+Integer sums (QLinearConv): V is T as float32 times a float32 multiplier, so g is 4 * u, and A is |T|.
 
-Of a Softmax V is the share of a row of n, p / scale_y. Its exponents differ by 4 * u * R at most, where R is the row's
-largest magnitude, exponentials by 8 units each, sums and quotients by n + 4: g = u * (8 * R + n + 24). Ours is within
-2^-27 and n * 2^-31 of p, and 2^-30 / scale_y.
+Softmax: V is p / scale_y, with p an element's share of a row of n. Exponents differ by at most 4 * u * R, where R is
+the row's largest magnitude, exponentials by 8 units each, sums and quotients by n + 4: g = u * (8 * R + n + 24). Ours
+is within 2^-27 and n * 2^-31 of p, and 2^-30 / scale_y.
 
-A linear Resize on one scale has four products of numbers below 2^8 by shares that are exact: 16 * u * 2^8 is enough.
+Linear Resize with one scale: four products of numbers below 2^8 and exact shares, so 16 * u * 2^8 is enough.
 """
 
 from __future__ import annotations
@@ -47,11 +46,12 @@ _UNIT = 2.0**-24
 
 @dataclass(frozen=True)
 class _Magnitudes:
-    """A layer whose weights are as far from 0 as they are from their zero point."""
+    """View of a layer whose weights are replaced by |weight - zero point|."""
 
     view: LayerView
 
     def constant(self, role: str) -> Array:
+        """Return the magnitudes of a constant."""
         weights = self.view.constant(role).astype(np.int64)
         return np.asarray(np.abs(weights - self.view.op.weight_zero_point))
 
@@ -60,18 +60,18 @@ class _Magnitudes:
 
 
 def other_pairs(view: LayerView, inputs: Sequence[Array], ours: Array, rule: Mapping[str, Any]) -> Array:
-    """Of an ADD, SUB or MUL the elements whose pair of numbers is one that no multipliers are exact for."""
+    """Return the elements of an ADD, SUB or MUL whose pair of inputs no multipliers compute exactly."""
     quants = [(tensor.scale, tensor.zero_point) for tensor in (*view.inputs, view.outputs[0])]
     op = view.op
     pair = Pair(op.op, quants[0], quants[1], quants[2], op.act_min, op.act_max, rule.get("lowered"))
-    a, b = (part.astype(np.int64) for part in np.broadcast_arrays(*inputs))
+    a, b = (array.astype(np.int64) for array in np.broadcast_arrays(*inputs))
     return np.asarray(pair.expected(a, b) != ours)
 
 
 def near_ties(view: LayerView, inputs: Sequence[Array], rule: Mapping[str, Any]) -> Array | None:
-    """Whether each element of the layer's output is a near tie; None of a layer without sums that may round otherwise.
+    """Return whether each element of the layer's output is a near tie; None for a layer without such sums.
 
-    rule: the operator's in import's tensors.json.
+    rule: the operator's rule in import's tensors.json.
     """
     op = view.op
     if rule.get("sums") == "shares":
@@ -82,23 +82,23 @@ def near_ties(view: LayerView, inputs: Sequence[Array], rule: Mapping[str, Any])
         return None
     bias = view.constant("bias").astype(np.int64) if view.has("bias") else 0
     total = op.sums(view, *inputs) + bias
-    multiplier, shift = (np.asarray(part, np.float64) for part in op.scaling(view))
+    multiplier, shift = (np.asarray(array, np.float64) for array in op.scaling(view))
     real = np.abs(multiplier * 2.0 ** (shift - 31))
     if rule["sums"] == "integer":
-        reach = 4 * _UNIT * np.abs(total).astype(np.float64)
+        bound = 4 * _UNIT * np.abs(total).astype(np.float64)
     else:
         terms = op.terms(view.outputs[0])
         growth = (terms + 6) * _UNIT / (1 - (terms + 6) * _UNIT)
-        reach = growth * (_absolute(view, inputs) + np.abs(bias)).astype(np.float64)
-    first = np.where(shift < 0, 2.0 ** (shift - 1), 0.0) if op.rounding == "double" else 0.0
+        bound = growth * (_absolute(view, inputs) + np.abs(bias)).astype(np.float64)
+    first_rounding = np.where(shift < 0, 2.0 ** (shift - 1), 0.0) if op.rounding == "double" else 0.0
     scaled = total * real
-    error = (reach + np.abs(total) * 2.0**-30 + (0.5 if rule.get("rounded_bias") else 0.0)) * real + first
+    error = (bound + np.abs(total) * 2.0**-30 + (0.5 if rule.get("rounded_bias") else 0.0)) * real + first_rounding
     fraction = scaled - np.floor(scaled)
     return np.asarray(np.abs(fraction - 0.5) <= error).reshape(view.outputs[0].shape)
 
 
 def _of_shares(view: LayerView, x: Array) -> Array:
-    """Of a Softmax over the last axis."""
+    """Return the near ties of a Softmax over the last axis."""
     source, out = view.inputs[0], view.outputs[0]
     reals = (x.astype(np.float64) - source.zero_point) * source.scale
     powers = np.exp(reals - reals.max(axis=-1, keepdims=True))
@@ -110,13 +110,13 @@ def _of_shares(view: LayerView, x: Array) -> Array:
 
 
 def _of_resize(view: LayerView, x: Array) -> Array:
-    """Of a linear Resize of int8."""
+    """Return the near ties of a linear Resize of int8."""
     total = view.op.weighted(view, x) / 2.0 ** (2 * FRACTION_BITS)
     return np.asarray(np.abs(total - np.floor(total) - 0.5) <= 16 * _UNIT * 2**8)
 
 
 def _absolute(view: LayerView, inputs: Sequence[Array]) -> Array:
-    """A of the module's docstring, without the bias."""
+    """Return A of the module's docstring, without the bias."""
     op = view.op
     if hasattr(op, "zero_points"):
         points: dict[str, Any] = {"zero_points": (0,) * len(inputs)}

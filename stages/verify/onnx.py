@@ -1,4 +1,4 @@
-"""Judges a network that came as ONNX: by ONNX Runtime as a whole where it can be, and layer by layer."""
+"""Check a network imported from ONNX: against ONNX Runtime end to end, and if necessary layer by layer."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ def check_onnx(
     tolerance: float,
     begins: Callable[[int], None],
 ) -> dict[str, Any]:
-    """As `stages.verify.checker.check`, with `near_ties` where layers have sums of real numbers, else None.
+    """Check as `stages.verify.checker.check`, and add `near_ties` (None if no layer has float sums).
 
-    Outputs that differ from ONNX Runtime's fail the network, but where a near tie before them went the other way: then
-    the firmware is held to the integer graph, bit for bit, and `distance` says how far the outputs are from its.
+    If the outputs differ because near ties round differently, the firmware is compared with the integer graph, bit
+    for bit. `distance` is then the distance from ONNX Runtime. Any other difference raises StageError.
     """
     layers = OnnxLayers(quantized, imported / DESCRIPTION, theirs)
     rounds = any(rounds_floats(operator, theirs.info) for operator in theirs.info.operators)
     if not layers.is_needed and not rounds:
         return {**check(theirs, records, tolerance, begins), "near_ties": None}
     try:
-        found = check(theirs, records, tolerance, begins)
+        result = check(theirs, records, tolerance, begins)
     except StageError:
-        found = check(layers, records, tolerance, begins, litert=theirs)
-        if not any(one.differing for one in layers.ties.values()):
+        result = check(layers, records, tolerance, begins, litert=theirs)
+        if not any(ties.differing for ties in layers.ties.values()):
             raise
     else:
         for index in range(records.inputs.count if layers.is_needed else 0):
             layers.run(records.inputs.row(index))
-    return {**found, "near_ties": layers.as_dict()}
+    return {**result, "near_ties": layers.as_dict()}

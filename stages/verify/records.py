@@ -1,4 +1,4 @@
-"""What the simulator left: inputs, outputs and traces of every inference, as arrays."""
+"""Inputs, outputs and traces of every inference in the simulator's artifact, as arrays."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from stages.ir.tensor_layout import LOGICAL, Layout
 
 Array = npt.NDArray[Any]
 
-HEADER_BYTES = 24  # of inputs.bin: four uint32 and a uint64, see docs/maintainers/contracts.md
+HEADER_BYTES = 24  # header of inputs.bin: four uint32 and a uint64, see docs/maintainers/contracts.md
 
 
 @dataclass(frozen=True)
 class Port:
-    """An input, an output or a trace. `shape` is logical, `layout` says how it lies in memory.
+    """An input, an output or a trace. `shape` is logical, `layout` is the order in memory.
 
-    layer and tflite_index are -1 for inputs and outputs, and for tensors that the imported file does not have. The
-    integers in memory are larger than those of the file by `added`. `channels` are those of the file's last axis that
-    it has, None: all.
+    layer and tflite_index are -1 for inputs and outputs, and for tensors that the imported file does not have.
+    `added` is the offset of the integers in memory from those of the file. `channels` selects from the file's last
+    axis; None: all.
     """
 
     name: str
@@ -41,15 +41,16 @@ class Port:
 
     @property
     def bytes(self) -> int:
+        """Size in memory."""
         return self.layout.bytes(self.shape, 8 * np.dtype(self.dtype).itemsize)
 
     def array(self, raw: Array) -> Array:
-        """These bytes as an array in logical order, with the integers of the imported file."""
+        """Return these bytes as an array in logical order, with the integers of the imported file."""
         values = raw if self.layout.bits else raw.view(np.dtype(self.dtype))
         return as_in_file(unpack(values, self.layout, self.shape, dtype=self.dtype), self.added)
 
     def of_file(self, values: Array) -> Array:
-        """What it should be, of the file's tensor, or of one that has its channels only."""
+        """Return the expected value, from the file's tensor or from one with the selected channels only."""
         is_whole = self.channels is not None and values.size != prod(self.shape)
         return (values[..., self.channels] if is_whole else values).reshape(self.shape)
 
@@ -58,32 +59,33 @@ _FIRST = Port("first of a sequence", "uint32", (1,))
 
 
 class _Table:
-    """A file of records, each of all ports one after the other."""
+    """A file of records; each has the values of all ports in order."""
 
-    def __init__(self, data: Array, ports: Sequence[Port], what: str) -> None:
+    def __init__(self, data: Array, ports: Sequence[Port], file_name: str) -> None:
         self.data, self.ports = data, ports
         self.record = sum(port.bytes for port in ports)
         self.count = len(data) // self.record if self.record else 0
         if self.record and len(data) % self.record:
             raise StageError(
-                f"{what} has {len(data)} bytes, which is no multiple of the {self.record} of one inference",
-                hint="The simulator's artifact does not belong to this model, or the firmware stopped early.",
+                f"{file_name} has {len(data)} bytes, not a multiple of {self.record}, the size of one inference",
+                hint="The simulator's artifact belongs to another model, or the firmware stopped early.",
             )
 
     def row(self, index: int) -> list[Array]:
-        position, found = index * self.record, []
+        """Return the values of all ports in the record of an inference."""
+        position, values = index * self.record, []
         for port in self.ports:
-            found.append(port.array(self.data[position : position + port.bytes]))
+            values.append(port.array(self.data[position : position + port.bytes]))
             position += port.bytes
-        return found
+        return values
 
 
 @dataclass
 class Records:
     """The model's name and layers (of model.json), and tables of inputs, outputs and traces.
 
-    names and labels are those of inputs.json: what each inference was fed, and its class, when known. `kept` tells that
-    the network keeps state: `inputs` has, before the inputs of each inference, whether it is the first of a sequence.
+    `names` and `labels` are those of inputs.json: the name of each inference's input, and its class if known.
+    With `stateful` the network has state: a record of `inputs` begins with whether it is the first of a sequence.
     """
 
     name: str
@@ -93,34 +95,34 @@ class Records:
     traces: _Table
     names: list[str]
     labels: list[int | None] | None
-    kept: bool = False
+    stateful: bool = False
 
     @classmethod
     def read(cls, emitted: Path, simulated: Path) -> Records:
-        """From the artifacts of emit and simulate. StageError when they do not fit together."""
+        """Read the artifacts of emit and simulate. Raises StageError if they do not match."""
         model = json.loads((emitted / "model.json").read_text())
         facts = json.loads((simulated / "inputs.json").read_text())
         inputs, outputs = ([_port(entry) for entry in model[key]] for key in ("inputs", "outputs"))
         traces = [_port(entry, entry["tensor"]) for entry in model["traces"]]
-        kept = "state" in model
-        fed = _Table(_bytes(simulated / "inputs.bin")[HEADER_BYTES:], [_FIRST] * kept + inputs, "inputs.bin")
+        stateful = "state" in model
+        fed = _Table(_bytes(simulated / "inputs.bin")[HEADER_BYTES:], [_FIRST] * stateful + inputs, "inputs.bin")
         wrote = _Table(_bytes(simulated / "outputs.bin"), outputs, "outputs.bin")
         traced = _Table(_bytes(simulated / "trace.bin"), traces, "trace.bin")
         count = fed.count
         if wrote.count != count or traced.count not in (0, count):
             raise StageError(
-                f"the firmware was fed {count} inferences and wrote {wrote.count} outputs, {traced.count} traces"
+                f"the firmware got {count} inferences, but wrote {wrote.count} outputs and {traced.count} traces"
             )
         names = list(facts.get("names") or [f"inference {i}" for i in range(count)])
-        return cls(model["name"], model["layers"], fed, wrote, traced, names, facts.get("labels"), kept)
+        return cls(model["name"], model["layers"], fed, wrote, traced, names, facts.get("labels"), stateful)
 
-    def given(self, index: int) -> list[Array]:
-        """The inputs of an inference."""
-        return self.inputs.row(index)[self.kept :]
+    def inputs_of(self, index: int) -> list[Array]:
+        """Return the inputs of an inference."""
+        return self.inputs.row(index)[self.stateful :]
 
     def is_first(self, index: int) -> bool:
-        """Whether the network's state is reset before this inference."""
-        return self.kept and bool(self.inputs.row(index)[0])
+        """Return whether the network's state is reset before this inference."""
+        return self.stateful and bool(self.inputs.row(index)[0])
 
 
 def _port(entry: dict[str, Any], name: str = "") -> Port:
@@ -138,7 +140,7 @@ def _port(entry: dict[str, Any], name: str = "") -> Port:
 
 
 def _bytes(path: Path) -> Array:
-    """The file as bytes, mapped and not read; no bytes when there is no file."""
+    """Return the file as a memory map; no bytes if it does not exist."""
     if not path.exists() or path.stat().st_size == 0:
         return np.zeros(0, dtype=np.uint8)
     return np.memmap(path, dtype=np.uint8, mode="r")

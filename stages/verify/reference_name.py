@@ -1,8 +1,8 @@
-"""Who says what is right, in a word."""
+"""Short name of the reference, for messages."""
 
 from __future__ import annotations
 
 
 def reference_name(described: str) -> str:
-    """ "ONNX Runtime" or "LiteRT", of what a reference is `described` as, in verify.json too."""
+    """Return "ONNX Runtime" or "LiteRT" for a reference's description, as in verify.json."""
     return "ONNX Runtime" if described.startswith("ONNX") else "LiteRT"

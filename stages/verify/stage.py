@@ -35,7 +35,7 @@ class VerifyConfig(StageConfig):
 
 
 class Verify(Stage[VerifyConfig]):
-    """Runs LiteRT on the inputs that the simulator was fed and compares outputs and every traced layer."""
+    """Stage that compares the firmware's outputs and traced layers with the reference on the same inputs."""
 
     kind: ClassVar[str] = "verify"
     config: ClassVar[type[StageConfig]] = VerifyConfig
@@ -43,17 +43,17 @@ class Verify(Stage[VerifyConfig]):
     sources: ClassVar[tuple[str, ...]] = ("stages/verify/*.py",)
 
     def tools(self, config: VerifyConfig, target: Target) -> tuple[Tool, ...]:
-        """LiteRT is the reference."""
+        """Return LiteRT, the reference."""
         return (Tool("litert", package="ai-edge-litert"),)
 
     def model_tools(self, model: ModelSource) -> tuple[Tool, ...]:
-        """ONNX Runtime is the reference of ONNX files."""
+        """Return ONNX and ONNX Runtime, the reference of ONNX files."""
         if not is_onnx(model):
             return ()
         return (Tool("onnx", package="onnx", group="onnx"), Tool("onnxruntime", package="onnxruntime", group="onnx"))
 
     def run(self, job: Job[VerifyConfig]) -> None:
-        """Writes verify.json. Raises StageError, naming the first layer that differs, when anything does."""
+        """Write verify.json. Raises StageError with the first layer that differs."""
         from stages.verify.child import check_in_child
         from stages.verify.graph_reference import check_bounds
 
@@ -71,21 +71,21 @@ class Verify(Stage[VerifyConfig]):
         )
         if distance is not None:
             job.log(
-                "outputs: {differing} of {values} differ from the reference's, by {largest:g} at most".format(
+                "outputs: {differing} of {values} values differ from the reference, by at most {largest:g}".format(
                     **distance["outputs"]
                 )
             )
         for name, ties in ((result.get("near_ties") or {}).get("layers") or {}).items():
             job.log(
-                f"{escape.quoted(name)}: {ties['near']} of {ties['values']} sums of real numbers are near ties, "
-                f"{ties['differing']} round otherwise"
+                f"{escape.quoted(name)}: {ties['near']} of {ties['values']} sums are near ties, "
+                f"{ties['differing']} round differently"
             )
         for name, tensor in result["overflowed"].items():
-            whose, where = reference_name(result["reference"]), f"first in {escape.quoted(tensor)}"
-            job.log(f"warning: {name} is not verified: {whose}'s own results leave float32's range, {where}")
+            reference = reference_name(result["reference"])
+            job.log(f"warning: {name} is not verified: {reference} overflows float32 in {escape.quoted(tensor)}")
         for name, tensor in result["tied"].items():
-            told = "what lies behind is not verified"
-            job.log(f"warning: {name}: float numbers round the other way in {escape.quoted(tensor)}, {told}")
+            reason = f"near ties in {escape.quoted(tensor)} round differently"
+            job.log(f"warning: {name}: {reason}; layers after it are not verified")
 
 
 STAGE = Verify()

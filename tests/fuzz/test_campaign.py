@@ -93,7 +93,7 @@ def test_what_a_run_leaves_is_found_and_cleared(tmp_path: Path) -> None:
     ("message", "faults"),
     [
         ("3 of 40 output values differ from LiteRT 2.3.0 BUILTIN_REF\nthe first is layer 3", ("wrong output",)),
-        ("outputs equal LiteRT 2.3.0 BUILTIN_REF, but a layer does not\nlayer 3", ("wrong output",)),
+        ("outputs equal LiteRT 2.3.0 BUILTIN_REF, but a layer differs\nlayer 3", ("wrong output",)),
         ("operator 3 is refused by LiteRT", ()),
         ("file is missing", ("names no place",)),
     ],

@@ -43,7 +43,7 @@ def _first(artifacts: Mapping[str, Path], classes: Sequence[str]) -> tuple[Seque
         return (), (), ""
     inputs = [
         shown_input(port.name, values)
-        for port, values in zip(records.inputs.ports[records.kept :], records.given(0), strict=True)
+        for port, values in zip(records.inputs.ports[records.stateful :], records.inputs_of(0), strict=True)
     ]
     outputs = [
         shown_output(port.name, values, () if number else classes)

@@ -155,7 +155,7 @@ def test_a_multiplier_that_is_off_is_found(tmp_path: Path) -> None:
     graph.save(tmp_path)
     (tmp_path / "tensors.json").write_text(json.dumps(description))
     layers = OnnxLayers(tmp_path, tmp_path / "tensors.json", theirs)
-    with pytest.raises(StageError, match=r"layer 2 \(conv2d\) 'y' is not what ONNX Runtime .* makes of its inputs"):
+    with pytest.raises(StageError, match=r"layer 2 \(conv2d\) 'y' differs from ONNX Runtime .* on the same inputs"):
         layers.run([np.random.default_rng(0).uniform(-3, 3, SHAPE).astype(np.float32)])
 
 

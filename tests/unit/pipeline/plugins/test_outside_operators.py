@@ -130,7 +130,7 @@ def test_a_formula_is_held_behind_a_tensor_that_the_file_does_not_have(project: 
     )
     assert run(project, op="gate", shape=[4])["verify"]["mismatches"] == 0
     change(project, "(x > self.threshold, x, self.zero_point)", "(x >= self.threshold, x, 1)")
-    with pytest.raises(PipelineError, match=r"`compute` of layer 0 \(gate\) 'gate/made' gives other numbers than"):
+    with pytest.raises(PipelineError, match=r"`compute` of layer 0 \(gate\) 'gate/made' differs from"):
         run(project, op="gate", shape=[4])
 
 
