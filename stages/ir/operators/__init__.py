@@ -1,10 +1,10 @@
-"""Each operator of TFLite's schema, declared once: what every stage knows of it.
+"""Declarations of the operators of TFLite's schema, for all stages.
 
     stages.ir.operators.table.OPERATORS["PRELU"]     its declaration (stages.ir.operators.declaration.Operator)
     stages.ir.operators.table.layers()               the operators of the integer graph
     (stages.ir.operators.layer.LayerOp)
 
-A module here is an operator or a family of them: its `OPERATORS` say what a file may hold, its subclasses of `LayerOp`
-what the integer graph does, with the arithmetic. A module that joins the folder is found. All are light: numpy and tvm
-are imported by the functions that need them.
+A module holds one operator or several similar ones. `OPERATORS` declares the forms that a file may contain, and
+subclasses of `LayerOp` define the layers of the integer graph, with their arithmetic. Modules in this folder are loaded
+by themselves. They import numpy and tvm only inside functions, to stay light.
 """

@@ -1,4 +1,4 @@
-"""Element-wise functions of one tensor: of 8 bits a table of 256 outputs, else float32."""
+"""Element-wise functions of one tensor: with 8 bits a table of 256 outputs, else float32."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ if TYPE_CHECKING:
 
 
 def same_shape(operation: Operation) -> list[Shape]:
-    """The output is as large as the input."""
+    """The output has the input's shape."""
     return [operation.input(0).shape]
 
 
 class Activation(LayerOp):
-    """An element-wise function of one 8-bit tensor: constant `table`, 256 outputs, index q (uint8) or q + 128 (int8).
+    """An element-wise function of one 8-bit tensor, as a table of 256 outputs.
 
-    `function` is the operator's kind (logistic, exp, relu, ...), or requantize (an input of a concatenation with
-    another scale); the table, of the output's type, is exact by construction, since it is computed with the
-    reference's own arithmetic for each of the 256 inputs.
+    Constant `table`: index q (uint8) or q + 128 (int8), in the output's type. It is computed with the reference's
+    arithmetic for each of the 256 inputs, so it is exact. `function` is the operator's kind (logistic, exp, relu, ...)
+    or requantize (rescaling of a concatenation's input).
     """
 
     uniform: ClassVar[bool] = True
@@ -41,15 +41,17 @@ class Activation(LayerOp):
 
     @property
     def named(self) -> str:
+        """Name in rules and reports."""
         return self.function
 
     @classmethod
     def names(cls) -> frozenset[str]:
+        """Names that rules may use for these layers."""
         functions = (operator.kind for operator in OPERATORS if cls in operator.layers)
         return super().names() | {"requantize", *functions}
 
     def shifted(self, view: LayerView, inputs: Sequence[int], output: int) -> Shifted | None:
-        """The entries of the table are in the order of the input's values, whatever integers those are."""
+        """The table is in the order of the input's values, so only its entries change."""
         if not output:
             return Shifted(self)
         import numpy as np
@@ -58,7 +60,7 @@ class Activation(LayerOp):
         return Shifted(self, {"table": moved.astype(np.uint8 if output > 0 else np.int8)})
 
     def reach(self, view: LayerView, inputs: Sequence[ValueRange]) -> ValueRange:
-        """Of the entries between the bounds; a table may rise and fall."""
+        """Range of the table entries between the bounds; the function need not be monotonic."""
         import numpy as np
 
         (x,), table = inputs, view.constant("table").astype(np.int64)
@@ -67,9 +69,11 @@ class Activation(LayerOp):
         return ValueRange(np.array([row.min() for row in rows]), np.array([row.max() for row in rows]))
 
     def carries(self, view: LayerView) -> tuple[Array, ...]:
+        """Each channel follows from the input's channel alone."""
         return every_channel(view)
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
+        """Look up each input in the table."""
         import numpy as np
 
         (x,) = inputs
@@ -108,32 +112,32 @@ def _float(name: str, *, optimized: bool = False) -> Operator:
 
 
 def _clamped_model(low: Callable[[float, float], float], most: float = inf, *options: str) -> OneOperatorModel:
-    """The output's range: from `low(the input's lowest, alpha)` to the input's highest, or `most`."""
+    """Output range: from `low(the input's lowest, alpha)` to the input's highest or `most`."""
 
-    def build(one: OneOperator, x: FileTensor) -> FileTensor:
-        spec, given = one.spec, {"alpha": one.spec.alpha} if "alpha" in options else {}
+    def build(model: OneOperator, x: FileTensor) -> FileTensor:
+        spec, arguments = model.spec, {"alpha": model.spec.alpha} if "alpha" in options else {}
         out = None
-        if one.quant:
-            lowest, highest = one.range(one.quant)
-            out = one.output(low(lowest, spec.alpha), min(highest, most))
-        method: Callable[..., FileTensor] = getattr(one.builder, spec.op)
-        return method(x, **given, out=out)
+        if model.quant:
+            lowest, highest = model.range(model.quant)
+            out = model.output(low(lowest, spec.alpha), min(highest, most))
+        method: Callable[..., FileTensor] = getattr(model.builder, spec.op)
+        return method(x, **arguments, out=out)
 
     return OneOperatorModel(build, frozenset({"output", *options}))
 
 
 def unary_model() -> OneOperatorModel:
-    """No options: LiteRT demands the output's quantization, or there is none."""
+    """Model without options; the output's quantization is LiteRT's, or none."""
 
-    def build(one: OneOperator, x: FileTensor) -> FileTensor:
-        method: Callable[..., FileTensor] = getattr(one.builder, one.spec.op)
+    def build(model: OneOperator, x: FileTensor) -> FileTensor:
+        method: Callable[..., FileTensor] = getattr(model.builder, model.spec.op)
         return method(x)
 
     return OneOperatorModel(build)
 
 
 def _called(name: str) -> Callable[[Any], Any]:
-    """The body that is one Relax operator."""
+    """Body that is one Relax operator."""
 
     def body(x: Any) -> Any:
         from tvm import relax
@@ -147,35 +151,38 @@ def _elu(x: Any) -> Any:
     """max(x, 0) + min(exp(x) - 1, 0)."""
     from tvm import relax
 
-    zero, one = relax.const(0.0, "float32"), relax.const(1.0, "float32")
-    below = relax.op.minimum(relax.op.subtract(relax.op.exp(x), one), zero)
+    zero, unit = relax.const(0.0, "float32"), relax.const(1.0, "float32")
+    below = relax.op.minimum(relax.op.subtract(relax.op.exp(x), unit), zero)
     return relax.op.add(relax.op.maximum(x, zero), below)
 
 
 def _gelu(x: Any) -> Any:
-    """Either form: the options tell which of them the table is of."""
+    """Either form; the options decide which one the table has."""
     from tvm import relax
 
     return relax.op.nn.gelu(x)
 
 
 def _ranged_model(function: Callable[[float], float], table: str = "") -> OneOperatorModel:
-    """The output's range is the function's at both ends of the input's; options, of `table`, are the schema's zeros."""
+    """Output range: the function at both ends of the input's range.
 
-    def build(one: OneOperator, x: FileTensor) -> FileTensor:
-        ends = sorted(map(function, one.range(one.quant))) if one.quant else []
-        out = one.output(ends[0], ends[1]) if ends else None
-        return one.builder.emit(one.spec.op.upper(), [x], x.shape, out, one.spec.op, table)
+    Options, of `table`, are the schema's zeros.
+    """
+
+    def build(model: OneOperator, x: FileTensor) -> FileTensor:
+        ends = sorted(map(function, model.range(model.quant))) if model.quant else []
+        out = model.output(ends[0], ends[1]) if ends else None
+        return model.builder.emit(model.spec.op.upper(), [x], x.shape, out, model.spec.op, table)
 
     return OneOperatorModel(build, frozenset({"output"}))
 
 
 _INT8 = ("int8", "float32")
 _INT8_16 = (*_INT8, "int16")
-_NO_ROOT = "LiteRT stops at integers below 0"
+_NO_NEGATIVES = "LiteRT aborts on integers below 0"
 
 
-_Q15 = "in 16 bits the output's scale is 1/32768"
+_Q15 = "16 bits: output scale 1/32768"
 
 OPERATORS = (
     _table("HARD_SWISH", _clamped_model(lambda low, alpha: -0.375), version=1),  # at x = -1.5; never above its input
@@ -209,7 +216,7 @@ OPERATORS = (
         types=_INT8_16,
         body=_called("log"),
         more=(Lines,),
-        limits="what is not above 0 gives the lowest value",
+        limits="inputs of 0 and below give the lowest value",
     ),
     _table(
         "NEG",
@@ -217,10 +224,10 @@ OPERATORS = (
         version=1,
         body=_called("negative"),
         more=(Whole,),
-        limits="of 8 and 16 bits the integers themselves, whatever the scales",
+        limits="8 and 16 bits: raw integers, scales are ignored",
     ),
-    _table("RSQRT", types=_INT8_16, body=_called("rsqrt"), limits=_NO_ROOT, more=(Lines,)),
-    _table("SQRT", types=_INT8_16, body=_called("sqrt"), limits=_NO_ROOT, more=(WideSqrt,)),
+    _table("RSQRT", types=_INT8_16, body=_called("rsqrt"), limits=_NO_NEGATIVES, more=(Lines,)),
+    _table("SQRT", types=_INT8_16, body=_called("sqrt"), limits=_NO_NEGATIVES, more=(WideSqrt,)),
     _float("CEIL", optimized=True),
     _float("COS"),
     _float("FLOOR"),

@@ -1,4 +1,4 @@
-"""ARG_MAX, ARG_MIN and CUMSUM: one element after the other along an axis."""
+"""ARG_MAX, ARG_MIN and CUMSUM: operators that walk along an axis."""
 
 from __future__ import annotations
 
@@ -20,21 +20,25 @@ _OUTPUTS = {2: "int32", 4: "int64"}  # by the schema's TensorType
 
 
 class ArgExtreme(LayerOp):
-    """Where along `axis` (logical) the largest or smallest element is, the first of equal ones. The axis is gone."""
+    """Index along `axis` (logical) of the largest or smallest element, the first of equals.
+
+    The output lacks the axis.
+    """
 
     op: Literal["arg_max", "arg_min"]
     any_type: ClassVar[bool] = True
     axis: int
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
+        """Return the indices in the output's type."""
         import numpy as np
 
-        found = np.argmax if self.op == "arg_max" else np.argmin
-        return found(inputs[0], axis=self.axis).astype(view.outputs[0].dtype)
+        extreme = np.argmax if self.op == "arg_max" else np.argmin
+        return extreme(inputs[0], axis=self.axis).astype(view.outputs[0].dtype)
 
 
 class Cumsum(LayerOp):
-    """The sum of all elements up to each along `axis` (logical), or before it; integers wrap."""
+    """Sum of all elements up to each one along `axis` (logical), or before it; integers wrap."""
 
     op: Literal["cumsum"] = "cumsum"
     any_type: ClassVar[bool] = True
@@ -43,18 +47,19 @@ class Cumsum(LayerOp):
     reverse: bool
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
+        """Add elements one by one, in the input's type."""
         import numpy as np
 
         x = np.moveaxis(inputs[0], self.axis, 0)
         if self.reverse:
             x = x[::-1]
-        found = np.empty_like(x)
+        sums = np.empty_like(x)
         total = np.zeros(x.shape[1:], x.dtype)
         with np.errstate(over="ignore"):
-            for at in range(len(x)):
-                found[at] = total if self.exclusive else total + x[at]
-                total = total + x[at]
-        return np.moveaxis(found[::-1] if self.reverse else found, 0, self.axis)
+            for index in range(len(x)):
+                sums[index] = total if self.exclusive else total + x[index]
+                total = total + x[index]
+        return np.moveaxis(sums[::-1] if self.reverse else sums, 0, self.axis)
 
 
 def _table(operation: Operation) -> Table:
@@ -65,11 +70,11 @@ def _arg(operation: Operation) -> list[Shape]:
     shape = operation.input(0).shape
     axis = axis_of(operation.integers(1, "the axis", 1)[0], shape)
     if operation.outputs:
-        told, out = operation.options(_table(operation))["output_type"], operation.outputs[0]
-        if told not in _OUTPUTS:
-            raise Refused(f"has the output type {told}; it is int32 or int64")
-        if out.index >= 0 and out.dtype != _OUTPUTS[told]:
-            raise Refused(f"makes {_OUTPUTS[told]}, but the file declares {out.dtype} in {named(out)}")
+        output_type, out = operation.options(_table(operation))["output_type"], operation.outputs[0]
+        if output_type not in _OUTPUTS:
+            raise Refused(f"has the output type {output_type}; it is int32 or int64")
+        if out.index >= 0 and out.dtype != _OUTPUTS[output_type]:
+            raise Refused(f"computes {_OUTPUTS[output_type]}, but the file declares {out.dtype} in {named(out)}")
     return [(*shape[:axis], *shape[axis + 1 :])]
 
 
@@ -78,15 +83,15 @@ def _cumsum(operation: Operation) -> list[Shape]:
     return [operation.input(0).shape]
 
 
-def _arg_model(one: OneOperator, x: FileTensor) -> FileTensor:
+def _arg_model(model: OneOperator, x: FileTensor) -> FileTensor:
     import numpy as np
 
-    b, name, axis = one.builder, one.spec.op, one.spec.axis % len(x.shape)
-    made = b.tensor(name, (*x.shape[:axis], *x.shape[axis + 1 :]), "int32")
-    given = [x, b.constant(f"{name}/axis", np.array([axis], np.int32))]
+    b, name, axis = model.builder, model.spec.op, model.spec.axis % len(x.shape)
+    out = b.tensor(name, (*x.shape[:axis], *x.shape[axis + 1 :]), "int32")
+    inputs = [x, b.constant(f"{name}/axis", np.array([axis], np.int32))]
     table = "ArgMaxOptions" if name == "arg_max" else "ArgMinOptions"
-    b.operator(name.upper(), given, [made], table, {"outputType": 2}, version=2 if one.spec.dtype == "int8" else 1)
-    return made
+    b.operator(name.upper(), inputs, [out], table, {"outputType": 2}, version=2 if model.spec.dtype == "int8" else 1)
+    return out
 
 
 def _arg_operator(name: str, table: Table) -> Operator:

@@ -1,4 +1,4 @@
-"""Two tensors that broadcast, element by element."""
+"""Element-wise operators of two tensors that broadcast."""
 
 from __future__ import annotations
 
@@ -23,23 +23,24 @@ if TYPE_CHECKING:
     from stages.ir.operators.layer import Array
 
 
-def broadcast(left: Shape, right: Shape) -> Shape | None:
-    """The common shape, as NumPy has it; None when there is none."""
-    found = []
-    for a, b in zip_longest(reversed(left), reversed(right), fillvalue=1):
+def broadcast(first: Shape, second: Shape) -> Shape | None:
+    """Common shape as in NumPy, None if there is none."""
+    sizes = []
+    for a, b in zip_longest(reversed(first), reversed(second), fillvalue=1):
         if a != b and 1 not in (a, b):
             return None
-        found.append(b if a == 1 else a)
-    return tuple(reversed(found))
+        sizes.append(b if a == 1 else a)
+    return tuple(reversed(sizes))
 
 
 def binary_shape(operation: Operation) -> list[Shape]:
-    left, right = operation.input(0), operation.input(1)
-    found = broadcast(left.shape, right.shape)
-    if found is None:
-        shapes = f"{named(left)} {listed(left.shape)} and {named(right)} {listed(right.shape)}"
+    """Shape rule of two inputs that broadcast."""
+    first, second = operation.input(0), operation.input(1)
+    shape = broadcast(first.shape, second.shape)
+    if shape is None:
+        shapes = f"{named(first)} {listed(first.shape)} and {named(second)} {listed(second.shape)}"
         raise Refused(f"cannot broadcast {shapes}")
-    return [found]
+    return [shape]
 
 
 def _between(ends: Sequence[Array]) -> ValueRange:
@@ -48,16 +49,16 @@ def _between(ends: Sequence[Array]) -> ValueRange:
     return ValueRange(np.min(ends, axis=0).astype(np.int64), np.max(ends, axis=0).astype(np.int64))
 
 
-_WHOLE = ("float32", "int32")
+_ADD_N_TYPES = ("float32", "int32")
 
 
 class Add(Clamped):
-    """ADD and SUB with broadcasting: both inputs are rescaled to a common scale, added (or subtracted), requantized.
+    """ADD and SUB with broadcasting: rescale both inputs, add or subtract, requantize.
 
     t_i = M((x_i - zero_point_i) << left_shift, multiplier_i, shift_i)
     y = M(t_0 +- t_1, output_multiplier, output_shift) + output_zero_point
 
-    Where `rounding` is `floor`, t_i = (x_i - zero_point_i) * multiplier_i and
+    With `rounding` `floor`, t_i = (x_i - zero_point_i) * multiplier_i and
     y = ((t_0 +- t_1) * output_multiplier + output_offset >> output_shift) + output_zero_point.
     """
 
@@ -74,15 +75,17 @@ class Add(Clamped):
     rounding: Rounding = "double"
 
     def reach(self, view: LayerView, inputs: Sequence[ValueRange]) -> ValueRange:
-        """It rises with the first operand and, as ADD, with the second."""
+        """Monotonic: rises with the first operand and, for ADD, with the second."""
         a, b = inputs
         low, high = (b.least, b.most) if self.op == "add" else (b.most, b.least)
         return _between([self.compute(view, a.least, low), self.compute(view, a.most, high)])
 
     def carries(self, view: LayerView) -> tuple[Array, ...]:
+        """Each channel follows from the same channel of both inputs."""
         return every_channel(view)
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
+        """Return y."""
         import numpy as np
 
         from stages.ir.arithmetic.fixed_point import multiply_by_quantized_multiplier, scale_and_floor
@@ -110,7 +113,10 @@ class Add(Clamped):
 
 
 class Mul(Clamped):
-    """y = M((x_0 - zp_0) * (x_1 - zp_1), output_multiplier, output_shift) + zp, with broadcasting."""
+    """MUL with broadcasting.
+
+    y = M((x_0 - zp_0) * (x_1 - zp_1), output_multiplier, output_shift) + zp
+    """
 
     by_element: ClassVar[bool] = True
     uniform: ClassVar[bool] = True
@@ -121,13 +127,16 @@ class Mul(Clamped):
     rounding: Rounding = "double"
 
     def reach(self, view: LayerView, inputs: Sequence[ValueRange]) -> ValueRange:
+        """Range of the products of the bounds."""
         a, b = ((x.least, x.most) for x in inputs)
         return _between([self.compute(view, x, y) for x in a for y in b])
 
     def carries(self, view: LayerView) -> tuple[Array, ...]:
+        """Each channel follows from the same channel of both inputs."""
         return every_channel(view)
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
+        """Return y."""
         import numpy as np
 
         from stages.ir.arithmetic.fixed_point import multiply_by_quantized_multiplier
@@ -139,23 +148,27 @@ class Mul(Clamped):
 
 
 class Extremum(LayerOp):
-    """The larger, or the smaller, integer of two with broadcasting, whatever numbers they stand for."""
+    """The larger or smaller of two raw integers, with broadcasting."""
 
     by_element: ClassVar[bool] = True
     op: Literal["maximum", "minimum"]
 
     def shifted(self, view: LayerView, inputs: Sequence[int], output: int) -> Shifted | None:
-        """None where not all integers move alike."""
+        """None unless all integers shift alike."""
         return Shifted(self) if {*inputs} == {output} else None
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
+        """Return the maximum or minimum."""
         import numpy as np
 
         return (np.maximum if self.op == "maximum" else np.minimum)(*inputs)
 
 
 class SquaredDifference(Clamped):
-    """Both inputs brought to a common scale as by `Add`; y = M((t_0 - t_1)^2, output_multiplier, output_shift) + zp."""
+    """SQUARED_DIFFERENCE: y = M((t_0 - t_1)^2, output_multiplier, output_shift) + zp.
+
+    t_i are the rescaled inputs, as in `Add`.
+    """
 
     by_element: ClassVar[bool] = True
     op: Literal["squared_difference"] = "squared_difference"
@@ -168,6 +181,7 @@ class SquaredDifference(Clamped):
     rounding: Rounding = "double"
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
+        """Return y."""
         import numpy as np
 
         from stages.ir.arithmetic.fixed_point import multiply_by_quantized_multiplier
@@ -183,16 +197,16 @@ class SquaredDifference(Clamped):
 
 
 class Div(Clamped):
-    """Quotients of v = x_0 - zp_0 and d = x_1 - zp_1 with broadcasting, both negated where d < 0:
+    """DIV with broadcasting, of v = x_0 - zp_0 by d = x_1 - zp_1, both negated if d < 0.
 
     u = H(v << h, inverse[d]), w = H(u, output_multiplier), y = w / 2^e + zp to the nearest, halves away from zero
 
-    where H(a, b) is a * b / 2^31 to the nearest, halves up, h the bits that v leaves free in an int32, and
-    e = h + floor(log2(d)) - output_shift. Where e is above 31, y = (w >> e % 32) + (w >= 0) + zp, modulo 2^32: C leaves
-    such a shift undefined, and this is what the reference's processors do.
+    H(a, b) is a * b / 2^31 to the nearest, halves up; h is the number of bits that v leaves free in an int32, and e = h
+    + floor(log2(d)) - output_shift. For e above 31, y = (w >> e % 32) + (w >= 0) + zp, modulo 2^32: C leaves such a
+    shift undefined, and the reference's processors do this.
 
-    Constants: inverse, int32[256], 2^(31 + floor(log2(d))) / d in Q0.31 by Newton steps; bits, int32[256], the bits of
-    each index. The reference stops at d = 0; here inverse[0] is 0.
+    Constants: inverse, int32[256], 2^(31 + floor(log2(d))) / d in Q0.31 by Newton steps; bits, int32[256], the number
+    of bits of each index. The reference aborts at d = 0; here inverse[0] is 0.
     """
 
     by_element: ClassVar[bool] = True
@@ -202,6 +216,7 @@ class Div(Clamped):
     output_shift: int
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
+        """Return y."""
         import numpy as np
 
         from stages.ir.arithmetic.fixed_point import rounding_divide_by_pot, saturating_rounding_doubling_high_mul, wrap
@@ -209,10 +224,10 @@ class Div(Clamped):
         value, divisor = (x.astype(np.int64) - zero for x, zero in zip(inputs, self.zero_points, strict=True))
         value, divisor = np.where(divisor < 0, -value, value), np.abs(divisor)
         inverse, bits = view.constant("inverse").astype(np.int64), view.constant("bits").astype(np.int64)
-        room = 31 - bits[np.where(value < 0, -1 - value, value)]
-        quotient = saturating_rounding_doubling_high_mul(value << room, inverse[divisor])
+        free_bits = 31 - bits[np.where(value < 0, -1 - value, value)]
+        quotient = saturating_rounding_doubling_high_mul(value << free_bits, inverse[divisor])
         scaled = saturating_rounding_doubling_high_mul(quotient, self.output_multiplier)
-        exponent = room + bits[divisor] - 1 - self.output_shift
+        exponent = free_bits + bits[divisor] - 1 - self.output_shift
         undefined = (scaled >> (exponent & 31)) + (scaled >= 0)
         divided = rounding_divide_by_pot(scaled, np.clip(exponent, 0, 31))
         total = wrap(np.where(exponent > 31, undefined, divided) + self.output_zero_point)
@@ -223,25 +238,25 @@ def _table(name: str) -> Table:
     return Table(f"{name}Options", "activation:byte", required=False)
 
 
-def second_operand(one: OneOperator) -> FileTensor:
-    """The other tensor of an operator of two: an input, or a constant of seeded values."""
-    spec, builder, quant = one.spec, one.builder, one.second()
+def second_operand(model: OneOperator) -> FileTensor:
+    """Second tensor of a binary operator: an input, or a constant of seeded values."""
+    spec, builder, quant = model.spec, model.builder, model.second()
     shape = (spec.batch, *(spec.other_shape or spec.shape))
     if not spec.constant:
         return builder.input("other", shape, spec.dtype, *(quant or (None,)))
     shape = shape[1:] if spec.other_shape else shape  # a constant broadcasts over the batch
-    return builder.constant("other", one.constant(shape), *(quant or (None,)))
+    return builder.constant("other", model.constant(shape), *(quant or (None,)))
 
 
 def _binary_model(combine: Callable[[float, float], float]) -> OneOperatorModel:
-    def build(one: OneOperator, x: FileTensor) -> FileTensor:
-        spec, out, quants = one.spec, None, (one.quant, one.second())
-        other = second_operand(one)
+    def build(model: OneOperator, x: FileTensor) -> FileTensor:
+        spec, out, quants = model.spec, None, (model.quant, model.second())
+        other = second_operand(model)
         if quants[0] and quants[1]:
-            left, right = one.range(quants[0]), one.range(quants[1])
-            corners = [combine(p, q) for p in left for q in right]
-            out = one.output(min(corners), max(corners))
-        method: Callable[..., FileTensor] = getattr(one.builder, spec.op)
+            first, second = model.range(quants[0]), model.range(quants[1])
+            corners = [combine(p, q) for p in first for q in second]
+            out = model.output(min(corners), max(corners))
+        method: Callable[..., FileTensor] = getattr(model.builder, spec.op)
         return method(x, other, activation=spec.activation, out=out, name=spec.op)
 
     return OneOperatorModel(build, frozenset({"other_shape", "other", "constant", "activation", "output"}))
@@ -261,21 +276,21 @@ def _computed(name: str, layers: tuple[type[LayerOp], ...], combine: Callable[[f
 
 
 def _pair_model(combine: Callable[[float, float], float]) -> OneOperatorModel:
-    """As `_binary_model`, of an operator without options; the output has the range of the results at the corners."""
+    """As `_binary_model`, without options; the output's range is that of the corners."""
 
-    def build(one: OneOperator, x: FileTensor) -> FileTensor:
-        spec, out, quants = one.spec, None, (one.quant, one.second())
-        other = second_operand(one)
+    def build(model: OneOperator, x: FileTensor) -> FileTensor:
+        spec, out, quants = model.spec, None, (model.quant, model.second())
+        other = second_operand(model)
         if quants[0] and quants[1]:
-            corners = [combine(p, q) for p in one.range(quants[0]) for q in one.range(quants[1])]
-            out = one.output(min(corners), max(corners))
-        return one.builder.emit(spec.op.upper(), [x, other], None, out, spec.op)
+            corners = [combine(p, q) for p in model.range(quants[0]) for q in model.range(quants[1])]
+            out = model.output(min(corners), max(corners))
+        return model.builder.emit(spec.op.upper(), [x, other], None, out, spec.op)
 
     return OneOperatorModel(build, frozenset({"other_shape", "other", "constant", "output"}))
 
 
 def _called(name: str) -> Callable[[Any, Any], Any]:
-    """The body that is one Relax operator."""
+    """Body that is one Relax operator."""
 
     def body(a: Any, b: Any) -> Any:
         from tvm import relax
@@ -301,23 +316,23 @@ def _extremum(name: str) -> Operator:
         layout="following",
         layers=(Extremum,),
         model=OneOperatorModel(_extremum_model, frozenset({"other_shape", "constant"})),
-        limits="of 8 and 16 bits the integers themselves, whatever the scales",
+        limits="8 and 16 bits: raw integers, scales are ignored",
     )
 
 
-def _extremum_model(one: OneOperator, x: FileTensor) -> FileTensor:
-    """All tensors have the first input's scale, as converters write it."""
-    spec, quant = one.spec, one.quant or (None,)
+def _extremum_model(model: OneOperator, x: FileTensor) -> FileTensor:
+    """All tensors have the first input's scale, as converters write them."""
+    spec, quant = model.spec, model.quant or (None,)
     shape = (spec.batch, *(spec.other_shape or spec.shape))
     if spec.constant:
-        other = one.builder.constant("other", one.constant(shape[1:] if spec.other_shape else shape), *quant)
+        other = model.builder.constant("other", model.constant(shape[1:] if spec.other_shape else shape), *quant)
     else:
-        other = one.builder.input("other", shape, spec.dtype, *quant)
-    return one.builder.emit(spec.op.upper(), [x, other], None, one.quant, spec.op)
+        other = model.builder.input("other", shape, spec.dtype, *quant)
+    return model.builder.emit(spec.op.upper(), [x, other], None, model.quant, spec.op)
 
 
 def _sum_shape(operation: Operation) -> list[Shape]:
-    """All tensors are alike."""
+    """All inputs have one shape."""
     first = operation.input(0)
     for position in range(1, len(operation.inputs)):
         other = operation.input(position)
@@ -329,7 +344,7 @@ def _sum_shape(operation: Operation) -> list[Shape]:
 
 OPERATORS = (
     _computed("ADD", (Add, PowerOfTwoSum, Even), operator.add),
-    Operator("ADD_N", _sum_shape, (1, 1 << 10), types=_WHOLE, quantized=False, layout="following"),
+    Operator("ADD_N", _sum_shape, (1, 1 << 10), types=_ADD_N_TYPES, quantized=False, layout="following"),
     Operator(
         "DIV",
         binary_shape,
@@ -339,7 +354,7 @@ OPERATORS = (
         body=_called("divide"),
         layout="following",
         layers=(Div, WideDiv),
-        limits="LiteRT stops at a divisor of 0",
+        limits="LiteRT aborts on a divisor of 0",
     ),
     _extremum("MAXIMUM"),
     _extremum("MINIMUM"),

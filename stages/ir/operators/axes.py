@@ -1,4 +1,4 @@
-"""Axes as files give them: from -rank to rank - 1."""
+"""Axes as files number them: from -rank to rank - 1."""
 
 from __future__ import annotations
 
@@ -6,16 +6,19 @@ from stages.ir.operators.operation import Refused, Shape, listed
 
 
 def axis_of(axis: int, shape: Shape, *, extra: int = 0) -> int:
-    """The axis counted from the front. `extra` is 1 where an axis may be put behind the last one."""
+    """Return the axis counted from the front.
+
+    `extra` is 1 if the axis may be one behind the last. Raises Refused if it is out of range.
+    """
     rank = len(shape) + extra
     if not -rank <= axis < rank:
-        raise Refused(f"has the axis {axis}, where the input is {listed(shape)}")
+        raise Refused(f"has the axis {axis}, which is out of range for the shape {listed(shape)}")
     return axis % rank
 
 
 def distinct_axes(axes: list[int], shape: Shape) -> list[int]:
-    """Axes counted from the front, none twice."""
-    found = [axis_of(axis, shape) for axis in axes]
-    if len(set(found)) < len(found):
-        raise Refused(f"has the axes {listed(axes)}: one of them twice")
-    return found
+    """Return axes counted from the front. Raises Refused if one occurs twice."""
+    normalized = [axis_of(axis, shape) for axis in axes]
+    if len(set(normalized)) < len(normalized):
+        raise Refused(f"has the axes {listed(axes)}, of which one occurs twice")
+    return normalized

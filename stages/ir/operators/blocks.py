@@ -1,4 +1,4 @@
-"""SPACE_TO_BATCH_ND and BATCH_TO_SPACE_ND: blocks of places as a batch, each with the places of one phase."""
+"""SPACE_TO_BATCH_ND and BATCH_TO_SPACE_ND: positions in a block as batches."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ if TYPE_CHECKING:
 
 
 def _space_to_batch(operation: Operation) -> list[Shape]:
-    batch, *space, channels = _parts(operation)
+    batch, *space, channels = _dimensions(operation)
     block, amounts = _block(operation), _amounts(operation, "the padding")
     sizes = []
     for axis, (size, step, (before, after)) in enumerate(zip(space, block, amounts, strict=True), 1):
         if (before + size + after) % step:
-            raise Refused(f"cuts axis {axis}, {size} padded by {before} and {after}, into blocks of {step}")
+            raise Refused(f"cannot split axis {axis}, {size} padded by {before} and {after}, into blocks of {step}")
         sizes.append((before + size + after) // step)
     return [(batch * prod(block), *sizes, channels)]
 
 
 def _batch_to_space(operation: Operation) -> list[Shape]:
-    batch, *space, channels = _parts(operation)
+    batch, *space, channels = _dimensions(operation)
     block, amounts = _block(operation), _amounts(operation, "the crops")
     if batch % prod(block):
-        raise Refused(f"makes blocks of {'x'.join(map(str, block))} of a batch of {batch}")
+        raise Refused(f"cannot make blocks of {'x'.join(map(str, block))} from a batch of {batch}")
     sizes = []
     for axis, (size, step, (before, after)) in enumerate(zip(space, block, amounts, strict=True), 1):
         if before + after >= size * step:
@@ -40,8 +40,8 @@ def _batch_to_space(operation: Operation) -> list[Shape]:
     return [(batch // prod(block), *sizes, channels)]
 
 
-def _parts(operation: Operation) -> Shape:
-    """The input's shape: batch, places along one axis or two, channels."""
+def _dimensions(operation: Operation) -> Shape:
+    """Input shape: batch, one or two spatial axes, channels."""
     source = operation.input(0)
     if len(source.shape) not in (3, 4):
         raise Refused(f"has the input {named(source)} {listed(source.shape)}; it must have 3 or 4 axes")
@@ -49,32 +49,32 @@ def _parts(operation: Operation) -> Shape:
 
 
 def _block(operation: Operation) -> list[int]:
-    found = operation.integers(1, "the block", len(operation.input(0).shape) - 2)
-    if min(found) < 1:
-        raise Refused(f"has blocks of {listed(found)}")
-    return found
+    block = operation.integers(1, "the block", len(operation.input(0).shape) - 2)
+    if min(block) < 1:
+        raise Refused(f"has blocks of {listed(block)}")
+    return block
 
 
-def _amounts(operation: Operation, what: str) -> list[list[int]]:
-    amounts = operation.constant(2, what)
+def _amounts(operation: Operation, label: str) -> list[list[int]]:
+    amounts = operation.constant(2, label)
     if amounts.shape != (len(operation.input(0).shape) - 2, 2):
-        raise Refused(f"has {what} of shape {listed(amounts.shape)}")
+        raise Refused(f"has {label} of shape {listed(amounts.shape)}")
     if amounts.min() < 0:
-        raise Refused(f"has {what} {amounts.tolist()}; none may be negative")
-    found: list[list[int]] = amounts.tolist()
-    return found
+        raise Refused(f"has {label} {amounts.tolist()}; none may be negative")
+    values: list[list[int]] = amounts.tolist()
+    return values
 
 
 def _model(name: str) -> OneOperatorModel:
     """Blocks of 2 along each axis, without padding."""
 
-    def build(one: OneOperator, x: FileTensor) -> FileTensor:
+    def build(model: OneOperator, x: FileTensor) -> FileTensor:
         import numpy as np
 
-        places, b = len(x.shape) - 2, one.builder
-        block = b.constant(f"{one.spec.op}/block", np.full(places, 2, np.int32))
-        around = b.constant(f"{one.spec.op}/around", np.asarray(one.spec.pads or [(0, 0)] * places, np.int32))
-        return b.emit(name, [x, block, around], None, None, one.spec.op)
+        places, b = len(x.shape) - 2, model.builder
+        block = b.constant(f"{model.spec.op}/block", np.full(places, 2, np.int32))
+        around = b.constant(f"{model.spec.op}/around", np.asarray(model.spec.pads or [(0, 0)] * places, np.int32))
+        return b.emit(name, [x, block, around], None, None, model.spec.op)
 
     return OneOperatorModel(build, frozenset({"pads"}))
 
@@ -95,7 +95,7 @@ def _blocks(name: str, shapes: Callable[[Operation], list[Shape]], limits: str) 
     )
 
 
-_LIMITS = "3 or 4 axes; around a convolution, which is dilated then, the three are one"
+_LIMITS = "3 or 4 axes; a pair around a convolution becomes a dilated convolution"
 OPERATORS = (
     _blocks(
         "BATCH_TO_SPACE_ND",

@@ -1,4 +1,4 @@
-"""CAST: numbers in another type, without regard to scales."""
+"""CAST: numbers in another type; scales are ignored."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Cast(LayerOp):
-    """Integers keep their lowest bits, floats lose what is behind the point and end at the type's bounds.
+    """CAST: integers keep their lowest bits, floats are truncated and clamped to the type.
 
     bool is whether a number is not 0. A NaN becomes the type's highest value.
     """
@@ -25,22 +25,23 @@ class Cast(LayerOp):
     any_type: ClassVar[bool] = True
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
+        """Convert to the output's type."""
         import numpy as np
 
         (x,), dtype = inputs, view.outputs[0].dtype
         if x.dtype != np.float32 or dtype in ("float32", "bool"):
             return x.astype(dtype)
         limits = np.iinfo(dtype)
-        low, high = np.float32(limits.min), np.float32(limits.max)  # int32's and int64's highest are rounded up
+        low, high = np.float32(limits.min), np.float32(limits.max)  # the highest of int32 and int64 round up
         inside = (x > low) & (x < high)
-        made = np.where(inside, x, 0).astype(dtype)
-        return np.where(inside, made, np.where(x <= low, limits.min, limits.max)).astype(dtype)
+        converted = np.where(inside, x, 0).astype(dtype)
+        return np.where(inside, converted, np.where(x <= low, limits.min, limits.max)).astype(dtype)
 
 
-def _model(one: OneOperator, x: FileTensor) -> FileTensor:
-    made = one.builder.tensor("cast", x.shape, "int32")
-    one.builder.operator("CAST", [x], [made], "CastOptions")
-    return made
+def _model(model: OneOperator, x: FileTensor) -> FileTensor:
+    out = model.builder.tensor("cast", x.shape, "int32")
+    model.builder.operator("CAST", [x], [out], "CastOptions")
+    return out
 
 
 OPERATORS = (
@@ -54,7 +55,7 @@ OPERATORS = (
         scales="any",
         layers=(Cast,),
         model=OneOperatorModel(_model),
-        limits="scales do not count; floats end at the bounds of the type",
+        limits="scales are ignored; floats are clamped to the output type",
         version=1,
     ),
 )

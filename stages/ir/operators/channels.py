@@ -17,25 +17,28 @@ if TYPE_CHECKING:
     Array = npt.NDArray[Any]
 
 NEW = -1
-"""In `LayerOp.carries`: the output's channel is not one of this input's."""
+"""In `LayerOp.carries`: the output's channel does not come from this input."""
 
 
 @dataclass(frozen=True, eq=False)
 class ValueRange:
-    """Bounds on the values of each channel: `least` and `most`, int64[C], inclusive. They need not be tight."""
+    """Bounds of each channel's values, `least` and `most`, int64[C], inclusive.
+
+    They need not be tight.
+    """
 
     least: Array
     most: Array
 
     @property
     def is_constant(self) -> Array:
-        """Which channels can be one number only, bool[C]."""
+        """Which channels can have one value only, bool[C]."""
         constant: Array = self.least == self.most
         return constant
 
     @classmethod
     def of_type(cls, tensor: Tensor) -> ValueRange:
-        """All values of an integer type."""
+        """All values of the tensor's integer type."""
         import numpy as np
 
         limits, channels = np.iinfo(tensor.dtype), channels_of(tensor)
@@ -43,24 +46,24 @@ class ValueRange:
 
     @classmethod
     def of_values(cls, values: Array) -> ValueRange:
-        """What an array in logical order holds."""
+        """Range of an array in logical order."""
         import numpy as np
 
         rows = values.reshape(-1, values.shape[-1] if values.ndim else 1).astype(np.int64)
         return cls(rows.min(axis=0), rows.max(axis=0))
 
     def of(self, channels: Array) -> ValueRange:
-        """The bounds of some channels, in that order."""
+        """Range of some channels, in that order."""
         return ValueRange(self.least[channels], self.most[channels])
 
     def spread(self, channels: int) -> ValueRange:
-        """So many channels, of which each can be what any of these can."""
+        """Range of `channels` channels, each of which may have the value of any of these."""
         import numpy as np
 
         return ValueRange(np.full(channels, self.least.min()), np.full(channels, self.most.max()))
 
     def joined(self, other: ValueRange) -> ValueRange:
-        """What is one or the other."""
+        """Union with another range."""
         import numpy as np
 
         return ValueRange(np.minimum(self.least, other.least), np.maximum(self.most, other.most))
@@ -68,10 +71,11 @@ class ValueRange:
 
 @dataclass(frozen=True, eq=False)
 class Kept:
-    """Which channels of a tensor are left, rising.
+    """The remaining channels of a tensor, in rising order.
 
-    Of the others, `equal`, int64[C], is a channel that is left and has the same values; where it is the channel itself,
-    `values`, int64[C], are what all its elements are.
+    channels  int64, the remaining channels
+    equal     int64[C], for a removed channel the remaining one with equal values; else the channel itself
+    values    int64[C], the value of a removed channel that has no equal one
     """
 
     channels: Array
@@ -80,13 +84,13 @@ class Kept:
 
     @property
     def dropped(self) -> Array:
-        """The channels that are constant, or of no weight."""
+        """Removed channels that are constant, or have no weight."""
         gone = self._gone
         return gone[self.equal[gone] == gone]
 
     @property
     def repeated(self) -> Array:
-        """The channels that are equal to one that is left."""
+        """Removed channels that equal a remaining one."""
         gone = self._gone
         return gone[self.equal[gone] != gone]
 
@@ -103,7 +107,7 @@ def channels_of(tensor: Tensor) -> int:
 
 
 def labels(*keys: Array) -> Array:
-    """A number for each channel, int64[C]: equal where all the keys, each (C, ...), are."""
+    """Label of each channel, int64[C]: equal where all keys, (C, ...), are equal."""
     import numpy as np
 
     rows = np.concatenate([key.reshape(len(key), -1).astype(np.int64) for key in keys], axis=1)
@@ -112,22 +116,25 @@ def labels(*keys: Array) -> Array:
 
 
 def summed(values: Array, channels: Array) -> Array:
-    """Values (..., C) of channels with these labels, int64[C], added up for each label, in one order for all rows."""
+    """Add up values (..., C) of channels with the same label, int64[C], in a fixed order."""
     import numpy as np
 
     count = int(channels.max(initial=-1)) + 1
     if count == len(channels):
         return values
-    found = np.zeros((*values.shape[:-1], count), values.dtype)
+    totals = np.zeros((*values.shape[:-1], count), values.dtype)
     for channel, label in enumerate(channels.tolist()):
-        found[..., label] += values[..., channel]
-    return found
+        totals[..., label] += values[..., channel]
+    return totals
 
 
 def every_channel(view: LayerView) -> tuple[Array, ...]:
-    """`LayerOp.carries` of an operator that makes each channel of the same ones; inputs of one are stretched."""
+    """`LayerOp.carries` if each output channel follows from the same channel of the inputs.
+
+    Inputs of one channel are broadcast.
+    """
     import numpy as np
 
     channels = channels_of(view.outputs[0])
-    own, none = np.arange(channels), np.full(channels, NEW)
-    return tuple(own if channels_of(tensor) == channels else none for tensor in view.inputs)
+    same, none = np.arange(channels), np.full(channels, NEW)
+    return tuple(same if channels_of(tensor) == channels else none for tensor in view.inputs)

@@ -1,4 +1,4 @@
-"""Comparisons, logic and choices, element by element: what makes booleans or is told by them."""
+"""Comparisons, logic and selection, element by element."""
 
 from __future__ import annotations
 
@@ -18,11 +18,14 @@ if TYPE_CHECKING:
     from stages.ir.operators.layer import Array
 
 BOOL = ("bool",)
-LEFT_SHIFT = 8  # of 8-bit operands, before they are brought to their scales
+LEFT_SHIFT = 8  # of 8-bit operands, before rescaling
 
 
 def is_scaled(op: str, dtype: str) -> bool:
-    """Whether operands are scaled before they are compared: those of 8 bits, and of 16 by EQUAL and NOT_EQUAL."""
+    """Whether operands are rescaled before the comparison.
+
+    True for 8 bits, and for int16 with EQUAL and NOT_EQUAL.
+    """
     return dtype in EIGHT_BITS or (dtype == "int16" and op in ("equal", "not_equal"))
 
 
@@ -31,15 +34,16 @@ def _compared(operation: Operation) -> list[Shape]:
         tensor = operation.input(position)
         scale = tensor.scale[0] if is_scaled(operation.op.lower(), tensor.dtype) and tensor.scale.size else 0
         if scale >= 1:
-            what = f"compares {named(tensor)} with the scale {float(scale):g}; it must be below 1"
-            raise Refused(what, "What LiteRT makes of a larger one is undefined. Quantize the model anew.")
+            message = f"compares {named(tensor)} with the scale {float(scale):g}; it must be below 1"
+            raise Refused(message, "LiteRT's result for a larger scale is undefined. Quantize the model again.")
     return binary_shape(operation)
 
 
 class Comparison(LayerOp):
-    """A comparison with broadcasting, to bool. Operands that `is_scaled` names are scaled first, each by its own scale:
+    """A comparison with broadcasting, to bool.
 
-    t_i = M((x_i - zero_point_i) << 8, multiplier_i, shift_i); others are compared as they are.
+    If `is_scaled`, operands are rescaled first: t_i = M((x_i - zero_point_i) << 8, multiplier_i, shift_i). Else the raw
+    integers are compared.
     """
 
     op: Literal["equal", "not_equal", "greater", "greater_equal", "less", "less_equal"]
@@ -49,6 +53,7 @@ class Comparison(LayerOp):
     shifts: tuple[int, int] = (0, 0)
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
+        """Return the comparison of the rescaled operands."""
         import numpy as np
 
         from stages.ir.arithmetic.fixed_point import multiply_by_quantized_multiplier
@@ -63,31 +68,36 @@ class Comparison(LayerOp):
 
 
 class Logic(LayerOp):
-    """AND and OR of booleans with broadcasting, and NOT of one."""
+    """AND, OR and NOT of booleans, with broadcasting."""
 
     op: Literal["logical_and", "logical_or", "logical_not"]
     any_type: ClassVar[bool] = True
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
+        """Return the result as bool."""
         import numpy as np
 
         return getattr(np, self.op)(*inputs)
 
 
 class Select(LayerOp):
-    """y = x_1 where the boolean x_0, else x_2, with broadcasting: bytes are copied, whatever they mean."""
+    """y = x_1 where the boolean x_0, else x_2, with broadcasting; bytes are copied."""
 
     op: Literal["select"] = "select"
     any_type: ClassVar[bool] = True
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
+        """Return the selected elements."""
         import numpy as np
 
         return np.where(*inputs)
 
 
 def _select(operation: Operation) -> list[Shape]:
-    """SELECT: both of one shape, and a condition of that shape, of one element, or one for each of the first axis."""
+    """Shape rule of SELECT: both values have one shape.
+
+    The condition has that shape, one element, or one element for each index of the first axis.
+    """
     condition, shape = operation.input(0), operation.input(1).shape
     _check_condition(operation)
     if operation.input(2).shape != shape:
@@ -114,13 +124,13 @@ def _check_condition(operation: Operation) -> None:
         raise Refused(f"has a condition of {condition.dtype} in {named(condition)}; it must be bool")
 
 
-def _compared_model(one: OneOperator, x: FileTensor) -> FileTensor:
-    spec, b = one.spec, one.builder
+def _compared_model(model: OneOperator, x: FileTensor) -> FileTensor:
+    spec, b = model.spec, model.builder
     shape = (spec.batch, *(spec.other_shape or spec.shape))
-    other = b.input("x_1", shape, spec.dtype, *(one.second() or (None,)))
-    made = b.tensor(spec.op, broadcast(x.shape, other.shape) or (), "bool")
-    b.operator(spec.op.upper(), [x, other], [made], version=2 if spec.dtype == "int8" else 1)
-    return made
+    other = b.input("x_1", shape, spec.dtype, *(model.second() or (None,)))
+    out = b.tensor(spec.op, broadcast(x.shape, other.shape) or (), "bool")
+    b.operator(spec.op.upper(), [x, other], [out], version=2 if spec.dtype == "int8" else 1)
+    return out
 
 
 def _comparison(name: str, *more: str) -> Operator:
@@ -133,9 +143,9 @@ def _comparison(name: str, *more: str) -> Operator:
         opaque=True,
         layers=(Comparison,),
         model=OneOperatorModel(_compared_model, frozenset({"other_shape", "other"})),
-        limits="scales are below 1, but of int16 that is compared by size: the integers themselves, whatever the scales"
+        limits="scales below 1; int16: raw integers, scales are ignored"
         if name not in ("EQUAL", "NOT_EQUAL")
-        else "scales are below 1",
+        else "scales below 1",
     )
 
 

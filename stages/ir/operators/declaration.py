@@ -1,4 +1,4 @@
-"""What is declared of an operator of TFLite's schema."""
+"""Classes that declare an operator of TFLite's schema."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from stages.ir.operators.operation import Operation, Shape
 
 EIGHT_BITS = ("int8", "uint8")
-INTEGERS = (*EIGHT_BITS, "int16")  # of activations
+INTEGERS = (*EIGHT_BITS, "int16")  # types of activations
 NARROW = ("int4", "int2")
 COMPUTED = (*EIGHT_BITS, "float32")
 WIDE = (*COMPUTED, "int16")
@@ -22,13 +22,13 @@ NUMBERS = (*COMPUTED, "int32", "int64")
 MOVED = (*NUMBERS, "int16", "bool")
 FLOAT = ("float32",)
 MANY = 1 << 31
-# Before the code of a custom operator, which the file gives as a text.
+# Prefix of a custom operator's code, which is a text in the file.
 CUSTOM = "CUSTOM:"
 
 Scales = Literal["one", "optional", "any"]
 Layout = Literal["transposing", "following", "bound"]
 
-# What the schema calls an operator is its kind in lower case, but for these.
+# Kinds that are not the schema's name in lower case.
 _KINDS = {
     "AVERAGE_POOL_2D": "avg_pool2d",
     "MAX_POOL_2D": "max_pool2d",
@@ -40,10 +40,10 @@ _KINDS = {
 
 @dataclass(frozen=True)
 class Table:
-    """A table of options in the schema: its name and its fields, `name:type` in the schema's order.
+    """A table of options in the schema: its name, and its fields as `name:type` in order.
 
-    Types are those of stages.ir.models.operator_options. With `required`, LiteRT's defaults (zeros) for a missing table
-    make no sense.
+    Types are those of stages.ir.models.operator_options. `required`: LiteRT's defaults (zeros) for a missing table make
+    no sense.
     """
 
     name: str
@@ -58,18 +58,18 @@ class Table:
 
     @property
     def defaults(self) -> dict[str, Any]:
-        """What LiteRT takes where the file has no such table: zeros, for strides too."""
+        """Values that LiteRT assumes without the table: zeros, for strides too."""
         zeros = {"bool": False, "float": 0.0, "ints": ()}
         return {name: zeros.get(kind, 0) for name, kind in self.kinds if name}
 
 
 @dataclass(frozen=True)
 class OneOperatorModel:
-    """The operator as a model of its own, `model: {op: conv2d, ...}` in a recipe.
+    """A model of this operator alone, `model: {op: conv2d, ...}` in a recipe.
 
-    options   those it has beside the common ones, fields of stages.ir.models.spec.OpModel
-    required  those it cannot do without
-    build     appends it to the model behind the first input, and gives its outputs
+    options   its options beside the common ones, fields of stages.ir.models.spec.OpModel
+    required  its mandatory options
+    build     appends the operator after the first input, and returns its outputs
     """
 
     build: Callable[[OneOperator, Tensor], Tensor | list[Tensor]]
@@ -79,54 +79,53 @@ class OneOperatorModel:
 
 @dataclass(frozen=True)
 class Operator:
-    """One operator.
+    """Declaration of one operator.
 
     name      in the schema; of a custom operator CUSTOM: and its code
-    shapes    the shapes of the outputs, from inputs, options and constants; raises Refused
-    inputs    the least and the most it takes; absent ones at the end do not count
-    outputs   the least and the most it gives
-    table     its options, None when it has none that matter
-    fuses     whether LiteRT applies the activation that its options name
-    types     of its data, that is of all tensors that are neither `indices` nor `own`
+    shapes    returns the output shapes from inputs, options and constants; raises Refused
+    inputs    minimum and maximum number; absent ones at the end do not count
+    outputs   minimum and maximum number
+    table     its options, None if it has none that matter
+    fuses     whether LiteRT applies the activation in its options
+    types     of its data: all tensors except `indices` and `own`
     indices   inputs that are shapes, axes and the like
-    own       inputs whose type goes by rules of their own: weights and bias
-    state     inputs that it reads and writes: variable tensors, kept from one inference to the next
-    optional  of the least number of inputs those that may be absent
-    operands  where weighted operators have their data, weights and bias
-    apart     inputs that are data of another type, which the shape rule checks: indices, conditions
-    looks_up  of an operator that reads at places which an input says: that input's position, and how many places
-              there are; 0 to less than these are right
-    results   types of the outputs, where they are not those of the data
-    mixed     whether the output may have another type than the input
+    own       inputs with type rules of their own: weights and bias
+    state     inputs that it reads and writes: variable tensors, kept between inferences
+    optional  inputs that may be absent, among the minimum number
+    operands  positions of data, weights and bias of weighted operators
+    apart     data inputs of another type, which `shapes` checks: indices, conditions
+    looks_up  for an operator that reads at computed indices: the position of that input, and the number of valid
+              indices
+    results   types of the outputs, if they differ from those of the data
+    mixed     whether the output's type may differ from the input's
     quantized whether it is imported with scales, as quantize(op(dequantize(x))) or by moving integers; else in float32
-    scales    of tensors of bytes: `one` each; `optional`: one each, or none anywhere; `any`: it moves bytes, whatever
-              they mean
+    scales    of tensors of bytes: `one` each; `optional`: one each, or none at all; `any`: it moves bytes
     alike     whether the output's scale must be the input's
-    opaque    whether TVM's front end is not asked: its layers, of any type, say what it computes
-    body      what it computes with real numbers, in Relax, where TVM's front end takes float32 only
-    channels  the axis of the weights along which they may have a scale for each channel
-    macs      multiply-accumulates for one element of the output, from the shape of the weights
-    layout    `transposing`: walks the output anyway and may write it in another layout than it reads. `following`:
-              computes the same in both layouts once its axes are renumbered, and writes what it reads. `bound`: the
-              order of elements is its meaning, NHWC
+    opaque    whether import bypasses TVM's front end: its layers, of any type, define its result
+    body      its computation on real numbers, in Relax, if TVM's front end takes float32 only
+    channels  the axis of per-channel scales of the weights
+    macs      multiply-accumulates for one output element, from the shape of the weights
+    layout    `transposing`: can write another layout than it reads at no cost. `following`: computes the same in both
+              layouts after renumbering its axes, and writes the layout that it reads. `bound`: NHWC only, since it
+              depends on the order of elements
     narrow    types of less than a byte that LiteRT takes for constant weights, by the type of the data
-    layers    what the integer graph makes of it; empty when there is no integer form
-    model     how a recipe builds it alone; None where it cannot
-    limits    what must hold beside all that, for docs/reference/operators.md
-    check     what must hold of types and scales beyond the other fields; raises Refused
+    layers    its layers in the integer graph; empty if there is no integer form
+    model     builds it alone for a recipe; None if that is not possible
+    limits    further restrictions, for docs/reference/operators.md
+    check     checks types and scales beyond the other fields; raises Refused
     legalize  of a plug-in's operator: appends its layers to the integer graph, from a stages.quantize.operator.Operator
               and with a stages.quantize.writer.GraphWriter
-    optimized whether LiteRT has it among its usual kernels alone, not among the reference ones
-    reference of an operator that LiteRT does not know, a plug-in's mostly: its outputs, from an Operation and arrays in
-              the order of its inputs (constants too, None for absent ones), and behind them what it writes to its
-              state. What `verify` compares with
-    misjudged types by input position that LiteRT's reference kernel refuses or computes wrongly; `reference` judges
-              them
+    optimized whether LiteRT has only an optimized kernel, no reference kernel
+    reference of an operator that LiteRT lacks, mostly a plug-in's: returns its outputs and then the new values of its
+              state, from an Operation and arrays in the order of its inputs (constants too, None for absent ones).
+              `verify` compares with it
+    misjudged types by input position that LiteRT's reference kernel refuses or computes wrongly; `reference`
+              replaces it
     version   the version at which TFLite's converter registers its int8 form; others are version 1
-    onnx      of a custom operator: what it is in ONNX files too, `domain.OpType`. Its attributes there are its options,
-              a flexbuffer of a dictionary
-    images    whether its tensors of four axes are images in ONNX files, which it has as NHWC, as in TFLite's; else
-              all axes are in the order of the ONNX file
+    onnx      of a custom operator: its name in ONNX files, `domain.OpType`. Its attributes are its options, as a
+              flexbuffer of a dictionary
+    images    whether its tensors of four axes in ONNX files are images, to be imported as NHWC; else all axes keep the
+              order of the ONNX file
     """
 
     name: str
@@ -168,7 +167,7 @@ class Operator:
 
     @property
     def kind(self) -> str:
-        """The operator's name in rules and reports: that of the integer graph, where it has one."""
+        """Name in rules and reports."""
         if self.name.startswith(CUSTOM):
             return re.sub(r"\W+", "_", self.name.removeprefix(CUSTOM)).lower()
         return _KINDS.get(self.name, self.name.lower())

@@ -1,4 +1,4 @@
-"""QUANTIZE and DEQUANTIZE: between float32 and 8 bits, or from one quantization to another."""
+"""QUANTIZE and DEQUANTIZE: between float32 and integers, or between quantizations."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 
 
 class Requantize(Clamped):
-    """QUANTIZE of an integer tensor: y = M(x - input_zero_point, multiplier, shift) + output_zero_point."""
+    """QUANTIZE of an integer tensor.
+
+    y = M(x - input_zero_point, multiplier, shift) + output_zero_point
+    """
 
     by_element: ClassVar[bool] = True
     uniform: ClassVar[bool] = True
@@ -29,13 +32,16 @@ class Requantize(Clamped):
     rounding: Rounding = "double"
 
     def reach(self, view: LayerView, inputs: Sequence[ValueRange]) -> ValueRange:
+        """Monotonic: the results at both bounds."""
         least, most = (self.compute(view, bound).astype("int64") for bound in (inputs[0].least, inputs[0].most))
         return ValueRange(least, most)
 
     def carries(self, view: LayerView) -> tuple[Array, ...]:
+        """Each channel follows from the input's channel alone."""
         return every_channel(view)
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
+        """Return y."""
         import numpy as np
 
         from stages.ir.arithmetic.fixed_point import multiply_by_quantized_multiplier
@@ -45,9 +51,9 @@ class Requantize(Clamped):
 
 
 class Quantize(Clamped):
-    """QUANTIZE of a float32 tensor: y = round(x / scale) + output_zero_point: float32 division.
+    """QUANTIZE of float32: y = round(x / scale) + output_zero_point, float32 division.
 
-    halves: where they go, `away` from zero in LiteRT, to the `even` number in ONNX Runtime.
+    halves: rounded `away` from zero as LiteRT, or to the `even` number as ONNX Runtime.
     """
 
     op: Literal["quantize"] = "quantize"
@@ -55,12 +61,13 @@ class Quantize(Clamped):
     halves: Literal["away", "even"] = "away"
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
+        """Return y."""
         import numpy as np
 
         from stages.ir.arithmetic.fixed_point import round_half_away
 
         ratio = inputs[0].astype(np.float32) / np.float32(self.scale)
-        # Beyond the clamp in any case, and inside int64.
+        # Outside the clamp, but inside int64.
         within = np.clip(ratio, np.float32(-1e9), np.float32(1e9))
         rounded = np.rint(within) if self.halves == "even" else round_half_away(within)
         return self.clamped(view, rounded.astype(np.int64))
@@ -74,20 +81,21 @@ class Dequantize(LayerOp):
     scale: float
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
+        """Return y."""
         import numpy as np
 
         return (inputs[0].astype(np.int32) - self.input_zero_point).astype(np.float32) * np.float32(self.scale)
 
 
-def _quantize_model(one: OneOperator, x: FileTensor) -> FileTensor:
-    spec = one.spec
-    dtype = spec.to or (spec.dtype if one.quantized else "int8")
-    if one.quant:
-        # A quarter wider, so that the operator has something to do.
-        low, high = (1.25 * end for end in one.range(one.quant))
+def _quantize_model(model: OneOperator, x: FileTensor) -> FileTensor:
+    spec = model.spec
+    dtype = spec.to or (spec.dtype if model.quantized else "int8")
+    if model.quant:
+        # A quarter wider, so that values change.
+        low, high = (1.25 * end for end in model.range(model.quant))
     else:
-        low, high = -1.0, 1.0  # what random float32 inputs span
-    return one.builder.quantize(x, dtype, one.output(low, high, dtype) or (1.0, 0), name=spec.op)
+        low, high = -1.0, 1.0  # the range of random float32 inputs
+    return model.builder.quantize(x, dtype, model.output(low, high, dtype) or (1.0, 0), name=spec.op)
 
 
 OPERATORS = (
@@ -99,7 +107,7 @@ OPERATORS = (
         layout="following",
         layers=(Dequantize,),
         model=unary_model(),
-        limits="makes float32; constants may be of float16, int4 and int2 too",
+        limits="output float32; constants may also be float16, int4 or int2",
     ),
     Operator(
         "QUANTIZE",
@@ -109,7 +117,7 @@ OPERATORS = (
         layout="following",
         layers=(Quantize, Requantize),
         model=OneOperatorModel(_quantize_model, frozenset({"to", "output"})),
-        limits="makes int8, uint8 or int16, of float32 or of one of them; uint8 not of int16; "
-        "int16 to and from int32, int32 to int8",
+        limits="float32 to int8, uint8 or int16; among these, except int16 to uint8; "
+        "int16 to and from int32; int32 to int8",
     ),
 )

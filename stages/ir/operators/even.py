@@ -1,4 +1,4 @@
-"""Sums and products of 8 bits whose halves go to the even number, on scales whose quotients have few bits."""
+"""ADD, SUB and MUL of 8 bits with halves to even, for scales whose quotients have few bits."""
 
 from __future__ import annotations
 
@@ -12,12 +12,14 @@ if TYPE_CHECKING:
 
 
 class Even(Clamped):
-    """ADD, SUB and MUL of ONNX Runtime where exact halves are many, with broadcasting. With v_i = x_i - zero_point_i
+    """ADD, SUB and MUL of ONNX Runtime if exact halves are frequent, with broadcasting.
+
+    With v_i = x_i - zero_point_i:
 
     t = v_0 * times_0 +- v_1 * times_1, or v_0 * v_1 * times_0 * times_1
     y = E(t / 2^shift + parity) - parity + output_zero_point
 
-    where E is the nearest integer, halves to the even one, and `parity` is 1 where an odd zero point counts before it.
+    E is the nearest integer, halves to the even one; `parity` is 1 if an odd zero point is added before rounding.
     """
 
     by_element: ClassVar[bool] = True
@@ -29,9 +31,11 @@ class Even(Clamped):
 
     @property
     def named(self) -> str:
+        """Name in rules and reports."""
         return self.op.removeprefix("even_")
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
+        """Return y."""
         import numpy as np
 
         from stages.ir.arithmetic.pairs import halves_to_even

@@ -1,4 +1,4 @@
-"""FILL and ONE_HOT: tensors of few different values, which are computed."""
+"""FILL and ONE_HOT: tensors of few different values."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from stages.ir.operators.operation import Operation, Refused, Shape, listed
 from stages.ir.operators.picking import Pick
 
 _ONE_HOT = Table("OneHotOptions", "axis:int", required=False)
-_LAST = -1  # the axis behind all of the indices; LiteRT takes no other negative one
+_LAST = -1  # behind the axes of the indices; LiteRT's only negative axis
 _INDEX_TYPES = ("int32", "int64")
 
 
 def _fill(operation: Operation) -> list[Shape]:
     shape, value = operation.integers(0, "the shape"), operation.input(1)
     if len(operation.input(0).shape) != 1:
-        raise Refused(f"has a shape of {len(operation.input(0).shape)} axes, which is no list")
+        raise Refused(f"has a shape of {len(operation.input(0).shape)} axes, which is not a list")
     if value.shape:
-        raise Refused(f"fills with {named(value)} {listed(value.shape)}, which is no scalar")
+        raise Refused(f"fills with {named(value)} {listed(value.shape)}, which is not a scalar")
     if min(shape, default=1) < 1:
         raise Refused(f"has the shape {listed(shape)}; each size must be at least 1")
     return [tuple(shape)]
@@ -30,17 +30,17 @@ def _fill(operation: Operation) -> list[Shape]:
 def _one_hot(operation: Operation) -> list[Shape]:
     indices, axis = operation.input(0), operation.options(_ONE_HOT)["axis"]
     if indices.dtype not in _INDEX_TYPES:
-        raise Refused(f"has indices of {indices.dtype} in {named(indices)}; known are {', '.join(_INDEX_TYPES)}")
+        raise Refused(f"has indices of {indices.dtype} in {named(indices)}; supported: {', '.join(_INDEX_TYPES)}")
     depth, *more = operation.integers(1, "the depth", 1)
     if depth < 1 or more:
         raise Refused(f"has the depth {depth}; it must be at least 1")
     for position in (2, 3):
         value = operation.input(position)
         if prod(value.shape) != 1:
-            raise Refused(f"writes {named(value)} {listed(value.shape)}, which is not one value")
+            raise Refused(f"writes {named(value)} {listed(value.shape)}, which is not a single value")
     axis = len(indices.shape) if axis == _LAST else axis
     if not 0 <= axis <= len(indices.shape):
-        raise Refused(f"has the axis {axis}, where the indices are {listed(indices.shape)}")
+        raise Refused(f"has the axis {axis}, which is out of range for indices {listed(indices.shape)}")
     return [(*indices.shape[:axis], depth, *indices.shape[axis:])]
 
 
@@ -67,7 +67,7 @@ OPERATORS = (
         opaque=True,
         scales="any",
         layers=(Comparison, Select, Move),
-        limits="the axis is -1 or counted from the front",
+        limits="the axis is -1 or not negative",
         version=1,
     ),
 )

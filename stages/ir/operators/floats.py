@@ -1,4 +1,4 @@
-"""Any operator in float32, which TVM computes."""
+"""Float operators, which TVM computes."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ if TYPE_CHECKING:
 
 
 class Float(LayerOp):
-    """A float operator, lowered by TVM's own operators.
+    """A float operator, lowered by TVM.
 
-    `function` is the name of its Relax function in `float.json`; `kind` the operator's name for reports and rules;
-    `macs` its multiply-accumulates, which the graph cannot know.
+    function  the name of its Relax function in `float.json`
+    kind      the operator's name in reports and rules
+    macs      its multiply-accumulates, which the graph cannot derive
     """
 
     op: Literal["float"] = "float"
@@ -24,6 +25,7 @@ class Float(LayerOp):
 
     @property
     def named(self) -> str:
+        """Name in rules and reports."""
         return self.kind
 
     @classmethod
@@ -32,4 +34,5 @@ class Float(LayerOp):
         return frozenset()
 
     def products(self, out: Tensor) -> int:
+        """Multiply-accumulates of the layer."""
         return self.macs

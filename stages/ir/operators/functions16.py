@@ -1,4 +1,4 @@
-"""Layers on 16-bit activations, element by element, that have another form in 8 bits."""
+"""Element-wise layers of 16-bit activations whose 8-bit form differs."""
 
 from __future__ import annotations
 
@@ -12,11 +12,13 @@ if TYPE_CHECKING:
 
 
 class Lines(LayerOp):
-    """A function of int16 as lines between the 513 entries of the constant `table`, int32: with i = 256 + (x >> 7),
+    """A function of int16, interpolated between 513 table entries.
+
+    With the constant `table`, int32, and i = 256 + (x >> 7):
 
     y = table[i] + ((table[i + 1] - table[i]) * (x mod 2^7) + 2^6 >> 7)
 
-    where the difference and y wrap to int16.
+    The difference and y wrap to int16.
     """
 
     op: Literal["lines"] = "lines"
@@ -24,9 +26,11 @@ class Lines(LayerOp):
 
     @property
     def named(self) -> str:
+        """Name in rules and reports."""
         return self.function
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
+        """Return y."""
         import numpy as np
 
         table, x = view.constant("table").astype(np.int64), inputs[0].astype(np.int64)
@@ -36,7 +40,10 @@ class Lines(LayerOp):
 
 
 class Leaky(Clamped):
-    """LEAKY_RELU and ABS of int16: y = M(x, multiplier, shift) from zero on, sign * M(x, slope, slope_shift) below."""
+    """LEAKY_RELU and ABS of int16.
+
+    y = M(x, multiplier, shift) for x >= 0, else sign * M(x, slope, slope_shift)
+    """
 
     op: Literal["leaky"] = "leaky"
     function: Literal["leaky_relu", "abs"] = "leaky_relu"
@@ -48,9 +55,11 @@ class Leaky(Clamped):
 
     @property
     def named(self) -> str:
+        """Name in rules and reports."""
         return self.function
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
+        """Return y."""
         import numpy as np
 
         from stages.ir.arithmetic.fixed_point import multiply_by_quantized_multiplier
@@ -62,7 +71,7 @@ class Leaky(Clamped):
 
 
 class PowerOfTwoSum(Clamped):
-    """ADD and SUB of int16 on scales that are all powers of two, with broadcasting.
+    """ADD and SUB of int16 with power-of-two scales, with broadcasting.
 
     y = R(x_0, shift_0) +- R(x_1, shift_1), where R divides by a power of two, halves away from zero.
     """
@@ -72,9 +81,11 @@ class PowerOfTwoSum(Clamped):
 
     @property
     def named(self) -> str:
+        """Name in rules and reports."""
         return self.op.removeprefix("power_of_two_")
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
+        """Return y."""
         from stages.ir.arithmetic.fixed_point import rounding_divide_by_pot
 
         first, second = (rounding_divide_by_pot(x, shift) for x, shift in zip(inputs, self.shifts, strict=True))

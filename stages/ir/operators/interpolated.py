@@ -1,4 +1,4 @@
-"""Functions of 16-bit activations, from tables with straight lines between their entries."""
+"""Functions of 16-bit activations, interpolated between table entries."""
 
 from __future__ import annotations
 
@@ -16,14 +16,16 @@ _MOST = {"logistic": ((1 << 15) - 1) << 10, "tanh": ((1 << 16) - 1) << 8}
 
 
 class Interpolated(LayerOp):
-    """LOGISTIC and TANH of int16, which give Q0.15; constant `table`, int32[256]: the sigmoid of i / 24 in Q0.16.
+    """LOGISTIC and TANH of int16, with outputs in Q0.15.
 
-    d = (x * multiplier + round) >> shift, with 3 * 4096 for 1, round half of what is shifted out; a = |d|. With b bits
+    Constant `table`, int32[256]: the sigmoid of i / 24 in Q0.16.
+
+    d = (x * multiplier + round) >> shift maps 1.0 to 3 * 4096; round is half of the last bit; a = |d|. With b bits
     below an entry (9 for LOGISTIC, 8 for TANH, which is 2 * sigmoid(2 * x) - 1), h = a >> b and f = a mod 2^b:
 
-      r = table[h] * 2^b + f * (table[h + 1] - table[h]), where h reaches 255 (2^15 - 1) * 2^10, or (2^16 - 1) * 2^8
-      LOGISTIC   y = (r + 2^9) >> 10 where d >= 0, else (2^25 - r + 2^9 - 1) >> 10
-      TANH       y = (r - 2^23 + 2^7) >> 8 where d >= 0, else (2^23 - r + 2^7 - 1) >> 8
+      r = table[h] * 2^b + f * (table[h + 1] - table[h]); for h of 255 and above (2^15 - 1) * 2^10, or (2^16 - 1) * 2^8
+      LOGISTIC   y = (r + 2^9) >> 10 for d >= 0, else (2^25 - r + 2^9 - 1) >> 10
+      TANH       y = (r - 2^23 + 2^7) >> 8 for d >= 0, else (2^23 - r + 2^7 - 1) >> 8
     """
 
     op: Literal["interpolated"] = "interpolated"
@@ -33,28 +35,30 @@ class Interpolated(LayerOp):
 
     @property
     def named(self) -> str:
+        """Name in rules and reports."""
         return self.function
 
     @property
     def bits(self) -> int:
-        """Those below an entry of the table."""
+        """Bits below an entry of the table."""
         return _BITS[self.function]
 
     @property
     def most(self) -> int:
-        """What r is beyond the table."""
+        """r beyond the table."""
         return _MOST[self.function]
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
+        """Return y."""
         import numpy as np
 
         table = view.constant("table").astype(np.int64)
-        found = interpolate(table, inputs[0].astype(np.int64), self.multiplier, self.shift, self.function)
-        return found.astype(np.int16)
+        result = interpolate(table, inputs[0].astype(np.int64), self.multiplier, self.shift, self.function)
+        return result.astype(np.int16)
 
 
 def interpolate(table: Array, x: Array, multiplier: int, shift: int, function: Literal["logistic", "tanh"]) -> Array:
-    """The formula of Interpolated, of int64 within int16's range."""
+    """The formula of `Interpolated`, for int64 within int16's range."""
     import numpy as np
 
     bits, half = _BITS[function], 1 << shift >> 1
@@ -72,8 +76,10 @@ def interpolate(table: Array, x: Array, multiplier: int, shift: int, function: L
 
 
 class WideSoftmax(LayerOp):
-    """Softmax over the last axis of int16, in Q0.15. Constants `exp` and `reciprocal`, int32[513], of -10 to 0 and of
-    1 / (1 + 0) to 1 / (1 + 1). With L(v, t) = t[i] + ((t[i + 1] - t[i]) * (v mod 2^7) + 2^6 >> 7), i = 256 + (v >> 7):
+    """Softmax over the last axis of int16, in Q0.15.
+
+    Constants `exp` and `reciprocal`, int32[513], of -10 to 0 and of 1 / (1 + 0) to 1 / (1 + 1).
+    With L(v, t) = t[i] + ((t[i + 1] - t[i]) * (v mod 2^7) + 2^6 >> 7), i = 256 + (v >> 7):
 
       e = L(min(max(M(x - max(row), multiplier, shift) + 2^15 - 1, -2^15), 2^15 - 1), exp)
       z = leading zeros of the row's sum of e in 32 bits; n = (sum << (z - 1)) + 2^13 >> 14
@@ -86,9 +92,11 @@ class WideSoftmax(LayerOp):
 
     @property
     def named(self) -> str:
+        """Name in rules and reports."""
         return "softmax"
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
+        """Return y."""
         import numpy as np
 
         from stages.ir.arithmetic.fixed_point import multiply_by_quantized_multiplier

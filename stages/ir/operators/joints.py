@@ -1,4 +1,4 @@
-"""Operators that join tensors or cut one into several."""
+"""Operators that join tensors, or split one."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _without(shape: Shape, axis: int) -> Shape:
 def _pack(operation: Operation) -> list[Shape]:
     first, options = operation.input(0), operation.options(_PACK)
     if options["values_count"] != len(operation.inputs):
-        raise Refused(f"has {len(operation.inputs)} inputs, but is to join {options['values_count']}")
+        raise Refused(f"has {len(operation.inputs)} inputs, but its values_count is {options['values_count']}")
     for position in range(len(operation.inputs)):
         part = operation.input(position)
         if part.shape != first.shape:
@@ -68,7 +68,7 @@ def _unpack(operation: Operation) -> list[Shape]:
     axis = axis_of(options["axis"], source.shape)
     if not options["num"] == len(operation.outputs) == source.shape[axis]:
         parts = f"{options['num']} parts and {len(operation.outputs)} outputs"
-        raise Refused(f"takes axis {axis} of {named(source)} {listed(source.shape)} apart, into {parts}")
+        raise Refused(f"cannot unpack axis {axis} of {named(source)} {listed(source.shape)} into {parts}")
     return [_without(source.shape, axis)] * source.shape[axis]
 
 
@@ -76,7 +76,7 @@ def _split(operation: Operation) -> list[Shape]:
     source, parts = operation.input(1), _parts(operation, _SPLIT)
     axis = axis_of(operation.integers(0, "the axis", 1)[0], source.shape)
     if source.shape[axis] % parts:
-        raise Refused(f"cannot cut axis {axis} of {named(source)} {listed(source.shape)} into {parts} equal parts")
+        raise Refused(f"cannot split axis {axis} of {named(source)} {listed(source.shape)} into {parts} equal parts")
     return [_with(source.shape, axis, source.shape[axis] // parts)] * parts
 
 
@@ -84,18 +84,18 @@ def _split_v(operation: Operation) -> list[Shape]:
     source = operation.input(0)
     sizes = operation.integers(1, "the sizes", _parts(operation, _SPLIT_V))
     axis = axis_of(operation.integers(2, "the axis", 1)[0], source.shape)
-    whole = source.shape[axis]
+    extent = source.shape[axis]
     if sizes.count(-1) == 1:
-        sizes[sizes.index(-1)] = whole - sum(sizes) - 1
-    if min(sizes) < 1 or sum(sizes) != whole:
-        raise Refused(f"cannot cut axis {axis} of {named(source)} {listed(source.shape)} into {listed(sizes)}")
+        sizes[sizes.index(-1)] = extent - sum(sizes) - 1
+    if min(sizes) < 1 or sum(sizes) != extent:
+        raise Refused(f"cannot split axis {axis} of {named(source)} {listed(source.shape)} into {listed(sizes)}")
     return [_with(source.shape, axis, size) for size in sizes]
 
 
 def _parts(operation: Operation, table: Table) -> int:
     parts: int = operation.options(table)["num_splits"]
     if parts != len(operation.outputs):
-        raise Refused(f"has {len(operation.outputs)} outputs, but is to cut into {parts}")
+        raise Refused(f"has {len(operation.outputs)} outputs, but its num_splits is {parts}")
     return parts
 
 
@@ -104,7 +104,7 @@ def _with(shape: Shape, axis: int, size: int) -> Shape:
 
 
 class Concatenation(LayerOp):
-    """Inputs one after the other along `axis` (logical). All have the output's quantization, or pass a table first."""
+    """Inputs concatenated along `axis` (logical); all have the output's quantization."""
 
     uniform: ClassVar[bool] = True
     op: Literal["concatenation"] = "concatenation"
@@ -112,9 +112,11 @@ class Concatenation(LayerOp):
     axis: int
 
     def shifted(self, view: LayerView, inputs: Sequence[int], output: int) -> Shifted | None:
+        """None unless all integers shift alike."""
         return Shifted(self) if set(inputs) == {output} else None
 
     def reach(self, view: LayerView, inputs: Sequence[ValueRange]) -> ValueRange:
+        """Along the channels the inputs' ranges in order, else their union."""
         import numpy as np
 
         if self.axis % len(view.outputs[0].shape) == len(view.outputs[0].shape) - 1:
@@ -122,60 +124,64 @@ class Concatenation(LayerOp):
         return reduce(ValueRange.joined, inputs)
 
     def carries(self, view: LayerView) -> tuple[Array, ...]:
+        """Each output channel comes from one channel of one input, or of all."""
         import numpy as np
 
         if self.axis % len(view.outputs[0].shape) != len(view.outputs[0].shape) - 1:
             return every_channel(view)
         sizes = [channels_of(tensor) for tensor in view.inputs]
         first = np.cumsum([0, *sizes])
-        own = np.arange(first[-1])
+        channels = np.arange(first[-1])
         return tuple(
-            np.where((own >= start) & (own < start + size), own - start, NEW)
+            np.where((channels >= start) & (channels < start + size), channels - start, NEW)
             for start, size in zip(first, sizes, strict=False)
         )
 
     def alike(self, view: LayerView, inputs: Sequence[Array]) -> Array | None:
-        """Along the channels labels tell channels of one tensor apart, not those of two."""
+        """Along the channels, labels of channels of one tensor are comparable, of two are not."""
         import numpy as np
 
         if self.axis % len(view.outputs[0].shape) != len(view.outputs[0].shape) - 1:
             return super().alike(view, inputs)
         names = view.layer.inputs
-        tensors = [np.full(len(own), names.index(name)) for name, own in zip(names, inputs, strict=True)]
+        tensors = [
+            np.full(len(channel_labels), names.index(name)) for name, channel_labels in zip(names, inputs, strict=True)
+        ]
         return labels(np.concatenate(tensors), np.concatenate(inputs))
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
+        """Concatenate the inputs."""
         import numpy as np
 
         return np.concatenate(inputs, axis=self.axis)
 
 
-def _concatenation_model(one: OneOperator, x: FileTensor) -> FileTensor:
-    spec, builder, quant = one.spec, one.builder, one.quant or (None,)
-    others = [builder.input(f"x_{i}", one.shape, spec.dtype, *quant) for i in range(1, spec.parts)]
+def _concatenation_model(model: OneOperator, x: FileTensor) -> FileTensor:
+    spec, builder, quant = model.spec, model.builder, model.quant or (None,)
+    others = [builder.input(f"x_{i}", model.shape, spec.dtype, *quant) for i in range(1, spec.parts)]
     return builder.concatenation([x, *others], spec.axis, name=spec.op)
 
 
-def _pack_model(one: OneOperator, x: FileTensor) -> FileTensor:
-    spec, builder, quant = one.spec, one.builder, one.quant or (None,)
-    others = [builder.input(f"x_{i}", one.shape, spec.dtype, *quant) for i in range(1, spec.parts)]
+def _pack_model(model: OneOperator, x: FileTensor) -> FileTensor:
+    spec, builder, quant = model.spec, model.builder, model.quant or (None,)
+    others = [builder.input(f"x_{i}", model.shape, spec.dtype, *quant) for i in range(1, spec.parts)]
     fields = {"valuesCount": spec.parts, "axis": spec.axis}
     return builder.emit("PACK", [x, *others], None, None, spec.op, "PackOptions", fields)
 
 
-def _unpack_model(one: OneOperator, x: FileTensor) -> list[FileTensor]:
-    axis, builder = one.spec.axis % len(x.shape), one.builder
+def _unpack_model(model: OneOperator, x: FileTensor) -> list[FileTensor]:
+    axis, builder = model.spec.axis % len(x.shape), model.builder
     shape = _without(x.shape, axis)
     parts = [
-        builder.tensor(one.spec.op, shape, x.dtype, x.scale or None, x.zero_point or 0) for _ in range(x.shape[axis])
+        builder.tensor(model.spec.op, shape, x.dtype, x.scale or None, x.zero_point or 0) for _ in range(x.shape[axis])
     ]
     fields = {"num": len(parts), "axis": axis}
     builder.operator("UNPACK", [x], parts, "UnpackOptions", fields, version=2 if x.dtype == "int8" else 1)
     return parts
 
 
-def _split_model(one: OneOperator, x: FileTensor) -> list[FileTensor]:
-    return one.builder.split(x, one.spec.parts, one.spec.axis)
+def _split_model(model: OneOperator, x: FileTensor) -> list[FileTensor]:
+    return model.builder.split(x, model.spec.parts, model.spec.axis)
 
 
 _ALONG = frozenset({"axis", "parts"})
@@ -193,7 +199,7 @@ OPERATORS = (
         layout="following",
         layers=(Concatenation,),
         model=OneOperatorModel(_concatenation_model, _ALONG),
-        limits="int8 inputs have the scale of the output; uint8 ones are brought to it",
+        limits="int8 inputs have the output's scale; uint8 inputs are rescaled to it",
     ),
     Operator(
         "PACK",
@@ -206,7 +212,7 @@ OPERATORS = (
         alike=True,
         layers=(Concatenation, Move),
         model=OneOperatorModel(_pack_model, _ALONG),
-        limits="and so have all its inputs",
+        limits="all inputs have one scale",
     ),
     Operator(
         "UNPACK",

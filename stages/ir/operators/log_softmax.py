@@ -29,10 +29,11 @@ class LogSoftmax(LayerOp):
     op: Literal["log_softmax"] = "log_softmax"
 
     def shifted(self, view: LayerView, inputs: Sequence[int], output: int) -> Shifted | None:
-        """The highest of the type goes with it."""
+        """The highest value of the type shifts with the output."""
         return Shifted(self) if inputs[0] == output else None
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
+        """Return y."""
         import numpy as np
 
         from stages.ir.arithmetic.fixed_point import rounding_divide_by_pot
@@ -46,9 +47,9 @@ class LogSoftmax(LayerOp):
         return np.clip(rounding_divide_by_pot(real, 22) + limits.max, limits.min, limits.max).astype(x.dtype)
 
 
-def _model(one: OneOperator, x: FileTensor) -> FileTensor:
-    out = (1 / 16, 255 if one.spec.dtype == "uint8" else 127) if one.quantized else None
-    return one.builder.emit("LOG_SOFTMAX", [x], x.shape, out, one.spec.op, "LogSoftmaxOptions")
+def _model(model: OneOperator, x: FileTensor) -> FileTensor:
+    out = (1 / 16, 255 if model.spec.dtype == "uint8" else 127) if model.quantized else None
+    return model.builder.emit("LOG_SOFTMAX", [x], x.shape, out, model.spec.op, "LogSoftmaxOptions")
 
 
 OPERATORS = (
@@ -58,7 +59,7 @@ OPERATORS = (
         types=COMPUTED,
         layers=(LogSoftmax,),
         model=OneOperatorModel(_model),
-        limits="over the last axis; in 8 bits the output's scale is 1/16, its zero point 127 (uint8: 255)",
+        limits="over the last axis; 8 bits: output scale 1/16, zero point 127 (uint8: 255)",
         version=1,
     ),
 )

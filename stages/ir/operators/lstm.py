@@ -1,4 +1,4 @@
-"""UNIDIRECTIONAL_SEQUENCE_LSTM: a sequence through cells that remember, as Keras' LSTM is converted."""
+"""UNIDIRECTIONAL_SEQUENCE_LSTM, as converted from Keras' LSTM."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ GATES = ("input", "forget", "cell", "output")
 # Positions of the file's inputs, of four gates each, in the order of GATES.
 INPUT_WEIGHTS, RECURRENT_WEIGHTS, BIASES = (1, 2, 3, 4), (5, 6, 7, 8), (12, 13, 14, 15)
 HIDDEN, CELL = 18, 19
-# Where LiteRT has the quantization of what the cells give.
-INTERMEDIATES, GIVEN = 5, 4
+# The intermediate tensor with the quantization of the results.
+INTERMEDIATES, RESULT = 5, 4
 
 _TABLE = Table(
     "UnidirectionalSequenceLSTMOptions",
@@ -40,19 +40,19 @@ _VARIANTS = {
     17: "a projection",
     **dict.fromkeys((20, 21, 22, 23), "layer normalization"),
 }
-_KERAS = "Keras' LSTM has none; import the cell as plain operators."
+_KERAS = "Keras' LSTM does not have this; import the cell as plain operators."
 # Types of weights, biases, hidden state and cell state, by the type of the data.
 _TYPES = {
     "int8": ("int8", "int32", "int8", "int16"),
     "int16": ("int8", "int64", "int16", "int16"),
     "float32": ("float32",) * 4,
 }
-# Powers of two that a cell state in int16 may be scaled by: tanh takes 0 to 6 bits before the point.
+# Valid integer bits of an int16 cell state, whose scale is a power of two: tanh takes 0 to 6.
 _CELL_BITS = range(7)
 
 
 def sizes(operation: Operation) -> tuple[int, int, int, int]:
-    """Sequences, steps, inputs of a step, cells. Refused for shapes that do not go together."""
+    """Sequences, steps, inputs of a step, cells. Raises Refused for shapes that do not match."""
     data = operation.input(0)
     if len(data.shape) != 3:
         raise Refused(f"has {named(data)} {listed(data.shape)}; it must have 3 axes")
@@ -64,11 +64,11 @@ def sizes(operation: Operation) -> tuple[int, int, int, int]:
     for at, shape in wanted.items():
         tensor = operation.input(at)
         if tensor.shape != shape:
-            raise Refused(f"has {named(tensor)} {listed(tensor.shape)}; {listed(shape)} is wanted")
+            raise Refused(f"has {named(tensor)} {listed(tensor.shape)}; it must be {listed(shape)}")
     for at in (HIDDEN, CELL):
         state = operation.input(at)
         if prod(state.shape) != batch * units:
-            raise Refused(f"has the state {named(state)} {listed(state.shape)}; it remembers {listed((batch, units))}")
+            raise Refused(f"has the state {named(state)} {listed(state.shape)}; it must hold {listed((batch, units))}")
     return batch, steps, depth, units
 
 
@@ -78,56 +78,60 @@ def _shapes(operation: Operation) -> list[Shape]:
 
 
 def _check(operation: Operation) -> None:
-    """That it is the plain form, with types and scales that go together."""
-    for at, what in _VARIANTS.items():
-        if at < len(operation.inputs) and operation.inputs[at] is not None:
-            raise Refused(f"has {what}, which Firmline does not compute", _KERAS)
-    if any(operation.inputs[at] is None for at in (INPUT_WEIGHTS[0], RECURRENT_WEIGHTS[0], BIASES[0])):
-        raise Refused("has no input gate of its own (CIFG), which Firmline does not compute", _KERAS)
+    """Check that it is the plain form, with matching types and scales."""
+    for position, description in _VARIANTS.items():
+        if position < len(operation.inputs) and operation.inputs[position] is not None:
+            raise Refused(f"has {description}, which Firmline does not support", _KERAS)
+    if any(operation.inputs[position] is None for position in (INPUT_WEIGHTS[0], RECURRENT_WEIGHTS[0], BIASES[0])):
+        raise Refused("has no input gate (CIFG), which Firmline does not support", _KERAS)
     options, data = operation.options(_TABLE), operation.input(0)
     if options["cell_activation"] != _TANH:
-        raise Refused("has another activation than TANH, the only one that LiteRT has on integers")
+        raise Refused("has an activation other than TANH, the only one that LiteRT has on integers")
     if options["diagonal_recurrent_tensors"]:
-        raise Refused("has diagonal recurrent weights, which Firmline does not compute", _KERAS)
+        raise Refused("has diagonal recurrent weights, which Firmline does not support", _KERAS)
     weights, bias, hidden, cell = _TYPES[data.dtype]
     expected = dict.fromkeys((*INPUT_WEIGHTS, *RECURRENT_WEIGHTS), (weights, "weights"))
     expected |= dict.fromkeys(BIASES, (bias, "a bias"))
-    for at, (dtype, what) in expected.items():
-        tensor = operation.input(at)
+    for position, (dtype, description) in expected.items():
+        tensor = operation.input(position)
         if tensor.dtype != dtype:
-            raise Refused(f"has {what} of {tensor.dtype} in {named(tensor)}; with {data.dtype} data {dtype} is wanted")
+            raise Refused(
+                f"has {description} of {tensor.dtype} in {named(tensor)}; with {data.dtype} data it must be {dtype}"
+            )
         if tensor.data is None:
-            raise Refused(f"computes {what} {named(tensor)}; it must be a constant")
+            raise Refused(f"computes {description} {named(tensor)}; it must be a constant")
         if tensor.zero_point.any():
             raise Refused(f"has the zero point {int(tensor.zero_point[0])} in {named(tensor)}; it must be 0")
-        if data.dtype != "float32" and at not in BIASES and (tensor.scale.size != 1 or not tensor.scale.all()):
-            raise Refused(f"has {tensor.scale.size} scales in {named(tensor)}; it takes one")
-    for at, dtype in ((HIDDEN, hidden), (CELL, cell)):
-        tensor = operation.input(at)
+        if data.dtype != "float32" and position not in BIASES and (tensor.scale.size != 1 or not tensor.scale.all()):
+            raise Refused(f"has {tensor.scale.size} scales in {named(tensor)}; it must have one")
+    for position, dtype in ((HIDDEN, hidden), (CELL, cell)):
+        tensor = operation.input(position)
         if tensor.dtype != dtype:
-            raise Refused(f"keeps {tensor.dtype} in {named(tensor)}; with {data.dtype} data {dtype} is wanted")
+            raise Refused(f"keeps {tensor.dtype} in {named(tensor)}; with {data.dtype} data it must be {dtype}")
     if data.dtype != "float32":
         _check_quantized(operation)
 
 
 def _check_quantized(operation: Operation) -> None:
-    cell, given = operation.input(CELL), operation.intermediates
+    cell, intermediates = operation.input(CELL), operation.intermediates
     exponent = power_of_two(float(cell.scale[0]))
     if exponent is None or exponent + 15 not in _CELL_BITS:
         scale = f"the scale {float(cell.scale[0]):g} for the cell state {named(cell)}"
-        raise Refused(f"has {scale}; a power of two, 2^-15 to 2^-9, is wanted")
+        raise Refused(f"has {scale}; it must be a power of two, 2^-15 to 2^-9")
     if operation.input(0).dtype == "int16":
-        _check_wide(operation)  # TFLM takes what it needs from the states
+        _check_wide(operation)  # TFLM takes scales from the states
         return
-    if len(given) != INTERMEDIATES:
-        raise Refused(f"has {len(given)} intermediate tensors; LiteRT takes the quantization of its results from 5")
-    result = given[GIVEN]
+    if len(intermediates) != INTERMEDIATES:
+        raise Refused(
+            f"has {len(intermediates)} intermediate tensors; LiteRT needs 5, for the quantization of its results"
+        )
+    result = intermediates[RESULT]
     if result.scale.size != 1 or not result.scale.all():
         raise Refused(f"has no scale for its results in the intermediate tensor {named(result)}")
 
 
 def _check_wide(operation: Operation) -> None:
-    """That shifts stay in what 64 bits take (WideLstm's W), and M's below 31."""
+    """Check that shifts fit 64 bits (WideLstm's W), and those of M are below 31."""
     try:
         layer = _wide(operation)
     except NoMultiplier as error:
@@ -161,7 +165,9 @@ def _wide(operation: Operation) -> WideLstm:
 
 
 class Lstm(LstmLayer):
-    """For each step, with h the hidden state, int8[batch, units], and c the cell state, int16[batch, units]:
+    """An LSTM of int8. h is the hidden state, int8[batch, units], c the cell state, int16.
+
+    For each step, with c [batch, units]:
 
       g[k]  = clamp(clamp(M(bias[k] + (x - input_zero_point) @ input_weights[k].T, input_scales[k]))
                     + M((h - state_zero_point) @ recurrent_weights[k].T, recurrent_scales[k])), in Q3.12
@@ -185,18 +191,19 @@ class Lstm(LstmLayer):
     clip: int = 0
 
     def advance(self, view: LayerView, inputs: Sequence[Array], states: Sequence[Array]) -> tuple[Array, list[Array]]:
+        """Return the results of all steps, and the new states."""
         import numpy as np
 
         shape = (-1, self.units)
         hidden, cell = states[0].reshape(shape).astype(np.int64), states[1].reshape(shape).astype(np.int64)
-        made = []
+        results = []
         for x in self.steps(inputs[0].astype(np.int64)):
             hidden, cell = self._step(view, x, hidden, cell)
-            made.append(hidden)
-        kept: list[Array] = [
+            results.append(hidden)
+        new_states: list[Array] = [
             value.astype(state.dtype).reshape(state.shape) for value, state in zip((hidden, cell), states, strict=True)
         ]
-        return np.ascontiguousarray(self.steps(np.stack(made).astype(np.int8))), kept
+        return np.ascontiguousarray(self.steps(np.stack(results).astype(np.int8))), new_states
 
     def _step(self, view: LayerView, x: Array, hidden: Array, cell: Array) -> tuple[Array, Array]:
         import numpy as np
@@ -217,8 +224,8 @@ class Lstm(LstmLayer):
         entering = rounding_divide_by_pot(logistic16(gates[0]) * tanh16(gates[2], 3), 15 + self.cell_bits)
         cell = np.clip(rounding_divide_by_pot(cell * logistic16(gates[1]), 15) + entering, LOW, HIGH)
         cell = np.clip(cell, -self.clip, self.clip) if self.clip else cell
-        given = scaled(logistic16(gates[3]) * tanh16(cell, self.cell_bits), self.scale)
-        return np.clip(given + self.output_zero_point, -128, 127), cell
+        result = scaled(logistic16(gates[3]) * tanh16(cell, self.cell_bits), self.scale)
+        return np.clip(result + self.output_zero_point, -128, 127), cell
 
 
 class FloatLstm(LstmLayer):
@@ -228,6 +235,7 @@ class FloatLstm(LstmLayer):
     clip: float = 0.0
 
     def advance(self, view: LayerView, inputs: Sequence[Array], states: Sequence[Array]) -> tuple[Array, list[Array]]:
+        """Return the results of all steps, and the new states."""
         import numpy as np
 
         def sigmoid(values: Array) -> Array:
@@ -235,7 +243,7 @@ class FloatLstm(LstmLayer):
                 return np.float32(1) / (np.float32(1) + np.exp(-values))
 
         hidden, cell = (state.reshape(-1, self.units) for state in states)
-        made = []
+        results = []
         for x in self.steps(inputs[0]):
             i, f, g, o = (
                 view.constant("bias")[k]
@@ -246,43 +254,47 @@ class FloatLstm(LstmLayer):
             cell = sigmoid(f) * cell + sigmoid(i) * np.tanh(g)
             cell = np.clip(cell, -self.clip, self.clip) if self.clip else cell
             hidden = sigmoid(o) * np.tanh(cell)
-            made.append(hidden)
-        kept = [made[-1].reshape(states[0].shape), cell.reshape(states[1].shape)]
-        return np.ascontiguousarray(self.steps(np.stack(made))), kept
+            results.append(hidden)
+        new_states = [results[-1].reshape(states[0].shape), cell.reshape(states[1].shape)]
+        return np.ascontiguousarray(self.steps(np.stack(results))), new_states
 
 
 def _reference(operation: Operation, *arrays: Array | None) -> Sequence[Array]:
-    """Of int16: the results, and the states behind them."""
+    """Results and new states with int16 data."""
     import numpy as np
 
     from stages.ir.arithmetic.sigmoid16 import sigmoid_table
 
-    def given(positions: Sequence[int]) -> list[Array]:
+    def present(positions: Sequence[int]) -> list[Array]:
         return [array for array in (arrays[at] for at in positions) if array is not None]
 
-    constants = [np.stack(given(side)) for side in (INPUT_WEIGHTS, RECURRENT_WEIGHTS, BIASES)]
-    made, states = _wide(operation).sequence(given([0])[0], given([HIDDEN, CELL]), [*constants, sigmoid_table()])
-    return [made, *states]
+    constants = [np.stack(present(side)) for side in (INPUT_WEIGHTS, RECURRENT_WEIGHTS, BIASES)]
+    results, states = _wide(operation).sequence(present([0])[0], present([HIDDEN, CELL]), [*constants, sigmoid_table()])
+    return [results, *states]
 
 
-def _model(one: OneOperator, x: FileTensor) -> FileTensor:
-    """Weights of a size at which gates use their range without being full; a sequence of shape[0] steps."""
+def _model(model: OneOperator, x: FileTensor) -> FileTensor:
+    """Weights for which gates use their range without saturation; shape[0] is the steps."""
     import numpy as np
 
     from stages.ir.models.exact import random_weights
 
-    spec, depth = one.spec, x.shape[-1]
+    spec, depth = model.spec, x.shape[-1]
     units = spec.out_channels or 1
-    low, high = one.range(one.quant) if one.quant else (-1.0, 1.0)
+    low, high = model.range(model.quant) if model.quant else (-1.0, 1.0)
     sizes_and_ranges = {"weights": (depth, max(-low, high)), "recurrent": (units, 1.0)}
     scales, parts = [], []
     for name, (size, real) in sizes_and_ranges.items():
         scales.append(float(np.float32(6 / (127 * real * size**0.5))))
-        drawn = random_weights(spec.seed, name, (4 * units, size), None, 8).reshape(4, units, size)
-        parts.append(drawn if one.quantized else (drawn * np.float32(scales[-1])).astype(np.float32))
-    bias = one.bias(4 * units, np.full(4 * units, scales[0] * (one.quant[0] if one.quant else 1))).reshape(4, units)
-    given = (scales[0], scales[1]) if one.quantized else None
-    return one.builder.lstm(x, parts[0], parts[1], bias, scales=given, out=one.output(-1.0, 1.0), name=spec.op)
+        weights = random_weights(spec.seed, name, (4 * units, size), None, 8).reshape(4, units, size)
+        parts.append(weights if model.quantized else (weights * np.float32(scales[-1])).astype(np.float32))
+    bias = model.bias(4 * units, np.full(4 * units, scales[0] * (model.quant[0] if model.quant else 1))).reshape(
+        4, units
+    )
+    weight_scales = (scales[0], scales[1]) if model.quantized else None
+    return model.builder.lstm(
+        x, parts[0], parts[1], bias, scales=weight_scales, out=model.output(-1.0, 1.0), name=spec.op
+    )
 
 
 OPERATORS = (
@@ -297,8 +309,8 @@ OPERATORS = (
         state=(HIDDEN, CELL),
         layers=(Lstm, WideLstm, FloatLstm),
         model=OneOperatorModel(_model, frozenset({"out_channels", "output"}), ("out_channels",)),
-        limits="3 axes; four gates, no peepholes, projection or layer normalization; on integers the cell state is "
-        "int16, its scale a power of two; int16 data are computed as by TFLM: LiteRT does not take them",
+        limits="3 axes; four gates, no peepholes, projection or layer normalization; integers: the cell state is int16 "
+        "with a power-of-two scale; int16 data are computed as in TFLM, since LiteRT lacks them",
         check=_check,
         reference=_reference,
         misjudged={0: ("int16",)},

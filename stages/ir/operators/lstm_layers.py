@@ -1,4 +1,4 @@
-"""What the layers of an LSTM have in common."""
+"""Base class of LSTM layers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ if TYPE_CHECKING:
 
 
 class LstmLayer(LayerOp):
-    """What all forms have. `time_major`: axes are steps, sequences, numbers; else sequences, steps, numbers."""
+    """Base of all LSTM layers.
+
+    `time_major`: axes are steps, sequences, numbers; else sequences, steps, numbers.
+    """
 
     depth: int
     units: int
@@ -20,11 +23,13 @@ class LstmLayer(LayerOp):
 
     @property
     def named(self) -> str:
+        """Name in rules and reports."""
         return "lstm"
 
     def products(self, out: Tensor) -> int:
+        """Multiply-accumulates of the four gates."""
         return out.elements * 4 * (self.depth + self.units)
 
     def steps(self, x: Array) -> Array:
-        """The data as [steps, sequences, numbers], and back."""
+        """Data as [steps, sequences, numbers], and back."""
         return x if self.time_major else x.swapaxes(0, 1)

@@ -1,4 +1,4 @@
-"""BATCH_MATMUL: products of matrices that are both known at run time only, or one of them."""
+"""BATCH_MATMUL: products of matrices, of which one may be constant."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ def _batch_matmul(operation: Operation) -> list[Shape]:
     for side in sides:
         if len(side.shape) not in _RANKS:
             raise Refused(f"has {named(side)} {listed(side.shape)}; LiteRT multiplies matrices of 2 to 5 axes")
-    (*left, rows, depth), (*right, deep, columns) = (side.shape for side in sides)
+    (*first_batch, rows, depth), (*second_batch, deep, columns) = (side.shape for side in sides)
     rows, depth = (depth, rows) if options["adj_x"] else (rows, depth)
     deep, columns = (columns, deep) if options["adj_y"] else (deep, columns)
-    batch = broadcast(tuple(left), tuple(right))
+    batch = broadcast(tuple(first_batch), tuple(second_batch))
     if depth != deep or batch is None:
         shown = " by ".join(f"{named(side)} {listed(side.shape)}" for side in sides)
         adjoint = " and ".join(name for name in ("adj_x", "adj_y") if options[name])
@@ -37,10 +37,12 @@ def _batch_matmul(operation: Operation) -> list[Shape]:
 
 
 class BatchMatmul(Clamped):
-    """y[..., i, j] = M(sum over k of (a[..., i, k] - zp_0) * (b[..., k, j] - zp_1), multiplier, shift) + zp.
+    """BATCH_MATMUL with broadcasting of the batch axes.
 
-    k is below `depth`; batch axes broadcast. With `adj_x` the first operand has its last two axes exchanged, with
-    `adj_y` the second. int16 rounds `wide`, as an int32 that wraps, and has no zero points.
+    y[..., i, j] = M(sum over k of (a[..., i, k] - zp_0) * (b[..., k, j] - zp_1), multiplier, shift) + zp
+
+    k is below `depth`. With `adj_x` the last two axes of the first operand are exchanged, with `adj_y` those of the
+    second. int16 rounds `wide`, in an int32 that wraps, and has no zero points.
     """
 
     op: Literal["batch_matmul"] = "batch_matmul"
@@ -53,13 +55,15 @@ class BatchMatmul(Clamped):
     rounding: Rounding = "double"
 
     def products(self, out: Tensor) -> int:
+        """Multiply-accumulates of the output."""
         return out.elements * self.depth
 
     def scaling(self, view: LayerView) -> tuple[Array | int, Array | int]:
+        """Multiplier and shift, for all channels."""
         return self.multiplier, self.shift
 
     def sums(self, view: LayerView, *inputs: Array) -> Array:
-        """int64, of the output's shape."""
+        """Sums of products, int64, in the output's shape."""
         import numpy as np
 
         a, b = (x.astype(np.int64) - zero for x, zero in zip(inputs, self.zero_points, strict=True))
@@ -67,6 +71,7 @@ class BatchMatmul(Clamped):
         return total
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
+        """Return y."""
         from stages.ir.arithmetic.fixed_point import multiply_by_quantized_multiplier, multiply_wide, wrap
 
         total = self.sums(view, *inputs)
@@ -76,23 +81,26 @@ class BatchMatmul(Clamped):
         return self.clamped(view, scaled)
 
 
-def _model(one: OneOperator, x: FileTensor) -> FileTensor:
-    """The other operand is `other_shape`, or as many columns as rows that the first has; eight deviations of sums."""
+def _model(model: OneOperator, x: FileTensor) -> FileTensor:
+    """Model with a second operand `other_shape`, or of as many columns as the first has rows.
+
+    The output's range is eight deviations of the sums.
+    """
     from math import sqrt
 
-    spec, quant = one.spec, one.second()
+    spec, quant = model.spec, model.second()
     shape = (spec.batch, *(spec.other_shape or (*spec.shape[:-2], spec.shape[-1], spec.shape[-2])))
     if spec.constant:
-        other = one.builder.constant("other", one.constant(shape), *(quant or (None,)))
+        other = model.builder.constant("other", model.constant(shape), *(quant or (None,)))
     else:
-        other = one.builder.input("other", shape, spec.dtype, *(quant or (None,)))
+        other = model.builder.input("other", shape, spec.dtype, *(quant or (None,)))
     out, depth = None, x.shape[-1]
-    if one.quant and quant:
+    if model.quant and quant:
         deviation = 74 if spec.dtype == "int8" else 18900  # of uniform integers, nearly
-        reach = 4 * sqrt(depth) * one.quant[0] * quant[0] * deviation**2
-        out = one.output(-reach, reach)
+        half_range = 4 * sqrt(depth) * model.quant[0] * quant[0] * deviation**2
+        out = model.output(-half_range, half_range)
     fields: dict[str, Any] = {"adjX": False, "adjY": False}
-    return one.builder.emit("BATCH_MATMUL", [x, other], None, out, spec.op, "BatchMatMulOptions", fields)
+    return model.builder.emit("BATCH_MATMUL", [x, other], None, out, spec.op, "BatchMatMulOptions", fields)
 
 
 OPERATORS = (

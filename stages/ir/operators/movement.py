@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from stages.ir.operators.channels import Kept
     from stages.ir.operators.layer import Array
 
-_LARGEST_IMAGE = 2**16  # rows or columns: each has its place in a table
+_LARGEST_IMAGE = 2**16  # rows or columns: each has an entry in a table
 _RESHAPE = Table("ReshapeOptions", "new_shape:ints", required=False)
 RESIZE_BILINEAR_OPTIONS = Table("ResizeBilinearOptions", ":unused :unused align_corners:bool half_pixel_centers:bool")
 _RESIZE_NEAREST_NEIGHBOR = Table("ResizeNearestNeighborOptions", "align_corners:bool half_pixel_centers:bool")
@@ -35,7 +35,7 @@ _STRIDED_SLICE = Table(
 _SPACE_TO_DEPTH = Table("SpaceToDepthOptions", "block_size:int")
 _DEPTH_TO_SPACE = Table("DepthToSpaceOptions", "block_size:int")
 RESIZED_SIZES = f"4 axes, up to {_LARGEST_IMAGE:,} rows and columns; align_corners or half_pixel_centers, not both"
-# What `Move.kind` can be.
+# Values of `Move.kind`.
 KINDS = frozenset({
     "layout", "pad", "reshape", "resize_nearest_neighbor", "slice", "split", "squeeze", "strided_slice", "transpose",
 })  # fmt: skip
@@ -45,17 +45,17 @@ def _reshape(operation: Operation) -> list[Shape]:
     source = operation.input(0)
     if any((len(stated.shape), stated.dtype) == (1, "int32") for stated in operation.inputs[1:2] if stated):
         wanted = operation.integers(1, "the shape")
-    else:  # as LiteRT (reshape.cc, GetOutputShape): another shape tensor is ignored
+    else:  # as LiteRT (reshape.cc, GetOutputShape): other shape tensors are ignored
         wanted = list(operation.options(_RESHAPE)["new_shape"])
         wanted = [] if wanted == [0] else wanted  # how old exporters write a scalar
     elements, known = prod(source.shape), prod(size for size in wanted if size != -1)
     if min(wanted, default=1) < -1 or wanted.count(-1) > 1:
-        raise Refused(f"has the shape {listed(wanted)}; one size may be -1, none may be less")
+        raise Refused(f"has the shape {listed(wanted)}; one size may be -1, the others must not be negative")
     if -1 in wanted and known > 0 and elements % known == 0:
         return [tuple(elements // known if size == -1 else size for size in wanted)]
     if -1 in wanted or known != elements:
         raise Refused(
-            f"cannot give {named(source)} {listed(source.shape)}, {elements} elements, the shape {listed(wanted)}"
+            f"cannot reshape {named(source)} {listed(source.shape)}, {elements} elements, to {listed(wanted)}"
         )
     return [tuple(wanted)]
 
@@ -65,7 +65,7 @@ def _squeeze(operation: Operation) -> list[Shape]:
     axes = distinct_axes(list(operation.options(_SQUEEZE)["squeeze_dims"]), source.shape)
     for axis in axes:
         if source.shape[axis] != 1:
-            raise Refused(f"takes away axis {axis} of {named(source)} {listed(source.shape)}, whose size is not 1")
+            raise Refused(f"removes axis {axis} of {named(source)} {listed(source.shape)}, whose size is not 1")
     axes = axes or [axis for axis, size in enumerate(source.shape) if size == 1]
     return [tuple(size for axis, size in enumerate(source.shape) if axis not in axes)]
 
@@ -85,9 +85,7 @@ def _transpose(operation: Operation) -> list[Shape]:
 def _pad(operation: Operation) -> list[Shape]:
     source, amounts = operation.input(0), operation.constant(1, "the padding")
     if amounts.shape != (len(source.shape), 2):
-        raise Refused(
-            f"has padding of shape {listed(amounts.shape)}, where {named(source)} has {len(source.shape)} axes"
-        )
+        raise Refused(f"has padding of shape {listed(amounts.shape)}, but {named(source)} has {len(source.shape)} axes")
     for axis, (before, after) in enumerate(amounts.tolist()):
         if min(before, after) < 0:
             raise Refused(f"pads axis {axis} of {named(source)} by {before} and {after}; neither may be negative")
@@ -95,32 +93,32 @@ def _pad(operation: Operation) -> list[Shape]:
         raise Refused(f"pads with {named(operation.input(2))}, a computed tensor; it must be a constant")
     if operation.op == "PADV2" and prod(operation.input(2).shape) != 1:
         raise Refused(
-            f"pads with {named(operation.input(2))} {listed(operation.input(2).shape)}, which is no single value"
+            f"pads with {named(operation.input(2))} {listed(operation.input(2).shape)}, which is not a single value"
         )
     return [tuple(size + before + after for size, (before, after) in zip(source.shape, amounts.tolist(), strict=True))]
 
 
 def _slice(operation: Operation) -> list[Shape]:
     source = operation.input(0)
-    rank, found = len(source.shape), []
+    rank, shape = len(source.shape), []
     begins, sizes = operation.integers(1, "the begin", rank), operation.integers(2, "the size", rank)
-    for axis, (whole, begin, size) in enumerate(zip(source.shape, begins, sizes, strict=True)):
-        size = whole - begin if size == -1 else size
-        if begin < 0 or size < 1 or begin + size > whole:
+    for axis, (extent, begin, size) in enumerate(zip(source.shape, begins, sizes, strict=True)):
+        size = extent - begin if size == -1 else size
+        if begin < 0 or size < 1 or begin + size > extent:
             raise Refused(f"takes {size} from {begin} on along axis {axis} of {named(source)} {listed(source.shape)}")
-        found.append(size)
-    return [tuple(found)]
+        shape.append(size)
+    return [tuple(shape)]
 
 
 def _strided_slice(operation: Operation) -> list[Shape]:
     source, options = operation.input(0), operation.options(_STRIDED_SLICE)
     if options["ellipsis_mask"] or options["new_axis_mask"] or options["offset"]:
-        raise Refused("has an ellipsis or a new axis in its masks, or counts the end from the begin")
+        raise Refused("has an ellipsis, a new axis, or an end relative to the begin")
     begins = operation.integers(1, "the begin")
-    ends, strides = (operation.integers(at, what, len(begins)) for at, what in ((2, "the end"), (3, "the strides")))
+    ends, strides = (operation.integers(at, label, len(begins)) for at, label in ((2, "the end"), (3, "the strides")))
     if len(begins) > len(source.shape):
-        raise Refused(f"cuts {len(begins)} axes of {named(source)} {listed(source.shape)}")
-    found = []
+        raise Refused(f"slices {len(begins)} axes of {named(source)} {listed(source.shape)}")
+    shape = []
     for axis, (begin, end, step) in enumerate(zip(begins, ends, strides, strict=True)):
         size, bit = source.shape[axis], 1 << axis
         if not step:
@@ -137,8 +135,8 @@ def _strided_slice(operation: Operation) -> list[Shape]:
             raise Refused(
                 f"takes nothing from {begin} to {end} along axis {axis} of {named(source)} {listed(source.shape)}"
             )
-        found.append(count)
-    return [(*found, *source.shape[len(begins) :])]
+        shape.append(count)
+    return [(*shape, *source.shape[len(begins) :])]
 
 
 def _space_to_depth(operation: Operation) -> list[Shape]:
@@ -163,6 +161,7 @@ def _blocks(operation: Operation, table: Table) -> tuple[Shape, int]:
 
 
 def resized(operation: Operation) -> list[Shape]:
+    """Shape rule of RESIZE_BILINEAR and RESIZE_NEAREST_NEIGHBOR."""
     source = operation.input(0)
     (batch, _, _, channels), (height, width) = _image(source), operation.integers(1, "the size", 2)
     if not 1 <= min(height, width) <= max(height, width) <= _LARGEST_IMAGE:
@@ -182,7 +181,7 @@ def _image(tensor: TensorInfo) -> Shape:
 
 
 class Move(LayerOp):
-    """Data movement: every output element is a copy of one input element or a fill value, of any dtype.
+    """Data movement of any type: output elements are copies of inputs, or a fill value.
 
     `kind` and its `params` (logical axes, one entry per axis of the input); shapes come from the tensors:
 
@@ -190,10 +189,10 @@ class Move(LayerOp):
       reshape, squeeze         none; the output is an alias of the input (`Tensor.alias_of`), nothing is copied
       transpose                permutation: output axis i is input axis permutation[i]
       slice, strided_slice     begin, stride, size: output index i < size reads begin + stride * i; strides may
-                               be negative. Axes a strided slice drops have size 1 here and are not in the output
+                               be negative. Axes that a strided slice drops have size 1 here
       split                    as slice: one layer for each output
       resize_nearest_neighbor  rows, columns: the source row (column) of each output row (column)
-      layout                   none: the tensors' layouts differ, their logical shapes do not
+      layout                   none: only the layouts of the tensors differ
     """
 
     uniform: ClassVar[bool] = True
@@ -204,50 +203,60 @@ class Move(LayerOp):
 
     @property
     def named(self) -> str:
+        """Name in rules and reports."""
         return self.kind
 
     @classmethod
     def names(cls) -> frozenset[str]:
+        """Names that rules may use for these layers."""
         return super().names() | KINDS
 
     def shifted(self, view: LayerView, inputs: Sequence[int], output: int) -> Shifted | None:
+        """None unless input and output shift alike; a fill value shifts too."""
         filled = {"value": self.params["value"] + output} if "value" in self.params else {}
-        made = self.model_copy(update={"params": {**self.params, **filled}})
-        return Shifted(made) if inputs[0] == output else None
+        op = self.model_copy(update={"params": {**self.params, **filled}})
+        return Shifted(op) if inputs[0] == output else None
 
     def reach(self, view: LayerView, inputs: Sequence[ValueRange]) -> ValueRange:
+        """Range of the copied channels, joined with the fill value."""
         import numpy as np
 
         (x,), carried = inputs, self.carries(view)
-        found = x.spread(channels_of(view.outputs[0])) if carried is None else x.of(carried[0])
+        bounds = x.spread(channels_of(view.outputs[0])) if carried is None else x.of(carried[0])
         if "value" in self.params:
-            found = found.joined(ValueRange.of_values(np.full(len(found.least), self.params["value"])))
-        return found
+            bounds = bounds.joined(ValueRange.of_values(np.full(len(bounds.least), self.params["value"])))
+        return bounds
 
     def carries(self, view: LayerView) -> tuple[Array, ...] | None:
-        """None where the last axis becomes another one, or parts of it."""
+        """None if the last axis is changed."""
         import numpy as np
 
-        params, own, made = self.params, channels_of(view.inputs[0]), channels_of(view.outputs[0])
+        params, in_channels, out_channels = self.params, channels_of(view.inputs[0]), channels_of(view.outputs[0])
         if self.kind in ("reshape", "squeeze"):
-            return (np.arange(made) % own,) if made % own == 0 else None
+            return (np.arange(out_channels) % in_channels,) if out_channels % in_channels == 0 else None
         if self.kind == "transpose":
-            whole = params["permutation"][-1] == len(params["permutation"]) - 1
+            unchanged = params["permutation"][-1] == len(params["permutation"]) - 1
         elif self.kind == "pad":
-            whole = params["before"][-1] == params["after"][-1] == 0
+            unchanged = params["before"][-1] == params["after"][-1] == 0
         elif self.kind in ("slice", "strided_slice", "split"):
-            whole = made == own and (params["begin"][-1], params["stride"][-1], params["size"][-1]) == (0, 1, own)
+            unchanged = out_channels == in_channels and (
+                params["begin"][-1],
+                params["stride"][-1],
+                params["size"][-1],
+            ) == (0, 1, in_channels)
         else:
-            whole = self.kind in ("layout", "resize_nearest_neighbor")
-        return (np.arange(made),) if whole else None
+            unchanged = self.kind in ("layout", "resize_nearest_neighbor")
+        return (np.arange(out_channels),) if unchanged else None
 
     def narrowed(self, view: LayerView, inputs: Sequence[Kept], output: Kept) -> Narrowed:
+        """A slice takes the remaining channels."""
         if "size" not in self.params:
             return Narrowed(self)
         params = {**self.params, "size": [*self.params["size"][:-1], len(inputs[0].channels)]}
         return Narrowed(self.model_copy(update={"params": params}))
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
+        """Copy the elements."""
         import numpy as np
 
         (x,), kind, params, shape = inputs, self.kind, self.params, view.outputs[0].shape
@@ -302,18 +311,18 @@ def _moves(
     )
 
 
-def _resize_model(one: OneOperator, x: FileTensor) -> FileTensor:
-    spec = one.spec
-    given: dict[str, Any] = {"align_corners": spec.align_corners, "half_pixel_centers": spec.half_pixel_centers}
-    return one.builder.resize_nearest_neighbor(x, spec.size or (), **given)
+def _resize_model(model: OneOperator, x: FileTensor) -> FileTensor:
+    spec = model.spec
+    options: dict[str, Any] = {"align_corners": spec.align_corners, "half_pixel_centers": spec.half_pixel_centers}
+    return model.builder.resize_nearest_neighbor(x, spec.size or (), **options)
 
 
-def _slice_model(one: OneOperator, x: FileTensor) -> FileTensor:
-    return one.builder.slice(x, one.spec.begin or (), one.spec.size or ())
+def _slice_model(model: OneOperator, x: FileTensor) -> FileTensor:
+    return model.builder.slice(x, model.spec.begin or (), model.spec.size or ())
 
 
-def _strided_slice_model(one: OneOperator, x: FileTensor) -> FileTensor:
-    return one.builder.strided_slice(x, one.spec.begin or (), one.spec.end or (), one.spec.strides)
+def _strided_slice_model(model: OneOperator, x: FileTensor) -> FileTensor:
+    return model.builder.strided_slice(x, model.spec.begin or (), model.spec.end or (), model.spec.strides)
 
 
 def _model(build: Callable[[OneOperator, FileTensor], FileTensor], *required: str) -> OneOperatorModel:
@@ -331,7 +340,7 @@ OPERATORS = (
         scales="optional",
         alike=True,
         layout="following",
-        model=_model(lambda one, x: one.builder.pad(x, one.spec.pads or ()), "pads"),
+        model=_model(lambda model, x: model.builder.pad(x, model.spec.pads or ()), "pads"),
         limits="amounts are not negative",
     ),
     _moves(
@@ -342,7 +351,7 @@ OPERATORS = (
         scales="optional",
         alike=True,
         layout="following",
-        limits="amounts are not negative; the value is one constant",
+        limits="amounts are not negative; the value is a single constant",
     ),
     Operator(
         "RESHAPE",
@@ -353,7 +362,7 @@ OPERATORS = (
         indices=(1,),
         scales="any",
         layers=(Move,),
-        model=_model(lambda one, x: one.builder.reshape(x, one.spec.new_shape or ()), "new_shape"),
+        model=_model(lambda model, x: model.builder.reshape(x, model.spec.new_shape or ()), "new_shape"),
         version=1,
     ),
     Operator(
@@ -377,7 +386,7 @@ OPERATORS = (
         1,
         (),
         _SQUEEZE,
-        model=_model(lambda one, x: one.builder.squeeze(x, one.spec.axes or ()), "axes"),
+        model=_model(lambda model, x: model.builder.squeeze(x, model.spec.axes or ()), "axes"),
         version=1,
     ),
     _moves(
@@ -395,6 +404,6 @@ OPERATORS = (
         _transpose,
         2,
         (1,),
-        model=_model(lambda one, x: one.builder.transpose(x, one.spec.permutation or ()), "permutation"),
+        model=_model(lambda model, x: model.builder.transpose(x, model.spec.permutation or ()), "permutation"),
     ),
 )

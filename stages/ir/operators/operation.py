@@ -1,4 +1,4 @@
-"""One operator of the file as the checks see it: its tensors, its options, its constants."""
+"""One operator of a file for shape rules and checks: its tensors, options, constants."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _INDEX_TYPES = ("int32", "int64")
 
 
 class Refused(Exception):
-    """What is wrong with an operator, to complete "operator 3 (ADD) ..."."""
+    """An operator that Firmline does not support; the message completes "operator 3 (ADD) ..."."""
 
     def __init__(self, what: str, hint: str = "") -> None:
         super().__init__(what)
@@ -28,9 +28,9 @@ class Refused(Exception):
 
 @dataclass(frozen=True)
 class Operation:
-    """An operator with its tensors instead of their numbers.
+    """An operator with its tensors in place of their indices.
 
-    inputs         without the absent ones (-1) at the end, which are as good as not there; None for others absent
+    inputs         absent ones are None; those at the end are dropped
     intermediates  as of OperatorInfo
     """
 
@@ -41,71 +41,76 @@ class Operation:
 
     @classmethod
     def of(cls, operator: OperatorInfo, info: ModelInfo) -> Operation:
-        indices = list(operator.inputs)
-        while indices and indices[-1] < 0:
-            indices.pop()
-        inputs = tuple(info.tensors[index] if index >= 0 else None for index in indices)
-        outputs, between = (
-            tuple(info.tensors[index] for index in some) for some in (operator.outputs, operator.intermediates)
+        """Look up the tensors of an operator."""
+        indices_of_inputs = list(operator.inputs)
+        while indices_of_inputs and indices_of_inputs[-1] < 0:
+            indices_of_inputs.pop()
+        inputs = tuple(info.tensors[index] if index >= 0 else None for index in indices_of_inputs)
+        outputs, intermediates = (
+            tuple(info.tensors[index] for index in indices) for indices in (operator.outputs, operator.intermediates)
         )
-        return cls(operator, inputs, outputs, between)
+        return cls(operator, inputs, outputs, intermediates)
 
     @property
     def op(self) -> str:
+        """Name in the schema."""
         return self.operator.op
 
     def options(self, table: Table | None) -> Mapping[str, Any]:
-        """The fields of the options; those that LiteRT takes where the file has none. Empty for no table."""
-        found = self.operator.options
+        """Fields of the options, LiteRT's defaults if the file has none, {} for no table."""
+        options = self.operator.options
         if table is None:
             return {}
-        return found.fields if found is not None and found.table == table.name else table.defaults
+        return options.fields if options is not None and options.table == table.name else table.defaults
 
     @property
     def flexbuffer(self) -> Any:
-        """The options of a custom operator that are a flexbuffer, mostly a dictionary. Refused for other bytes."""
+        """Options of a custom operator that are a flexbuffer, decoded. Raises Refused."""
         return flexbuffer(self.operator.custom)
 
     def input(self, position: int) -> TensorInfo:
-        """An input that must be there."""
-        found = self.inputs[position] if position < len(self.inputs) else None
-        if found is None:
+        """Input that must be present. Raises Refused."""
+        tensor = self.inputs[position] if position < len(self.inputs) else None
+        if tensor is None:
             raise Refused(f"lacks its input {position}")
-        return found
+        return tensor
 
-    def constant(self, position: int, what: str) -> npt.NDArray[Any]:
-        """The integers of an input that says a shape, an axis or the like; Refused when it is computed."""
+    def constant(self, position: int, label: str) -> npt.NDArray[Any]:
+        """Integers of a constant input: a shape, an axis or the like. Raises Refused."""
         import numpy as np
 
         tensor = self.input(position)
         if tensor.data is None:
-            raise Refused(f"takes {what} from {named(tensor)}, a computed tensor; it must be a constant")
+            raise Refused(f"takes {label} from {named(tensor)}, a computed tensor; it must be a constant")
         if tensor.dtype not in _INDEX_TYPES:
-            raise Refused(f"takes {what} from {named(tensor)}, which is {tensor.dtype} and not int32 or int64")
+            raise Refused(f"takes {label} from {named(tensor)}, which is {tensor.dtype} and not int32 or int64")
         return tensor.values().astype(np.int64)
 
-    def integers(self, position: int, what: str, count: int | None = None) -> list[int]:
-        """As `constant`, as a list; Refused unless it has `count` entries. A single one may have any number of axes."""
-        array = self.constant(position, what)
+    def integers(self, position: int, label: str, count: int | None = None) -> list[int]:
+        """As `constant`, as a list. Raises Refused unless it has `count` entries.
+
+        A single entry may have any number of axes.
+        """
+        array = self.constant(position, label)
         if array.ndim > 1 and not count == array.size == 1:
-            raise Refused(f"has {what} of shape {listed(array.shape)}, which is no list")
+            raise Refused(f"has {label} of shape {listed(array.shape)}, which is not a list")
         values = [int(value) for value in array.reshape(-1)]
         if count is not None and len(values) != count:
-            raise Refused(f"has {what} {listed(values)}: {len(values)} numbers where {count} are needed")
+            raise Refused(f"has {label} {listed(values)}: {len(values)} numbers, but {count} are needed")
         return values
 
 
 def flexbuffer(data: bytes) -> Any:
-    """What a flexbuffer says. Refused for bytes that are none."""
+    """Decode a flexbuffer. Raises Refused for other bytes."""
     from flatbuffers import flexbuffers
 
     try:
         return flexbuffers.Loads(data)
-    except Exception as error:  # it trusts the bytes, and raises anything
-        raise Refused(f"has custom options of {len(data)} bytes that are no flexbuffer") from error
+    except Exception as error:  # Loads does not validate, so any exception may occur
+        raise Refused(f"has custom options of {len(data)} bytes that are not a flexbuffer") from error
 
 
 def listed(values: Any) -> str:
-    """[1, 2, 3], cut where it becomes long."""
+    """Show values as [1, 2, 3], shortened beyond 12."""
     shown = [str(value) for value in values]
     return f"[{', '.join(shown if len(shown) <= 12 else [*shown[:10], '…'])}]"

@@ -1,7 +1,7 @@
-"""Operators of plug-ins: which modules declare them, and what they have to say.
+"""Operators of plug-ins: the modules that declare them, and checks of the declarations.
 
-The pipeline finds the modules and tells of them with `stages.ir.operators.table.declare`; they are imported when an
-operator, a kind or a layer is asked for that Firmline itself does not have.
+The pipeline finds the modules and passes them to `stages.ir.operators.table.declare`. They are imported when an
+operator, a kind or a layer is requested that Firmline lacks.
 """
 
 from __future__ import annotations
@@ -22,19 +22,23 @@ from stages.support.messages.wording import did_you_mean
 from stages.support.system.loaded_code import make_package
 from stages.support.system.syntax import parse
 
-# What tensors of a file may be, those included that no operator of Firmline's computes.
+# Types of tensors in files, also those that Firmline does not compute.
 _TYPES = frozenset((*MOVED, *NARROW, "float16", "float64", "uint16", "uint32", "uint64"))
 
 
-# Domains of ONNX whose operators are Firmline's to read.
+# ONNX domains that Firmline itself reads.
 _KNOWN_DOMAINS = ("", "ai.onnx", "com.microsoft")
 
 
 @dataclass(frozen=True)
 class Declaring:
-    """A plug-in's module: `shown` in messages, where it lies, and what gives its OPERATORS.
+    """A plug-in's module that declares operators.
 
-    `package` is the name and the folder of the package that the module is imported from where Python does not find it.
+    shown    its name in messages
+    module   its import name
+    place    its file or folder
+    load     returns its OPERATORS
+    package  name and folder of the package to import it from, if Python does not find it
     """
 
     shown: str
@@ -46,9 +50,12 @@ class Declaring:
 
 @dataclass(frozen=True)
 class Declared:
-    """What the modules declare: operators by name in the schema, and who declares them; layers by their `op`.
+    """Declarations of all plug-ins.
 
-    `onnx` has those that ONNX files have too, by `domain.OpType`.
+    operators  by name in the schema
+    onnx       those with an ONNX form, by `domain.OpType`
+    layers     by their `op`
+    by         the declaring module of each operator
     """
 
     operators: Mapping[str, Operator]
@@ -58,9 +65,10 @@ class Declared:
 
 
 def by_name(shown: str, module: str, place: str, package: tuple[str, str] | None) -> Declaring:
-    """The same module in another process, which is imported by its name."""
+    """Describe the same module for another process, which imports it by its name."""
 
     def load() -> Any:
+        """Import the module and return its OPERATORS."""
         if package is not None:
             make_package(package[0], Path(package[1]))
         return import_module(module).OPERATORS
@@ -68,39 +76,45 @@ def by_name(shown: str, module: str, place: str, package: tuple[str, str] | None
     return Declaring(shown, module, Path(place), load, package)
 
 
-def declared(modules: Iterable[Declaring], ours: Mapping[str, Operator], layers: Iterable[str]) -> Declared:
-    """Imports the modules. Raises StageError for declarations that contradict themselves, one another or `ours`."""
+def declared(modules: Iterable[Declaring], built_in: Mapping[str, Operator], layers: Iterable[str]) -> Declared:
+    """Import the modules. Raises StageError for invalid declarations, and for names in use."""
     operators: dict[str, Operator] = {}
     of_onnx: dict[str, Operator] = {}
     by: dict[str, Declaring] = {}
     classes: dict[str, type[LayerOp]] = {}
-    known = {operator.kind: "Firmline" for operator in ours.values()}
-    taken = dict.fromkeys(layers, "Firmline")
+    kind_owners = {operator.kind: "Firmline" for operator in built_in.values()}
+    layer_owners = dict.fromkeys(layers, "Firmline")
     for module in modules:
         for operator in _operators(module):
-            other = "Firmline" if operator.name in ours else by[operator.name].shown if operator.name in by else ""
-            other = other or known.get(operator.kind, "")
-            if other:
-                raise _wrong(module, f"declares {operator.name}, '{operator.kind}' in rules, as {other} does")
+            owner = "Firmline" if operator.name in built_in else by[operator.name].shown if operator.name in by else ""
+            owner = owner or kind_owners.get(operator.kind, "")
+            if owner:
+                raise _wrong(
+                    module, f"declares {operator.name} ('{operator.kind}' in rules), which {owner} declares too"
+                )
             _check(module, operator)
             if operator.onnx in of_onnx:
-                other = by[of_onnx[operator.onnx].name].shown
-                raise _wrong(module, f"declares the ONNX operator {operator.onnx}, as {other} does")
-            operators[operator.name], by[operator.name], known[operator.kind] = operator, module, module.shown
+                owner = by[of_onnx[operator.onnx].name].shown
+                raise _wrong(module, f"declares the ONNX operator {operator.onnx}, which {owner} declares too")
+            operators[operator.name], by[operator.name], kind_owners[operator.kind] = operator, module, module.shown
             if operator.onnx:
                 of_onnx[operator.onnx] = operator
             for layer, name in _names(operator):
-                if taken.get(name, module.shown) != module.shown:
-                    raise _wrong(module, f"has a layer '{name}', as {taken[name]} has")
-                taken[name], classes[name] = module.shown, layer
+                if layer_owners.get(name, module.shown) != module.shown:
+                    raise _wrong(module, f"has a layer '{name}', which {layer_owners[name]} has too")
+                layer_owners[name], classes[name] = module.shown, layer
     return Declared(operators, of_onnx, classes, by)
 
 
 def _operators(module: Declaring) -> tuple[Operator, ...]:
-    found = module.load()
-    if not isinstance(found, tuple) or not found or not all(isinstance(one, Operator) for one in found):
-        raise _wrong(module, "has OPERATORS that are no tuple of stages.ir.operators.declaration.Operator")
-    return found
+    operators = module.load()
+    if (
+        not isinstance(operators, tuple)
+        or not operators
+        or not all(isinstance(operator, Operator) for operator in operators)
+    ):
+        raise _wrong(module, "has OPERATORS that are not a tuple of stages.ir.operators.declaration.Operator")
+    return operators
 
 
 def _names(operator: Operator) -> Iterator[tuple[type[LayerOp], str]]:
@@ -111,34 +125,43 @@ def _check(module: Declaring, operator: Operator) -> None:
     custom = operator.name.startswith(CUSTOM)
     if not custom and operator.name not in _schema():
         raise _wrong(
-            module, f"declares {operator.name}, which is no operator of TFLite's schema; custom ones are {CUSTOM}<code>"
+            module, f"declares {operator.name}, which is not in TFLite's schema; custom operators are {CUSTOM}<code>"
         )
     if custom and operator.reference is None:
-        raise _wrong(module, f"declares {operator.name} without a `reference`: LiteRT cannot say what it computes")
+        raise _wrong(
+            module,
+            f"declares {operator.name} without a `reference`, which custom operators need: LiteRT does not know them",
+        )
     if custom and operator.legalize is None:
-        raise _wrong(module, f"declares {operator.name} without `legalize`: TVM cannot compute it, so a layer has to")
+        raise _wrong(
+            module, f"declares {operator.name} without `legalize`, which custom operators need: TVM cannot compute them"
+        )
     if bool(operator.layers) != (operator.legalize is not None):
         lacks, has = ("layers", "`legalize`") if operator.legalize is not None else ("`legalize`", "layers")
         raise _wrong(module, f"declares {operator.name} with {has} and without {lacks}")
     if isinstance(operator.types, str):
-        raise _wrong(module, f"declares {operator.name} with the text '{operator.types}' as types, which are a tuple")
+        raise _wrong(
+            module, f"declares {operator.name} with the text '{operator.types}' as types; types must be a tuple"
+        )
     for name in operator.types:
         if name not in _TYPES:
             raise _wrong(module, f"declares {operator.name} for the type {name!r}{did_you_mean(str(name), _TYPES)}")
     _check_onnx(module, operator)
     for layer in operator.layers:
         if not (isinstance(layer, type) and issubclass(layer, LayerOp) and layer.names()):
-            raise _wrong(module, f"declares {operator.name} with the layer {layer!r}: no LayerOp with a literal `op`")
+            raise _wrong(
+                module, f"declares {operator.name} with the layer {layer!r}, which is not a LayerOp with a literal `op`"
+            )
 
 
 def _check_onnx(module: Declaring, operator: Operator) -> None:
     if not operator.onnx:
         return
     if not operator.name.startswith(CUSTOM):
-        raise _wrong(module, f"declares {operator.name} with an ONNX name, which custom operators alone can have")
+        raise _wrong(module, f"declares {operator.name} with an ONNX name; only custom operators may have one")
     domain, _, kind = operator.onnx.rpartition(".")
     if not kind or domain in _KNOWN_DOMAINS:
-        what = f"declares the ONNX operator '{operator.onnx}', which has no domain of its own: domain.OpType"
+        what = f"declares the ONNX operator '{operator.onnx}', which needs a custom domain: domain.OpType"
         raise _wrong(module, what)
 
 
@@ -154,7 +177,7 @@ def _wrong(module: Declaring, what: str) -> StageError:
 
 
 def _line(place: Path) -> str:
-    """`:12` where the module assigns OPERATORS, '' when that is not to be seen."""
+    """`:12` if the module assigns OPERATORS on line 12, '' if that is unknown."""
     file = place / "__init__.py" if place.is_dir() else place
     try:
         tree = parse(file.read_text(encoding="utf-8"))

@@ -1,4 +1,4 @@
-"""The page docs/reference/operators.md, from the declarations: `python -m stages.ir.operators.page`."""
+"""Write docs/reference/operators.md: `python -m stages.ir.operators.page`."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ Firmline computes these operators. The declarations in `stages/ir/operators/` ar
 | operator | name | int8, uint8 | int16 | float32 | other types | LiteRT | what must hold |
 |---|---|---|---|---|---|---|---|
 """
-_EDGES = ("DEQUANTIZE", "QUANTIZE")  # between types: exact in float32 too
+_EDGES = ("DEQUANTIZE", "QUANTIZE")  # exact in float32 too
 _REFUSED = "–"
 
 
 def page() -> str:
-    """The page, in Markdown."""
+    """Return the page in Markdown."""
     from stages.ir.operators.table import OPERATORS
 
     rows = "".join(f"| {' | '.join(_row(described(operator)))} |\n" for operator in OPERATORS.values())
@@ -49,7 +49,10 @@ def page() -> str:
 
 
 def described(operator: Operator) -> dict[str, Any]:
-    """What the page says of one, by field; `litert` are the types that LiteRT takes, [] of a plug-in's operator."""
+    """Fields of one operator on the page.
+
+    `litert` are the types that LiteRT accepts, [] for a plug-in's operator.
+    """
     float32 = "moved" if operator.moves else "exact" if operator.name in _EDGES or operator.opaque else "float"
     return {
         "name": operator.name,
@@ -66,27 +69,27 @@ def described(operator: Operator) -> dict[str, Any]:
 
 @cache
 def _tried() -> Mapping[str, Sequence[str]]:
-    found: Mapping[str, Sequence[str]] = json.loads((Path(__file__).parent / "litert_types.json").read_text())
-    return found
+    types: Mapping[str, Sequence[str]] = json.loads((Path(__file__).parent / "litert_types.json").read_text())
+    return types
 
 
-def _row(one: Mapping[str, Any]) -> tuple[str, ...]:
-    types = tuple(one[field] for field in ("int8", "int16", "float32", "others"))
+def _row(fields: Mapping[str, Any]) -> tuple[str, ...]:
+    types = tuple(fields[field] for field in ("int8", "int16", "float32", "others"))
     return (
-        one["name"],
-        f"`{one['kind']}`{' .' if one['alone'] else ''}",
+        fields["name"],
+        f"`{fields['kind']}`{' .' if fields['alone'] else ''}",
         *types,
-        ", ".join(one["litert"]),
-        one["limits"],
+        ", ".join(fields["litert"]),
+        fields["limits"],
     )
 
 
 def _eight_bits(operator: Operator) -> str:
-    """`exact` of both types, `int8: exact` of one."""
-    some, how = [dtype for dtype in EIGHT_BITS if dtype in operator.types], _how(operator)
-    if not some or how == _REFUSED:
+    """`exact` for both types, `int8: exact` for one."""
+    types, support = [dtype for dtype in EIGHT_BITS if dtype in operator.types], _how(operator)
+    if not types or support == _REFUSED:
         return _REFUSED
-    return how if len(some) == len(EIGHT_BITS) else f"{some[0]}: {how}"
+    return support if len(types) == len(EIGHT_BITS) else f"{types[0]}: {support}"
 
 
 def _how(operator: Operator) -> str:
@@ -96,7 +99,7 @@ def _how(operator: Operator) -> str:
 
 
 def _others(operator: Operator) -> str:
-    """Types beside 8 bits and float32. What edges between types can have beside them is in their limits."""
+    """Types beside 8 bits and float32; those of QUANTIZE and DEQUANTIZE are in their limits."""
     others = [dtype for dtype in MOVED if dtype in operator.types and dtype not in (*INTEGERS, "float32")]
     if operator.name in _EDGES or not others:
         return ""
@@ -105,7 +108,7 @@ def _others(operator: Operator) -> str:
 
 def _limits(operator: Operator) -> Iterator[str]:
     if operator.own:
-        yield "weights and bias are constants where they are quantized"
+        yield "quantized weights and bias are constants"
     if operator.channels is not None:
         yield f"one scale for the weights, or one for each channel along axis {operator.channels}"
     for dtype in dict.fromkeys(dtype for types in operator.narrow.values() for dtype in types):
@@ -115,11 +118,11 @@ def _limits(operator: Operator) -> Iterator[str]:
         inputs = ", ".join(map(str, operator.indices))
         yield f"inputs {inputs} are constants" if len(operator.indices) > 1 else f"input {inputs} is a constant"
     if operator.results:
-        yield f"makes {' or '.join(operator.results)}"
+        yield f"output {' or '.join(operator.results)}"
     if operator.alike:
         yield "the output has the scale of the input"
     if operator.optimized:
-        yield "LiteRT's usual kernels are the reference: the reference ones lack it"
+        yield "the reference is LiteRT's optimized kernel: it has no reference kernel"
     if operator.limits:
         yield operator.limits
     if operator.state:

@@ -1,4 +1,4 @@
-"""Operators that pick what the output has along each axis by numbers that are known: GATHER, TILE, MIRROR_PAD, ..."""
+"""Operators that pick elements along axes by index: GATHER, TILE, MIRROR_PAD, ..."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ _INDEX_TYPES = ("int16", "int32", "int64")
 
 
 class Pick(LayerOp):
-    """Along each of `axes`, element i of the output is element table[i] of the input; along others they are alike.
+    """Along each of `axes`, output element i is input element table[i]; other axes stay.
 
-    The tables are constants `from0`, `from1`, ..., int32, one for each of `axes` (logical). Input and output have as
-    many axes. `kind` is what the file has it for.
+    The tables are constants `from0`, `from1`, ..., int32, one for each of `axes` (logical). Input and output have
+    equally many axes. `kind` is the operator in the file.
     """
 
     op: Literal["pick"] = "pick"
@@ -42,16 +42,20 @@ class Pick(LayerOp):
 
     @property
     def named(self) -> str:
+        """Name in rules and reports."""
         return self.kind
 
     @classmethod
     def names(cls) -> frozenset[str]:
+        """Names that rules may use for these layers."""
         return super().names() | KINDS
 
     def shifted(self, view: LayerView, inputs: Sequence[int], output: int) -> Shifted | None:
+        """None unless input and output shift alike."""
         return Shifted(self) if inputs[0] == output else None
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
+        """Copy the elements."""
         import numpy as np
 
         (x,) = inputs
@@ -61,11 +65,11 @@ class Pick(LayerOp):
 
 
 class Gather(LayerOp):
-    """Rows of the first input by indices that the second holds: y[b, o, r] = x[b, o, index of row r].
+    """Rows of the first input, selected by the indices in the second.
 
-    x is [batch, outer, *sizes, inner], the indices are [batch, rows, len(sizes)], y is [batch, outer, rows, inner].
-    LiteRT stops at an index outside of its size; here it counts as the nearest that is inside. With `negative`, one
-    below 0 counts from the end, as in ONNX.
+    y[b, o, r] = x[b, o, index of row r], with x [batch, outer, *sizes, inner], indices [batch, rows, len(sizes)] and y
+    [batch, outer, rows, inner]. LiteRT aborts at an index that is out of range; here it is clamped. With `negative`, an
+    index below 0 counts from the end, as in ONNX.
     """
 
     op: Literal["gather_rows"] = "gather_rows"
@@ -80,16 +84,20 @@ class Gather(LayerOp):
 
     @property
     def named(self) -> str:
+        """Name in rules and reports."""
         return self.kind
 
     @classmethod
     def names(cls) -> frozenset[str]:
+        """Names that rules may use for these layers."""
         return super().names() | {"gather", "gather_nd", "embedding_lookup"}
 
     def shifted(self, view: LayerView, inputs: Sequence[int], output: int) -> Shifted | None:
+        """None unless input and output shift alike."""
         return Shifted(self) if inputs[0] == output and not inputs[1] else None
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
+        """Copy the rows."""
         import numpy as np
 
         x = inputs[0].reshape(self.batch, self.outer, prod(self.sizes), self.inner)
@@ -99,8 +107,8 @@ class Gather(LayerOp):
             index = indices[..., number]
             index = np.where(index < 0, index + size, index) if self.negative else index
             place = place * size + np.clip(index, 0, size - 1)
-        found = [x[batch][:, place[batch]] for batch in range(self.batch)]
-        return np.stack(found).reshape(view.outputs[0].shape)
+        batches = [x[batch][:, place[batch]] for batch in range(self.batch)]
+        return np.stack(batches).reshape(view.outputs[0].shape)
 
 
 def _gather(operation: Operation) -> list[Shape]:
@@ -120,7 +128,7 @@ def _gather(operation: Operation) -> list[Shape]:
 def _gather_nd(operation: Operation) -> list[Shape]:
     source, indices = operation.input(0), operation.input(1)
     if not indices.shape or not 0 < indices.shape[-1] <= len(source.shape):
-        raise Refused(f"has indices {_shown(indices)}, where {_shown(source)} has {len(source.shape)} axes")
+        raise Refused(f"has indices {_shown(indices)}, but {_shown(source)} has {len(source.shape)} axes")
     depth = indices.shape[-1]
     _check_indices(indices, source.shape[:depth])
     return [(*indices.shape[:-1], *source.shape[depth:])]
@@ -129,7 +137,7 @@ def _gather_nd(operation: Operation) -> list[Shape]:
 def _embedding_lookup(operation: Operation) -> list[Shape]:
     ids, table = operation.input(0), operation.input(1)
     if len(ids.shape) != 1 or len(table.shape) < 2:
-        raise Refused(f"looks up {_shown(ids)} in {_shown(table)}; it takes a list of rows and at least two axes")
+        raise Refused(f"looks up {_shown(ids)} in {_shown(table)}; it needs a list of rows and at least two axes")
     _check_indices(ids, (table.shape[0],))
     return [(*ids.shape, *table.shape[1:])]
 
@@ -140,32 +148,35 @@ def _gather_places(operation: Operation) -> tuple[int, int]:
 
 
 def _check_indices(indices: TensorInfo, sizes: Shape) -> None:
-    """Refused for another type, and for constants outside of `sizes`, one for each entry of the last axis."""
+    """Raise Refused for wrong types, and for constant indices that are out of range.
+
+    `sizes`: one for each entry of the last axis.
+    """
     if indices.dtype not in _INDEX_TYPES:
-        raise Refused(f"has indices of {indices.dtype} in {named(indices)}; known are {', '.join(_INDEX_TYPES)}")
+        raise Refused(f"has indices of {indices.dtype} in {named(indices)}; supported: {', '.join(_INDEX_TYPES)}")
     if indices.data is None:
         return
     values = indices.values().reshape(-1, len(sizes))
     for at, size in enumerate(sizes):
         wrong = values[:, at][(values[:, at] < 0) | (values[:, at] >= size)]
         if wrong.size:
-            raise Refused(f"has the index {int(wrong[0])} in {named(indices)}, where the axis has {size} elements")
+            raise Refused(f"has the index {int(wrong[0])} in {named(indices)}; the axis has {size} elements")
 
 
 def _mirror_pad(operation: Operation) -> list[Shape]:
     source, amounts = operation.input(0), operation.constant(1, "the padding")
     mode = operation.options(MIRROR_PAD)["mode"]
     if mode not in (REFLECT, SYMMETRIC):
-        raise Refused(f"has the mode {mode}, which is neither reflect nor symmetric")
+        raise Refused(f"has the mode {mode}; supported: reflect (0) and symmetric (1)")
     if amounts.shape != (len(source.shape), 2):
-        raise Refused(f"has padding of shape {listed(amounts.shape)}, where {_shown(source)} is padded")
-    found = []
+        raise Refused(f"has padding of shape {listed(amounts.shape)} for {_shown(source)}")
+    shape = []
     for axis, (size, (before, after)) in enumerate(zip(source.shape, amounts.tolist(), strict=True)):
         most = size - 1 if mode == REFLECT else size
         if not 0 <= min(before, after) <= max(before, after) <= most:
-            raise Refused(f"pads axis {axis} of {_shown(source)} by {before} and {after}; {most} are the most")
-        found.append(before + size + after)
-    return [tuple(found)]
+            raise Refused(f"pads axis {axis} of {_shown(source)} by {before} and {after}; the maximum is {most}")
+        shape.append(before + size + after)
+    return [tuple(shape)]
 
 
 def _tile(operation: Operation) -> list[Shape]:
@@ -194,35 +205,39 @@ def _shown(tensor: TensorInfo) -> str:
     return f"{named(tensor)} {listed(tensor.shape)}"
 
 
-def _given(one: OneOperator, values: Sequence[int] | Sequence[tuple[int, int]], role: str) -> FileTensor:
+def _constant(model: OneOperator, values: Sequence[int] | Sequence[tuple[int, int]], role: str) -> FileTensor:
     import numpy as np
 
-    return one.builder.constant(f"{one.spec.op}/{role}", np.asarray(values, np.int32))
+    return model.builder.constant(f"{model.spec.op}/{role}", np.asarray(values, np.int32))
 
 
-def _tile_model(one: OneOperator, x: FileTensor) -> FileTensor:
-    return one.builder.emit("TILE", [x, _given(one, one.spec.multiples or (), "multiples")], None, None, one.spec.op)
+def _tile_model(model: OneOperator, x: FileTensor) -> FileTensor:
+    return model.builder.emit(
+        "TILE", [x, _constant(model, model.spec.multiples or (), "multiples")], None, None, model.spec.op
+    )
 
 
-def _broadcast_model(one: OneOperator, x: FileTensor) -> FileTensor:
-    b, shape = one.builder, one.spec.new_shape or ()
-    made = b.tensor(one.spec.op, shape, x.dtype, x.scale or None, x.zero_point or 0)
-    b.operator("BROADCAST_TO", [x, _given(one, shape, "shape")], [made], version=2)
-    return made
+def _broadcast_model(model: OneOperator, x: FileTensor) -> FileTensor:
+    b, shape = model.builder, model.spec.new_shape or ()
+    out = b.tensor(model.spec.op, shape, x.dtype, x.scale or None, x.zero_point or 0)
+    b.operator("BROADCAST_TO", [x, _constant(model, shape, "shape")], [out], version=2)
+    return out
 
 
-def _reverse_model(one: OneOperator, x: FileTensor) -> FileTensor:
-    return one.builder.emit("REVERSE_V2", [x, _given(one, one.spec.axes or (), "axes")], None, None, one.spec.op)
+def _reverse_model(model: OneOperator, x: FileTensor) -> FileTensor:
+    return model.builder.emit(
+        "REVERSE_V2", [x, _constant(model, model.spec.axes or (), "axes")], None, None, model.spec.op
+    )
 
 
-def _gather_model(one: OneOperator, x: FileTensor) -> FileTensor:
-    indices, fields = _given(one, one.spec.indices or (), "indices"), {"axis": one.spec.axis, "batchDims": 0}
-    return one.builder.emit("GATHER", [x, indices], None, None, one.spec.op, "GatherOptions", fields)
+def _gather_model(model: OneOperator, x: FileTensor) -> FileTensor:
+    indices, fields = _constant(model, model.spec.indices or (), "indices"), {"axis": model.spec.axis, "batchDims": 0}
+    return model.builder.emit("GATHER", [x, indices], None, None, model.spec.op, "GatherOptions", fields)
 
 
-def _mirror_pad_model(one: OneOperator, x: FileTensor) -> FileTensor:
-    pads = _given(one, one.spec.pads or (), "paddings")
-    return one.builder.emit("MIRROR_PAD", [x, pads], None, None, one.spec.op, "MirrorPadOptions", {"mode": 0})
+def _mirror_pad_model(model: OneOperator, x: FileTensor) -> FileTensor:
+    pads = _constant(model, model.spec.pads or (), "paddings")
+    return model.builder.emit("MIRROR_PAD", [x, pads], None, None, model.spec.op, "MirrorPadOptions", {"mode": 0})
 
 
 OPERATORS = (

@@ -1,4 +1,4 @@
-"""PRELU: x where x >= 0, else slope * x; the slopes broadcast."""
+"""PRELU: x for x >= 0, else slope * x; the slopes broadcast."""
 
 from __future__ import annotations
 
@@ -18,10 +18,12 @@ if TYPE_CHECKING:
 
 
 def _prelu(operation: Operation) -> list[Shape]:
-    found, data, alpha = binary_shape(operation), operation.input(0), operation.input(1)
-    if found != [data.shape]:
-        raise Refused(f"has slopes {named(alpha)} {listed(alpha.shape)}, more than its input {listed(data.shape)}")
-    return found
+    shapes, data, alpha = binary_shape(operation), operation.input(0), operation.input(1)
+    if shapes != [data.shape]:
+        raise Refused(
+            f"has slopes {named(alpha)} {listed(alpha.shape)}, which do not broadcast to the input {listed(data.shape)}"
+        )
+    return shapes
 
 
 def _body(x: Any, slopes: Any) -> Any:
@@ -33,9 +35,9 @@ def _body(x: Any, slopes: Any) -> Any:
 
 
 class Prelu(Clamped):
-    """Of a value v = x_0 - zp_0 and its slope s = x_1 - zp_1, which broadcasts:
+    """PRELU of v = x_0 - zp_0 with the slope s = x_1 - zp_1, which broadcasts.
 
-    y = M(v, multiplier_0, shift_0) + zp where v >= 0, else M(v * s, multiplier_1, shift_1) + zp
+    y = M(v, multiplier_0, shift_0) + zp for v >= 0, else M(v * s, multiplier_1, shift_1) + zp
     """
 
     by_element: ClassVar[bool] = True
@@ -46,6 +48,7 @@ class Prelu(Clamped):
     rounding: Rounding = "double"
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
+        """Return y."""
         import numpy as np
 
         from stages.ir.arithmetic.fixed_point import multiply_by_quantized_multiplier
@@ -58,15 +61,15 @@ class Prelu(Clamped):
         return self.clamped(view, np.where(value >= 0, above, below))
 
 
-def _model(one: OneOperator, x: FileTensor) -> FileTensor:
-    """The slopes are constants, one for each channel unless `other_shape` says more."""
-    spec, quant, slopes = one.spec, one.second(), one.constant(one.spec.other_shape or one.spec.shape[-1:])
+def _model(model: OneOperator, x: FileTensor) -> FileTensor:
+    """Constant slopes, one for each channel or of `other_shape`."""
+    spec, quant, slopes = model.spec, model.second(), model.constant(model.spec.other_shape or model.spec.shape[-1:])
     out = None
-    if one.quant and quant:
-        (low, high), ends = one.range(one.quant), one.range(quant)
-        out = one.output(min(low * end for end in ends), max(high, *(low * end for end in ends)))
-    alpha = one.builder.constant("slopes", slopes, *(quant or (None,)))
-    return one.builder.emit("PRELU", [x, alpha], None, out, spec.op)
+    if model.quant and quant:
+        (low, high), ends = model.range(model.quant), model.range(quant)
+        out = model.output(min(low * end for end in ends), max(high, *(low * end for end in ends)))
+    alpha = model.builder.constant("slopes", slopes, *(quant or (None,)))
+    return model.builder.emit("PRELU", [x, alpha], None, out, spec.op)
 
 
 OPERATORS = (

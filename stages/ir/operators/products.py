@@ -1,4 +1,4 @@
-"""Layers that sum products: convolutions and fully connected ones."""
+"""Layers that sum products: convolutions and FULLY_CONNECTED."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from stages.ir.operators.layer import (
     Narrowed,
     Rounding,
     Window,
+    channel_constants,
     is_known_by_channel,
     per_channel,
-    told_apart,
 )
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ DepthwiseLayout = Literal["HWC", "OIHW"]
 
 
 def _from_zero_point(reach: ValueRange, op: Conv2D | DepthwiseConv2D) -> tuple[Array, Array]:
-    """The bounds less the zero point, which is what windows that reach over the border meet there."""
+    """Bounds less the zero point, and 0 if windows overlap the padding."""
     import numpy as np
 
     low, high = reach.least - op.input_zero_point, reach.most - op.input_zero_point
@@ -34,7 +34,7 @@ def _from_zero_point(reach: ValueRange, op: Conv2D | DepthwiseConv2D) -> tuple[A
 
 
 def _with_added(view: LayerView, added: Array, output: Kept) -> dict[str, Array]:
-    """The bias of the kept channels with what is added to each sum, int64[O]; modulo 2^32, as the sums themselves."""
+    """Bias of the remaining channels plus `added`, int64[O]; wraps as the sums do."""
     import numpy as np
 
     if not added.any():
@@ -44,10 +44,9 @@ def _with_added(view: LayerView, added: Array, output: Kept) -> dict[str, Array]
 
 
 def _with_repeated(weights: Array, zero_point: int, kept: Kept) -> Array:
-    """The weights of the kept channels, (..., kept), where those of channels that repeat one are added to its own.
+    """Weights of the remaining channels, (..., kept), plus those of channels that equal them.
 
-    `weights`, (..., C), are integers of the file. All sums are within their type
-    (`stages.lower.simplify.coupled_channels`).
+    `weights`, (..., C), are integers of the file. All sums fit their type (`stages.lower.simplify.bundles`).
     """
     import numpy as np
 
@@ -58,7 +57,10 @@ def _with_repeated(weights: Array, zero_point: int, kept: Kept) -> Array:
 
 
 class Conv2D(Window):
-    """Constants: weights int8/uint8 in `kernel_layout`, bias int32[O] (absent: zero), multiplier and shift int32[O]."""
+    """CONV_2D.
+
+    Constants: weights int8/uint8 in `kernel_layout`, bias int32[O] (absent: zero), multiplier and shift int32[O].
+    """
 
     op: Literal["conv2d"] = "conv2d"
     dilation: tuple[int, int]
@@ -71,16 +73,18 @@ class Conv2D(Window):
     rounding: Rounding = "double"
 
     def products(self, out: Tensor) -> int:
+        """Multiply-accumulates of the output."""
         return out.elements * self.kernel[0] * self.kernel[1] * self.in_channels // self.groups
 
     def _ohwi(self, view: LayerView) -> Array:
-        """The weights less their zero point, int64."""
+        """Weights less their zero point, int64."""
         import numpy as np
 
         kept = view.constant("weights").transpose([self.kernel_layout.index(axis) for axis in "OHWI"])
         return np.asarray(kept.astype(np.int64) - self.weight_zero_point)
 
     def reach(self, view: LayerView, inputs: Sequence[ValueRange]) -> ValueRange:
+        """Range from the positive and the negative weights."""
         import numpy as np
 
         low, high = _from_zero_point(inputs[0], self)
@@ -92,26 +96,31 @@ class Conv2D(Window):
         return self.reach_of_sums(view, least, most)
 
     def carries(self, view: LayerView) -> tuple[Array, ...] | None:
+        """(): any input channel may be removed."""
         return () if self.groups == 1 and is_known_by_channel(view) else None
 
     def alike(self, view: LayerView, inputs: Sequence[Array]) -> Array | None:
-        """Filters that weigh equal channels the same together."""
+        """Filters are alike if they give equal channels the same total weights."""
         if self.carries(view) is None:
             return None
-        return labels(summed(self._ohwi(view), inputs[0]), *told_apart(view))
+        return labels(summed(self._ohwi(view), inputs[0]), *channel_constants(view))
 
     def absorbs(self, view: LayerView, reach: ValueRange) -> Array:
-        """In padding there is the zero point instead."""
+        """Constant channels, and those without weights; with padding only at the zero point."""
         known = reach.is_constant
         if any(self.padding):
             known = known & (reach.least == self.input_zero_point)
         return known | ~self._ohwi(view).any(axis=(0, 1, 2))
 
     def factors(self, view: LayerView) -> Array:
+        """Weights less their zero point, OHWI."""
         return self._ohwi(view)
 
     def narrowed(self, view: LayerView, inputs: Sequence[Kept], output: Kept) -> Narrowed:
-        """What the other input channels add to every sum goes into the bias, or is in another channel's weights."""
+        """The layer on fewer channels.
+
+        The contribution of a removed input channel moves to the bias, or to the weights of the channel that it equals.
+        """
         import numpy as np
 
         kept, dropped = inputs[0].channels, inputs[0].dropped
@@ -124,10 +133,11 @@ class Conv2D(Window):
         return Narrowed(op, {**per_channel(view, output), **_with_added(view, added, output), "weights": weights})
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
+        """Requantize the sums."""
         return self.requantized(view, self.sums(view, *inputs))
 
     def sums(self, view: LayerView, *inputs: Array) -> Array:
-        """A matrix product over gathered windows, exact in float64 (|sum| < 2^53)."""
+        """Matrix product over gathered windows, exact in float64 (|sum| < 2^53)."""
         import numpy as np
 
         weights = self._ohwi(view)
@@ -144,9 +154,10 @@ class Conv2D(Window):
 
 
 class DepthwiseConv2D(Window):
-    """Output channel c * depth_multiplier + m reads input channel c. Constants as Conv2D, weights in `kernel_layout`.
+    """DEPTHWISE_CONV_2D: output channel c * depth_multiplier + m reads input channel c.
 
-    HWC is the reference's own order (1, kh, kw, channels_out); OIHW is planar: (channels_out, 1, kh, kw).
+    Constants as Conv2D, weights in `kernel_layout`. HWC is the reference's order (1, kh, kw, channels_out); OIHW is
+    planar: (channels_out, 1, kh, kw).
     """
 
     op: Literal["depthwise_conv2d"] = "depthwise_conv2d"
@@ -160,10 +171,11 @@ class DepthwiseConv2D(Window):
     rounding: Rounding = "double"
 
     def products(self, out: Tensor) -> int:
+        """Multiply-accumulates of the output."""
         return out.elements * self.kernel[0] * self.kernel[1]
 
     def _factors(self, view: LayerView) -> Array:
-        """The weights of each tap less their zero point, int64[kh * kw, O]."""
+        """Weights of each tap less their zero point, int64[kh * kw, O]."""
         import numpy as np
 
         kept = view.constant("weights")
@@ -171,6 +183,7 @@ class DepthwiseConv2D(Window):
         return np.asarray(weights - self.weight_zero_point).reshape(-1, self.out_channels)
 
     def reach(self, view: LayerView, inputs: Sequence[ValueRange]) -> ValueRange:
+        """Range from the positive and the negative weights."""
         import numpy as np
 
         low, high = (np.repeat(bound, self.depth_multiplier) for bound in _from_zero_point(inputs[0], self))
@@ -178,6 +191,7 @@ class DepthwiseConv2D(Window):
         return self.reach_of_sums(view, positive * low + negative * high, positive * high + negative * low)
 
     def carries(self, view: LayerView) -> tuple[Array, ...] | None:
+        """Each output channel reads one input channel."""
         import numpy as np
 
         if not is_known_by_channel(view):
@@ -185,19 +199,24 @@ class DepthwiseConv2D(Window):
         return (np.arange(self.out_channels) // self.depth_multiplier,)
 
     def alike(self, view: LayerView, inputs: Sequence[Array]) -> Array | None:
+        """Channels are alike if inputs, weights and scales are equal."""
         carried = self.carries(view)
-        return None if carried is None else labels(inputs[0][carried[0]], self._factors(view).T, *told_apart(view))
+        return (
+            None if carried is None else labels(inputs[0][carried[0]], self._factors(view).T, *channel_constants(view))
+        )
 
     def narrowed(self, view: LayerView, inputs: Sequence[Kept], output: Kept) -> Narrowed:
+        """The layer on the remaining channels."""
         weights = view.constant("weights").take(output.channels, axis=3 if self.kernel_layout == "HWC" else 0)
         sizes = {"in_channels": len(inputs[0].channels), "out_channels": len(output.channels)}
         return Narrowed(self.model_copy(update=sizes), {**per_channel(view, output), "weights": weights})
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
+        """Requantize the sums."""
         return self.requantized(view, self.sums(view, *inputs))
 
     def sums(self, view: LayerView, *inputs: Array) -> Array:
-        """One tap after the other."""
+        """Sum of the taps, one by one."""
         import numpy as np
 
         factors = self._factors(view)
@@ -209,9 +228,10 @@ class DepthwiseConv2D(Window):
 
 
 class FullyConnected(Clamped):
-    """y[batch, units] from x[batch, depth]. Constants: weights (units, depth), bias, multiplier, shift as Conv2D.
+    """FULLY_CONNECTED: y[batch, units] from x[batch, depth].
 
-    Where `rounding` is "steps": steps and step_rows instead of multiplier and shift.
+    Constants: weights (units, depth), bias, multiplier, shift as Conv2D. With `rounding` "steps": steps and step_rows
+    instead of multiplier and shift.
     """
 
     op: Literal["fully_connected"] = "fully_connected"
@@ -223,10 +243,11 @@ class FullyConnected(Clamped):
     rounding: Rounding = "single"
 
     def products(self, out: Tensor) -> int:
+        """Multiply-accumulates of the output."""
         return out.elements * self.depth
 
     def _by_channel(self, view: LayerView) -> Array | None:
-        """The weights less their zero point, int64[units, n, C], for the C channels of the input."""
+        """Weights less their zero point, int64[units, n, C], for the C channels of the input."""
         import numpy as np
 
         channels = channels_of(view.inputs[0])
@@ -236,6 +257,7 @@ class FullyConnected(Clamped):
         return np.asarray(weights).reshape(self.units, -1, channels)
 
     def reach(self, view: LayerView, inputs: Sequence[ValueRange]) -> ValueRange | None:
+        """Range from the positive and the negative weights."""
         import numpy as np
 
         weights = self._by_channel(view)
@@ -246,22 +268,29 @@ class FullyConnected(Clamped):
         return self.reach_of_sums(view, positive @ low + negative @ high, positive @ high + negative @ low)
 
     def carries(self, view: LayerView) -> tuple[Array, ...] | None:
+        """(): any input channel may be removed."""
         return () if is_known_by_channel(view) and self._by_channel(view) is not None else None
 
     def alike(self, view: LayerView, inputs: Sequence[Array]) -> Array | None:
-        """As of CONV_2D."""
-        return None if self.carries(view) is None else labels(summed(self.factors(view), inputs[0]), *told_apart(view))
+        """As of Conv2D."""
+        return (
+            None
+            if self.carries(view) is None
+            else labels(summed(self.factors(view), inputs[0]), *channel_constants(view))
+        )
 
     def absorbs(self, view: LayerView, reach: ValueRange) -> Array:
+        """Constant channels, and those without weights."""
         return reach.is_constant | ~self.factors(view).any(axis=(0, 1))
 
     def factors(self, view: LayerView) -> Array:
+        """Weights less their zero point, by input channel."""
         weights = self._by_channel(view)
         assert weights is not None
         return weights
 
     def narrowed(self, view: LayerView, inputs: Sequence[Kept], output: Kept) -> Narrowed:
-        """As of CONV_2D."""
+        """As of Conv2D."""
         by_channel, dropped = self.factors(view), inputs[0].dropped
         added = by_channel.sum(axis=1)[:, dropped] @ (inputs[0].values[dropped] - self.input_zero_point)
         weights = view.constant("weights").reshape(by_channel.shape)[output.channels]
@@ -270,10 +299,11 @@ class FullyConnected(Clamped):
         return Narrowed(op, {**per_channel(view, output), **_with_added(view, added, output), "weights": weights})
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
+        """Requantize the sums."""
         return self.requantized(view, self.sums(view, *inputs)).reshape(view.outputs[0].shape)
 
     def sums(self, view: LayerView, *inputs: Array) -> Array:
-        """[batch, units]."""
+        """Sums of products, int64[batch, units]."""
         import numpy as np
 
         rows = inputs[0].reshape(self.batch, self.depth).astype(np.float64) - self.input_zero_point

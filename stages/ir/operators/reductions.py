@@ -1,4 +1,4 @@
-"""Operators that reduce over axes."""
+"""Reductions over axes."""
 
 from __future__ import annotations
 
@@ -33,9 +33,10 @@ def _reduce(operation: Operation) -> list[Shape]:
 
 
 class Mean(Clamped):
-    """MEAN over `axes` (logical): y = M(sum(x) - input_zero_point * count, multiplier, shift) + output_zero_point.
+    """MEAN over `axes` (logical).
 
-    The division by `count`, the number of elements averaged, is part of the multiplier, as in the reference.
+    y = M(sum(x) - input_zero_point * count, multiplier, shift) + output_zero_point. The multiplier includes the
+    division by `count`, the number of averaged elements, as in the reference.
     """
 
     uniform: ClassVar[bool] = True
@@ -48,13 +49,15 @@ class Mean(Clamped):
     rounding: Rounding = "double"
 
     def terms(self, out: Tensor) -> int:
+        """Number of averaged elements."""
         return self.count
 
     def scaling(self, view: LayerView) -> tuple[Array | int, Array | int]:
+        """Multiplier and shift, for all channels."""
         return self.multiplier, self.shift
 
     def reach(self, view: LayerView, inputs: Sequence[ValueRange]) -> ValueRange:
-        """It rises with every element."""
+        """Monotonic: the results of both bounds."""
         import numpy as np
 
         shape = view.inputs[0].shape
@@ -63,10 +66,12 @@ class Mean(Clamped):
         return ValueRange(least.least, most.most)
 
     def carries(self, view: LayerView) -> tuple[Array, ...] | None:
+        """None if the channels are averaged."""
         rank = len(view.inputs[0].shape)
         return None if rank - 1 in [axis % rank for axis in self.axes] else every_channel(view)
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
+        """Return y."""
         from stages.ir.arithmetic.fixed_point import multiply_by_quantized_multiplier
 
         total = self.sums(view, *inputs)
@@ -74,16 +79,16 @@ class Mean(Clamped):
         return self.clamped(view, scaled).reshape(view.outputs[0].shape)
 
     def sums(self, view: LayerView, *inputs: Array) -> Array:
-        """Without the axes that are summed over."""
+        """Sums less the zero points, without the reduced axes."""
         import numpy as np
 
         return inputs[0].astype(np.int64).sum(axis=self.axes) - self.input_zero_point * self.count
 
 
 class Sum(Clamped):
-    """SUM over `axes` (logical): as `Mean`, whose multiplier then has no division in it.
+    """SUM over `axes` (logical): as `Mean`, without a division in the multiplier.
 
-    A MEAN over axes that are more than two runs in memory is one as well, with the division (`averages`).
+    `averages`: a MEAN over more than two separate groups of axes, with the division.
     """
 
     op: Literal["sum"] = "sum"
@@ -97,9 +102,11 @@ class Sum(Clamped):
 
     @property
     def named(self) -> str:
+        """Name in rules and reports."""
         return "mean" if self.averages else "sum"
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
+        """Return y."""
         import numpy as np
 
         from stages.ir.arithmetic.fixed_point import multiply_by_quantized_multiplier
@@ -110,26 +117,27 @@ class Sum(Clamped):
 
 
 class ReduceExtremum(LayerOp):
-    """The largest or the smallest integer over `axes` (logical)."""
+    """Largest or smallest raw integer over `axes` (logical)."""
 
     op: Literal["reduce_max", "reduce_min"]
     axes: tuple[int, ...]
 
     def shifted(self, view: LayerView, inputs: Sequence[int], output: int) -> Shifted | None:
-        """None where not all integers move alike."""
+        """None unless all integers shift alike."""
         return Shifted(self) if {*inputs} == {output} else None
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
+        """Return the maximum or minimum."""
         reduced: Array = (inputs[0].max if self.op == "reduce_max" else inputs[0].min)(axis=self.axes)
         return reduced.reshape(view.outputs[0].shape)
 
 
 class ReduceProd(Clamped):
-    """Products over `axes` (logical), in the order of elements, scaled at each step and once more at the end:
+    """Product over `axes` (logical), in element order, scaled at each step and at the end.
 
     p = x_0 - zp, then p = S(p * (x_i - zp)) for the others; y = S(p) + output_zero_point
 
-    where S(v) = (v * round(multiplier / 2^16) + 2^(14 - shift)) >> (15 - shift) as int32, of 64 bits.
+    S(v) = (v * round(multiplier / 2^16) + 2^(14 - shift)) >> (15 - shift) as int32, computed in 64 bits.
     """
 
     op: Literal["reduce_prod"] = "reduce_prod"
@@ -139,6 +147,7 @@ class ReduceProd(Clamped):
     shift: int
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
+        """Return y."""
         import numpy as np
 
         from stages.ir.arithmetic.fixed_point import multiply_wide
@@ -174,48 +183,48 @@ def _operator(
     )
 
 
-def _mean_model(one: OneOperator, x: FileTensor) -> FileTensor:
-    spec, axes = one.spec, one.spec.axes or ()
-    return one.builder.mean(x, axes, keep_dims=spec.keep_dims, out=one.mean_output(axes), name=spec.op)
+def _mean_model(model: OneOperator, x: FileTensor) -> FileTensor:
+    spec, axes = model.spec, model.spec.axes or ()
+    return model.builder.mean(x, axes, keep_dims=spec.keep_dims, out=model.mean_output(axes), name=spec.op)
 
 
 def _reducing(output: Callable[[OneOperator, tuple[int, ...]], tuple[float, int] | None]) -> OneOperatorModel:
-    """`output`: the output's quantization, from the axes."""
+    """Model of a reduction; `output` returns the output's quantization from the axes."""
 
-    def build(one: OneOperator, x: FileTensor) -> FileTensor:
+    def build(model: OneOperator, x: FileTensor) -> FileTensor:
         import numpy as np
 
-        spec, axes = one.spec, one.spec.axes or ()
-        constant = one.builder.constant(f"{spec.op}/axes", np.asarray(axes, dtype=np.int32))
+        spec, axes = model.spec, model.spec.axes or ()
+        constant = model.builder.constant(f"{spec.op}/axes", np.asarray(axes, dtype=np.int32))
         options = {"keepDims": spec.keep_dims}
-        out = output(one, axes)
-        return one.builder.emit(spec.op.upper(), [x, constant], None, out, spec.op, "ReducerOptions", options)
+        out = output(model, axes)
+        return model.builder.emit(spec.op.upper(), [x, constant], None, out, spec.op, "ReducerOptions", options)
 
     return OneOperatorModel(build, frozenset({"axes", "keep_dims", "output"}), ("axes",))
 
 
-def _like(one: OneOperator, axes: tuple[int, ...]) -> tuple[float, int] | None:
-    return one.quant
+def _like(model: OneOperator, axes: tuple[int, ...]) -> tuple[float, int] | None:
+    return model.quant
 
 
-def _product(one: OneOperator, axes: tuple[int, ...]) -> tuple[float, int] | None:
-    """As far as the input's reach to the power of the count."""
-    if not one.quant:
+def _product(model: OneOperator, axes: tuple[int, ...]) -> tuple[float, int] | None:
+    """Range: the input's largest magnitude to the power of the count."""
+    if not model.quant:
         return None
-    reach, rank = max(map(abs, one.range(one.quant))), len(one.shape)
-    most = reach ** prod(one.shape[axis] for axis in {axis % rank for axis in axes})
-    return one.output(-most, most)
+    largest, rank = max(map(abs, model.range(model.quant))), len(model.shape)
+    most = largest ** prod(model.shape[axis] for axis in {axis % rank for axis in axes})
+    return model.output(-most, most)
 
 
-def _total(one: OneOperator, axes: tuple[int, ...]) -> tuple[float, int] | None:
-    """The mean's, times the number of elements that are added."""
-    found = one.mean_output(axes)
-    rank = len(one.shape)
-    return found and (found[0] * prod(one.shape[axis] for axis in {axis % rank for axis in axes}), found[1])
+def _total(model: OneOperator, axes: tuple[int, ...]) -> tuple[float, int] | None:
+    """Range of the mean times the number of added elements."""
+    mean = model.mean_output(axes)
+    rank = len(model.shape)
+    return mean and (mean[0] * prod(model.shape[axis] for axis in {axis % rank for axis in axes}), mean[1])
 
 
 def _sum_reference(operation: Operation, x: Array, axes: Array) -> list[Array]:
-    """Of int8, which LiteRT's reference kernel reads as uint8: by the formula that the same kernel has for uint8."""
+    """SUM of int8 by the kernel's uint8 formula: LiteRT's reference kernel reads int8 as uint8."""
     import numpy as np
 
     from stages.ir.arithmetic.fixed_point import multiply_by_quantized_multiplier
@@ -252,6 +261,6 @@ OPERATORS = (
         _operator("SUM", "following", Sum, model=_reducing(_total), types=(*NUMBERS, "bool")),
         reference=_sum_reference,
         misjudged={0: ("int8",)},
-        limits="LiteRT's reference kernel reads int8 as uint8: the formula that it has for uint8 is the reference",
+        limits="int8: LiteRT's reference kernel reads it as uint8, so the reference is its uint8 formula",
     ),
 )

@@ -1,4 +1,4 @@
-"""Functions of rows: of all elements along the last axis."""
+"""Functions along the last axis."""
 
 from __future__ import annotations
 
@@ -20,8 +20,9 @@ if TYPE_CHECKING:
 
 
 def last_axis(operation: Operation) -> list[Shape]:
+    """Shape rule of functions along the last axis. Raises Refused for a scalar."""
     if not operation.input(0).shape:
-        raise Refused(f"works along the last axis, and {named(operation.input(0))} is a single number")
+        raise Refused(f"works along the last axis, but {named(operation.input(0))} is a scalar")
     return [operation.input(0).shape]
 
 
@@ -47,10 +48,11 @@ class Softmax(LayerOp):
     op: Literal["softmax"] = "softmax"
 
     def shifted(self, view: LayerView, inputs: Sequence[int], output: int) -> Shifted | None:
-        """The lowest of the type goes with it."""
+        """The lowest value of the type shifts with the output."""
         return Shifted(self) if inputs[0] == output else None
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
+        """Return y."""
         import numpy as np
 
         from stages.ir.arithmetic.fixed_point import (
@@ -71,7 +73,9 @@ class Softmax(LayerOp):
 
 
 class L2Normalization(LayerOp):
-    """Rows (last axis) divided by their Euclidean norm; the output has scale 1/128 and the middle zero point.
+    """Rows (last axis) divided by their Euclidean norm.
+
+    The output has scale 1/128 and the middle zero point.
 
     With d = x - input_zero_point, n = sum of d * d (int32) over the row, and SRDHM and RDP as above:
 
@@ -90,6 +94,7 @@ class L2Normalization(LayerOp):
     input_zero_point: int
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
+        """Return y."""
         import numpy as np
 
         from stages.ir.arithmetic.fixed_point import inverse_square_root, multiply_by_quantized_multiplier, wrap
@@ -113,8 +118,8 @@ def _softmax_types(operation: Operation) -> None:
         raise Refused(f"mixes {source.dtype} in {named(source)} and {result.dtype} in {named(result)}")
 
 
-def _softmax_model(one: OneOperator, x: FileTensor) -> FileTensor:
-    return one.builder.softmax(x, one.spec.beta)
+def _softmax_model(model: OneOperator, x: FileTensor) -> FileTensor:
+    return model.builder.softmax(x, model.spec.beta)
 
 
 OPERATORS = (
@@ -124,7 +129,7 @@ OPERATORS = (
         table=Table("L2NormOptions", "activation:byte"),
         fuses=False,
         layers=(L2Normalization,),
-        limits="over the last axis; in 8 bits the output's scale is 1/128, its zero point 0 (uint8: 128)",
+        limits="over the last axis; 8 bits: output scale 1/128, zero point 0 (uint8: 128)",
     ),
     Operator(
         "SOFTMAX",
@@ -135,7 +140,7 @@ OPERATORS = (
         table=Table("SoftmaxOptions", "beta:float"),
         layers=(Softmax, WideSoftmax, NearestSoftmax, FloatSoftmax),
         model=OneOperatorModel(_softmax_model, frozenset({"beta"})),
-        limits="over the last axis; in 8 bits the output's scale is 1/256, its zero point -128 (uint8: 0); "
-        "in 16 bits its scale is 1/32768; 8 bits may give int16 of scale 1/65536 and zero point -32768",
+        limits="over the last axis; 8 bits: output scale 1/256, zero point -128 (uint8: 0), "
+        "or int16 with scale 1/65536, zero point -32768; 16 bits: output scale 1/32768",
     ),
 )

@@ -1,4 +1,4 @@
-"""Softmax of 8 bits as ONNX Runtime has it: between DequantizeLinear and QuantizeLinear, and QLinearSoftmax."""
+"""Softmax of 8 bits as in ONNX Runtime, also QLinearSoftmax."""
 
 from __future__ import annotations
 
@@ -10,13 +10,15 @@ if TYPE_CHECKING:
     from stages.ir.graph import LayerView
     from stages.ir.operators.layer import Array
 
-EXP_BITS = 30  # behind the point of an exponential
+EXP_BITS = 30  # fraction bits of an exponential
 FACTOR_BITS = 59  # of the output's inverse scale
 MOST_SHIFT = 62  # beyond it every share rounds to 0
 
 
 class NearestSoftmax(Clamped):
-    """Softmax over the last axis, rounded once, on any scale of the output. With d = max(row) - x
+    """Softmax over the last axis, rounded once, for any scale of the output.
+
+    With d = max(row) - x:
 
       total = sum over the row of exp[d]                           Q30, int64
       more  = bits of total above 31, or 0
@@ -33,9 +35,11 @@ class NearestSoftmax(Clamped):
 
     @property
     def named(self) -> str:
+        """Name in rules and reports."""
         return "softmax"
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
+        """Return y."""
         import numpy as np
 
         values = inputs[0].astype(np.int64)
@@ -48,7 +52,9 @@ class NearestSoftmax(Clamped):
 
 
 class FloatSoftmax(Clamped):
-    """QLinearSoftmax over the last axis, in float32 as ONNX Runtime computes it. With d = max(row) - x
+    """QLinearSoftmax over the last axis, in float32 as in ONNX Runtime.
+
+    With d = max(row) - x:
 
       total = exp[d] of the row, one added after the other         float32
       q     = exp[d] * factor / total                              float32, to the nearest integer, halves to even
@@ -61,9 +67,11 @@ class FloatSoftmax(Clamped):
 
     @property
     def named(self) -> str:
+        """Name in rules and reports."""
         return "softmax"
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
+        """Return q."""
         import numpy as np
 
         values = inputs[0].astype(np.int64)

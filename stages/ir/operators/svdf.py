@@ -1,4 +1,4 @@
-"""SVDF: a fully connected layer in time, of rank 1 or more, that remembers what its features were before."""
+"""SVDF: a fully connected layer with a memory of earlier features, of rank 1 or more."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _RELU = 1
 # Types of the weights of features and of time, of the bias and of the state, by the type of the data.
 _TYPES = {"int8": ("int8", "int16", "int32", "int16"), "float32": ("float32",) * 4}
 _NARROW = ("int8", "int8", "int32", "int8")  # TFLM's form, which LiteRT does not have
-_PARTS = ("the weights of its features", "the weights of time", "its bias", "its state")
+_INPUT_LABELS = ("the weights of its features", "the weights of time", "its bias", "its state")
 
 
 def _svdf(operation: Operation) -> list[Shape]:
@@ -35,12 +35,12 @@ def _svdf(operation: Operation) -> list[Shape]:
     rank = operation.options(_TABLE)["rank"]
     if depth != wide or filters != rows:
         shapes = ", ".join(f"{named(tensor)} {listed(tensor.shape)}" for tensor in (data, feature, time))
-        raise Refused(f"has shapes that do not fit: {shapes}; features x depth and features x memory are wanted")
+        raise Refused(f"has shapes that do not fit: {shapes}; they must be features x depth and features x memory")
     if rank < 1 or filters % rank:
-        raise Refused(f"has {filters} features, no multiple of its rank {rank}")
+        raise Refused(f"has {filters} features, which is not a multiple of its rank {rank}")
     if state.shape != (batch, memory * filters):
         wanted = listed((batch, memory * filters))
-        raise Refused(f"has the state {named(state)} {listed(state.shape)}; it remembers {wanted}")
+        raise Refused(f"has the state {named(state)} {listed(state.shape)}; it must be {wanted}")
     bias = operation.inputs[3]
     if bias is not None and bias.shape != (filters // rank,):
         raise Refused(f"has the bias {named(bias)} {listed(bias.shape)} for {filters // rank} units")
@@ -48,22 +48,22 @@ def _svdf(operation: Operation) -> list[Shape]:
 
 
 def _check(operation: Operation) -> None:
-    """Types that go together, constants that are constant, and scales where there are integers."""
+    """Check types, constants and scales."""
     data, narrow = operation.input(0), _is_narrow(operation)
     if data.dtype == "int8" and operation.options(_TABLE)["activation"] != _RELU:
-        raise Refused("has another fused activation than RELU, which LiteRT demands of it on integers")
+        raise Refused("has a fused activation other than RELU, which LiteRT requires on integers")
     types = _NARROW if narrow else _TYPES[data.dtype]
-    for position, (what, dtype) in enumerate(zip(_PARTS, types, strict=True), 1):
+    for position, (description, dtype) in enumerate(zip(_INPUT_LABELS, types, strict=True), 1):
         tensor = operation.inputs[position]
         if tensor is None:
             continue
         if tensor.dtype != dtype:
             others = f"{data.dtype} data" + (" and int8 weights of time" if narrow else "")
-            raise Refused(f"has {what} of {tensor.dtype} in {named(tensor)}; with {others} it takes {dtype}")
+            raise Refused(f"has {description} of {tensor.dtype} in {named(tensor)}; with {others} it must be {dtype}")
         if position < 4 and tensor.data is None:
-            raise Refused(f"computes {what} {named(tensor)}; they must be a constant")
+            raise Refused(f"computes {description} {named(tensor)}; it must be a constant")
         if data.dtype == "int8" and position != 3 and (tensor.scale.size != 1 or not tensor.scale.all()):
-            raise Refused(f"has {tensor.scale.size} scales for {what} in {named(tensor)}; it takes one")
+            raise Refused(f"has {tensor.scale.size} scales for {description} in {named(tensor)}; it must have one")
         if tensor.zero_point.any() and not (narrow and position == 4):
             raise Refused(f"has the zero point {int(tensor.zero_point[0])} in {named(tensor)}; it must be 0")
 
@@ -74,16 +74,17 @@ def _is_narrow(operation: Operation) -> bool:
 
 
 class Svdf(Clamped):
-    """With s the state, int16[batch, features, memory], every row of which first moves left by one:
+    """SVDF of int8.
+
+    With s the state, int16[batch, features, memory], whose rows first shift left by one:
 
       s[n, f, last] = M(sum over k of (x[n, k] - input_zero_point) * feature[f, k], feature_multiplier, feature_shift),
                       saturated
       y[n, u]       = M(bias[u] + sum over r, m of s[n, u * rank + r, m] * time[u * rank + r, m], multiplier, shift)
                       + output_zero_point
 
-    Constants: feature int8[features, depth],
-    time int16[features, memory], bias int32[units] (absent: zero). Of the fused RELU, which it demands, the
-    reference makes nothing.
+    Constants: feature int8[features, depth], time int16[features, memory], bias int32[units] (absent: zero). The
+    reference requires a fused RELU but ignores it.
     """
 
     op: Literal["svdf"] = "svdf"
@@ -98,13 +99,15 @@ class Svdf(Clamped):
     rounding: Rounding = "double"
 
     def products(self, out: Tensor) -> int:
+        """Multiply-accumulates of features and time."""
         return out.elements * self.rank * (self.depth + self.memory)
 
     def shifted(self, view: LayerView, inputs: Sequence[int], output: int) -> Shifted | None:
-        """Its kernels read and write int8 alone."""
+        """None: its kernels take int8 only."""
         return None if any((*inputs, output)) else Shifted(self)
 
     def advance(self, view: LayerView, inputs: Sequence[Array], states: Sequence[Array]) -> tuple[Array, list[Array]]:
+        """Return the output and the new state."""
         bias = view.constant("bias") if view.has("bias") else None
         scaled, state = self.step(inputs[0], view.constant("feature"), view.constant("time"), bias, states[0])
         return self.clamped(view, scaled), [state]
@@ -133,7 +136,9 @@ class Svdf(Clamped):
 
 
 class NarrowSvdf(Svdf):
-    """As Svdf with state int8 and time int8 (TFLM's svdf_common.cc): s holds values plus `state_zero_point`.
+    """As Svdf with state int8 and time int8 (TFLM's svdf_common.cc).
+
+    s holds values plus `state_zero_point`.
 
     A new value is saturated to int8 before `state_zero_point` is added, and the sum wraps.
     """
@@ -143,15 +148,17 @@ class NarrowSvdf(Svdf):
 
     @property
     def named(self) -> str:
+        """Name in rules and reports."""
         return "svdf"
 
     @property
     def zero_point_of_state(self) -> int:
+        """The zero point of the state."""
         return self.state_zero_point
 
 
 class FloatSvdf(LayerOp):
-    """As Svdf in float32, without scales, then clamped: `low` and `high` are the fused activation's, None for none."""
+    """As Svdf in float32, without scales, then clamped to `low` and `high` (None: no bound)."""
 
     op: Literal["float_svdf"] = "float_svdf"
     rank: int
@@ -162,20 +169,22 @@ class FloatSvdf(LayerOp):
 
     @property
     def named(self) -> str:
+        """Name in rules and reports."""
         return "svdf"
 
     def products(self, out: Tensor) -> int:
+        """Multiply-accumulates of features and time."""
         return out.elements * self.rank * (self.depth + self.memory)
 
     def advance(self, view: LayerView, inputs: Sequence[Array], states: Sequence[Array]) -> tuple[Array, list[Array]]:
-        """Sums in the order of their indices, every one rounded to float32."""
+        """Return the output and the new state; sums in index order, each rounded to float32."""
         import numpy as np
 
         feature, time = view.constant("feature"), view.constant("time")
-        made = np.zeros((len(inputs[0]), len(feature)), np.float32)
+        features = np.zeros((len(inputs[0]), len(feature)), np.float32)
         for k in range(self.depth):
-            made += inputs[0][:, k, None] * feature[None, :, k]
-        memory = _remembered(states[0], time.shape, made)
+            features += inputs[0][:, k, None] * feature[None, :, k]
+        memory = _remembered(states[0], time.shape, features)
         bias = view.constant("bias") if view.has("bias") else np.zeros(len(feature) // self.rank, np.float32)
         total = np.repeat(bias[None], len(memory), axis=0)
         for r in range(self.rank):
@@ -187,40 +196,40 @@ class FloatSvdf(LayerOp):
 
 
 def _remembered(state: Array, shape: Shape, newest: Array) -> Array:
-    """The state as [batch, features, memory], one step older, with `newest` as its last column."""
+    """State as [batch, features, memory], shifted by one step, with `newest` last."""
     import numpy as np
 
     memory = state.astype(newest.dtype).reshape(-1, *shape)
     return np.concatenate([memory[:, :, 1:], newest[:, :, None]], axis=2)
 
 
-def _model(one: OneOperator, x: FileTensor) -> FileTensor:
-    """Features use the state's 16 bits as results use the output's 8, and time weighs so that sums stay as large."""
+def _model(model: OneOperator, x: FileTensor) -> FileTensor:
+    """Scales for which features use the state's 16 bits, and results the output's 8 bits."""
     import numpy as np
 
     from stages.ir.models.exact import random_bytes
 
-    spec = one.spec
+    spec = model.spec
     units = spec.out_channels or 1
     shape = (units * spec.rank, x.shape[-1])
-    feature, _, options = one.weighted(shape, 0, x.shape[-1], per_channel=False)
+    feature, _, options = model.weighted(shape, 0, x.shape[-1], per_channel=False)
     raw = random_bytes(spec.seed, "time", 2 * shape[0] * spec.memory).view("<u2").astype(np.int64) - (1 << 15)
     time = np.maximum(raw, 1 - (1 << 15)).reshape(shape[0], spec.memory)
     time_scale = np.float32(3**0.5 / (1 << 15) / (spec.rank * spec.memory) ** 0.5)  # of uniform values
     scales, out, state_scale = None, options["out"], np.float32(1)
-    if one.quantized:
+    if model.quantized:
         state_scale = np.float32(out[0] / 256)
         scales = (float(options["weight_scale"][0]), float(time_scale), float(state_scale))
-    weighed = time.astype(np.int16) if one.quantized else (time * time_scale).astype(np.float32)
-    bias = one.bias(units, np.full(units, float(state_scale) * float(time_scale))) if spec.bias else None
-    fused = "relu" if one.quantized else spec.activation
-    return one.builder.svdf(
-        x, feature, weighed, bias, rank=spec.rank, scales=scales, activation=fused, out=out, name=spec.op
+    time_weights = time.astype(np.int16) if model.quantized else (time * time_scale).astype(np.float32)
+    bias = model.bias(units, np.full(units, float(state_scale) * float(time_scale))) if spec.bias else None
+    fused = "relu" if model.quantized else spec.activation
+    return model.builder.svdf(
+        x, feature, time_weights, bias, rank=spec.rank, scales=scales, activation=fused, out=out, name=spec.op
     )
 
 
 def multipliers(x: float, feature: float, time: float, state: float, out: float) -> tuple[Fixed, Fixed]:
-    """Return the multipliers of a feature's sum and of a unit's sum from the scales; float32, as in svdf.cc."""
+    """Multipliers of a feature's and of a unit's sum, from scales in float32 (svdf.cc)."""
     import numpy as np
 
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
@@ -262,8 +271,8 @@ def _reference(operation: Operation, *arrays: Array | None) -> Sequence[Array]:
     x, feature, time, bias, state = arrays
     assert x is not None and feature is not None and time is not None and state is not None
     op = _narrow(operation)
-    scaled, kept = op.step(x, feature, time, bias, state)
-    return [np.clip(scaled + op.output_zero_point, op.act_min, op.act_max).astype(np.int8), kept]
+    scaled, new_state = op.step(x, feature, time, bias, state)
+    return [np.clip(scaled + op.output_zero_point, op.act_min, op.act_max).astype(np.int8), new_state]
 
 
 OPERATORS = (
@@ -280,8 +289,8 @@ OPERATORS = (
         model=OneOperatorModel(
             _model, frozenset({"out_channels", "rank", "memory", "bias", "activation", "output"}), ("out_channels",)
         ),
-        limits="2 axes; with int8 data weights of time and state are int16, and a RELU is fused, which does nothing; "
-        "both int8 are computed as by TFLM: LiteRT does not take them",
+        limits="2 axes; int8 data: time weights and state are int16, and a fused RELU is required but ignored; "
+        "int8 time weights and state are computed as in TFLM, since LiteRT lacks them",
         check=_check,
         reference=_reference,
         misjudged={2: ("int8",)},

@@ -1,6 +1,6 @@
-"""All operators: those in the modules of this folder, and those of plug-ins (stages.ir.operators.outside).
+"""All operators: of the modules in this folder and of plug-ins (`outside`).
 
-Firmline's own are imported when one is first asked for: a run of what is cached asks for none.
+The folder's modules are imported on first use: a run with a full cache needs none.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from stages.ir.operators.outside import Declared, Declaring, declared
 
 
 @dataclass(frozen=True)
-class _Own:
-    """Firmline's operators by name in the schema and by kind; the classes of its layers, and these by their `op`."""
+class _BuiltIn:
+    """Firmline's operators, by name in the schema and by kind, and its layer classes."""
 
     operators: Mapping[str, Operator]
     kinds: Mapping[str, Operator]
@@ -28,22 +28,22 @@ class _Own:
 
 
 @cache
-def _own() -> _Own:
-    found: dict[str, Operator] = {}
+def _built_in() -> _BuiltIn:
+    operators_by_name: dict[str, Operator] = {}
     classes: list[type[LayerOp]] = []
     for entry in pkgutil.iter_modules(stages.ir.operators.__path__):
         if entry.name in ("table", "outside", "page"):
             continue
         module = import_module(f"{stages.ir.operators.__name__}.{entry.name}")
-        found.update((operator.name, operator) for operator in getattr(module, "OPERATORS", ()))
+        operators_by_name.update((operator.name, operator) for operator in getattr(module, "OPERATORS", ()))
         classes += [
             value for value in vars(module).values() if _is_layer(value) and value.__module__ == module.__name__
         ]
-    operators = dict(sorted(found.items()))
+    operators = dict(sorted(operators_by_name.items()))
     names = {name: layer for layer in classes for name in layer.names()} | {
         str(layer.model_fields["op"].default): layer for layer in classes if not layer.names()
     }
-    return _Own(operators, {operator.kind: operator for operator in operators.values()}, tuple(classes), names)
+    return _BuiltIn(operators, {operator.kind: operator for operator in operators.values()}, tuple(classes), names)
 
 
 def _is_layer(value: object) -> bool:
@@ -51,20 +51,20 @@ def _is_layer(value: object) -> bool:
 
 
 class Operators(Mapping[str, Operator]):
-    """By name in the schema. Plug-ins are imported when a name is asked for that Firmline does not have.
+    """Operators by name in the schema; unknown names load the plug-ins.
 
-    Iterating gives Firmline's own: what is derived from them when a module is loaded holds for every project.
+    Iteration covers Firmline's own operators: values derived from them at import time hold for every project.
     """
 
     def __getitem__(self, name: str) -> Operator:
-        own = _own().operators
-        return own[name] if name in own else outside().operators[name]
+        built_in = _built_in().operators
+        return built_in[name] if name in built_in else outside().operators[name]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(_own().operators)
+        return iter(_built_in().operators)
 
     def __len__(self) -> int:
-        return len(_own().operators)
+        return len(_built_in().operators)
 
 
 OPERATORS: Mapping[str, Operator] = Operators()
@@ -74,54 +74,54 @@ _outside: Declared | None = None
 
 
 def declare(modules: Sequence[Declaring]) -> None:
-    """Says which plug-ins there are, in place of those of before. None is imported yet."""
+    """Replace the list of plug-ins. None is imported yet."""
     global _declaring, _outside
     if tuple(modules) != _declaring:
         _declaring, _outside = tuple(modules), None
 
 
 def declaring() -> tuple[Declaring, ...]:
-    """The plug-ins that there are."""
+    """The plug-ins."""
     return _declaring
 
 
 def outside() -> Declared:
-    """What plug-ins declare. Imports them; raises what that raises, and StageError for wrong declarations."""
+    """Declarations of plug-ins, which are imported. Raises StageError for invalid ones."""
     global _outside
     if _outside is None:
-        _outside = declared(_declaring, _own().operators, _own().layer_names)
+        _outside = declared(_declaring, _built_in().operators, _built_in().layer_names)
     return _outside
 
 
 def onnx_operator(name: str) -> Operator | None:
-    """The plug-in's operator that ONNX files call so, `domain.OpType`."""
+    """Plug-in's operator with this name in ONNX files, `domain.OpType`."""
     return outside().onnx.get(name)
 
 
 def layers() -> tuple[type[LayerOp], ...]:
-    """The operators of Firmline's integer graph."""
-    return _own().layers
+    """Layer classes of Firmline's integer graph."""
+    return _built_in().layers
 
 
 def kind_of(op: str) -> str:
-    """The name in rules and reports of an operator of the schema: CONV_2D is conv2d, LEAKY_RELU is leaky_relu."""
+    """Name of an operator in rules and reports: conv2d for CONV_2D."""
     return OPERATORS[op].kind if op in OPERATORS else op.lower()
 
 
 def operator_of(kind: str) -> Operator | None:
-    """The operator that rules and recipes call so."""
-    own = _own().kinds
-    if kind in own:
-        return own[kind]
+    """Operator with this kind, None if there is none."""
+    built_in = _built_in().kinds
+    if kind in built_in:
+        return built_in[kind]
     return next((operator for operator in outside().operators.values() if operator.kind == kind), None)
 
 
 def kinds() -> list[str]:
-    """All that rules and recipes can call operators, those of plug-ins among them."""
-    return sorted([*_own().kinds, *(operator.kind for operator in outside().operators.values())])
+    """All kinds that rules and recipes may name, with those of plug-ins."""
+    return sorted([*_built_in().kinds, *(operator.kind for operator in outside().operators.values())])
 
 
 def layer_of(name: str) -> type[LayerOp] | None:
-    """The class of the layers with this `op`."""
-    own = _own().layer_names
-    return own[name] if name in own else outside().layers.get(name)
+    """Class of the layers with this `op`, None if there is none."""
+    built_in = _built_in().layer_names
+    return built_in[name] if name in built_in else outside().layers.get(name)

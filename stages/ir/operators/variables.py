@@ -1,4 +1,4 @@
-"""READ_VARIABLE and ASSIGN_VARIABLE, on the variable tensors that import makes of resource variables."""
+"""READ_VARIABLE and ASSIGN_VARIABLE on state tensors, made from resource variables."""
 
 from __future__ import annotations
 
@@ -16,23 +16,28 @@ if TYPE_CHECKING:
 
 
 class Read(LayerOp):
-    """A copy of a tensor of state, its only input: what reads the copy may run after the state is written."""
+    """A copy of a state tensor, which stays valid after the state is written."""
 
     op: Literal["read_variable"] = "read_variable"
     any_type: ClassVar[bool] = True
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
+        """Copy the state."""
         return inputs[0].copy()
 
 
 class Assign(LayerOp):
-    """Writes its input to its state; the output is the state's memory. Constant `begin`: what it is after a reset."""
+    """Writes its input to the state; the output is an alias of the state.
+
+    Constant `begin`: the initial value.
+    """
 
     op: Literal["assign_variable"] = "assign_variable"
     any_type: ClassVar[bool] = True
     lasting: ClassVar[bool] = True
 
     def advance(self, view: LayerView, inputs: Sequence[Array], states: Sequence[Array]) -> tuple[Array, list[Array]]:
+        """Return the output and the new state."""
         return inputs[0].copy(), [inputs[0].copy()]
 
 
@@ -45,8 +50,12 @@ def _assigned(operation: Operation) -> list[Shape]:
     for position in range(1, len(operation.inputs)):
         tensor = operation.input(position)
         if (tensor.shape, tensor.dtype) != (state.shape, state.dtype):
-            found, kept = (f"{one.dtype}{listed(one.shape)}" for one in (tensor, state))
-            raise Refused(f"writes {found} of {named(tensor)} to the variable {named(state)}, which is {kept}")
+            value_type, state_type = (
+                f"{tensor_type.dtype}{listed(tensor_type.shape)}" for tensor_type in (tensor, state)
+            )
+            raise Refused(
+                f"writes {value_type} of {named(tensor)} to the variable {named(state)}, which is {state_type}"
+            )
     return [state.shape]
 
 
@@ -55,11 +64,11 @@ def _value(operation: Operation, state: Array) -> Sequence[Array]:
 
 
 def _new_value(operation: Operation, state: Array, value: Array, begin: Array | None = None) -> Sequence[Array]:
-    """What it gives, and what the state is then."""
+    """Output and new state."""
     return [value, value]
 
 
-_HOW = "resource variables become tensors that the model keeps"
+_STATE = "resource variables become state tensors"
 OPERATORS = (
     Operator(
         "READ_VARIABLE",
@@ -68,7 +77,7 @@ OPERATORS = (
         state=(0,),
         scales="any",
         layers=(Read,),
-        limits=f"{_HOW}; constants at first",
+        limits=f"{_STATE}; initial values are constants",
         reference=_value,
         version=1,
     ),
@@ -80,7 +89,7 @@ OPERATORS = (
         state=(0,),
         scales="any",
         layers=(Assign,),
-        limits=f"{_HOW}; shapes stay",
+        limits=f"{_STATE}; shapes are fixed",
         reference=_new_value,
         version=1,
     ),

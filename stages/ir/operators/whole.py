@@ -1,4 +1,4 @@
-"""Integers of 8 and 16 bits as they are, whatever their scales: quotients, remainders, negatives."""
+"""FLOOR_DIV, FLOOR_MOD and NEG on raw integers, whatever their scales."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ if TYPE_CHECKING:
     from stages.ir.graph import LayerView
     from stages.ir.operators.layer import Array
 
-_BY_ZERO = "of integers LiteRT stops at a divisor of 0; of 8 and 16 bits the integers themselves, whatever the scales"
+_BY_ZERO = "LiteRT aborts on an integer divisor of 0; 8 and 16 bits: raw integers, scales are ignored"
 
 
 class Whole(LayerOp):
-    """floor(x_0 / x_1), the remainder x_0 - x_1 * floor(x_0 / x_1), both 0 where x_1 is, with broadcasting; and -x_0.
+    """floor(x_0 / x_1), the remainder x_0 - x_1 * floor(x_0 / x_1), or -x_0.
 
-    Results that the type does not hold (of its lowest number) wrap.
+    The first two broadcast, and are 0 for x_1 = 0. Results beyond the type wrap.
     """
 
     op: Literal["floor_div", "floor_mod", "negative"]
@@ -26,18 +26,20 @@ class Whole(LayerOp):
 
     @property
     def named(self) -> str:
+        """Name in rules and reports."""
         return "neg" if self.op == "negative" else self.op
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
+        """Return the result in the output's type."""
         import numpy as np
 
         first, *others = (x.astype(np.int64) for x in inputs)
         dtype = view.outputs[0].dtype
         if not others:
             return (-first).astype(dtype)
-        by = np.where(others[0] == 0, 1, others[0])
-        found = first // by if self.op == "floor_div" else first % by
-        return np.where(others[0] == 0, 0, found).astype(dtype)
+        divisor = np.where(others[0] == 0, 1, others[0])
+        result = first // divisor if self.op == "floor_div" else first % divisor
+        return np.where(others[0] == 0, 0, result).astype(dtype)
 
 
 def _division(name: str, body: str, *more: str) -> Operator:

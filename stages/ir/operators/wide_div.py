@@ -1,4 +1,4 @@
-"""DIV on int16, whose divisors are too many for a table of their reciprocals."""
+"""DIV of int16, whose divisors are too many for a table of reciprocals."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ if TYPE_CHECKING:
     from stages.ir.graph import LayerView
     from stages.ir.operators.layer import Array
 
-_SHIFTED = 63  # what processors keep of the bits by which they shift an int64
+_SHIFTED = 63  # processors mask the shift of an int64
 
 
 class WideDiv(Clamped):
-    """Quotients of v and d with broadcasting, computed as those of `Div` (stages.ir.operators.arithmetic).
+    """DIV with broadcasting, computed as `Div` (stages.ir.operators.arithmetic).
 
-    The inverse of d is that of the constant there, by gemmlowp's Newton steps. Of e, which may be below 0, the lowest 6
-    bits count: it shifts an int64 in the reference. The reference stops at d = 0, which counts as 1 here.
+    The inverse of d is as in Div's constant, by gemmlowp's Newton steps. Of e, which may be below 0, the lowest 6 bits
+    count: the reference shifts an int64 by it. The reference aborts at d = 0, which counts as 1 here.
     """
 
     by_element: ClassVar[bool] = True
@@ -27,9 +27,11 @@ class WideDiv(Clamped):
 
     @property
     def named(self) -> str:
+        """Name in rules and reports."""
         return "div"
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
+        """Return y."""
         import numpy as np
 
         from stages.ir.arithmetic.fixed_point import (
@@ -40,17 +42,17 @@ class WideDiv(Clamped):
 
         value, divisor = (x.astype(np.int64) for x in inputs)
         value, divisor = np.where(divisor < 0, -value, value), np.maximum(np.abs(divisor), 1)
-        bits, room = _bits(divisor), 31 - _bits(np.where(value < 0, -1 - value, value))
-        quotient = saturating_rounding_doubling_high_mul(value << room, reciprocal(divisor << (32 - bits)))
+        bits, free_bits = _bits(divisor), 31 - _bits(np.where(value < 0, -1 - value, value))
+        quotient = saturating_rounding_doubling_high_mul(value << free_bits, reciprocal(divisor << (32 - bits)))
         scaled = saturating_rounding_doubling_high_mul(quotient, self.output_multiplier)
-        exponent = (room + bits - 1 - self.output_shift) & _SHIFTED
+        exponent = (free_bits + bits - 1 - self.output_shift) & _SHIFTED
         undefined = (scaled >> (exponent & 31)) + (scaled >= 0)
         divided = rounding_divide_by_pot(scaled, np.minimum(exponent, 31))
         return self.clamped(view, np.where(exponent > 31, undefined, divided))
 
 
 def _bits(x: Array) -> Array:
-    """The bits of each integer from 0 to 2^52."""
+    """Number of bits of each integer from 0 to 2^52."""
     import numpy as np
 
     return np.frexp(x.astype(np.float64))[1].astype(np.int64)

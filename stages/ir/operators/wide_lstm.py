@@ -1,4 +1,4 @@
-"""UNIDIRECTIONAL_SEQUENCE_LSTM on int16, as TFLM computes it: LiteRT's kernel takes int8 and float32 alone."""
+"""UNIDIRECTIONAL_SEQUENCE_LSTM of int16 as in TFLM; LiteRT's kernel lacks int16."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ MOST_SHIFT = 14  # of the rounding `wide`
 
 
 class WideLstm(LstmLayer):
-    """As Lstm (stages.ir.operators.lstm), with h and y int16 and without zero points. For each step
+    """As Lstm (stages.ir.operators.lstm), with h and y int16 and without zero points.
+
+    For each step:
 
       g[k]  = clamp(clamp(W(bias[k] + x @ input_weights[k].T, input_scales[k]))
                     + clamp(W(h @ recurrent_weights[k].T, recurrent_scales[k])))
@@ -38,22 +40,23 @@ class WideLstm(LstmLayer):
     clip: int = 0
 
     def advance(self, view: LayerView, inputs: Sequence[Array], states: Sequence[Array]) -> tuple[Array, list[Array]]:
+        """Return the results of all steps, and the new states."""
         roles = ("input_weights", "recurrent_weights", "bias", "table")
         return self.sequence(inputs[0], states, [view.constant(role) for role in roles])
 
     def sequence(self, data: Array, states: Sequence[Array], constants: Sequence[Array]) -> tuple[Array, list[Array]]:
-        """Results and states, of data, states and the constants in their order."""
+        """Results and new states from data, states, and the constants in order."""
         import numpy as np
 
         hidden, cell = (state.reshape(-1, self.units).astype(np.int64) for state in states)
-        made = []
+        results = []
         for x in self.steps(data.astype(np.int64)):
             hidden, cell = self._step(x, hidden, cell, constants)
-            made.append(hidden)
-        kept = [
+            results.append(hidden)
+        new_states = [
             value.astype(np.int16).reshape(state.shape) for value, state in zip((hidden, cell), states, strict=True)
         ]
-        return np.ascontiguousarray(self.steps(np.stack(made).astype(np.int16))), kept
+        return np.ascontiguousarray(self.steps(np.stack(results).astype(np.int16))), new_states
 
     def _step(self, x: Array, hidden: Array, cell: Array, constants: Sequence[Array]) -> tuple[Array, Array]:
         import numpy as np
@@ -77,8 +80,8 @@ class WideLstm(LstmLayer):
         entering = scaled(gates[0] * gates[2], self.entering)
         cell = clamped(scaled(cell * gates[1], (_HALF, -14)) + entering)
         cell = np.clip(cell, -self.clip, self.clip) if self.clip else cell
-        given = gates[3] * interpolate(table, cell, *self.cell_scaling, "tanh")
-        return scaled(given, self.scale), cell
+        product = gates[3] * interpolate(table, cell, *self.cell_scaling, "tanh")
+        return scaled(product, self.scale), cell
 
 
 def wide_lstm(
@@ -89,9 +92,10 @@ def wide_lstm(
     *,
     time_major: bool,
 ) -> WideLstm:
-    """The layer. shape: cells, numbers of a step; scales: of data, hidden and cell state; weights: scales, by gate.
+    """Create the layer.
 
-    Products of two scales are float32, quotients doubles (lstm_eval_common.cc of TFLM).
+    shape: cells, numbers of a step; scales: of data, hidden and cell state; weights: scales of input and recurrent
+    weights, by gate. Products of two scales are float32, quotients doubles (TFLM's lstm_eval_common.cc).
     """
     import numpy as np
 
@@ -99,10 +103,13 @@ def wide_lstm(
     data, hidden, cell = scales
 
     def fixed(side: Sequence[float], scale: float) -> tuple[Fixed, ...]:
-        return tuple(quantize_multiplier(float(np.float32(scale) * np.float32(one)) * 4096.0) for one in side)
+        """Multiplier and shift of each gate."""
+        return tuple(
+            quantize_multiplier(float(np.float32(scale) * np.float32(weight_scale)) * 4096.0) for weight_scale in side
+        )
 
     exponent = power_of_two(cell) or 0
-    up = exponent + 12  # of tanh's input, whose unit is 3 * 4096
+    up = exponent + 12  # shift of tanh's input, in which 1.0 is 3 * 4096
     return WideLstm(
         depth=depth,
         units=units,

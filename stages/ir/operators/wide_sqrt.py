@@ -1,4 +1,4 @@
-"""SQRT on int16, in float32 as LiteRT has it."""
+"""SQRT of int16, in float32 as in LiteRT."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ if TYPE_CHECKING:
 
 
 class WideSqrt(Clamped):
-    """y = sqrt(x * input_scale) / output_scale, each step a float32, cut off. As of 0 where x is below it."""
+    """y = sqrt(x * input_scale) / output_scale, each step a float32, truncated.
+
+    Values below 0 count as 0.
+    """
 
     op: Literal["wide_sqrt"] = "wide_sqrt"
     input_scale: float
@@ -20,9 +23,11 @@ class WideSqrt(Clamped):
 
     @property
     def named(self) -> str:
+        """Name in rules and reports."""
         return "sqrt"
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
+        """Return y."""
         import numpy as np
 
         real = np.maximum(inputs[0], 0).astype(np.float32) * np.float32(self.input_scale)

@@ -1,4 +1,4 @@
-"""Operators that slide a window over an image, and fully connected ones: weights, strides, dilations, padding."""
+"""Convolutions, pools and FULLY_CONNECTED: shape rules, declarations, pool layers."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _POOL = Table("Pool2DOptions", "padding:byte stride_w:int stride_h:int filter_w:
 _TRANSPOSED = Table("TransposeConvOptions", "padding:byte stride_w:int stride_h:int activation:byte")
 
 _SAME, _VALID = 0, 1
-# What LiteRT's kernels take.
+# Limits of LiteRT's kernels.
 _LARGEST_WINDOW = 2**16
 _LARGEST_STEP = 2**15 - 1
 _INT32 = 2**31
@@ -57,11 +57,14 @@ def _conv2d(operation: Operation) -> list[Shape]:
     filters, *kernel, depth = _filter(weights)
     if channels % depth:
         raise Refused(
-            f"has {channels} channels in {named(operation.input(0))}, no multiple of {depth} in {_of(weights)}"
+            f"has {channels} channels in {named(operation.input(0))}, "
+            f"which is not a multiple of the {depth} in {_shown(weights)}"
         )
     groups = channels // depth
     if filters % groups:
-        raise Refused(f"has {groups} groups of channels, but {_of(weights)} has {filters} filters, no multiple of them")
+        raise Refused(
+            f"has {groups} groups of channels, but {_shown(weights)} has {filters} filters, which is not a multiple"
+        )
     _bias(operation, filters)
     rows, columns = _convolve((height, width), tuple(kernel), options)
     return [(batch, rows, columns, filters)]
@@ -71,14 +74,14 @@ def _depthwise(operation: Operation) -> list[Shape]:
     options = operation.options(_DEPTHWISE)
     batch, height, width, channels = _image(operation.input(0))
     weights = operation.input(1)
-    one, *kernel, filters = _filter(weights)
-    if one != 1:
-        raise Refused(f"has weights {_of(weights)}; their first size must be 1")
+    leading, *kernel, filters = _filter(weights)
+    if leading != 1:
+        raise Refused(f"has weights {_shown(weights)}; their first size must be 1")
     multiplier = options["depth_multiplier"]
     if filters != channels * multiplier:
         raise Refused(
             f"has {channels} channels in {named(operation.input(0))} and a depth multiplier of {multiplier}, "
-            f"but {filters} filters in {_of(weights)}"
+            f"but {filters} filters in {_shown(weights)}"
         )
     _bias(operation, filters)
     rows, columns = _convolve((height, width), tuple(kernel), options)
@@ -86,18 +89,20 @@ def _depthwise(operation: Operation) -> list[Shape]:
 
 
 def _transpose_conv(operation: Operation) -> list[Shape]:
-    """The output's shape is given; LiteRT takes the input's to be what a convolution would make of that."""
+    """Shape rule: the given output shape, whose convolution must have the input's shape."""
     options = operation.options(_TRANSPOSED)
     image = _image(operation.input(2))
     filters, *kernel, depth = _filter(operation.input(1))
     out = tuple(operation.integers(0, "the output's shape", 4))
     if depth != image[3] or out[0] != image[0] or out[3] != filters:
-        weights = _of(operation.input(1))
-        raise Refused(f"has {weights} for {_of(operation.input(2))} and an output {listed(out)}, which do not fit")
+        weights = _shown(operation.input(1))
+        raise Refused(f"has {weights} for {_shown(operation.input(2))} and an output {listed(out)}, which do not match")
     stride = options["stride_h"], options["stride_w"]
     _at_most(stride, _LARGEST_STEP, "a stride")
     if _slide(out[1:3], tuple(kernel), stride, (1, 1), options["padding"]) != image[1:3]:
-        raise Refused(f"has an output {listed(out)}, of which a convolution would not make {_of(operation.input(2))}")
+        raise Refused(
+            f"has an output {listed(out)}, whose convolution would not have the shape of {_shown(operation.input(2))}"
+        )
     _bias(operation, filters, 3)
     return [out]
 
@@ -106,36 +111,38 @@ def _fully_connected(operation: Operation) -> list[Shape]:
     options = operation.options(_CONNECTED)
     data, weights = operation.input(0), operation.input(1)
     if len(weights.shape) != 2:
-        raise Refused(f"has weights {_of(weights)}; they must have 2 axes, units and depth")
+        raise Refused(f"has weights {_shown(weights)}; they must have 2 axes, units and depth")
     if options["weights_format"]:
         raise Refused(f"has its weights {named(weights)} in the shuffled format {options['weights_format']}")
     units, depth = weights.shape
     if prod(data.shape) % depth:
-        raise Refused(f"cannot cut the input {_of(data)} into rows of {depth}, as {_of(weights)} asks for")
+        raise Refused(f"cannot split the input {_shown(data)} into rows of {depth}, the depth of {_shown(weights)}")
     _bias(operation, units)
     if not options["keep_num_dims"]:
         return [(prod(data.shape) // depth, units)]
     if not data.shape or data.shape[-1] != depth:
-        raise Refused(f"keeps the axes of {_of(data)}, whose last is not the {depth} of {_of(weights)}")
+        raise Refused(
+            f"keeps the axes of {_shown(data)}, whose last axis is not the depth {depth} of {_shown(weights)}"
+        )
     return [(*data.shape[:-1], units)]
 
 
 def _image(tensor: TensorInfo) -> Shape:
     if len(tensor.shape) != 4:
-        raise Refused(f"has the input {_of(tensor)}; it must have 4 axes: batch, height, width, channels")
+        raise Refused(f"has the input {_shown(tensor)}; it must have 4 axes: batch, height, width, channels")
     return tensor.shape
 
 
 def _filter(tensor: TensorInfo) -> Shape:
     if len(tensor.shape) != 4:
-        raise Refused(f"has weights {_of(tensor)}; they must have 4 axes")
+        raise Refused(f"has weights {_shown(tensor)}; they must have 4 axes")
     return tensor.shape
 
 
 def _bias(operation: Operation, channels: int, position: int = 2) -> None:
     bias = operation.inputs[position] if len(operation.inputs) > position else None
     if bias is not None and prod(bias.shape) != channels:
-        raise Refused(f"has the bias {_of(bias)} for {channels} outputs")
+        raise Refused(f"has the bias {_shown(bias)} for {channels} outputs")
 
 
 def _convolve(image: Shape, kernel: Shape, options: Mapping[str, Any]) -> Shape:
@@ -150,8 +157,8 @@ def _slide(image: Shape, window: Shape, stride: Shape, dilation: Shape, padding:
     _positive(stride, "a stride")
     _positive(dilation, "a dilation")
     if padding not in (_SAME, _VALID):
-        raise Refused(f"has the padding {padding}; known are 0 (SAME) and 1 (VALID)")
-    found = []
+        raise Refused(f"has the padding {padding}; supported: 0 (SAME) and 1 (VALID)")
+    sizes = []
     for size, taps, step, spread in zip(image, window, stride, dilation, strict=True):
         reach, count = extent(taps, spread), places(size, taps, step, spread, same=padding == _SAME)
         if size + step >= _INT32 or reach >= _INT32 or (count - 1) * step + reach >= _INT32:
@@ -159,43 +166,48 @@ def _slide(image: Shape, window: Shape, stride: Shape, dilation: Shape, padding:
         if count < 1:
             dilated = f", dilated to {reach}," if spread > 1 else ""
             raise Refused(f"has a window of {taps}{dilated} over an image of {size}, without padding")
-        found.append(count)
-    return tuple(found)
+        sizes.append(count)
+    return tuple(sizes)
 
 
-def _positive(values: Shape, what: str) -> None:
+def _positive(values: Shape, label: str) -> None:
     if min(values) < 1:
-        raise Refused(f"has {what} of {values[0]}x{values[1]}; both must be at least 1")
+        raise Refused(f"has {label} of {values[0]}x{values[1]}; both must be at least 1")
 
 
-def _at_most(values: Shape, limit: int, what: str) -> None:
+def _at_most(values: Shape, limit: int, label: str) -> None:
     if max(values) > limit:
-        raise Refused(f"has {what} of {values[0]}x{values[1]}; {limit} is the most that LiteRT takes")
+        raise Refused(f"has {label} of {values[0]}x{values[1]}; LiteRT's maximum is {limit}")
 
 
-def _of(tensor: TensorInfo) -> str:
+def _shown(tensor: TensorInfo) -> str:
     return f"{named(tensor)} {listed(tensor.shape)}"
 
 
 class Pool2D(Window):
-    """Padding never counts: averages divide by the number of elements inside the image, halves away from zero."""
+    """AVERAGE_POOL_2D and MAX_POOL_2D. Padding does not count.
+
+    Averages divide by the number of elements inside the image, halves away from zero.
+    """
 
     uniform: ClassVar[bool] = True
     op: Literal["avg_pool2d", "max_pool2d"]
 
     def shifted(self, view: LayerView, inputs: Sequence[int], output: int) -> Shifted | None:
-        """None where an average may be a half, which is rounded away from the integer 0, or the shifts differ."""
+        """None if shifts differ, or an average may be a half, which rounds away from 0."""
         if output != inputs[0] or (output and self.op == "avg_pool2d" and self._has_halves(view)):
             return None
         return super().shifted(view, inputs, output)
 
     def reach(self, view: LayerView, inputs: Sequence[ValueRange]) -> ValueRange:
+        """Range of the input, clamped."""
         import numpy as np
 
         (x,) = inputs
         return ValueRange(np.clip(x.least, self.act_min, self.act_max), np.clip(x.most, self.act_min, self.act_max))
 
     def carries(self, view: LayerView) -> tuple[Array, ...]:
+        """Each channel follows from the input's channel alone."""
         return every_channel(view)
 
     def _has_halves(self, view: LayerView) -> bool:
@@ -209,6 +221,7 @@ class Pool2D(Window):
         return any(count % 2 == 0 for count in inside)
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
+        """Return the pooled image."""
         import numpy as np
 
         (x,) = inputs
@@ -220,47 +233,49 @@ class Pool2D(Window):
         return np.clip(pooled, self.act_min, self.act_max).astype(x.dtype)
 
 
-def _conv2d_model(one: OneOperator, x: FileTensor) -> FileTensor:
-    spec = one.spec
+def _conv2d_model(model: OneOperator, x: FileTensor) -> FileTensor:
+    spec = model.spec
     shape = (spec.out_channels or 1, *spec.kernel, x.shape[-1] // spec.groups)
-    weights, bias, options = one.weighted(shape, 0, prod(shape[1:]), spec.per_channel)
+    weights, bias, options = model.weighted(shape, 0, prod(shape[1:]), spec.per_channel)
     options |= {"stride": spec.stride, "dilation": spec.dilation, "padding": spec.padding}
-    return one.builder.conv2d(x, weights, bias, **options)
+    return model.builder.conv2d(x, weights, bias, **options)
 
 
-def _depthwise_model(one: OneOperator, x: FileTensor) -> FileTensor:
-    spec = one.spec
+def _depthwise_model(model: OneOperator, x: FileTensor) -> FileTensor:
+    spec = model.spec
     shape = (1, *spec.kernel, x.shape[-1] * spec.depth_multiplier)
-    weights, bias, options = one.weighted(shape, 3, prod(spec.kernel), spec.per_channel)
+    weights, bias, options = model.weighted(shape, 3, prod(spec.kernel), spec.per_channel)
     options |= {"stride": spec.stride, "dilation": spec.dilation, "padding": spec.padding}
-    return one.builder.depthwise_conv2d(x, weights, bias, **options)
+    return model.builder.depthwise_conv2d(x, weights, bias, **options)
 
 
-def _fully_connected_model(one: OneOperator, x: FileTensor) -> FileTensor:
-    spec, channels = one.spec, x.shape[-1]
+def _fully_connected_model(model: OneOperator, x: FileTensor) -> FileTensor:
+    spec, channels = model.spec, x.shape[-1]
     # TFLite's converter gives these weights one scale; per channel only when asked for.
     per_channel = spec.per_channel and "per_channel" in spec.model_fields_set
-    weights, bias, options = one.weighted((spec.out_channels or 1, channels), 0, channels, per_channel)
-    return one.builder.fully_connected(x, weights, bias, **options)
+    weights, bias, options = model.weighted((spec.out_channels or 1, channels), 0, channels, per_channel)
+    return model.builder.fully_connected(x, weights, bias, **options)
 
 
-def _transpose_conv_model(one: OneOperator, x: FileTensor) -> FileTensor:
-    """An output of stride times the input's size under SAME; of all that the window reaches under VALID."""
+def _transpose_conv_model(model: OneOperator, x: FileTensor) -> FileTensor:
+    """Output of stride times the input's size with SAME; with VALID all that windows cover."""
     import numpy as np
 
-    spec, (batch, height, width, channels) = one.spec, x.shape
+    spec, (batch, height, width, channels) = model.spec, x.shape
     shape = (spec.out_channels or 1, *spec.kernel, channels)
     taps = prod(-(-size // step) for size, step in zip(spec.kernel, spec.stride, strict=True))
-    weights, bias, options = one.weighted(shape, 0, channels * taps, spec.per_channel)
-    whole = tuple((size - 1) * step for size, step in zip((height, width), spec.stride, strict=True))
+    weights, bias, options = model.weighted(shape, 0, channels * taps, spec.per_channel)
+    span = tuple((size - 1) * step for size, step in zip((height, width), spec.stride, strict=True))
     more = spec.stride if spec.padding == "same" else spec.kernel
-    out = np.array([batch, whole[0] + more[0], whole[1] + more[1], shape[0]], np.int32)
-    return one.builder.transpose_conv(x, weights, bias, shape=out, stride=spec.stride, padding=spec.padding, **options)
+    out = np.array([batch, span[0] + more[0], span[1] + more[1], shape[0]], np.int32)
+    return model.builder.transpose_conv(
+        x, weights, bias, shape=out, stride=spec.stride, padding=spec.padding, **options
+    )
 
 
-def _pool_model(one: OneOperator, x: FileTensor) -> FileTensor:
-    spec = one.spec
-    pool = one.builder.avg_pool2d if spec.op == "avg_pool2d" else one.builder.max_pool2d
+def _pool_model(model: OneOperator, x: FileTensor) -> FileTensor:
+    spec = model.spec
+    pool = model.builder.avg_pool2d if spec.op == "avg_pool2d" else model.builder.max_pool2d
     return pool(x, spec.kernel, spec.stride, padding=spec.padding, activation=spec.activation, name=spec.op)
 
 
@@ -272,7 +287,7 @@ OPERATORS = (
     Operator(
         "CONV_2D",
         _conv2d,
-        inputs=(3, 3),  # LiteRT 2.3 refuses one without a bias
+        inputs=(3, 3),  # LiteRT 2.3 requires a bias
         table=_CONV,
         types=WIDE,
         own=(1, 2),
@@ -284,7 +299,7 @@ OPERATORS = (
         model=OneOperatorModel(
             _conv2d_model, _WINDOW | _WEIGHTS | {"dilation", "out_channels", "groups"}, ("out_channels",)
         ),
-        limits="4 axes; it has a bias; groups divide channels and filters",
+        limits="4 axes; a bias is required; groups divide channels and filters",
         version=3,
     ),
     Operator(

@@ -11,10 +11,10 @@ from stages.ir.arithmetic.sigmoid16 import sigmoid_table
 from stages.ir.operators.lstm import (
     BIASES,
     CELL,
-    GIVEN,
     HIDDEN,
     INPUT_WEIGHTS,
     RECURRENT_WEIGHTS,
+    RESULT,
     FloatLstm,
     Lstm,
 )
@@ -43,7 +43,7 @@ def lstm(operator: Operator, writer: GraphWriter) -> None:
         op = wide_lstm((units, depth), tensor_scales, (sides[0], sides[1]), clip, time_major=time_major)
         constants["table"] = sigmoid_table()
     else:
-        hidden_quant = operator.intermediates[GIVEN]
+        hidden_quant = operator.intermediates[RESULT]
         op = Lstm(
             depth=depth,
             units=units,

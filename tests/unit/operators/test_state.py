@@ -38,15 +38,15 @@ def svdf(**changes: object) -> bytes:
     [
         (
             {"time": "narrow"},
-            "has its state of int16 in 'state'; with int8 data and int8 weights of time it takes int8",
+            "has its state of int16 in 'state'; with int8 data and int8 weights of time it must be int8",
         ),
         ({"time": "state"}, "keeps nothing from one inference to the next"),
-        ({"state": "short"}, "has the state 'short' [1, 17]; it remembers [1, 18]"),
+        ({"state": "short"}, "has the state 'short' [1, 17]; it must be [1, 18]"),
         ({"state": "off"}, "has the zero point 3 in 'off'; of int16 it must be 0"),
-        ({"rank": 4}, "has 6 features, no multiple of its rank 4"),
-        ({"rank": 0}, "has 6 features, no multiple of its rank 0"),
+        ({"rank": 4}, "has 6 features, which is not a multiple of its rank 4"),
+        ({"rank": 0}, "has 6 features, which is not a multiple of its rank 0"),
         ({"rank": 3}, "has the bias 'bias' [3] for 2 units"),
-        ({"activation": 0}, "has another fused activation than RELU"),
+        ({"activation": 0}, "has a fused activation other than RELU"),
     ],
 )
 def test_what_is_wrong_is_said(changes: dict[str, object], message: str) -> None:

@@ -87,9 +87,9 @@ def test_phases_are_convolutions_of_their_own_where_much_would_be_multiplied_by_
 def test_what_does_not_fit_is_refused() -> None:
     weights = np.ones((4, 3, 3, 2), np.int8)
     for image, shape, why in (
-        ((1, 8, 8, 2), (1, 20, 16, 4), "of which a convolution would not make"),
-        ((1, 8, 8, 3), (1, 16, 16, 4), "which do not fit"),
-        ((1, 8, 8, 2), (1, 16, 16, 5), "which do not fit"),
+        ((1, 8, 8, 2), (1, 20, 16, 4), "whose convolution would not have the shape"),
+        ((1, 8, 8, 3), (1, 16, 16, 4), "which do not match"),
+        ((1, 8, 8, 2), (1, 16, 16, 5), "which do not match"),
     ):
         with pytest.raises(BuildError, match=why):
             model("int8", image, weights, shape, weight_scale=0.1, stride=(2, 2))

@@ -90,14 +90,14 @@ OPTIONS: list[tuple[bytes, Alteration, str]] = [
     (ADD, option("fusedActivationFunction", 77), "has the fused activation 77, which is none"),
     (conv(), option("fusedActivationFunction", 4), "has the fused activation TANH"),
     (joined(), option("fusedActivationFunction", 1), "(CONCATENATION) has the fused activation RELU"),
-    (conv(), option("padding", 2), "has the padding 2; known are 0 (SAME) and 1 (VALID)"),
+    (conv(), option("padding", 2), "has the padding 2; supported: 0 (SAME) and 1 (VALID)"),
     (LEAKY_RELU, option("alpha", INFINITE), "has alpha inf; it must be a finite number"),
     (SOFTMAX, option("beta", -1.0), "has beta -1; it must not be negative"),
     (SQUEEZE, option("squeezeDims", [0] * 9), "has 9 numbers in squeeze_dims; 8 are the most"),
     (dense(), option("weightsFormat", 1), "has its weights 'w' in the shuffled format 1"),
 ]
 WINDOWS: list[tuple[bytes, Alteration, str]] = [
-    (pool(), option("filterHeight", BIG), f"has a window of {BIG}x2; 65536 is the most that LiteRT takes"),
+    (pool(), option("filterHeight", BIG), f"has a window of {BIG}x2; LiteRT's maximum is 65536"),
     (pool(), option("filterWidth", 0), "has a window of 2x0; both must be at least 1"),
     (pool(), option("strideH", -2), "has a stride of -2x2; both must be at least 1"),
     (
@@ -105,12 +105,16 @@ WINDOWS: list[tuple[bytes, Alteration, str]] = [
         option("strideH", 2**31 - 1),
         "has a window of 2, a stride of 2147483647 and a dilation of 1: beyond 32 bits",
     ),
-    (conv(), option("strideW", BIG), f"has a stride of 1x{BIG}; 32767 is the most"),
-    (conv(), option("dilationHFactor", BIG), f"has a dilation of {BIG}x1; 32767 is the most"),
+    (conv(), option("strideW", BIG), f"has a stride of 1x{BIG}; LiteRT's maximum is 32767"),
+    (conv(), option("dilationHFactor", BIG), f"has a dilation of {BIG}x1; LiteRT's maximum is 32767"),
     (conv(), option("strideW", 2), "gives int8[1, 6, 3, 8], but the file declares int8[1, 6, 6, 8] in 'y'"),
     (conv(), tensor("x", shape=(1, 2, 6, 4)), "gives int8[1, 2, 6, 8], but the file declares int8[1, 6, 6, 8] in 'y'"),
     (conv(), tensor("x", shape=(6, 6, 4)), "has the input 'x' [6, 6, 4]; it must have 4 axes"),
-    (conv(), tensor("x", shape=(1, 6, 6, 5)), "has 5 channels in 'x', no multiple of 4 in 'w' [8, 3, 3, 4]"),
+    (
+        conv(),
+        tensor("x", shape=(1, 6, 6, 5)),
+        "has 5 channels in 'x', which is not a multiple of the 4 in 'w' [8, 3, 3, 4]",
+    ),
     (conv(), constant("b", [0] * 9), "has the bias 'b' [9] for 8 outputs"),
     (conv(), constant("w", np.ones((8, 9, 4)), "int8"), "has weights 'w' [8, 9, 4]; they must have 4 axes"),
     (
@@ -119,36 +123,40 @@ WINDOWS: list[tuple[bytes, Alteration, str]] = [
         "has 4 channels in 'x' and a depth multiplier of 3, but 4 filters in 'w'",
     ),
     (depthwise(), option("padding", 1), "gives int8[1, 4, 4, 4], but the file declares int8[1, 6, 6, 4] in 'y'"),
-    (dense(), tensor("x", shape=(1, 13)), "cannot cut the input 'x' [1, 13] into rows of 12, as 'w' [5, 12] asks for"),
+    (
+        dense(),
+        tensor("x", shape=(1, 13)),
+        "cannot split the input 'x' [1, 13] into rows of 12, the depth of 'w' [5, 12]",
+    ),
     (dense(), constant("b", [0] * 4), "has the bias 'b' [4] for 5 outputs"),
     (dense(), tensor("y", shape=(5, 2)), "gives int8[2, 5], but the file declares int8[5, 2] in 'y'"),
 ]
 SHAPES: list[tuple[bytes, Alteration, str]] = [
     (ADD, tensor("z", shape=(2,)), "cannot broadcast 'x' [1, 4, 4, 3] and 'z' [2]"),
     (TANH, tensor("y", shape=(1, 4, 4, 4)), "gives float32[1, 4, 4, 3], but the file declares float32[1, 4, 4, 4]"),
-    (MEAN, constant("n0", [1, 7]), "has the axis 7, where the input is [1, 4, 4, 4]"),
-    (MEAN, constant("n0", [1, -3]), "has the axes [1, -3]: one of them twice"),
+    (MEAN, constant("n0", [1, 7]), "has the axis 7, which is out of range for the shape [1, 4, 4, 4]"),
+    (MEAN, constant("n0", [1, -3]), "has the axes [1, -3], of which one occurs twice"),
     (MEAN, computed("n0"), "takes the axes from 'n0', a computed tensor"),
     (MEAN, tensor("n0", type="FLOAT32"), "takes the axes from 'n0', which is float32 and not int32 or int64"),
-    (TRANSPOSE, constant("n0", [0, 1, 1, 3]), "has the axes [0, 1, 1, 3]: one of them twice"),
-    (TRANSPOSE, constant("n0", [0, 1, 2]), "has the order of the axes [0, 1, 2]: 3 numbers where 4 are needed"),
-    (RESHAPE, constant("n0", [4, 17]), "cannot give 'x' [1, 4, 4, 4], 64 elements, the shape [4, 17]"),
+    (TRANSPOSE, constant("n0", [0, 1, 1, 3]), "has the axes [0, 1, 1, 3], of which one occurs twice"),
+    (TRANSPOSE, constant("n0", [0, 1, 2]), "has the order of the axes [0, 1, 2]: 3 numbers, but 4 are needed"),
+    (RESHAPE, constant("n0", [4, 17]), "cannot reshape 'x' [1, 4, 4, 4], 64 elements, to [4, 17]"),
     (RESHAPE, constant("n0", [-1, -1]), "has the shape [-1, -1]; one size may be -1"),
     (RESHAPE, constant("n0", [2, 32]), "gives float32[2, 32], but the file declares float32[4, 16] in 'y'"),
-    (SQUEEZE, option("squeezeDims", [1]), "takes away axis 1 of 'x' [1, 4, 4, 4], whose size is not 1"),
-    (PAD, constant("n0", [[0, 0]] * 3), "has padding of shape [3, 2], where 'x' has 4 axes"),
+    (SQUEEZE, option("squeezeDims", [1]), "removes axis 1 of 'x' [1, 4, 4, 4], whose size is not 1"),
+    (PAD, constant("n0", [[0, 0]] * 3), "has padding of shape [3, 2], but 'x' has 4 axes"),
     (PAD, constant("n0", [[0, 0], [-1, 0], [0, 0], [0, 0]]), "pads axis 1 of 'x' by -1 and 0"),
     (SLICE, constant("n0", [0, 3, 0, 0]), "takes 2 from 3 on along axis 1 of 'x' [1, 4, 4, 4]"),
     (strided(), constant("n2", [1, 1, 0, 1]), "has the stride 0 along axis 2"),
     (strided(), constant("n0", [0, 4, 0, 0]), "takes nothing from 4 to 4 along axis 1"),
     (strided(shrinkAxisMask=2), constant("n0", [0, 4, 0, 0]), "takes element 4 along axis 1 of 'x' [1, 4, 4, 4]"),
-    (strided(), option("ellipsisMask", 1), "has an ellipsis or a new axis in its masks"),
-    (SPLIT, option("numSplits", -1), "has 1 outputs, but is to cut into -1"),
-    (SPLIT, constant("n0", 4), "has the axis 4, where the input is [1, 4, 4, 4]"),
-    (SPLIT_V, option("numSplits", 2), "has 1 outputs, but is to cut into 2"),
-    (SPLIT_V, constant("n0", [5]), "cannot cut axis 3 of 'x' [1, 4, 4, 4] into [5]"),
+    (strided(), option("ellipsisMask", 1), "has an ellipsis, a new axis, or an end relative to the begin"),
+    (SPLIT, option("numSplits", -1), "has 1 outputs, but its num_splits is -1"),
+    (SPLIT, constant("n0", 4), "has the axis 4, which is out of range for the shape [1, 4, 4, 4]"),
+    (SPLIT_V, option("numSplits", 2), "has 1 outputs, but its num_splits is 2"),
+    (SPLIT_V, constant("n0", [5]), "cannot split axis 3 of 'x' [1, 4, 4, 4] into [5]"),
     (joined(), option("axis", 1), "cannot join 'x' [1, 4, 3] and 'z' [1, 4, 2] along axis 1"),
-    (joined(), option("axis", BIG), f"has the axis {BIG}, where the input is [1, 4, 3]"),
+    (joined(), option("axis", BIG), f"has the axis {BIG}, which is out of range for the shape [1, 4, 3]"),
     (SPACE_TO_DEPTH, option("blockSize", 3), "has blocks of 3x3 in an image of 4x4"),
     (SPACE_TO_DEPTH, option("blockSize", 0), "has blocks of 0x0"),
     (
@@ -159,7 +167,7 @@ SHAPES: list[tuple[bytes, Alteration, str]] = [
     (
         indexed("EXPAND_DIMS", (1, 1, 4, 4, 4), (0,)),
         constant("n0", 9),
-        "has the axis 9, where the input is [1, 4, 4, 4]",
+        "has the axis 9, which is out of range for the shape [1, 4, 4, 4]",
     ),
     (
         indexed("RESIZE_BILINEAR", (1, 8, 8, 4), ([8, 8],), "ResizeBilinearOptions"),
@@ -272,4 +280,4 @@ def test_begins_of_a_slice_are_a_list() -> None:
     begin, size = (builder.constant(n, np.full(s, 2, np.int32)) for n, s in (("begin", (2, 1)), ("size", (2,))))
     builder.operator("SLICE", [x, begin, size], [y], "SliceOptions", {})
     builder.output(y)
-    assert "operator 0 (SLICE) has the begin of shape [2, 1], which is no list" in told(builder.build())
+    assert "operator 0 (SLICE) has the begin of shape [2, 1], which is not a list" in told(builder.build())

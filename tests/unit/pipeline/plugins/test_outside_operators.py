@@ -177,14 +177,26 @@ def test_planning_imports_no_operator_and_has_their_bytes_in_the_keys(project: P
 @pytest.mark.parametrize(
     ("old", "new", "expected"),
     [
-        ('    "CUSTOM:Gate"', '    "CONV_2D"', "declares CONV_2D, 'conv2d' in rules, as Firmline does"),
-        ('    "CUSTOM:Gate"', '    "GATE"', "GATE, which is no operator of TFLite's schema; custom"),
-        ("        reference=_reference,\n", "", "declares CUSTOM:Gate without a `reference`: LiteRT cannot say"),
-        ("        legalize=_legalize,\n", "", "declares CUSTOM:Gate without `legalize`: TVM cannot compute it"),
+        ('    "CUSTOM:Gate"', '    "CONV_2D"', "declares CONV_2D ('conv2d' in rules), which Firmline declares too"),
+        ('    "CUSTOM:Gate"', '    "GATE"', "GATE, which is not in TFLite's schema; custom"),
+        (
+            "        reference=_reference,\n",
+            "",
+            "declares CUSTOM:Gate without a `reference`, which custom operators need",
+        ),
+        ("        legalize=_legalize,\n", "", "declares CUSTOM:Gate without `legalize`, which custom operators need"),
         ('types=("int8",)', 'types=("in8",)', "declares CUSTOM:Gate for the type 'in8'; did you mean 'int8'?"),
-        ('op: Literal["gate"] = "gate"', 'op: Literal["conv2d"] = "conv2d"', "has a layer 'conv2d', as Firmline has"),
-        ('"acme.Gate"', '"com.microsoft.Gate"', "'com.microsoft.Gate', which has no domain of its own"),
-        ("OPERATORS = (\n", "OPERATORS = 1, (\n", "has OPERATORS that are no tuple of stages.ir.operators.declaration"),
+        (
+            'op: Literal["gate"] = "gate"',
+            'op: Literal["conv2d"] = "conv2d"',
+            "has a layer 'conv2d', which Firmline has too",
+        ),
+        ('"acme.Gate"', '"com.microsoft.Gate"', "'com.microsoft.Gate', which needs a custom domain"),
+        (
+            "OPERATORS = (\n",
+            "OPERATORS = 1, (\n",
+            "has OPERATORS that are not a tuple of stages.ir.operators.declaration",
+        ),
     ],
 )
 def test_wrong_declarations_are_named_with_file_and_line(project: Project, old: str, new: str, expected: str) -> None:
