@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal
 
 from stages.ir.operators.declaration import OneOperatorModel, Operator
 from stages.ir.operators.layer import LayerOp
-from stages.ir.operators.movement import RESIZE_BILINEAR_OPTIONS, RESIZED_SIZES, resized
+from stages.ir.operators.resizing import RESIZE_BILINEAR_OPTIONS, RESIZED_SIZES, resized
 
 if TYPE_CHECKING:
     from stages.ir.graph import LayerView

@@ -14,19 +14,16 @@ from stages.ir.operators.channels import ValueRange, channels_of
 from stages.ir.operators.declaration import COMPUTED, MOVED, Layout, OneOperatorModel, Operator, Scales, Table
 from stages.ir.operators.layer import LayerOp, Narrowed, Shifted
 from stages.ir.operators.operation import Operation, Refused, Shape, listed
+from stages.ir.operators.resizing import RESIZE_NEAREST_NEIGHBOR_OPTIONS, RESIZED_SIZES, image_shape, resized
 
 if TYPE_CHECKING:
     from stages.ir.graph import LayerView
     from stages.ir.models.operators import OneOperator
-    from stages.ir.models.tflite_reader import TensorInfo
     from stages.ir.models.tflite_writer import Tensor as FileTensor
     from stages.ir.operators.channels import Kept
     from stages.ir.operators.layer import Array
 
-_LARGEST_IMAGE = 2**16  # rows or columns: each has an entry in a table
 _RESHAPE = Table("ReshapeOptions", "new_shape:ints", required=False)
-RESIZE_BILINEAR_OPTIONS = Table("ResizeBilinearOptions", ":unused :unused align_corners:bool half_pixel_centers:bool")
-_RESIZE_NEAREST_NEIGHBOR = Table("ResizeNearestNeighborOptions", "align_corners:bool half_pixel_centers:bool")
 _SQUEEZE = Table("SqueezeOptions", "squeeze_dims:ints")
 _STRIDED_SLICE = Table(
     "StridedSliceOptions",
@@ -34,7 +31,6 @@ _STRIDED_SLICE = Table(
 )
 _SPACE_TO_DEPTH = Table("SpaceToDepthOptions", "block_size:int")
 _DEPTH_TO_SPACE = Table("DepthToSpaceOptions", "block_size:int")
-RESIZED_SIZES = f"4 axes, up to {_LARGEST_IMAGE:,} rows and columns; align_corners or half_pixel_centers, not both"
 # Values of `Move.kind`.
 KINDS = frozenset({
     "layout", "pad", "reshape", "resize_nearest_neighbor", "slice", "split", "squeeze", "strided_slice", "transpose",
@@ -154,30 +150,10 @@ def _depth_to_space(operation: Operation) -> list[Shape]:
 
 
 def _blocks(operation: Operation, table: Table) -> tuple[Shape, int]:
-    shape, block = _image(operation.input(0)), operation.options(table)["block_size"]
+    shape, block = image_shape(operation.input(0)), operation.options(table)["block_size"]
     if block < 1:
         raise Refused(f"has blocks of {block}x{block}")
     return shape, block
-
-
-def resized(operation: Operation) -> list[Shape]:
-    """Shape rule of RESIZE_BILINEAR and RESIZE_NEAREST_NEIGHBOR."""
-    source = operation.input(0)
-    (batch, _, _, channels), (height, width) = _image(source), operation.integers(1, "the size", 2)
-    if not 1 <= min(height, width) <= max(height, width) <= _LARGEST_IMAGE:
-        raise Refused(f"resizes {named(source)} to {height}x{width}; sizes are from 1 to {_LARGEST_IMAGE}")
-    options = operation.options(
-        RESIZE_BILINEAR_OPTIONS if operation.op == "RESIZE_BILINEAR" else _RESIZE_NEAREST_NEIGHBOR
-    )
-    if options["align_corners"] and options["half_pixel_centers"]:
-        raise Refused("has both align_corners and half_pixel_centers")
-    return [(batch, height, width, channels)]
-
-
-def _image(tensor: TensorInfo) -> Shape:
-    if len(tensor.shape) != 4:
-        raise Refused(f"has the input {named(tensor)} {listed(tensor.shape)}; it must have 4 axes")
-    return tensor.shape
 
 
 class Move(LayerOp):
@@ -369,7 +345,7 @@ OPERATORS = (
         "RESIZE_NEAREST_NEIGHBOR",
         resized,
         (2, 2),
-        table=_RESIZE_NEAREST_NEIGHBOR,
+        table=RESIZE_NEAREST_NEIGHBOR_OPTIONS,
         types=(*COMPUTED, "int16", "int32", "bool"),
         indices=(1,),
         scales="optional",
