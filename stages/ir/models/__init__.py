@@ -1,1 +1,1 @@
-"""Models: where a recipe's network comes from (file, url, zoo, single operator)."""
+"""Model files: TFLite and ONNX readers, the TFLite writer, the zoo, `model:` entries."""

@@ -1,4 +1,4 @@
-"""Small TFLite models in a few lines: one method per operator, shapes and quantization checked as they are built.
+"""Build small TFLite models: one method per operator, with checked shapes and types.
 
     from stages.ir.models.builder import ModelBuilder
 
@@ -45,7 +45,7 @@ PADDINGS = {"same": 0, "valid": 1}
 
 
 class ModelBuilder(LstmOperators, ShapeOperators):
-    """Builds a one-subgraph TFLite model; see the module's docstring."""
+    """Builds a TFLite model of one graph; see the module's docstring."""
 
     # ---- convolution and matrix product ------------------------------------------------------------------------
 
@@ -65,11 +65,10 @@ class ModelBuilder(LstmOperators, ShapeOperators):
         out: Quant | None = None,
         name: str = "conv2d",
     ) -> Tensor:
-        """CONV_2D. weights OHWI, bias [O] (int32, for 16 bits int64; without one, zeros are stored: LiteRT demands it).
+        """CONV_2D. weights OHWI, bias [O] (int32, for 16 bits int64; default: zeros).
 
-        weight_scale: one value, or one per output channel. weight_dtype: "int4" or "int2" stores int8 weights so.
-
-        Fewer input channels in `weights` than in `x` is a grouped convolution: x.C = groups * weights.I.
+        weight_scale: one value, or one per output channel. weight_dtype: "int4" or "int2" stores int8 weights in these
+        types. Fewer input channels in `weights` than in `x` is a grouped convolution: x.C = groups * weights.I.
         """
         options = _window(name, stride, padding, activation, dilation)
         bias = bias if bias is not None else _no_bias(x, weights.shape[0])
@@ -123,13 +122,14 @@ class ModelBuilder(LstmOperators, ShapeOperators):
         """TRANSPOSE_CONV. weights OHWI, bias [O]; `shape` is the result's, NHWC."""
         options = _steps(name, stride, padding, activation)
         parameters = self._parameters(name, x, weights, bias, (weight_scale, weight_zero_point), 0, weight_dtype)
-        wanted = self.constant(f"{name}/shape", int32_array(shape))
-        inputs, quant = [wanted, parameters[0], x, *parameters[1:]], out or (x.scale and (x.scale[0], x.zero_point[0]))
+        shape_tensor = self.constant(f"{name}/shape", int32_array(shape))
+        inputs = [shape_tensor, parameters[0], x, *parameters[1:]]
+        quant = out or (x.scale and (x.scale[0], x.zero_point[0]))
         (result,) = stated_shapes("TRANSPOSE_CONV", name, inputs, options)
-        made = self.tensor(name, result, x.dtype, *(quant or ()))
+        output = self.tensor(name, result, x.dtype, *(quant or ()))
         version = 3 if bias is not None else _version("TRANSPOSE_CONV", x.dtype)
-        self.operator("TRANSPOSE_CONV", inputs, [made], "TransposeConvOptions", options, version=version)
-        return made
+        self.operator("TRANSPOSE_CONV", inputs, [output], "TransposeConvOptions", options, version=version)
+        return output
 
     def fully_connected(
         self,
@@ -145,7 +145,7 @@ class ModelBuilder(LstmOperators, ShapeOperators):
         out: Quant | None = None,
         name: str = "fully_connected",
     ) -> Tensor:
-        """FULLY_CONNECTED. weights [units, depth]; x is flattened to rows of `depth` unless keep_num_dims."""
+        """FULLY_CONNECTED. weights [units, depth]; rows of `depth` unless keep_num_dims."""
         parameters = self._parameters(name, x, weights, bias, (weight_scale, weight_zero_point), 0, weight_dtype)
         fields = {"fusedActivationFunction": _activation(name, activation), "keepNumDims": keep_num_dims}
         return self.emit("FULLY_CONNECTED", [x, *parameters], None, out, name, "FullyConnectedOptions", fields)
@@ -163,28 +163,28 @@ class ModelBuilder(LstmOperators, ShapeOperators):
         out: Quant | None = None,
         name: str = "svdf",
     ) -> Tensor:
-        """SVDF. feature [units * rank, depth] and time [units * rank, memory], int8 and int16 or float32; bias [units].
+        """SVDF. feature [units * rank, depth] and time [units * rank, memory]; bias [units].
 
-        scales: of the features' weights, the weights of time and the state. On integers LiteRT takes relu, and leaves
-        it out.
+        Both are int8 and int16, or float32. scales: of the feature weights, the time weights and the state. On integers
+        LiteRT demands relu, and ignores it.
         """
         of_feature, of_time, of_state = scales or (None, None, None)
         weights = [self.constant(f"{name}/feature", feature, of_feature), self.constant(f"{name}/time", time, of_time)]
-        given = None
+        bias_tensor = None
         if bias is not None:
             product = float(np.float32(of_state) * np.float32(of_time)) if of_state and of_time else None
-            given = self.constant(f"{name}/bias", bias, product)
+            bias_tensor = self.constant(f"{name}/bias", bias, product)
         shape, dtype = (x.shape[0], time.size), "int16" if x.scale else x.dtype
         state = self.variable(f"{name}/state", shape, dtype, of_state)
         fields = {"rank": rank, "fusedActivationFunction": _activation(name, activation)}
-        return self.emit("SVDF", [x, *weights, given, state], None, out, name, "SVDFOptions", fields)
+        return self.emit("SVDF", [x, *weights, bias_tensor, state], None, out, name, "SVDFOptions", fields)
 
     # ---- element by element ------------------------------------------------------------------------------------
 
     def add(
         self, a: Tensor, b: Tensor, *, activation: str = "none", out: Quant | None = None, name: str = "add"
     ) -> Tensor:
-        """ADD with broadcasting; each operand may have its own quantization, and one may be a constant."""
+        """ADD with broadcasting; operands may differ in quantization, and one may be constant."""
         return self._binary("ADD", "AddOptions", a, b, activation, out, name)
 
     def sub(
@@ -200,11 +200,11 @@ class ModelBuilder(LstmOperators, ShapeOperators):
         return self._binary("MUL", "MulOptions", a, b, activation, out, name)
 
     def relu(self, x: Tensor, *, out: Quant | None = None, name: str = "relu") -> Tensor:
-        """RELU as an operator of its own; `out` may requantize."""
+        """RELU as a separate operator; `out` may requantize."""
         return self.emit("RELU", [x], None, out, name)
 
     def relu6(self, x: Tensor, *, out: Quant | None = None, name: str = "relu6") -> Tensor:
-        """RELU6 as an operator of its own; `out` may requantize."""
+        """RELU6 as a separate operator; `out` may requantize."""
         return self.emit("RELU6", [x], None, out, name)
 
     def leaky_relu(self, x: Tensor, alpha: float = 0.2, *, out: Quant | None = None, name: str = "leaky") -> Tensor:
@@ -216,11 +216,11 @@ class ModelBuilder(LstmOperators, ShapeOperators):
         return self.emit("HARD_SWISH", [x], None, out, name, "HardSwishOptions")
 
     def logistic(self, x: Tensor, *, name: str = "logistic") -> Tensor:
-        """LOGISTIC; kernels demand the scale 1/256 and the lowest zero point of 8 bits, 1/32768 of 16-bit outputs."""
+        """LOGISTIC with the output scale of kernels: 1/256 for 8 bits, 1/32768 for 16 bits."""
         return self.emit("LOGISTIC", [x], None, _unit_range(x, 256), name)
 
     def tanh(self, x: Tensor, *, name: str = "tanh") -> Tensor:
-        """TANH; kernels demand the scale 1/128 and the middle zero point of 8-bit outputs, 1/32768 of 16-bit ones."""
+        """TANH with the output scale of kernels: 1/128 for 8 bits, 1/32768 for 16 bits."""
         middle = (1.0 / 32768, 0) if x.dtype == "int16" else (1.0 / 128, 128 if x.dtype == "uint8" else 0)
         return self.emit("TANH", [x], None, middle if x.scale else None, name)
 
@@ -231,15 +231,15 @@ class ModelBuilder(LstmOperators, ShapeOperators):
 
     def quantize(self, x: Tensor, dtype: str, out: Quant, *, name: str = "quantize") -> Tensor:
         """QUANTIZE: float32 to 8 bits, or from one 8-bit quantization (or type) to another."""
-        made = self.tensor(name, x.shape, dtype, *out)
-        self.operator("QUANTIZE", [x], [made], "QuantizeOptions", version=2 if x.scale else 1)
-        return made
+        output = self.tensor(name, x.shape, dtype, *out)
+        self.operator("QUANTIZE", [x], [output], "QuantizeOptions", version=2 if x.scale else 1)
+        return output
 
     def dequantize(self, x: Tensor, *, name: str = "dequantize") -> Tensor:
         """DEQUANTIZE: 8 bits to float32."""
-        made = self.tensor(name, x.shape, "float32")
-        self.operator("DEQUANTIZE", [x], [made], "DequantizeOptions", version=_version("DEQUANTIZE", x.dtype))
-        return made
+        output = self.tensor(name, x.shape, "float32")
+        self.operator("DEQUANTIZE", [x], [output], "DequantizeOptions", version=_version("DEQUANTIZE", x.dtype))
+        return output
 
     # ---- pooling and reduction ---------------------------------------------------------------------------------
 
@@ -254,7 +254,7 @@ class ModelBuilder(LstmOperators, ShapeOperators):
         out: Quant | None = None,
         name: str = "avg_pool2d",
     ) -> Tensor:
-        """AVERAGE_POOL_2D; padding is left out of the mean. 8-bit kernels demand the input's quantization."""
+        """AVERAGE_POOL_2D without padding in the mean. 8-bit kernels need `out` None."""
         options = _pool(name, kernel, stride or kernel, padding, activation)
         return self.emit("AVERAGE_POOL_2D", [x], None, out, name, "Pool2DOptions", options)
 
@@ -306,28 +306,28 @@ class ModelBuilder(LstmOperators, ShapeOperators):
         axis: int,
         dtype: str,
     ) -> list[Tensor]:
-        """The weight and bias tensors; the bias has the scale input_scale * weight_scale and zero point 0.
+        """Declare weights and bias. The bias has scale input_scale * weight_scale and zero point 0.
 
-        axis: the output channel's in `weights`; dtype: of the weights in the file, '' for their own.
+        axis: of the output channels in `weights`; dtype: of the weights in the file, '' for that of the array.
         """
         channels, (scale, zero_point) = (weights.shape or (1,))[axis], quant
         if bias is not None and bias.shape != (channels,):
             raise BuildError(f"{name}: bias {bias.shape} for {channels} output channels")
         if x.scale and scale is None:
             raise BuildError(f"{name}: weight_scale is missing")
-        made = [self.constant(f"{name}/weights", weights, scale, zero_point, axis=axis, dtype=dtype)]
+        parameters = [self.constant(f"{name}/weights", weights, scale, zero_point, axis=axis, dtype=dtype)]
         if bias is not None:
-            product = np.float32(x.scale[0]) * np.asarray(made[0].scale, dtype=np.float32) if x.scale else None
-            made.append(self.constant(f"{name}/bias", bias, product))
-        return made
+            product = np.float32(x.scale[0]) * np.asarray(parameters[0].scale, dtype=np.float32) if x.scale else None
+            parameters.append(self.constant(f"{name}/bias", bias, product))
+        return parameters
 
     def place(self, op: str, x: Tensor, axis: int, *, name: str) -> Tensor:
         """ARG_MAX and ARG_MIN along an axis, as int64."""
-        made = self.tensor(name, (*x.shape[:axis], *x.shape[axis + 1 :]), "int64")
-        given = [x, self.constant(f"{name}/axis", int32_array([axis]))]
+        output = self.tensor(name, (*x.shape[:axis], *x.shape[axis + 1 :]), "int64")
+        inputs = [x, self.constant(f"{name}/axis", int32_array([axis]))]
         table = {"ARG_MAX": "ArgMaxOptions", "ARG_MIN": "ArgMinOptions"}[op]
-        self.operator(op, given, [made], table, {"outputType": 4}, version=2 if x.dtype == "int8" else 1)
-        return made
+        self.operator(op, inputs, [output], table, {"outputType": 4}, version=2 if x.dtype == "int8" else 1)
+        return output
 
     def emit(
         self,
@@ -341,9 +341,10 @@ class ModelBuilder(LstmOperators, ShapeOperators):
         *,
         custom: bytes = b"",
     ) -> Tensor:
-        """Appends an operator with one result of the first input's dtype; shape None: the one that it states.
+        """Append an operator with one result of the first input's dtype.
 
-        `custom` as of `TFLiteWriter.operator`.
+        shape   of the result; None: as the operator states it
+        custom  as for `TFLiteWriter.operator`
         """
         x = inputs[0]
         assert x is not None
@@ -351,13 +352,13 @@ class ModelBuilder(LstmOperators, ShapeOperators):
             (shape,) = stated_shapes(op, name, inputs, fields or {})
         if out is not None and not x.scale:
             raise BuildError(f"{name}: out={out} on a {x.dtype} input without quantization")
-        made = self.tensor(name, shape, x.dtype, *out) if out is not None else self._like(x, name, shape)
-        self.operator(op, inputs, [made], table, fields, version=_version(op, x.dtype), custom=custom)
-        return made
+        output = self.tensor(name, shape, x.dtype, *out) if out is not None else self._like(x, name, shape)
+        self.operator(op, inputs, [output], table, fields, version=_version(op, x.dtype), custom=custom)
+        return output
 
 
 def _window(name: str, stride: Pair, padding: str, activation: str, dilation: Pair) -> dict[str, Any]:
-    """Fields of options that the convolutions share."""
+    """Return the options that the convolutions share."""
     return _steps(name, stride, padding, activation) | {"dilationHFactor": dilation[0], "dilationWFactor": dilation[1]}
 
 
@@ -387,7 +388,7 @@ def _activation(name: str, activation: str) -> int:
 
 
 def _unit_range(x: Tensor, steps: int) -> Quant | None:
-    """The fixed quantization of results in [0, 1)."""
+    """Return the fixed quantization of results in [0, 1)."""
     if x.dtype == "int16":
         return 1.0 / 32768, 0
     return (1.0 / steps, 0 if x.dtype == "uint8" else -128) if x.scale else None

@@ -1,4 +1,4 @@
-"""LSTM: its part of ModelBuilder."""
+"""The LSTM part of ModelBuilder."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _TANH = 4
 
 
 class LstmOperators(TFLiteWriter):
-    """UNIDIRECTIONAL_SEQUENCE_LSTM, with states and intermediates of its own."""
+    """UNIDIRECTIONAL_SEQUENCE_LSTM with its states and intermediates."""
 
     def lstm(
         self,
@@ -33,9 +33,10 @@ class LstmOperators(TFLiteWriter):
         out: Quant | None = None,
         name: str = "lstm",
     ) -> Tensor:
-        """UNIDIRECTIONAL_SEQUENCE_LSTM, without variants: gates are input, forget, cell and output.
+        """UNIDIRECTIONAL_SEQUENCE_LSTM without options such as peepholes.
 
-        weights [4, units, depth], recurrent [4, units, units], bias [4, units]; scales: of weights and of recurrent.
+        The gates are input, forget, cell and output. weights [4, units, depth], recurrent [4, units, units], bias [4,
+        units]; scales: of weights and recurrent.
         """
         of_weights, of_recurrent = scales or (None, None)
         product = float(np.float32(x.scale[0]) * np.float32(of_weights)) if of_weights else None
@@ -49,15 +50,23 @@ class LstmOperators(TFLiteWriter):
             )
         ]
         hidden = self.variable(f"{name}/hidden", (batch, units), x.dtype, *(out or ()))
-        kept = ("int16", cell_scale) if x.scale else (x.dtype, None)
-        cell = self.variable(f"{name}/cell", (batch, units), *kept)
+        cell_type = ("int16", cell_scale) if x.scale else (x.dtype, None)
+        cell = self.variable(f"{name}/cell", (batch, units), *cell_type)
         inputs = [x, *parts[0], *parts[1], None, None, None, *parts[2], None, None, hidden, cell, *[None] * 4]
         fields = {"fusedActivationFunction": _TANH, "cellClip": cell_clip, "timeMajor": time_major}
-        made = self.tensor(name, (*x.shape[:2], units), x.dtype, *(out or ()))
+        output = self.tensor(name, (*x.shape[:2], units), x.dtype, *(out or ()))
         quants = [*[(2.0**-12, 0)] * 4, out] if out else []
-        between = [self.tensor(f"{name}/between_{k}", (1,), x.dtype, *(quant or ())) for k, quant in enumerate(quants)]
+        intermediates = [
+            self.tensor(f"{name}/between_{k}", (1,), x.dtype, *(quant or ())) for k, quant in enumerate(quants)
+        ]
         op, table = "UNIDIRECTIONAL_SEQUENCE_LSTM", "UnidirectionalSequenceLSTMOptions"
         self.operator(
-            op, inputs, [made], table, fields, version=OPERATORS[op].version if x.scale else 1, intermediates=between
+            op,
+            inputs,
+            [output],
+            table,
+            fields,
+            version=OPERATORS[op].version if x.scale else 1,
+            intermediates=intermediates,
         )
-        return made
+        return output

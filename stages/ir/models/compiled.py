@@ -1,4 +1,4 @@
-"""TFLite files that a compiler made for one accelerator: their layers are machine code in custom operators."""
+"""TFLite files that were compiled for an accelerator and contain its machine code."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from stages.ir.models.other_files import FILE
 from stages.support.messages import escape
 from stages.support.messages.stage_error import StageError
 
-# What the code of such a custom operator begins with, and what wrote it.
+# Prefix of the custom operator's code -> compiler that wrote it.
 _COMPILERS = {
     "ethos-u": "Arm's Vela, for an Ethos-U NPU",
     "edgetpu-custom-op": "Google's edgetpu_compiler, for an Edge TPU",
@@ -21,12 +21,15 @@ _COMPILERS = {
 
 
 def check_not_compiled(codes: Iterable[str], name: str) -> None:
-    """Raise StageError for a file, called `name`, with the code of a custom operator that such a compiler wrote."""
+    """Raise StageError if a custom operator of the file is a compiler's machine code.
+
+    name  file in the message
+    """
     for code in codes:
         compiler = next((what for start, what in _COMPILERS.items() if code.startswith(start)), "")
         if compiler:
             raise StageError(
                 f"{name} was compiled by {compiler} (custom operator {escape.quoted(code)})",
-                hint="Its layers are that machine's code. Give the .tflite file from before that compilation.",
+                hint="Its layers are machine code. Use the .tflite file from before that compilation.",
                 at=FILE,
             )

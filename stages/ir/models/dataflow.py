@@ -1,4 +1,4 @@
-"""Who writes and who reads the tensors of a graph."""
+"""Check which operators write and read the tensors of a graph."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ if TYPE_CHECKING:
 
 
 def check_order(graph: ModelInfo) -> None:
-    """Every tensor is a constant, a variable, an input, or written exactly once, before it is read. Raises Corrupt.
+    """Raise Corrupt unless every tensor has one source before it is read.
 
-    `graph.inputs` may name constants, as some exporters do; outputs may be named twice, inputs not.
+    A source is a constant, a variable, an input, or one operator. `graph.inputs` may name constants, as some exporters
+    do; outputs may be listed twice, inputs not.
     """
-    if graph.inputs and not graph.outputs:  # what CALL_ONCE runs has neither
+    if graph.inputs and not graph.outputs:  # a graph of CALL_ONCE has neither
         raise Corrupt("the graph has no outputs")
     for index, times in Counter(graph.inputs).items():
         if times > 1 and graph.tensors[index].data is None:

@@ -1,9 +1,9 @@
-"""Integer convolution, pooling and random numbers in NumPy, exact to the last bit on every machine.
+"""Integer convolution, pooling and random numbers in NumPy, bit-exact on every machine.
 
-The zoo is calibrated with these. Activations (minus their zero point) and weights are integers kept in float32 arrays,
-so that BLAS can multiply them: as long as no sum exceeds 2**24 the result does not depend on the order of the
-additions, which differs between machines. Scales computed from such sums are therefore the same everywhere, and so is
-every byte of the model. Arrays are NHWC with any batch.
+The zoo is calibrated with them. Activations (minus their zero point) and weights are integers in float32 arrays, so
+that BLAS can multiply them. As long as no sum exceeds 2**24, the result does not depend on the order of the additions,
+which differs between machines. So scales computed from such sums, and every byte of a model, are the same everywhere.
+Arrays are NHWC with any batch.
 """
 
 from __future__ import annotations
@@ -19,12 +19,15 @@ from stages.ir.arithmetic.sliding import places, same_padding, tapped
 Array = npt.NDArray[Any]
 Pair = tuple[int, int]
 
-# 255 (an activation minus its zero point) * 127 (a weight) * 512 < 2**24: the longest sum float32 holds exactly.
+# 255 (an activation minus its zero point) * 127 (a weight) * 512 < 2**24: float32 holds such sums exactly.
 _EXACT_DEPTH = 512
 
 
 def random_bytes(seed: int, name: str, count: int) -> npt.NDArray[np.uint8]:
-    """`count` uniform bytes that depend on the seed and the name only; PCG64's raw stream, which NumPy keeps stable."""
+    """Return `count` uniform bytes that depend only on the seed and the name.
+
+    PCG64's raw stream, which NumPy keeps stable.
+    """
     key = int.from_bytes(hashlib.sha256(f"{seed}/{name}".encode()).digest()[:16], "little")
     words = np.random.PCG64(key).random_raw(-(-count // 8))
     return np.frombuffer(np.asarray(words, dtype="<u8").tobytes(), dtype=np.uint8)[:count]
@@ -33,10 +36,12 @@ def random_bytes(seed: int, name: str, count: int) -> npt.NDArray[np.uint8]:
 def random_weights(
     seed: int, name: str, shape: tuple[int, ...], axis: int | None, bits: int = 8
 ) -> npt.NDArray[np.int8]:
-    """Bell-shaped int8 weights, as symmetric quantization leaves them: the largest of each channel is +-127.
+    """Return bell-shaped int8 weights; the largest of each channel is +-127.
 
-    axis: the output channel's axis; None scales all weights together. The bell is the sum of three uniform bytes. Of
-    fewer `bits` the largest is 2^(bits - 1) - 1.
+    axis  axis of the output channels; None scales all weights together
+    bits  if below 8, the largest weight is 2^(bits - 1) - 1
+
+    The distribution is the sum of three uniform bytes.
     """
     count = int(np.prod(shape))
     parts = random_bytes(seed, name, 3 * count).reshape(3, *shape).astype(np.int16)
@@ -50,7 +55,10 @@ def random_weights(
 
 
 def windows(x: Array, kernel: Pair, stride: Pair, padding: str, fill: float = 0.0) -> list[Array]:
-    """The kernel's taps, row by row: for each, the [N, OH, OW, C] view of the input it meets (padded with `fill`)."""
+    """Return for each tap of the kernel, row by row, its view [N, OH, OW, C] of the input.
+
+    The input is padded with `fill`.
+    """
     same = padding == "same"
     height, width = (places(x.shape[1 + i], kernel[i], stride[i], 1, same=same) for i in (0, 1))
     if same:
@@ -61,7 +69,7 @@ def windows(x: Array, kernel: Pair, stride: Pair, padding: str, fill: float = 0.
 
 
 def matmul(x: Array, weights: Array) -> npt.NDArray[np.float64]:
-    """x [rows, depth] times weights [units, depth] transposed, integers exact in float64."""
+    """Return x [rows, depth] times weights [units, depth] transposed, exact in float64."""
     total = np.zeros((x.shape[0], weights.shape[0]))
     for start in range(0, x.shape[1], _EXACT_DEPTH):
         part = slice(start, start + _EXACT_DEPTH)
@@ -70,13 +78,16 @@ def matmul(x: Array, weights: Array) -> npt.NDArray[np.float64]:
 
 
 def conv2d(x: Array, weights: Array, stride: Pair, padding: str) -> npt.NDArray[np.float64]:
-    """Accumulators [N, OH, OW, O] of a convolution with weights [O, KH, KW, I], without bias."""
+    """Return the accumulators [N, OH, OW, O] of a convolution without bias.
+
+    weights  [O, KH, KW, I]
+    """
     units, height, width, depth = weights.shape
     taps = windows(x, (height, width), stride, padding)
     shape = taps[0].shape[:3]
     flat = weights.reshape(units, height * width, depth)
     total = np.zeros((int(np.prod(shape)), units))
-    step = max(1, _EXACT_DEPTH // depth)  # as many taps at once as stay exact: fewer, larger products
+    step = max(1, _EXACT_DEPTH // depth)  # as many taps at once as stay exact: few large products are fast
     for start in range(0, len(taps), step):
         columns = np.concatenate([tap.reshape(-1, depth) for tap in taps[start : start + step]], axis=1)
         total += matmul(columns, flat[:, start : start + step].reshape(units, -1))
@@ -84,7 +95,10 @@ def conv2d(x: Array, weights: Array, stride: Pair, padding: str) -> npt.NDArray[
 
 
 def depthwise_conv2d(x: Array, weights: Array, stride: Pair, padding: str) -> npt.NDArray[np.float64]:
-    """Accumulators [N, OH, OW, C] of a depthwise convolution with weights [1, KH, KW, C], without bias."""
+    """Return the accumulators [N, OH, OW, C] of a depthwise convolution without bias.
+
+    weights  [1, KH, KW, C]
+    """
     taps = windows(x, weights.shape[1:3], stride, padding)
     total = np.zeros(taps[0].shape, dtype=np.float32)
     for tap, row in zip(taps, weights[0].reshape(-1, weights.shape[3]), strict=True):
@@ -93,7 +107,7 @@ def depthwise_conv2d(x: Array, weights: Array, stride: Pair, padding: str) -> np
 
 
 def max_pool2d(x: Array, kernel: Pair, stride: Pair, padding: str) -> Array:
-    """Maximum of each window; padding never wins."""
+    """Return the maximum of each window, without padding."""
     taps = windows(x, kernel, stride, padding, fill=-np.inf)
     result = taps[0].copy()
     for tap in taps[1:]:
@@ -102,7 +116,7 @@ def max_pool2d(x: Array, kernel: Pair, stride: Pair, padding: str) -> Array:
 
 
 def avg_pool2d(x: Array, kernel: Pair, stride: Pair, padding: str) -> Array:
-    """Rounded mean of each window; padding does not count."""
+    """Return the rounded mean of each window, without padding."""
     total = sum(tap.astype(np.float32) for tap in windows(x, kernel, stride, padding))
     count = sum(windows(np.ones((1, *x.shape[1:3], 1), np.float32), kernel, stride, padding))
     return np.rint(total / count).astype(np.float32)

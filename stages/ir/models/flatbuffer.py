@@ -1,8 +1,8 @@
-"""Tables of a FlatBuffers file that nobody vouches for: every offset is checked before it is followed.
+"""Tables of an untrusted FlatBuffers file: every offset is checked before it is used.
 
-The binary format: little-endian; a table starts with the signed distance to its vtable, which holds one 16-bit offset
-per field; vectors, strings and tables are pointed to by unsigned distances. Everything lies at a multiple of its size
-and a string ends in a NUL: LiteRT's own check refuses a file in which this is not so, without saying where.
+The binary format is little-endian. A table starts with the signed distance to its vtable, which has one 16-bit offset
+per field. Vectors, strings and tables are referenced by unsigned distances. Every value is aligned to its size and a
+string ends in a NUL; LiteRT refuses other files without a reason.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from stages.support.messages import escape
 
 
 class Corrupt(Exception):
-    """What in a file cannot be, to complete "is a corrupt or truncated file: ..."."""
+    """A fault in a file; completes "is a corrupt or truncated file: ..."."""
 
 
 class Table:
-    """A table whose vtable and fields lie inside the file `data`; `what` names it in messages.
+    """A table whose vtable and fields are inside the file `data`; `what` names it in messages.
 
-    Fields are asked for by their number in the schema. Each method raises Corrupt for what lies outside of the file.
+    Fields are numbered as in the schema. Each method raises Corrupt for positions outside of the file.
     """
 
     def __init__(self, data: memoryview, position: int, what: str) -> None:
@@ -39,7 +39,7 @@ class Table:
 
     @classmethod
     def root(cls, data: memoryview) -> Table:
-        """The table that the file starts with."""
+        """Return the root table of the file."""
         return cls(data, struct.unpack_from("<I", data, 0)[0], "the model")
 
     def _unpack(self, form: str, position: int) -> Any:
@@ -48,7 +48,7 @@ class Table:
         return struct.unpack_from(form, self.data, position)[0]
 
     def _field(self, number: int, width: int = 1) -> int:
-        """Position of a field, 0 if absent."""
+        """Return the position of a field, 0 if absent."""
         entry = 4 + 2 * number
         offset = self._unpack("<H", self.vtable + entry) if entry < self.fields else 0
         if offset and (offset < 4 or offset + width > self.size or (self.position + offset) % width):
@@ -56,30 +56,30 @@ class Table:
         return self.position + offset if offset else 0
 
     def has(self, number: int) -> bool:
-        """Whether a field is given."""
+        """Whether the file has the field."""
         return bool(self._field(number))
 
     def place(self, number: int) -> int:
-        """Where in the file a field is that is given."""
+        """Return the position in the file of a field that is present."""
         return self._field(number)
 
     def scalar(self, number: int, form: str, default: int = 0) -> int:
-        """A number of struct's format `form`, the default if absent."""
+        """Return a number of struct's format `form`, the default if absent."""
         position = self._field(number, struct.calcsize(form))
         return int(self._unpack(form, position)) if position else default
 
     def real(self, number: int) -> float:
-        """A float32 number, 0 if absent."""
+        """Return a float32 number, 0 if absent."""
         position = self._field(number, 4)
         return float(self._unpack("<f", position)) if position else 0.0
 
     def table(self, number: int, what: str) -> Table | None:
-        """A table, None if absent."""
+        """Return a table, None if absent."""
         position = self._field(number, 4)
         return Table(self.data, position + self._unpack("<I", position), what) if position else None
 
     def _vector(self, number: int, width: int) -> tuple[int, int]:
-        """Start and length of a vector; (0, 0) if absent."""
+        """Return start and length of a vector; (0, 0) if absent."""
         position = self._field(number, 4)
         if not position:
             return 0, 0
@@ -92,17 +92,17 @@ class Table:
         return start + 4, length
 
     def numbers(self, number: int, dtype: str) -> npt.NDArray[Any]:
-        """A vector of numbers, empty if absent; a view of the file."""
+        """Return a vector of numbers as a view of the file, empty if absent."""
         start, length = self._vector(number, np.dtype(dtype).itemsize)
         return np.frombuffer(self.data, dtype=dtype, count=length, offset=start if length else 0)
 
     def raw(self, number: int) -> memoryview:
-        """A vector of bytes, empty if absent; a view of the file."""
+        """Return a vector of bytes as a view of the file, empty if absent."""
         start, length = self._vector(number, 1)
         return self.data[start : start + length]
 
     def string(self, number: int) -> str:
-        """A text, '' if absent."""
+        """Return a text, '' if absent."""
         start, length = self._vector(number, 1)
         text = bytes(self.data[start : start + length]).decode("utf-8", errors="replace")
         if start and self._unpack("<B", start + length):
@@ -110,10 +110,10 @@ class Table:
         return text
 
     def tables(self, number: int, what: str) -> list[Table]:
-        """A vector of tables, called `what` with their number; empty if absent."""
+        """Return a vector of tables, named `what` and their number; empty if absent."""
         start, length = self._vector(number, 4)
-        found = []
+        tables = []
         for index in range(length):
             position = start + 4 * index
-            found.append(Table(self.data, position + self._unpack("<I", position), f"{what} {index}"))
-        return found
+            tables.append(Table(self.data, position + self._unpack("<I", position), f"{what} {index}"))
+        return tables

@@ -1,4 +1,4 @@
-"""Which numbers inputs of a network may hold that say places: indices of GATHER and its kind, token ids."""
+"""Valid ranges of inputs that hold indices: of GATHER and similar operators, token ids."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from stages.ir.operators.table import OPERATORS
 
 Range = tuple[int, int]
 
-# Operators whose results are elements of these inputs, whole numbers at least: the first, or all.
+# Operators whose results are elements of their first input, of all, or of the second.
 _FIRST = frozenset(
     {"RESHAPE", "SQUEEZE", "EXPAND_DIMS", "TRANSPOSE", "SLICE", "STRIDED_SLICE", "UNPACK", "CAST", "GATHER", "TILE"}
     | {"BROADCAST_TO", "REVERSE_V2", "SPLIT_V"}
@@ -25,10 +25,10 @@ _SECOND = frozenset({"SPLIT"})
 
 
 def index_ranges(info: ModelInfo, rules: Mapping[int, Mapping[str, Any]] | None = None) -> dict[int, Range]:
-    """Return least and greatest number of each input that holds indices, by the tensor's number.
+    """Return the least and greatest valid number of each input of indices, by tensor number.
 
-    Between the input and the operator that looks up may be operators that move numbers, or add a constant. `rules` are
-    facts of operators from import: with `negative`, indices count from the end as well, as in ONNX.
+    Between the input and the lookup there may be operators that move numbers or add a constant. `rules` are facts of
+    operators from import: with `negative`, indices count from the end as well, as in ONNX.
     """
     ranges: dict[int, Range] = {}
     for operator in reversed(info.operators):
@@ -36,7 +36,7 @@ def index_ranges(info: ModelInfo, rules: Mapping[int, Mapping[str, Any]] | None 
         results = [ranges[index] for index in operator.outputs if index in ranges]
         if results:
             bounds = max(low for low, _ in results), min(high for _, high in results)
-            for index, (low, high) in _asked(operator, info, bounds):
+            for index, (low, high) in _input_ranges(operator, info, bounds):
                 _narrow(ranges, index, low, high)
         if declared is not None and declared.looks_up is not None:
             position, size = declared.looks_up(Operation.of(operator, info))
@@ -46,7 +46,7 @@ def index_ranges(info: ModelInfo, rules: Mapping[int, Mapping[str, Any]] | None 
 
 
 def imported_rules(folder: Path) -> dict[int, Mapping[str, Any]]:
-    """Return the facts that import left of its operators, by number; `folder` is its artifact."""
+    """Return import's facts of operators, by number; `folder` is its artifact."""
     operators = json.loads((folder / "tensors.json").read_text())["operators"]
     return {number: operator["rule"] for number, operator in enumerate(operators) if "rule" in operator}
 
@@ -56,19 +56,19 @@ def _narrow(ranges: dict[int, Range], index: int, low: int, high: int) -> None:
     ranges[index] = max(before[0], low), min(before[1], high)
 
 
-def _asked(operator: OperatorInfo, info: ModelInfo, bounds: Range) -> list[tuple[int, Range]]:
-    """What inputs of the operator may hold, by their numbers, for results within `bounds`."""
-    given = operator.inputs
+def _input_ranges(operator: OperatorInfo, info: ModelInfo, bounds: Range) -> list[tuple[int, Range]]:
+    """Return the valid ranges of the operator's inputs for results within `bounds`."""
+    inputs = operator.inputs
     if operator.op in _FIRST:
-        return [(given[0], bounds)]
+        return [(inputs[0], bounds)]
     if operator.op in _SECOND:
-        return [(given[1], bounds)]
+        return [(inputs[1], bounds)]
     if operator.op in _ALL:
-        return [(index, bounds) for index in given]
-    if operator.op in ("ADD", "SUB") and info.tensors[given[1]].data is not None:
-        added = info.tensors[given[1]].values()
+        return [(index, bounds) for index in inputs]
+    if operator.op in ("ADD", "SUB") and info.tensors[inputs[1]].data is not None:
+        added = info.tensors[inputs[1]].values()
         if added.dtype.kind == "i" and added.size:
             low, high = (int(np.min(added)), int(np.max(added)))
             low, high = (low, high) if operator.op == "ADD" else (-high, -low)
-            return [(given[0], (bounds[0] - low, bounds[1] - high))]
+            return [(inputs[0], (bounds[0] - low, bounds[1] - high))]
     return []

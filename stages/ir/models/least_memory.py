@@ -1,10 +1,10 @@
-"""The memory that a network needs on any target, whatever kernels, layouts and forms are chosen: bounds from below.
+"""Lower bounds of a network's memory for any target, kernels and layouts.
 
-    constants   weights of convolutions and fully connected layers, as many bytes as in the file. No stage makes
-                them smaller, but equal ones may be stored once, taps that never touch the image may be left out, and
-                channels that give the same number for every input lose their weights.
-    activations of one layer: the input and the output of a layer whose output is of another size, so that it cannot
-                take the input's place; else the larger of the two. A convolution may read what a PAD before it reads.
+    constants   weights of convolutions and fully connected layers, as many bytes as in the file. No stage shrinks
+                them, but equal ones may be stored once, taps that never touch the image may be dropped, and channels
+                with the same result for every input lose their weights.
+    activations of one layer: input and output if their sizes differ, so that the output cannot replace the input;
+                else the larger one. A convolution may read the input of a PAD before it.
 
 Only operators that an output depends on count.
 """
@@ -23,15 +23,20 @@ from stages.support.messages.operator_error import called
 
 _WEIGHTED = frozenset(name for name, operator in OPERATORS.items() if operator.macs is not None)
 _POOLED = frozenset(name for name, operator in OPERATORS.items() if Pool2D in operator.layers)
-_STORED = frozenset({"float32", "int8", "uint8", "int4", "int2"})  # in no fewer bytes than in the file
+_STORED = frozenset({"float32", "int8", "uint8", "int4", "int2"})  # stored in at least the file's bytes
 
 
 @dataclass(frozen=True)
 class LeastMemory:
-    """Bytes of all weights and of the activations of the layer that has most of them; what the latter is, for people.
+    """Lower bounds in bytes, with texts for messages.
 
-    `weighted` is how many layers have weights, `heaviest` the one with most. `tensor` is the largest input or output of
-    such a layer, which lies in one piece of memory; `tensor_name` is whose it is.
+    weights      of all layers
+    weighted     number of layers with weights
+    heaviest     layer with the most weights
+    activations  of the layer with the most
+    largest      that layer, with its sizes
+    tensor       largest input or output of a layer, which is contiguous in memory
+    tensor_name  that layer and tensor
     """
 
     weights: int
@@ -44,7 +49,7 @@ class LeastMemory:
 
 
 def least_memory(info: ModelInfo) -> LeastMemory:
-    """The bounds for a network whose shapes are all known."""
+    """Return the bounds for a network whose shapes are all known."""
     writers = {index: operator for operator in info.operators for index in operator.outputs}
     operators = _needed(info, writers)
     stored: dict[bytes, int] = {}
@@ -59,21 +64,24 @@ def least_memory(info: ModelInfo) -> LeastMemory:
 
 
 def _needed(info: ModelInfo, writers: dict[int, OperatorInfo]) -> list[OperatorInfo]:
-    """The operators that an output depends on."""
-    found: dict[int, OperatorInfo] = {}
-    wanted = [index for index in info.outputs if index in writers]
-    while wanted:
-        operator = writers[wanted.pop()]
-        if operator.index not in found:
-            found[operator.index] = operator
-            wanted += [index for index in operator.inputs if index in writers]
-    return [found[index] for index in sorted(found)]
+    """Return the operators that an output depends on."""
+    needed: dict[int, OperatorInfo] = {}
+    pending = [index for index in info.outputs if index in writers]
+    while pending:
+        operator = writers[pending.pop()]
+        if operator.index not in needed:
+            needed[operator.index] = operator
+            pending += [index for index in operator.inputs if index in writers]
+    return [needed[index] for index in sorted(needed)]
 
 
 def _weights(
     operator: OperatorInfo, info: ModelInfo, writers: dict[int, OperatorInfo], stored: dict[bytes, int]
 ) -> int:
-    """Bytes of an operator's constant weights, which join those `stored` by what may distinguish them."""
+    """Return the bytes of an operator's constant weights.
+
+    They are added to `stored` under the digest of `_distinct_bytes`.
+    """
     if operator.op not in _WEIGHTED or len(operator.inputs) < 2 or operator.inputs[1] < 0:
         return 0
     weights = info.tensors[operator.inputs[1]]
@@ -84,24 +92,25 @@ def _weights(
         image = _source(operator, info, writers).shape
         for axis in (1, 2):
             count = count // weights.shape[axis] * min(weights.shape[axis], 2 * image[axis] - 1)
-    digest = hashlib.sha256(_telling(operator, info, weights)).digest()
+    digest = hashlib.sha256(_distinct_bytes(operator, info, weights)).digest()
     stored[digest] = min(count, stored.get(digest, count))
     return count
 
 
-def _telling(operator: OperatorInfo, info: ModelInfo, weights: TensorInfo) -> bytes:
-    """The weights' bytes, without those of channels that may give one number for every input."""
+def _distinct_bytes(operator: OperatorInfo, info: ModelInfo, weights: TensorInfo) -> bytes:
+    """Return the weights without channels that may give the same result for every input."""
     x, y = info.tensors[operator.inputs[0]], info.tensors[operator.outputs[0]]
     values = weights.values()
     if weights.scale.size <= 1 or not (x.scale.size and y.scale.size):
         return values.tobytes()
     taps = np.moveaxis(values, weights.axis, 0).reshape(weights.scale.size, -1).astype(np.int64)
-    reach = np.abs(taps).sum(axis=1) * 255.0 * weights.scale.astype(np.float64) * float(x.scale[0]) / float(y.scale[0])
-    return np.where((reach > 2)[:, None], taps, 0).astype(values.dtype).tobytes()
+    sums = np.abs(taps).sum(axis=1) * 255.0
+    steps = sums * weights.scale.astype(np.float64) * float(x.scale[0]) / float(y.scale[0])  # of the output's range
+    return np.where((steps > 2)[:, None], taps, 0).astype(values.dtype).tobytes()
 
 
 def _activations(operator: OperatorInfo, info: ModelInfo, writers: dict[int, OperatorInfo]) -> tuple[int, str]:
-    """Bytes that are alive while a layer with windows or products runs, and what they are."""
+    """Return bytes alive while a layer with windows or products runs, and their description."""
     if operator.op not in _WEIGHTED | _POOLED:
         return 0, ""
     source, result = _source(operator, info, writers), info.tensors[operator.outputs[0]]
@@ -112,7 +121,7 @@ def _activations(operator: OperatorInfo, info: ModelInfo, writers: dict[int, Ope
 
 
 def _largest_tensor(operator: OperatorInfo, info: ModelInfo, writers: dict[int, OperatorInfo]) -> tuple[int, str]:
-    """The larger of input and output of a layer with windows or products, and what it is."""
+    """Return the bytes of the larger of input and output of a layer, and its description."""
     if operator.op not in _WEIGHTED | _POOLED:
         return 0, ""
     ends = {"input": _source(operator, info, writers), "output": info.tensors[operator.outputs[0]]}
@@ -121,7 +130,7 @@ def _largest_tensor(operator: OperatorInfo, info: ModelInfo, writers: dict[int, 
 
 
 def _source(operator: OperatorInfo, info: ModelInfo, writers: dict[int, OperatorInfo]) -> TensorInfo:
-    """What an operator reads, or what the PAD before it reads."""
+    """Return the input of an operator, or of a PAD before it."""
     source = info.tensors[operator.inputs[0]]
     before = writers.get(source.index)
     if before is not None and before.op in ("PAD", "PADV2"):

@@ -1,4 +1,4 @@
-"""What a model is, as far as that can be known at once: without TVM, a download or minutes of building."""
+"""A recipe's model as far as it is available without TVM, a download or a build."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ IMPORTED = "model.tflite"  # in the artifact of import
 
 
 def local_model(model: ModelSource, root: Path, made: Mapping[str, Path]) -> ModelInfo | None:
-    """The imported graph when import's artifact is among those `made`, else that of the file; None when there is none.
+    """Return the graph of import's artifact (in `made`), else of the local file, else None.
 
-    A file that import will refuse is None as well, since import says more about it, but for an unknown signature.
-    Shapes that the file leaves out are only known once it is imported.
+    A file that import will refuse gives None, because import reports more; except for an unknown signature. Shapes that
+    the file leaves open are only known after import.
     """
     if "import" in made:
         return read((made["import"] / IMPORTED).read_bytes())
@@ -35,10 +35,10 @@ def local_model(model: ModelSource, root: Path, made: Mapping[str, Path]) -> Mod
 
 
 def sound_model(model: ModelSource, root: Path) -> ModelInfo | None:
-    """The graph of a TFLite file that is at hand; None for another model, for a file that cannot be read, and for a
-    download that is another than the recipe's, which comes again.
+    """Return the graph of a local TFLite file.
 
-    Raises StageError, as import does, for a file that is not sound, an unknown signature, and what is no ONNX file.
+    None for other models, for an unreadable file, and for a cached download with another digest, which is downloaded
+    again. Raises StageError, as import does, for an invalid file, an unknown signature, and a file that is not ONNX.
     """
     data = local_bytes(model, root)
     if data is None or not isinstance(model, FileModel | UrlModel):
@@ -52,7 +52,10 @@ def sound_model(model: ModelSource, root: Path) -> ModelInfo | None:
 
 
 def local_bytes(model: ModelSource, root: Path) -> bytes | None:
-    """Those of the model's file, None where there is none that can be read, or a download that is another."""
+    """Return the content of the model's local file.
+
+    None if it cannot be read, or if a cached download has another digest.
+    """
     path = local_file(model, root)
     if path is None:
         return None
@@ -64,7 +67,7 @@ def local_bytes(model: ModelSource, root: Path) -> bytes | None:
 
 
 def _check_onnx(data: bytes, name: str) -> None:
-    """Raises StageError for another file, and for what ONNX' own reader, where it is installed, does not read."""
+    """Raise StageError for other files, and for what an installed ONNX package cannot read."""
     check_onnx(data, name)
     if find_spec("onnx") is not None:
         from stages.ir.models.onnx_parse import parsed

@@ -1,4 +1,4 @@
-"""Tensors and operators as messages name them."""
+"""Names of tensors and operators in messages."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ _SHOWN = 6
 
 
 def named(tensor: TensorInfo) -> str:
-    """'weights', shortened, with what cannot be printed escaped."""
+    """Return a tensor's name in quotes, shortened and escaped."""
     return escape.quoted(tensor.name)
 
 
 def sides(operator: OperatorInfo, info: ModelInfo) -> str:
-    """'input', 'weights' -> 'output': the names of an operator's tensors."""
+    """Return the names of an operator's tensors: 'input', 'weights' -> 'output'."""
     inputs, outputs = operator.inputs, operator.outputs
     return f"{_listed(inputs, info) or 'nothing'} -> {_listed(outputs, info) or 'nothing'}"
 

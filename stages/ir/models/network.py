@@ -1,15 +1,15 @@
-"""Builds a whole network with seeded weights, calibrating layer by layer, and writes it as int8, uint8 or float32.
+"""Build networks with seeded weights, calibrated layer by layer, as int8, uint8 or float32.
 
-Each layer's weights are random int8 values. A few images go through the network as it is built, in exact integer
-arithmetic (`stages.ir.models.exact`); from each layer's accumulators come, as batch normalization would fold them in,
+Each layer's weights are random int8 values. A few images pass through the network as it is built, in exact integer
+arithmetic (`stages.ir.models.exact`). Each layer's accumulators give, as if batch normalization were folded in,
 
     weight_scale[c] = gamma[c] / (input_scale * deviation(accumulator[c]))
     bias[c]         = beta[c] - gamma[c] * mean(accumulator[c]) / deviation(accumulator[c])
 
-with beta and gamma drawn near 0.25 and 1. So every channel's result has about the same spread at any depth: no layer
-dies, and the ranges found hold for other images. This int8 network is the master. The uint8 file has the same
-activations' ranges and one weight scale per tensor, as the networks hosted since 2018 do; the float32 file has the
-dequantized weights. The bytes depend on topology, dtype, seed and bits of weights, not on the machine.
+with beta and gamma random near 0.25 and 1. So every channel's result has about the same spread at any depth: no layer
+dies, and the ranges fit other images too. This int8 network is the master. The uint8 file has the same activation
+ranges and one weight scale per tensor, as networks published since 2018 have; the float32 file has the dequantized
+weights. The bytes depend on topology, dtype, seed and weight bits, not on the machine.
 """
 
 from __future__ import annotations
@@ -30,18 +30,20 @@ Pair = tuple[int, int]
 Range = tuple[float, float]
 
 RELU6_RANGE = (0.0, 6.0)
-RANGE_MARGIN = 0.125  # how much wider than observed a range is made, so that other images saturate rarely
-THIN_RANGE_MARGIN = 0.25  # the same where only a few values per channel were observed
+RANGE_MARGIN = 0.125  # widening of observed ranges, so that other images saturate rarely
+THIN_RANGE_MARGIN = 0.25  # the same for few observed values per channel
 _MEAN_ABSOLUTE_TO_DEVIATION = 1.2533141373155003  # sqrt(pi / 2), for a normal distribution
 _FEW_SAMPLES = 64  # below this many values per channel, all channels share one estimate of the deviation
-_BLOCKS = (1, 8, 2, 4)  # the calibration images' detail: noise, then blocks of so many pixels, and so on
+_BLOCKS = (1, 8, 2, 4)  # block sizes of the calibration images, in pixels; 1 is noise
 
 
 @dataclass(frozen=True)
 class Value:
-    """A tensor under construction: its place in the file, and its values for the calibration images.
+    """A tensor under construction, with its values for the calibration images.
 
-    centred: quantized values minus the zero point, integers in float32, [images, ...]; scale: of one such unit.
+    tensor   its place in the file
+    centred  quantized values minus the zero point, integers in float32, [images, ...]
+    scale    real value of one unit
     """
 
     tensor: Tensor
@@ -52,12 +54,15 @@ class Value:
 class Network:
     """The layers of a network; each method appends one and returns its result.
 
-    `out_range` fixes a result's range instead of observing it: (0, 6) after relu6, and where several tensors must
-    have equal quantization because they are concatenated.
+    `out_range` sets a result's range instead of observing it: (0, 6) after relu6, and for tensors that need equal
+    quantization because they are concatenated.
     """
 
     def __init__(self, dtype: str, seed: int, bits: int = 8, *, images: int = 4) -> None:
-        """images: how many the ranges are observed on; more for networks that have few values per layer."""
+        """Begin an empty network.
+
+        images  number of calibration images; networks with few values per layer need more
+        """
         self.dtype = dtype
         self.seed = seed
         self.bits = bits
@@ -65,7 +70,10 @@ class Network:
         self.builder = ModelBuilder()
 
     def input(self, name: str, shape: Sequence[int], value_range: Range) -> Value:
-        """The network's input of `shape` (without batch), and its calibration images: noise in blocks of some sizes."""
+        """Add the input of `shape` (without batch) and its calibration images.
+
+        The images are noise in blocks of several sizes.
+        """
         quant = _quantization(value_range)
         tensor = self.builder.input(name, (1, *shape), self.dtype, *self._quant(quant) or (None,))
         size = int(np.prod(shape))
@@ -105,7 +113,7 @@ class Network:
         return self._weighted(self.builder.depthwise_conv2d, x, weights, 3, sums, activation, None, name, options)
 
     def fully_connected(self, x: Value, units: int, *, activation: str = "none", name: str) -> Value:
-        """FULLY_CONNECTED with bias; one weight scale for the whole tensor, as TFLite's converter leaves it."""
+        """FULLY_CONNECTED with bias and one weight scale, as TFLite's converter gives it."""
         weights = exact.random_weights(self.seed, name, (units, x.tensor.shape[-1]), None, self.bits)
         sums = exact.matmul(x.centred, weights)
         return self._weighted(self.builder.fully_connected, x, weights, None, sums, activation, None, name, {})
@@ -139,7 +147,7 @@ class Network:
         return Value(tensor, exact.max_pool2d(x.centred, kernel, steps, padding), x.scale)
 
     def concat(self, values: Sequence[Value], *, name: str) -> Value:
-        """CONCATENATION over channels of values with one quantization (give them the same `out_range`)."""
+        """CONCATENATION over channels of values with equal quantization (use one `out_range`)."""
         if len({(value.scale, value.tensor.zero_point) for value in values}) != 1:
             raise ValueError(f"{name}: the concatenated values differ in quantization")
         tensor = self.builder.concatenation([value.tensor for value in values], 3, name=name)
@@ -153,11 +161,11 @@ class Network:
         )
 
     def softmax(self, x: Value, *, name: str) -> Value:
-        """SOFTMAX; a network ends here, so its values are not followed further."""
+        """SOFTMAX at the end of a network; its values are not computed."""
         return Value(self.builder.softmax(x.tensor, name=name), np.empty(0), 1 / 256)
 
     def build(self, *outputs: Value) -> bytes:
-        """The TFLite file."""
+        """Return the TFLite file."""
         self.builder.output(*(value.tensor for value in outputs))
         return self.builder.build()
 
@@ -175,7 +183,7 @@ class Network:
         name: str,
         options: dict[str, Any],
     ) -> Value:
-        """Folds the normalization of `sums` (accumulators, channels last) into scale and bias and emits the layer."""
+        """Emit a layer; fold the normalization of `sums` (accumulators) into scale and bias."""
         scale, bias = self._normalization(x, sums, per_channel=axis is not None, name=name)
         units = x.scale * scale.astype(np.float64)
         real = (sums + bias) * units
@@ -204,15 +212,18 @@ class Network:
         return Value(tensor, centred, quant[0])
 
     def _normalization(self, x: Value, sums: Array, *, per_channel: bool, name: str) -> tuple[Array, Array]:
-        """Weight scales (float32, one per channel, or one) and biases (integers in float64, in accumulator units)."""
+        """Return weight scales (float32) and biases (integers in float64, in accumulator units).
+
+        One scale per channel, or one.
+        """
         rows = sums.reshape(-1, sums.shape[-1])
         channels = rows.shape[1]
         mean = rows.sum(axis=0) / len(rows)
-        # Rounded, so that the sum below stays one of integers and hence exact.
+        # Rounded: the sum below is then of integers, and exact.
         spread = np.abs(rows - np.rint(mean)).sum(axis=0)
         if len(rows) < _FEW_SAMPLES or not per_channel:
             spread = np.full(channels, np.rint(spread.mean()))
-        # A channel that hardly varied on two images may vary on others: do not blow it up.
+        # A channel that hardly varied on these images may vary on others: limit its scale.
         spread = np.maximum(spread, np.maximum(np.median(spread) / 4, len(rows)))
         deviation = spread * (_MEAN_ABSOLUTE_TO_DEVIATION / len(rows))
         draw = exact.random_bytes(self.seed, f"{name}/normalization", 2 * channels).reshape(2, channels) / 256.0
@@ -225,9 +236,10 @@ class Network:
     def _requantize(
         self, real: Array, activation: str, out_range: Range | None
     ) -> tuple[Array, tuple[float, int], str]:
-        """Applies the activation, chooses the range, quantizes. Returns centred integers, (scale, zero point), fused.
+        """Apply the activation, choose the range, quantize.
 
-        The 8-bit range of a relu6 is 0 to 6 exactly; the uint8 files then clamp by range alone, as the hosted ones do.
+        Returns centred integers, (scale, zero point), and the fused activation. The 8-bit range of relu6 is 0 to 6
+        exactly; uint8 files clamp by the range alone, as published ones do.
         """
         fused = activation
         if activation == "relu6":
@@ -236,7 +248,7 @@ class Network:
         low = 0.0 if activation != "none" else float(real.min())
         margin, samples = RANGE_MARGIN, real.size // real.shape[-1]
         if samples < _FEW_SAMPLES:
-            # The mean that was subtracted is these samples' own: others deviate from it by that much more.
+            # The subtracted mean is that of these samples: others deviate more.
             margin = (1 + THIN_RANGE_MARGIN) * math.sqrt((samples + 1) / (samples - 1)) - 1
         quant = _quantization(out_range or (low, float(real.max())), margin=0.0 if out_range else margin)
         limits = np.array([-128, 127]) - quant[1]
@@ -245,14 +257,14 @@ class Network:
         return np.clip(np.rint(real / quant[0]), *limits).astype(np.float32), quant, fused
 
     def _quant(self, quant: tuple[float, int]) -> tuple[float, int] | None:
-        """An int8 quantization in the file's dtype."""
+        """Return an int8 quantization in the file's dtype."""
         if self.dtype == "float32":
             return None
         return quant[0], quant[1] + (128 if self.dtype == "uint8" else 0)
 
 
 def _quantization(value_range: Range, margin: float = 0.0) -> tuple[float, int]:
-    """Scale (a float32) and int8 zero point of a range, which is extended to contain 0 and widened by `margin`."""
+    """Return scale and int8 zero point of a range, extended to 0 and widened by `margin`."""
     low = min(0.0, value_range[0] * (1 + margin))
     high = max(0.0, value_range[1] * (1 + margin))
     scale = float(np.float32(max(high - low, 1e-6) / 255))
@@ -260,7 +272,10 @@ def _quantization(value_range: Range, margin: float = 0.0) -> tuple[float, int]:
 
 
 def _asymmetric(weights: Array, scale: Array, axis: int | None) -> tuple[Array, float, int]:
-    """Weights requantized to uint8 with one scale and zero point, in 1..255 as quantization-aware training does."""
+    """Return weights as uint8 in 1..255 with one scale and zero point.
+
+    Quantization-aware training gives such weights.
+    """
     shape = [-1 if axis == i else 1 for i in range(weights.ndim)]
     real = weights * (scale.astype(np.float64).reshape(shape) if axis is not None else float(scale[0]))
     low, high = min(0.0, float(real.min())), max(0.0, float(real.max()))

@@ -1,8 +1,9 @@
-"""External data of an ONNX file: tensors whose values are in files beside it, as PyTorch writes large networks.
+"""External data of an ONNX file: tensor values in files beside it.
 
-Any tensor may be stored so: initializers, values of `Constant` and other attributes, parts of sparse tensors, in the
-graph, its subgraphs and local functions. The files are part of the key, so they are looked up whenever a recipe is
-read, without the `onnx` package: `external_files` walks the fields of the protobuf message by number.
+PyTorch exports large networks like this. Any tensor may be external: initializers, values of `Constant` and other
+attributes, parts of sparse tensors, in the graph, its subgraphs and local functions. The files are part of the key, so
+they are found for every recipe, without the `onnx` package: `external_files` walks the fields of the protobuf message
+by number.
 """
 
 from __future__ import annotations
@@ -21,9 +22,9 @@ if TYPE_CHECKING:
     import onnx
 
 _MOST = 10_000  # files
-_TOGETHER = "Put it there, or all into one file where it is: onnx.save(onnx.load('net.onnx'), 'whole.onnx')."
+_TOGETHER = "Put it there, or merge all into one file: onnx.save(onnx.load('net.onnx'), 'whole.onnx')."
 _LENGTHS = {1: 8, 5: 4}  # bytes of a field, by its wire type
-# The messages of onnx.proto that contain tensors: number of a field -> its message.
+# Messages of onnx.proto that contain tensors: field number -> message.
 _FIELDS: Mapping[str, Mapping[int, str]] = {
     "Model": {7: "Graph", 20: "TrainingInfo", 25: "Function"},
     "TrainingInfo": {1: "Graph", 2: "Graph"},
@@ -39,10 +40,10 @@ _KEY, _VALUE = 1, 2  # fields of an entry of ExternalData
 
 
 def external_files(path: Path) -> dict[str, Path]:
-    """Return the files with external data of the ONNX file `path`, by the name it has for them.
+    """Return the files with external data of the ONNX file `path`, by their names in it.
 
-    {} for what cannot be read as an ONNX file. Raises StageError for a name that leads out of the file's folder, also
-    by a symbolic link, and for a missing file.
+    {} if it cannot be read as ONNX. Raises StageError for a name outside of the file's folder, also by a symbolic link,
+    and for a missing file.
     """
     try:
         with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
@@ -59,31 +60,34 @@ def external_files(path: Path) -> dict[str, Path]:
     files = {name: _beside(path, name) for name in names}
     missing = [escape.quoted(name) for name, place in files.items() if not place.is_file()]
     if missing:
-        message = f"{escape.name(path.name)} has constants in {several(missing)}, which is not beside it"
+        message = f"{escape.name(path.name)} has constants in {several(missing)}, which is missing"
         raise StageError(message, hint=_TOGETHER, at=_MODEL)
     return files
 
 
 def _beside(path: Path, name: str) -> Path:
-    """Return the path of the file `name` below the folder of the ONNX file `path`. Raises StageError for another."""
+    """Return the path of the file `name` below the folder of the ONNX file `path`.
+
+    Raises StageError for names outside of it.
+    """
     called, place = escape.quoted(name), Path(name)
-    plain = name and name.isprintable() and not place.is_absolute() and ".." not in place.parts
-    found = path.parent / place
-    if not plain:
+    is_relative = name and name.isprintable() and not place.is_absolute() and ".." not in place.parts
+    target = path.parent / place
+    if not is_relative:
         message = f"{escape.name(path.name)} has constants in {called}, which is not in its folder"
         raise StageError(message, hint="Only files beside the model, or in folders below, are read.", at=_MODEL)
     try:
-        inside = found.resolve().is_relative_to(path.parent.resolve())
+        inside = target.resolve().is_relative_to(path.parent.resolve())
     except (OSError, RuntimeError):  # links in a circle
         inside = False
     if not inside:
         message = f"{escape.name(path.name)} has constants in {called}, a symbolic link out of its folder"
         raise StageError(message, hint="Copy the file there.", at=_MODEL)
-    return found
+    return target
 
 
 def external_tensors(message: Any) -> Iterator[onnx.TensorProto]:
-    """Yield every tensor of a message of `onnx` whose values are in another file, wherever it stands."""
+    """Yield every tensor of an `onnx` message whose values are in another file."""
     import onnx
 
     waiting = deque([message])
@@ -104,7 +108,10 @@ def messages_in(message: Any) -> Iterator[Any]:
 
 
 def whole(data: bytes, files: Mapping[str, Path], name: str) -> bytes:
-    """Return the ONNX file with all external data inside; `files` by the names it has for them. Raises StageError."""
+    """Return the ONNX file with all external data inside. Raises StageError.
+
+    files  by their names in the ONNX file
+    """
     import onnx
     from google.protobuf.message import DecodeError
 
@@ -119,12 +126,12 @@ def whole(data: bytes, files: Mapping[str, Path], name: str) -> bytes:
         tensor.raw_data = content
     try:
         return bytes(model.SerializeToString())
-    except Exception as error:  # more than 2 GB, which protobuf has no error of its own for
-        raise StageError(f"{name} is larger than an ONNX file can be in one piece") from error
+    except Exception as error:  # above 2 GB; protobuf has no specific error
+        raise StageError(f"{name} with its external data exceeds the 2 GB of one ONNX file") from error
 
 
 def _content(tensor: onnx.TensorProto, files: Mapping[str, Path], name: str) -> bytes:
-    """Read the bytes of a tensor from its file. Raises StageError."""
+    """Return the bytes of a tensor from its file. Raises StageError."""
     entries = {entry.key: entry.value for entry in tensor.external_data}
     location = entries.get("location", "")
     where = f"{name} has the constant {escape.quoted(tensor.name)} in {escape.quoted(location)}"
@@ -145,7 +152,7 @@ def _content(tensor: onnx.TensorProto, files: Mapping[str, Path], name: str) -> 
 
 
 def _locations(data: memoryview) -> Iterator[str]:
-    """Yield the names of all files with external data in the bytes of an ONNX file. Raises ValueError."""
+    """Yield the names of external data files in an ONNX file's bytes. Raises ValueError."""
     waiting = [("Model", data)]
     while waiting:
         kind, part = waiting.pop()
@@ -158,8 +165,8 @@ def _locations(data: memoryview) -> Iterator[str]:
             waiting += [(inner[number], content) for number, content in _fields(part, inner.keys())]
 
 
-def _fields(data: memoryview, wanted: Set[int]) -> Iterator[tuple[int, memoryview]]:
-    """Yield number and content of the fields with these numbers. Raises ValueError for bytes that are no message."""
+def _fields(data: memoryview, numbers: Set[int]) -> Iterator[tuple[int, memoryview]]:
+    """Yield number and content of the `wanted` fields. Raises ValueError for invalid bytes."""
     at = 0
     while at < len(data):
         tag, at = _number(data, at)
@@ -168,7 +175,7 @@ def _fields(data: memoryview, wanted: Set[int]) -> Iterator[tuple[int, memoryvie
             size, at = _number(data, at)
             if at + size > len(data):
                 raise ValueError("a field ends behind its message")
-            if tag >> 3 in wanted:
+            if tag >> 3 in numbers:
                 yield tag >> 3, data[at : at + size]
             at += size
         elif kind == 0:
@@ -180,7 +187,7 @@ def _fields(data: memoryview, wanted: Set[int]) -> Iterator[tuple[int, memoryvie
 
 
 def _number(data: memoryview, at: int) -> tuple[int, int]:
-    """A variable-length number and where the next field begins."""
+    """Return a variable-length number and the position behind it."""
     value, shift = 0, 0
     while shift < 70:
         if at >= len(data):

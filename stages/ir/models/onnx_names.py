@@ -1,4 +1,4 @@
-"""Which values of an ONNX graph the tensors of the TFLite file are that import makes of it."""
+"""The values of an ONNX graph that the tensors of the imported TFLite file represent."""
 
 from __future__ import annotations
 
@@ -13,41 +13,46 @@ import numpy.typing as npt
 Array = npt.NDArray[Any]
 
 LOWERED = 128
-"""What int8 tensors are less by than the uint8 values of ONNX that they stand for."""
+"""Difference between the uint8 values of ONNX and the int8 tensors that represent them."""
 
 
 @dataclass(frozen=True)
 class Traced:
-    """The ONNX value `name` that a tensor is: as an array of shape `base`, its axes in the order `order`."""
+    """The ONNX value that a tensor represents.
+
+    name   of the value
+    base   its shape
+    order  order of its axes in the tensor
+    """
 
     name: str
     base: tuple[int, ...]
     order: tuple[int, ...]
 
     def laid(self, array: Array, dtype: str) -> Array:
-        """ONNX Runtime's array as the tensor, of `dtype`, has it."""
-        made = array.reshape(self.base).transpose(self.order)
-        if made.dtype == np.uint8 and dtype == "int8":
-            made = (made.astype(np.int16) - LOWERED).astype(np.int8)
-        return np.ascontiguousarray(made)
+        """Return ONNX Runtime's array in the tensor's axis order and `dtype`."""
+        permuted = array.reshape(self.base).transpose(self.order)
+        if permuted.dtype == np.uint8 and dtype == "int8":
+            permuted = (permuted.astype(np.int16) - LOWERED).astype(np.int8)
+        return np.ascontiguousarray(permuted)
 
     def original(self, array: Array, dtype: str) -> Array:
-        """The other way: the tensor's array as ONNX has it, in shape `base`, of `dtype`."""
-        made = array.reshape([self.base[axis] for axis in self.order]).transpose(np.argsort(self.order))
-        if made.dtype == np.int8 and dtype == "uint8":
-            made = (made.astype(np.int16) + LOWERED).astype(np.uint8)
-        return np.ascontiguousarray(made)
+        """Return the tensor's array in ONNX' shape `base` and `dtype`."""
+        permuted = array.reshape([self.base[axis] for axis in self.order]).transpose(np.argsort(self.order))
+        if permuted.dtype == np.int8 and dtype == "uint8":
+            permuted = (permuted.astype(np.int16) + LOWERED).astype(np.uint8)
+        return np.ascontiguousarray(permuted)
 
 
 def dumped(names: Mapping[int, Traced]) -> str:
-    """The names as JSON, a line for each tensor."""
+    """Return the names as JSON, one line per tensor."""
     lines = ",\n".join(f' "{index}": {json.dumps(asdict(names[index]))}' for index in sorted(names))
     return f"{{\n{lines}\n}}\n"
 
 
 def loaded(text: str) -> dict[int, Traced]:
-    """What `dumped` wrote."""
+    """Return the names from the JSON of `dumped`."""
     return {
-        int(index): Traced(one["name"], tuple(one["base"]), tuple(one["order"]))
-        for index, one in json.loads(text).items()
+        int(index): Traced(entry["name"], tuple(entry["base"]), tuple(entry["order"]))
+        for index, entry in json.loads(text).items()
     }

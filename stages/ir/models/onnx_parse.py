@@ -1,4 +1,4 @@
-"""Parse an ONNX file; check what any reader of the message relies on."""
+"""Parse ONNX files and check what readers of the message rely on."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ _STANDARD = ("", "ai.onnx", "com.microsoft")  # operators of other domains may h
 def parsed(data: bytes, name: str) -> onnx.ModelProto:
     """Return the message in `data`.
 
-    Raises StageError, naming the file as `name`, for other files, for one without operators, for texts that are not
-    UTF-8 (protobuf gives such a text as bytes), and for sizes beyond 32 bits.
+    Raises StageError, naming the file as `name`, for other files, graphs without operators, texts that are not UTF-8
+    (protobuf returns these as bytes), and sizes beyond 32 bits.
     """
     import onnx
     from google.protobuf.message import DecodeError
@@ -39,7 +39,10 @@ def parsed(data: bytes, name: str) -> onnx.ModelProto:
 
 
 def _faults(message: Any, place: str) -> Iterator[str]:
-    """Yield each text that is not UTF-8 and each size that does not fit, with the operator or tensor that has it."""
+    """Yield each text that is not UTF-8 and each size beyond 32 bits.
+
+    The text begins with the operator or tensor.
+    """
     for field, value in message.ListFields():
         values = value if field.is_repeated else (value,)
         if field.type == field.TYPE_STRING:

@@ -1,7 +1,7 @@
-"""The options of TFLite's operators, read without trusting the file.
+"""Options of TFLite operators in an untrusted file.
 
-The tables are those that stages.ir.operators declare; the numbers of fields are their places in them. `padding` and the
-like are the schema's enumerations, by number.
+The tables are those that stages.ir.operators declare; field numbers are positions in them. `padding` and similar fields
+are numbers of the schema's enumerations.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ _READ: dict[str, Callable[[Table, int], Any]] = {
 
 @dataclass(frozen=True)
 class Options:
-    """The table's name in the schema ("Conv2DOptions") and its fields.
+    """An options table of the schema ("Conv2DOptions") and its fields.
 
-    fields has defaults for what the file leaves out, and is empty for a table of no operator that is known.
+    Fields that the file omits have their defaults. Unknown tables have no fields.
     """
 
     table: str
@@ -38,24 +38,27 @@ class Options:
 
 
 def number_of(table: str, name: str) -> int:
-    """The number of a field in its table."""
+    """Return the number of a field in its table."""
     return [field for field, _ in tables()[table].kinds].index(name)
 
 
 def read_options(operator: Table, op: str, what: str) -> Options | None:
-    """The options in the schema's table Operator of an `op`, None when it has none. Corrupt when they are no table."""
-    number, found = operator.scalar(3, "<B"), operator.table(4, what)
-    if not number or found is None:
+    """Return the options of an operator table of type `op`; None without options.
+
+    Raises Corrupt for an invalid table.
+    """
+    number, table = operator.scalar(3, "<B"), operator.table(4, what)
+    if not number or table is None:
         return None
     name = _names().get(number, f"table {number}")
     declared = tables().get(name) or (OPERATORS[op].table if op in OPERATORS else None)
     kinds = declared.kinds if declared is not None and declared.name == name else ()
-    return Options(name, {key: _READ[kind](found, i) for i, (key, kind) in enumerate(kinds) if key})
+    return Options(name, {key: _READ[kind](table, i) for i, (key, kind) in enumerate(kinds) if key})
 
 
 @cache
 def tables() -> dict[str, declaration.Table]:
-    """The tables of Firmline's own operators, by name."""
+    """Return the options tables of built-in operators, by name."""
     return {operator.table.name: operator.table for operator in OPERATORS.values() if operator.table is not None}
 
 

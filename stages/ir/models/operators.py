@@ -1,8 +1,8 @@
 """One-operator models (`model: {op: conv2d, ...}`) as TFLite files.
 
-Weights are seeded, and scales follow from the statistics of uniformly random inputs, which is what the simulate stage
-feeds: an accumulator of `depth` products has the deviation sqrt(depth) * rms(input) * rms(weight), and the output's
-range is +-4 deviations. For element-wise operators the range is that of the result's extremes.
+Weights are seeded. Scales follow from uniformly random inputs, which the simulate stage uses: an accumulator of `depth`
+products has the deviation sqrt(depth) * rms(input) * rms(weight), and the output's range is +-4 deviations. For
+element-wise operators it is the range of the result.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from stages.support.messages.stage_error import StageError
 
 Quant = tuple[float, int]
 
-# The deviation of results in real units, unless `output` is given; relu6 then clips a few of them.
+# Deviation of results in real units, unless `output` is set; relu6 then clips a few of them.
 _DEVIATION = 2.0
 _DEVIATIONS_IN_RANGE = 8.0
 _INPUT = {
@@ -38,7 +38,7 @@ _OTHER = {
 
 
 def build(spec: OpModel) -> bytes:
-    """The TFLite file of a one-operator model. StageError when shape and options contradict each other."""
+    """Return the TFLite file of a one-operator model. Raises StageError for contradictions."""
     try:
         return OneOperator(spec).build()
     except BuildError as error:
@@ -47,7 +47,7 @@ def build(spec: OpModel) -> bytes:
 
 
 class OneOperator:
-    """Build the graph of one spec: the first input, then what stages.ir.operators declares, with numbers from here.
+    """Builder of one operator: the first input, then the operator's declaration.
 
     shape  of the first input, with the batch
     quant  of the first input, None for float32
@@ -61,6 +61,7 @@ class OneOperator:
         self.quant: Quant | None = self._chosen(spec.input, _INPUT)
 
     def build(self) -> bytes:
+        """Return the TFLite file."""
         spec, b = self.spec, self.builder
         x = b.input("x", self.shape, spec.dtype, *(self.quant or (None,)))
         declared = operator_of(spec.op)
@@ -72,25 +73,28 @@ class OneOperator:
     # ---- numbers -----------------------------------------------------------------------------------------------
 
     def second(self) -> Quant | None:
-        """The quantization of a second operand."""
+        """Return the quantization of a second operand."""
         return self._chosen(self.spec.other, _OTHER)
 
-    def _chosen(self, given: Quantization | None, defaults: dict[str, Quantization]) -> Quant | None:
+    def _chosen(self, chosen: Quantization | None, defaults: dict[str, Quantization]) -> Quant | None:
         if not self.quantized:
             return None
-        quantization = given or defaults[self.spec.dtype]
+        quantization = chosen or defaults[self.spec.dtype]
         return quantization.scale, quantization.zero_point
 
     def range(self, quant: Quant, dtype: str = "") -> tuple[float, float]:
-        """The real values of a quantized tensor's lowest and highest codes."""
+        """Return the real values of the lowest and the highest code of a quantized tensor."""
         limits = np.iinfo(dtype or self.spec.dtype)
         return (int(limits.min) - quant[1]) * quant[0], (int(limits.max) - quant[1]) * quant[0]
 
     def output(self, low: float, high: float, dtype: str = "") -> Quant | None:
-        """The output quantization the user gave, else one for the range (extended to contain 0)."""
-        given = self.spec.output
-        if given is not None:
-            return given.scale, given.zero_point
+        """Return the recipe's output quantization, else one for the range.
+
+        The range is extended to contain 0.
+        """
+        chosen = self.spec.output
+        if chosen is not None:
+            return chosen.scale, chosen.zero_point
         if not self.quantized and not dtype:
             return None
         limits = np.iinfo(dtype or self.spec.dtype)
@@ -101,7 +105,10 @@ class OneOperator:
         return scale, int(np.clip(round(limits.min - low / scale), limits.min, limits.max))
 
     def mean_output(self, axes: tuple[int, ...]) -> Quant | None:
-        """The mean of n uniform values deviates by range / sqrt(12 n)."""
+        """Return the output quantization of a mean.
+
+        The mean of n uniform values deviates by range / sqrt(12 n).
+        """
         if not self.quant:
             return None
         low, high = self.range(self.quant)
@@ -113,9 +120,9 @@ class OneOperator:
     def weighted(
         self, shape: tuple[int, ...], axis: int, depth: int, per_channel: bool
     ) -> tuple[npt.NDArray[Any], npt.NDArray[Any] | None, dict[str, Any]]:
-        """Weights and bias of an operator that sums `depth` products, and the options of its ModelBuilder method.
+        """Return weights, bias and ModelBuilder options of an operator that sums `depth` products.
 
-        axis: the output channel's in `shape`.
+        axis  axis of the output channels in `shape`
         """
         spec = self.spec
         weights, scale, zero_point, units, out = self._weights(shape, axis, depth, per_channel)
@@ -129,9 +136,9 @@ class OneOperator:
     def _weights(
         self, shape: tuple[int, ...], axis: int, depth: int, per_channel: bool
     ) -> tuple[npt.NDArray[Any], npt.NDArray[np.float32], int, npt.NDArray[np.float64], Quant | None]:
-        """Weights as stored, their scales and zero point, the real value of one accumulator unit, the output's quant.
+        """Return weights, scales, zero point, real value of an accumulator, output quantization.
 
-        For float32 the stored weights are already multiplied by their scales.
+        Stored float32 weights are already multiplied by their scales.
         """
         spec = self.spec
         per_channel = per_channel and spec.dtype != "uint8"
@@ -146,8 +153,8 @@ class OneOperator:
         base = target / (math.sqrt(depth) * rms * weight_rms)
         count = shape[axis] if per_channel else 1
         scale = (base * (0.75 + random_bytes(spec.seed, "scales", count) / 512.0)).astype(np.float32)
-        reach = target * _DEVIATIONS_IN_RANGE / 2
-        out = self.output(0.0 if spec.activation != "none" else -reach, 6.0 if spec.activation == "relu6" else reach)
+        limit = target * _DEVIATIONS_IN_RANGE / 2
+        out = self.output(0.0 if spec.activation != "none" else -limit, 6.0 if spec.activation == "relu6" else limit)
         if not self.quant:
             broadcast = scale.reshape([-1 if i == axis and per_channel else 1 for i in range(len(shape))])
             return (weights * broadcast).astype(np.float32), scale, 0, np.broadcast_to(scale, shape[axis]), None
@@ -159,7 +166,10 @@ class OneOperator:
         return weights, scale, 0, units, out
 
     def bias(self, channels: int, units: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Biases within half a deviation of the results; `units` is the real value of one, for each channel."""
+        """Return biases within half a deviation of the results.
+
+        units  real value of one, for each channel
+        """
         real = (random_bytes(self.spec.seed, "bias", channels) / 128.0 - 1.0) * _DEVIATION / 2
         if not self.quantized:
             return real.astype(np.float32)
@@ -167,6 +177,7 @@ class OneOperator:
         return codes
 
     def constant(self, shape: tuple[int, ...]) -> npt.NDArray[Any]:
+        """Return a random constant of the input's type."""
         if self.spec.dtype == "int16":
             return random_bytes(self.spec.seed, "other", 2 * math.prod(shape)).view("<i2").reshape(shape)
         raw = random_bytes(self.spec.seed, "other", math.prod(shape)).reshape(shape)

@@ -1,4 +1,4 @@
-"""What a file is that is not what its name says, by the bytes that such files begin with."""
+"""Recognition of other file formats by their first bytes."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import re
 
 from stages.support.messages.stage_error import StageError
 
-FILE = ("model", "file")  # where a recipe names what is wrong with it
+FILE = ("model", "file")  # path in a recipe
 _INCOMPLETE = "Check that the download or export is complete."
-# What files of other formats begin with, or have behind four bytes.
+# First bytes of other formats, or those after four bytes.
 _OTHERS = {
     b"ET12": "a program of ExecuTorch",
     b"GGUF": "a GGUF file of llama.cpp",
@@ -25,7 +25,7 @@ _C_SOURCE = re.compile(
 
 
 def advice(data: bytes, *, wanted: str) -> str:
-    """What to do about a file that is not of the format, `tflite` or `onnx`, that it was read as."""
+    """Return what to do about a file that is not `wanted`, `tflite` or `onnx`."""
     start = data[:512].lstrip(b"\xef\xbb\xbf \t\r\n")
     if wanted != "tflite" and data[4:8] == b"TFL3":
         return "It is a TFLite file: its name should end in .tflite."
@@ -50,12 +50,12 @@ def advice(data: bytes, *, wanted: str) -> str:
 
 
 def not_onnx(data: bytes, name: str) -> StageError:
-    """What is said of a file, called `name`, that is no ONNX model."""
+    """Return the error for a file `name` that is not an ONNX model."""
     message = f"{name} is not an ONNX file, or has no operators ({len(data):,} bytes)"
     return StageError(message, hint=advice(data, wanted="onnx"), at=FILE)
 
 
 def check_onnx(data: bytes, name: str) -> None:
-    """Raises StageError for a file that is known to be another, without ONNX' own reader."""
+    """Raise StageError for a file of another known format, without the ONNX package."""
     if not data or advice(data, wanted="onnx") != _INCOMPLETE:
         raise not_onnx(data, name)

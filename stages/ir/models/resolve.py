@@ -1,4 +1,4 @@
-"""From a recipe's `model:` entry to the bytes of a TFLite file."""
+"""Read, download or build the TFLite file of a recipe's `model:` entry."""
 
 from __future__ import annotations
 
@@ -18,17 +18,23 @@ LARGEST_FILE = 2**31  # bytes; what a flatbuffer can hold
 
 
 def external_file(source: ModelSource, root: Path) -> Path | None:
-    """The file that a `file` model names, whether it exists or not; None for other kinds. Its digest is an input."""
+    """Return the path of a `file` model, existing or not; None for other kinds.
+
+    Its digest is part of the key.
+    """
     if not isinstance(source, FileModel):
         return None
     return located(source.file, root)
 
 
 def check_size(path: Path) -> None:
-    """Raises StageError for a file that nobody should read to its end: the offsets in a flatbuffer have 32 bits."""
+    """Raise StageError for a file above LARGEST_FILE.
+
+    FlatBuffers have 32-bit offsets.
+    """
     try:
         size = path.stat().st_size
-    except OSError:  # told where it is opened
+    except OSError:  # reported when it is opened
         return
     if size > LARGEST_FILE:
         message = f"{escape.name(path.name)} has {size:,} bytes; a TFLite file has {LARGEST_FILE:,} at most"
@@ -36,18 +42,20 @@ def check_size(path: Path) -> None:
 
 
 def local_file(source: ModelSource, root: Path) -> Path | None:
-    """The file with the model's bytes when it needs no building and no download, whether it exists or not."""
+    """Return the path of a model without build or download, existing or not."""
     if isinstance(source, UrlModel):
-        return _kept(default_cache() / "models", source)
+        return _cached(default_cache() / "models", source)
     return external_file(source, root)
 
 
 def resolve(source: ModelSource, root: Path | None = None, cache_dir: Path | None = None) -> bytes:
-    """The TFLite file's bytes.
+    """Return the bytes of the TFLite file.
 
-    root: what relative files are relative to (the working directory if None). cache_dir: where downloads are kept
-    (`default_cache()` if None). Raises StageError: no such file, no network, wrong sha256, no such zoo model, a
-    contradictory operator. Does not check the bytes; `stages.ir.models.tflite_reader.read` does.
+    root       base of relative files (None: the working directory)
+    cache_dir  folder of downloads (None: `default_cache()`)
+
+    Raises StageError: missing file, no network, wrong sha256, unknown zoo model, contradictory operator.
+    `stages.ir.models.tflite_reader.read` checks the bytes.
     """
     if isinstance(source, FileModel):
         with blaming("model", "file"):
@@ -68,7 +76,7 @@ def resolve(source: ModelSource, root: Path | None = None, cache_dir: Path | Non
 
 
 def _built(source: PluginModel) -> bytes:
-    """What a plug-in's module builds."""
+    """Return the file that a plug-in's module builds."""
     from importlib import import_module
 
     data = import_module(source.module).build(source.dtype, source.seed)
@@ -93,10 +101,13 @@ def _read_file(source: FileModel, root: Path) -> bytes:
 
 
 def _download(source: UrlModel, folder: Path) -> bytes:
-    """The cached copy if its digest is right, else a fresh download, checked and then cached."""
-    kept = _kept(folder, source)
+    """Return the cached download if its digest is right, else download, check and cache.
+
+    Raises StageError.
+    """
+    cached = _cached(folder, source)
     try:
-        data = kept.read_bytes()
+        data = cached.read_bytes()
         if hashlib.sha256(data).hexdigest() == source.sha256:
             return data
     except OSError:
@@ -110,19 +121,19 @@ def _download(source: UrlModel, folder: Path) -> bytes:
             hint="If you trust the download, put its sha256 into the recipe.",
             at=("model", "sha256"),
         )
-    # A cache that cannot be written costs a download next time, no more.
+    # Without a cache the next run downloads again.
     with contextlib.suppress(OSError):
-        write_atomically(kept, data)
+        write_atomically(cached, data)
     return data
 
 
-def _kept(folder: Path, source: UrlModel) -> Path:
+def _cached(folder: Path, source: UrlModel) -> Path:
     return folder / f"{source.sha256}.tflite"
 
 
 def _fetch(url: str, shown: str) -> bytes:
-    """The bytes at an address; `shown` is what messages call it. Raises StageError."""
-    # Here, as each run imports this module, and few download.
+    """Return the bytes at a URL; messages call it `shown`. Raises StageError."""
+    # Imported here: every run imports this module, and few download.
     import http.client
     import urllib.error
     import urllib.request
@@ -136,7 +147,7 @@ def _fetch(url: str, shown: str) -> bytes:
     except urllib.error.HTTPError as error:
         raise StageError(f"cannot download {shown}: the server answers {error.code} {error.reason}") from None
     except (OSError, ValueError, http.client.HTTPException) as error:
-        # What is wrong with an address itself has it, with the query that may be a key.
+        # Errors about the URL contain it, with a query that may be a secret.
         wrong = isinstance(error, ValueError | http.client.InvalidURL)
         reason = "is no address" if wrong else getattr(error, "reason", None) or error
         raise StageError(

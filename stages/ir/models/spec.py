@@ -1,4 +1,4 @@
-"""The recipe's `model:` entry. Exactly one of file, url, zoo, op."""
+"""The recipe's `model:` entry: one of file, url, zoo, op."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from stages.support.system.pathname import Pathname
 
 # TFLite stores sizes, axes and amounts in 32 bits.
 _MOST = 2**31 - 1
-# Elements of one tensor that is built here; some ten times those of the largest layers in use.
+# Elements of a generated tensor: about ten times those of the largest layers in use.
 LARGEST_TENSOR = 2**26
 Size = Annotated[int, Field(ge=1, le=_MOST)]
 Shape = Annotated[tuple[Size, ...], Field(min_length=1)]
@@ -30,11 +30,11 @@ Integers = Annotated[tuple[Annotated[int, Field(ge=-_MOST, le=_MOST)], ...], Fie
 
 
 class _WholeModel(StrictModel):
-    """What a recipe says of a TFLite or ONNX file, which is told by its name.
+    """Options of a TFLite or ONNX file, whose name tells the format.
 
-    signature  the entry point of a TFLite file, by default the first
-    shapes     of the inputs of an ONNX file, by name, where it leaves sizes open
-    layout     nchw: inputs and outputs of four axes are as in the ONNX file; nhwc: they are images, channels last
+    signature  entry point of a TFLite file, by default the first
+    shapes     shapes of an ONNX file's inputs, by name, where the file leaves sizes open
+    layout     nchw: four-axis inputs and outputs are as in the ONNX file; nhwc: they are images, channels last
     """
 
     signature: str | None = None
@@ -43,7 +43,7 @@ class _WholeModel(StrictModel):
 
     @property
     def source(self) -> str:
-        """The path or address of the file."""
+        """Path or URL of the file."""
         raise NotImplementedError
 
     @model_validator(mode="after")
@@ -52,17 +52,18 @@ class _WholeModel(StrictModel):
             if getattr(self, key) is not None:
                 named = escape.quoted(Path(self.source).name)
                 kind = "a TFLite" if key == "signature" else "an ONNX"
-                raise mistake(f"{key} is of {kind} file; {named} is none", key, key=True)
+                raise mistake(f"{key} is an option of {kind} file, and {named} is not one", key, key=True)
         return self
 
 
 class FileModel(_WholeModel):
-    """A TFLite or ONNX file, relative to the project's root or absolute."""
+    """A TFLite or ONNX file, absolute or relative to the project."""
 
     file: Pathname
 
     @property
     def source(self) -> str:
+        """Path of the file."""
         return self.file
 
 
@@ -73,7 +74,7 @@ def _without_user(url: str) -> str:
     except ValueError:  # a password with a / looks like a port
         wrong = True
     if wrong:
-        raise mistake("is no address without user and password, which reports would show; give the file by `file:`")
+        raise mistake("should be a URL without user and password, which reports would show; use `file:` instead")
     return url
 
 
@@ -85,17 +86,18 @@ class UrlModel(_WholeModel):
 
     @property
     def source(self) -> str:
+        """URL without its query."""
         return self.url.split("?")[0]
 
 
 class WeightBits(StrictModel):
-    """`weights: {bits: 4}`: weights drawn within so many bits; the file has them as int8."""
+    """`weights: {bits: 4}`: random weights of these bits; the file has them as int8."""
 
     bits: int = Field(ge=2, le=8)
 
 
 class ZooModel(StrictModel):
-    """A topology built by this project with seeded weights: `mobilenet_v1_1.0_224`, `ds_cnn`, ..."""
+    """A topology of the zoo with seeded weights: `mobilenet_v1_1.0_224`, `ds_cnn`, ..."""
 
     zoo: Annotated[str, AfterValidator(check)]
     dtype: Literal["int8", "uint8", "float32"] = "int8"
@@ -111,10 +113,7 @@ class ZooModel(StrictModel):
 
 
 class PluginModel(StrictModel):
-    """A topology that a plug-in builds: its module has `build(dtype, seed)`, which gives the bytes of a TFLite file.
-
-    `modules` and `places` are those of the models there are, by name.
-    """
+    """A topology of a plug-in; `build(dtype, seed)` of its module returns a TFLite file."""
 
     modules: ClassVar[Mapping[str, str]] = {}
     places: ClassVar[Mapping[str, Path]] = {}
@@ -124,7 +123,7 @@ class PluginModel(StrictModel):
 
     @property
     def module(self) -> str:
-        """The name of the module that builds it."""
+        """Name of the module that builds it."""
         return type(self).modules[self.zoo]
 
     @property
@@ -136,7 +135,7 @@ class PluginModel(StrictModel):
 class Quantization(StrictModel):
     """Affine quantization of one tensor."""
 
-    # Within what float32 holds, in which TFLite stores it.
+    # TFLite stores scales as float32.
     scale: float = Field(ge=2.0**-126, lt=2.0**128)
     zero_point: int = 0
 
@@ -154,13 +153,12 @@ def _known(op: str) -> str:
 
 
 class OpModel(StrictModel):
-    """One operator, for bringing up a kernel.
+    """One operator, for work on a kernel.
 
-    shape is the first input's, without the batch; `batch` goes before it, so [8, 8, 16] is a tensor of [1, 8, 8, 16]
-    (NHWC). Axes, permutations, begins and pads count the batch as axis 0. kernel, stride and dilation are
-    [height, width]. `bias: false` stores zeros where the format demands a bias. An option that the operator does not
-    have is an error. Quantizations not given are chosen so that random inputs use the outputs' range and do not
-    saturate them.
+    shape is the first input's without the batch. `batch` is prepended: [8, 8, 16] is a tensor of [1, 8, 8, 16] (NHWC).
+    Axes, permutations, begins and pads count the batch as axis 0. kernel, stride and dilation are [height, width].
+    `bias: false` stores zeros if the format demands a bias. Options that the operator does not have are errors. Missing
+    quantizations are chosen such that random inputs use the outputs' range without saturation.
     """
 
     op: Annotated[str, AfterValidator(_known)] = Field(json_schema_extra=lambda schema: schema.update(enum=[*_alone()]))
@@ -182,7 +180,7 @@ class OpModel(StrictModel):
     bias: bool = True
     weights: Literal["int8", "int4", "int2"] | WeightBits = "int8"  # a type in the file, or int8 of fewer bits
     per_channel: bool = True
-    # SVDF: features for each unit, and how many of their values are remembered
+    # SVDF: features for each unit, and how many of their values are stored
     rank: Annotated[int, Field(ge=1, le=1000)] = 1
     memory: Annotated[int, Field(ge=1, le=100_000)] = 8
     # The second operand of add, sub and mul; `constant` stores it in the model instead of making it an input
@@ -212,13 +210,13 @@ class OpModel(StrictModel):
 
     @property
     def weight_bits(self) -> int:
-        """Bits that all weights fit."""
+        """Bits that hold every weight."""
         return int(self.weights.removeprefix("int")) if isinstance(self.weights, str) else self.weights.bits
 
     @model_validator(mode="after")
     def _check(self) -> OpModel:
         declared = operator_of(self.op)
-        assert declared is not None and declared.model is not None  # _known saw to it
+        assert declared is not None and declared.model is not None  # checked by _known
         allowed, required, narrow = declared.model.options, declared.model.required, declared.narrow.get("int8", ())
         for name in sorted(self.model_fields_set - COMMON):
             if name not in allowed:
@@ -228,17 +226,17 @@ class OpModel(StrictModel):
         if missing:
             raise ValueError(f"{self.op} needs {' and '.join(missing)}")
         if self.dtype == "float32" and (self.input or self.output or self.other):
-            given = next(name for name in ("input", "output", "other") if getattr(self, name))
+            key = next(name for name in ("input", "output", "other") if getattr(self, name))
             message = "float32 tensors have no quantization; leave out input, other and output"
-            raise mistake(message, given, beside=("dtype",) if "dtype" in self.model_fields_set else ())
+            raise mistake(message, key, beside=("dtype",) if "dtype" in self.model_fields_set else ())
         if self.dtype not in declared.types:
-            known = ", ".join(dtype for dtype in ("int8", "uint8", "int16", "float32") if dtype in declared.types)
-            raise mistake(f"{self.op} has no form in {self.dtype}; it has {known}", "dtype")
+            available = ", ".join(dtype for dtype in ("int8", "uint8", "int16", "float32") if dtype in declared.types)
+            raise mistake(f"{self.op} has no form in {self.dtype}; it has {available}", "dtype")
         if self.op == "dequantize" and self.dtype == "float32":
             raise mistake("dequantize reads int8, uint8 or int16", "dtype")
         if isinstance(self.weights, str) and self.weights not in ("int8", *narrow):
-            known = ", ".join(("int8", *narrow))
-            raise mistake(f"{self.op} of LiteRT has no {self.weights} weights; it has {known}", "weights")
+            available = ", ".join(("int8", *narrow))
+            raise mistake(f"{self.op} of LiteRT has no {self.weights} weights; it has {available}", "weights")
         if self.weights != "int8" and self.dtype != "int8":
             narrow_ones = self.weights if isinstance(self.weights, str) else f"{self.weight_bits}-bit"
             raise mistake(f"{narrow_ones} weights go with dtype int8, not {self.dtype}", "weights", beside=("dtype",))
@@ -251,15 +249,15 @@ class OpModel(StrictModel):
             if elements > LARGEST_TENSOR:
                 raise mistake(f"makes a tensor of {elements:,} elements; {LARGEST_TENSOR:,} at most", key)
         for name, dtype in (("input", self.dtype), ("other", self.dtype), ("output", self.to or self.dtype)):
-            given = getattr(self, name)
+            quantization = getattr(self, name)
             low, high = {"uint8": (0, 255), "int16": (0, 0)}.get(dtype, (-128, 127))
-            if given is not None and not low <= given.zero_point <= high:
+            if quantization is not None and not low <= quantization.zero_point <= high:
                 bounds = f"{low} to {high}" if high > low else str(low)
-                raise mistake(f"a zero point of {dtype} is {bounds}, not {given.zero_point}", name, "zero_point")
+                raise mistake(f"a zero point of {dtype} is {bounds}, not {quantization.zero_point}", name, "zero_point")
         return self
 
     def _elements(self) -> Iterator[tuple[int, str]]:
-        """Elements of the operands, each with the option that makes them many."""
+        """Yield the elements of each operand and the option that determines them."""
         shape = self.batch * prod(self.shape)
         yield shape, "shape"
         yield self.batch * prod(self.other_shape or ()), "other_shape"
@@ -277,21 +275,21 @@ COMMON = {"op", "shape", "batch", "dtype", "input", "seed"}
 
 
 def options() -> dict[str, tuple[frozenset[str], tuple[str, ...]]]:
-    """For each operator of Firmline: the options it has beside the common ones, and those it cannot do without."""
+    """Return for each built-in operator its specific options, and the required ones."""
     models = {operator.kind: operator.model for operator in OPERATORS.values()}
     return {kind: (model.options, model.required) for kind, model in models.items() if model is not None}
 
 
 def option_names(op: str) -> frozenset[str] | None:
-    """The keys that a model of one operator may have, None where there is no such operator."""
+    """Return the keys of a one-operator model; None for an unknown operator."""
     declared = operator_of(op)
     return None if declared is None or declared.model is None else frozenset(declared.model.options | COMMON)
 
 
 def _alone() -> list[str]:
-    """The operators that a recipe can have as a model of their own, those of plug-ins among them."""
-    theirs = [operator.kind for operator in outside().operators.values() if operator.model is not None]
-    return [*options(), *theirs]
+    """Return the operators that can be a model, with those of plug-ins."""
+    plug_ins = [operator.kind for operator in outside().operators.values() if operator.model is not None]
+    return [*options(), *plug_ins]
 
 
 def is_onnx(model: object) -> bool:

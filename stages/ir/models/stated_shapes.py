@@ -1,4 +1,4 @@
-"""The shapes of an operator's results as stages.ir.operators states them, for a model that is being built."""
+"""Output shapes of an operator for a model under construction, by stages.ir.operators."""
 
 from __future__ import annotations
 
@@ -26,10 +26,12 @@ def stated_shapes(
     results: int = 1,
     custom: bytes = b"",
 ) -> list[Shape]:
-    """fields: of the operator's table of options, as the schema calls them; those that are missing are LiteRT's zeros.
-    custom: the options of a custom operator.
+    """Return the shapes of an operator's results.
 
-    Raises BuildError, which begins with `name`, for an operator that is unknown and for what it refuses.
+    fields  of the operator's options table, by schema names; missing ones have LiteRT's zeros
+    custom  options of a custom operator
+
+    Raises BuildError, which begins with `name`, for an unknown operator and for what it refuses.
     """
     if op not in OPERATORS:
         raise BuildError(f"{name}: there is no operator {op}")
@@ -37,19 +39,19 @@ def stated_shapes(
     options = None
     if operator.table is not None:
         names = _names(operator.table)
-        given = {names[field]: value for field, value in fields.items() if field in names}
-        options = Options(operator.table.name, {**operator.table.defaults, **given})
+        values = {names[field]: value for field, value in fields.items() if field in names}
+        options = Options(operator.table.name, {**operator.table.defaults, **values})
     tensors = tuple(None if tensor is None else _described(tensor) for tensor in inputs)
-    nothing = TensorInfo(-1, name, (), "float32", *_NO_SCALE, 0, None, variable=False, dynamic=False)
+    result = TensorInfo(-1, name, (), "float32", *_NO_SCALE, 0, None, variable=False, dynamic=False)
     info = OperatorInfo(0, op, tuple(-1 if t is None else t.index for t in tensors), (-1,) * results, options, custom)
     try:
-        return operator.shapes(Operation(info, tensors, (nothing,) * results))
+        return operator.shapes(Operation(info, tensors, (result,) * results))
     except Refused as refused:
         raise BuildError(f"{name}: {op} {refused.what}") from None
 
 
 def _described(tensor: Tensor) -> TensorInfo:
-    """The tensor as a reader would find it; of constants those that may say a shape or axes have their data."""
+    """Return the tensor as the reader describes it; integer constants have their data."""
     values = tensor.constant if tensor.dtype in ("int32", "int64") else None
     data = None if values is None else memoryview(values.tobytes())
     return TensorInfo(
@@ -59,8 +61,8 @@ def _described(tensor: Tensor) -> TensorInfo:
 
 @cache
 def _names(table: Table) -> dict[str, str]:
-    """The table's fields by their names in the schema: both are in its order, without fields that it took back."""
+    """Return the options table's fields by their schema names; both are in schema order."""
     from ai_edge_litert import schema_py_generated as schema
 
-    theirs = vars(getattr(schema, f"{table.name}T")())
-    return dict(zip(theirs, (name for name, _ in table.kinds if name), strict=False))
+    schema_fields = vars(getattr(schema, f"{table.name}T")())
+    return dict(zip(schema_fields, (name for name, _ in table.kinds if name), strict=False))

@@ -1,8 +1,7 @@
-"""Reads a TFLite file without trusting it: every offset and index is checked before it is followed.
+"""Read untrusted TFLite files: every offset and index is checked before it is used.
 
-LiteRT and TVM's front end both assume a sound file; on a truncated or altered one they raise something obscure or end
-the process. `read` comes first and says what is wrong in the user's words. Field numbers are those of TensorFlow Lite's
-`schema.fbs`, version 3.
+LiteRT and TVM's front end assume a valid file. On others they fail with obscure errors or crash. `read` runs before
+them and reports the fault. Field numbers are those of TensorFlow Lite's `schema.fbs`, version 3.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ from stages.support.messages import escape
 from stages.support.messages.operator_error import called
 from stages.support.messages.stage_error import StageError
 
-# Bits of one element, by the schema's TensorType; 0 for what has no size of its own.
+# Name and bits of an element by the schema's TensorType; 0 bits: no fixed size.
 _TYPES = {
     0: ("float32", 32),
     1: ("float16", 16),
@@ -57,18 +56,19 @@ _TYPES = {
 
 
 _WIDTHS = dict(_TYPES.values())
-# Types of which several lie in a byte, the first in its lowest bits, and those that hold their values.
+# Types with several elements in a byte (first in the lowest bits), and the types that hold their values.
 WIDENED = {"int4": "int8", "int2": "int8", "uint4": "uint8"}
 _MOST_AXES = 32  # no operator takes as many
 
 
 @dataclass(frozen=True)
 class TensorInfo:
-    """One tensor of the file. `scale` and `zero_point` are empty when it is not quantized.
+    """A tensor of the file. `scale` and `zero_point` are empty if it is not quantized.
 
-    data is the constant's bytes, None for what is computed at run time; dynamic tells that a size is unknown (-1);
-    misplaced that the file gives its scales an axis that the tensor does not have (`axis` is then the one it can be);
-    sparse that its data leave out zeros.
+    data       bytes of a constant, None for run-time values
+    dynamic    a size is unknown (-1)
+    misplaced  the file gives its scales an axis that the tensor does not have; `axis` is the only possible one
+    sparse     its data omit zeros
     """
 
     index: int
@@ -86,11 +86,11 @@ class TensorInfo:
 
     @property
     def bytes(self) -> int:
-        """Bytes of a tensor of its shape; what has no size counts one for an element."""
+        """Bytes of a tensor of its shape; elements without a fixed size count as one byte."""
         return -(-prod(self.shape) * (_WIDTHS[self.dtype] or 8) // 8)
 
     def values(self) -> npt.NDArray[Any]:
-        """The constant as an array; integers of less than a byte as int8 or uint8."""
+        """Return the constant as an array; sub-byte integers as int8 or uint8."""
         if self.data is None:
             raise ValueError(f"tensor {self.name} is not a constant")
         if self.dtype in WIDENED:
@@ -104,10 +104,13 @@ class TensorInfo:
 
 @dataclass(frozen=True)
 class OperatorInfo:
-    """One operator: its name in the schema ("CONV_2D"; a custom one: "CUSTOM:<name>"), tensor numbers, -1 if absent.
+    """An operator of the file.
 
-    options is None when the file has no table of options for the operator; `custom` is the bytes of a custom one's.
-    intermediates are tensors that stand for what it computes on the way: a file has them for their scales.
+    op             name in the schema ("CONV_2D"), "CUSTOM:<name>" for a custom operator
+    inputs         tensor numbers, -1 if absent
+    options        None if the file has no options table for it
+    custom         option bytes of a custom operator
+    intermediates  tensors whose quantization is that of intermediate results
     """
 
     index: int
@@ -121,7 +124,7 @@ class OperatorInfo:
 
 @dataclass(frozen=True)
 class ModelInfo:
-    """One graph of a TFLite file. `inputs` leaves out constants that a file lists among its inputs."""
+    """A graph of a TFLite file. `inputs` omits constants that the file lists among its inputs."""
 
     tensors: tuple[TensorInfo, ...]
     operators: tuple[OperatorInfo, ...]
@@ -130,7 +133,10 @@ class ModelInfo:
 
 
 def read(data: bytes, name: str = "model", subgraph: int = 0) -> ModelInfo:
-    """Checks and reads a graph of a TFLite file. Raises StageError, naming the file as `name`, when it is not sound."""
+    """Check and read a graph of a TFLite file.
+
+    Raises StageError, naming the file as `name`, for an invalid file.
+    """
     with opened(data, name) as model:
         check_not_compiled((table.string(1) for table in model.tables(1, "operator code")), name)
         info = _graph(model, subgraph)
@@ -140,7 +146,10 @@ def read(data: bytes, name: str = "model", subgraph: int = 0) -> ModelInfo:
 
 @contextmanager
 def opened(data: bytes, name: str) -> Iterator[Table]:
-    """The table of the whole model. Raises StageError for another file, and for what is found corrupt in the block."""
+    """Yield the root table of the model.
+
+    Raises StageError for other files, and for Corrupt errors inside the block.
+    """
     if len(data) < 8 or data[4:8] != b"TFL3":
         what = "is empty" if not data else "is not a TFLite file (no TFL3 identifier)"
         raise StageError(f"{name} {what}, {len(data)} bytes", hint=advice(data, wanted="tflite"), at=FILE)
@@ -159,7 +168,10 @@ def opened(data: bytes, name: str) -> Iterator[Table]:
 
 
 def _check_unused(model: Table) -> None:
-    """Raises Corrupt for what is damaged though nobody needs it: LiteRT reads everything, and does not say what."""
+    """Raise Corrupt for damage in unused parts.
+
+    LiteRT reads everything, and does not report where a fault is.
+    """
     model.string(3)
     model.numbers(5, "<i4")
     for entry in model.tables(6, "metadata"):
@@ -185,15 +197,15 @@ def _check_unused(model: Table) -> None:
 
 
 def subgraphs(model: Table) -> list[Table]:
-    """The model's graphs, at least one."""
-    found = model.tables(2, "subgraph")
-    if not found:
+    """Return the model's graphs, at least one."""
+    graphs = model.tables(2, "subgraph")
+    if not graphs:
         raise Corrupt("it has no subgraph")
-    return found
+    return graphs
 
 
 def buffers(model: Table) -> list[memoryview]:
-    """The bytes of each buffer; buffers of computed tensors are empty."""
+    """Return the bytes of each buffer; those of run-time tensors are empty."""
     return [_buffer(table) for table in model.tables(4, "buffer")]
 
 
@@ -216,12 +228,15 @@ def _graph(model: Table, subgraph: int) -> ModelInfo:
 
 
 def _without_elements(tensor: TensorInfo) -> TensorInfo:
-    """A constant without elements has an empty buffer, as computed tensors have."""
+    """Return the tensor as a constant if it has no elements.
+
+    Its buffer is empty, like that of run-time tensors.
+    """
     return replace(tensor, data=memoryview(b"")) if tensor.data is None and 0 in tensor.shape else tensor
 
 
 def _operator_name(table: Table) -> str:
-    # The first field is a signed byte that ran out of numbers; newer codes are in the fourth, the larger one counts.
+    # The first field is a signed byte; codes above 127 are in the fourth. The larger one counts.
     code = max(table.scalar(0, "<b"), table.scalar(3, "<i"))
     name = builtin_name(code)
     if not name:
@@ -230,7 +245,7 @@ def _operator_name(table: Table) -> str:
 
 
 def builtin_name(code: int) -> str:
-    """The schema's name of a builtin operator, '' for a number that is none."""
+    """Return the schema's name of a builtin operator, '' for an unknown number."""
     return _builtin_names().get(code, "")
 
 
@@ -242,7 +257,10 @@ def _builtin_names() -> dict[int, str]:
 
 
 def _buffer(table: Table) -> memoryview:
-    """The buffer's bytes; files above 2 GB keep them after the flatbuffer, at `offset` from the start of the file."""
+    """Return the buffer's bytes.
+
+    Files above 2 GB store them after the flatbuffer, at `offset` from the start of the file.
+    """
     offset, size = table.scalar(1, "<Q"), table.scalar(2, "<Q")
     if offset > 1:
         if offset + size > len(table.data):
@@ -296,13 +314,13 @@ def _operator(index: int, table: Table, codes: list[str], tensors: int) -> Opera
     code = table.scalar(0, "<I")
     if code >= len(codes):
         raise Corrupt(f"operator {index} refers to operator code {code} of {len(codes)}")
-    who = called(index, codes[code])
-    options = read_options(table, codes[code], f"the options of {who}")
-    inputs = _indices(table.numbers(1, "<i4"), tensors, f"the inputs of {who}", optional=True)
-    outputs = _indices(table.numbers(2, "<i4"), tensors, f"the outputs of {who}")
+    subject = called(index, codes[code])
+    options = read_options(table, codes[code], f"the options of {subject}")
+    inputs = _indices(table.numbers(1, "<i4"), tensors, f"the inputs of {subject}", optional=True)
+    outputs = _indices(table.numbers(2, "<i4"), tensors, f"the outputs of {subject}")
     custom = bytes(table.raw(5)) if codes[code].startswith(CUSTOM) else b""
-    between = _indices(table.numbers(8, "<i4"), tensors, f"the intermediates of {who}")
-    return OperatorInfo(index, codes[code], inputs, outputs, options, custom, between)
+    intermediates = _indices(table.numbers(8, "<i4"), tensors, f"the intermediates of {subject}")
+    return OperatorInfo(index, codes[code], inputs, outputs, options, custom, intermediates)
 
 
 def _indices(values: npt.NDArray[Any], count: int, what: str, *, optional: bool = False) -> tuple[int, ...]:

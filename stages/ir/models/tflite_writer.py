@@ -1,8 +1,7 @@
-"""TFLite files, written tensor by tensor and operator by operator; the same calls give the same bytes.
+"""Write TFLite files tensor by tensor and operator by operator.
 
-The layout is that of the published schema (`schema.fbs`, version 3), through the object API that ships with
-ai-edge-litert. `stages.ir.models.builder.ModelBuilder` sits on top and knows the operators; this module knows only
-tensors, constants, operators and the file.
+Equal calls give equal bytes. The format is that of the published schema (`schema.fbs`, version 3), through the object
+API of ai-edge-litert. `stages.ir.models.builder.ModelBuilder` builds on it and knows the operators.
 """
 
 from __future__ import annotations
@@ -23,14 +22,14 @@ SCHEMA_VERSION = 3
 CONSTANT_ALIGNMENT = 16  # bytes; `force_align` of Buffer.data in the schema, which Python's generated code ignores
 
 
-_MOST_ELEMENTS = 2**31 - 1  # of one tensor; sizes have 32 bits in the file
+_MOST_ELEMENTS = 2**31 - 1  # of a tensor; sizes have 32 bits in the file
 
-# Types of which several lie in a byte, the first in its lowest bits.
+# Bits of types with several elements in a byte, first in the lowest bits.
 _NARROW = {"int4": 4, "int2": 2}
 
 
 class BuildError(ValueError):
-    """A model that cannot be: shapes, types or options that contradict one another."""
+    """Shapes, types or options that contradict each other."""
 
 
 @dataclass(frozen=True)
@@ -38,10 +37,10 @@ class Tensor:
     """A tensor of the graph under construction.
 
     index       its number in the file
-    scale       one value, or one per channel along `axis`, as float32 will store it; empty when not quantized
+    scale       one value, or one per channel along `axis`, rounded to float32; empty if not quantized
     zero_point  as many values as `scale`
-    constant    the values, when the tensor is a constant; those of narrow types as int8
-    variable    it keeps its values from one inference to the next
+    constant    values of a constant; sub-byte types as int8
+    variable    its values persist between inferences
     """
 
     index: int
@@ -68,7 +67,7 @@ class _Operator:
 
 
 class TFLiteWriter:
-    """Collects the tensors and operators of one subgraph and writes them as a TFLite file."""
+    """Collects tensors and operators of one graph and writes them as a TFLite file."""
 
     def __init__(self, name: str = "main") -> None:
         self.name = name
@@ -80,7 +79,7 @@ class TFLiteWriter:
 
     @property
     def operators(self) -> int:
-        """How many operators there are so far."""
+        """Number of operators so far."""
         return len(self._operators)
 
     def tensor(
@@ -95,7 +94,10 @@ class TFLiteWriter:
         constant: npt.NDArray[Any] | None = None,
         variable: bool = False,
     ) -> Tensor:
-        """Declares a tensor. A name already taken gets a number appended (`conv`, `conv_1`, ...)."""
+        """Declare a tensor.
+
+        A name in use gets a number appended (`conv`, `conv_1`, ...).
+        """
         if dtype not in DTYPES:
             raise BuildError(f"tensor {name}: dtype {dtype!r} is none of {', '.join(DTYPES)}")
         shape = tuple(int(size) for size in shape)
@@ -123,9 +125,9 @@ class TFLiteWriter:
             unique = f"{name}_{count}"
         self._names.add(unique)
         axis = axis if len(scales) > 1 else 0  # readers refuse an axis on per-tensor quantization
-        made = Tensor(len(self._tensors), unique, shape, dtype, scales, zero_points, axis, constant, variable)
-        self._tensors.append(made)
-        return made
+        tensor = Tensor(len(self._tensors), unique, shape, dtype, scales, zero_points, axis, constant, variable)
+        self._tensors.append(tensor)
+        return tensor
 
     def constant(
         self,
@@ -137,9 +139,9 @@ class TFLiteWriter:
         axis: int = 0,
         dtype: str = "",
     ) -> Tensor:
-        """Declares a constant tensor with the shape of `values` (weights, bias, axes, ...) and their dtype, or `dtype`.
+        """Declare a constant with the shape of `values`, and their dtype or `dtype`.
 
-        BuildError for values that a narrow type does not hold.
+        Raises BuildError for values beyond a sub-byte type.
         """
         values = np.asarray(values, order="C")
         dtype = dtype or str(values.dtype)
@@ -154,19 +156,19 @@ class TFLiteWriter:
     def input(
         self, name: str, shape: Sequence[int], dtype: str, scale: float | None = None, zero_point: int = 0
     ) -> Tensor:
-        """Declares a graph input."""
-        made = self.tensor(name, shape, dtype, scale, zero_point)
-        self._inputs.append(made.index)
-        return made
+        """Declare a graph input."""
+        tensor = self.tensor(name, shape, dtype, scale, zero_point)
+        self._inputs.append(tensor.index)
+        return tensor
 
     def variable(
         self, name: str, shape: Sequence[int], dtype: str, scale: float | None = None, zero_point: int = 0
     ) -> Tensor:
-        """Declares a tensor that an operator keeps its state in."""
+        """Declare a tensor with the state of an operator."""
         return self.tensor(name, shape, dtype, scale, zero_point, variable=True)
 
     def output(self, *tensors: Tensor) -> None:
-        """Marks graph outputs, in this order."""
+        """Mark graph outputs, in this order."""
         self._outputs += [tensor.index for tensor in tensors]
 
     def operator(
@@ -181,13 +183,13 @@ class TFLiteWriter:
         custom: bytes = b"",
         intermediates: Sequence[Tensor] = (),
     ) -> None:
-        """Appends one operator; any of the schema's builtin operators, also ones without a method of their own.
+        """Append an operator of the schema.
 
-        op       name in the schema's BuiltinOperator, for example "CONV_2D"; "CUSTOM:" and the code of a custom one
-        custom   the options of a custom one, often a flexbuffer
-        inputs   None stands for an absent optional input (index -1)
-        intermediates   tensors that nobody computes, for the scales of what an LSTM has on the way
-        options  name of the options table, for example "Conv2DOptions"; fields are its members (`strideH`, ...)
+        op             name in the schema's BuiltinOperator ("CONV_2D"); "CUSTOM:" and the code of a custom operator
+        inputs         None is an absent optional input (index -1)
+        options        name of the options table ("Conv2DOptions"); fields are its members (`strideH`, ...)
+        custom         options of a custom operator, often a flexbuffer
+        intermediates  tensors with the quantization of an LSTM's intermediate results
         """
         from ai_edge_litert import schema_py_generated as schema
 
@@ -211,7 +213,10 @@ class TFLiteWriter:
         )
 
     def build(self) -> bytes:
-        """Returns the file. Identical constants are stored once; buffer 0 is empty, as the schema demands."""
+        """Return the file.
+
+        Equal constants are stored once; buffer 0 is empty, as the schema demands.
+        """
         from ai_edge_litert import schema_py_generated as schema
 
         if not self._inputs or not self._outputs:
@@ -228,7 +233,7 @@ class TFLiteWriter:
             operators=[_operator_table(schema, op, codes) for op in self._operators],
         )
         operator_codes = [
-            # Codes above 127 do not fit the field that old readers look at; they find this placeholder.
+            # Codes above 127 do not fit the field of old readers: 127 is a placeholder.
             schema.OperatorCodeT(
                 builtinCode=code, deprecatedBuiltinCode=min(code, 127), version=version, customCode=custom or None
             )
@@ -238,9 +243,10 @@ class TFLiteWriter:
 
 
 def finished(codes: list[Any], graph: Any, constants: Sequence[bytes], **fields: Any) -> bytes:
-    """The file of one graph (`SubGraphT`) whose tensors have the numbers, from 1, of their `constants`, or 0.
+    """Return the file of one graph (`SubGraphT`).
 
-    fields: others of the schema's `ModelT`.
+    constants  buffers 1 and up; tensors refer to them by number, 0 for none
+    fields     other fields of the schema's `ModelT`
     """
     import flatbuffers
     from ai_edge_litert import schema_py_generated as schema
@@ -266,7 +272,7 @@ def _limits(dtype: str) -> tuple[int, int]:
 
 
 def int32_array(values: Any) -> npt.NDArray[np.int32]:
-    """Return integers as TFLite stores shapes, axes and amounts. Raises BuildError for those beyond 32 bits."""
+    """Return integers as TFLite stores shapes and axes. Raises BuildError beyond 32 bits."""
     try:
         return np.asarray(values, dtype=np.int32)
     except OverflowError:
@@ -274,7 +280,10 @@ def int32_array(values: Any) -> npt.NDArray[np.int32]:
 
 
 def _tensor_table(schema: Any, tensor: Tensor, known: dict[bytes, int]) -> Any:
-    """The schema's Tensor; its constant, if any, joins those `known` by their numbers, unless an equal one is there."""
+    """Return the schema's Tensor.
+
+    Its constant is added to `known` (data -> buffer number) unless an equal one is there.
+    """
     table = schema.TensorT(
         name=tensor.name,
         shape=int32_array(tensor.shape),
@@ -320,7 +329,7 @@ def _operator_table(schema: Any, op: _Operator, codes: list[tuple[int, int, str]
 
 
 def aligned_buffer(schema: Any, data: bytes) -> Any:
-    """A Buffer whose bytes start at a multiple of CONSTANT_ALIGNMENT from the start of the file."""
+    """Return a Buffer whose data is aligned to CONSTANT_ALIGNMENT in the file."""
 
     class AlignedBuffer(schema.BufferT):  # type: ignore[misc]
         def Pack(self, builder: Any) -> int:

@@ -54,7 +54,7 @@ def test_files_that_are_missing_or_too_short(tmp_path: Path) -> None:
 def test_a_file_that_is_not_there_is_named_when_the_recipe_is_read(tmp_path: Path) -> None:
     path = written(tmp_path)
     (tmp_path / "net.weights").unlink()
-    with pytest.raises(StageError, match=r"net.onnx has constants in 'net.weights', which is not beside it") as told:
+    with pytest.raises(StageError, match=r"net.onnx has constants in 'net.weights', which is missing") as told:
         external_files(path)
     assert told.value.at == ("model", "file") and "onnx.save" in told.value.hint
 
@@ -134,7 +134,7 @@ def test_symbolic_links_out_of_the_folder(tmp_path: Path) -> None:
             external_files(path)
         data.unlink()
     data.mkdir()
-    with pytest.raises(StageError, match=r"constants in 'net.weights', which is not beside it"):
+    with pytest.raises(StageError, match=r"constants in 'net.weights', which is missing"):
         external_files(path)
 
 

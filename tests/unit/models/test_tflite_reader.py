@@ -125,5 +125,5 @@ def test_a_file_that_was_compiled_for_an_accelerator_is_named_as_such(code: str,
         read(b.build(), "net.tflite")
     assert str(caught.value) == (
         f"net.tflite was compiled by {compiler} (custom operator '{code}')\n"
-        "Its layers are that machine's code. Give the .tflite file from before that compilation."
+        "Its layers are machine code. Use the .tflite file from before that compilation."
     )

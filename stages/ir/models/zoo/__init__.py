@@ -1,8 +1,7 @@
-"""The zoo: well-known topologies with seeded weights, by name, as TFLite files.
+"""The zoo: well-known topologies with seeded weights, as TFLite files.
 
-Layers are those of the published networks, in the order and with the operators that TensorFlow's converter gives them;
-a test compares them with real files. The weights are random, so the networks classify nothing; they cost what the real
-ones cost, and every layer computes something.
+Layers and operators are those that TensorFlow's converter gives for the published networks; a test compares them with
+real files. The weights are random: the networks classify nothing, but cost what the real ones cost.
 """
 
 from __future__ import annotations
@@ -17,8 +16,11 @@ Topology = Callable[[str, int, int], bytes]
 
 
 def topologies() -> dict[str, Topology]:
-    """The function that builds each network from its type, its seed and the bits of its weights, by name."""
-    # Here, as names are asked for without them.
+    """Return the builder of each network by name.
+
+    A builder takes dtype, seed and weight bits.
+    """
+    # Imported here: names are needed without them.
     from stages.ir.models.zoo import inception, mobilenet, tiny
 
     table: dict[str, Topology] = {
@@ -38,9 +40,9 @@ def topologies() -> dict[str, Topology]:
 
 
 def build(name: str, dtype: str = "int8", seed: int = 0, bits: int = 8) -> bytes:
-    """The TFLite file of a zoo network. StageError, with the nearest name, if there is none of that name.
+    """Return the TFLite file of a zoo network.
 
-    Weights are int8 in the file, also where they fit fewer `bits`.
+    Raises StageError, with the nearest name, for an unknown name. Weights of fewer `bits` are int8 in the file, too.
     """
     try:
         check(name)

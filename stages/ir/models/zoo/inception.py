@@ -1,14 +1,13 @@
-"""Inception v3 (Szegedy et al., arXiv:1512.00567) and v4 (arXiv:1602.07261), 299 x 299, as in TensorFlow-Slim, no side
-classifier.
+"""Inception v3 (arXiv:1512.00567) and v4 (arXiv:1602.07261), as in TensorFlow-Slim.
 
-A module is a list of branches, and a branch a list of steps, each
+The input is 299 x 299. Without the side classifier. A module is a list of branches, and a branch a list of steps, each
 
     (channels, kernel)  or  (channels, kernel, stride)     a convolution; stride 2 goes with VALID, else SAME
     "avg"                                                  3 x 3 average, stride 1, SAME
     "max"                                                  3 x 3 maximum, stride 2, VALID
     [step, step]                                           two convolutions side by side, joined
 
-All tensors that are joined have the quantization CONCAT_RANGE, through max pooling too, so joining is copying.
+Joined tensors have the quantization CONCAT_RANGE, also through max pooling, so that joining is copying.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from typing import Any
 from stages.ir.models.network import Network, Value
 from stages.ir.models.zoo.mobilenet import CLASSES, IMAGE_RANGE
 
-# Normalized layers rarely exceed 6 (see stages.ir.models.network); ReLU has cut off what is below 0.
+# Normalized layers rarely exceed 6 (see stages.ir.models.network); ReLU removes values below 0.
 CONCAT_RANGE = (0.0, 6.0)
 SIZE = 299
 _IMAGES = 2
@@ -28,7 +27,10 @@ Branch = Sequence[Any]
 
 
 def inception_v3(dtype: str, seed: int, bits: int = 8) -> bytes:
-    """Table 1 of the v3 paper with the module sizes of TensorFlow-Slim: 5.7 G multiply-accumulates."""
+    """Return Inception v3: 5.7 G multiply-accumulates.
+
+    Table 1 of the paper with the module sizes of TensorFlow-Slim.
+    """
     net = Network(dtype, seed, bits, images=_IMAGES)
     x = net.input("input", (SIZE, SIZE, 3), IMAGE_RANGE)
     x = net.conv(x, 32, (3, 3), 2, padding="valid", name="Conv2d_1a_3x3")
@@ -58,7 +60,10 @@ def inception_v3(dtype: str, seed: int, bits: int = 8) -> bytes:
 
 
 def inception_v4(dtype: str, seed: int, bits: int = 8) -> bytes:
-    """Figures 3 to 9 of the v4 paper: 12.3 G multiply-accumulates."""
+    """Return Inception v4: 12.3 G multiply-accumulates.
+
+    Figures 3 to 9 of the paper.
+    """
     net = Network(dtype, seed, bits, images=_IMAGES)
     x = net.input("input", (SIZE, SIZE, 3), IMAGE_RANGE)
     x = net.conv(x, 32, (3, 3), 2, padding="valid", name="Conv2d_1a_3x3")
@@ -88,7 +93,7 @@ def inception_v4(dtype: str, seed: int, bits: int = 8) -> bytes:
 
 
 def _mixed_4a(net: Network, x: Value) -> Value:
-    """The only module whose last convolutions are VALID with stride 1."""
+    """Append the only module whose last convolutions are VALID with stride 1."""
     left = net.conv(x, 64, name="Mixed_4a/Branch_0/0")
     right = net.conv(x, 64, name="Mixed_4a/Branch_1/0")
     right = net.conv(right, 64, (1, 7), name="Mixed_4a/Branch_1/1")
@@ -101,7 +106,7 @@ def _mixed_4a(net: Network, x: Value) -> Value:
 
 
 def _module(net: Network, x: Value, name: str, branches: Sequence[Branch]) -> Value:
-    """All branches on x, joined over channels."""
+    """Append all branches on x, joined over channels."""
     ends = [_branch(net, x, branch, f"{name}/Branch_{index}") for index, branch in enumerate(branches)]
     return net.concat(ends, name=f"{name}/concat")
 

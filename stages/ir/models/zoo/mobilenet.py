@@ -1,4 +1,4 @@
-"""MobileNet v1 (Howard et al., arXiv:1704.04861) and v2 (Sandler et al., arXiv:1801.04381), as in TensorFlow-Slim."""
+"""MobileNet v1 (arXiv:1704.04861) and v2 (arXiv:1801.04381), as in TensorFlow-Slim."""
 
 from __future__ import annotations
 
@@ -17,14 +17,20 @@ _V2_BLOCKS = [(1, 16, 1, 1), (6, 24, 2, 2), (6, 32, 3, 2), (6, 64, 4, 2), (6, 96
 
 
 def mobilenet_v1(width: float, size: int, dtype: str, seed: int, bits: int = 8) -> bytes:
-    """MobileNet v1 for ImageNet: `width` multiplies all channels (not below 8), the input is size x size x 3."""
+    """Return MobileNet v1 for ImageNet; the input is size x size x 3.
+
+    `width` multiplies all channels (at least 8 remain).
+    """
     net = Network(dtype, seed, bits)
     x = _v1_features(net, net.input("input", (size, size, 3), IMAGE_RANGE), width, "relu6")
     return net.build(net.softmax(_classifier(net, x), name="predictions"))
 
 
 def vww(dtype: str, seed: int, bits: int = 8) -> bytes:
-    """MLPerf Tiny's visual wake words: MobileNet v1 0.25 on 96 x 96 x 3 with ReLU, and a dense layer of two classes."""
+    """Return MLPerf Tiny's visual wake words: MobileNet v1 0.25 on 96 x 96 x 3.
+
+    It has ReLU, and a dense layer of two classes.
+    """
     net = Network(dtype, seed, bits, images=16)
     x = _v1_features(net, net.input("input", (96, 96, 3), (0.0, 1.0)), 0.25, "relu")
     x = net.global_avg_pool(x, name="average_pooling2d")
@@ -41,7 +47,7 @@ def _v1_features(net: Network, x: Value, width: float, activation: str) -> Value
 
 
 def mobilenet_v2(width: float, size: int, dtype: str, seed: int, bits: int = 8) -> bytes:
-    """MobileNet v2 for ImageNet. The last convolution keeps 1280 channels for widths below 1."""
+    """Return MobileNet v2 for ImageNet. The last convolution has at least 1280 channels."""
     net = Network(dtype, seed, bits)
     x = net.input("input", (size, size, 3), IMAGE_RANGE)
     x = net.conv(x, _divisible(32 * width), (3, 3), 2, activation="relu6", name="Conv")
@@ -68,13 +74,16 @@ def _inverted_residual(net: Network, x: Value, expansion: int, channels: int, st
 
 
 def _classifier(net: Network, x: Value) -> Value:
-    """Global average, 1x1 convolution to the classes, [1, 1, 1, classes] -> [1, classes]."""
+    """Append global average and 1x1 convolution: [1, H, W, C] -> [1, classes]."""
     x = net.global_avg_pool(x, stride=1, name="Logits/AvgPool")
     x = net.conv(x, CLASSES, activation="none", name="Logits/Conv2d_1c_1x1")
     return net.flatten(x, name="Logits/SpatialSqueeze")
 
 
 def _divisible(channels: float, divisor: int = 8) -> int:
-    """The nearest multiple of 8, but at most 10 % below; TensorFlow-Slim's `_make_divisible`."""
+    """Return the nearest multiple of 8, at most 10 % below `channels`.
+
+    TensorFlow-Slim's `_make_divisible`.
+    """
     rounded = max(divisor, int(channels + divisor / 2) // divisor * divisor)
     return rounded + divisor if rounded < 0.9 * channels else rounded

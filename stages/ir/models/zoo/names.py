@@ -1,4 +1,4 @@
-"""Which networks the zoo has: names alone, since recipes are checked without building one."""
+"""Names of the networks in the zoo; recipes are checked without building one."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ NAMES = frozenset(
 
 
 def check(name: str, plugins: Sequence[str] = ()) -> str:
-    """The name as it is. Raises ValueError, with the nearest name, if there is no network of that name.
+    """Return the name. Raises ValueError, with the nearest name, for an unknown network.
 
-    `plugins` are the names of models that plug-ins bring.
+    plugins  names of plug-in models
     """
     if name in NAMES:
         return name

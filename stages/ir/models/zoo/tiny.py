@@ -1,4 +1,4 @@
-"""The other three networks of MLPerf Tiny (Banbury et al., arXiv:2106.07597), as its reference files have them."""
+"""The other networks of MLPerf Tiny (arXiv:2106.07597), as in its reference files."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ _IMAGES = 32  # small layers: more images give more values to observe
 
 
 def ds_cnn(dtype: str, seed: int, bits: int = 8) -> bytes:
-    """Keyword spotting: 49 x 10 MFCC -> 10x4 convolution, stride 2, four depthwise-separable blocks -> 12 words."""
+    """Return keyword spotting: 49 x 10 MFCC -> 12 words.
+
+    A 10x4 convolution with stride 2, and four depthwise-separable blocks.
+    """
     net = Network(dtype, seed, bits, images=_IMAGES)
     x = net.input("input", (49, 10, 1), _MFCC_RANGE)
     x = net.conv(x, 64, (10, 4), 2, name="conv2d")
@@ -25,7 +28,10 @@ def ds_cnn(dtype: str, seed: int, bits: int = 8) -> bytes:
 
 
 def resnet_8(dtype: str, seed: int, bits: int = 8) -> bytes:
-    """Image classification: 32 x 32 x 3 -> three residual stacks of 16, 32 and 64 channels -> 10 classes."""
+    """Return image classification: 32 x 32 x 3 -> 10 classes.
+
+    Three residual stacks of 16, 32 and 64 channels.
+    """
     net = Network(dtype, seed, bits, images=_IMAGES)
     x = net.input("input", (32, 32, 3), (0.0, 255.0))
     x = net.conv(x, 16, (3, 3), name="conv2d")
@@ -37,7 +43,10 @@ def resnet_8(dtype: str, seed: int, bits: int = 8) -> bytes:
 
 
 def _residual(net: Network, x: Value, channels: int, name: str) -> Value:
-    """Two 3x3 convolutions beside the identity, or beside a 1x1 convolution of stride 2 when the channels change."""
+    """Append two 3x3 convolutions and a shortcut.
+
+    The shortcut is the identity, or a 1x1 convolution with stride 2 if the channels change.
+    """
     stride = 1 if x.tensor.shape[3] == channels else 2
     inner = net.conv(x, channels, (3, 3), stride, name=f"{name}/conv2d")
     inner = net.conv(inner, channels, (3, 3), activation="none", name=f"{name}/conv2d_1")
@@ -47,7 +56,7 @@ def _residual(net: Network, x: Value, channels: int, name: str) -> Value:
 
 
 def autoencoder(dtype: str, seed: int, bits: int = 8) -> bytes:
-    """Anomaly detection: 640 log-mel energies -> 128 x 4 -> 8 -> 128 x 4 -> 640, all fully connected."""
+    """Return anomaly detection: 640 log-mel energies -> 128 x 4 -> 8 -> 128 x 4 -> 640, dense."""
     net = Network(dtype, seed, bits, images=_IMAGES)
     x = net.input("input", (640,), _LOG_MEL_RANGE)
     for index, units in enumerate((128, 128, 128, 128, 8, 128, 128, 128, 128)):
