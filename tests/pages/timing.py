@@ -52,9 +52,9 @@ def printed(page: str) -> str:
     instructions, cycles = both(report)
     estimate = report["estimated_cycles"]
     page = replaced(page, r"^instructions  [\d,]+, ", f"instructions  {instructions:,}, ")
-    said = f"{estimate['milliseconds']:.1f} ms at 120 MHz; {estimate['least']:,} to {estimate['most']:,} by"
-    line = f"est. cycles   {cycles:,} by the timing model cortex-m4, {said}"
-    return replaced(page, r"^est\. cycles   [\d,]+ by the .* by(?= what)", line)
+    bounds = f"{estimate['milliseconds']:.3g} ms at 120 MHz; {estimate['least']:,} to {estimate['most']:,}"
+    line = f"est. cycles   {cycles:,} (timing model cortex-m4), {bounds}"
+    return replaced(page, r"^est\. cycles   [\d,]+ \(timing model .* to [\d,]+(?= depending)", line)
 
 
 def renewed(page: str) -> str:
