@@ -42,6 +42,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--update-golden", action="store_true", help="write the golden files anew; read the diff before you commit"
     )
     parser.addoption("--all", action="store_true", help="all that is tested, as once a week: several hours")
+    parser.addoption("--slow", action="store_true", help="also the slow tests of tests/rare.txt, as .ci/run")
     parser.addoption(
         "--changed", action="store_true", help="only test files that uncommitted changes and those since main affect"
     )
@@ -115,7 +116,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
         place = collection_path.relative_to(TESTS.parent).as_posix()
         if place not in os.environ[_AFFECTED].split("\n"):
             return True
-    if config.getoption("--all") or not is_rare(collection_path):
+    if config.getoption("--all") or not is_rare(collection_path, slow=config.getoption("--slow")):
         return None
     return True if not any(path.is_relative_to(collection_path) for path in _named(config)) else None
 
@@ -124,7 +125,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leaves out what only --all runs."""
     if not config.getoption("--all"):
-        out = left_out(items, _named(config))
+        out = left_out(items, _named(config), slow=config.getoption("--slow"))
         config.hook.pytest_deselected(items=[item for item in items if id(item) in out])
         items[:] = [item for item in items if id(item) not in out]
 

@@ -1,7 +1,8 @@
 """Which tests run without --all.
 
-Of a grid as few cases as have each value once, of tests with a parameter `target` those of the first one, of rare risks
-none (tests/rare.txt).
+- of a grid, as few cases as have each value once
+- of tests with a parameter `target`, those of the first target
+- none of the rare and slow tests in tests/rare.txt; `--slow`, which .ci/run has, adds the slow ones
 """
 
 from __future__ import annotations
@@ -18,18 +19,23 @@ _ALL_TARGETS = ("unit/targets/", "unit/simulators/", "unit/timing/")  # their su
 
 
 @cache
-def rare() -> dict[str, int]:
-    """Prefixes of test ids below tests/, each with N of "one case in N runs"; 0: none."""
+def rare(*, slow: bool = False) -> dict[str, int]:
+    """Return prefixes of test ids below tests/, each with N of "one case in N runs"; 0: none.
+
+    With `slow` tests marked so are as all others.
+    """
     lines = [line.partition("#")[0].split() for line in (TESTS / "rare.txt").read_text().splitlines()]
-    return {words[0]: int(words[1].removeprefix("1/")) if words[1:] else 0 for words in lines if words}
+    shares = {"slow": 1 if slow else 0, "": 0}
+    marks = {words[0]: words[1] if words[1:] else "" for words in lines if words}
+    return {prefix: shares[mark] if mark in shares else int(mark.removeprefix("1/")) for prefix, mark in marks.items()}
 
 
-def is_rare(path: Path) -> bool:
-    """Whether a file or folder has nothing but rare tests."""
-    return path.is_relative_to(TESTS) and rare().get(path.relative_to(TESTS).as_posix(), 1) == 0
+def is_rare(path: Path, *, slow: bool = False) -> bool:
+    """Whether a file or folder has only tests that do not run."""
+    return path.is_relative_to(TESTS) and rare(slow=slow).get(path.relative_to(TESTS).as_posix(), 1) == 0
 
 
-def left_out(items: Iterable[pytest.Item], named: Sequence[Path]) -> set[int]:
+def left_out(items: Iterable[pytest.Item], named: Sequence[Path], *, slow: bool = False) -> set[int]:
     """Return the ids of the tests that a run without --all leaves out; `named` are the command line's files."""
     cases: dict[str, list[pytest.Item]] = {}
     for item in items:
@@ -37,7 +43,7 @@ def left_out(items: Iterable[pytest.Item], named: Sequence[Path]) -> set[int]:
             cases.setdefault(item.nodeid.partition("[")[0].removeprefix("tests/"), []).append(item)
     out: set[int] = set()
     for test, those in cases.items():
-        one_in = next((number for prefix, number in rare().items() if test.startswith(prefix)), 1)
+        one_in = next((number for prefix, number in rare(slow=slow).items() if test.startswith(prefix)), 1)
         if one_in != 1 and those[0].path not in named:
             out |= {id(item) for number, item in enumerate(those) if not one_in or number % one_in}
         elif one_in == 1 and not test.startswith(_ALL_CASES):
