@@ -1,4 +1,4 @@
-"""compile: emitted C and the target's runtime to an ELF, a map and the sizes of what is in them."""
+"""compile: emitted C and the target's runtime -> an ELF file, a map file and sizes."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 
 class CompileStage(Stage[CompileConfig]):
+    """Stage that compiles and links the firmware."""
+
     kind = "compile"
     config = CompileConfig
     consumes = ("emit",)
@@ -43,7 +45,7 @@ class CompileStage(Stage[CompileConfig]):
     def preflight(
         self, config: CompileConfig, model: ModelSource, target: Target, root: Path, made: Mapping[str, Path]
     ) -> None:
-        """Too large for the target's memory in any case."""
+        """Check that the target's memory can hold the model's weights and largest tensors."""
         if target.memory is None or "import" not in made:
             return
         from stages.compile.preflight import check_fits

@@ -1,4 +1,4 @@
-"""The arenas and the weights of an emitted model: in which region of the target each lies, and in which section."""
+"""Memory regions and linker sections of a model's arenas and weights."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def blocks_of(model: Mapping[str, Any], target: Target) -> list[dict[str, Any]]:
-    """Each arena and each block of weights, with the region that it lies in; `region` is '' on a target without."""
+    """Return each arena and each block of weights with its region; '' for a target without memory map."""
     return [
         {**block, "region": block["region"] or ("" if target.memory is None else target.memory.home(block["part"]))}
         for block in model["blocks"]
@@ -20,7 +20,7 @@ def blocks_of(model: Mapping[str, Any], target: Target) -> list[dict[str, Any]]:
 
 
 def own_sections(model: Mapping[str, Any], target: Target) -> list[str]:
-    """Sections for what lies apart from other constants or variables: `-DMODEL_ARENA_SECTION=".bss.arena.sram"`."""
+    """Return compiler flags for blocks with a separate section: `-DMODEL_ARENA_SECTION=".bss.arena.sram"`."""
     if target.memory is None:
         return []
     named = [
@@ -30,8 +30,8 @@ def own_sections(model: Mapping[str, Any], target: Target) -> list[str]:
     return [f'-D{macro}="{section}"' for macro, section in named if section]
 
 
-def listed(part: str, model: Mapping[str, Any], target: Target) -> str:
-    """`arena 9,000`, or `arena 9,000 (dtcm 8,000, sram 1,000)` where it lies in several regions."""
-    blocks = [f"{one['region']} {one['bytes']:,}" for one in blocks_of(model, target) if one["part"] == part]
-    among = f" ({', '.join(blocks)})" if len(blocks) > 1 else ""
-    return f"{part} {model[f'{part}_bytes']:,}{among}"
+def size_line(part: str, model: Mapping[str, Any], target: Target) -> str:
+    """Return `arena 9,000`, or for several regions `arena 9,000 (dtcm 8,000, sram 1,000)`."""
+    blocks = [block for block in blocks_of(model, target) if block["part"] == part]
+    sizes = ", ".join(f"{block['region']} {block['bytes']:,}" for block in blocks)
+    return f"{part} {model[f'{part}_bytes']:,}" + (f" ({sizes})" if len(blocks) > 1 else "")

@@ -1,4 +1,4 @@
-"""From the emitted folder and the target's runtime to firmware.elf, firmware.map and sizes.json."""
+"""Compile and link the emitted folder and the target's runtime: firmware.elf, firmware.map, sizes.json."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from stages.backends.targets.runtime import BACKENDS, HARNESS, Runtime, runtime_
 from stages.backends.toolchain.compiler import WARNINGS, CommandFailed, Source, compile_sources, link, run_command
 from stages.backends.toolchain.objects import ObjectCache
 from stages.base import StageError, no_progress
-from stages.compile.blocks import blocks_of, listed, own_sections
+from stages.compile.blocks import blocks_of, own_sections, size_line
 from stages.compile.config import CompileConfig
 from stages.compile.flags import blamed_flag
 from stages.compile.sizes import addresses, measure, region_use
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
     from stages.backends.targets.spec import Target
     from stages.base import Cache
 
-KERNELS = "kernels"  # folder of the emitted sources that are the same for every model
+KERNELS = "kernels"  # folder of the emitted sources that all models share
 SIMULATED, NOT_SIMULATED = "simulated.elf", "not_simulated.txt"
 _OVERFLOW = re.compile(r"region `(\w+)' overflowed by (\d+) bytes?")
 
 
 class DoesNotFit(StageError):
-    """A program is larger than the target's memory."""
+    """Raised if the firmware is larger than the target's memory."""
 
 
 def compile_firmware(
@@ -48,25 +48,30 @@ def compile_firmware(
     tools: Mapping[str, str] | None = None,
     inspect: Callable[[Mapping[str, Path]], None] = lambda objects: None,
 ) -> dict[str, Any]:
-    """Compile the sources that `model` (the content of model.json) lists, link them with the harness, measure.
+    """Compile the sources in `model` (content of model.json), link them with the harness, and return the sizes.
 
-    Writes firmware.elf, firmware.map and sizes.json into `out` and returns the sizes; for a target whose board is
-    simulated at other addresses also simulated.elf. The same sources give the same bytes wherever they lie. With a
-    `cache`, and the versions of the compile stage's `tools`, kernels and runtime are compiled once for all models.
-    `inspect` gets the object files, which last as long as its call, by source file: `layers.c`, `kernels/rvp/quads.c`.
-    Raises StageError with the compiler's first errors, or with the sizes when the model does not fit the memory.
+    Writes firmware.elf, firmware.map and sizes.json into `out`, and simulated.elf if the board is simulated at other
+    addresses. Equal sources give equal bytes in any folder. With a `cache` and the versions of `tools`, kernels and
+    runtime are compiled once for all models. `inspect` gets the object files by source file (`layers.c`,
+    `kernels/rvp/quads.c`); they exist only during its call.
+
+    Raises StageError with the compiler's first errors, and DoesNotFit with the sizes.
     """
     config = config or CompileConfig()
     debugged = config.host == "debugger"
     runtime = runtime_for(target, debugged=debugged)
     with temporary_folder("compile") as build:
         elf, map_file = build / "firmware.elf", build / "firmware.map"
-        # Debug information names files as in the project, not as on this machine.
-        # GCC for bare metal hands the assembler, for .S, only the second of the two.
+        # Debug information has paths of the project, not of this machine.
+        # For .S files, GCC for bare metal passes only the second flag to the assembler.
         places = ((src, "src"), (BACKENDS, "backends"), (build, "build"))
-        shown = [f"-f{what}-prefix-map={folder}={short}" for folder, short in places for what in ("file", "debug")]
-        shared = (config.optimize, *WARNINGS, *config.flags, *shown)
-        kept = None if cache is None else ObjectCache(cache, _compiler(tools or {}), (src / KERNELS, BACKENDS), places)
+        prefix_maps = [
+            f"-f{kind}-prefix-map={folder}={short}" for folder, short in places for kind in ("file", "debug")
+        ]
+        shared = (config.optimize, *WARNINGS, *config.flags, *prefix_maps)
+        object_cache = (
+            None if cache is None else ObjectCache(cache, _compiler(tools or {}), (src / KERNELS, BACKENDS), places)
+        )
         groups = (
             (model_sources(src, model["sources"], own_sections(model, target)), ("-std=c11", "-DMODEL_HOOK"), "model"),
             (harness_sources(src, model, target, runtime), ("-std=gnu11",), "harness"),
@@ -82,13 +87,15 @@ def compile_firmware(
                     build / group,
                     flags=(*shared, *flags),
                     include=(src,),
-                    objects=kept,
+                    objects=object_cache,
                     log=log,
-                    progress=lambda done, part, group=group: progress(done, 0.8 * part if group == "model" else 0.9),
+                    progress=lambda message, part, group=group: progress(
+                        message, 0.8 * part if group == "model" else 0.9
+                    ),
                 )
-            names |= {f"{group}/{made.name}": _shown(s.path, src) for made, s in zip(compiled, sources, strict=True)}
+            names |= {f"{group}/{path.name}": _shown(s.path, src) for path, s in zip(compiled, sources, strict=True)}
             objects += compiled
-        inspect({names[f"{one.parent.name}/{one.name}"]: one for one in objects})
+        inspect({names[f"{path.parent.name}/{path.name}"]: path for path in objects})
         progress("linking", 0.95)
         _link(target, runtime, model, objects, elf, map_file, log)
         sizes = {
@@ -97,8 +104,8 @@ def compile_firmware(
             "blocks": addresses(elf, blocks_of(model, target), target.memory),
         }
         _check_shared(sizes["regions"], model, target)
-        for made in (elf, map_file):
-            shutil.move(made, out / made.name)
+        for path in (elf, map_file):
+            shutil.move(path, out / path.name)
         if target.simulated is not None and not debugged:
             _link_for_simulation(target, model, objects, build / SIMULATED, out, log)
     (out / "sizes.json").write_text(json.dumps(sizes, indent=1) + "\n")
@@ -106,7 +113,7 @@ def compile_firmware(
 
 
 def _compiler(tools: Mapping[str, str]) -> dict[str, str]:
-    """Of a stage's tools those that objects are made with: other stages that compile have more."""
+    """Return the versions of the tools that determine object files."""
     return {name: tools[name] for name in ("compiler", "C library") if name in tools}
 
 
@@ -132,17 +139,17 @@ def _link(
 
 
 def _check_shared(regions: Sequence[Mapping[str, Any]], model: Mapping[str, Any], target: Target) -> None:
-    """Raises StageError where regions that are one memory hold more than that: the linker knows each alone."""
-    used = {one["name"]: one["used"] for one in regions}
-    for one in regions:
-        names = () if target.memory is None or one["same_as"] else target.memory.same(one["name"])
+    """Raise DoesNotFit if regions that share one memory need more than it has. The linker checks each region alone."""
+    used = {region["name"]: region["used"] for region in regions}
+    for region in regions:
+        names = () if target.memory is None or region["same_as"] else target.memory.same(region["name"])
         needed = sum(used[name] for name in names)
-        if len(names) > 1 and needed > one["length"]:
-            each = " and ".join(f"{name} {used[name]:,}" for name in names)
-            parts = f"{each}, which are one memory, need {needed:,} bytes and have {one['length']:,}"
+        if len(names) > 1 and needed > region["length"]:
+            sizes = " and ".join(f"{name} {used[name]:,}" for name in names)
+            parts = f"{sizes}, which are one memory, need {needed:,} bytes, but have {region['length']:,}"
             raise DoesNotFit(
                 f"{escape.name(model['name'])} does not fit target {target.name}: {parts}\n"
-                f"{listed('weights', model, target)}",
+                f"{size_line('weights', model, target)}",
                 hint=remedy(target),
             )
 
@@ -150,7 +157,7 @@ def _check_shared(regions: Sequence[Mapping[str, Any]], model: Mapping[str, Any]
 def _link_for_simulation(
     target: Target, model: Mapping[str, Any], objects: list[Path], elf: Path, out: Path, log: Callable[[str], None]
 ) -> None:
-    """The same objects at the addresses of the simulator's machine. One that does not fit there is simulate's error."""
+    """Link the objects for the addresses of the simulator's machine. If they do not fit, simulate reports it."""
     machine = target.in_simulator
     try:
         link(machine, runtime_for(machine), objects, elf, map_file=elf.with_suffix(".map"), log=log)
@@ -159,13 +166,14 @@ def _link_for_simulation(
         needs = _overflow(error, model, machine)
         if not needs:
             raise
-        where = f"{target.simulator.machine}, the machine it is simulated on"
-        (out / NOT_SIMULATED).write_text(f"{escape.name(model['name'])} fits {target.name}, but not {where}: {needs}\n")
+        machine_name = f"{target.simulator.machine}, the simulated machine"
+        text = f"{escape.name(model['name'])} fits {target.name}, but not {machine_name}: {needs}\n"
+        (out / NOT_SIMULATED).write_text(text)
 
 
 @contextmanager
 def _blaming_flags(config: CompileConfig) -> Iterator[None]:
-    """An error about one of the recipe's flags blames it."""
+    """Set the place of a compiler error that one of the recipe's flags causes."""
     try:
         yield
     except CommandFailed as error:
@@ -175,21 +183,21 @@ def _blaming_flags(config: CompileConfig) -> Iterator[None]:
         raise
 
 
-def _compiles(arguments: tuple[str, ...], flags: tuple[str, ...], others: tuple[str, ...]) -> bool:
-    """Whether a call of the compiler that failed ends well with other flags of the recipe."""
-    before = (*WARNINGS, *flags)
-    at = next(at for at in range(len(arguments)) if arguments[at : at + len(before)] == before)
+def _compiles(arguments: tuple[str, ...], flags: tuple[str, ...], new_flags: tuple[str, ...]) -> bool:
+    """Return whether a failed compiler call succeeds with other flags of the recipe."""
+    old_flags = (*WARNINGS, *flags)
+    start = next(start for start in range(len(arguments)) if arguments[start : start + len(old_flags)] == old_flags)
     try:
-        run_command((*arguments[:at], *WARNINGS, *others, *arguments[at + len(before) :]), "compiling")
+        run_command((*arguments[:start], *WARNINGS, *new_flags, *arguments[start + len(old_flags) :]), "compiling")
     except StageError:
         return False
     return True
 
 
 def model_sources(src: Path, listed: Mapping[str, Any], sections: Sequence[str] = ()) -> list[Source]:
-    """The model's own files: entries are paths, or {path, flags} for a file with flags of its own.
+    """Return the model's files. Entries are paths, or {path, flags} for a file with additional flags.
 
-    `sections` are flags for what has arenas or weights, which kernels do not have.
+    `sections` are flags for the files other than kernels, which define arenas and weights.
     """
     entries = [*listed.get("c", ()), *listed.get("assembly", ())]
     named = [(entry, ()) if isinstance(entry, str) else (entry["path"], entry.get("flags", ())) for entry in entries]
@@ -199,9 +207,9 @@ def model_sources(src: Path, listed: Mapping[str, Any], sections: Sequence[str] 
 
 
 def harness_sources(src: Path, model: Mapping[str, Any], target: Target, runtime: Runtime) -> list[Source]:
-    """`main`, the traces and the target's runtime; `main` learns the sizes of inputs and outputs here.
+    """Return `main`, the traces and the target's runtime. `main` gets the sizes of inputs and outputs as macros.
 
-    The traces' file has the arenas where the model is handed them.
+    The traces' file defines the arenas if the caller of the model provides them.
     """
     sizes = {
         macro: ",".join(str(port["bytes"]) for port in model[ports])
@@ -214,67 +222,65 @@ def harness_sources(src: Path, model: Mapping[str, Any], target: Target, runtime
 
 
 def _shown(path: Path, src: Path) -> str:
-    """A source file's name for people: within `src`, or within stages/backends."""
+    """Return a source file's path relative to `src` or to stages/backends."""
     return path.relative_to(src if path.is_relative_to(src) else BACKENDS).as_posix()
 
 
 def _overflow(error: CommandFailed, model: Mapping[str, Any], target: Target) -> str:
-    """The linker's overflow in the user's words, '' when it was about something else."""
+    """Describe the linker's overflow: regions, sizes and the arena's peak. '' for another error."""
     overflows = _OVERFLOW.findall(error.output)
     if not overflows or target.memory is None:
         return ""
     regions = target.memory.regions
     needs = [
-        f"{name} needs {regions[name].length + int(excess):,} bytes and has {regions[name].length:,}"
+        f"{name} needs {regions[name].length + int(excess):,} bytes, but has {regions[name].length:,}"
         for name, excess in dict(overflows).items()
     ]
-    parts = f"{listed('weights', model, target)}, {listed('arena', model, target)}, stack {target.memory.stack:,} bytes"
+    sizes = [size_line(part, model, target) for part in ("weights", "arena")]
+    parts = f"{', '.join(sizes)}, stack {target.memory.stack:,} bytes"
     arenas = {block["region"] for block in blocks_of(model, target) if block["part"] == "arena"}
     peak = f"\n{arena_peak(model)}" if arenas & {*dict(overflows)} and model.get("arena") else ""
     return f"{'; '.join(needs)}\n{parts}{peak}"
 
 
 def _fewer_by_rules(error: CommandFailed, model: Mapping[str, Any], target: Target) -> str:
-    """What to do where memory rules put something into a region that is too small."""
+    """Return the hint if memory rules put something into a region that is too small, else ''."""
     full = {name for name, _ in _OVERFLOW.findall(error.output)}
     blocks = [block for block in blocks_of(model, target) if full & {block["region"], block["loaded_from"]}]
     rules = sorted({number for block in blocks for number in block["rules"]})
     if not rules:
         return ""
     which = f"rule{'s' if len(rules) > 1 else ''} {', '.join(map(str, rules))} of the recipe's memory.rules"
-    filled = ", ".join(f"{one['part']} {one['bytes']:,} in {one['region']}" for one in blocks if one["rules"])
-    return f"{which} put much there ({filled}): let them put less there, or take a smaller stack"
+    filled = ", ".join(f"{block['part']} {block['bytes']:,} in {block['region']}" for block in blocks if block["rules"])
+    return f"{which} put {filled}: change the rules, or use a smaller stack"
 
 
 def _more_reserve(model: Mapping[str, Any], target: Target) -> str:
-    """What to do where arena and weights left too little of a region to others, with other regions to go to.
-
-    '' where all regions that may hold one of the two have less room than it takes.
-    """
+    """Return the hint to raise memory.reserve, if arena or weights can move to other regions, else ''."""
     if target.memory is None or not target.rooms:
         return ""
     for part in ("arena", "weights"):
-        room = sum(region.length for region in target.memory.regions.values() if part in region.holds)
-        if model[f"{part}_bytes"] > room:
+        capacity = sum(region.length for region in target.memory.regions.values() if part in region.holds)
+        if model[f"{part}_bytes"] > capacity:
             return ""
-    left = target.memory.reserve
+    reserve = target.memory.reserve
     return (
-        f"raise memory.reserve of {target.name} in pipeline.yaml (code {left.code:,}, data {left.data:,} bytes): what "
-        "weights and arena leave to others where they have a choice of regions"
+        f"raise memory.reserve of {target.name} in pipeline.yaml (code {reserve.code:,}, data {reserve.data:,} bytes): "
+        "space that weights and arena leave free if they can use several regions"
     )
 
 
 def remedy(target: Target) -> str:
-    """What to do about a model that is too large for the memory it was linked for."""
+    """Return the hint for a model that is too large for the target's memory."""
     machine = target.simulator.machine
     if target.board is None:
-        within = f", within what {machine} has" if machine else ""
-        return f"take a smaller model, or raise memory.*.length of {target.name} in pipeline.yaml{within}"
-    return "take a smaller model or another board"
+        limit = f", up to the memory of {machine}" if machine else ""
+        return f"use a smaller model, or raise memory.*.length of {target.name} in pipeline.yaml{limit}"
+    return "use a smaller model or another board"
 
 
 def arena_peak(model: Mapping[str, Any]) -> str:
-    """Where most of the arena is in use, in a line: bytes, layer, and its largest blocks."""
+    """Describe the arena's peak in a line: bytes, layer, and the largest buffers."""
     blocks = model["arena"]
     live = {
         layer["index"]: [block for block in blocks if block["first"] <= layer["index"] <= block["last"]]

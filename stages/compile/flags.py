@@ -1,8 +1,8 @@
-"""Which of GCC's flags a recipe may add: those that tune code, and none that changes what is compiled for whom.
+"""GCC flags that a recipe may add: flags that tune code.
 
-Not allowed is what makes the compiler load code, read or write other files, or stop early; what changes the ABI, the
-target or the link, which are the target's affair (pipeline.yaml); and what lets float results differ from the
-reference's. Everything is one word: `-DNAME=1`, not `-D NAME=1`. Whether GCC knows an allowed flag, it says itself.
+Not allowed are flags that load code, read or write other files, or stop the compiler early; flags that change the
+ABI, the target or the link, which pipeline.yaml declares; and flags that let float results differ from the
+reference's. Each flag is one word: `-DNAME=1`, not `-D NAME=1`. GCC reports unknown flags itself.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from stages.support.messages import escape
 
 _FILES = "makes the compiler read or write other files"
 _CODE = "makes the compiler load code or run programs"
-_OUTPUT = "changes what the compiler makes, or where"
+_OUTPUT = "changes the compiler's output or its place"
 _TARGET = "changes the target, which is declared in pipeline.yaml"
 _ABI = "changes the ABI, which all files and the C library must share"
-_LINK = "is for the linker, which the target's family controls"
+_LINK = "is for the linker, which the target's architecture family controls"
 _LIBRARY = "needs a run-time library that the firmware does not have"
 _EXACT = "lets float results differ from the reference's"
 _LANGUAGE = "changes the language that the sources are written in"
 _OTHER = "is not known to tune code; allowed are -O, -f, -m (tuning), -D, -U, -W, -g and --param="
 
-# Tried in this order; `(no-)?` since what turns a thing on is as good as what turns it off.
+# Checked in this order. `(no-)?`: neither form of a flag is allowed.
 _REFUSED = tuple(
     (re.compile(form), reason)
     for form, reason in (
@@ -65,7 +65,7 @@ _REFUSED = tuple(
         (r"-m(no-)?(fused-madd|fma.*|recip.*|low-precision-.*|unsafe-.*|fp-exceptions.*|daz-ftz)", _EXACT),
     )
 )  # fmt: skip
-# Of -m only what is known to tune: most of them change the instruction set or the ABI.
+# Most -m flags change the instruction set or the ABI, so only known tuning flags are allowed.
 _TUNING = re.compile(
     r"-mtune=\S+|-mbranch-cost=\d+|-msmall-data-limit=\d+|-mmemcpy-strategy=\S+|-mstringop-strategy=\S+"
     r"|-m(no-)?(strict-align|unaligned-access|save-restore|shorten-memrefs|relax|inline-atomics|slow-flash-data"
@@ -78,7 +78,7 @@ _ALLOWED = re.compile(
 
 
 def check_flag(flag: str) -> str:
-    """The flag as it is. Raises ValueError, with the reason, for one that a recipe may not give."""
+    """Return the flag unchanged. Raises ValueError, with the reason, if a recipe may not use it."""
     if not flag:
         raise ValueError("a flag is empty")
     shown = escape.quoted(flag)
@@ -88,24 +88,24 @@ def check_flag(flag: str) -> str:
     if _TUNING.fullmatch(flag) or (_ALLOWED.fullmatch(flag) and not flag.startswith("-m")):
         return flag
     if re.fullmatch(r"-[DU]|--param", flag):
-        raise ValueError(f"the flag {shown} lacks what belongs to it: write it as one word, such as -DNAME=1")
+        raise ValueError(f"the flag {shown} has no value: write flag and value as one word, such as -DNAME=1")
     if re.search(r"\s", flag):
-        raise ValueError(f"the flag {shown} has a space in it: give each flag as an item of the list")
+        raise ValueError(f"the flag {shown} contains a space: write each flag as an item of the list")
     reason = _TARGET if flag.startswith("-m") else _OTHER
     raise ValueError(f"the flag {shown} {reason}")
 
 
 def blamed_flag(flags: tuple[str, ...], output: str, compiles: Callable[[tuple[str, ...]], bool]) -> int | None:
-    """Which of the recipe's flags a compiler's message is about, by number; None when it is about none.
+    """Return the number of the recipe's flag that caused a compiler error; None if no flag did.
 
-    Where it does not say so, it is the first one without which the file `compiles`; or the first one at all, when it
-    takes several of them to break it.
+    If the message names no flag, it is the first flag without which the file `compiles`. If several flags together
+    cause the error, it is the first flag.
     """
-    # What the compiler says of its command line names no source file.
-    said = "\n".join(re.findall(r"^(?:\S*gcc|cc1): (?:error|note): (.*)$", output, re.MULTILINE))
+    # Messages about the command line name no source file.
+    messages = "\n".join(re.findall(r"^(?:\S*gcc|cc1): (?:error|note): (.*)$", output, re.MULTILINE))
     for number, flag in enumerate(flags):
         name = flag.partition("=")[0] if not flag.startswith("--param=") else flag.rpartition("=")[0]
-        if any(re.search(rf"(?<![\w-]){re.escape(word)}(?![\w-])", said) for word in (flag, name)):
+        if any(re.search(rf"(?<![\w-]){re.escape(text)}(?![\w-])", messages) for text in (flag, name)):
             return number
     if not flags or not compiles(()):
         return None

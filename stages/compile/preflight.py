@@ -1,4 +1,4 @@
-"""Models that no kernel, layout or plan of the arena can bring into the target's memory."""
+"""Preflight check: models that cannot fit the target's memory with any kernel, layout or arena plan."""
 
 from __future__ import annotations
 
@@ -9,33 +9,37 @@ from stages.ir.models.least_memory import LeastMemory
 
 
 def check_fits(least: LeastMemory, target: Target) -> None:
-    """Raises StageError, with the sizes and where they come from, when the target's memory is surely too small."""
+    """Raise StageError, with the sizes and their origin, if the target's memory is too small in any case."""
     memory = target.memory
     if memory is None:
         return
-    needs, parts = [], []
+    needs, details = [], []
     arena, weights = memory.homes("arena"), memory.homes("weights")
-    weights = [name for name in weights if memory.loaded_from(name) not in weights]  # a copy is in both
+    weights = [
+        name for name in weights if memory.loaded_from(name) not in weights
+    ]  # copied weights are in both regions
     rom, ram = " and ".join(weights), " and ".join(arena)
     rom_bytes = sum(memory.regions[name].length for name in weights)
     stack = memory.stack if memory.home("stack") in arena else 0
     ram_bytes = sum(memory.regions[name].length for name in arena)
     if least.weights > rom_bytes:
-        needs.append(f"{rom} {_need(weights)} {least.weights:,} bytes or more and {_have(weights)} {rom_bytes:,}")
-        parts.append(f"{rom}: the weights of {least.weighted} layers, most those of {least.heaviest} bytes")
-    whole = max(memory.rooms("arena"), key=lambda room: room.bytes)
+        needs.append(f"{rom} {_need(weights)} {least.weights:,} bytes or more, but {_have(weights)} {rom_bytes:,}")
+        details.append(f"{rom}: weights of {least.weighted} layers; the largest: {least.heaviest} bytes")
+    largest = max(memory.rooms("arena"), key=lambda room: room.bytes)
     if least.activations + stack > ram_bytes:
         needs.append(
-            f"{ram} {_need(arena)} {least.activations + stack:,} bytes or more and {_have(arena)} {ram_bytes:,}"
+            f"{ram} {_need(arena)} {least.activations + stack:,} bytes or more, but {_have(arena)} {ram_bytes:,}"
         )
-        parts.append(f"{ram}: {least.largest} bytes" + (f"; stack {stack:,}" if stack else ""))
-    elif least.tensor > whole.bytes:
-        needs.append(f"a tensor needs {least.tensor:,} bytes and {whole.region}, which has most, {whole.bytes:,}")
-        parts.append(f"{whole.region}: {least.tensor_name} bytes")
+        details.append(f"{ram}: {least.largest} bytes" + (f"; stack {stack:,}" if stack else ""))
+    elif least.tensor > largest.bytes:
+        needs.append(
+            f"a tensor needs {least.tensor:,} bytes, but the largest region {largest.region} has {largest.bytes:,}"
+        )
+        details.append(f"{largest.region}: {least.tensor_name} bytes")
     if needs:
-        told = "\n".join([f"the model does not fit target {target.name}: {'; '.join(needs)}", *parts])
-        stack_alone = len(needs) == 1 and least.activations <= ram_bytes < least.activations + stack
-        raise StageError(told, hint=("lower memory.stack, " if stack_alone else "") + remedy(target))
+        message = "\n".join([f"the model does not fit target {target.name}: {'; '.join(needs)}", *details])
+        only_stack = len(needs) == 1 and least.activations <= ram_bytes < least.activations + stack
+        raise StageError(message, hint=("lower memory.stack, " if only_stack else "") + remedy(target))
 
 
 def _need(regions: list[str]) -> str:

@@ -1,7 +1,7 @@
-"""What an ELF file puts where: sections and symbols, and which source file each byte comes from.
+"""Sizes of an ELF file: sections, symbols, and the source file of each symbol.
 
-ROM is what has to be in flash: code, constants, and what start-up code copies from there: initial values of variables,
-and weights in RAM. RAM is variables, the arena among them, those weights, and the reserved stack.
+ROM is everything in flash: code, constants, and data that start-up code copies to RAM (initial values of variables,
+weights in RAM). RAM is variables, including the arena, copied weights, and the reserved stack.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _PIECE = re.compile(r"^ (\.\S+)\s+0x([0-9a-f]+)\s+0x([0-9a-f]+) (\S.*)$", re.MUL
 
 @dataclass(frozen=True)
 class Piece:
-    """One object file's contribution to the image: address, bytes, object file."""
+    """An object file's contribution to the firmware image: address, size in bytes, object file."""
 
     address: int
     size: int
@@ -35,11 +35,10 @@ class Piece:
 
 
 def measure(elf: Path, map_file: Path, model: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
-    """The content of sizes.json, all in bytes; `symbols` are the largest, with the file they come from.
+    """Return the content of sizes.json, in bytes; `symbols` are the largest, with their files.
 
-    `names` gives the source file of each object file, as the map writes it: `model/...` for the model's own,
-    `harness/...` for the others. `model_rom_bytes` is the ROM of the model's own files: without harness, start-up
-    code and library.
+    `names` maps object files, as written in the map file (`model/...` or `harness/...`), to source files.
+    `model_rom_bytes` is the ROM of the model's files, without harness, start-up code and library.
     """
     from elftools.elf.elffile import ELFFile
 
@@ -74,12 +73,10 @@ def measure(elf: Path, map_file: Path, model: Mapping[str, Any], names: Mapping[
 
 
 def region_use(elf: Path, memory: Memory | None) -> list[dict[str, Any]]:
-    """For each region of the memory map its name, origin, length, whether a program writes there, and bytes used.
+    """Return name, origin, length, `written` and `used` bytes of each region of the memory map.
 
-    `same_as` is the region whose memory it is, '' for its own.
-
-    What is copied at start counts where it is loaded as well as where it is copied to; the stack with all that is
-    reserved for it.
+    `same_as` names the region that is the same memory at another address, or ''. Data that start-up code copies counts
+    in both regions. The stack counts with its reserved size.
     """
     from elftools.elf.elffile import ELFFile
 
@@ -93,9 +90,9 @@ def region_use(elf: Path, memory: Memory | None) -> list[dict[str, Any]]:
             name = memory.name_of(section["sh_addr"]) if kind else None
             if name is not None:
                 used[name] += section["sh_size"]
-            kept = memory.name_of(load_address(image, section)) if kind in ("data", "rodata") else name
-            if kept is not None and kept != name:
-                used[kept] += section["sh_size"]
+            loaded_from = memory.name_of(load_address(image, section)) if kind in ("data", "rodata") else name
+            if loaded_from is not None and loaded_from != name:
+                used[loaded_from] += section["sh_size"]
     return [
         {
             "name": name,
@@ -110,7 +107,7 @@ def region_use(elf: Path, memory: Memory | None) -> list[dict[str, Any]]:
 
 
 def load_address(image: ELFFile, section: Section) -> int:
-    """Where the section's bytes are loaded: another address than its own when start-up code copies it."""
+    """Return the section's load address. It differs from its address if start-up code copies the section."""
     start = int(section["sh_addr"])
     for segment in image.iter_segments("PT_LOAD"):
         if segment["p_vaddr"] <= start < segment["p_vaddr"] + segment["p_memsz"]:
@@ -119,20 +116,20 @@ def load_address(image: ELFFile, section: Section) -> int:
 
 
 def addresses(elf: Path, blocks: Iterable[Mapping[str, Any]], memory: Memory | None) -> list[dict[str, Any]]:
-    """The blocks of arena and weights, each with its `address`.
+    """Add the `address` to each block of arena and weights.
 
-    It is None for one that the linker left out, and without a memory map: the system decides then.
+    It is None if the linker removed the block, and on targets without a memory map.
     """
     from elftools.elf.elffile import ELFFile
 
     with elf.open("rb") as handle:
         table: Any = ELFFile(handle).get_section_by_name(".symtab")
-        found = {symbol.name: symbol["st_value"] for symbol in table.iter_symbols()} if memory else {}
-    return [{**block, "address": found.get(block["symbol"])} for block in blocks]
+        values = {symbol.name: symbol["st_value"] for symbol in table.iter_symbols()} if memory else {}
+    return [{**block, "address": values.get(block["symbol"])} for block in blocks]
 
 
 def section_kind(section: Section) -> str:
-    """text, rodata, data, bss or stack_reserved; '' for what is not loaded."""
+    """Return text, rodata, data, bss or stack_reserved; '' if the section is not loaded."""
     flags = section["sh_flags"]
     if not flags & _ALLOCATED:
         return ""
@@ -144,14 +141,14 @@ def section_kind(section: Section) -> str:
         return "rodata"
     if section["sh_type"] != "SHT_NOBITS":
         return "data"
-    # The space that .tbss seems to take is that of the section behind it.
+    # .tbss takes no space: its addresses overlap those of the next section.
     return "" if section.name == ".tbss" else "bss"
 
 
 def read_map(text: str, sections: Set[str]) -> list[Piece]:
-    """Contributions of object files to `sections` in a GNU ld map, by address.
+    """Return the contributions of object files to `sections` in a GNU ld map, sorted by address.
 
-    Sections that are not loaded, such as those with debug information, have addresses from 0 on, where a ROM may be.
+    Other sections, such as debug information, are skipped: their addresses start at 0 and may overlap a ROM.
     """
     _, _, body = text.partition("Linker script and memory map")
     joined = re.sub(r"^( \.\S+)\n\s+0x", r"\1 0x", body, flags=re.MULTILINE)
@@ -167,12 +164,12 @@ def read_map(text: str, sections: Set[str]) -> list[Piece]:
 
 
 def largest_symbols(image: ELFFile, pieces: list[Piece], names: Mapping[str, str]) -> list[dict[str, Any]]:
-    """Functions and objects, largest first; `file` is a source file, or a library's member such as libc.a(memcpy.o)."""
+    """Return functions and objects, largest first. `file` is a source file or a library member: libc.a(memcpy.o)."""
     table: Any = image.get_section_by_name(".symtab")
     if table is None:
         return []
     starts = [piece.address for piece in pieces]
-    found: list[dict[str, Any]] = []
+    entries: list[dict[str, Any]] = []
     for symbol in table.iter_symbols():
         index = symbol["st_shndx"]
         if symbol["st_info"]["type"] not in ("STT_FUNC", "STT_OBJECT") or not isinstance(index, int):
@@ -180,10 +177,10 @@ def largest_symbols(image: ELFFile, pieces: list[Piece], names: Mapping[str, str
         if symbol["st_size"] == 0 or not section_kind(image.get_section(index)):
             continue
         address = symbol["st_value"]
-        at = bisect.bisect_right(starts, address) - 1
-        inside = at >= 0 and address < pieces[at].address + pieces[at].size
-        file = pieces[at].file if inside else ""
-        found.append(
+        nearest = bisect.bisect_right(starts, address) - 1
+        is_known = nearest >= 0 and address < pieces[nearest].address + pieces[nearest].size
+        file = pieces[nearest].file if is_known else ""
+        entries.append(
             {
                 "name": symbol.name,
                 "section": image.get_section(index).name,
@@ -191,5 +188,5 @@ def largest_symbols(image: ELFFile, pieces: list[Piece], names: Mapping[str, str
                 "file": names.get(file, file.rsplit("/", 1)[-1]),
             }
         )
-    found.sort(key=lambda entry: (-entry["bytes"], entry["name"]))
-    return found[:LARGEST_SYMBOLS]
+    entries.sort(key=lambda entry: (-entry["bytes"], entry["name"]))
+    return entries[:LARGEST_SYMBOLS]

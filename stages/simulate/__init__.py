@@ -1,4 +1,4 @@
-"""simulate: the firmware on the target's simulator; inputs in, outputs, traces and instruction counts out."""
+"""simulate: runs the firmware on the target's simulator; writes outputs, traces and instruction counts."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class InputsConfig(StageConfig):
     @model_validator(mode="after")
     def _check(self) -> InputsConfig:
         if self.encoding is not None and not self.files:
-            raise mistake("is of files, and there are none", "encoding")
+            raise mistake("needs files, and there are none", "encoding")
         return self
 
 
@@ -70,6 +70,8 @@ class SimulateConfig(StageConfig):
 
 
 class SimulateStage(Stage[SimulateConfig]):
+    """Stage that runs the firmware on a simulator or a board."""
+
     kind = "simulate"
     config = SimulateConfig
     consumes = ("emit", "compile")
@@ -80,15 +82,15 @@ class SimulateStage(Stage[SimulateConfig]):
     )
 
     def parameters(self, config: SimulateConfig) -> dict[str, Any]:
-        """With the place and the moment, where it runs on a board."""
-        found = super().parameters(config)
+        """Return the options; for a board with the time, so that its results are never reused."""
+        options = super().parameters(config)
         if config.run_on is None:
-            return found
-        # What a board does is told by no key: each plan has another, and nothing is taken from the store.
-        return {**found, "moment": datetime.now().astimezone().isoformat(timespec="microseconds")}
+            return options
+        # A key cannot describe a board. So each plan gets another key.
+        return {**options, "moment": datetime.now().astimezone().isoformat(timespec="microseconds")}
 
     def shared(self, config: SimulateConfig) -> bool:
-        """Not what a board did: nobody can ask for that moment again."""
+        """Return False for a board: its results are not uploaded to the remote store."""
         return config.run_on is None
 
     def target_sources(self, target: Target) -> tuple[str, ...]:
@@ -120,19 +122,18 @@ class SimulateStage(Stage[SimulateConfig]):
     def preflight(
         self, config: SimulateConfig, model: ModelSource, target: Target, root: Path, made: Mapping[str, Path]
     ) -> None:
-        """An accelerator that the simulator lacks; no input; inputs and labels that do not fit the network."""
+        """Check for accelerators without device model, missing inputs, and files that do not fit the network."""
         if config.run_on is not None and target.memory is None:
-            message = f"{target.name} is no board: its programs run on an operating system"
+            message = f"{target.name} is not a board: its programs run on an operating system"
             raise StageError(message, at=("stages", "simulate", "run_on"))
         if config.run_on is None:
             from stages.backends.simulators.needed import check_devices
 
             check_devices(target)
         files = self.files(config, model, root)
-        given = config.inputs
-        if not files and not given.random and not given.extremes:
-            where = ("stages", "simulate", "inputs")
-            raise StageError("there is no input", hint="set random, extremes or files", at=where)
+        if not files and not config.inputs.random and not config.inputs.extremes:
+            place = ("stages", "simulate", "inputs")
+            raise StageError("there is no input", hint="set random, extremes or files", at=place)
         if not files:
             return
         from stages.ir.models.index_ranges import imported_rules

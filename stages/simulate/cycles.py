@@ -1,4 +1,4 @@
-"""Estimated cycles of the first inference: the same firmware once more, with what its instructions take."""
+"""Estimate the cycles of the first inference, in a second run of the firmware with a timing model."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ def estimated_cycles(
     timeout: float,
     progress: Callable[..., None] = no_progress,
 ) -> dict[str, Any]:
-    """`cycles` of counts.json: {model, total, layers}, each {least, estimate, most}.
+    """Return `cycles` of counts.json: {model, total, layers}; total and layers have {least, estimate, most}.
 
-    `counted` is the run of all inferences, of which `inference` is the first: both have to count the same. Raises
-    StageError for an instruction without a class in the target's timing model, naming it.
+    `counted` is the run of all inferences; `inference` is the first. Raises StageError if both runs count different
+    instructions, or if an instruction has no class in the target's timing model.
     """
     model = target.timing_model
     assert model is not None
@@ -49,43 +49,46 @@ def estimated_cycles(
         progress=progress,
         timing=timing_table(elf, target),
     )
-    each, rest = layer_intervals(run, elf, target)
+    of_layers, after = layer_intervals(run, elf, target)
     if run.counts[0] != counted.counts[0]:
         raise _other_instructions()
     return {
         "model": model.name,
-        "total": _named([*each, *rest]),
-        "layers": [_named([one]) for one in each],
+        "total": _sums([*of_layers, *after]),
+        "layers": [_sums([interval]) for interval in of_layers],
     }
 
 
 def layer_intervals(run: FirmwareRun, elf: Path, target: Target) -> tuple[list[Interval], list[Interval]]:
-    """What each layer of the first inference took in a timed run, and what came behind the last. Raises StageError."""
+    """Return the intervals of the layers in a timed run's first inference, and those after the last layer.
+
+    Raises StageError if a layer's instructions differ from the counts, or an instruction has no timing class.
+    """
     layers, between = len(run.counts[0]), intervals(readings(run.cycles))
-    # The harness reads the counter before and after each layer, and what is behind a layer's end is the harness's own.
-    each, rest = between[: 2 * layers : 2], between[2 * layers :]
-    if len(between) != 2 * layers + 1 or [one.instructions for one in each] != run.counts[0]:
+    # The harness reads the counter before and after each layer. The intervals between two layers are the harness's.
+    of_layers, after = between[: 2 * layers : 2], between[2 * layers :]
+    if len(between) != 2 * layers + 1 or [interval.instructions for interval in of_layers] != run.counts[0]:
         raise _other_instructions()
-    for one in (*each, *rest):
-        if one.untimed:
-            raise _untimed(one.untimed, elf, target)
-    return each, rest
+    for interval in (*of_layers, *after):
+        if interval.untimed:
+            raise _untimed(interval.untimed, elf, target)
+    return of_layers, after
 
 
 def _other_instructions() -> StageError:
-    return StageError("the estimate of cycles saw other instructions than were counted")
+    return StageError("the run that estimates cycles executed other instructions than the counted run")
 
 
-def _named(parts: Sequence[Interval]) -> dict[str, int]:
-    return {name: sum(part.cycles[number] for part in parts) for number, name in enumerate(NAMES)}
+def _sums(intervals: Sequence[Interval]) -> dict[str, int]:
+    return {name: sum(interval.cycles[number] for interval in intervals) for number, name in enumerate(NAMES)}
 
 
 def _untimed(address: int, elf: Path, target: Target) -> StageError:
-    """The error for an instruction that no class has."""
+    """Return the error for an instruction without a timing class."""
     assert target.timing_model is not None
     texts = (f"{line.mnemonic} {line.operands}" for line in disassemble(elf, target) if line.address == address)
-    instruction = next(texts, f"what lies at {address:#x}").strip()
+    instruction = next(texts, f"the instruction at {address:#x}").strip()
     return StageError(
         f"timing model {target.timing_model.name} has no class for: {instruction}\nin {place(address, elf, target)}",
-        hint="give it one under `timings:`, or set stages.simulate.cycles=false",
+        hint="add a class under `timings:`, or set stages.simulate.cycles=false",
     )

@@ -1,4 +1,4 @@
-"""One run of a firmware: files of the harness protocol (docs/maintainers/contracts.md, "Firmware harness")."""
+"""Run a firmware with files of the harness protocol (docs/maintainers/contracts.md, "Firmware harness")."""
 
 from __future__ import annotations
 
@@ -19,31 +19,31 @@ if TYPE_CHECKING:
     from stages.backends.targets.spec import Target
 
 _INPUTS_MAGIC = int.from_bytes(b"FLIN", "little")
-# What start-up code and the harness stay below, reading and writing all inferences.
+# Upper bound of the instructions of start-up code and harness, for all inferences.
 _INSTRUCTIONS_OUTSIDE = 1_000_000_000
 _DONE_MAGIC = int.from_bytes(b"FLDN", "little")
 _FLAG_TRACE = 1
 #: Exit codes of stages/backends/harness/main.c and, the last, stages/backends/qemu/runtime/counter.c.
 _FAILURES = {
-    2: "it found no inputs.bin",
+    2: "inputs.bin is missing",
     3: "inputs.bin has no valid header",
     4: "inputs.bin ends before the last inference",
-    5: "it could not write its results: the disk is full, or ulimit -f is reached",
-    6: "it found no counter.bin of QEMU's plug-in",
+    5: "results could not be written: the disk is full, or ulimit -f is reached",
+    6: "counter.bin of QEMU's plug-in is missing",
 }
 
 
 @dataclass(frozen=True)
 class FirmwareRun:
-    """What a run left.
+    """Results of a run.
 
     outputs      bytes of all outputs, inference after inference
-    trace        bytes of all traces, inference after inference; empty when not asked for
+    trace        bytes of all traces, inference after inference; empty if not requested
     counts       per inference the instructions of each layer
     totals       per inference the instructions of model_run
-    stack_bytes  most stack in use at any time
-    devices      the log of devices beside the core, empty where there are none
-    cycles       the log of estimated cycles (stages/backends/timing/log.py), empty when not asked for
+    stack_bytes  peak stack use
+    devices      log of accelerators and DMA, or ''
+    cycles       log of estimated cycles (stages/backends/timing/log.py); empty if not requested
     """
 
     outputs: bytes
@@ -56,7 +56,7 @@ class FirmwareRun:
 
 
 def inputs_file(inferences: Sequence[bytes], *, trace: bool, instruction_limit: int) -> bytes:
-    """The content of inputs.bin: a header of 24 bytes, then the inputs of each inference."""
+    """Return the content of inputs.bin: a header of 24 bytes, then the inputs of each inference."""
     flags = _FLAG_TRACE if trace else 0
     header = struct.pack("<IIIIQ", _INPUTS_MAGIC, len(inferences), flags, 0, instruction_limit)
     return header + b"".join(inferences)
@@ -76,13 +76,15 @@ def run_firmware(
     timing: bytes = b"",
     on: Callable[[Path, Path, Callable[[], None]], Finished] | None = None,
 ) -> FirmwareRun:
-    """Run `elf` on each of `inferences` (bytes of all inputs, one after the other).
+    """Run `elf` on each of `inferences` (bytes of all inputs, concatenated).
 
-    `layers` is MODEL_LAYER_COUNT, `output_bytes` the size of all outputs of one inference. `instruction_limit` is for
-    one of them; with it the whole program has one too, so that a hang in start-up code ends. With `timing`, a table of
-    stages/backends/timing/table.py, cycles are estimated too. `on` runs it elsewhere than in the target's simulator:
-    on(elf, folder, watch). Raises StageError for a trap, a hang, a failed sanitizer check, or results that are not
-    complete.
+    layers             MODEL_LAYER_COUNT
+    output_bytes       size of all outputs of one inference
+    instruction_limit  of one inference; 0: none. Also limits the program, so that a hang in start-up code ends
+    timing             table of stages/backends/timing/table.py, to estimate cycles
+    on                 runs the program in place of the target's simulator: on(elf, folder, watch)
+
+    Raises StageError for a trap, a hang, a failed sanitizer check, or incomplete results.
     """
     most = _INSTRUCTIONS_OUTSIDE + len(inferences) * instruction_limit if instruction_limit else 0
     with temporary_folder("run") as folder:
@@ -92,8 +94,8 @@ def run_firmware(
 
         def watch() -> None:
             written = (folder / "outputs.bin").stat().st_size if (folder / "outputs.bin").exists() else 0
-            done = written // max(output_bytes, 1)
-            progress(f"{done} of {len(inferences)} inferences", done / len(inferences))
+            count = written // max(output_bytes, 1)
+            progress(f"{count} of {len(inferences)} inferences", count / len(inferences))
 
         if on is not None:
             finished = on(elf, folder, watch)
@@ -108,11 +110,11 @@ def run_firmware(
 
 
 def _collect(folder: Path, inferences: int, layers: int, output_bytes: int, most: int) -> FirmwareRun:
-    done = folder / "done.bin"
-    content = done.read_bytes() if done.exists() else b""
+    done_file = folder / "done.bin"
+    content = done_file.read_bytes() if done_file.exists() else b""
     if len(content) != 8 or int.from_bytes(content[:4], "little") != _DONE_MAGIC:
-        within = f", or was stopped after {most:,} instructions: it hangs outside of an inference" if most else ""
-        raise StageError(f"the firmware stopped before it wrote its last result{within}")
+        detail = f"; it exited, or it hung outside of an inference and was stopped after {most:,} instructions"
+        raise StageError(f"the firmware stopped before it wrote its last result{detail if most else ''}")
     outputs = _result(folder / "outputs.bin", inferences * output_bytes)
     counts = _result(folder / "counts.bin", inferences * struct.calcsize(f"<{layers + 1}Q"))
     rows = [list(row) for row in struct.iter_unpack(f"<{layers + 1}Q", counts)]
@@ -128,9 +130,9 @@ def _collect(folder: Path, inferences: int, layers: int, output_bytes: int, most
     )
 
 
-def _result(path: Path, due: int) -> bytes:
-    """A file that the firmware wrote. Raises StageError when it has not the bytes that are due."""
+def _result(path: Path, expected: int) -> bytes:
+    """Read a file that the firmware wrote. Raises StageError if its size differs from `expected`."""
     content = path.read_bytes() if path.exists() else b""
-    if len(content) != due:
-        raise StageError(f"the firmware wrote {len(content):,} bytes of {path.name}, {due:,} are due")
+    if len(content) != expected:
+        raise StageError(f"the firmware wrote {len(content):,} bytes of {path.name}, expected {expected:,}")
     return content

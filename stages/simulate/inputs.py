@@ -1,4 +1,4 @@
-"""The inputs of a run: random, extreme, and from files."""
+"""Inputs of a run: random values, extremes, and files."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ _LABELS = ("stages", "simulate", "inputs", "labels")
 
 
 def external_files(config: InputsConfig, root: Path) -> dict[str, Path]:
-    """The files that `config` names, by the name to show, in order. Raises StageError for a glob without a match."""
-    found = files_named(config.files, root, _FILES)
+    """Return the files that `config` names, by display name. Raises StageError for a glob without a match."""
+    files = files_named(config.files, root, _FILES)
     if config.labels is not None:
-        found[LABELS] = located(config.labels, root)
-    return found
+        files[LABELS] = located(config.labels, root)
+    return files
 
 
 def _blamed(config: InputsConfig, name: str) -> Place:
-    """The entry of the recipe that a file of `external_files` comes from."""
+    """Return the recipe's entry that names a file of `external_files`."""
     return _LABELS if name == LABELS else blamed(config.files, name, _FILES)
 
 
@@ -45,11 +45,14 @@ def make_inputs(
     *,
     stateful: bool = False,
 ) -> list[Inference]:
-    """All inferences of a run, in the order that InputsConfig describes.
+    """Return all inferences of a run, in the order that InputsConfig describes.
 
-    `ports` are the `inputs` of model.json; `files` as external_files gives them; `classes` are the elements of the
-    first output, the bound of labels. Of a `stateful` network random inputs and extremes are sequences. Raises
-    StageError when there is none at all, or a file does not fit the network's inputs.
+    ports     `inputs` of model.json
+    files     result of external_files
+    classes   elements of the first output: the upper bound of labels
+    stateful  random inputs and extremes are sequences
+
+    Raises StageError if there are no inputs, or a file does not fit the network's inputs.
     """
     import numpy as np
 
@@ -74,7 +77,7 @@ def make_inputs(
         with blaming(*_blamed(config, name)):
             if name == LABELS:
                 labels = read_labels(config.labels or name, path, len(from_files), classes, "simulate.inputs.files")
-                from_files = [replace(one, label=label) for one, label in zip(from_files, labels, strict=True)]
+                from_files = [replace(sample, label=label) for sample, label in zip(from_files, labels, strict=True)]
             else:
                 from_files += _read(name, path, ports, config.encoding)
     inferences += from_files
@@ -86,16 +89,16 @@ def make_inputs(
 def _read(name: str, path: Path, ports: Sequence[Port], encoding: Encoding | None) -> list[Inference]:
     if encoding is None:
         return read_inferences(name, path, ports)
-    found = read_inferences(name, path, [stored_as(port, encoding) for port in ports])
-    return [fed(one, ports, encoding) for one in found]
+    samples = read_inferences(name, path, [stored_as(port, encoding) for port in ports])
+    return [fed(sample, ports, encoding) for sample in samples]
 
 
 def check_files(
     config: InputsConfig, files: Mapping[str, Path], ports: Sequence[Port] | None, classes: int | None
 ) -> None:
-    """Raises StageError as `make_inputs` will for a file, as far as that shows without reading inputs but indices.
+    """Raise the errors of `make_inputs` early, without reading the files' values except indices.
 
-    `ports` and `classes` are None as long as they are not known.
+    `ports` and `classes` are None if they are not known yet.
     """
     if ports is not None and config.encoding is not None:
         ports = [stored_as(port, config.encoding) for port in ports]
@@ -111,7 +114,7 @@ def check_files(
 
 
 def _range(port: Port) -> tuple[Any, Any]:
-    """Lowest and highest value of an input."""
+    """Return the lowest and the highest value of an input."""
     import numpy as np
 
     dtype = np.dtype(port["dtype"])

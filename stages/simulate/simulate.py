@@ -1,4 +1,4 @@
-"""Runs the stage: makes the inputs, runs the firmware, writes what it left."""
+"""Run the stage: make the inputs, run the firmware, write its results."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ if TYPE_CHECKING:
     from stages.base import Job
     from stages.simulate import SimulateConfig
 
-# What a correct firmware stays below: so many times what its layers are expected to take, and more for small ones.
-_GENEROUS = 30
+# Default instruction limit: this factor of the expected instructions, and at least a minimum.
+_LIMIT_FACTOR = 30
 _INSTRUCTIONS_AT_LEAST = 1_000_000_000
-# Of a layer of which nothing is known: a network in plain C takes some ten instructions for each multiplication.
+# For layers without a cost: plain C takes about ten instructions per multiplication.
 _INSTRUCTIONS_PER_MAC, _INSTRUCTIONS_PER_ELEMENT = 10, 50
-# A board that was just reset runs at a megahertz at least; the slowest of its clocks and of these kernels.
+# A board runs at 1 MHz or more after a reset. This is a low estimate of its instructions per second.
 _STALL_SECONDS, _SLOWEST = 10.0, 100_000.0
-_RAISE = "`set=stages.simulate.instruction_limit=N` raises the limit, 0 turns it off"
+_RAISE = "`set=stages.simulate.instruction_limit=N` sets the limit, 0 disables it"
 
 
 def simulate(job: Job[SimulateConfig]) -> None:
-    """Writes inputs.bin (as the firmware read it), outputs.bin, trace.bin, counts.json and inputs.json."""
+    """Write inputs.bin (as the firmware read it), outputs.bin, trace.bin, counts.json and inputs.json."""
     model = json.loads((job.inputs["emit"] / "model.json").read_text())
     inferences = make_inputs(
         job.config.inputs, model["inputs"], job.files, prod(model["outputs"][0]["shape"]), stateful="state" in model
@@ -59,7 +59,7 @@ def simulate(job: Job[SimulateConfig]) -> None:
         raise StageError(
             f"the instruction limit of {limit:,} for one inference was reached: the firmware hangs, or takes more\n"
             f"in {reached.where}",
-            hint=f"its layers were expected to take {round(expected_instructions(model)):,}; {_RAISE}",
+            hint=f"expected for its layers: {round(expected_instructions(model)):,}; {_RAISE}",
             at=_blamed(job.config),
         ) from None
     except ProgramLimitReached as reached:
@@ -70,7 +70,7 @@ def simulate(job: Job[SimulateConfig]) -> None:
             elf, target, data[0], run, instruction_limit=limit, timeout=job.config.timeout, progress=job.progress
         )
     if board is not None and job.config.instruction_limit:
-        counts["warnings"].append("a board keeps no instruction_limit: timeout and stall_seconds bound it")
+        counts["warnings"].append("instruction_limit has no effect on a board: timeout and stall_seconds limit the run")
     counts["warnings"] += [doubt] if (doubt := clipping_warning(inferences)) else []
     for warning in counts["warnings"]:
         job.log(f"warning: {warning}")
@@ -80,26 +80,26 @@ def simulate(job: Job[SimulateConfig]) -> None:
     (job.out / "counts.json").write_text(json.dumps(counts) + "\n")
     (job.out / "inputs.json").write_text(json.dumps(describe(inferences), indent=1) + "\n")
     runs = f"{len(inferences)} inference{'s' if len(inferences) > 1 else ''}"
-    counted = "instructions" if board is None else f"{board.told['counter']} at {board.told['place']}"
+    counted = "instructions" if board is None else f"{board.facts['counter']} at {board.facts['place']}"
     job.log(f"{runs}, {run.totals[0]:,} {counted} in the first")
     if "cycles" in counts:
         job.log(f"{counts['cycles']['total']['estimate']:,} cycles by the timing model {counts['cycles']['model']}")
 
 
 class _Board:
-    """A board at the other end of a GDB server; `told` is what the report says of it, once it has run."""
+    """A board behind a GDB server. `facts` are the report's facts about it, set by the run."""
 
     def __init__(self, job: Job[SimulateConfig], model: Mapping[str, Any]) -> None:
         self._job = job
         self._seconds = job.config.stall_seconds or _STALL_SECONDS + expected_instructions(model) / _SLOWEST
-        self.told: dict[str, Any] = {}
+        self.facts: dict[str, Any] = {}
 
     def __call__(self, elf: Path, folder: Path, watch: Callable[[], None]) -> Finished:
         from stages.backends.hardware.run import run_on_board
 
         job, place = self._job, str(self._job.config.run_on)
         gdb = next(tool.path for tool in job.tools.values() if tool.path)
-        ran = run_on_board(
+        result = run_on_board(
             elf,
             job.target,
             place,
@@ -108,36 +108,36 @@ class _Board:
             stall_seconds=self._seconds,
             timeout=job.config.timeout,
             watch=watch,
-            waiting=lambda: job.progress(f"waiting: another run has {place}", 0.0),
+            waiting=lambda: job.progress(f"waiting: another run uses {place}", 0.0),
         )
-        self.told = {"place": place, "simulator": ran.simulator, "counter": ran.counter, "chip": ran.chip}
-        return ran.finished
+        self.facts = {"place": place, "simulator": result.simulator, "counter": result.counter, "chip": result.chip}
+        return result.finished
 
 
 def _board_counts(run: FirmwareRun, board: _Board) -> dict[str, Any]:
-    """As `_counts`, with where it ran and what was counted there."""
-    rows = [{"total": total, "layers": each} for total, each in zip(run.totals, run.counts, strict=True)]
-    told = board.told
+    """Return the content of counts.json for a board, with `ran`: place and counter."""
+    rows = [{"total": total, "layers": layers} for total, layers in zip(run.totals, run.counts, strict=True)]
+    facts = board.facts
     warnings = []
     if not any(run.totals):
-        warnings.append(f"the board's counter stood still: its {told['counter'] or 'cycles'} say nothing")
-    if told["simulator"]:
-        counted = f"its {told['counter']} follow the clock of the machine that it runs on, and are no cycles"
-        warnings.append(f"what answers at {told['place']} is {told['simulator']}, no board: {counted}")
-    if not told["chip"]:
-        warnings.append("the target has no number of its chip to compare: whichever board was connected ran it")
-    found = {"counter": told["counter"], "inferences": rows, "stack_bytes": run.stack_bytes}
-    return {**found, "warnings": warnings, "ran": told}
+        warnings.append(f"the board's counter did not change: ignore its {facts['counter'] or 'cycles'}")
+    if facts["simulator"]:
+        counted = f"its {facts['counter']} follow the clock of the host, and are not cycles"
+        warnings.append(f"{facts['place']} is {facts['simulator']}, not a board: {counted}")
+    if not facts["chip"]:
+        warnings.append("the target declares no chip ID: the run may have used another board than intended")
+    counts = {"counter": facts["counter"], "inferences": rows, "stack_bytes": run.stack_bytes}
+    return {**counts, "warnings": warnings, "ran": facts}
 
 
 def _counts(run: FirmwareRun, target: Target, layers: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """The content of counts.json."""
-    found: list[dict[str, Any]] = [
-        {"total": total, "layers": each} for total, each in zip(run.totals, run.counts, strict=True)
+    """Return the content of counts.json."""
+    inferences: list[dict[str, Any]] = [
+        {"total": total, "layers": of_layers} for total, of_layers in zip(run.totals, run.counts, strict=True)
     ]
     counts: dict[str, Any] = {
         "counter": target.counter,
-        "inferences": found,
+        "inferences": inferences,
         "stack_bytes": run.stack_bytes if target.counter != "none" else None,
         "warnings": [],
     }
@@ -145,7 +145,7 @@ def _counts(run: FirmwareRun, target: Target, layers: Sequence[Mapping[str, Any]
         from stages.simulate.devices import device_times, entries, timeline, warnings
 
         log = entries(run.devices)
-        for inference, units in zip(found, device_times(log, len(layers)), strict=True):
+        for inference, units in zip(inferences, device_times(log, len(layers)), strict=True):
             inference["units"] = units
         counts["timeline"] = timeline(log)
         counts["warnings"] = warnings(log, layers)
@@ -153,20 +153,17 @@ def _counts(run: FirmwareRun, target: Target, layers: Sequence[Mapping[str, Any]
 
 
 def _simulated(compiled: Path, target: Target) -> Path:
-    """The firmware for the simulator's machine. Raises StageError where it did not fit there."""
+    """Return the firmware for the simulator's machine. Raises StageError if it did not fit there."""
     if target.simulated is None:
         return compiled / "firmware.elf"
     if (compiled / "not_simulated.txt").exists():
         problem = (compiled / "not_simulated.txt").read_text().rstrip()
-        raise StageError(problem, hint="`doit run NAME:compile` makes the firmware for the board")
+        raise StageError(problem, hint="`doit run NAME:compile` builds the firmware for the board")
     return compiled / "simulated.elf"
 
 
 def describe(inferences: Sequence[Inference]) -> dict[str, Any]:
-    """The content of inputs.json: for each inference its name, whether it is from no file, and its class or null.
-
-    No classes at all is null.
-    """
+    """Return the content of inputs.json: names, `drawn` (not from a file), and labels or None."""
     labels = [inference.label for inference in inferences]
     return {
         "names": [inference.name for inference in inferences],
@@ -176,19 +173,19 @@ def describe(inferences: Sequence[Inference]) -> dict[str, Any]:
 
 
 def instruction_limit(configured: int | None, model: Mapping[str, Any]) -> int:
-    """The limit for one inference: as configured, or one that no correct firmware reaches."""
+    """Return the limit for one inference: as configured, or one that no correct firmware reaches."""
     if configured is not None:
         return configured
-    return _INSTRUCTIONS_AT_LEAST + _GENEROUS * round(expected_instructions(model))
+    return _INSTRUCTIONS_AT_LEAST + _LIMIT_FACTOR * round(expected_instructions(model))
 
 
 def _blamed(config: SimulateConfig) -> tuple[str, ...]:
-    """The option that a limit was reached of, where the recipe says it."""
+    """Return the place of the instruction limit in the recipe, or ()."""
     return () if config.instruction_limit is None else ("stages", "simulate", "instruction_limit")
 
 
 def expected_instructions(model: Mapping[str, Any]) -> float:
-    """What the layers of model.json are expected to take: what tensorize knows of them, or by their size."""
+    """Return the expected instructions of the layers in model.json: tensorize's costs, or estimates by size."""
     return float(sum(_by_size(layer) if layer["cost"] is None else layer["cost"] for layer in model["layers"]))
 
 

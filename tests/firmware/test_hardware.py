@@ -66,13 +66,13 @@ def test_a_network_through_qemus_server_verified_layer_by_layer(tmp_path: Path) 
     assert report["ran"] == told
     assert 0 < report["layers"][0]["instructions"] <= report["instructions"]["total"]
     assert 0 < report["memory"]["stack_bytes"] < 4096
-    assert "a board keeps no instruction_limit: timeout and stall_seconds bound it" in report["warnings"]
+    assert "instruction_limit has no effect on a board: timeout and stall_seconds limit the run" in report["warnings"]
     page = (first.folder / "report.md").read_text()
     assert "in QEMU at gdb" in page and "ticks by SysTick, which are no cycles; CPUID 0xc240" in page
     assert "| ticks |" in page and "per MAC," not in page and "on hardware" not in page
     shown = (first.folder / "report.html").read_text()
     assert "in QEMU at" in shown and " per MAC<" not in shown
-    assert any("is QEMU, no board: its ticks by SysTick follow the clock" in one for one in report["warnings"])
+    assert any("is QEMU, not a board: its ticks by SysTick follow the clock" in one for one in report["warnings"])
     # A simulation later is one: it is not taken for what the board did, nor the other way round.
     simulated = ran(tmp_path, {}).report
     assert simulated is not None and simulated["ran"] is None and simulated["layers"][0]["instructions"] > 100
@@ -253,7 +253,7 @@ def test_nobody_there_nobody_who_answers_and_one_who_goes_away(tmp_path: Path, m
 
 def test_what_is_no_board_is_refused_before_anything_runs(tmp_path: Path) -> None:
     for target in ("host", "aarch64"):
-        with pytest.raises(PipelineError, match=rf"{target} is no board: its programs run on an operating system"):
+        with pytest.raises(PipelineError, match=rf"{target} is not a board: its programs run on an operating system"):
             ran(tmp_path, {"target": target, "run_on": "gdb://localhost:1"})
     with pytest.raises(PipelineError, match="gdb://HOST:PORT"):
         ran(tmp_path, {"run_on": "localhost:3333"})

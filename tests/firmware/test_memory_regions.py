@@ -213,4 +213,4 @@ def test_what_rules_put_into_a_region_is_what_to_put_elsewhere(tmp_path: Path) -
         run_stages(model, target, tmp_path, until="compile", configs={"emit": {"memory_rules": rules}})
     lines = str(caught.value).splitlines()
     assert "dtcm needs " in lines[0]
-    assert lines[-1].startswith("rule 1 of the recipe's memory.rules put much there (arena ")
+    assert lines[-1].startswith("rule 1 of the recipe's memory.rules put arena ")

@@ -119,7 +119,7 @@ def test_a_board_with_less_memory_runs_what_fits_and_refuses_the_rest_with_sizes
         run("rv32-ne16-512k", 160)
     lines = str(caught.value).splitlines()
     assert lines[0].startswith("compile: conv2d does not fit target rv32-ne16-512k: ram needs ")
-    assert lines[0].endswith(" bytes and has 524,288") and len(lines) <= 5
+    assert lines[0].endswith(" bytes, but has 524,288") and len(lines) <= 5
     assert "x 409,600, conv2d 409,600" in str(caught.value)
     # No reserve would help: L1 and L2 have 655,360 bytes.
-    assert lines[-1] == "take a smaller model or another board"
+    assert lines[-1] == "use a smaller model or another board"

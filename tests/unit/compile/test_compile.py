@@ -81,7 +81,7 @@ def test_model_too_large_for_ram_and_rom_is_told_with_the_sizes(tmp_path):
         build(tmp_path, target.model_copy(update={"memory": small}), arena=100_000)
     message = str(raised.value)
     assert "tiny does not fit target rv64-rvp" in message
-    assert "and has 1,024" in message
+    assert "but has 1,024" in message
     assert "ram needs 11" in message  # 100,000 of arena, 16,384 of stack and less than a KiB of variables
     assert "weights 16, arena 100,000, stack 16,384 bytes" in message
     assert "pipeline.yaml" in message
@@ -101,7 +101,7 @@ def test_model_too_large_for_ram_alone_names_the_layer_at_the_arenas_peak(tmp_pa
         compile_firmware(tmp_path / "src", model, load_target("cortex-m55"), tmp_path / "out")
     message = str(raised.value)
     assert "ram needs 61" in message  # 600,000 of arena, 16,384 of stack and less than 3 KiB of variables
-    assert "and has 524,288" in message
+    assert "but has 524,288" in message
     assert message.endswith("raise memory.*.length of cortex-m55 in pipeline.yaml, within what mps3-an547 has")
     assert "rom needs" not in message
     assert (

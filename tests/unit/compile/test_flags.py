@@ -35,7 +35,7 @@ REFUSED = {
     "hands flags to": "-Wl,-x -Wa,-x -Wp,-x -Xlinker -Xassembler -Xpreprocessor",
     "is for the linker": "-T -Tx -L -L/x -l -lx -flto -fno-lto -nostdlib -nostartfiles -static -shared -s -pie -z -u",
     "changes the ABI": "-fshort-enums -fno-short-wchar -fpack-struct=1 -funsigned-char -fPIC -fpie -ffixed-x5",
-    "changes what the compiler makes": "-c -E -S -o -ox -x -xc -v -### -pg -p -fsyntax-only -fself-test=x -Q",
+    "changes the compiler's output": "-c -E -S -o -ox -x -xc -v -### -pg -p -fsyntax-only -fself-test=x -Q",
     "run-time library": "-fsanitize=address -fopenmp -finstrument-functions -ftrapv -fstack-protector -fgnu-tm",
     "changes the language": "-std=c99 -ansi -trigraphs -ffreestanding",
     "is not known to tune": "--include=x --output=x --coverage --sysroot=/ --help -O9 -A -y",

@@ -44,13 +44,13 @@ def test_what_just_fits_passes_and_one_byte_less_does_not(imported: dict[str, Pa
     with pytest.raises(StageError) as caught:
         preflight(with_memory(22_015, 9_490), imported)
     lines = str(caught.value).splitlines()
-    assert lines[0] == ("the model does not fit target rv64-rvp: rom needs 22,016 bytes or more and has 22,015")
-    assert lines[1].startswith("rom: the weights of 10 layers, most those of operator ")
-    assert lines[-1] == "take a smaller model, or raise memory.*.length of rv64-rvp in pipeline.yaml"
+    assert lines[0] == ("the model does not fit target rv64-rvp: rom needs 22,016 bytes or more, but has 22,015")
+    assert lines[1].startswith("rom: weights of 10 layers; the largest: operator ")
+    assert lines[-1] == "use a smaller model, or raise memory.*.length of rv64-rvp in pipeline.yaml"
     with pytest.raises(StageError) as caught:
         preflight(with_memory(22_016, 9_489), imported)
     lines = str(caught.value).splitlines()
-    assert lines[0].endswith("ram needs 9,490 bytes or more and has 9,489")
+    assert lines[0].endswith("ram needs 9,490 bytes or more, but has 9,489")
     assert lines[1].startswith("ram: operator ")
     assert lines[1].endswith("stack 1,000")
 
@@ -71,7 +71,7 @@ def with_regions(*arena: int, weights: tuple[int, ...] = (1 << 20,)) -> Target:
 
 def test_weights_are_divided_among_regions(imported: dict[str, Path]) -> None:
     preflight(with_regions(1 << 20, weights=(22_000, 16)), imported)
-    with pytest.raises(StageError, match="flash and qspi need 22,016 bytes or more and have 22,015"):
+    with pytest.raises(StageError, match="flash and qspi need 22,016 bytes or more, but have 22,015"):
         preflight(with_regions(1 << 20, weights=(22_000, 15)), imported)
 
 
@@ -91,5 +91,5 @@ def test_weights_that_are_copied_find_no_room_where_they_are_copied_to(imported:
     assert target.memory is not None
     ram = target.memory.regions["ram"].model_copy(update={"holds": ("data", "stack", "arena", "weights")})
     target = target.model_copy(update={"memory": target.memory.model_copy(update={"ram": ram})})
-    with pytest.raises(StageError, match="rom needs 22,016 bytes or more and has 22,015"):
+    with pytest.raises(StageError, match="rom needs 22,016 bytes or more, but has 22,015"):
         preflight(target, imported)

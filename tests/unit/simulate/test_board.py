@@ -11,16 +11,16 @@ from stages.simulate import STAGE, SimulateConfig
 from stages.simulate.firmware import FirmwareRun
 from stages.simulate.simulate import _Board, _board_counts
 
-_TICKS = "its cycles by mcycle follow the clock of the machine that it runs on, and are no cycles"
+_TICKS = "its cycles by mcycle follow the clock of the host, and are not cycles"
 
 
 @pytest.mark.parametrize(
     ("total", "chip", "simulator", "warned"),
     [
         (9, ["CPUID 0xc240"], "", []),
-        (0, ["CPUID 0xc240"], "", ["the board's counter stood still: its cycles by mcycle say nothing"]),
-        (9, [], "", ["the target has no number of its chip to compare: whichever board was connected ran it"]),
-        (9, ["CPUID 0xc240"], "QEMU", [f"what answers at gdb://here:1 is QEMU, no board: {_TICKS}"]),
+        (0, ["CPUID 0xc240"], "", ["the board's counter did not change: ignore its cycles by mcycle"]),
+        (9, [], "", ["the target declares no chip ID: the run may have used another board than intended"]),
+        (9, ["CPUID 0xc240"], "QEMU", [f"gdb://here:1 is QEMU, not a board: {_TICKS}"]),
     ],
 )
 def test_figures_that_say_nothing_and_a_board_that_may_be_any_are_warned_of(
@@ -33,7 +33,7 @@ def test_figures_that_say_nothing_and_a_board_that_may_be_any_are_warned_of(
         "counter": "cycles by mcycle",
         "chip": chip,
     }
-    counts = _board_counts(run, cast(_Board, SimpleNamespace(told=told)))
+    counts = _board_counts(run, cast(_Board, SimpleNamespace(facts=told)))
     assert counts["warnings"] == warned and counts["ran"] == told and counts["inferences"][0]["total"] == total
 
 
