@@ -1,1 +1,1 @@
-"""Simulators that run a program: `spike` (with the P-extension plug-in), `qemu` (Arm) and `native` (this machine)."""
+"""What all simulators share: starting a program, its limits, cycle counters, source places of addresses."""

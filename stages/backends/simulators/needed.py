@@ -1,4 +1,4 @@
-"""Which accelerators a target's simulator has."""
+"""Check that a target's simulator has the target's accelerator."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Building something into a cache once, also when several processes want it at the same time."""
+"""Build something into a cache once, also if several processes need it at the same time."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _BUILD = "build-"
 
 
 def read_sources(folder: Path) -> dict[str, bytes]:
-    """The files of a folder, by name: what a build compiles, whatever happens to the files meanwhile."""
+    """Return the files of a folder by name, so that later changes do not affect the build."""
     return {path.name: path.read_bytes() for path in sorted(folder.iterdir()) if path.is_file()}
 
 
 def key_of(sources: Mapping[str, bytes], identity: Sequence[str]) -> str:
-    """Sixteen hexadecimal digits over sources, and over what else decides the bytes of what is built."""
+    """Return 16 hexadecimal digits over the sources and everything else that decides the result."""
     digest = hashlib.sha256()
     for name, content in sources.items():
         digest.update(name.encode() + b"\0" + content + b"\0")
@@ -33,12 +33,12 @@ def key_of(sources: Mapping[str, bytes], identity: Sequence[str]) -> str:
 
 @cache
 def first_line_of_version(program: str) -> str:
-    """What a program answers to `--version`, in its first line. Raises StageError."""
+    """Return the first line of a program's `--version`. Raises StageError."""
     return run_tool([program, "--version"]).stdout.partition("\n")[0]
 
 
 def built_once(library: Path, sources: Mapping[str, bytes], build: Callable[[Path, Path], None]) -> Path:
-    """`library`, built by `build(folder of the sources, file to make)` when it is not there, or no more as it was made.
+    """Return `library`; `build(folder of the sources, output file)` makes it if it is missing or damaged.
 
     It appears whole; its folder's parent has the lock, and what killed builds left there is removed.
     """
@@ -66,7 +66,7 @@ def _build(library: Path, sources: Mapping[str, bytes], build: Callable[[Path, P
 
 
 def _is_whole(library: Path) -> bool:
-    """Whether the library is there with the bytes that it was built with."""
+    """Return whether the library has the bytes that it was built with."""
     try:
         return _digest_file(library).read_text() == _digest(library)
     except (OSError, ValueError):
@@ -83,7 +83,7 @@ def _digest(library: Path) -> str:
 
 @contextmanager
 def _lock(folder: Path) -> Iterator[None]:
-    """Only one process at a time builds; the lock goes with the process that holds it."""
+    """Let one process build at a time. The lock ends with the process that holds it."""
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / "lock").open("w") as handle:
         fcntl.flock(handle, fcntl.LOCK_EX)

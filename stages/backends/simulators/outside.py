@@ -1,4 +1,4 @@
-"""What a plug-in's simulator is: an object SIMULATOR of this kind in a module, by whose name targets call it."""
+"""The interface of a plug-in's simulator: an object SIMULATOR in a module that targets name."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 
 class SimulatorPlugin(Protocol):
-    """A program that runs an ELF, as `stages.backends.simulators.program.run_program` does."""
+    """A simulator that runs an ELF file, as `stages.backends.simulators.program.run_program` does."""
 
     def tools(self, target: Target) -> tuple[Tool, ...]:
-        """The programs and packages that `run` needs: their versions are in the key."""
+        """Return the programs and packages that `run` needs. Their versions are in the key."""
 
     def run(
         self,
@@ -31,11 +31,11 @@ class SimulatorPlugin(Protocol):
         most_instructions: int,
         watch: Callable[[], None],
     ) -> Finished:
-        """Run `elf` with `folder` as current directory; `run_program` says when it ends and what is raised."""
+        """Run `elf` with `folder` as current directory. `run_program` describes limits and errors."""
 
 
 def simulator_of(target: Target) -> SimulatorPlugin:
-    """The plug-in that simulates a target. Raises StageError for a kind that nobody has."""
+    """Return the plug-in that simulates a target. Raises StageError for an unknown kind."""
     module = target.modules.get(f"simulators/{target.simulator.kind}")
     if module is None:
         raise StageError(f"target {target.name}: no simulator '{target.simulator.kind}'", at=("target",))

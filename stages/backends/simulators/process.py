@@ -1,4 +1,4 @@
-"""A process that is a program or runs one: its time, its output, and why it was stopped."""
+"""Run a process with limits, and keep its output and the reason why it ended."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _WATCH_SECONDS = 0.5
 
 @dataclass(frozen=True)
 class Finished:
-    """A program that came to its end: exit status and all it printed (standard output, then standard error)."""
+    """A program that ended: exit status and all output (standard output, then standard error)."""
 
     exit_code: int
     output: str
 
 
 class InstructionLimitReached(StageError):
-    """A program was stopped at the limit it was given; `where` is the function and source line it was at."""
+    """A program stopped at its instruction limit; `where` is the function and source line."""
 
     def __init__(self, where: str) -> None:
         super().__init__(f"the instruction limit was reached: the firmware hangs, or takes more\nin {where}")
@@ -32,7 +32,7 @@ class InstructionLimitReached(StageError):
 
 
 class ProgramLimitReached(StageError):
-    """A program took more instructions in all than it may, or the processor time of as many."""
+    """A program exceeded its total of instructions, or the processor time for as many."""
 
 
 def run_process(
@@ -44,8 +44,10 @@ def run_process(
     environment: Mapping[str, str] | None = None,
     cpu_seconds: int = 0,
 ) -> Finished:
-    """A finished process. Raises StageError when it cannot be started, or takes longer than `timeout` seconds; it is
-    killed then. After `cpu_seconds` of processor time (0: never) SIGXCPU ends it."""
+    """Run a process to its end. Raises StageError if it does not start or exceeds `timeout` seconds.
+
+    A process that exceeds the timeout is killed. After `cpu_seconds` of processor time (0: never) SIGXCPU ends it.
+    """
     # Output goes to files: a pipe that nobody empties while we watch would stop the program.
     with (folder / ".stdout").open("w+b") as stdout, (folder / ".stderr").open("w+b") as stderr:
         try:

@@ -1,4 +1,4 @@
-"""Running one program on a target's simulator: the same call for Spike, QEMU and the machine that builds."""
+"""Run a program on a target's simulator: one call for Spike, QEMU and the machine that builds."""
 
 from __future__ import annotations
 
@@ -58,14 +58,14 @@ def run_program(
 
 
 def _simulator(target: Target) -> SimulatorPlugin:
-    """The simulator's module, imported by name so that a run's key has the code of one simulator; or a plug-in's."""
+    """Return the simulator's module. It is imported by name, so that a key has the code of one simulator."""
     module = _MODULES.get(target.simulator.kind)
     simulator: SimulatorPlugin = simulator_of(target) if module is None else import_module(module)
     return simulator
 
 
 def code_patterns(target: Target) -> tuple[str, ...]:
-    """Globs, relative to Firmline's folder, of the code that runs a program for the target."""
+    """Return globs, relative to Firmline's folder, of the code that runs a program for the target."""
     kind = target.simulator.kind
     module = _MODULES.get(kind)
     if module is None:

@@ -1,4 +1,4 @@
-"""Where in the source an address of a firmware is."""
+"""Source places of addresses in a firmware."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def place(address: int, elf: Path, target: Target) -> str:
-    """`function, file:line` of an address; the address itself where the file has no such function."""
+    """Return `function, file:line` of an address; the address itself if the file has no function there."""
     addr2line = binutil(target, "addr2line")
     function, line = run_command([addr2line, "-f", "-e", str(elf), hex(address)], "addr2line").splitlines()[:2]
     if function == "??":
@@ -23,19 +23,18 @@ def place(address: int, elf: Path, target: Target) -> str:
 
 
 def in_memory(address: int, target: Target) -> bool:
-    """Whether the target's memory map has memory there."""
+    """Return whether the target's memory map has memory at an address."""
     return target.memory is not None and target.memory.name_of(address) is not None
 
 
 def is_below_stack(address: int, target: Target, slack: int = 4096) -> bool:
-    """Whether the address lies just below the stack's region: the stack is the lowest part of it, so that is where it
-    overflows."""
+    """Return whether an address lies just below the stack's region, where a stack overflow writes."""
     bottom = target.memory.region_of("stack").origin if target.memory is not None else 0
     return bottom - slack <= address < bottom
 
 
 def stack_remedy(target: Target) -> str:
-    """What to do about a stack overflow, as a last line of its message; '' where the operating system has the stack."""
+    """Return the last line of a message about a stack overflow; '' if the operating system has the stack."""
     if target.memory is None:
         return ""
     where = f"in the recipe or of {target.name} in pipeline.yaml"

@@ -1,1 +1,1 @@
-"""Targets: the declaration (`spec`) and one folder per family with start-up code, linker template and host I/O."""
+"""Targets: how cores and boards are declared, their memories, and their run-time code."""

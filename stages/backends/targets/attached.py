@@ -1,4 +1,4 @@
-"""What a board has beside its core: an accelerator with a memory of its own, and the DMA that fills it."""
+"""Devices beside the core of a board: an accelerator with its own memory, and the DMA engine that fills it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ DEVICES_LOG = "devices.log"
 
 
 class Dma(StrictModel):
-    """An engine that moves data between memories while the core and the accelerator work; transfers are done in order.
+    """A DMA engine: it moves data while core and accelerator work. Transfers finish in order.
 
     A transfer of r runs with b bytes in all takes `fixed_cycles` + r * `run_cycles` + b / `bytes_per_cycle`, rounded
     up. The core waits while `queue` transfers are not done. `base` is the address of its registers.
@@ -37,7 +37,7 @@ class Dma(StrictModel):
     queue: int = Field(default=4, ge=1, le=256)
 
     def cycles(self, runs: int, count: int) -> int:
-        """What a transfer of so many runs, of `count` bytes in all, takes once it begins."""
+        """Return the cycles of a transfer of `runs` runs with `count` bytes in total, once it has begun."""
         return self.fixed_cycles + runs * self.run_cycles + -(-count // self.bytes_per_cycle)
 
 
@@ -59,13 +59,13 @@ class Attached(StrictModel):
 
 
 class Engine(Attached):
-    """An attached accelerator as the stages see it, with the bytes of its memory that a network may take."""
+    """An attached accelerator as the stages see it, with the bytes of its memory that a network may use."""
 
     bytes: int
 
 
 def mistakes(attached: Attached, memory: Memory) -> Iterator[PydanticCustomError]:
-    """What does not go with the board's memory."""
+    """Yield the ways in which an accelerator does not fit the board's memory."""
     name = attached.memory
     region = memory.regions.get(name)
     if region is None:
@@ -84,6 +84,6 @@ def mistakes(attached: Attached, memory: Memory) -> Iterator[PydanticCustomError
 
 
 def engine(attached: Attached, memory: Memory) -> Engine:
-    """The accelerator of a board whose memory goes with it."""
+    """Return the accelerator of a board, with the size of its memory."""
     room = next(room for room in memory.rooms("arena") if room.region == attached.memory)
     return Engine(**dict(attached), bytes=room.bytes)

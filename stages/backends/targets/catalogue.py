@@ -1,4 +1,4 @@
-"""`cores:`, `boards:` and `timings:` of pipeline.yaml, and the targets that follow from them.
+"""Cores, boards and timing models as YAML declares them, and the targets made of them.
 
 A core is declared once: instruction set, compiler, kernels and the machine of a simulator that counts its
 instructions. A board names a core and has memories of its own. It is simulated on the core's machine; where that has
@@ -25,7 +25,7 @@ _UNIT = {"k": 1_000, "M": 1_000_000, "G": 1_000_000_000}
 
 
 def parse_frequency(value: object) -> object:
-    """Hz from an integer or from a string such as `180M` (decimal: 180 MHz)."""
+    """Return Hz for an integer or for a string such as `180M` (decimal: 180 MHz)."""
     if not isinstance(value, str):
         return value
     number, unit = (value[:-1], _UNIT[value[-1]]) if value[-1:] in _UNIT else (value, 1)
@@ -80,7 +80,7 @@ class Board(StrictModel):
 
 
 class Catalogue(StrictModel):
-    """The content of pipeline.yaml: cores, boards and timing models by name, and the remote store.
+    """Cores, boards and timing models by name, and the remote store.
 
     No board is called like a core.
     """
@@ -98,7 +98,7 @@ class Catalogue(StrictModel):
 
     @model_validator(mode="after")
     def _check(self) -> Catalogue:
-        """A board's core can address its memory, and so can its machine."""
+        """Check that the addresses of a board fit its core and its machine."""
         for name, board in self.boards.items():
             core = self.cores.get(board.core)
             if core is None:
@@ -113,7 +113,7 @@ class Catalogue(StrictModel):
         return self
 
     def targets(self) -> dict[str, Target]:
-        """All cores, then all boards, by name. KeyError for a board whose core, or a timing model, is not there."""
+        """Return all cores, then all boards, by name. Raises KeyError for an unknown core or timing model."""
         found = {name: Target(name=name, core=name, **_fields(core)) for name, core in self.cores.items()}
         found |= {name: _on_board(name, board, self.cores[board.core]) for name, board in self.boards.items()}
         return {name: self._timed(target) for name, target in found.items()}
@@ -139,7 +139,7 @@ def _on_board(name: str, board: Board, core: Core) -> Target:
 
 
 def moved(memory: Memory, core: Core) -> Memory | None:
-    """The regions of a board at addresses where the core's machine has memory; None where they can stay.
+    """Return a board's regions at addresses where the core's machine has memory; None if they need not move.
 
     Those that are written go to its RAM and the others to its ROM, one after the other. Where these are too small the
     largest are shortened, and what is reserved means nothing there: whether the firmware fits is seen when it is
@@ -166,7 +166,7 @@ def moved(memory: Memory, core: Core) -> Memory | None:
 
 
 def _shared(room: int, lengths: dict[str, int]) -> dict[str, int]:
-    """The lengths, the largest shortened to whole pages where all of them are more than the room. Bytes."""
+    """Return the lengths in bytes, the largest shortened to whole pages where the total exceeds the capacity."""
     found = {}
     for number, (name, length) in enumerate(sorted(lengths.items(), key=lambda item: item[1])):
         share = room // (len(lengths) - number)

@@ -1,4 +1,4 @@
-"""Numbers that a chip has about itself, by which a board is known before anything is written to it."""
+"""Identification numbers of a chip, which a debugger reads before it writes anything."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from stages.support.options.strict_model import StrictModel, mistake
 
 
 class ChipNumber(StrictModel):
-    """A number that the chip has, in a word of its memory or in a register that a debugger reads.
+    """An identification number, in a word of memory or in a register that a debugger reads.
 
     name      what its manual calls it, such as DBGMCU_IDCODE
     address   of the word, of 32 bits; or

@@ -1,4 +1,4 @@
-"""`like:` in pipeline.yaml: a core, board or timing model that is another one but for what it says.
+"""`like:` in YAML: a core, board or timing model that inherits from another entry.
 
     cores:
       my-core: {like: cortex-m4, compiler: {flags: ["-mcpu=cortex-m4", "-mthumb", "-mfloat-abi=soft"]}, fpu: false}
@@ -20,7 +20,7 @@ KINDS = {"cores": "core", "boards": "board", "timings": "timing model"}
 
 
 def written_out(data: Any) -> Any:
-    """The content of pipeline.yaml without `like`: each entry has all that it is. What is no mapping stays as it is.
+    """Return the content with every `like` resolved. Values that are not mappings are returned unchanged.
 
     Raises what `mistake` makes, for a name that is unknown or leads back to the entry, and for more than MOST_LIKE of
     them in a row.
@@ -61,7 +61,7 @@ def _written_out(kind: str, name: str, entries: Mapping[str, Any]) -> Any:
 
 
 def _refuse_misspelt(base: Any, over: Any, other: str, at: tuple[str, ...]) -> None:
-    """Refuse a new entry with nearly the name of one of the `other`, and without what all of those have."""
+    """Refuse a new entry whose name is close to one of `other` and which lacks what all of those have."""
     if not isinstance(base, Mapping) or not isinstance(over, Mapping):
         return
     beside = {key: value for key, value in base.items() if isinstance(value, Mapping)}

@@ -1,4 +1,4 @@
-"""A family's linker script: which part of a firmware goes to which region of the target's memory map.
+"""The linker script of a family, filled in with the regions of the target's memory map.
 
 Weights and arena have sections of their own in regions that are not those of the other constants and variables; the
 compile stage names these sections to the emitted sources (`own_section`). Weights in a region that is written are
@@ -40,7 +40,7 @@ _ARENA = """
 
 
 def fill(template: Path, memory: Memory) -> str:
-    """The script with regions, homes of the parts and the size of the stack."""
+    """Return the script with the regions, the region of each section and the size of the stack."""
     homes = {part: memory.home(part) for part in ("code", "constants", "data", "stack")}
     return Template(template.read_text()).substitute(
         regions="\n".join(_line(name, region) for name, region in memory.regions.items()),
@@ -57,14 +57,14 @@ def fill(template: Path, memory: Memory) -> str:
 
 
 def own_section(part: Literal["weights", "arena"], region: str, memory: Memory) -> str:
-    """The section of weights or arena in a region; '' in that where the other constants, or variables, are as well."""
+    """Return the section of weights or arena in a region; '' in the region of the other constants or variables."""
     if region == memory.home(_LIKE[part]):
         return ""
     return f"{'.weights' if part == 'weights' else '.bss.arena'}.{region}"  # .bss, so that GCC keeps no zeros for it
 
 
 def _copied(memory: Memory) -> dict[str, str]:
-    """The regions that weights are copied to at start, each with that which they are loaded into."""
+    """Return the regions whose weights are copied at start, each with the region that they are loaded into."""
     loads = {region: memory.loaded_from(region) for region in memory.homes("weights")}
     return {region: load for region, load in loads.items() if load}
 
@@ -75,7 +75,7 @@ def _apart(text: str, part: Literal["weights", "arena"], memory: Memory, but: Co
 
 
 def start_flags(memory: Memory | None) -> tuple[str, ...]:
-    """What the start-up code has to know of a map that is not one ROM and one RAM, as macros for the compiler.
+    """Return macros that tell the start-up code about a memory map other than one ROM and one RAM.
 
     `OTHER_REGIONS` has `OTHER(number, access)` for each region beside those of code and data, whose bounds are the
     script's symbols: the same object files are linked for the board and for the simulator's machine. `COPIED` has

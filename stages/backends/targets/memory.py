@@ -1,4 +1,4 @@
-"""The memories of a target: named regions with what may lie in each, and where code, constants and variables go.
+"""The memory map of a target: named regions, what each may hold, and where the sections of a firmware go.
 
 What a firmware consists of, and in which kind of section:
 
@@ -38,7 +38,7 @@ _UNIT = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
 def parse_size(value: object) -> object:
-    """Bytes from an integer, a hexadecimal string or a string such as `64K`, `4M`, `1G`."""
+    """Return bytes for an integer, a hexadecimal string or a string such as `64K`, `4M`, `1G`."""
     if isinstance(value, str):
         if _HEXADECIMAL.match(value.strip()):
             return int(value, 16)
@@ -50,7 +50,7 @@ def parse_size(value: object) -> object:
 
 
 def _parse_address(value: object) -> object:
-    """As `parse_size`."""
+    """Return an address; the formats of `parse_size`."""
     try:
         return parse_size(value)
     except ValueError:
@@ -68,7 +68,7 @@ Address = Annotated[int, BeforeValidator(_parse_address), Field(ge=0), AfterVali
 
 
 class Region(StrictModel):
-    """A memory: its first address, its length in bytes, what it may hold and how fast it is (0 before 1 before 2).
+    """A memory region: first address, length in bytes, what it may hold, and its speed (0 before 1 before 2).
 
     `rom` holds code, constants and weights and `ram` data, stack and arena where they do not say otherwise. `same_as`
     names a region of which this one is the same memory, seen at other addresses: both together hold what one does.
@@ -82,22 +82,22 @@ class Region(StrictModel):
 
     @property
     def end(self) -> int:
-        """The first address behind it."""
+        """First address after the region."""
         return self.origin + self.length
 
     @property
     def addresses(self) -> str:
-        """`0x80000000 to 0x8fffffff`."""
+        """Addresses as text: `0x80000000 to 0x8fffffff`."""
         return f"{self.origin:#x} to {self.end - 1:#x}"
 
     @property
     def is_written(self) -> bool:
-        """Whether a program writes there."""
+        """True if a program writes to the region."""
         return any(part in VARIABLE for part in self.holds)
 
     @property
     def is_run(self) -> bool:
-        """Whether instructions are fetched from there."""
+        """True if instructions are fetched from the region."""
         return "code" in self.holds
 
     def contains(self, address: int) -> bool:
@@ -114,7 +114,7 @@ class Region(StrictModel):
 
 
 class Reserve(StrictModel):
-    """Bytes that weights and arena leave to others where they have a choice of regions.
+    """Bytes that weights and arena leave free for other sections, if they can go elsewhere.
 
     `code` in the regions of code and of other constants, `data` in that of other variables. How large those are only
     the linker knows.
@@ -125,7 +125,7 @@ class Reserve(StrictModel):
 
 
 class Room(StrictModel):
-    """What of a region weights or arena may take: `bytes`, without the stack, `reserved` of them only in need.
+    """Capacity of a region for weights or arena: `bytes` without the stack, of which `reserved` are used last.
 
     `loaded_from` is the region that weights are copied from at start, so that they take room in both, or ''.
     """
@@ -137,7 +137,7 @@ class Room(StrictModel):
 
 
 class Memory(StrictModel):
-    """Regions by name, and the size of the stack in bytes. Every part of a firmware has a region; none overlap."""
+    """Regions by name, and the size of the stack in bytes. Every section has a region; regions do not overlap."""
 
     model_config = ConfigDict(extra="allow")
     __pydantic_extra__: dict[str, Region]
@@ -183,7 +183,7 @@ class Memory(StrictModel):
         return self
 
     def _check_same(self, name: str, region: Region) -> None:
-        """What two regions share is read only: where each of them writes nobody would know."""
+        """Check that regions with the same memory are read-only."""
         if not region.same_as:
             return
         other = self.regions.get(region.same_as)
@@ -197,7 +197,7 @@ class Memory(StrictModel):
             raise mistake(message, name, "length", beside=(region.same_as, "length"))
 
     def _check_reserve(self) -> None:
-        """What is asked for, not what is usual, is in the region that it is reserved in."""
+        """Check that a stated reserve fits its region; the default reserve may be larger."""
         places: dict[str, Part] = {"code": "code", "data": "data"}
         for name in sorted(self.reserve.model_fields_set):
             where = self.home(places[name])
@@ -208,33 +208,33 @@ class Memory(StrictModel):
 
     @property
     def regions(self) -> dict[str, Region]:
-        """All regions by name, as declared."""
+        """All regions by name, in the declared order."""
         return self.__pydantic_extra__
 
     def bytes_of(self, *, written: bool) -> int:
-        """Bytes of all memory that programs write, or only read: what is seen at two addresses counts once."""
+        """Return the bytes of all memory that is written, or only read. Memory with two addresses counts once."""
         regions = (region for region in self.regions.values() if region.is_written == written and not region.same_as)
         return sum(region.length for region in regions)
 
     def same(self, name: str) -> tuple[str, ...]:
-        """The regions that are the memory of this one, itself first."""
+        """Return the regions that are the same memory as this one, itself first."""
         return (name, *(other for other, region in self.regions.items() if region.same_as == name))
 
     def homes(self, part: Part) -> list[str]:
-        """The names of the regions that may hold a part of the firmware, the fastest first."""
+        """Return the names of the regions that may hold a section, the fastest first."""
         able = [name for name, region in self.regions.items() if part in region.holds]
         return sorted(able, key=lambda name: self.regions[name].speed)
 
     def home(self, part: Part) -> str:
-        """The name of the region that a part of the firmware lies in: for weights and arena the first choice."""
+        """Return the name of the region that holds a section; for weights and arena the first choice."""
         return self.homes(part)[0]
 
     def rooms(self, part: Part) -> tuple[Room, ...]:
-        """What the weights or the arena may take of each region that may hold them, the fastest first."""
+        """Return the capacity for weights or arena in each region that may hold them, the fastest first."""
         return tuple(self._room(name, part) for name in self.homes(part))
 
     def loaded_from(self, region: str) -> str:
-        """The region that weights in `region` are copied from at start, '' where they stay as they are loaded.
+        """Return the region that weights in `region` are copied from at start; '' if they are not copied.
 
         It is that of the other constants where it may hold weights, else the fastest read-only one that may.
         """
@@ -252,15 +252,15 @@ class Memory(StrictModel):
         return Room(region=name, bytes=self.regions[name].length - stack, reserved=code + data, loaded_from=loaded)
 
     def region_of(self, part: Part) -> Region:
-        """The region that a part of the firmware lies in."""
+        """Return the region that holds a section."""
         return self.regions[self.home(part)]
 
     def name_of(self, address: int) -> str | None:
-        """The region that has memory at the address, None where none has."""
+        """Return the name of the region at an address; None if there is none."""
         return next((name for name, region in self.regions.items() if region.contains(address)), None)
 
     def beyond(self, bits: int) -> Iterator[tuple[str, str]]:
-        """The regions that addresses of so many bits do not reach to their ends, by name, each with the reason."""
+        """Return the regions whose end is beyond an address of so many bits, by name, each with the reason."""
         for name, region in self.regions.items():
             if region.end > 1 << bits:
                 yield name, f"{region.addresses}, goes beyond what {bits} bits can address"

@@ -75,7 +75,7 @@ def with_stack(target: Target, rule: StackRule | None) -> Target:
 
 
 def _with_stack(memory: Memory, rule: StackRule) -> Memory:
-    """A region that could hold nothing but the stack, and does not, is left out."""
+    """Remove a region that could hold only the stack and does not."""
     regions = memory.regions
     if rule.region is not None:
         held = {
@@ -88,7 +88,7 @@ def _with_stack(memory: Memory, rule: StackRule) -> Memory:
 
 
 def check_rules(rules: Sequence[MemoryRule], target: Target) -> None:
-    """Raises StageError, at the rule, for a region that the target does not have or that may not hold the part."""
+    """Raise StageError, at the rule, for a region that is unknown or may not hold the part."""
     for number, rule in enumerate(rules):
         why = _why_not(rule, target)
         if why:
@@ -107,7 +107,7 @@ def _why_not(rule: MemoryRule, target: Target) -> str:
 
 
 def _why_not_in(region: str, parts: Sequence[Part], what: str, target: Target) -> str:
-    """Why a region can hold none of the parts, '' if it can."""
+    """Return why a region can hold none of the parts; '' if it can."""
     memory = target.memory
     assert memory is not None
     if region not in memory.regions:

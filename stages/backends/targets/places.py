@@ -1,4 +1,4 @@
-"""Where the code lies that a target brings: plug-ins of its simulator, kernel folders and simulators of plug-ins."""
+"""Files of plug-ins that a target uses: simulator plug-ins, kernel folders, accelerators, simulators."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def with_places(target: Target, folders: Sequence[Path]) -> Target:
-    """The target with the places of its paths, which start at one of the folders.
+    """Return the target with the locations of its paths, which are relative to one of the folders.
 
     Raises StageError, which blames the value as seen from the core, for one that is not there.
     """
@@ -29,7 +29,7 @@ def with_places(target: Target, folders: Sequence[Path]) -> Target:
 
 
 def plugin_code(target: Target) -> dict[str, Path]:
-    """The files of the plug-ins of the target's simulator that are not Firmline's, by name."""
+    """Return the files of the simulator plug-ins that are not built in, by name."""
     return {
         name if path == place else f"{name}/{path.name}": path
         for name in target.simulator.outside
@@ -39,13 +39,13 @@ def plugin_code(target: Target) -> dict[str, Path]:
 
 
 def kernel_code(target: Target) -> dict[str, Path]:
-    """The files of the target's kernel folders that are not Firmline's, by name."""
+    """Return the files of the kernel folders that are not built in, by name."""
     places = [target.places[f"kernels/{name}"] for name in target.kernels if f"kernels/{name}" in target.places]
     return {f"kernels/{name}": path for place in places for name, path in package_files(place).items()}
 
 
 def accelerator_code(target: Target) -> dict[str, Path]:
-    """The files of the target's accelerator, where it is not one of Firmline's; without its device (`device_code`)."""
+    """Return the files of an accelerator that is not built in, without its device (`device_code`)."""
     name = "" if target.accelerator is None else f"accelerators/{target.accelerator.kind}"
     place = target.places.get(name)
     if place is None:
@@ -55,20 +55,20 @@ def accelerator_code(target: Target) -> dict[str, Path]:
 
 
 def simulator_code(target: Target) -> dict[str, Path]:
-    """The files of the target's simulator, where it is not one of Firmline's."""
+    """Return the files of a simulator that is not built in."""
     place = target.places.get(f"simulators/{target.simulator.kind}")
     return {} if place is None else {f"simulators/{name}": path for name, path in package_files(place).items()}
 
 
 def device_code(target: Target) -> dict[str, Path]:
-    """The files of the simulated device of the target's accelerator, where that is not one of Firmline's."""
+    """Return the files of the simulated device of an accelerator that is not built in."""
     name = f"accelerators/{target.accelerator.kind}" if target.accelerator is not None else ""
     folder = target.places[name] / "device" if name in target.places else None
     return {} if folder is None or not folder.is_dir() else {f"{name}/{p.name}": p for p in plugin_files(folder)}
 
 
 def plugin_files(place: Path) -> list[Path]:
-    """The files of one plug-in: those in its folder, or the one that it is."""
+    """Return the files of one plug-in: those in its folder, or the single file."""
     if not place.is_dir():
         return [place]
     return sorted(path for path in place.iterdir() if path.is_file() and not path.name.startswith("."))

@@ -1,4 +1,4 @@
-"""What a target family contributes to a firmware: start-up code, host I/O and linker script.
+"""The run-time code that an architecture family adds to a firmware: start-up, host I/O, linker script.
 
 A family is a folder `stages/backends/<family>/` with a package `runtime` that has `runtime(target) -> Runtime`. A new
 family changes nothing else. A family that runs on boards has for these
@@ -52,7 +52,7 @@ class Runtime:
 
 
 def runtime_for(target: Target, *, debugged: bool = False) -> Runtime:
-    """The runtime of the target's family, in a simulator or `debugged` on a board.
+    """Return the runtime of the target's family, for a simulator or, with `debugged`, for a board.
 
     Raises StageError when the family has no folder here, and for one that runs on no board.
     """
@@ -74,7 +74,7 @@ def _families() -> list[str]:
 
 
 def family_of(target: Target) -> Any:
-    """The package of the target's family. Raises StageError when it has no folder here."""
+    """Return the runtime package of the target's family. Raises StageError if there is none."""
     try:
         return import_module(f"stages.backends.{target.family}.runtime")
     except ModuleNotFoundError as error:
@@ -90,7 +90,7 @@ def family_of(target: Target) -> Any:
 
 
 def code_patterns(target: Target) -> tuple[str, ...]:
-    """Globs, relative to Firmline's folder, of the family's code and of what its programs are made of."""
+    """Return globs, relative to Firmline's folder, of the run-time code of the target's family."""
     runtime = runtime_for(target)
     folders = {path.parent for path in (*runtime.sources, *runtime.console)} | {*runtime.include}
     shared = sorted(f"{folder.relative_to(INSTALLATION)}" for folder in folders if folder.is_relative_to(BACKENDS))
@@ -99,7 +99,7 @@ def code_patterns(target: Target) -> tuple[str, ...]:
 
 
 def linker_script(template: Path, target: Target) -> str:
-    """A family's linker script with the target's memory map. Raises StageError when the target declares none."""
+    """Return a family's linker script for the target's memory map. Raises StageError without a map."""
     if target.memory is None:
         message = f"target {target.name}: family {target.family} needs `memory:` with rom, ram and stack"
         raise StageError(message, at=("target",))

@@ -20,7 +20,7 @@ from stages.support.options.strict_model import StrictModel, mistake
 
 
 class Compiler(StrictModel):
-    """A GCC: its command, the lowest version, the flags every file gets and the Debian packages that bring it."""
+    """A GCC: its command, lowest version, flags for every file, and the Debian packages that install it."""
 
     command: str
     minimum: Name = "12"
@@ -187,18 +187,18 @@ class Target(Core):
 
     @property
     def is_timed(self) -> bool:
-        """Whether its cycles are estimated by a timing model: those of an accelerator are counted by its own."""
+        """True if a timing model estimates its cycles. An accelerator has its own cycle model."""
         return self.timing_model is not None and self.accelerator is None
 
     @computed_field  # type: ignore[prop-decorator]
     @property
     def is_hosted(self) -> bool:
-        """Whether its firmware is a program of an operating system, which provides the memory."""
+        """True if its firmware is a program of an operating system, which provides the memory."""
         return self.memory is None
 
     @property
     def by_itself(self) -> Target:
-        """The target's core without its board, for which kernels are counted."""
+        """The target's core without its board. Kernels are counted on it."""
         if self.alone is None:
             return self
         fields = {name: getattr(self.alone, name) for name in Core.model_fields}
@@ -206,5 +206,5 @@ class Target(Core):
 
     @property
     def in_simulator(self) -> Target:
-        """The target as it is simulated: with the memory map that the simulator's machine has."""
+        """The target with the memory map of the simulator's machine."""
         return self if self.simulated is None else self.model_copy(update={"memory": self.simulated, "simulated": None})

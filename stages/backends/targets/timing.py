@@ -22,7 +22,7 @@ _PARTS = 3
 
 
 def parse_cycles(value: object) -> object:
-    """(least, estimate, most) of `3`, `[2, 12]` or `[1, 2, 3]`."""
+    """Return (least, estimate, most) for `3`, `[2, 12]` or `[1, 2, 3]`."""
     given = value if isinstance(value, list | tuple) else [value]
     numbers = [each for each in given if isinstance(each, int) and not isinstance(each, bool)]
     if len(numbers) != len(given) or not 1 <= len(numbers) <= _PARTS or any(abs(each) > _LIMIT for each in numbers):
@@ -74,7 +74,7 @@ class InstructionClass(StrictModel):
 
 
 class Pair(StrictModel):
-    """What `then` takes more (or, below 0, less) right after `first`, names of classes. The first that fits counts.
+    """Extra cycles (negative: fewer) of class `then` right after class `first`. The first pair that fits counts.
 
     `when` it `uses` what the first writes, `addresses` memory with it, or does `not_addresses` with it.
     """
@@ -121,7 +121,7 @@ class Timing(StrictModel):
 
 
 class Flash(StrictModel):
-    """`flash:` of a board: a memory that makes the core wait, and what stands between the two.
+    """`flash:` of a board: a memory with wait states, and its prefetch and caches.
 
     region             of the board's memory
     wait_states        cycles for which a reading of it makes the core wait
@@ -142,7 +142,9 @@ class Flash(StrictModel):
 
     @property
     def said(self) -> str:
-        """`5 wait states in rom, lines of 16 bytes, the next prefetched, 64 of instructions and 8 of data cached`."""
+        """Describe it: `5 wait states in rom, lines of 16 bytes, the next prefetched, 64 of instructions and 8 of
+        data cached`.
+        """
         kept = [
             f"{count} of {what}"
             for count, what in ((self.instruction_lines, "instructions"), (self.data_lines, "data"))
@@ -154,6 +156,6 @@ class Flash(StrictModel):
 
 
 class TimingModel(Timing):
-    """A timing model under its name, as a target has it."""
+    """A timing model with its name, as a target has it."""
 
     name: str

@@ -1,1 +1,1 @@
-"""Cycles of a firmware's instructions: its disassembly, sorted by a timing model, as a table for the simulators."""
+"""Estimated cycles: a firmware's disassembly, a timing model, and the table that simulators read."""

@@ -1,4 +1,4 @@
-"""The instructions of a linked firmware, by the objdump of its own tool chain."""
+"""The instructions of a linked firmware, read with the objdump of its tool chain."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _COMMENT = re.compile(r"\s+[@#;] .*$|\s*<[^>]*>")
 
 @dataclass(frozen=True)
 class Line:
-    """An instruction as text: what follows its address and bytes; `function` is the last symbol before it."""
+    """An instruction as text, without its address and bytes; `function` is the last symbol before it."""
 
     address: int
     size: int
@@ -32,14 +32,14 @@ class Line:
 
 
 def disassembler(target: Target) -> Tool:
-    """The objdump of the target's tool chain."""
+    """Return the objdump of the target's tool chain."""
     packages = target.compiler.packages
     install = f"apt-get install {' '.join(packages)}" if packages else ""
     return Tool("objdump", command=binutil(target, "objdump"), install=install)
 
 
 def disassemble(elf: Path, target: Target) -> Iterator[Line]:
-    """All instructions in the sections with code, in the order of their addresses in each; data among them is left out.
+    """Yield the instructions of all code sections by address. Data among them is skipped.
 
     Raises StageError when objdump fails.
     """

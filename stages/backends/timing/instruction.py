@@ -1,4 +1,4 @@
-"""One instruction of a program, as far as timing models look at it."""
+"""One decoded instruction, with the facts that timing models use."""
 
 from __future__ import annotations
 
@@ -35,5 +35,5 @@ class Instruction:
 
     @property
     def end(self) -> int:
-        """The address behind it."""
+        """Address after the instruction."""
         return self.address + self.size

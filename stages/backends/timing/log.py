@@ -1,4 +1,4 @@
-"""The log of a timed run: what instructions and cycles were at each reading of the program's counter.
+"""The log of a timed run: instructions and cycles at each reading of the program's counter.
 
 Records of `struct cycles_record` in stages/backends/simulators/cycles/cycles.h, which also says where table and log
 lie.
@@ -17,7 +17,7 @@ _RECORD = struct.Struct("<5Q")
 
 @dataclass(frozen=True)
 class Reading:
-    """What ran up to a reading of the counter; `untimed` is an instruction without cycles since the last one, or 0."""
+    """Totals up to a reading of the counter; `untimed` is the last instruction without cycles, or 0."""
 
     instructions: int
     cycles: tuple[int, int, int]
@@ -26,7 +26,7 @@ class Reading:
 
 @dataclass(frozen=True)
 class Interval:
-    """What ran between two readings."""
+    """Totals between two readings."""
 
     instructions: int
     cycles: tuple[int, int, int]
@@ -34,12 +34,12 @@ class Interval:
 
 
 def readings(log: bytes) -> list[Reading]:
-    """The records, in the order of the readings."""
+    """Return the records in order."""
     return [Reading(count, (a, b, c), untimed) for count, a, b, c, untimed in _RECORD.iter_unpack(log)]
 
 
 def intervals(log: Sequence[Reading]) -> list[Interval]:
-    """Between each reading and the next."""
+    """Return the totals between each reading and the next."""
     return [
         Interval(after.instructions - before.instructions, _difference(before.cycles, after.cycles), after.untimed)
         for before, after in pairwise(log)

@@ -1,4 +1,4 @@
-"""The table of a firmware's instructions with their cycles, which the simulators' plug-ins read.
+"""The table of a firmware's instructions with their cycles, for the simulators' plug-ins.
 
 A header {uint32 magic 'FLCY', uint32 entries} and `struct flash` (all 0 where memory answers at once), then for each
 instruction, sorted by address, `struct timed`, both of stages/backends/simulators/cycles/cycles.h: cycles when the
@@ -39,7 +39,7 @@ _READER, _COUNTERS = "board_instructions", ("minstret", "0xb02")
 
 @dataclass(frozen=True)
 class Timed:
-    """What one instruction takes. `kind` is its class, '' where no class of the model has it."""
+    """Cycles of one instruction. `kind` is its class, '' if no class of the model has it."""
 
     instruction: Instruction
     kind: str
@@ -50,7 +50,7 @@ class Timed:
 
 
 def timing_table(elf: Path, target: Target) -> bytes:
-    """The table of a linked firmware, by the target's timing model. Raises StageError when objdump fails."""
+    """Return the table of a linked firmware for the target's timing model. Raises StageError."""
     assert target.timing_model is not None
     lines = list(disassemble(elf, target))
     marks = _marks(lines) if target.counter == "minstret" else {}
@@ -60,7 +60,7 @@ def timing_table(elf: Path, target: Target) -> bytes:
 
 
 def timed(lines: Iterable[Line], model: Timing) -> Iterator[Timed]:
-    """Each instruction with its cycles; the one before it in memory may change them."""
+    """Yield each instruction with its cycles, which depend on the instruction before it."""
     classify = _classifier(model)
     before: Instruction | None = None
     kind_before = ""
@@ -97,7 +97,7 @@ def _alone(one: Instruction, rule: InstructionClass, model: Timing) -> Cycles:
 
 
 def _paired(before: Instruction, one: Instruction, first: str, then: str, pairs: Sequence[Pair]) -> Cycles:
-    """What the first pair that fits adds."""
+    """Return the extra cycles of the first pair that fits."""
     if before.end != one.address:
         return (0, 0, 0)
     for pair in pairs:
@@ -128,7 +128,7 @@ def _flash(target: Target) -> bytes:
 
 
 def _marks(lines: Sequence[Line]) -> dict[int, int]:
-    """Where a RISC-V program begins to read the counter, and where it does."""
+    """Return the flags of the instructions that read the counter of a RISC-V program."""
     inside = [line for line in lines if line.function == _READER]
     reads = [line.address for line in inside if line.mnemonic == "csrrs" and line.operands.split(",")[1] in _COUNTERS]
     return {line.address: OPENS for line in inside[:1]} | dict.fromkeys(reads, READS)

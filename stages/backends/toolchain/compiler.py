@@ -1,4 +1,4 @@
-"""Calls of the C compiler and the linker, with errors a user can act on."""
+"""Calls of the C compiler and the linker, with errors that a user can act on."""
 
 from __future__ import annotations
 
@@ -60,14 +60,14 @@ _READ_BY_GCC = {
 
 @dataclass(frozen=True)
 class Source:
-    """A C or assembly file and the flags that only it needs."""
+    """A C or assembly file, and flags for this file only."""
 
     path: Path
     flags: tuple[str, ...] = ()
 
 
 class CommandFailed(StageError):
-    """A compiler or linker, called with `arguments`, said no; `output` is all it printed."""
+    """A compiler or linker failed; `arguments` is the call, `output` all that it printed."""
 
     def __init__(self, message: str, arguments: Sequence[str], output: str, *, hint: str = "") -> None:
         super().__init__(message, hint=hint)
@@ -82,7 +82,7 @@ def run_command(
     packages: Sequence[str] = (),
     shown: Callable[[str], str] = str,
 ) -> str:
-    """Standard output of a tool run in `cwd`. Raises CommandFailed with its first errors, StageError without it.
+    """Return the standard output of a tool. Raises CommandFailed with its first errors, or StageError.
 
     `packages` are the compiler's and its C library's, for the hint where the library is missing; `shown` makes what
     errors are taken from out of what it printed.
@@ -104,7 +104,7 @@ def run_command(
 
 
 def _environment() -> dict[str, str]:
-    """This process's environment without what tells GCC to read other files than the key names.
+    """Return this process's environment without variables that make GCC read other files.
 
     Messages are in English and ASCII, whoever runs it.
     """
@@ -112,7 +112,7 @@ def _environment() -> dict[str, str]:
 
 
 def first_errors(output: str) -> str:
-    """The lines of a GCC or ld message that say what is wrong, at most four, each shortened; else the last lines."""
+    """Return up to four lines of a GCC or ld message that state errors, shortened; else the last lines."""
     lines = [line.rstrip() for line in output.splitlines() if line.strip()]
     # What the driver adds when the linker has failed says nothing.
     telling = [line for line in lines if not _DRIVER.search(line)]
@@ -123,7 +123,7 @@ def first_errors(output: str) -> str:
 
 
 def _short(line: str) -> str:
-    """A line of at most some 200 characters: the end of a place, the beginning of what is said about it."""
+    """Shorten a line to about 200 characters: the end of its path and the beginning of its text."""
     place, mark, text = line.partition(": ")
     if len(place) > _PLACE:
         place = f"...{place[-_PLACE:]}"
@@ -143,7 +143,9 @@ def compile_sources(
     log: Callable[[str], None] = lambda line: None,
     progress: Callable[..., None] = lambda message, fraction=None: None,
 ) -> list[Path]:
-    """Object files of `sources`, in their order, in folder `out`. `include` comes before the runtime's own folders.
+    """Compile `sources` into folder `out` and return the object files in the same order.
+
+    `include` precedes the runtime's own folders.
 
     `objects` has those that were compiled before.
     """
@@ -189,7 +191,7 @@ def link(
     map_file: Path | None = None,
     log: Callable[[str], None] = lambda line: None,
 ) -> None:
-    """Link `objects` into `elf`. Raises CommandFailed; its `output` tells an overflowing region from other errors.
+    """Link `objects` into `elf`. Raises CommandFailed, whose `output` shows an overflowing region.
 
     Files below the folder of `elf` are named relative to it, so that the map does not depend on where that is.
     """
@@ -210,7 +212,7 @@ def link(
 
 
 def binutil(target: Target, name: str) -> str:
-    """The tool of the target's tool chain: `addr2line` is `riscv64-unknown-elf-addr2line` beside that gcc."""
+    """Return a tool of the target's tool chain: `riscv64-unknown-elf-addr2line` for `addr2line`."""
     command = target.compiler.command
     tool = command[: -len("gcc")] + name if command.endswith("gcc") else name
     return tool if shutil.which(tool) else name

@@ -1,4 +1,4 @@
-"""Objects of sources that no network changes, kernels and the target's runtime: compiled once for all recipes.
+"""Object files of kernels and run-time code, compiled once for all networks and recipes.
 
 An object is an artifact of its own. Its key has the text of the source with all that it includes, the flags, and the
 versions of the tools.
@@ -26,7 +26,7 @@ _READS_MORE = re.compile(r"\.inc(bin|lude)\b")  # the assembler reads a file tha
 
 @dataclass(frozen=True)
 class ObjectCache:
-    """Objects in the artifact store.
+    """Object files in the artifact store.
 
     cache    the store, as a stage sees it
     tools    versions of the compiler and its C library, by name
@@ -47,7 +47,7 @@ class ObjectCache:
         out: Path,
         compile_to: Callable[[Path], None],
     ) -> bool:
-        """Put the object of `source` into the file `out`; False where its key would not say all that it follows from.
+        """Write the object of `source` to `out`; return False if a key cannot describe the source completely.
 
         `arguments` are the compiler's, without input and output; `include` are folders of headers. `compile_to(file)`
         compiles it where the store has none.
@@ -84,8 +84,10 @@ class ObjectCache:
         }
 
     def _read(self, source: Path, include: Sequence[Path]) -> Iterator[tuple[str, str]]:
-        """Name and sha256 of the source and of all files that it includes. Raises LookupError for one that depends on
-        the network, or on what the compiler defines."""
+        """Return name and sha256 of the source and of all files that it includes.
+
+        Raises LookupError for a source that depends on the network, or on what the compiler defines.
+        """
         waiting, done = [source], {source}
         while waiting:
             path = waiting.pop()

@@ -1,4 +1,4 @@
-"""Which file a copy of a kernel's C was made from: what an error is about is that one's to mend."""
+"""Name the original file of a copied kernel source in compiler errors."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def with_originals(output: str, target: Target) -> str:
-    """What a compiler printed, with kernels' files and lines as they were written instead of those of the copies.
+    """Return compiler output with the original kernel files and lines instead of the copies.
 
     `.../src/kernels/acme/gemm.c:8:3` is `plugins/kernels/acme/gemm.c:7:3` of a project,
     `stages/backends/.../kernels/...` of Firmline; of other plug-ins it is the whole path.
@@ -35,7 +35,7 @@ def _original(folder: Path, found: re.Match[str]) -> str:
 
 
 def _shown(path: Path) -> str:
-    """From `plugins/kernels` or `stages/backends` on, where it lies in one of these."""
+    """Return a path from `plugins/kernels` or `stages/backends` on."""
     parts = path.parts
     for number in reversed(range(len(parts) - 1)):
         if parts[number : number + 2] in (("plugins", "kernels"), ("stages", "backends")):
