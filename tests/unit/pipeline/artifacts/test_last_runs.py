@@ -26,19 +26,19 @@ def noted(folder: Path, target: str = "host") -> Path:
 def test_a_run_is_found_with_its_keys_overrides_and_time(tmp_path: Path, runs: LastRuns) -> None:
     runs.note("net", "host", KEYS, ["target=host"])
     os.utime(noted(tmp_path), (1000, 1000))
-    found = runs.find("net", "host")
-    assert found is not None
-    assert (found.target, found.when, found.changes, found.keys) == ("host", 1000, ("target=host",), KEYS)
+    last_run = runs.find("net", "host")
+    assert last_run is not None
+    assert (last_run.target, last_run.when, last_run.changes, last_run.keys) == ("host", 1000, ("target=host",), KEYS)
     assert runs.find("other", "host") is None
 
 
 def test_stages_that_are_done_are_noted_over_those_of_before(runs: LastRuns) -> None:
     runs.note("net", "host", KEYS, ["target=host"])
     runs.note("net", "host", {"layout": "k3", "emit": "k4"})
-    found = runs.find("net", "host")
-    assert found is not None
-    assert found.keys == {"import": "k1", "layout": "k3", "emit": "k4"}
-    assert found.changes == ()
+    last_run = runs.find("net", "host")
+    assert last_run is not None
+    assert last_run.keys == {"import": "k1", "layout": "k3", "emit": "k4"}
+    assert last_run.changes == ()
 
 
 def test_without_one_on_the_target_the_newest_on_another_counts(tmp_path: Path, runs: LastRuns) -> None:
@@ -46,15 +46,15 @@ def test_without_one_on_the_target_the_newest_on_another_counts(tmp_path: Path, 
         runs.note("net", target, {"import": target})
         os.utime(noted(tmp_path, target), (seconds, seconds))
     runs.note("net/part", "host", {"import": "of another recipe"})
-    found = runs.find("net", "host")
-    assert found is not None and (found.target, found.keys) == ("rv64-rvp", {"import": "rv64-rvp"})
+    last_run = runs.find("net", "host")
+    assert last_run is not None and (last_run.target, last_run.keys) == ("rv64-rvp", {"import": "rv64-rvp"})
     noted(tmp_path, "rv64-rvp").write_text("{")
-    found = runs.find("net", "host")
-    assert found is not None and found.target == "aarch64"
+    last_run = runs.find("net", "host")
+    assert last_run is not None and last_run.target == "aarch64"
     runs.note("net", "host", KEYS)
     os.utime(noted(tmp_path), (1, 1))
-    found = runs.find("net", "host")
-    assert found is not None and found.target == "host"
+    last_run = runs.find("net", "host")
+    assert last_run is not None and last_run.target == "host"
 
 
 WHOLE = {"format": 1, "keys": KEYS, "changes": ["a=b"]}
@@ -85,8 +85,8 @@ def test_a_note_of_another_form_is_none(tmp_path: Path, runs: LastRuns, content:
     path.write_bytes(content if isinstance(content, bytes) else json.dumps(content).encode())
     assert runs.find("net", "host") is None
     runs.note("net", "host", {"emit": "k9"})
-    found = runs.find("net", "host")
-    assert found is not None and found.keys == {"emit": "k9"}
+    last_run = runs.find("net", "host")
+    assert last_run is not None and last_run.keys == {"emit": "k9"}
 
 
 def test_a_folder_in_the_way_is_replaced(tmp_path: Path, runs: LastRuns) -> None:

@@ -67,8 +67,8 @@ def test_made_once_unless_forced(store: Store) -> None:
     artifact = make(store)
     again = Store(store.folder).find(artifact.key)
     assert again is not None and again.folder == artifact.folder and store.find("0" * 64) is None
-    made, cached = store.make(ingredients(n=0), write, recipe="demo")
-    assert cached and made.folder == artifact.folder
+    artifact, cached = store.make(ingredients(n=0), write, recipe="demo")
+    assert cached and artifact.folder == artifact.folder
     inode = (artifact.files / "sub/a.c").stat().st_ino
     _, cached = store.make(ingredients(n=0), write, recipe="demo", force=True)
     assert not cached
@@ -150,15 +150,15 @@ def test_lock_that_cannot_be_opened(store: Store) -> None:
 
 
 def test_loser_of_a_race_takes_the_winners_artifact(store: Store) -> None:
-    started, waited, made = threading.Event(), threading.Event(), []
+    started, waited, artifacts = threading.Event(), threading.Event(), []
 
     def slow(out: Path, log: Log) -> None:
         started.set()
         assert waited.wait(60)
-        made.append("winner")
+        artifacts.append("winner")
 
     def lose(out: Path, log: Log) -> None:
-        made.append("loser")
+        artifacts.append("loser")
 
     winner = threading.Thread(target=lambda: store.make(ingredients(), slow, recipe="demo"))
     winner.start()
@@ -166,7 +166,7 @@ def test_loser_of_a_race_takes_the_winners_artifact(store: Store) -> None:
     _, cached = Store(store.folder).make(ingredients(), lose, recipe="demo", waiting=waited.set)
     winner.join()
     assert cached
-    assert made == ["winner"]
+    assert artifacts == ["winner"]
 
 
 def test_trim_by_age(store: Store) -> None:
@@ -219,20 +219,20 @@ def _sized(manifest: dict[str, Any], size: Any) -> str:
 
 DEEP = "[" * 100_000 + "]" * 100_000
 DAMAGED: dict[str, Callable[[dict[str, Any]], str | bytes]] = {
-    "seconds of 400 digits": lambda one: _in(one, "seconds", 10**400),
-    "Infinity": lambda one: _in(one, "seconds", float("inf")),
-    "true for seconds": lambda one: _in(one, "seconds", True),
-    "a negative size": lambda one: _sized(one, -1),
-    "a size of 2^80": lambda one: _sized(one, 2**80),
-    "a digest that is none": lambda one: _in(one, "files", {"a": {"sha256": "x" * 64, "size": 1}}),
-    "a file elsewhere": lambda one: _in(one, "files", {"../a": {"sha256": "a" * 64, "size": 1}}),
-    "half a character": lambda one: _in(one, "recipe", "\ud800"),
-    "deep ingredients": lambda one: _in(one, "ingredients", "X").replace('"X"', '{"a":' + DEEP + "}"),
-    "other ingredients": lambda one: _in(one, "ingredients", {"stage": "emit", "parameters": {}}),
-    "a list": lambda one: json.dumps([one]),
-    "no UTF-8": lambda one: b"\xff" + json.dumps(one).encode(),
-    "half of it": lambda one: json.dumps(one)[:-20],
-    "too large": lambda one: json.dumps(one) + " " * MOST_BYTES,
+    "seconds of 400 digits": lambda manifest: _in(manifest, "seconds", 10**400),
+    "Infinity": lambda manifest: _in(manifest, "seconds", float("inf")),
+    "true for seconds": lambda manifest: _in(manifest, "seconds", True),
+    "a negative size": lambda manifest: _sized(manifest, -1),
+    "a size of 2^80": lambda manifest: _sized(manifest, 2**80),
+    "a digest that is none": lambda manifest: _in(manifest, "files", {"a": {"sha256": "x" * 64, "size": 1}}),
+    "a file elsewhere": lambda manifest: _in(manifest, "files", {"../a": {"sha256": "a" * 64, "size": 1}}),
+    "half a character": lambda manifest: _in(manifest, "recipe", "\ud800"),
+    "deep ingredients": lambda manifest: _in(manifest, "ingredients", "X").replace('"X"', '{"a":' + DEEP + "}"),
+    "other ingredients": lambda manifest: _in(manifest, "ingredients", {"stage": "emit", "parameters": {}}),
+    "a list": lambda manifest: json.dumps([manifest]),
+    "no UTF-8": lambda manifest: b"\xff" + json.dumps(manifest).encode(),
+    "half of it": lambda manifest: json.dumps(manifest)[:-20],
+    "too large": lambda manifest: json.dumps(manifest) + " " * MOST_BYTES,
 }
 
 
@@ -255,16 +255,16 @@ def test_what_is_no_file_is_not_waited_for(name: str, store: Store) -> None:
     artifact = make(store)
     (artifact.folder / name).unlink()
     os.mkfifo(artifact.folder / name)
-    found = store.find(artifact.key)
-    assert (found is None) == (name != "log.txt")
-    assert found is None or found.log == ""
+    stored_artifact = store.find(artifact.key)
+    assert (stored_artifact is None) == (name != "log.txt")
+    assert stored_artifact is None or stored_artifact.log == ""
     (entry,) = inventory(store)
-    assert [one for one in damages(store, entry) if Path(name).name in one and "cannot be read" in one]
+    assert [text for text in damages(store, entry) if Path(name).name in text and "cannot be read" in text]
 
 
 def test_fields_that_nobody_writes_are_left_out(store: Store) -> None:
     artifact = make(store)
     path = artifact.folder / "manifest.json"
     path.write_text(_in(dict(artifact.manifest), "other", {"a": [1e9]}))
-    found = store.find(artifact.key)
-    assert found is not None and found.manifest == artifact.manifest
+    stored_artifact = store.find(artifact.key)
+    assert stored_artifact is not None and stored_artifact.manifest == artifact.manifest

@@ -65,11 +65,11 @@ def test_store_that_may_only_be_read_serves_what_it_has(project: FakeProject) ->
     try:
         assert in_a_process(project, "run", obey_permissions) == "True True True True"
         assert in_a_process(project, "explain", obey_permissions) == "True True True True"
-        said = in_a_process(project, "stages.compile.opt=O3", obey_permissions)
+        output = in_a_process(project, "stages.compile.opt=O3", obey_permissions)
     finally:
         for folder, _, _ in [*os.walk(project.store)]:
             Path(folder).chmod(0o755)
-    assert said == (
+    assert output == (
         f"compile has to run, but the artifact store {project.store} cannot be written (Permission denied); "
         "set FIRMLINE_STORE to a folder that can be written"
     )
@@ -78,9 +78,9 @@ def test_store_that_may_only_be_read_serves_what_it_has(project: FakeProject) ->
 
 @pytest.mark.parametrize(("which", "value"), [(resource.RLIMIT_FSIZE, 10), (resource.RLIMIT_NOFILE, 7)])
 def test_limits(project: FakeProject, which: int, value: int) -> None:
-    said = in_a_process(project, "run", lambda: resource.setrlimit(which, (value, value)))
+    output = in_a_process(project, "run", lambda: resource.setrlimit(which, (value, value)))
     option = "f" if which == resource.RLIMIT_FSIZE else "n"
-    assert said.endswith(f"raise the limit with ulimit -{option}") and len(said.splitlines()) == 2, said
+    assert output.endswith(f"raise the limit with ulimit -{option}") and len(output.splitlines()) == 2, output
     assert not list(project.store.glob("artifacts/*/*")) and not list(project.store.glob("building/*"))
     assert in_a_process(project, "run", lambda: None).split() == ["False"] * 4
 

@@ -23,8 +23,8 @@ def in_project(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def listed(command: type[Listing], *named: str, capsys: Capture) -> list[dict[str, Any]]:
     assert command().execute({"json": True}, list(named)) == 0
-    found: list[dict[str, Any]] = json.loads(capsys.readouterr().out)
-    return found
+    records: list[dict[str, Any]] = json.loads(capsys.readouterr().out)
+    return records
 
 
 def test_a_timing_model_is_named_with_its_source(capsys: Capture) -> None:
@@ -36,14 +36,14 @@ def test_a_timing_model_is_named_with_its_source(capsys: Capture) -> None:
 
 def test_kernels_of_an_operator_on_a_target(monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
     monkeypatch.setattr(doit_cmd, "_CMDLINE_VARS", {"target": "cortex-m0plus"})
-    names = {one["name"] for one in listed(Kernels, "conv2d", capsys=capsys)}
+    names = {record["name"] for record in listed(Kernels, "conv2d", capsys=capsys)}
     assert "generic.conv2d" in names and all(name.startswith("generic.") for name in names)
 
 
 def test_operators_by_either_name(capsys: Capture) -> None:
     assert listed(Operators, "conv2d", capsys=capsys) == listed(Operators, "Conv_2D", capsys=capsys)
-    (found,) = listed(Operators, "conv2d", capsys=capsys)
-    assert (found["name"], found["int8"], found["float32"]) == ("CONV_2D", "exact", "float")
+    (record,) = listed(Operators, "conv2d", capsys=capsys)
+    assert (record["name"], record["int8"], record["float32"]) == ("CONV_2D", "exact", "float")
 
 
 @pytest.mark.parametrize(

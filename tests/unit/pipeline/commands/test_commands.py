@@ -20,7 +20,7 @@ Capture = pytest.CaptureFixture[str]
 
 
 @pytest.fixture
-def given(project: FakeProject, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+def run_with_options(project: FakeProject, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """Points the commands at the fake project; called with the `name=value` arguments of the command line."""
     project.serve(monkeypatch, explain_command, collect_garbage)
 
@@ -39,12 +39,12 @@ def shown(text: str) -> list[str]:
     return re.sub(r"\d{4}-\d\d-\d\d \d\d:\d\d", "NOW", text).splitlines()
 
 
-def test_explain(project: FakeProject, given: Callable[..., None], capsys: Capture) -> None:
+def test_explain(project: FakeProject, run_with_options: Callable[..., None], capsys: Capture) -> None:
     project.run()
-    given(recipe="demo")
+    run_with_options(recipe="demo")
     assert explain(check=True) == 0
     assert "will run" not in capsys.readouterr().out
-    given(recipe="demo", set="stages.compile.opt=O3")
+    run_with_options(recipe="demo", set="stages.compile.opt=O3")
     assert explain(code=True) == 0
     assert shown(capsys.readouterr().out) == [
         "demo on rv64-rvp, compared with its run of NOW, which had not set=stages.compile.opt=O3",
@@ -59,7 +59,7 @@ def test_explain(project: FakeProject, given: Callable[..., None], capsys: Captu
         "    code: code, fake_stages.py",
     ]
     assert explain(check=True) == PENDING
-    given()
+    run_with_options()
     assert explain("dem") == 1
     assert capsys.readouterr().err.startswith("ERROR: unknown recipe 'dem'; did you mean 'demo'?")
     project.ran()
@@ -68,7 +68,7 @@ def test_explain(project: FakeProject, given: Callable[..., None], capsys: Captu
 
 
 @pytest.mark.parametrize(
-    ("options", "code", "said"),
+    ("options", "code", "message"),
     [
         ({"days": "0", "size": ""}, 0, "deleted 4 artifacts"),
         ({"days": "", "size": ""}, 1, "ERROR: doit gc needs --days N, --size SIZE (such as 2G), or both"),
@@ -77,10 +77,15 @@ def test_explain(project: FakeProject, given: Callable[..., None], capsys: Captu
     ],
 )
 def test_gc(
-    project: FakeProject, given: Callable[..., None], capsys: Capture, options: dict[str, Any], code: int, said: str
+    project: FakeProject,
+    run_with_options: Callable[..., None],
+    capsys: Capture,
+    options: dict[str, Any],
+    code: int,
+    message: str,
 ) -> None:
     project.run()
-    given()
+    run_with_options()
     assert CollectGarbage().execute({**options, "json": False}, []) == code
     captured = capsys.readouterr()
-    assert (captured.out + captured.err).startswith(said)
+    assert (captured.out + captured.err).startswith(message)

@@ -52,7 +52,7 @@ def test_bash_inserts_what_is_offered_as_one_word(tmp_path: Path, capsys: pytest
     """What bash puts on the line is read as the same word again, and runs nothing."""
     assert Completion().execute({}, ["bash"]) == 0
     (tmp_path / "completion").write_text(capsys.readouterr().out)
-    words = [*HOSTILE, *(f"recipe={one}" for one in HOSTILE)]
+    words = [*HOSTILE, *(f"recipe={name}" for name in HOSTILE)]
     (tmp_path / "possible_words").write_text("".join(f"{word}\n" for word in words))
     (tmp_path / "doit").write_text(f"#!/bin/sh\ncat {tmp_path}/possible_words\n")
     (tmp_path / "doit").chmod(0o755)

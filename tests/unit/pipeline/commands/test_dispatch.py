@@ -127,11 +127,11 @@ def test_a_mistake_has_one_code_and_work_to_do_another(tmp_path: Path, every: in
     lines = [form.format(mistake).split() for mistake in mistakes for form in asked]
     if every > 1:  # each mistake once, in each form three
         lines = lines[:: len(asked) + 1]
-    found = {" ".join(ended.words): ended.code for ended in run_all(lines, tmp_path)}
-    assert {line: code for line, code in found.items() if code != FAILED} == {}
+    codes = {" ".join(ended.words): ended.code for ended in run_all(lines, tmp_path)}
+    assert {line: code for line, code in codes.items() if code != FAILED} == {}
     pending = ("run kws_rvp dry_run=1", "explain kws_rvp --check", "explain digits_rvp --check --json")
     ended = run_all([line.split() for line in pending], tmp_path)
-    assert [(one.code, one.stderr) for one in ended] == [(PENDING, "")] * len(pending)
+    assert [(result.code, result.stderr) for result in ended] == [(PENDING, "")] * len(pending)
 
 
 def test_quiet_prints_errors_alone(tmp_path: Path) -> None:

@@ -20,11 +20,11 @@ def look(*targets: str) -> int:
 
 def test_a_whole_machine(capsys: Capture) -> None:
     assert look("nrf52840-dk", "rv32-rvp") == 0
-    found = json.loads(capsys.readouterr().out)
-    assert {one["core"]: one["problem"] for one in found["self_tests"]} == {"cortex-m4": "", "rv32-rvp": ""}
-    cores = {one["command"]: one["cores"] for one in found["tools"]}
+    report = json.loads(capsys.readouterr().out)
+    assert {record["core"]: record["problem"] for record in report["self_tests"]} == {"cortex-m4": "", "rv32-rvp": ""}
+    cores = {record["command"]: record["cores"] for record in report["tools"]}
     assert cores["arm-none-eabi-gcc"] == ["cortex-m4"]
-    groups = {one["group"] for one in found["optional"]}
+    groups = {record["group"] for record in report["optional"]}
     assert groups == {"dask", "hardware", "onnx", "ptq", "remote"}
     assert all(f"`{group}`" in (ROOT / "docs/how-to/install.md").read_text() for group in groups)
 
@@ -34,11 +34,11 @@ def test_a_compiler_that_is_not_there(tmp_path: Path, monkeypatch: pytest.Monkey
         (tmp_path / name).symlink_to(f"/usr/bin/{name}")
     monkeypatch.setenv("PATH", str(tmp_path))
     assert look("cortex-m4", "rv64-scalar") == PENDING
-    found = json.loads(capsys.readouterr().out)
-    missing = {one["command"]: one["install"] for one in found["tools"] if one["problem"]}
+    report = json.loads(capsys.readouterr().out)
+    missing = {record["command"]: record["install"] for record in report["tools"] if record["problem"]}
     assert missing.keys() >= {"arm-none-eabi-gcc", "qemu-system-arm"}
     assert "apt-get install gcc-arm-none-eabi" in missing["arm-none-eabi-gcc"]
-    problems = {one["core"]: one["problem"] for one in found["self_tests"]}
+    problems = {record["core"]: record["problem"] for record in report["self_tests"]}
     assert problems["rv64-scalar"] == ""
     assert problems["cortex-m4"].startswith("needs ")
 

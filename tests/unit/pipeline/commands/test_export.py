@@ -31,41 +31,41 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "mine"
 
 
-def said(words: str, capsys: pytest.CaptureFixture[str]) -> str:
+def error_of(words: str, capsys: pytest.CaptureFixture[str]) -> str:
     assert run(["export", *words.split()]) in (1, 3)
-    told = capsys.readouterr().err
-    assert 1 <= len(told.splitlines()) <= 5
-    return told
+    stderr = capsys.readouterr().err
+    assert 1 <= len(stderr.splitlines()) <= 5
+    return stderr
 
 
 def test_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """None of these runs a stage, or leaves anything."""
-    assert "doit export needs as=FORM\nforms: arduino, cmake" in said("recipe=small", capsys)
-    assert "doit export needs as=FORM" in said("small", capsys)
-    assert "no recipe is named: use `doit export NAME`" in said("as=cmake", capsys)
-    assert "did you mean 'cmake'" in said("recipe=small as=cmak", capsys)
-    assert "one recipe is needed, got 2" in said("recipe=small,two as=cmake", capsys)
-    assert "an export needs one recipe, got 2\nsuch as two:host" in said("recipe=two as=cmake", capsys)
-    assert "doit export takes no 'form='" in said("recipe=small form=cmake", capsys)
+    assert "doit export needs as=FORM\nforms: arduino, cmake" in error_of("recipe=small", capsys)
+    assert "doit export needs as=FORM" in error_of("small", capsys)
+    assert "no recipe is named: use `doit export NAME`" in error_of("as=cmake", capsys)
+    assert "did you mean 'cmake'" in error_of("recipe=small as=cmak", capsys)
+    assert "one recipe is needed, got 2" in error_of("recipe=small,two as=cmake", capsys)
+    assert "an export needs one recipe, got 2\nsuch as two:host" in error_of("recipe=two as=cmake", capsys)
+    assert "doit export takes no 'form='" in error_of("recipe=small form=cmake", capsys)
     without = "recipe=small as=cmake set=stages.simulate=false,stages.verify=false,stages.report=false"
-    assert "has no stage simulate" in said(without, capsys)
+    assert "has no stage simulate" in error_of(without, capsys)
     (folder / "taken").mkdir()
     (folder / "taken/notes.txt").write_text("mine")
-    assert "taken has other files: notes.txt" in said("recipe=small as=cmake to=taken", capsys)
+    assert "taken has other files: notes.txt" in error_of("recipe=small as=cmake to=taken", capsys)
     assert sorted(path.name for path in folder.iterdir()) == ["pipeline.yaml", "recipes", "taken"]
     assert [path.name for path in (folder / "taken").iterdir()] == ["notes.txt"]
 
 
 def test_again_and_into_another_place(folder: Path) -> None:
     project = Project(folder)
-    made = export("small", "platformio", "", project=project, store=exports._store())
-    assert made["folder"] == "build/small/host/export/platformio" and made["changed"] == made["files"]
-    place = folder / made["folder"]
+    result = export("small", "platformio", "", project=project, store=exports._store())
+    assert result["folder"] == "build/small/host/export/platformio" and result["changed"] == result["files"]
+    place = folder / result["folder"]
     before = {path: path.read_bytes() for path in place.rglob("*") if path.is_file()}
     again = export("small", "platformio", "", project=project, store=exports._store())
     assert again["changed"] == 0 and {path: path.read_bytes() for path in before} == before
     other = export("small", "platformio", "../other", project=project, store=exports._store())
-    assert other["files"] == made["files"]
+    assert other["files"] == result["files"]
     assert {path.relative_to(place): data for path, data in before.items()} == {
         path.relative_to(folder.parent / "other"): path.read_bytes()
         for path in (folder.parent / "other").rglob("*")
@@ -83,9 +83,9 @@ def test_the_form_of_the_page(folder: Path) -> None:
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_text(text)
     plugins_of.cache_clear()
-    made = export("small", "bazel", project=Project(folder), store=exports._store())
-    assert made["run"] == "bazel test //small:test"
-    assert 'hdrs = ["src/small.h"]' in (folder / made["folder"] / "BUILD").read_text()
+    result = export("small", "bazel", project=Project(folder), store=exports._store())
+    assert result["run"] == "bazel test //small:test"
+    assert 'hdrs = ["src/small.h"]' in (folder / result["folder"] / "BUILD").read_text()
     # A module without FORM, and one with a name that is taken.
     (folder / "plugins/exports/bazel/__init__.py").rename(folder / "plugins/exports/cmake.py")
     plugins_of.cache_clear()

@@ -23,8 +23,8 @@ _WITHOUT = {"matrix-json", "schema", "completion"}
 
 def test_which_commands_have_it() -> None:
     commands = command_classes().to_dict()
-    assert {name for name, made in commands.items() if made.name != name} == set()
-    assert {name for name, made in commands.items() if JSON not in made.cmd_options} == _WITHOUT | {"bench"}
+    assert {name for name, command in commands.items() if command.name != name} == set()
+    assert {name for name, command in commands.items() if JSON not in command.cmd_options} == _WITHOUT | {"bench"}
 
 
 @pytest.fixture
@@ -72,8 +72,8 @@ def test_what_a_plug_in_prints_is_not_among_it(shell: Any, tmp_path: Path) -> No
 
 
 def test_what_makes_and_what_runs(shell: Any, tmp_path: Path) -> None:
-    code, made = shell("init mine target=host")
-    assert code == 0 and made["folder"] == "mine" and "recipes/mine.yaml" in made["files"]
+    code, created = shell("init mine target=host")
+    assert code == 0 and created["folder"] == "mine" and "recipes/mine.yaml" in created["files"]
     assert shell("new recipe act 'layer={op: relu, shape: [6]}' target=host", "mine") == (
         0,
         {"recipe": "act", "file": "recipes/act.yaml"},
@@ -83,7 +83,7 @@ def test_what_makes_and_what_runs(shell: Any, tmp_path: Path) -> None:
     code, (ran,) = shell("run act", "mine")
     assert (code, ran["recipe"], ran["target"]) == (0, "act", "host")
     assert json.loads((tmp_path / "mine" / ran["report"]).read_text())["verify"]["mismatches"] == 0
-    assert ran["stages"][0]["kind"] == "import" and not any(one["cached"] for one in ran["stages"])
+    assert ran["stages"][0]["kind"] == "import" and not any(stage["cached"] for stage in ran["stages"])
     code, (broken,) = shell("run act set=stages.simulate.instruction_limit=1,stages.simulate.timeout=0.000001", "mine")
     assert code == 1 and broken["report"] == "" and len(broken["stages"]) < len(ran["stages"])
     assert shell("gc --days 9", "mine") == (0, {"artifacts": 0, "bytes": 0})

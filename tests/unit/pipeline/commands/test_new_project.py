@@ -22,10 +22,10 @@ WRITTEN = ("pipeline.yaml", "recipes/net.yaml", "dodo.py", ".gitignore", ".githu
 MODEL = ROOT / "recipes/digits/digits_int8.tflite"
 
 
-def refused(folder: Path, **given: str) -> str:
+def refused(folder: Path, **options: str) -> str:
     before = sorted(folder.parent.rglob("*"))
     with pytest.raises(PipelineError) as caught:
-        new_project(folder, **given)
+        new_project(folder, **options)
     assert sorted(folder.parent.rglob("*")) == before
     return str(caught.value)
 
@@ -104,7 +104,7 @@ def test_a_model_is_copied_unless_it_is_there_already(tmp_path: Path, monkeypatc
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("options", "message"),
     [
         ({"target": "cortex-m5"}, "unknown target 'cortex-m5'; did you mean 'cortex-m55'?\nknown targets: rv64-rvp,"),
         ({"model": "no.tflite"}, "model=no.tflite: cannot be read: No such file or directory"),
@@ -113,8 +113,8 @@ def test_a_model_is_copied_unless_it_is_there_already(tmp_path: Path, monkeypatc
         ({"model": "https://x/y"}, "model=https://x/y: a download needs its sha256\n"),
     ],
 )
-def test_what_cannot_be_made(tmp_path: Path, given: dict[str, str], message: str) -> None:
-    assert refused(tmp_path / "net", **given).startswith(message)
+def test_what_cannot_be_made(tmp_path: Path, options: dict[str, str], message: str) -> None:
+    assert refused(tmp_path / "net", **options).startswith(message)
 
 
 def test_nothing_is_overwritten_and_nothing_is_left(tmp_path: Path) -> None:
@@ -155,8 +155,8 @@ def test_the_command_line(tmp_path: Path) -> None:
     assert jobs.stdout == '[{"recipe": "my_net", "target": "host"}]\n' and schema.stdout == "recipe.schema.json\n"
 
     # A built-in name in a project is noted; here from a folder below.
-    own = project / "recipes/kws_rvp.yaml"
-    own.write_text("schema: 1\nextends: kws_rvp\ntarget: host\n")
+    recipe = project / "recipes/kws_rvp.yaml"
+    recipe.write_text("schema: 1\nextends: kws_rvp\ntarget: host\n")
     everything, noted = run_all([["list"], ["list", "kws_rvp"]], tmp_path, at=project / "recipes")
     rows = [line.split() for line in everything.stdout.splitlines()]
     assert ["my_net", "digits_int8.tflite", "host"] in [row[:3] for row in rows]

@@ -32,7 +32,7 @@ def test_a_recipe_for_a_layer_runs(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "base", "target"),
+    ("options", "base", "target"),
     [
         ({"model": "zoo:ds_cnn", "target": "nucleo-f446re"}, "cortex_m_base", "nucleo-f446re"),
         ({"model": "net.tflite"}, "rvp_base", "rv64-rvp"),
@@ -43,15 +43,15 @@ def test_a_recipe_for_a_layer_runs(tmp_path: Path) -> None:
         ({"layer": LAYER, "extends": "cortex_m_base", "target": "cortex-m0plus"}, "cortex_m_base", "cortex-m0plus"),
     ],
 )
-def test_base_and_target(tmp_path: Path, given: dict[str, str], base: str | None, target: str) -> None:
+def test_base_and_target(tmp_path: Path, options: dict[str, str], base: str | None, target: str) -> None:
     (tmp_path / "net.tflite").write_bytes((ROOT / "recipes/digits/digits_int8.tflite").read_bytes())
-    new_recipe("nets/mine", Project(tmp_path), **given)
+    new_recipe("nets/mine", Project(tmp_path), **options)
     loaded = load_recipe("nets/mine", root=Project(tmp_path), registry=default_registry())
     written = (tmp_path / "recipes/nets/mine.yaml").read_text()
     assert ("extends: " in written) == (base is not None) and f"extends: {base}\n" in f"{written}extends: None\n"
     model = loaded.recipe.model.model_dump()
     expected = {"net.tflite": {"file": "net.tflite"}, "zoo:ds_cnn": {"zoo": "ds_cnn"}, "": {"op": "relu"}}
-    assert expected[given.get("model", "")].items() <= model.items()
+    assert expected[options.get("model", "")].items() <= model.items()
     assert loaded.target.name == target
 
 
@@ -70,7 +70,7 @@ def test_an_editor_finds_the_schema_and_a_list_what_it_is_for(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
-    ("name", "given", "says"),
+    ("name", "options", "says"),
     [
         (
             "net",
@@ -91,13 +91,13 @@ def test_an_editor_finds_the_schema_and_a_list_what_it_is_for(tmp_path: Path) ->
         ("there", {"layer": LAYER}, "recipes/there.yaml already exists\nnothing was written"),
     ],
 )
-def test_what_it_cannot_make_leaves_nothing(tmp_path: Path, name: str, given: dict[str, str], says: str) -> None:
+def test_what_it_cannot_make_leaves_nothing(tmp_path: Path, name: str, options: dict[str, str], says: str) -> None:
     (tmp_path / "recipes").mkdir()
     (tmp_path / "recipes/there.yaml").write_text("mine\n")
     (tmp_path / "bootstrap").write_text("no network")
     before = sorted(tmp_path.rglob("*"))
     with pytest.raises(PipelineError) as caught:
-        new_recipe(name, Project(tmp_path), **given)
+        new_recipe(name, Project(tmp_path), **options)
     assert says in str(caught.value) and len(str(caught.value).splitlines()) <= 5
     assert "dictionary" not in str(caught.value)
     assert sorted(tmp_path.rglob("*")) == before and (tmp_path / "recipes/there.yaml").read_text() == "mine\n"
@@ -105,7 +105,7 @@ def test_what_it_cannot_make_leaves_nothing(tmp_path: Path, name: str, given: di
 
 def test_on_a_full_disk_it_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A file that is half there would be in the way of the next try."""
-    monkeypatch.setattr(new_recipe_module.yaml, "safe_dump", lambda *given, **more: "x" * 100_000)
+    monkeypatch.setattr(new_recipe_module.yaml, "safe_dump", lambda *options, **more: "x" * 100_000)
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     former = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, before[1]))

@@ -99,10 +99,10 @@ def project(tmp_path: Path) -> Path:
     return folder
 
 
-def wrong(ended: Ended, code: int, told: str) -> str:
+def wrong(ended: Ended, code: int, message: str) -> str:
     """'' when a command ended as it should."""
     text = ended.stdout + ended.stderr
-    if ended.code == code and told in text and "Traceback" not in text:
+    if ended.code == code and message in text and "Traceback" not in text:
         if code != 1 and "--json" in ended.words:
             json.loads(ended.stdout)
         return ""
@@ -113,6 +113,6 @@ def wrong(ended: Ended, code: int, told: str) -> str:
 def test_every_command_knows_the_plug_ins(project: Path) -> None:
     assert {path.name for path in (project / "plugins").iterdir()} == set(KINDS)
     assert {line.split()[0] for line in LINES} >= set(pyproject_table("tool", "doit", "plugins", "command"))
-    found = run_all([shlex.split(line) for line in LINES], project.parent, project)
-    failed = [wrong(ended, *expected) for ended, expected in zip(found, LINES.values(), strict=True)]
+    results = run_all([shlex.split(line) for line in LINES], project.parent, project)
+    failed = [wrong(ended, *expected) for ended, expected in zip(results, LINES.values(), strict=True)]
     assert not any(failed), "\n".join(filter(None, failed))

@@ -27,18 +27,18 @@ def layer(name: str, drop: float, dtype: str = "int8") -> dict[str, Any]:
 
 def test_layers_that_lose_most_are_tried_first_and_rules_of_the_recipe_stay() -> None:
     layers = [layer("a", 1), layer("b[0]", 3), layer("c", 2), layer("d", 0.05), layer("e", 9, "float32")]
-    found = candidates(layers, OPTIONS, 100)
-    assert [one.name for one in found[:5]] == [
+    tried = candidates(layers, OPTIONS, 100)
+    assert [candidate.name for candidate in tried[:5]] == [
         *("unchanged recipe", "int4 weights", "1 layer with int16", "1 layer with int16, int4 weights"),
         "1 layer in float",
     ]
-    assert found[2].options == {"keep_int16": [{"op": "add"}, {"name": "b[[]0]"}]}
-    assert found[3].options == {"keep_int16": [{"op": "add"}, {"name": "b[[]0]"}], "weights": "int4"}
-    sizes = [len(one.options["keep_float"]) for one in found if "keep_float" in one.options]
+    assert tried[2].options == {"keep_int16": [{"op": "add"}, {"name": "b[[]0]"}]}
+    assert tried[3].options == {"keep_int16": [{"op": "add"}, {"name": "b[[]0]"}], "weights": "int4"}
+    sizes = [len(candidate.options["keep_float"]) for candidate in tried if "keep_float" in candidate.options]
     assert sizes == [1, 2, 3]
-    assert [one["name"] for one in found[-1].options["keep_float"]] == ["b[[]0]", "c", "a"]
+    assert [candidate["name"] for candidate in tried[-1].options["keep_float"]] == ["b[[]0]", "c", "a"]
     assert len(candidates(layers, OPTIONS, 4)) == 4
-    assert [one.name for one in candidates([layer("a", 1)], {**OPTIONS, "weights": "int4"}, 9)] == [
+    assert [candidate.name for candidate in candidates([layer("a", 1)], {**OPTIONS, "weights": "int4"}, 9)] == [
         *("unchanged recipe", "1 layer with int16", "1 layer in float")
     ]
 
@@ -55,19 +55,19 @@ def test_front_has_what_nothing_beats_in_everything() -> None:
 
 
 def test_best_is_within_the_budget_with_least_loss_then_fewest_instructions() -> None:
-    found = [
+    measurements = [
         measured("a", 0, 40, 900, 60, 10),
         measured("b", 0, 45, 800, 60, 10),
         measured("c", 2, 50, 100, 10, 10),
         measured("d", error="does not fit"),
     ]
-    assert best(found, Budget()) is found[1]
-    assert best(found, Budget(ram=50)) is found[2]
-    assert best(found, Budget(instructions=850)) is found[1]
-    assert best(found, Budget(loss=1, ram=50)) is None
-    verdicts = [row[-1] for row in table(found, Budget(loss=1, ram=60)).rows]
+    assert best(measurements, Budget()) is measurements[1]
+    assert best(measurements, Budget(ram=50)) is measurements[2]
+    assert best(measurements, Budget(instructions=850)) is measurements[1]
+    assert best(measurements, Budget(loss=1, ram=50)) is None
+    verdicts = [row[-1] for row in table(measurements, Budget(loss=1, ram=60)).rows]
     assert verdicts == ["", "best", "on the front; beyond the budget: loss", "does not fit"]
-    assert table(found, Budget(loss=1)).good == (True, True, False, False)
+    assert table(measurements, Budget(loss=1)).good == (True, True, False, False)
 
 
 def test_a_recipe_that_quantizes_nothing_is_refused(tmp_path: Path) -> None:
@@ -81,20 +81,20 @@ def test_a_recipe_that_quantizes_nothing_is_refused(tmp_path: Path) -> None:
 def test_candidates_are_measured_and_verified_as_firmware(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     verified = []
 
-    def watched(*given: Any, **places: Any) -> Any:
-        result = run_recipe(*given, **places)
+    def watched(*arguments: Any, **places: Any) -> Any:
+        result = run_recipe(*arguments, **places)
         verified.append(json.loads((result.artifacts["verify"] / "verify.json").read_text()))
         return result
 
     monkeypatch.setattr("pipeline.commands.search.run_recipe", watched)
     budget = {"set": "stages.quantize.search={most: 3, max_loss: 5.0, ram: 64K, instructions: 100000}"}
-    found, bounds = search("digits_ptq", budget, store=tmp_path / "store", build=tmp_path / "build")
+    measurements, bounds = search("digits_ptq", budget, store=tmp_path / "store", build=tmp_path / "build")
     assert bounds == Budget(5.0, 65536, 100_000)
-    assert [(one["inputs"], one["layers_checked"] > 3) for one in verified] == [(1, True)] * 3
-    plain, narrow, wide = found
-    assert not any(one.error for one in found)
+    assert [(verify["inputs"], verify["layers_checked"] > 3) for verify in verified] == [(1, True)] * 3
+    plain, narrow, wide = measurements
+    assert not any(verify.error for verify in measurements)
     assert narrow.snr < plain.snr and narrow.loss >= plain.loss
     assert wide.instructions > plain.instructions > 50_000
     tight = Budget(5.0, 65536, plain.instructions)
-    assert tight.exceeded(wide) == "instructions" and best(found, tight) is best(found, bounds) is plain
-    assert plain in pareto_front(found)
+    assert tight.exceeded(wide) == "instructions" and best(measurements, tight) is best(measurements, bounds) is plain
+    assert plain in pareto_front(measurements)

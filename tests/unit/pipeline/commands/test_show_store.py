@@ -43,9 +43,9 @@ def test_sizes_by_stage(project: FakeProject, capsys: Capture) -> None:
     project.run()
     capsys.readouterr()
     assert show(as_json=True) == 0
-    records = {one["stage"]: one for one in json.loads(capsys.readouterr().out)}
+    records = {record["stage"]: record for record in json.loads(capsys.readouterr().out)}
     files = [path for path in project.store.glob("artifacts/*/*/files/**/*") if path.is_file()]
-    assert sum(one["bytes"] for one in records.values()) == sum(path.stat().st_size for path in files)
+    assert sum(record["bytes"] for record in records.values()) == sum(path.stat().st_size for path in files)
     assert records["compile"]["artifacts"] == 1
 
 
@@ -81,7 +81,7 @@ def test_verify_finds(harm: str, project: FakeProject, capsys: Capture) -> None:
         manifest.write_text("{")
     capsys.readouterr()
     assert show("verify", as_json=True) == PENDING
-    (found,) = json.loads(capsys.readouterr().out)
+    (record,) = json.loads(capsys.readouterr().out)
     not_readable = "manifest.json cannot be read"
     expected = {"gone": f"{path.name} is missing", "more": "more is not in the manifest", "manifest": not_readable}
-    assert expected[harm] in found["damage"][0]
+    assert expected[harm] in record["damage"][0]

@@ -62,7 +62,7 @@ def test_nothing_heavy_is_loaded_and_no_file_is_hashed(project: Path, line: str)
         text=True,
         check=False,
     )
-    code, *found = done.stderr.split()
+    code, *loaded = done.stderr.split()
     assert code == "0"
     allowed = _PARSER if line == "list" else set()
-    assert set(found) <= (allowed if "read" in line else {"stages.ir.operators.lstm", *allowed})
+    assert set(loaded) <= (allowed if "read" in line else {"stages.ir.operators.lstm", *allowed})

@@ -38,7 +38,7 @@ def test_plain_tcp_is_for_this_machine(scheme: str, monkeypatch: pytest.MonkeyPa
 def test_tls_needs_certificates_that_can_be_read(tmp_path: Path) -> None:
     with pytest.raises(PipelineError, match="tls://scheduler:8786: Dask's settings name no TLS certificates"):
         connection_to("tls://scheduler:8786")
-    own, file = Security.temporary(), tmp_path / "own.pem"
+    certificates, file = Security.temporary(), tmp_path / "own.pem"
     settings = {
         "distributed.comm.tls.ca-file": str(file),
         "distributed.comm.tls.client": {"cert": str(file), "key": str(file)},
@@ -49,7 +49,7 @@ def test_tls_needs_certificates_that_can_be_read(tmp_path: Path) -> None:
                 file.write_text(broken)
             with pytest.raises(PipelineError, match="Dask's TLS settings cannot be used: "):
                 connection_to("tls://scheduler:8786")
-        file.write_text(own.tls_client_key + own.tls_client_cert)
+        file.write_text(certificates.tls_client_key + certificates.tls_client_cert)
         # Whoever has certificates is never taken to plain TCP, unless that is what is written.
         for scheme in ("tls", "dask"):
             assert connection_to(f"{scheme}://scheduler:8786").address == "tls://scheduler:8786"

@@ -136,27 +136,27 @@ def _wait(until: Callable[[], bool]) -> None:
 
 def _processes(folder: Path) -> list[int]:
     """Those that have the folder as their HOME, and have not ended."""
-    found = []
+    processes = []
     for place in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
             if f"\0HOME={folder}\0".encode() in b"\0" + (place / "environ").read_bytes():
-                found.append(int(place.name))
-    return found
+                processes.append(int(place.name))
+    return processes
 
 
 def _listening(processes: list[int]) -> list[tuple[ipaddress.IPv4Address | ipaddress.IPv6Address, int]]:
     """Address and port of each socket of these processes to which others can connect or send."""
-    links = [str(link.readlink()) for one in processes for link in Path(f"/proc/{one}/fd").iterdir()]
+    links = [str(link.readlink()) for process in processes for link in Path(f"/proc/{process}/fd").iterdir()]
     inodes = {link.removeprefix("socket:[").rstrip("]") for link in links if link.startswith("socket:")}
-    found = []
+    addresses = []
     for table in ("tcp", "tcp6", "udp", "udp6"):
         for line in Path(f"/proc/net/{table}").read_text().splitlines()[1:]:
             _, local, remote, _, *_, inode = line.split()[:10]
             if inode in inodes and remote.endswith(":0000"):
                 address, port = local.split(":")
                 words = [bytes.fromhex(address[at : at + 8])[::-1] for at in range(0, len(address), 8)]
-                found.append((ipaddress.ip_address(b"".join(words)), int(port, 16)))
-    return found
+                addresses.append((ipaddress.ip_address(b"".join(words)), int(port, 16)))
+    return addresses
 
 
 def _assert_refuses_strangers(port: int) -> None:

@@ -45,7 +45,7 @@ class _Direct(DaskExecutor):
 
 
 @pytest.fixture
-def there(project: FakeProject, tmp_path_factory: pytest.TempPathFactory) -> FakeProject:
+def remote_project(project: FakeProject, tmp_path_factory: pytest.TempPathFactory) -> FakeProject:
     """The worker's project, with a folder of kernels of a plug-in as the client's."""
     project.write("plugins/kernels/acme/__init__.py", "FOLDER = None\n")
     project.write("plugins/kernels/acme/add.c", "int add;\n")
@@ -53,14 +53,14 @@ def there(project: FakeProject, tmp_path_factory: pytest.TempPathFactory) -> Fak
 
 
 @pytest.fixture
-def begin(project: FakeProject, there: FakeProject, monkeypatch: pytest.MonkeyPatch) -> Iterator[Begin]:
+def begin(project: FakeProject, remote_project: FakeProject, monkeypatch: pytest.MonkeyPatch) -> Iterator[Begin]:
     monkeypatch.setattr(dask_executor, "current_project", lambda: project_of(project.root))
-    monkeypatch.setattr(worker, "current_project", lambda: project_of(there.root))
-    monkeypatch.setattr(worker, "_workspace", there.workspace)
-    monkeypatch.setattr(worker, "load_targets", lambda one: {"rv64-rvp": with_acme(one.root)})
-    made = _Direct().remote_calls({})
-    assert made is not None
-    yield made
+    monkeypatch.setattr(worker, "current_project", lambda: project_of(remote_project.root))
+    monkeypatch.setattr(worker, "_workspace", remote_project.workspace)
+    monkeypatch.setattr(worker, "load_targets", lambda project_there: {"rv64-rvp": with_acme(project_there.root)})
+    calls = _Direct().remote_calls({})
+    assert calls is not None
+    yield calls
 
 
 def with_acme(root: Path) -> Target:
@@ -78,14 +78,14 @@ PLACES = f"{__name__}:places"
 
 
 def test_targets_are_at_home_wherever_they_are_among_the_values(
-    project: FakeProject, there: FakeProject, begin: Begin
+    project: FakeProject, remote_project: FakeProject, begin: Begin
 ) -> None:
     target = with_acme(project.root)
-    assert begin(PLACES, ([target, target],))() == [there.root / "plugins/kernels/acme"] * 2
+    assert begin(PLACES, ([target, target],))() == [remote_project.root / "plugins/kernels/acme"] * 2
 
 
-def test_kernels_of_plug_ins_are_compared(project: FakeProject, there: FakeProject, begin: Begin) -> None:
-    (there.root / "plugins/kernels/acme/add.c").write_text("int sub;\n")
+def test_kernels_of_plug_ins_are_compared(project: FakeProject, remote_project: FakeProject, begin: Begin) -> None:
+    (remote_project.root / "plugins/kernels/acme/add.c").write_text("int sub;\n")
     with pytest.raises(PipelineError) as refused:
         begin(PLACES, ([with_acme(project.root)],))()
     assert str(refused.value).startswith(

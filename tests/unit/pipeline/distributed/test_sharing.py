@@ -31,15 +31,15 @@ from pipeline.distributed.worker_results import result_of
 
 def test_a_disk_that_shows_it_late_is_waited_for(project: FakeProject, monkeypatch: pytest.MonkeyPatch) -> None:
     with project.workspace() as workspace:
-        made, _ = workspace.store.make({"stage": "emit"}, lambda out, _: None, recipe="")
+        artifact, _ = workspace.store.make({"stage": "emit"}, lambda out, _: None, recipe="")
         shown = time.monotonic() + 0.3
         find = workspace.store.find
         monkeypatch.setattr(workspace.store, "find", lambda key: find(key) if time.monotonic() > shown else None)
-        assert worker._input_artifacts(workspace, {made.key: "emit"})[made.key].content == made.content
+        assert worker._input_artifacts(workspace, {artifact.key: "emit"})[artifact.key].content == artifact.content
         monkeypatch.setattr(worker, "_VISIBLE_TIMEOUT", 0)
         lost = r"cannot get its inputs \(emit, import\): it shares no store with this machine"
         with pytest.raises(worker._MissingInputs, match=lost) as raised:
-            worker._input_artifacts(workspace, {"0" * 64: "emit", made.key: "model", "1" * 64: "import"})
+            worker._input_artifacts(workspace, {"0" * 64: "emit", artifact.key: "model", "1" * 64: "import"})
         assert (raised.value.missing, raised.value.remote) == (["0" * 64, "1" * 64], "")
 
 
@@ -60,8 +60,8 @@ def test_a_file_that_changed_since_it_was_planned_is_not_sent(project: FakeProje
         model.write_text("weights\n")
         key = executor._sent_file("model", model, work)
         workspace.flush()
-        found = workspace.find(key)
-        assert found is not None and (found.files / "model.txt").read_text() == "weights\n"
+        artifact = workspace.find(key)
+        assert artifact is not None and (artifact.files / "model.txt").read_text() == "weights\n"
         assert f"ac/{key}" in memory.objects
 
 
@@ -75,18 +75,27 @@ def test_what_a_worker_left_comes_here_when_it_is_read(project: FakeProject, mon
         (out / "large.bin").write_bytes(bytes(1000))
         log("says hello")
 
-    made, _ = elsewhere.make({"stage": "emit"}, write, recipe="")
+    remote_artifact, _ = elsewhere.make({"stage": "emit"}, write, recipe="")
     remote = memory.remote(elsewhere)
-    assert remote.send(made).result() == "sent"
+    assert remote.send(remote_artifact).result() == "sent"
     with project.workspace() as workspace:
         vars(workspace)["remote"] = memory.remote(workspace.store)
-        work = replace(_work(workspace, workspace.plan("demo")["import"]), key=made.key)
-        left = result_of("a", work, Local().make, cached=False)
-        assert left is not None and (left.content, left.log) == (made.content, "says hello\n")
-        assert workspace.find(made.key) is left and workspace.store.find(made.key) is None
-        assert (left.files / "large.bin").read_bytes() == bytes(1000)
-        found = workspace.find(made.key)
-        assert found is not left and workspace.store.find(made.key) is not None and workspace.fetched_keys == set()
+        work = replace(_work(workspace, workspace.plan("demo")["import"]), key=remote_artifact.key)
+        worker_artifact = result_of("a", work, Local().make, cached=False)
+        assert worker_artifact is not None and (worker_artifact.content, worker_artifact.log) == (
+            remote_artifact.content,
+            "says hello\n",
+        )
+        assert (
+            workspace.find(remote_artifact.key) is worker_artifact and workspace.store.find(remote_artifact.key) is None
+        )
+        assert (worker_artifact.files / "large.bin").read_bytes() == bytes(1000)
+        fetched = workspace.find(remote_artifact.key)
+        assert (
+            fetched is not worker_artifact
+            and workspace.store.find(remote_artifact.key) is not None
+            and workspace.fetched_keys == set()
+        )
 
 
 @pytest.mark.parametrize(
@@ -104,7 +113,7 @@ def test_what_a_worker_left_is_made_here_when_the_remote_store_has_it_no_more(
         imported, _ = Local().make(_work(workspace, plan["import"]))
         emitted, _ = Local().make(_work(workspace, plan["emit"], imported))
         remote = memory.remote(workspace.store)
-        assert [remote.send(one).result() for one in (imported, emitted)] == ["sent"] * 2
+        assert [remote.send(artifact).result() for artifact in (imported, emitted)] == ["sent"] * 2
     executor = _executor()
     project.ran()
     with project.workspace() as workspace:
@@ -133,14 +142,14 @@ def test_what_a_worker_left_is_made_here_when_the_remote_store_has_it_no_more(
         workspace.flush()
         assert second.files == second.files and project.ran() == []
         for key in (first.key, second.key):
-            found = workspace.find(key)
-            assert found is not None and found.content == {first.key: first, second.key: second}[key].content
+            stored = workspace.find(key)
+            assert stored is not None and stored.content == {first.key: first, second.key: second}[key].content
     if trouble != "given up":
         third = clone(project, project.root / "third")
         with third.workspace() as workspace:
             vars(workspace)["remote"] = memory.remote(workspace.store)
-            found = workspace.find(second.key)
-            assert found is not None and found.content == second.content
+            stored = workspace.find(second.key)
+            assert stored is not None and stored.content == second.content
 
 
 def test_other_bytes_of_the_same_key_fail_no_run_and_are_told(
@@ -151,12 +160,12 @@ def test_other_bytes_of_the_same_key_fail_no_run_and_are_told(
         vars(workspace)["remote"] = memory.remote(workspace.store)
         work = _work(workspace, workspace.plan("demo")["import"])
         other = Store(project.root / "other")
-        made, _ = other.make(work.ingredients, lambda out, _: _write_other(out / "module.json"), recipe="")
-        assert memory.remote(other).send(made).result() == "sent"
-        left = result_of("a", work, _executor()._make_here, cached=False)
-        assert left is not None
-        del memory.objects[f"cas/{made.manifest['files']['module.json']['sha256']}"]
-        assert (left.files / "module.json").read_text() == "weights\n"
+        remote_artifact, _ = other.make(work.ingredients, lambda out, _: _write_other(out / "module.json"), recipe="")
+        assert memory.remote(other).send(remote_artifact).result() == "sent"
+        worker_artifact = result_of("a", work, _executor()._make_here, cached=False)
+        assert worker_artifact is not None
+        del memory.objects[f"cas/{remote_artifact.manifest['files']['module.json']['sha256']}"]
+        assert (worker_artifact.files / "module.json").read_text() == "weights\n"
         assert "its bytes differ from those of worker a" in capsys.readouterr().out
 
 
@@ -186,5 +195,5 @@ def _work(workspace: Workspace, action: Action, *inputs: Artifact) -> Work:
         convert_errors=contextlib.nullcontext,
         log=print,
         log_name="log.txt",
-        progress=lambda *said: None,
+        progress=lambda *progress: None,
     )

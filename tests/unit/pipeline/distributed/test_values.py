@@ -20,17 +20,17 @@ def models(folder: str) -> dict[str, Plugin]:
     return {"two_layers": Plugin("two_layers", f"{folder}.two_layers", Path(folder, "two_layers.py"), "two_layers")}
 
 
-def sent(given: dict[str, Any]) -> tuple[Any, Any]:
+def sent(entry: dict[str, Any]) -> tuple[Any, Any]:
     """A recipe's model here, and as a worker unpickles it."""
-    model = TypeAdapter(_model_entry(models("here"))).validate_python(given)
+    model = TypeAdapter(_model_entry(models("here"))).validate_python(entry)
     return model, loads(dumps((model, 1))[0], lambda target: target)[0][0]
 
 
 def test_a_model_of_a_plug_in_is_that_of_the_workers_project() -> None:
-    here, there = sent({"zoo": "two_layers", "seed": 3})
+    here, received = sent({"zoo": "two_layers", "seed": 3})
     assert here.module == "here.two_layers"
-    own = rebind_plugin_model(there, models("there"))
-    assert isinstance(own, PluginModel) and own.model_dump() == here.model_dump()
-    assert (own.module, own.place) == ("there.two_layers", Path("there/two_layers.py"))
+    rebound = rebind_plugin_model(received, models("there"))
+    assert isinstance(rebound, PluginModel) and rebound.model_dump() == here.model_dump()
+    assert (rebound.module, rebound.place) == ("there.two_layers", Path("there/two_layers.py"))
     with pytest.raises(RecipeError, match="unknown model 'two_layers'"):
-        rebind_plugin_model(there, default_registry().models)
+        rebind_plugin_model(received, default_registry().models)

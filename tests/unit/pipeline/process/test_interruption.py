@@ -91,7 +91,7 @@ def test_signal_ends_with_one_line(project: FakeProject, words: tuple[str, ...],
     compiler = f"#!/bin/sh\n[ $# -gt 0 ] && echo 13.2.0 && exit\nsleep 600 &\necho $$ $! >> {started}\nwait\n"
     project.write("bin/fakecc", compiler).chmod(0o755)
     process = start(project, *words)
-    children = [int(one) for one in wait_for(started).split()]
+    children = [int(child) for child in wait_for(started).split()]
     process.send_signal(number)
     out, err = process.communicate(timeout=60)
     assert (process.returncode, err) == (128 + number, "interrupted; finished stages are kept\n")

@@ -84,7 +84,7 @@ def clone(project: FakeProject, place: Path) -> FakeProject:
 def how(project: FakeProject) -> dict[str, str]:
     """What a run does for each stage: `ran`, `cached`, `remote`."""
     stages = project.run().stages
-    return {one.kind: "remote" if one.remote else "cached" if one.cached else "ran" for one in stages}
+    return {stage.kind: "remote" if stage.remote else "cached" if stage.cached else "ran" for stage in stages}
 
 
 def found_elsewhere(

@@ -78,5 +78,7 @@ def test_credentials_that_are_none_are_one_line(
 ) -> None:
     monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", "/nowhere.json")
     assert how(project) == all_of("ran")
-    told = capsys.readouterr().err
-    assert told.count("warning") == 1 and "the remote store gs://bucket/a folder cannot be read: File /nowhere" in told
+    stderr = capsys.readouterr().err
+    assert (
+        stderr.count("warning") == 1 and "the remote store gs://bucket/a folder cannot be read: File /nowhere" in stderr
+    )

@@ -86,8 +86,10 @@ def test_a_proxy_that_is_none_is_one_line(
     monkeypatch.setenv("no_proxy", "")
     monkeypatch.setenv("FIRMLINE_REMOTE", "http://cache.example")
     assert how(project) == all_of("ran")
-    told = capsys.readouterr().err
-    assert told.count("\n") == 1 and "cannot be used: HTTP_PROXY is not the address" in told and "secret" not in told
+    stderr = capsys.readouterr().err
+    assert (
+        stderr.count("\n") == 1 and "cannot be used: HTTP_PROXY is not the address" in stderr and "secret" not in stderr
+    )
 
 
 @pytest.mark.parametrize("scheme", ["", "http://"])

@@ -353,16 +353,16 @@ def test_time_is_had_by_the_bytes_that_move(monkeypatch: pytest.MonkeyPatch) -> 
     """A gigabyte that came at once is no reason to wait for a day for what follows."""
     now = 100.0
     monkeypatch.setattr("pipeline.remote.exchange.time.monotonic", lambda: now)
-    one = Exchange(1 << 30)
+    exchange = Exchange(1 << 30)
     for _ in range(80):
         now += SECONDS * 0.99
-        one.moved(STEP)
-    one.moved(1 << 30)
+        exchange.moved(STEP)
+    exchange.moved(1 << 30)
     now += SECONDS * 0.99
-    one.moved(STEP - 1)
+    exchange.moved(STEP - 1)
     now += SECONDS * 0.02
     with pytest.raises(RemoteError, match="slower than 10,000 bytes per second"):
-        one.moved(STEP)
+        exchange.moved(STEP)
 
 
 def test_a_slow_link_has_minutes_and_not_days(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -383,12 +383,12 @@ def test_a_slow_link_has_minutes_and_not_days(monkeypatch: pytest.MonkeyPatch) -
     for _ in range(1000):
         now += 1
         fast.moved(FAST)
-    one = Health(RemoteSettings("http://slow"), print)
+    health = Health(RemoteSettings("http://slow"), print)
     for step in range(10):
-        assert one.reads == (step < 10)
-        one.spent(now, now + 100, 1_000_000)
+        assert health.reads == (step < 10)
+        health.spent(now, now + 100, 1_000_000)
         now += 100
-    assert not one.reads
+    assert not health.reads
     late = Health(RemoteSettings("http://late"), print)
     for step in range(1000):
         # Each answer in time, of an artifact with thousands of files.
@@ -404,8 +404,8 @@ def test_a_run_goes_on(
     with serving(ANSWERS[name][0]) as server:
         monkeypatch.setenv("FIRMLINE_REMOTE", server.url)
         assert how(project) == all_of("ran")
-        told = capsys.readouterr().err
-        assert told.count("warning") <= 2 and f"the remote store {server.url}" in told
+        stderr = capsys.readouterr().err
+        assert stderr.count("warning") <= 2 and f"the remote store {server.url}" in stderr
         assert server.requests <= 4 * (MOST_FAILURES + 8)
 
 

@@ -18,12 +18,12 @@ from tests.unit.pipeline.remote.test_limits import serving
 Capture = pytest.CaptureFixture[str]
 
 
-def push(*words: str, **given: str | bool) -> int:
+def push(*words: str, **options: str | bool) -> int:
     options = {
         "json": False,
         "dry-run": False,
         "days": "",
-        **{name.replace("_", "-"): one for name, one in given.items()},
+        **{name.replace("_", "-"): value for name, value in options.items()},
     }
     return ShowStore().execute(options, list(words or ("push",)))
 
@@ -44,15 +44,17 @@ def test_what_was_made_before_is_sent_once(
 ) -> None:
     capsys.readouterr()
     assert push(dry_run=True) == PENDING
-    said = capsys.readouterr().out.splitlines()
+    lines = capsys.readouterr().out.splitlines()
     assert (
-        len(said) == 5 and said[0].startswith("to be sent: ") and said[-1].startswith(f"{server.url}: 4 to be sent (")
+        len(lines) == 5
+        and lines[0].startswith("to be sent: ")
+        and lines[-1].startswith(f"{server.url}: 4 to be sent (")
     )
     assert server.names() == []
     assert push() == 0
-    said = capsys.readouterr().out.splitlines()
-    assert sorted(line.split()[2] for line in said[:-1]) == sorted(ALL)
-    assert said[-1].startswith(f"{server.url}: 4 sent (")
+    lines = capsys.readouterr().out.splitlines()
+    assert sorted(line.split()[2] for line in lines[:-1]) == sorted(ALL)
+    assert lines[-1].startswith(f"{server.url}: 4 sent (")
     server.check()
     assert push() == 0
     assert capsys.readouterr().out.startswith(f"{server.url}: 4 already there (")
@@ -76,16 +78,16 @@ def test_programs_read_what_became_of_each(
     capsys.readouterr()
     assert push(json=True) == PENDING
     records = json.loads(capsys.readouterr().out)
-    outcomes = sorted((one["stage"], one["outcome"]) for one in records)
-    made = ("compile", "emit", "report")
-    assert outcomes == sorted([("import", "damaged"), *((kind, word) for kind in made for word in ("own", "sent"))])
+    outcomes = sorted((record["stage"], record["outcome"]) for record in records)
+    stages = ("compile", "emit", "report")
+    assert outcomes == sorted([("import", "damaged"), *((kind, word) for kind in stages for word in ("own", "sent"))])
     assert len(list((server.data / "ac").iterdir())) == 3
     # Stores of before say nothing of boards; what was made of a moment tells it.
     for path in old.store.glob("artifacts/*/*/manifest.json"):
         path.write_text(path.read_text().replace('"shared": false', '"recipe": "demo"'))
     assert push(json=True) == PENDING
     again = json.loads(capsys.readouterr().out)
-    assert sorted((one["stage"], one["outcome"]) for one in again) == [
+    assert sorted((record["stage"], record["outcome"]) for record in again) == [
         (stage, "there" if word == "sent" else word) for stage, word in outcomes
     ]
     for folder in old.store.glob("artifacts/*/*"):
@@ -136,7 +138,7 @@ def test_a_server_that_has_whatever_it_is_asked_for_is_none(
 
 
 @pytest.mark.parametrize(
-    ("words", "given", "environment", "said"),
+    ("words", "options", "environment", "message"),
     [
         (("push",), {"days": "soon"}, {}, "--days soon: expected a number of days"),
         (("list",), {"dry_run": True}, {}, "--dry-run is an option of `doit store push`, not of `doit store list`"),
@@ -153,14 +155,14 @@ def test_a_server_that_has_whatever_it_is_asked_for_is_none(
 )
 def test_mistakes(
     words: tuple[str, ...],
-    given: dict[str, str | bool],
+    options: dict[str, str | bool],
     environment: dict[str, str],
-    said: str,
+    message: str,
     old: FakeProject,
     monkeypatch: pytest.MonkeyPatch,
     capsys: Capture,
 ) -> None:
     for name, value in environment.items():
         monkeypatch.setenv(f"FIRMLINE_REMOTE{name}", value)
-    assert push(*words, **given) == 1
-    assert said in capsys.readouterr().err
+    assert push(*words, **options) == 1
+    assert message in capsys.readouterr().err

@@ -33,7 +33,7 @@ def test_two_clones_share_all_work(project: FakeProject, other: FakeProject, ser
     assert how(other) == all_of("remote") and project.ran() == []
     assert how(other) == all_of("cached")
     for name in ("firmware.elf", "report.md", "src/model.c"):
-        places = [one.root / "build/demo/rv64-rvp" / name for one in (project, other)]
+        places = [machine.root / "build/demo/rv64-rvp" / name for machine in (project, other)]
         assert places[0].read_bytes() == places[1].read_bytes()
     # What one clone changes, the other gets; nothing else is sent.
     before = server.names()
@@ -49,12 +49,12 @@ def test_two_runs_at_once_share_it(project: FakeProject, other: FakeProject, ser
     environment = {**os.environ, "FAKE_MOOD": "slow", "PYTHONPATH": str(ROOT)}
     command = [sys.executable, "-m", "tests.unit.pipeline.fake_stages"]
     both = [
-        subprocess.Popen([*command, str(one.root)], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        for one in (project, other)
+        subprocess.Popen([*command, str(machine.root)], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        for machine in (project, other)
     ]
-    for one in both:
-        _, err = one.communicate(timeout=60)
-        assert (one.returncode, err) == (0, b"")
+    for machine in both:
+        _, err = machine.communicate(timeout=60)
+        assert (machine.returncode, err) == (0, b"")
     server.check()
     assert len(list((server.data / "ac").iterdir())) == 4
 
@@ -65,22 +65,22 @@ def test_it_is_said_where_work_came_from(project: FakeProject, other: FakeProjec
     assert (code, err) == (0, "")
     assert out.count("from the remote store\n") == len(ALL) and f"{server.url}: 4 artifacts from it" in out
     report = json.loads((project.root / "build/demo/rv64-rvp/report.json").read_text())
-    assert [one["remote"] for one in report["stages"]] == [True] * 4
+    assert [stage["remote"] for stage in report["stages"]] == [True] * 4
     assert "from the remote store; made 20" in (project.root / "build/demo/rv64-rvp/log.txt").read_text()
     with project.workspace() as workspace:
-        assert {one.remote for one in inventory(workspace.store)} == {server.url}
+        assert {stage.remote for stage in inventory(workspace.store)} == {server.url}
 
 
 def test_modes_and_logs_travel(project: FakeProject, other: FakeProject, server: Server) -> None:
     """An executable of the host stays one, and a stage's log is that of the machine that ran it."""
     with project.workspace() as workspace:
-        made, _ = workspace.store.make({"stage": "emit"}, _write_program, recipe="demo")
-        workspace.share(made)
+        artifact, _ = workspace.store.make({"stage": "emit"}, _write_program, recipe="demo")
+        workspace.share(artifact)
     with other.workspace() as workspace:
-        found = workspace.find(made.key)
-        assert found is not None and found.log == "said\n" and found.content == made.content
-        assert (found.files / "a/run").stat().st_mode & 0o777 == 0o555
-        assert (found.files / "a/empty").read_bytes() == b""
+        fetched = workspace.find(artifact.key)
+        assert fetched is not None and fetched.log == "said\n" and fetched.content == artifact.content
+        assert (fetched.files / "a/run").stat().st_mode & 0o777 == 0o555
+        assert (fetched.files / "a/empty").read_bytes() == b""
 
 
 def _write_program(out: Path, log: Callable[[str], None]) -> None:
@@ -117,7 +117,9 @@ def test_whatever_is_there_nothing_wrong_is_taken(
             data = entry.read_bytes()
             entry.write_bytes({"other entry": b"<html>", "half entry": data[: len(data) // 2]}.get(harm, data))
         if harm == "other key":
-            for entry, data in zip(entries, [one.read_bytes() for one in entries[1:] + entries[:1]], strict=True):
+            for entry, data in zip(
+                entries, [entry_file.read_bytes() for entry_file in entries[1:] + entries[:1]], strict=True
+            ):
                 entry.write_bytes(data)
     project.ran()
     done = how(other)
@@ -136,9 +138,9 @@ def test_a_server_that_is_not_there_costs_one_line(
     monkeypatch.setenv("FIRMLINE_REMOTE", url)
     started = time.monotonic()
     assert how(project) == all_of("ran")
-    told = capsys.readouterr().err
+    stderr = capsys.readouterr().err
     shown = url.replace("ann:secret@", "")
-    assert told == f"warning: the remote store {shown} fails: connection refused; missing artifacts are made here\n"
+    assert stderr == f"warning: the remote store {shown} fails: connection refused; missing artifacts are made here\n"
     # Others of this process do not try either.
     monkeypatch.setenv("FAKE_MOOD", "")
     project.edit("recipes/demo.yaml", "opt: O2", "opt: O3")
@@ -150,8 +152,8 @@ def test_pipeline_yaml_names_one(
     project: FakeProject, other: FakeProject, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("FIRMLINE_REMOTE")
-    for one, options in ((project, ""), (other, ", read_only: true")):
-        with (one.root / "pipeline.yaml").open("a") as stream:
+    for machine, options in ((project, ""), (other, ", read_only: true")):
+        with (machine.root / "pipeline.yaml").open("a") as stream:
             stream.write(f"store: {{remote: '{server.url}'{options}}}\n")
     how(project)
     before = server.names()
@@ -173,9 +175,11 @@ def test_webdav_with_credentials(
         monkeypatch.setenv("FIRMLINE_REMOTE_USER", "ann")
         monkeypatch.setenv("FIRMLINE_REMOTE_PASSWORD", "wrong")
         assert how(project) == all_of("ran")
-        told = capsys.readouterr().err
-        assert f"warning: the remote store {url} cannot be read: 401 Unauthorized; the run continues without it" in told
-        assert told.count("warning") == 1 and "FIRMLINE_REMOTE_TOKEN" in told and "wrong" not in told
+        stderr = capsys.readouterr().err
+        assert (
+            f"warning: the remote store {url} cannot be read: 401 Unauthorized; the run continues without it" in stderr
+        )
+        assert stderr.count("warning") == 1 and "FIRMLINE_REMOTE_TOKEN" in stderr and "wrong" not in stderr
         assert not (tmp_path / "dav/ac").exists()
         monkeypatch.setenv("FIRMLINE_REMOTE_PASSWORD", "s@cret")
         project.edit("recipes/demo.yaml", "opt: O2", "opt: O3")
@@ -208,7 +212,7 @@ def test_s3(project: FakeProject, other: FakeProject, monkeypatch: pytest.Monkey
         client.create_bucket(Bucket="shared")
         monkeypatch.setenv("FIRMLINE_REMOTE", "s3://shared/firmline")
         assert how(project) == all_of("ran")
-        sizes = {one["Key"]: one["Size"] for one in client.list_objects_v2(Bucket="shared")["Contents"]}
+        sizes = {entry["Key"]: entry["Size"] for entry in client.list_objects_v2(Bucket="shared")["Contents"]}
         assert len([name for name in sizes if name.startswith("firmline/ac/")]) == 4
         altered = {"Bucket": "shared", "Key": max((name for name in sizes if "/cas/" in name), key=sizes.__getitem__)}
         text = client.get_object(**altered)["Body"].read()
@@ -261,7 +265,7 @@ def test_store_shows_it(
     assert server.names() == before
     monkeypatch.setenv("FIRMLINE_REMOTE", f"http://127.0.0.1:{free_port()}")
     assert show("remote") == 3 and capsys.readouterr().out.endswith("cannot be read: connection refused\n")
-    assert show() == 0 and f"{server.url} (remote, not used now): 4 of them," in capsys.readouterr().out
+    assert show() == 0 and f"{server.url} (remote, not in use): 4 artifacts," in capsys.readouterr().out
     monkeypatch.setenv("FIRMLINE_REMOTE", "off")
     assert show("remote") == 1 and "there is no remote store" in capsys.readouterr().err
 

@@ -32,8 +32,12 @@ def no_secret(text: str) -> bool:
 @pytest.mark.parametrize("value", [f"{SECRET}\nX: y", f"a\r\n{SECRET}", f"{SECRET}\0", f"\x1b{SECRET}"])
 @pytest.mark.parametrize("name", ["TOKEN", "PASSWORD", "USER"])
 def test_what_no_header_can_have_is_refused_by_its_name(name: str, value: str) -> None:
-    found = remote_settings(None, {"FIRMLINE_REMOTE": "https://host/x", f"FIRMLINE_REMOTE_{name}": value})
-    assert found is not None and f"FIRMLINE_REMOTE_{name}" in found.wrong and no_secret(f"{found.wrong}{found}")
+    settings = remote_settings(None, {"FIRMLINE_REMOTE": "https://host/x", f"FIRMLINE_REMOTE_{name}": value})
+    assert (
+        settings is not None
+        and f"FIRMLINE_REMOTE_{name}" in settings.wrong
+        and no_secret(f"{settings.wrong}{settings}")
+    )
 
 
 @pytest.mark.parametrize(
@@ -41,8 +45,10 @@ def test_what_no_header_can_have_is_refused_by_its_name(name: str, value: str) -
 )
 def test_urls_of_the_environment(url: str) -> None:
     for secret in (SECRET, "s3cr:12/3", "12/s3cr", "s3cr?", "s3cr#", "s3cr@", "[s3cr", "s3cr\u2100"):
-        found = remote_settings(None, {"FIRMLINE_REMOTE": url.format(secret)})
-        assert found is not None and no_secret(f"{found.wrong}{found.shown}{found}{found.credentials}"), secret
+        settings = remote_settings(None, {"FIRMLINE_REMOTE": url.format(secret)})
+        assert settings is not None and no_secret(
+            f"{settings.wrong}{settings.shown}{settings}{settings.credentials}"
+        ), secret
 
 
 @pytest.mark.parametrize("secret", ["s3cr", "s3cr/t", "12/s3cr", "s3cr@x", "[s3cr", "s3cr?"])
@@ -79,11 +85,11 @@ def test_what_libraries_say(
                 raise error
 
         remote = Remote(settings, Store(tmp_path / "store"), lambda _: Fails())  # type: ignore[arg-type, return-value]
-        told = remote.problem()
-        assert told and no_secret(told)
+        problem = remote.problem()
+        assert problem and no_secret(problem)
         remote.fetch(SHA)
-    said = capsys.readouterr().err
-    assert "fails: " in said and no_secret(said) and no_secret(caplog.text)
+    stderr = capsys.readouterr().err
+    assert "fails: " in stderr and no_secret(stderr) and no_secret(caplog.text)
 
 
 def test_addresses_of_models() -> None:

@@ -13,18 +13,18 @@ FILE = RemoteStore(remote="https://cache.example/firmline/", read_only=True)
 
 def test_the_environment_counts_before_the_file() -> None:
     assert remote_settings(None, {}) is None
-    found = remote_settings(FILE, {})
-    assert found is not None and (found.url, found.read_only) == ("https://cache.example/firmline", True)
-    found = remote_settings(FILE, {"FIRMLINE_REMOTE": "s3://bucket/a", "FIRMLINE_REMOTE_READ_ONLY": "false"})
-    assert found is not None and (found.url, found.read_only) == ("s3://bucket/a", False)
+    settings = remote_settings(FILE, {})
+    assert settings is not None and (settings.url, settings.read_only) == ("https://cache.example/firmline", True)
+    settings = remote_settings(FILE, {"FIRMLINE_REMOTE": "s3://bucket/a", "FIRMLINE_REMOTE_READ_ONLY": "false"})
+    assert settings is not None and (settings.url, settings.read_only) == ("s3://bucket/a", False)
     assert remote_settings(FILE, {"FIRMLINE_REMOTE": "off"}) is None
 
 
 @pytest.mark.parametrize("store", [None, FILE])
 def test_read_only_in_doubt_is_refused(store: RemoteStore | None) -> None:
-    found = remote_settings(store, {"FIRMLINE_REMOTE": "http://cache", "FIRMLINE_REMOTE_READ_ONLY": "maybe"})
-    assert found is not None
-    assert found.wrong == "FIRMLINE_REMOTE_READ_ONLY=maybe: expected 1, true, 0 or false" and found.url == ""
+    settings = remote_settings(store, {"FIRMLINE_REMOTE": "http://cache", "FIRMLINE_REMOTE_READ_ONLY": "maybe"})
+    assert settings is not None
+    assert settings.wrong == "FIRMLINE_REMOTE_READ_ONLY=maybe: expected 1, true, 0 or false" and settings.url == ""
 
 
 SECRETS = {"FIRMLINE_REMOTE_USER": "ann", "FIRMLINE_REMOTE_PASSWORD": "s@cret", "FIRMLINE_REMOTE_TOKEN": "tok"}
@@ -43,10 +43,13 @@ SECRETS = {"FIRMLINE_REMOTE_USER": "ann", "FIRMLINE_REMOTE_PASSWORD": "s@cret", 
     ],
 )
 def test_a_project_gets_no_credentials_by_naming_a_store(url: str, host: str, meant: bool) -> None:
-    found = remote_settings(RemoteStore(remote=url), {**SECRETS, "FIRMLINE_REMOTE_HOST": host})
-    assert found is not None and not found.wrong and found.withheld is not meant
-    assert (found.user == "ann", found.password, found.token) == (meant, *(("s@cret", "tok") if meant else ("", "")))
-    assert ("FIRMLINE_REMOTE_HOST=" in found.credentials) is not meant
+    settings = remote_settings(RemoteStore(remote=url), {**SECRETS, "FIRMLINE_REMOTE_HOST": host})
+    assert settings is not None and not settings.wrong and settings.withheld is not meant
+    assert (settings.user == "ann", settings.password, settings.token) == (
+        meant,
+        *(("s@cret", "tok") if meant else ("", "")),
+    )
+    assert ("FIRMLINE_REMOTE_HOST=" in settings.credentials) is not meant
 
 
 @pytest.mark.parametrize(
@@ -58,11 +61,11 @@ def test_credentials_do_not_go_over_plain_http(host: str) -> None:
         {"FIRMLINE_REMOTE": f"http://{host}/x", "FIRMLINE_REMOTE_TOKEN": "tok"},
         {"FIRMLINE_REMOTE": f"http://ann:tok@{host}/x"},
     ):
-        found = remote_settings(None, environment)
-        assert found is not None and bool(found.wrong) is not here and "tok" not in found.wrong
-        assert bool(found.token or found.password) is here
-    found = remote_settings(None, {"FIRMLINE_REMOTE": f"http://{host}/x"})
-    assert found is not None and not found.wrong
+        settings = remote_settings(None, environment)
+        assert settings is not None and bool(settings.wrong) is not here and "tok" not in settings.wrong
+        assert bool(settings.token or settings.password) is here
+    settings = remote_settings(None, {"FIRMLINE_REMOTE": f"http://{host}/x"})
+    assert settings is not None and not settings.wrong
 
 
 def test_what_is_wrong_with_a_url_is_said() -> None:
@@ -75,8 +78,8 @@ def test_what_is_wrong_with_a_url_is_said() -> None:
         "file://folder": "a whole path",
     }.items():
         assert part in wrong_remote(text), text
-    found = remote_settings(None, {"FIRMLINE_REMOTE": "ftp://ann:secret@cache"})
-    assert found is not None and found.wrong.startswith("FIRMLINE_REMOTE: ") and "secret" not in found.wrong
+    settings = remote_settings(None, {"FIRMLINE_REMOTE": "ftp://ann:secret@cache"})
+    assert settings is not None and settings.wrong.startswith("FIRMLINE_REMOTE: ") and "secret" not in settings.wrong
 
 
 def test_a_file_has_no_password() -> None:

@@ -44,9 +44,9 @@ def test_only_a_machine_that_is_known_gets_the_password(
         url = f"ssh://{place}{tmp_path}/shared/firmline"
         monkeypatch.setenv("FIRMLINE_REMOTE", url.replace("//", f"//{USER}@", 1))
         assert how(project) == all_of("ran")
-        told = capsys.readouterr().err
-        assert told.count("\n") == 1 and f"the remote store {url} cannot be used: " in told
-        assert "is not in ~/.ssh/known_hosts" in told and asked == []
+        stderr = capsys.readouterr().err
+        assert stderr.count("\n") == 1 and f"the remote store {url} cannot be used: " in stderr
+        assert "is not in ~/.ssh/known_hosts" in stderr and asked == []
 
         monkeypatch.setattr("pipeline.remote.health._known", {})
         known(home, place, another)
@@ -62,8 +62,8 @@ def test_only_a_machine_that_is_known_gets_the_password(
         ran = how(project)
         assert capsys.readouterr().err == "" and asked == [PASSWORD]
         Server("", tmp_path / "shared/firmline").check()
-        taken = how(other)
-        assert {kind for kind, word in taken.items() if word == "remote"} == {
+        stages = how(other)
+        assert {kind for kind, word in stages.items() if word == "remote"} == {
             kind for kind, word in ran.items() if word == "ran"
         }
         assert capsys.readouterr().err == ""

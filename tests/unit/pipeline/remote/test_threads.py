@@ -16,12 +16,12 @@ from tests.unit.pipeline.remote.memory import Memory
 
 @pytest.fixture
 def memory() -> Iterator[Memory]:
-    made = Memory()
-    yield made
-    made.gate.set()
+    memory_store = Memory()
+    yield memory_store
+    memory_store.gate.set()
 
 
-def made(store: Store, number: int) -> Artifact:
+def make_artifact(store: Store, number: int) -> Artifact:
     ingredients = {"stage": "emit", "number": number}
     return store.make(ingredients, lambda out, _: _written(out / "a.txt", number), recipe="")[0]
 
@@ -34,24 +34,26 @@ def test_each_thread_waits_until_its_own_is_there(tmp_path: Path, memory: Memory
     """What one thread waits for is not another's to forget."""
     store = Store(tmp_path)
     remote = memory.remote(store)
-    one, other = made(store, 1), made(store, 2)
+    first, other = make_artifact(store, 1), make_artifact(store, 2)
     memory.hold()
-    remote.send(one)
+    remote.send(first)
     remote.send(other)
-    there: list[bool] = []
+    results: list[bool] = []
 
     def wait(*keys: str) -> None:
         remote.flush(keys=keys or None)
-        there.append(all(f"ac/{key}" in memory.objects for key in keys or (one.key, other.key)))
+        results.append(all(f"ac/{key}" in memory.objects for key in keys or (first.key, other.key)))
 
     with ThreadPoolExecutor(6) as pool:
-        waiting = [pool.submit(wait, *keys) for keys in ((), (), (one.key,), (one.key,), (other.key,), (other.key,))]
+        waiting = [
+            pool.submit(wait, *keys) for keys in ((), (), (first.key,), (first.key,), (other.key,), (other.key,))
+        ]
         time.sleep(0.2)
-        assert not any(each.done() for each in waiting)
+        assert not any(transfer.done() for transfer in waiting)
         memory.gate.set()
-        for each in waiting:
-            each.result(30)
-    assert there == [True] * 6
+        for transfer in waiting:
+            transfer.result(30)
+    assert results == [True] * 6
     remote.flush()
     assert remote.traffic.sent == 2
 
@@ -59,22 +61,24 @@ def test_each_thread_waits_until_its_own_is_there(tmp_path: Path, memory: Memory
 def test_two_that_fetch_the_same_both_have_it(tmp_path: Path, memory: Memory) -> None:
     """As two workers in one clone do: the second waits for the first, and takes what that brought."""
     source = Store(tmp_path / "source")
-    sent = made(source, 1)
+    sent = make_artifact(source, 1)
     remote = memory.remote(source)
     remote.send(sent)
     remote.flush()
     memory.hold(f"cas/{sent.manifest['files']['a.txt']['sha256']}")
     stores = [Store(tmp_path / "shared") for _ in range(2)]
     remotes = [memory.remote(store) for store in stores]
-    found: list[Artifact | None] = []
-    threads = [threading.Thread(target=lambda one=one: found.append(one.fetch(sent.key))) for one in remotes]
+    fetched: list[Artifact | None] = []
+    threads = [
+        threading.Thread(target=lambda remote=remote: fetched.append(remote.fetch(sent.key))) for remote in remotes
+    ]
     threads[0].start()
     assert memory.moving.acquire(timeout=30)
     threads[1].start()
     time.sleep(0.3)
-    assert found == []
+    assert fetched == []
     memory.gate.set()
     for thread in threads:
         thread.join(30)
-    assert [one and one.content for one in found] == [sent.content] * 2
-    assert sorted(one.traffic.fetched for one in remotes) == [0, 1]
+    assert [remote and remote.content for remote in fetched] == [sent.content] * 2
+    assert sorted(remote.traffic.fetched for remote in remotes) == [0, 1]

@@ -67,8 +67,8 @@ def test_stage_reads_the_model_of_its_key_whatever_happens_to_the_file(
     project: FakeProject, monkeypatch: pytest.MonkeyPatch, stays: bool
 ) -> None:
     during(monkeypatch, "import", project.root / "model.txt", stays=stays)
-    made = project.run(until="import").artifacts["import"]
-    assert (made / "module.json").read_text() == "weights\n"
+    imported = project.run(until="import").artifacts["import"]
+    assert (imported / "module.json").read_text() == "weights\n"
     monkeypatch.undo()
     monkeypatch.setenv("FAKE_RAN", str(project.root / "ran.txt"))
     project.ran()
@@ -165,8 +165,8 @@ def test_altered_cache_gives_no_file_the_digest_of_another(project: FakeProject)
     digests = [entries[name][4] for name in names]
     assert digests[0] != digests[1]
     cache.write_text(text.replace(digests[0], "?").replace(digests[1], digests[0]).replace("?", digests[1]))
-    found = [project.run(model=name, until="import").artifacts["import"] / "module.json" for name in names]
-    assert [path.read_text() for path in found] == ["weights\n", "others!\n"]
+    modules = [project.run(model=name, until="import").artifacts["import"] / "module.json" for name in names]
+    assert [path.read_text() for path in modules] == ["weights\n", "others!\n"]
 
 
 PLUG_IN = """

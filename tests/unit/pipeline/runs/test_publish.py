@@ -48,14 +48,14 @@ def test_what_a_user_changed_comes_back(project: FakeProject) -> None:
 
 def test_what_ran_on_a_board_is_kept_from_a_simulation(tmp_path: Path) -> None:
     def run(name: str, ran: dict[str, Any] | None, *pictures: str) -> None:
-        made = tmp_path / name
-        made.mkdir()
+        report_folder = tmp_path / name
+        report_folder.mkdir()
         for file in ("report.md", *pictures):
-            (made / file).write_text(name)
-        (made / "report.json").write_text(json.dumps({"name": name, "ran": ran}))
-        publish({"report": made}, tmp_path / "build", {"stages": []})
+            (report_folder / file).write_text(name)
+        (report_folder / "report.json").write_text(json.dumps({"name": name, "ran": ran}))
+        publish({"report": report_folder}, tmp_path / "build", {"stages": []})
 
-    def there(folder: str) -> tuple[str, str, list[str]]:
+    def names_in(folder: str) -> tuple[str, str, list[str]]:
         place = tmp_path / "build" / folder
         files = sorted(path.name for path in place.iterdir() if path.is_file())
         return json.loads((place / "report.json").read_text())["name"], (place / "report.md").read_text(), files
@@ -65,9 +65,9 @@ def test_what_ran_on_a_board_is_kept_from_a_simulation(tmp_path: Path) -> None:
     assert not (tmp_path / "build/on_board").exists()
     run("ran", board, "ranges.svg")
     pictured = ["ranges.svg", "report.json", "report.md"]
-    assert there("") == there("on_board") == ("ran", "ran", pictured)
+    assert names_in("") == names_in("on_board") == ("ran", "ran", pictured)
     run("simulated again", None)
-    assert there("")[:2] == ("simulated again", "simulated again")
-    assert there("on_board") == ("ran", "ran", pictured)
+    assert names_in("")[:2] == ("simulated again", "simulated again")
+    assert names_in("on_board") == ("ran", "ran", pictured)
     run("ran again", board)
-    assert there("on_board") == ("ran again", "ran again", pictured[1:])
+    assert names_in("on_board") == ("ran again", "ran again", pictured[1:])

@@ -173,8 +173,8 @@ def test_kill_in_the_middle_loses_nothing_finished(project: FakeProject) -> None
         _wait_for(lambda: list((project.store / "building").glob("*/files/src/model.c")) != [])
         run.send_signal(signal.SIGKILL)
     assert project.ran() == ["import", "emit"]
-    left = list((project.store / "building").iterdir())
-    assert len(left) == 1
+    leftovers = list((project.store / "building").iterdir())
+    assert len(leftovers) == 1
     assert len(list((project.store / "artifacts").glob("*/*"))) == 1
     project.run()
     assert project.ran() == ["emit", "compile", "report"]
@@ -182,9 +182,9 @@ def test_kill_in_the_middle_loses_nothing_finished(project: FakeProject) -> None
 
 
 def test_two_runs_side_by_side_share_the_work(project: FakeProject) -> None:
-    with _start(project, "slow") as one, _start(project, "slow") as other:
-        outputs = [json.loads(run.communicate(timeout=120)[0]) for run in (one, other)]
-    assert [one.returncode, other.returncode] == [0, 0]
+    with _start(project, "slow") as first, _start(project, "slow") as other:
+        outputs = [json.loads(run.communicate(timeout=120)[0]) for run in (first, other)]
+    assert [first.returncode, other.returncode] == [0, 0]
     # Each stage ran once: whoever came second took what the first one made.
     assert sorted(project.ran()) == sorted(ALL)
     assert sorted(output["emit"] for output in outputs) == [False, True]
@@ -222,8 +222,8 @@ def test_a_file_where_results_go_is_told_before_anything_runs(project: FakeProje
     project.write(name, "mine")
     with pytest.raises(PipelineError) as caught:
         project.run()
-    told = f"{name} is a file; the build folder is build/demo/rv64-rvp\nmove it away"
-    assert str(caught.value) == told
+    message = f"{name} is a file; the build folder is build/demo/rv64-rvp\nmove it away"
+    assert str(caught.value) == message
     assert project.ran() == []
     project.run(until="emit")
 
@@ -250,16 +250,16 @@ def test_runs_clear_the_store_and_the_build_folder(project: FakeProject) -> None
     process.wait()
     gone = process.pid
     build = project.root / "build/demo/rv64-rvp"
-    left = [
+    leftovers = [
         project.store / f".digests.json.{gone}.1",
         project.store / "runs" / f".demo@host.json.{gone}.1",
         build / f".firmware.elf.{gone}.1",
         build / f".src.{gone}.1.old",
     ]
-    for path in left:
+    for path in leftovers:
         path.write_text("half")
     project.run()
-    assert [path for path in left if path.exists()] == []
+    assert [path for path in leftovers if path.exists()] == []
 
 
 def test_until_stops_early_and_publishes_nothing(project: FakeProject) -> None:

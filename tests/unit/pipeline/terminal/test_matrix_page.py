@@ -24,11 +24,11 @@ def test_two_axes_are_a_grid(tmp_path: Path) -> None:
     (tmp_path / "kws-m4/report.html").write_text("")
     rows = [row("kws", "m4"), row("kws", "m7"), row("ad", "m7", error="no room\nmore")]
     page = matrix_page("grid", "3 of the 4 combinations", rows, tmp_path)
-    found = cells(page)
-    assert found[0] == ["model", "m4", "m7"]
-    assert [line[0] for line in found[1:]] == ["kws", "ad"]
-    assert found[1][1].split() == ["exact", "instructions", "1,000", "RAM", "20", "ROM", "300"]
-    assert found[2][1:] == ["", "no room"]
+    grid = cells(page)
+    assert grid[0] == ["model", "m4", "m7"]
+    assert [line[0] for line in grid[1:]] == ["kws", "ad"]
+    assert grid[1][1].split() == ["exact", "instructions", "1,000", "RAM", "20", "ROM", "300"]
+    assert grid[2][1:] == ["", "no room"]
     assert page.count("<a href=") == 1 and '<a href="kws-m4/report.html">' in page
     assert "1 of 3 failed" in page and "3 of the 4 combinations" in page
 

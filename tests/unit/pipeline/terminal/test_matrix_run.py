@@ -37,8 +37,8 @@ def grid(project: FakeProject) -> FakeProject:
 def rows(project: FakeProject) -> list[dict[str, Any]]:
     content = json.loads((project.root / "build/grid/matrix.json").read_text())
     assert (content["format"], content["recipe"]) == (1, "grid")
-    found: list[dict[str, Any]] = content["rows"]
-    return found
+    records: list[dict[str, Any]] = content["rows"]
+    return records
 
 
 def test_shared_stages_run_once_and_a_table_ends_it(grid: FakeProject, doit: Doit) -> None:
@@ -67,7 +67,7 @@ def test_shared_stages_run_once_and_a_table_ends_it(grid: FakeProject, doit: Doi
 def test_two_at_a_time_give_the_same(grid: FakeProject, doit: Doit, monkeypatch: pytest.MonkeyPatch) -> None:
     grid.write("b.txt", "broken\n")
     folder = grid.root / "build/grid"
-    one = doit("run", "recipe=grid")
+    sequential = doit("run", "recipe=grid")
     alone = [(folder / name).read_bytes() for name in ("matrix.json", "matrix.md", "matrix.html")]
     ran = sorted(grid.ran())
     monkeypatch.setenv("FIRMLINE_STORE", "another")
@@ -75,7 +75,7 @@ def test_two_at_a_time_give_the_same(grid: FakeProject, doit: Doit, monkeypatch:
     two = doit("run", "-n", "2", "-P", "thread", "recipe=grid")
     assert [(folder / name).read_bytes() for name in ("matrix.json", "matrix.md", "matrix.html")] == alone
     assert sorted(grid.ran()) == ran
-    assert (one[0], one[2]) == (two[0], two[2])
+    assert (sequential[0], sequential[2]) == (two[0], two[2])
 
 
 def test_a_failure_is_a_row(grid: FakeProject, doit: Doit) -> None:
@@ -115,10 +115,10 @@ def test_no_exception_of_a_stage_ends_other_recipes(
 ) -> None:
     real = getattr(FakeImport, method)
 
-    def broken(*given: Any) -> Any:
-        if any("b.txt" in str(one) for one in (*given, getattr(given[-1], "model", ""))):
+    def broken(*arguments: Any) -> Any:
+        if any("b.txt" in str(argument) for argument in (*arguments, getattr(arguments[-1], "model", ""))):
             raise error("of b")
-        return real(*given)
+        return real(*arguments)
 
     monkeypatch.setattr(FakeImport, method, broken)
     code, _, err = doit("run", "recipe=grid")
@@ -136,11 +136,11 @@ def test_no_exception_of_a_stage_ends_other_recipes(
 
 def part(project: FakeProject) -> str:
     folder = project.root / "build/grid"
-    found = str(json.loads((folder / "matrix.json").read_text())["part"])
+    text = str(json.loads((folder / "matrix.json").read_text())["part"])
     page = (folder / "matrix.md").read_text().splitlines()
     assert page[:2] == ["# grid", ""]
-    assert (page[2:4] == [found, ""]) if found else page[2].startswith("|")
-    return found
+    assert (page[2:4] == [text, ""]) if text else page[2].startswith("|")
+    return text
 
 
 def test_selection_restricts_the_table(grid: FakeProject, doit: Doit) -> None:
@@ -195,7 +195,7 @@ target: cortex-m4
 
     def titles(recipe: str, **variables: str) -> list[str]:
         with grid.workspace() as workspace:
-            return [f"{one.title} on {one.target.name}" for one in workspace.load(recipe, variables)]
+            return [f"{member.title} on {member.target.name}" for member in workspace.load(recipe, variables)]
 
     for recipe, count in (("grid", 6), ("grid:a-*", 3)):
         monkeypatch.setattr("doit.doit_cmd._CMDLINE_VARS", {"recipe": recipe})

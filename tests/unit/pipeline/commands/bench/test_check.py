@@ -23,8 +23,8 @@ def test_tools_of_other_versions_are_told_once() -> None:
     """As on a machine with another GCC, where more than one percent may be its doing."""
     before = [replace(record(row=row), tools={"compiler": "12.2.0", "numpy": "2.4", "g++": "12.2.0"}) for row in "ab"]
     now = [replace(record(row=row), tools={"compiler": "13.2.0", "numpy": "2.4", "qemu": "8.2"}) for row in "ab"]
-    outcomes = [Outcome(case(row), one) for row, one in zip("ab", now, strict=True)]
-    verdict = check(outcomes, {one.id: one for one in before})
+    outcomes = [Outcome(case(row), item) for row, item in zip("ab", now, strict=True)]
+    verdict = check(outcomes, {item.id: item for item in before})
     assert verdict.notes == ["compiler 13.2.0; the stored figures were measured with 12.2.0"]
     assert not verdict.failed
 
@@ -74,9 +74,9 @@ def test_tools_of_other_versions_are_told_once() -> None:
 def test_what_may_rise_and_fall(before: Record, now: Record, worse: list[str], better: list[str], code: int) -> None:
     verdict = compare(before, now)
     assert verdict.exit_code == code
-    for told, expected in ((verdict.worse, worse), (verdict.better, better)):
-        assert bool(told) == bool(expected)
-        assert all(each in "\n".join(told) for each in expected)
+    for lines, expected in ((verdict.worse, worse), (verdict.better, better)):
+        assert bool(lines) == bool(expected)
+        assert all(text in "\n".join(lines) for text in expected)
 
 
 def test_stale_figures_are_told_with_the_command_that_renews_them(capsys: pytest.CaptureFixture[str]) -> None:

@@ -46,11 +46,11 @@ class Project:
         return bench({**OPTIONS, **options}, root=self.root, suite_file=self.suite, run=self._report)
 
     def _report(self, case: Case) -> dict[str, Any] | None:
-        found = self.reports.get(case.row, report())
-        if isinstance(found, Exception):
-            raise found
-        assert isinstance(found, dict)
-        return found
+        stored_report = self.reports.get(case.row, report())
+        if isinstance(stored_report, Exception):
+            raise stored_report
+        assert isinstance(stored_report, dict)
+        return stored_report
 
 
 @pytest.fixture
@@ -119,9 +119,9 @@ def test_row_that_fails_is_not_stored_and_the_exit_code_is_1(project: Project, c
         "net (rv64-rvp, rv64-scalar)"
         in (project.root / "docs/reference/figures.md").read_text().split("Not measured:")[1]
     )
-    told = capsys.readouterr()
-    assert "failed: verify: 3 of 20 output values differ\n      Its kernel is k." in told.out
-    assert told.err == "ERROR: 2 of 4 rows failed\n"
+    output = capsys.readouterr()
+    assert "failed: verify: 3 of 20 output values differ\n      Its kernel is k." in output.out
+    assert output.err == "ERROR: 2 of 4 rows failed\n"
 
 
 @pytest.mark.parametrize(

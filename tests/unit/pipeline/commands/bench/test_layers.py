@@ -81,9 +81,9 @@ def test_drawn_layers_are_held_to_the_order_of_targets(monkeypatch: pytest.Monke
     """Not to docs/layers.json, which has none of them."""
     monkeypatch.setattr(layers, "slower", lambda rows, order: [f"{len(rows)} layers, {order}"])
     assert run(drawn="1", seed="5", targets="rv64-rvp", check=True) == FAILED
-    told = capsys.readouterr().out
-    assert "1 figures of 1 layers" in told and "not stored" not in told
-    assert "WORSE: 1 layers, {'rv64-rvp': 'rv32-rvp'}" in told
+    output = capsys.readouterr().out
+    assert "1 figures of 1 layers" in output and "not stored" not in output
+    assert "WORSE: 1 layers, {'rv64-rvp': 'rv32-rvp'}" in output
 
 
 @pytest.mark.parametrize(
@@ -105,9 +105,9 @@ def test_what_is_typed_wrong(options: dict[str, Any], says: str) -> None:
 
 def test_figures_that_rose_fail_the_check(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
     """Held against what is measured here, whatever docs/layers.json has."""
-    name, made = "functions/ds_cnn_softmax", tmp_path / "figures.json"
-    assert run(only=name, targets="rv64-rvp", json=str(made)) == 0
-    row = read_rows(made)[name]
+    name, figures_file = "functions/ds_cnn_softmax", tmp_path / "figures.json"
+    assert run(only=name, targets="rv64-rvp", json=str(figures_file)) == 0
+    row = read_rows(figures_file)[name]
     figure = row.figures["rv64-rvp"]
     stored: dict[str, LayerRow] = {}
     monkeypatch.setattr(layers, "read_rows", lambda path: stored)

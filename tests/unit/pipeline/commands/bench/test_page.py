@@ -44,11 +44,11 @@ def test_row_of_a_measured_case(tmp_path: Path) -> None:
 
 
 def test_cycles_have_a_table_of_their_own_with_what_is_allowed() -> None:
-    exact, own = record(cycles=True), record(cycles=True, share=0.25, target="rv32-ne16")
+    exact, engine = record(cycles=True), record(cycles=True, share=0.25, target="rv32-ne16")
     outcomes = [
         Outcome(case(), record()),
         Outcome(Case("net", "rv64-rvp", {}, "demo", at_most=1200), exact),
-        Outcome(case(target="rv32-ne16"), own),
+        Outcome(case(target="rv32-ne16"), engine),
         Outcome(case(), exact, "not exact"),
     ]
     table = cycles_table(outcomes)
@@ -73,9 +73,9 @@ def test_ratio_divides_ours_and_theirs(tmp_path: Path) -> None:
     ((_, half),) = ratio_tables(suite, {int8.id: int8})
     assert half.rows == (("Net", "", "1,000", "", "20,000", "5,000", "4.00"),)
     assert ratio_tables(suite, {}) == []
-    for instructions, told in ((500, []), (499, ["Net, FP32 against int8: 499 / 1,000 is 0.499, below 0.5"])):
+    for instructions, lines in ((500, []), (499, ["Net, FP32 against int8: 499 / 1,000 is 0.499, below 0.5"])):
         float32 = record((("all", instructions),), row="net_fp32", target="rv64-scalar")
-        assert short_ratios(suite, {int8.id: int8, float32.id: float32}) == told
+        assert short_ratios(suite, {int8.id: int8, float32.id: float32}) == lines
 
 
 def test_section_is_replaced_and_the_rest_stays() -> None:
@@ -95,6 +95,6 @@ def test_the_pages_are_of_what_is_stored() -> None:
     for name, section in (("docs/reference/figures.md", figures_section), ("README.md", short_section)):
         text = (ROOT / name).read_text()
         assert replace_section(text, section(cases, suite, records), name) == text, f"doit bench --update writes {name}"
-    assert {(one.row, one.target) for one in suite.shown} <= records.keys()
-    shown = {one.row for one in suite.shown}
+    assert {(row_on.row, row_on.target) for row_on in suite.shown} <= records.keys()
+    shown = {row_on.row for row_on in suite.shown}
     assert not any(row.file or row.model for row in suite.rows if row.name in shown), "rows that run by a recipe's name"

@@ -47,9 +47,9 @@ def test_row_without_its_file_is_skipped_with_the_reason_and_runs_with_it(tmp_pa
     file = tmp_path / "models" / "folder" / "real.tflite"
     file.parent.mkdir(parents=True)
     file.touch()
-    (there,) = suite_cases(rows, tmp_path, tmp_path / "models")
-    assert there.recipe is not None and there.skipped == ""
-    assert there.recipe["model"] == {"file": "models/folder/real.tflite"}
+    (case,) = suite_cases(rows, tmp_path, tmp_path / "models")
+    assert case.recipe is not None and case.skipped == ""
+    assert case.recipe["model"] == {"file": "models/folder/real.tflite"}
 
 
 def test_every_file_of_a_folder_is_a_row_on_each_target(tmp_path: Path) -> None:

@@ -50,8 +50,8 @@ def compare(project: FakeProject, monkeypatch: pytest.MonkeyPatch) -> Callable[.
             if isinstance(side, dict):
                 project.write(f"{number}.json", json.dumps(side))
             words.append(side if isinstance(side, str) else f"{number}.json")
-        given = {name.replace("_", "-"): value for name, value in options.items()}
-        return Compare().execute({**OPTIONS, **given}, words)
+        values = {name.replace("_", "-"): value for name, value in options.items()}
+        return Compare().execute({**OPTIONS, **values}, words)
 
     return run
 
@@ -59,8 +59,8 @@ def compare(project: FakeProject, monkeypatch: pytest.MonkeyPatch) -> Callable[.
 def test_layers_are_matched_by_name_and_sorted_by_effect() -> None:
     before = report(layer("a", 100), layer("b", 200), layer("gone", 5), layer("twice", 1), layer("twice", 2))
     after = report(layer("b", 150), layer("a", 101), layer("new", 7), layer("twice", 1), layer("twice", 9))
-    found = difference(("A", "B"), before, after)
-    assert [(one.name, one.before, one.after) for one in found.layers] == [
+    comparison = difference(("A", "B"), before, after)
+    assert [(layer.name, layer.before, layer.after) for layer in comparison.layers] == [
         ("b", 200, 150),
         ("new", None, 7),
         ("twice", 2, 9),
@@ -79,8 +79,8 @@ def test_what_is_printed(compare: Callable[..., int], capsys: Capture) -> None:
     assert ["x/a", "conv2d", "100", "50", "-50", "-50.00", "generic.conv2d", "->", "rvp.gemm_s8"] in lines
     assert ["1", "of", "2", "layers", "have", "the", "same", "instructions"] in lines
     assert compare(before, after, json=True) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert found["totals"][0]["percent"] == -10 and found["layers"][0]["by"] == -50
+    printed = json.loads(capsys.readouterr().out)
+    assert printed["totals"][0]["percent"] == -10 and printed["layers"][0]["by"] == -50
 
 
 @pytest.mark.parametrize(
@@ -111,18 +111,18 @@ def test_what_may_not_grow(
 def test_cycles_of_two_timing_models_are_told_apart(
     compare: Callable[..., int], project: FakeProject, capsys: Capture
 ) -> None:
-    told = "estimated cycles not compared: A uses timing model a-m4, B uses b-m0"
+    note = "estimated cycles not compared: A uses timing model a-m4, B uses b-m0"
     two = report(**estimate("a-m4", 5)), report(**estimate("b-m0", 6))
     page = project.root / "page.html"
     assert compare(*two, html=str(page)) == 0
-    assert told in capsys.readouterr().out.splitlines() and f"<p>{told}</p>" in page.read_text()
+    assert note in capsys.readouterr().out.splitlines() and f"<p>{note}</p>" in page.read_text()
     assert compare(*two, json=True) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert found["notes"] == [told] and "estimated cycles" not in [one["name"] for one in found["totals"]]
+    printed = json.loads(capsys.readouterr().out)
+    assert printed["notes"] == [note] and "estimated cycles" not in [total["name"] for total in printed["totals"]]
     for other in (report(), report(**estimate("a-m4", 6))):
         assert compare(report(**estimate("a-m4", 5)), other, json=True) == 0
-        found = json.loads(capsys.readouterr().out)
-        assert found["notes"] == [] and "estimated cycles" in [one["name"] for one in found["totals"]]
+        printed = json.loads(capsys.readouterr().out)
+        assert printed["notes"] == [] and "estimated cycles" in [total["name"] for total in printed["totals"]]
 
 
 def test_pages(compare: Callable[..., int], project: FakeProject, capsys: Capture) -> None:
@@ -204,8 +204,8 @@ def test_cycles_of_a_board_are_not_set_against_instructions(
     rows = [line.split() for line in out.splitlines()]
     assert ["cycles", "by", "DWT", "500", "-", "-"] in rows and ["instructions", "-", "9,000", "-"] in rows
     assert not any(row[:1] == ["a"] for row in rows)
-    told = "A counts cycles by DWT, B instructions"
-    assert told in out and told in err
+    note = "A counts cycles by DWT, B instructions"
+    assert note in out and note in err
     assert compare(simulated, ran, html="page.html", fail_above="1%") == 0
     assert "A counts instructions, B cycles by DWT" in capsys.readouterr().out
     assert "<h2>Layers" not in (project.root / "page.html").read_text()
