@@ -56,19 +56,25 @@ class Cluster:
 
     def worker(self, name: str, *edits: tuple[str, str, str], mood: str = "") -> None:
         """Start one; its clone differs by `edits`."""
-        own = self.clones[name] = clone(self.project, self.folder / name)
+        worker_clone = self.clones[name] = clone(self.project, self.folder / name)
         for edit in edits:
-            own.edit(*edit)
+            worker_clone.edit(*edit)
         environment = {
             **os.environ,
             "FAKE_MOOD": mood,
-            "FAKE_RAN": str(own.root / "ran.txt"),
-            "PATH": f"{own.root / 'bin'}:{os.environ['PATH']}",
+            "FAKE_RAN": str(worker_clone.root / "ran.txt"),
+            "PATH": f"{worker_clone.root / 'bin'}:{os.environ['PATH']}",
             "PYTHONPATH": str(INSTALLATION),
         }
         command = ["distributed.cli.dask_worker", self.address, "--nthreads", "1", "--name", name, "--no-dashboard"]
-        command += ["--no-nanny", "--preload", "tests.support.fake_worker", "--local-directory", str(own.root / "tmp")]
-        self.workers[name] = self.stack.enter_context(process(command, own.root, environment))
+        command += [
+            "--no-nanny",
+            "--preload",
+            "tests.support.fake_worker",
+            "--local-directory",
+            str(worker_clone.root / "tmp"),
+        ]
+        self.workers[name] = self.stack.enter_context(process(command, worker_clone.root, environment))
 
     def run(self, **overrides: str) -> RunResult:
         executor = executor_of(self.address.replace("tcp:", "dask:"))
@@ -81,7 +87,7 @@ class Cluster:
             executor.close()
 
     def ran(self) -> dict[str, list[str]]:
-        return {name: one.ran() for name, one in self.clones.items()}
+        return {name: worker_clone.ran() for name, worker_clone in self.clones.items()}
 
 
 @contextmanager
@@ -142,38 +148,40 @@ def certificates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[No
     settings = tmp_path / "dask.yaml"
     settings.write_text(block.replace("/etc/firmline/", f"{tmp_path}/"))
     monkeypatch.setenv("DASK_CONFIG", str(settings))
-    own, before = dask.config.config, copy.deepcopy(dask.config.config)
-    dask.config.update(own, yaml.safe_load(settings.read_text()))
+    config, before = dask.config.config, copy.deepcopy(dask.config.config)
+    dask.config.update(config, yaml.safe_load(settings.read_text()))
     yield
-    own.clear()
-    own.update(before)
+    config.clear()
+    config.update(before)
 
 
 def test_stages_run_on_workers_and_are_shared(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
     project = cluster.project
-    monkeypatch.setattr(FakeReport, "preflight", lambda *given: None)
+    monkeypatch.setattr(FakeReport, "preflight", lambda *arguments: None)
     cluster.worker("a")
     cluster.worker("b")
     result = cluster.run()
-    assert [(one.kind, one.cached, one.remote) for one in result.stages] == [(kind, False, False) for kind in ALL]
+    assert [(stage.kind, stage.cached, stage.remote) for stage in result.stages] == [
+        (kind, False, False) for kind in ALL
+    ]
     assert project.ran() == []
     assert sorted(kind for kinds in cluster.ran().values() for kind in kinds) == sorted(ALL)
     assert (result.folder / "firmware.elf").read_text() == "O2 4 weights\n"
     log = (result.folder / "log.txt").read_text()
     assert "import    | import says hello" in log and "made by worker " in log
     # Here is what the build folder has, and what was sent from here; what nothing reads stays where it is.
-    assert {one.stage for one in inventory(Store(project.store))} == {"file", "emit", "compile", "report"}
+    assert {stage.stage for stage in inventory(Store(project.store))} == {"file", "emit", "compile", "report"}
     assert (result.artifacts["import"] / "module.json").read_text() == "weights\n", "fetched as it is read"
     # A second run does nothing; what the recipe's author edits reaches the workers, whose clones are as before.
-    assert all(one.cached for one in cluster.run().stages) and not any(cluster.ran().values())
+    assert all(stage.cached for stage in cluster.run().stages) and not any(cluster.ran().values())
     project.write("model.txt", "other weights\n")
     project.edit("recipes/demo.yaml", "opt: O2", "opt: O3")
-    assert [one.cached for one in cluster.run().stages] == [False] * 4
+    assert [stage.cached for stage in cluster.run().stages] == [False] * 4
     assert (result.folder / "firmware.elf").read_text() == "O3 4 other weights\n"
     # What was made there and then is found without any workers.
-    own = clone(project, cluster.folder / "own")
-    stages = own.run().stages
-    assert all(one.remote for one in stages)
+    separate = clone(project, cluster.folder / "own")
+    stages = separate.run().stages
+    assert all(stage.remote for stage in stages)
 
 
 @pytest.mark.parametrize("cluster", ["tls"], indirect=True)
@@ -183,7 +191,7 @@ def test_stages_run_over_tls(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) 
     from distributed.security import Security
 
     cluster.worker("a")
-    assert [one.cached for one in cluster.run().stages] == [False] * 4
+    assert [stage.cached for stage in cluster.run().stages] == [False] * 4
     assert sorted(cluster.ran()["a"]) == sorted(ALL)
     executor_of(cluster.address.replace("tls:", "dask:")).close()
     with pytest.raises(OSError, match="TLS certificate does not match"):
@@ -197,20 +205,20 @@ def test_errors_arrive_as_from_here(cluster: Cluster) -> None:
     project = cluster.project
     cluster.worker("a")
     project.edit("recipes/demo.yaml", "unroll: 4", "unroll: 13")
-    with pytest.raises(PipelineError) as there:
+    with pytest.raises(PipelineError) as remote_error:
         cluster.run()
     with pytest.raises(PipelineError) as here:
         project.run()
-    assert type(there.value) is type(here.value) and str(there.value) == str(here.value)
-    assert "recipes/demo.yaml:6:18: emit: 13 times is unlucky" in str(there.value)
+    assert type(remote_error.value) is type(here.value) and str(remote_error.value) == str(here.value)
+    assert "recipes/demo.yaml:6:18: emit: 13 times is unlucky" in str(remote_error.value)
 
 
 def test_other_tools_are_refused_with_both(cluster: Cluster) -> None:
     cluster.worker("other", ("bin/fakecc", "13.2.0", "14.1.0"))
     with pytest.raises(PipelineError) as refused:
         cluster.run()
-    told = "compile: worker other would make another result: tool fakecc: 14.1.0 there, 13.2.0 here\n"
-    assert str(refused.value).startswith(told) and str(refused.value).count("\n") == 1
+    message = "compile: worker other would make another result: tool fakecc: 14.1.0 there, 13.2.0 here\n"
+    assert str(refused.value).startswith(message) and str(refused.value).count("\n") == 1
 
 
 def _replace_at_work(cluster: Cluster, name: str, by: str) -> None:
@@ -237,21 +245,19 @@ def test_a_matrix_whose_worker_is_killed_is_that_of_one_machine(
             code, _, err = doit("run", "-n", "4", "recipe=grid")
         replaced.result()
     assert (code, err, project.ran()) == (0, "", [])
-    there, built = cluster.ran(), _files(project.root / "build/grid")
+    ran, built = cluster.ran(), _files(project.root / "build/grid")
     monkeypatch.setenv("FIRMLINE_STORE", "alone")
     with monkeypatch.context() as without:
         without.setenv("FIRMLINE_REMOTE", "off")
         assert doit("run", "recipe=grid")[0] == 0
     once = sorted(project.ran())
-    assert sorted([*there["slow"], *there["quick"]]) == sorted([*once, "emit"]), (
-        "the one that was killed began with one"
-    )
+    assert sorted([*ran["slow"], *ran["quick"]]) == sorted([*once, "emit"]), "the one that was killed began with one"
     assert _files(project.root / "build/grid") == built and len(built) > 8
     alone, elsewhere = Store(project.root / "alone"), clone(project, cluster.folder / "elsewhere")
     with elsewhere.workspace() as workspace:
-        for key in [one.key for one in inventory(alone)]:
-            found, own = workspace.find(key), alone.find(key)
-            assert found is not None and own is not None and found.content == own.content
+        for key in [entry.key for entry in inventory(alone)]:
+            artifact, local = workspace.find(key), alone.find(key)
+            assert artifact is not None and local is not None and artifact.content == local.content
 
 
 def test_a_run_goes_on_alone_when_the_remote_store_is_given_up(
