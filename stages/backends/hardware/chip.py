@@ -1,4 +1,4 @@
-"""Which chip it is: numbers that it has about itself, against those that the target declares."""
+"""Identify the chip: compare its identification numbers with those that the target declares."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def check_chip(gdb: Gdb, numbers: Sequence[ChipNumber], target: str, place: str) -> list[str]:
-    """What was read, for the report: `CPUID 0xc240`. Raises StageError for another chip; nothing was written then.
+    """Return the number for the report: `CPUID 0xc240`. Raises StageError for another chip, before any write.
 
     numbers  those that the target declares
     """

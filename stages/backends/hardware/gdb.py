@@ -1,4 +1,4 @@
-"""GDB as a program that is told what to do (its machine interface), on one board."""
+"""GDB as a subprocess with its machine interface (MI), connected to one board."""
 
 from __future__ import annotations
 
@@ -33,19 +33,19 @@ _FIRST_SECONDS, _ANSWER_SECONDS = 2, 10
 
 
 class GdbError(Exception):
-    """GDB could not do what it was told, for this reason."""
+    """A GDB command failed, with the reason."""
 
 
 class GdbSilent(Exception):
-    """Nothing was answered in time, or nothing that a GDB server says."""
+    """GDB or the server did not answer in time."""
 
 
 class GdbClosed(Exception):
-    """The server closed the connection, or went away."""
+    """The server closed the connection."""
 
 
 class GdbFlood(Exception):
-    """More was printed than anybody reads."""
+    """GDB printed more than the limit."""
 
 
 # What GDB says then.
@@ -55,13 +55,15 @@ _NO_ANSWER = re.compile("replied unexpectedly")
 
 
 class Gdb:
-    """One GDB with one program. `command` tells it something, `stopped` waits until the target stops.
+    """One GDB process with one program. `command` sends a command, `stopped` waits until the target stops.
+
+    No wait exceeds `deadline`, a time of time.monotonic().
 
     Nothing waits beyond `deadline`, of time.monotonic(), whatever it is given.
     """
 
     def __init__(self, path: str, folder: Path, elf: Path) -> None:
-        """`folder` is its current directory. Raises StageError where it cannot be started."""
+        """Start GDB with `folder` as its current directory. Raises StageError if it does not start."""
         started = [path, "--nx", "--quiet", "--interpreter=mi3", f"--cd={folder}", str(elf)]
         try:
             self._process = subprocess.Popen(
@@ -90,14 +92,14 @@ class Gdb:
         self.command(f"-gdb-set tcp connect-timeout {_FIRST_SECONDS}")
 
     def connect(self, address: str) -> str:
-        """To the server at HOST:PORT; returns what GDB says of it. Raises as `command`."""
+        """Connect to the server at HOST:PORT and return GDB's answer. Raises as `command`."""
         self.command(f"-target-select extended-remote {address}", 2 * PATIENCE)
         said = "".join(self._said)
         self.command(f"-gdb-set remotetimeout {_ANSWER_SECONDS}")
         return said
 
     def command(self, text: str, seconds: float = PATIENCE) -> Mapping[str, Any]:
-        """The result of a command.
+        """Return the result of a GDB/MI command.
 
         Raises GdbError with the reason, GdbClosed, GdbSilent after so many seconds, GdbFlood.
         """
@@ -118,13 +120,13 @@ class Gdb:
         raise GdbSilent
 
     def console(self, text: str, seconds: float = PATIENCE) -> str:
-        """What a command of GDB's console, or of the server (`monitor …`), prints. Raises as `command`."""
+        """Return the output of a console command, or of a command of the server (`monitor …`). Raises as `command`."""
         quoted = text.replace("\\", "\\\\").replace('"', '\\"')
         self.command(f'-interpreter-exec console "{quoted}"', seconds)
         return "".join(self._said)
 
     def stopped(self, seconds: float) -> Mapping[str, Any]:
-        """Why the target stopped: `reason`, `frame`. Raises as `command`, GdbSilent when it runs on for so long."""
+        """Return why the target stopped: `reason`, `frame`. Raises as `command`; GdbSilent if it runs on."""
         for stop in self._wait(seconds, self._stops):
             if stop["type"] == "result":
                 raise _error(stop.get("payload") or {})
@@ -134,11 +136,11 @@ class Gdb:
         raise GdbSilent
 
     def forget_stops(self) -> None:
-        """Leave out stops that were told before."""
+        """Discard earlier stop records."""
         self._stops.clear()
 
     def value(self, expression: str) -> int:
-        """An expression's value, as an unsigned number of 64 bits. Raises GdbError."""
+        """Return the value of an expression as an unsigned 64-bit number. Raises GdbError."""
         shown = self.command(f'-data-evaluate-expression "(unsigned long long)({expression})"').get("value", "")
         found = re.match(r"\d+", str(shown))
         if found is None:
@@ -146,7 +148,7 @@ class Gdb:
         return int(found[0])
 
     def memory(self, address: int, count: int) -> bytes:
-        """Bytes of the target. Raises GdbError."""
+        """Read bytes of the target. Raises GdbError."""
         found = self.command(f"-data-read-memory-bytes {address:#x} {count}")["memory"]
         return b"".join(bytes.fromhex(part["contents"]) for part in found)
 
@@ -155,13 +157,13 @@ class Gdb:
         self.command(f"-data-write-memory-bytes {address:#x} {content.hex()}")
 
     def close(self) -> None:
-        """End it; the target stays as it is."""
+        """End GDB; the target stays as it is."""
         with contextlib.suppress(Exception):
             self._process.kill()
             self._process.communicate(timeout=5)
 
     def _wait(self, seconds: float, queue: deque[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
-        """What comes to one of the queues, as it comes."""
+        """Return the next item of one of the queues."""
         deadline = min(time.monotonic() + seconds, self.deadline)
         while True:
             while queue:
@@ -180,7 +182,7 @@ class Gdb:
                     self._said.append(str(record.get("payload") or ""))
 
     def _records(self, seconds: float) -> Iterator[Mapping[str, Any]]:
-        """What GDB prints next, as records; none after so many seconds. Raises GdbError, GdbFlood."""
+        """Yield GDB's next records until a timeout in seconds. Raises GdbError, GdbFlood."""
         from pygdbmi import gdbmiparser
 
         output = self._process.stdout

@@ -1,4 +1,4 @@
-"""Runs a firmware on a board: the chip is looked at, the firmware loaded and checked, its requests served.
+"""Run a firmware on a board: check the chip, load and verify the firmware, serve its requests.
 
 The program stops where it needs its host (stages/backends/harness/debugger.c), so neither semihosting nor a
 serial line is needed; its files lie in a folder, as a simulator's do.
@@ -48,7 +48,7 @@ _QEMUS_PACKET = "qqemu.sstepbits"
 
 @dataclass(frozen=True)
 class Ran:
-    """A program that came to its end on a board.
+    """Result of a program on a board.
 
     finished   exit code and what it printed
     counter    what its counts are, such as `cycles by DWT`
@@ -114,20 +114,20 @@ def run_on_board(
 
 
 def _fault_message(finished: Finished, elf: Path, target: Target) -> str:
-    """What the firmware's own handler said, in words."""
+    """Return the message of the firmware's own fault handler."""
     said: str = import_module(family_of(target).FAULTS).fault_message(finished, elf, target)
     return said
 
 
 def _simulator(gdb: Gdb) -> str:
-    """`QEMU` where that is what answers, otherwise ''."""
+    """Return `QEMU` if the server is QEMU, otherwise ''."""
     with contextlib.suppress(GdbError):
         return "QEMU" if "ENABLE=" in gdb.console(f"maintenance packet {_QEMUS_PACKET}") else ""
     return ""
 
 
 def _counted(counter: int, simulator: str, target: Target) -> str:
-    """What a counter's figures are: those of QEMU follow the clock of the machine that it runs on."""
+    """Describe a counter's figures: those of QEMU follow the clock of the machine that it runs on."""
     called = family_of(target).COUNTERS.get(counter)
     return f"{'ticks' if simulator else 'cycles'} by {called}" if called else ""
 
@@ -155,7 +155,7 @@ def _connect(gdb: Gdb, place: str) -> None:
 
 
 def _known_host(where: str) -> None:
-    """Raises StageError for a name without an address, of which GDB says `No such file or directory`."""
+    """Raise StageError for a host name without an address; GDB says only `No such file or directory`."""
     host = where.rpartition(":")[0].strip("[]")
     try:
         socket.getaddrinfo(host, None)
@@ -166,7 +166,7 @@ def _known_host(where: str) -> None:
 
 @contextlib.contextmanager
 def _answering(place: str) -> Iterator[None]:
-    """What GDB or the server says becomes an error of the stage."""
+    """Turn errors of GDB or the server into StageError."""
     try:
         yield
     except GdbError as error:
@@ -185,7 +185,7 @@ def _flood(place: str) -> StageError:
 
 
 def _halt(gdb: Gdb, place: str) -> None:
-    """Stop the target, reset where the server can do that: OpenOCD, pyOCD and probe-rs know `reset halt`.
+    """Halt the target, with a reset if the server supports it: OpenOCD, pyOCD and probe-rs know `reset halt`.
 
     A `reset` alone halts with J-Link, and with OpenOCD starts what is in flash; QEMU has none, and its machine is
     halted as GDB connects. Raises StageError for one that runs on.
@@ -206,7 +206,7 @@ def _halt(gdb: Gdb, place: str) -> None:
 
 
 def _monitored(gdb: Gdb, words: str) -> bool:
-    """Whether the server did that; of what it says the first line tells."""
+    """Return whether the server executed a command; the first line of its answer tells."""
     try:
         said = gdb.console(f"monitor {words}").strip()
     except GdbError:
@@ -215,7 +215,7 @@ def _monitored(gdb: Gdb, words: str) -> bool:
 
 
 def _place_now(gdb: Gdb) -> int:
-    """The program counter, which stands where the target is halted. Raises GdbError."""
+    """Return the program counter of the halted target. Raises GdbError."""
     # What the target did meanwhile the server tells GDB only when it is asked.
     with contextlib.suppress(GdbError):
         gdb.console("maintenance flush register-cache")
@@ -242,7 +242,7 @@ def _load(gdb: Gdb, elf: Path, target: Target, place: str) -> None:
 
 
 def _loaded(elf: Path) -> list[str]:
-    """The sections of a program that have bytes to load."""
+    """Return the sections of a program that have bytes to load."""
     from elftools.elf.constants import SH_FLAGS
     from elftools.elf.elffile import ELFFile
 
@@ -264,7 +264,7 @@ def _start(gdb: Gdb, target: Target, named: dict[str, int]) -> None:
 
 
 def _goes_on(gdb: Gdb, elf: Path, target: Target, place: str, seconds: float, named: dict[str, int]) -> bool:
-    """Let the program run until it asks its host for something: whether it does within `seconds`."""
+    """Run the program until its next request; return whether it came within `seconds`."""
     gdb.forget_stops()
     gdb.command("-exec-continue")
     try:

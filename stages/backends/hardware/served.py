@@ -1,4 +1,4 @@
-"""The host's side of stages/backends/harness/debugger.c: files for a program that stops when it needs them."""
+"""Host side of stages/backends/harness/debugger.c: files for a program that stops at each request."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _MOST_MOVED, _MOST_WRITTEN = 256 << 20, 1 << 30
 
 
 def symbols(elf: Path) -> dict[str, int]:
-    """Addresses by name. Raises StageError for a program that was not compiled for a debugger."""
+    """Return addresses by name. Raises StageError for a program that was not compiled for a debugger."""
     from elftools.elf.elffile import ELFFile
 
     with elf.open("rb") as stream:
@@ -37,7 +37,7 @@ def symbols(elf: Path) -> dict[str, int]:
 
 
 class Served:
-    """Answers the requests of one program, in its folder.
+    """Answer the requests of one program, with files in its folder.
 
     `exit_code` is None until it ends; `counter` is what it counts, by number.
     """
@@ -55,11 +55,11 @@ class Served:
 
     @property
     def printed(self) -> str:
-        """What the program wrote to its console."""
+        """Output of the program's console."""
         return self._said.decode(errors="replace")
 
     def serve(self) -> None:
-        """Answer the request that the program has stopped for. Raises GdbError, GdbClosed, GdbSilent, StageError."""
+        """Answer the request that the program stopped for. Raises GdbError, GdbClosed, GdbSilent, StageError."""
         raw = self._gdb.memory(self._request, len(_REQUESTED) * self._word)
         operation, number, address, count, _, self.counter = (
             int.from_bytes(raw[at : at + self._word], "little") for at in range(0, len(raw), self._word)
@@ -97,7 +97,7 @@ class Served:
         return number
 
     def _read(self, number: int, address: int, count: int) -> int:
-        """The host's bytes into the target's memory."""
+        """Copy bytes from the host into the target's memory."""
         if number not in self._files:
             return -1
         content = self._files[number].read(min(count, _MOST_MOVED))
@@ -108,7 +108,7 @@ class Served:
         return 0
 
     def _write(self, number: int, address: int, count: int) -> int:
-        """The target's bytes into the host's file."""
+        """Copy the target's bytes into the host's file."""
         if number not in self._files and number != _CONSOLE:
             return -1
         self._written += count

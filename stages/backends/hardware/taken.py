@@ -1,4 +1,4 @@
-"""One program at a time on one board: a lock for each place, which all processes of this machine heed."""
+"""One lock for each board, so that only one process of this machine uses it at a time."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _HERE = ("127.0.0.1", "[::1]")
 
 @contextlib.contextmanager
 def taken(place: str, waiting: Callable[[], None] = lambda: None) -> Iterator[None]:
-    """Holds the board at a place; calls `waiting` again and again while another run has it."""
+    """Lock a board. Calls `waiting` repeatedly while another run has it."""
     with _lock_file(place) as lock:
         while not _locked(lock):
             waiting()
@@ -37,7 +37,7 @@ def _locked(lock: int) -> bool:
 
 @contextlib.contextmanager
 def _lock_file(place: str) -> Iterator[int]:
-    """Another user's is opened as it is: to be locked a file need not be written."""
+    """Open the lock file; a file of another user is opened read-only, which suffices for locking."""
     host, _, port = address(place).rpartition(":")
     named = f"{'localhost' if host in _HERE else host.lower()}:{port}"
     path = Path(tempfile.gettempdir()) / f"firmline-board-{hashlib.sha256(named.encode()).hexdigest()[:16]}.lock"

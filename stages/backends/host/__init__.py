@@ -1,1 +1,1 @@
-"""The machine that builds: run-time code, and the programs run as they are."""
+"""The machine that builds: run-time code, and running programs natively."""

@@ -1,4 +1,4 @@
-"""Programs for the machine that builds, under AddressSanitizer and UndefinedBehaviorSanitizer."""
+"""Run programs on the machine that builds, under AddressSanitizer and UndefinedBehaviorSanitizer."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ _INSTRUCTIONS_PER_SECOND, _SECONDS_AT_LEAST = 20_000_000, 30
 
 
 def tools(target: Target) -> tuple[Tool, ...]:
-    """None: the machine runs its own programs."""
+    """Return no tools."""
     return ()
 
 
 def run(
     elf: Path, _: Target, folder: Path, *, timeout: float, most_instructions: int, watch: Callable[[], None]
 ) -> Finished:
-    """Run `elf`. Raises StageError when a sanitizer complains or a signal ends it, with function and source line."""
+    """Run `elf`. Raises StageError for a sanitizer report or a signal, with function and source line."""
     seconds = _SECONDS_AT_LEAST + most_instructions // _INSTRUCTIONS_PER_SECOND if most_instructions else 0
     options = "print_stacktrace=1"
     # LeakSanitizer needs ptrace, which containers forbid; the emitted code has no heap to leak.

@@ -1,4 +1,4 @@
-"""Builds plug-ins for an emulator of this machine: the one that counts, and those that targets bring.
+"""Build QEMU plug-ins for this machine: the one that counts instructions, and those of targets.
 
 `python -m stages.backends.qemu.build` builds the first now for those that are installed; otherwise the first run that
 needs it does. The plug-in declares QEMU's interface by hand, so every new build, and every new QEMU, has to pass a
@@ -31,7 +31,7 @@ EMULATORS = ("qemu-system-arm", "qemu-aarch64")
 
 
 def plugin_path(emulator: str) -> Path:
-    """The plug-in `libcounter.so`, built when it is not there for this code, compiler and version of `emulator`.
+    """Return the plug-in `libcounter.so`; build it for this code, compiler and version of `emulator` if missing.
 
     Raises StageError when gcc or the emulator is missing, the code does not compile or the self-test fails.
     """
@@ -40,7 +40,7 @@ def plugin_path(emulator: str) -> Path:
 
 
 def library_of(place: Path, emulator: str) -> Path:
-    """The library of a plug-in of somebody else: `place` is one, or a folder or file of C that is built as ours is.
+    """Return the library of another plug-in: `place` is a library, or a file or folder of C that is built.
 
     It may include our qemu_api.h. Raises StageError as `plugin_path` does.
     """
@@ -59,7 +59,7 @@ def _built(name: str, sources: dict[str, bytes], emulator: str, test: Callable[[
 
 
 def _version(command: str, install: str) -> str:
-    """The first line of `--version`: with the sources, what a build depends on and was tested with."""
+    """Return the first line of `--version`. With the sources it identifies a build."""
     path = shutil.which(command)
     if path is None:
         raise StageError(f"QEMU's counting plug-in needs {command}", hint=install)
@@ -67,7 +67,7 @@ def _version(command: str, install: str) -> str:
 
 
 def _build(sources: Path, library: Path, test: Callable[[Path], None]) -> None:
-    """Compile and test."""
+    """Compile and test the plug-in."""
     finished = run_tool([COMPILER.command, *FLAGS, *map(str, sorted(sources.glob("*.c"))), "-o", str(library)])
     if finished.returncode != 0:
         raise StageError(f"compiling a QEMU plug-in failed:\n{first_errors(finished.stderr)}")

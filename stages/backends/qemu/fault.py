@@ -1,4 +1,4 @@
-"""From what a faulting firmware, the plug-in or QEMU printed to a sentence with cause, function and source line."""
+"""Turn the output of a faulting firmware, the plug-in or QEMU into cause, function and source line."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ _REGISTER_15 = re.compile(r"R15=(\w+)")
 
 
 def fault_message(finished: Finished, elf: Path, target: Target) -> str:
-    """The sentence for a run that faulted or was aborted, at most three lines; '' for one that ended."""
+    """Return a message of up to three lines for a run that faulted or was aborted; '' if it ended normally."""
     output = finished.output
     if finished.exit_code == FAULT_EXIT_CODE:
         return _core_fault(output, elf, target) or _signal(output, elf, target) or _unknown(output)
@@ -75,7 +75,7 @@ def fault_message(finished: Finished, elf: Path, target: Target) -> str:
 
 
 def limit_place(finished: Finished, elf: Path, target: Target, *, whole: bool = False) -> str:
-    """Where the program was when the plug-in ended it at its instruction limit, '' if something else did.
+    """Return where the plug-in ended the program at its instruction limit; '' if something else ended it.
 
     The limit is the one that it armed itself; that of the `whole` program is another.
     """
@@ -88,7 +88,7 @@ def _unknown(output: str) -> str:
 
 
 def _core_fault(output: str, elf: Path, target: Target) -> str:
-    """The sentence for the line of stages/backends/cortex_m/runtime/fault.c; '' without one."""
+    """Return the message for the line of stages/backends/cortex_m/runtime/fault.c; '' without one."""
     found = _FAULT.search(output)
     if found is None:
         return ""
@@ -104,7 +104,7 @@ def _core_fault(output: str, elf: Path, target: Target) -> str:
 
 
 def _signal(output: str, elf: Path, target: Target) -> str:
-    """The sentence for the line of stages/backends/aarch64/runtime/fault.c; '' without one."""
+    """Return the message for the line of stages/backends/aarch64/runtime/fault.c; '' without one."""
     found = _SIGNAL.search(output)
     if found is None:
         return ""
@@ -118,17 +118,17 @@ def _signal(output: str, elf: Path, target: Target) -> str:
 
 
 def _is_code(address: int, target: Target) -> bool:
-    """Whether the address is in a region that holds code; nothing else can run there."""
+    """Return whether an address is in a region that holds code."""
     regions = target.memory.regions.values() if target.memory is not None else ()
     return any(region.is_run and region.contains(address) for region in regions)
 
 
 def _called_from(pc: int, lr: int, elf: Path, target: Target) -> str:
-    """A place that is no code, and the call that went there: lr is the instruction after it (and the Thumb bit)."""
+    """Describe an address that is not code and the call to it: lr is the next instruction (plus Thumb bit)."""
     return f"{pc:#x}, called from {place((lr & ~1) - 1, elf, target)}"
 
 
 def _before(output: str) -> int:
-    """Where the last block began that ran before the fault handler; the core could not save where it was."""
+    """Return the start of the last block before the fault handler, if the core did not save the address."""
     found = _BEFORE.search(output)
     return int(found[1], 16) if found else 0

@@ -1,4 +1,4 @@
-"""Where a machine of QEMU has memory, as its monitor tells: for the error when a memory map lies elsewhere."""
+"""Memory of a QEMU machine, read from its monitor, for errors about a memory map that does not fit."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SECONDS = 20
 
 
 def device_options(target: Target) -> Iterator[str]:
-    """What QEMU is told of the target's devices: `-device loader,addr=0`; a comma ends a value unless it is doubled."""
+    """Return QEMU's options for the target's devices: `-device loader,addr=0`. Commas in values are doubled."""
     for device in target.simulator.devices:
         values = (f"{key}={str(value).replace(',', ',,')}" for key, value in device.parameters.items())
         yield from ("-device", ",".join([device.name, *values]))
@@ -29,7 +29,7 @@ def device_options(target: Target) -> Iterator[str]:
 
 @cache
 def machine_memory(command: str, machine: str, *devices: str) -> list[tuple[int, int]]:
-    """Start and end of the pieces of memory that the first core of a machine sees; empty when QEMU is silent.
+    """Return start and end of each piece of memory of a machine's first core; empty if QEMU does not answer.
 
     Neighbours are one piece, but for those of one name: the second is the first once more, at another address.
     """
@@ -45,7 +45,7 @@ def machine_memory(command: str, machine: str, *devices: str) -> list[tuple[int,
 
 
 def without_memory(target: Target) -> str:
-    """Why no firmware can run: regions of the target where its machine has no memory. '' when all are there."""
+    """Return why no firmware can run: regions of the target where its machine has no memory; '' if none."""
     simulator = target.simulator
     if not simulator.machine or target.memory is None:
         return ""

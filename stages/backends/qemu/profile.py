@@ -1,4 +1,4 @@
-"""Instructions of a firmware by function, exact: which part of a network or a kernel they go to.
+"""Exact instruction counts of a firmware by function.
 
 `python -m stages.backends.qemu.profile TARGET firmware.elf inputs.bin` runs the firmware on inputs as a simulate
 artifact has them.
@@ -26,7 +26,7 @@ _SHOWN = 25
 
 
 def profile(elf: Path, target: Target, inputs: Path, *, timeout: float = 600) -> Counter[str]:
-    """Instructions by function, harness and start-up included, without what the counter itself costs."""
+    """Return instructions by function, with harness and start-up, without the counter's own cost."""
     with temporary_folder("profile") as folder:
         shutil.copy(inputs, folder / "inputs.bin")
         blocks = folder / "blocks"
@@ -39,7 +39,7 @@ def profile(elf: Path, target: Target, inputs: Path, *, timeout: float = 600) ->
 
 
 def by_function(elf: Path, blocks: str) -> Counter[str]:
-    """Sums the plug-in's lines {address (hex), instructions, runs} by the function that each block begins in.
+    """Sum the plug-in's lines {address (hex), instructions, runs} by the function of each block.
 
     A block never spans a branch, so it lies in one function.
     """
@@ -53,7 +53,7 @@ def by_function(elf: Path, blocks: str) -> Counter[str]:
 
 
 def _functions(elf: Path) -> tuple[list[int], list[str]]:
-    """Addresses and names of all functions, by address; without the Thumb bit, which Arm sets in the symbol."""
+    """Return addresses and names of all functions by address, without Arm's Thumb bit."""
     from elftools.elf.elffile import ELFFile
 
     with elf.open("rb") as handle:
@@ -69,7 +69,7 @@ def _functions(elf: Path) -> tuple[list[int], list[str]]:
 
 
 def main(arguments: list[str]) -> int:
-    """Prints the functions that most instructions go to."""
+    """Print the functions with the most instructions."""
     from stages.backends.targets.load import load_target
 
     if len(arguments) != 3:

@@ -1,4 +1,4 @@
-"""Running a firmware on QEMU: a whole Cortex-M machine with semihosting, or a static AArch64 program in user mode."""
+"""Run a firmware on QEMU: a Cortex-M machine with semihosting, or a static AArch64 program in user mode."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MINIMUM = "6.0"  # the first with version 1 of the plug-in interface
 
 
 def tools(target: Target) -> tuple[Tool, ...]:
-    """The target's emulator, and the compiler of the counting plug-in."""
+    """Return the target's emulator and the compiler of the counting plug-in."""
     simulator = target.simulator
     install = f"apt-get install {' '.join(simulator.packages) or simulator.command}"
     return (Tool(simulator.command, command=simulator.command, minimum=MINIMUM, install=install), COMPILER)
@@ -29,7 +29,7 @@ def tools(target: Target) -> tuple[Tool, ...]:
 def qemu_command(
     elf: Path, target: Target, *, profile: Path | None = None, most_instructions: int = 0, timed: bool = False
 ) -> list[str]:
-    """The command line that runs `elf`, counting instructions. `profile` is a file for the runs of each block.
+    """Return the command line that runs `elf` and counts. `profile` is a file for the runs of each block.
 
     With `timed` it estimates cycles too, as `run` says.
 
@@ -51,7 +51,7 @@ def qemu_command(
 
 
 def _outside(target: Target) -> Iterator[str]:
-    """Options for the target's own plug-ins and devices."""
+    """Return options for the target's own plug-ins and devices."""
     for plugin in target.simulator.plugins:
         if plugin not in target.places:
             message = f"target {target.name}: no QEMU plug-in '{plugin}'"
@@ -63,7 +63,7 @@ def _outside(target: Target) -> Iterator[str]:
 def plugin_option(
     library: Path, profile: Path | None = None, most_instructions: int = 0, *, timed: bool = False
 ) -> str:
-    """What `-plugin` is given: a comma ends a value for QEMU unless it is doubled, `=` the name of an option."""
+    """Return the value of `-plugin`. Commas in values are doubled."""
     name = "file=" if "=" in str(library) else ""
     more = [] if profile is None else [f"profile={profile}".replace(",", ",,")]
     more += [f"most={most_instructions}"] if most_instructions else []

@@ -1,4 +1,4 @@
-"""Runs a loop of known length on QEMU with a new plug-in, without a cross compiler."""
+"""Test a new plug-in with a loop of known length on QEMU, without a cross compiler."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _A64_BASE = 0x400000
 
 
 def self_test(plugin: Path, emulator: str) -> None:
-    """Raises StageError when `emulator` with `plugin` counts another number of instructions, or does not start."""
+    """Raise StageError if `emulator` with `plugin` counts wrongly or does not start."""
     with temporary_folder("qemu") as folder:
         user_mode = "-system-" not in emulator
         elf = folder / "test.elf"
@@ -45,7 +45,7 @@ def self_test(plugin: Path, emulator: str) -> None:
 
 
 def _thumb_elf() -> bytes:
-    """A Cortex-M image at address 0: initial stack pointer, reset vector, code."""
+    """Return a Cortex-M image at address 0: initial stack pointer, reset vector, code."""
     vectors = struct.pack("<2I", 0x20001000, _THUMB_START | 1).ljust(_THUMB_START, b"\0")
     payload = vectors + struct.pack(f"<{len(_THUMB) + len(_THUMB_EXIT)}H", *_THUMB, *_THUMB_EXIT)
     header, program, arm, base = 52, 32, 40, 0
@@ -61,7 +61,7 @@ def _thumb_elf() -> bytes:
 
 
 def _a64_elf() -> bytes:
-    """A static Linux program: one segment with the headers and the code."""
+    """Return a static Linux program: one segment with the headers and the code."""
     header, program, aarch64 = 64, 56, 183
     code_at = header + program
     size = code_at + 4 * len(_A64)

@@ -1,4 +1,4 @@
-"""AArch64 as a static Linux program: files of the operating system, instructions counted by QEMU in user mode."""
+"""Run-time code of AArch64: a static Linux program, with instructions counted by QEMU in user mode."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ QEMU = FOLDER.parents[1] / "qemu" / "runtime"
 
 
 def runtime(target: Target) -> Runtime:
-    """POSIX files, counter, stack measure and fault report, linked statically with the GNU C library."""
+    """Return POSIX files, counter, stack measure and fault report, linked statically with the GNU C library."""
     own = tuple(FOLDER / name for name in ("board.c", "stack.c", "fault.c"))
     return Runtime(
         sources=(*own, POSIX / "files.c", QEMU / "read_counter.S", QEMU / "counter.c"),

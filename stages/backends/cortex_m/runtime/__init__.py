@@ -22,17 +22,17 @@ COUNTERS = {1: "DWT", 2: "SysTick"}  # as cycles.c numbers them
 
 
 def runtime(target: Target) -> Runtime:
-    """Start-up code, semihosting, counter and fault report, linked with newlib and without its start-up files."""
+    """Return start-up code, semihosting, counter and fault report, linked with newlib without its start-up files."""
     return _runtime(target, FOLDER / "semihosting.c", QEMU / "read_counter.S", QEMU / "counter.c")
 
 
 def debugged(target: Target) -> Runtime:
-    """The same for a board: files through a debugger, and cycles."""
+    """Return the same for a board, with files through a debugger, and cycles."""
     return _runtime(target, HARNESS / "debugger.c", FOLDER / "cycles.c", flags=(DEBUGGER,))
 
 
 def at_start(symbols: Mapping[str, int]) -> list[tuple[str, str, bool]]:
-    """As after a reset: Thumb state, no mask of interrupts, main stack, and what the vector table says."""
+    """Return the state after a reset: Thumb state, interrupts enabled, main stack, values of the vector table."""
     masks = [(name, "0", False) for name in ("primask", "faultmask", "basepri", "control")]
     return [
         ("xpsr", "0x01000000", False),

@@ -1,4 +1,4 @@
-"""The machine that builds: an ordinary program, for fast tests under sanitizers."""
+"""Run-time code for the machine that builds: an ordinary program, for fast tests under sanitizers."""
 
 from __future__ import annotations
 
@@ -14,5 +14,5 @@ FOLDER = Path(__file__).resolve().parent
 
 
 def runtime(target: Target) -> Runtime:
-    """POSIX files for the harness; no linker script, nothing counted."""
+    """Return POSIX files for the harness; no linker script, no counter."""
     return Runtime(sources=(FOLDER / "board.c", POSIX / "files.c"))

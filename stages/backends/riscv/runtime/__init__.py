@@ -22,7 +22,7 @@ COUNTERS = {3: "mcycle"}  # as cycles.c numbers it
 
 
 def runtime(target: Target) -> Runtime:
-    """Start-up code, HTIF, counters and trap report, linked with picolibc and without its start-up files."""
+    """Return start-up code, HTIF, counters and trap report, linked with picolibc without its start-up files."""
     beside = target.accelerator is not None
     monitor = (f"-DBOARD_MONITOR={MONITOR:#x}",) if beside else ()
     files = ("htif.c", "counters.c", *(("monitor.c",) if beside else ()))
@@ -30,12 +30,12 @@ def runtime(target: Target) -> Runtime:
 
 
 def debugged(target: Target) -> Runtime:
-    """The same for a board: files through a debugger, and cycles."""
+    """Return the same for a board, with files through a debugger, and cycles."""
     return _runtime(target, HARNESS / "debugger.c", FOLDER / "cycles.c", flags=(DEBUGGER,))
 
 
 def at_start(symbols: Mapping[str, int]) -> list[tuple[str, str, bool]]:
-    """Where crt.S begins; it sets the rest itself."""
+    """Return where crt.S begins; it sets everything else."""
     return [("pc", f"{symbols['_start']:#x}", True)]
 
 

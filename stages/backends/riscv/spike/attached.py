@@ -1,4 +1,4 @@
-"""What a target has beside its core, as devices of Spike: an accelerator, the DMA that fills its memory, the monitor.
+"""Devices of Spike beside the core: an accelerator, the DMA engine of its memory, and the monitor.
 
 An accelerator's device is C++ in the folder `device` of its own; it registers a device of the accelerator's name, which
 gets `l1=ORIGIN:LENGTH` and the accelerator's parameters as texts.
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def attached_devices(target: Target) -> tuple[list[Path], list[Device]]:
-    """The libraries and devices of a target's accelerator, none where it has none. Raises StageError."""
+    """Return the libraries and devices of a target's accelerator; both empty without one. Raises StageError."""
     accelerator, memory = target.accelerator, target.memory
     if accelerator is None or memory is None:
         return [], []

