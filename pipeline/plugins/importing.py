@@ -16,7 +16,7 @@ from pipeline.errors import PipelineError, StageCrashed, StageFailed
 from pipeline.plugins.discovery import PLUGIN_FOLDER, Plugin, Plugins, package_name, plugins_of
 from pipeline.project import Project
 from stages.base import StageError
-from stages.ir.operators.outside import Declaring
+from stages.ir.operators.plugins import PluginModule
 from stages.ir.operators.table import declare
 from stages.support.messages import escape
 
@@ -98,9 +98,9 @@ def declare_operators(project: Project) -> None:
     """Declare the operators of plug-ins; their modules are imported when first used."""
     folder = project.root / PLUGIN_FOLDER
 
-    def declaration_of(plugin: Plugin) -> Declaring:
+    def declaration_of(plugin: Plugin) -> PluginModule:
         package = (package_name(folder), str(folder)) if plugin.path.is_relative_to(folder) else None
-        return Declaring(
+        return PluginModule(
             plugin.display_name, plugin.module, plugin.path, lambda: plugin_attribute(plugin, "OPERATORS"), package
         )
 

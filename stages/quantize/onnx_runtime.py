@@ -18,8 +18,8 @@ from tvm.relax.dpl import is_op, wildcard
 
 from stages.ir.arithmetic.pairs import LEFT_SHIFT, Pair, exact_halves, nearest_multipliers
 from stages.ir.graph import Activation, Add, Mean, Mul, Quantize, Tensor
-from stages.ir.operators.even import Even
-from stages.ir.operators.shares import EXP_BITS, FACTOR_BITS, FloatSoftmax, NearestSoftmax
+from stages.ir.operators.half_even import HalfEven
+from stages.ir.operators.onnx_softmax import EXP_BITS, FACTOR_BITS, FloatSoftmax, NearestSoftmax
 from stages.quantize.arithmetic import LIMITS
 from stages.quantize.operator import Operator, activated, dequantized, quantized
 from stages.quantize.patterns.operand import operand
@@ -59,7 +59,7 @@ def combine(operator: Operator, writer: GraphWriter) -> None:
         halves = exact_halves(pair)
         if halves is None:
             raise operator.error("has scales for which no integer arithmetic gives ONNX Runtime's results")
-        even = Even(op=f"even_{kind}", zero_points=points, **asdict(halves), **clamp)  # type: ignore[arg-type]
+        even = HalfEven(op=f"even_{kind}", zero_points=points, **asdict(halves), **clamp)  # type: ignore[arg-type]
         writer.layer(even, [a, b], out)
         return
     fixed, _ = nearest

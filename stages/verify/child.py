@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from stages.base import StageError
-from stages.ir.operators.outside import by_name
-from stages.ir.operators.table import declare, declaring
+from stages.ir.operators.plugins import module_by_name
+from stages.ir.operators.table import declare, plugin_modules
 from stages.support.system.installation import with_modules
 
 if TYPE_CHECKING:
@@ -45,7 +45,9 @@ def check_in_child(
     names = json.loads((simulated / "inputs.json").read_text())["names"]
     job = {"model": str(model), "emitted": str(emitted), "simulated": str(simulated), "tolerance": tolerance}
     job["graph"] = str(graph)
-    operators = [(operator.shown, operator.module, str(operator.place), operator.package) for operator in declaring()]
+    operators = [
+        (operator.shown, operator.module, str(operator.place), operator.package) for operator in plugin_modules()
+    ]
     without: list[int] = []
     while True:
         message = _run_child(
@@ -121,14 +123,14 @@ def _run_child(job: dict[str, Any], progress: Callable[[int], None]) -> dict[str
 def _formulas(graph: Path, litert: LiteRT, tolerance: float) -> Formulas | None:
     """Return the check of plug-in layers; None if the network has none."""
     from stages.ir.graph import Graph
-    from stages.ir.operators.table import outside
+    from stages.ir.operators.table import plugin_operators
     from stages.ir.reference.onnx_runtime import OnnxReference
     from stages.verify.formulas import Formulas
 
-    if isinstance(litert, OnnxReference) or not declaring():
+    if isinstance(litert, OnnxReference) or not plugin_modules():
         return None
     integer_graph = Graph.load(graph)
-    has_plug_ins = any(layer.op.op in outside().layers for layer in integer_graph.layers)
+    has_plug_ins = any(layer.op.op in plugin_operators().layers for layer in integer_graph.layers)
     return Formulas(integer_graph, litert, tolerance) if has_plug_ins else None
 
 
@@ -144,7 +146,7 @@ def _main() -> int:
         print(json.dumps(message), flush=True)
 
     job = json.load(sys.stdin)
-    declare([by_name(*operator) for operator in job["operators"]])
+    declare([module_by_name(*operator) for operator in job["operators"]])
     try:
         records = Records.read(Path(job["emitted"]), Path(job["simulated"]))
         model = Path(job["model"])

@@ -11,7 +11,7 @@ import numpy as np
 from stages.base import StageError
 from stages.ir.graph import Graph, Layer
 from stages.ir.operators.layer import LayerOp
-from stages.ir.operators.table import outside
+from stages.ir.operators.table import plugin_operators
 from stages.ir.reference.integer import advance_layer, to_logical
 from stages.ir.reference.interpreter import Reference
 from stages.ir.reference.partitions import PartitionedReference
@@ -76,13 +76,13 @@ class Formulas:
     def _reference_title(self, layer: Layer) -> str:
         declared = self._plug_in_layer(layer)
         name = declared.tflite_op[1] if declared is not None and declared.tflite_op is not None else ""
-        if name in outside().by and outside().operators[name].reference is not None:
-            return f"`reference` in {outside().by[name].shown}"
+        if name in plugin_operators().by and plugin_operators().operators[name].reference is not None:
+            return f"`reference` in {plugin_operators().by[name].shown}"
         return "LiteRT"
 
     def _plug_in_layer(self, layer: Layer) -> Layer | None:
         """Return the plug-in's layer with a formula: this layer, or one between it and tensors of the file."""
-        if layer.op.op in outside().layers and _has_formula(layer.op):
+        if layer.op.op in plugin_operators().layers and _has_formula(layer.op):
             return layer
         internal = [name for name in layer.inputs if name in self._producers and not self._is_in_file(name)]
         return next(filter(None, (self._plug_in_layer(self._producers[name]) for name in internal)), None)

@@ -23,7 +23,7 @@ from stages.ir.models.operators import build
 from stages.ir.models.spec import OpModel
 from stages.ir.models.tflite_reader import ModelInfo
 from stages.ir.operators.declaration import Operator
-from stages.ir.operators.table import outside
+from stages.ir.operators.table import plugin_operators
 from stages.support.messages.wording import several
 from stages.support.system.scratch import temporary_folder
 from tests.conformance.case import Case, Inputs, drawn_inputs, values
@@ -161,7 +161,7 @@ def _types(operator: Operator) -> tuple[str, ...]:
 @cache
 def models(name: str) -> tuple[Model, ...]:
     """Models of an operator, by its name in the schema: MODELS of each type."""
-    operator = outside().operators[name]
+    operator = plugin_operators().operators[name]
     return tuple(
         drawn_model(operator, Draw(MODELS * place + number), dtype)
         for place, dtype in enumerate(_types(operator))

@@ -17,7 +17,7 @@ from stages.backends.kernels.registry import kernels_of
 from stages.backends.targets.load import load_targets as load_built_in
 from stages.backends.targets.spec import Target
 from stages.ir.operators.declaration import Operator
-from stages.ir.operators.table import outside
+from stages.ir.operators.table import plugin_operators
 
 PROJECT = os.environ.get("FIRMLINE_PROJECT", "")
 
@@ -57,7 +57,7 @@ def project_operators() -> Mapping[str, Operator]:
     ops = {op for name in target_names() for kernel in kernels(load_target(name)).values() for op in kernel.ops}
     return {
         name: operator
-        for name, operator in outside().operators.items()
+        for name, operator in plugin_operators().operators.items()
         if any(ops & set(layer.names()) for layer in operator.layers)
     }
 

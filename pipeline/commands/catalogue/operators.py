@@ -31,8 +31,8 @@ class Operators(Listing):
         from pipeline.project import current_project
         from stages.ir.models.layer_options import layer_options
         from stages.ir.operators.page import described
-        from stages.ir.operators.table import OPERATORS, outside
+        from stages.ir.operators.table import OPERATORS, plugin_operators
 
         declare_operators(current_project())
-        operators = (*OPERATORS.values(), *outside().operators.values())
+        operators = (*OPERATORS.values(), *plugin_operators().operators.values())
         return [{**described(operator), "options": layer_options(operator)} for operator in operators]

@@ -1,4 +1,4 @@
-"""Operators of a project's own: a plug-in says what they compute (stages.ir.operators.outside), by their ONNX name."""
+"""Operators of a project's own: a plug-in says what they compute (stages.ir.operators.plugins), by their ONNX name."""
 
 from __future__ import annotations
 

@@ -9,9 +9,9 @@ from stages.ir.graph.graph import Graph, Layer, LayerView, Wanted
 from stages.ir.graph.tensor import Quant, Tensor, place
 from stages.ir.operators.activations import Activation
 from stages.ir.operators.arithmetic import Add, Mul
-from stages.ir.operators.edges import Dequantize, Quantize, Requantize
+from stages.ir.operators.concat_and_split import Concatenation
+from stages.ir.operators.conversions import Dequantize, Quantize, Requantize
 from stages.ir.operators.floats import Float
-from stages.ir.operators.joints import Concatenation
 from stages.ir.operators.layer import LayerOp
 from stages.ir.operators.movement import Move
 from stages.ir.operators.products import Conv2D, DepthwiseConv2D, FullyConnected

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from stages.ir.operators.table import layers, outside
+from stages.ir.operators.table import layers, plugin_operators
 
 
 @cache
@@ -14,7 +14,7 @@ def _built_in() -> frozenset[str]:
 
 def kernel_kinds() -> frozenset[str]:
     """Return all names of kernel layers in rules: operators of the graph, and `Layer.kind`."""
-    return _built_in() | outside().layers.keys()
+    return _built_in() | plugin_operators().layers.keys()
 
 
 def is_kernel_kind(name: str) -> bool:
@@ -22,4 +22,4 @@ def is_kernel_kind(name: str) -> bool:
 
     Plug-ins are imported only for names that are not built in.
     """
-    return name in _built_in() or name in outside().layers
+    return name in _built_in() or name in plugin_operators().layers

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, Field, model_validator
 
 from stages.ir.models.zoo.names import check
-from stages.ir.operators.table import OPERATORS, operator_of, outside
+from stages.ir.operators.table import OPERATORS, operator_of, plugin_operators
 from stages.support.messages import escape
 from stages.support.messages.wording import all_known, did_you_mean
 from stages.support.options.strict_model import StrictModel, mistake
@@ -288,7 +288,7 @@ def option_names(op: str) -> frozenset[str] | None:
 
 def _alone() -> list[str]:
     """Return the operators that can be a model, with those of plug-ins."""
-    plug_ins = [operator.kind for operator in outside().operators.values() if operator.model is not None]
+    plug_ins = [operator.kind for operator in plugin_operators().operators.values() if operator.model is not None]
     return [*options(), *plug_ins]
 
 

@@ -12,7 +12,7 @@ from stages.ir.operators.functions16 import Leaky, Lines
 from stages.ir.operators.interpolated import Interpolated
 from stages.ir.operators.layer import LayerOp, Shifted
 from stages.ir.operators.operation import Operation, Shape
-from stages.ir.operators.whole import Whole
+from stages.ir.operators.raw_integers import RawInteger
 from stages.ir.operators.wide_sqrt import WideSqrt
 
 if TYPE_CHECKING:
@@ -223,7 +223,7 @@ OPERATORS = (
         types=(*_INT8_16, "int32", "int64"),
         version=1,
         body=_called("negative"),
-        more=(Whole,),
+        more=(RawInteger,),
         limits="8 and 16 bits: raw integers, scales are ignored",
     ),
     _table("RSQRT", types=_INT8_16, body=_called("rsqrt"), limits=_NO_NEGATIVES, more=(Lines,)),

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from stages.ir.models.naming import named
 from stages.ir.operators.channels import ValueRange, every_channel
 from stages.ir.operators.declaration import FLOAT, NUMBERS, WIDE, OneOperatorModel, Operator, Table
-from stages.ir.operators.even import Even
 from stages.ir.operators.functions16 import PowerOfTwoSum
+from stages.ir.operators.half_even import HalfEven
 from stages.ir.operators.layer import Clamped, LayerOp, Rounding, Shifted
 from stages.ir.operators.operation import Operation, Refused, Shape, listed
 from stages.ir.operators.wide_div import WideDiv
@@ -343,7 +343,7 @@ def _sum_shape(operation: Operation) -> list[Shape]:
 
 
 OPERATORS = (
-    _computed("ADD", (Add, PowerOfTwoSum, Even), operator.add),
+    _computed("ADD", (Add, PowerOfTwoSum, HalfEven), operator.add),
     Operator("ADD_N", _sum_shape, (1, 1 << 10), types=_ADD_N_TYPES, quantized=False, layout="following"),
     Operator(
         "DIV",
@@ -358,7 +358,7 @@ OPERATORS = (
     ),
     _extremum("MAXIMUM"),
     _extremum("MINIMUM"),
-    _computed("MUL", (Mul, Even), operator.mul),
+    _computed("MUL", (Mul, HalfEven), operator.mul),
     Operator("POW", binary_shape, (2, 2), types=FLOAT, quantized=False, layout="following"),
     Operator(
         "SQUARED_DIFFERENCE",
@@ -370,5 +370,5 @@ OPERATORS = (
         layers=(SquaredDifference,),
         model=_pair_model(lambda a, b: (a - b) ** 2),
     ),
-    _computed("SUB", (Add, PowerOfTwoSum, Even), operator.sub),
+    _computed("SUB", (Add, PowerOfTwoSum, HalfEven), operator.sub),
 )

@@ -9,8 +9,8 @@ from stages.ir.models.naming import named
 from stages.ir.operators.declaration import EIGHT_BITS, WIDE, OneOperatorModel, Operator, Table
 from stages.ir.operators.interpolated import WideSoftmax
 from stages.ir.operators.layer import LayerOp, Shifted
+from stages.ir.operators.onnx_softmax import FloatSoftmax, NearestSoftmax
 from stages.ir.operators.operation import Operation, Refused, Shape
-from stages.ir.operators.shares import FloatSoftmax, NearestSoftmax
 
 if TYPE_CHECKING:
     from stages.ir.graph import LayerView

@@ -1,4 +1,4 @@
-"""All operators: of the modules in this folder and of plug-ins (`outside`).
+"""All operators: of the modules in this folder and of plug-ins (`plugins`).
 
 The folder's modules are imported on first use: a run with a full cache needs none.
 """
@@ -14,7 +14,7 @@ from importlib import import_module
 import stages.ir.operators
 from stages.ir.operators.declaration import Operator
 from stages.ir.operators.layer import LayerOp
-from stages.ir.operators.outside import Declared, Declaring, declared
+from stages.ir.operators.plugins import PluginModule, PluginOperators, load_plugins
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ def _built_in() -> _BuiltIn:
     operators_by_name: dict[str, Operator] = {}
     classes: list[type[LayerOp]] = []
     for entry in pkgutil.iter_modules(stages.ir.operators.__path__):
-        if entry.name in ("table", "outside", "page"):
+        if entry.name in ("table", "plugins", "page"):
             continue
         module = import_module(f"{stages.ir.operators.__name__}.{entry.name}")
         operators_by_name.update((operator.name, operator) for operator in getattr(module, "OPERATORS", ()))
@@ -58,7 +58,7 @@ class Operators(Mapping[str, Operator]):
 
     def __getitem__(self, name: str) -> Operator:
         built_in = _built_in().operators
-        return built_in[name] if name in built_in else outside().operators[name]
+        return built_in[name] if name in built_in else plugin_operators().operators[name]
 
     def __iter__(self) -> Iterator[str]:
         return iter(_built_in().operators)
@@ -69,33 +69,33 @@ class Operators(Mapping[str, Operator]):
 
 OPERATORS: Mapping[str, Operator] = Operators()
 
-_declaring: tuple[Declaring, ...] = ()
-_outside: Declared | None = None
+_plugin_modules: tuple[PluginModule, ...] = ()
+_plugin_operators: PluginOperators | None = None
 
 
-def declare(modules: Sequence[Declaring]) -> None:
+def declare(modules: Sequence[PluginModule]) -> None:
     """Replace the list of plug-ins. None is imported yet."""
-    global _declaring, _outside
-    if tuple(modules) != _declaring:
-        _declaring, _outside = tuple(modules), None
+    global _plugin_modules, _plugin_operators
+    if tuple(modules) != _plugin_modules:
+        _plugin_modules, _plugin_operators = tuple(modules), None
 
 
-def declaring() -> tuple[Declaring, ...]:
+def plugin_modules() -> tuple[PluginModule, ...]:
     """The plug-ins."""
-    return _declaring
+    return _plugin_modules
 
 
-def outside() -> Declared:
+def plugin_operators() -> PluginOperators:
     """Declarations of plug-ins, which are imported. Raises StageError for invalid ones."""
-    global _outside
-    if _outside is None:
-        _outside = declared(_declaring, _built_in().operators, _built_in().layer_names)
-    return _outside
+    global _plugin_operators
+    if _plugin_operators is None:
+        _plugin_operators = load_plugins(_plugin_modules, _built_in().operators, _built_in().layer_names)
+    return _plugin_operators
 
 
 def onnx_operator(name: str) -> Operator | None:
     """Plug-in's operator with this name in ONNX files, `domain.OpType`."""
-    return outside().onnx.get(name)
+    return plugin_operators().onnx.get(name)
 
 
 def layers() -> tuple[type[LayerOp], ...]:
@@ -113,15 +113,15 @@ def operator_of(kind: str) -> Operator | None:
     built_in = _built_in().kinds
     if kind in built_in:
         return built_in[kind]
-    return next((operator for operator in outside().operators.values() if operator.kind == kind), None)
+    return next((operator for operator in plugin_operators().operators.values() if operator.kind == kind), None)
 
 
 def kinds() -> list[str]:
     """All kinds that rules and recipes may name, with those of plug-ins."""
-    return sorted([*_built_in().kinds, *(operator.kind for operator in outside().operators.values())])
+    return sorted([*_built_in().kinds, *(operator.kind for operator in plugin_operators().operators.values())])
 
 
 def layer_of(name: str) -> type[LayerOp] | None:
     """Class of the layers with this `op`, None if there is none."""
     built_in = _built_in().layer_names
-    return built_in[name] if name in built_in else outside().layers.get(name)
+    return built_in[name] if name in built_in else plugin_operators().layers.get(name)

@@ -16,7 +16,7 @@ import numpy as np
 from stages.ir.models.tflite_reader import ModelInfo, OperatorInfo, TensorInfo, read
 from stages.ir.operators.declaration import CUSTOM
 from stages.ir.operators.operation import Operation, listed
-from stages.ir.operators.table import OPERATORS, outside
+from stages.ir.operators.table import OPERATORS, plugin_operators
 from stages.ir.reference.interpreter import Array, Reference, is_optimized, litert
 from stages.ir.reference.refusal import RunError
 from stages.support.messages import escape
@@ -134,7 +134,7 @@ def run_plug_in(operator: OperatorInfo, info: ModelInfo, tensor: Callable[[int],
     try:
         results = declared.reference(operation, *arrays)
     except Exception as error:
-        if operator.op not in outside().by:
+        if operator.op not in plugin_operators().by:
             raise
         raise StageError(f"{subject} fails: {type(error).__name__}: {escape.line(str(error))}") from error
     for operand, array in zip(operation.outputs, results[: len(operation.outputs)], strict=True):
@@ -251,4 +251,4 @@ def computed_by(op: str) -> str:
     """Return what computes an operator that the reference kernels lack, for messages."""
     if OPERATORS[op].optimized:
         return litert("BUILTIN")
-    return outside().by[op].shown if op in outside().by else "its formula"
+    return plugin_operators().by[op].shown if op in plugin_operators().by else "its formula"

@@ -14,7 +14,7 @@ from stages.ir.arithmetic.sigmoid16 import sigmoid_table
 from stages.ir.graph import Activation, Requantize, Tensor
 from stages.ir.operators.functions16 import Leaky, Lines
 from stages.ir.operators.interpolated import Interpolated
-from stages.ir.operators.whole import Whole
+from stages.ir.operators.raw_integers import RawInteger
 from stages.ir.operators.wide_sqrt import WideSqrt
 from stages.quantize import function_tables, tables
 from stages.quantize.arithmetic import LIMITS, float32_product, float32_ratio, quantize_multiplier
@@ -137,7 +137,7 @@ def _abs(operator: Operator, writer: GraphWriter, source: Tensor) -> None:
 
 
 def _negative(operator: Operator, writer: GraphWriter, source: Tensor) -> None:
-    writer.layer(Whole(op="negative"), [source], operator.outputs[0])
+    writer.layer(RawInteger(op="negative"), [source], operator.outputs[0])
 
 
 def _sqrt(operator: Operator, writer: GraphWriter, source: Tensor) -> None:

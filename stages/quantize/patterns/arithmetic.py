@@ -16,7 +16,7 @@ from stages.ir.arithmetic.multipliers import power_of_two
 from stages.ir.graph import Add, Mul, Tensor
 from stages.ir.operators.arithmetic import Div, Extremum, SquaredDifference
 from stages.ir.operators.functions16 import PowerOfTwoSum
-from stages.ir.operators.whole import Whole
+from stages.ir.operators.raw_integers import RawInteger
 from stages.ir.operators.wide_div import WideDiv
 from stages.quantize.arithmetic import float32_product, float32_ratio, quantize_multiplier
 from stages.quantize.operator import Operator, activated, quantized
@@ -107,7 +107,7 @@ def integer_division(operator: Operator, writer: GraphWriter) -> None:
     """FLOOR_DIV and FLOOR_MOD of the raw integers (floor_div.cc, floor_mod.cc)."""
     name = "floor_div" if operator.call.op == "FLOOR_DIV" else "floor_mod"
     a, b = _operands(operator, writer, "relax.floor_divide" if name == "floor_div" else "relax.floor_mod")
-    writer.layer(Whole(op=name), [a, b], operator.outputs[0])  # type: ignore[arg-type]
+    writer.layer(RawInteger(op=name), [a, b], operator.outputs[0])  # type: ignore[arg-type]
 
 
 def squared_difference(operator: Operator, writer: GraphWriter) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from stages.ir.graph import Tensor
-from stages.ir.operators.along import ArgExtreme, Cumsum
+from stages.ir.operators.along_axis import ArgExtreme, Cumsum
 from stages.ir.operators.casting import Cast
 from stages.ir.operators.choices import Comparison, Logic, Select, is_scaled
 from stages.quantize.arithmetic import quantize_multiplier

@@ -8,7 +8,7 @@ import numpy as np
 
 from stages.ir.graph import LayerOp, LayerView
 from stages.ir.operators.arithmetic import Div, Extremum, SquaredDifference
-from stages.ir.operators.even import Even
+from stages.ir.operators.half_even import HalfEven
 from stages.quantize.patterns.arithmetic import division_tables
 from tests.conformance.case import Case, drawn_inputs
 from tests.conformance.draw import Draw, bounds, image, middle, view, with_layouts, with_op
@@ -54,7 +54,7 @@ def _div(draw: Draw) -> tuple[LayerOp, Constants]:
 def _even(draw: Draw) -> tuple[LayerOp, Constants]:
     name = draw.choose("even_add", "even_sub", "even_mul")
     times = draw.choose((1, 1), (3, 1)) if name == "even_mul" else draw.choose((1, 1), (3, 2), (8, 1), (1, 1 << 20))
-    op = Even(
+    op = HalfEven(
         op=name,
         **draw.clamped(),
         zero_points=(draw.zero_point(), draw.zero_point()),
@@ -117,6 +117,6 @@ def _every_pair() -> Iterator[Case]:
             points = {"zero_points": (ends[number % 3], ends[(number + 1) % 3]), "output_zero_point": middle(dtype)}
             multiplier = (1 << 30, 3 << 29, 1518500250)[number % 3]
             layer = with_op(layer, **points, act_min=low, act_max=high)
-            if not isinstance(op, Even):
+            if not isinstance(op, HalfEven):
                 layer = with_op(layer, output_multiplier=multiplier, output_shift=shifts[number % 6])
         yield Case(f"{op.op} of all pairs {number}", ("all pairs", "zero points"), layer, (every_pair(dtype),))

@@ -8,17 +8,17 @@ from typing import get_args
 import numpy as np
 
 from stages.ir.graph import LayerView
-from stages.ir.operators.along import ArgExtreme, Cumsum
+from stages.ir.operators.along_axis import ArgExtreme, Cumsum
 from stages.ir.operators.casting import Cast
 from stages.ir.operators.choices import Comparison, Logic, Select, is_scaled
-from stages.ir.operators.whole import Whole
+from stages.ir.operators.raw_integers import RawInteger
 from tests.conformance.case import Case, Inputs, drawn_inputs
 from tests.conformance.draw import Draw, image, view
 
 COMPARED = get_args(Comparison.model_fields["op"].annotation)
 LOGIC = get_args(Logic.model_fields["op"].annotation)
 EXTREMES = get_args(ArgExtreme.model_fields["op"].annotation)
-WHOLE = get_args(Whole.model_fields["op"].annotation)
+WHOLE = get_args(RawInteger.model_fields["op"].annotation)
 OPS = (*COMPARED, *LOGIC, *EXTREMES, *WHOLE, "select", "cast", "cumsum")
 TYPES = ("int8", "uint8", "int16", "int32", "int64", "float32", "bool")
 NUMBERS = ("int8", "uint8", "int16", "int32", "int64", "float32")
@@ -44,7 +44,7 @@ def logic(draw: Draw, kind: str = "") -> LayerView:
 def whole(draw: Draw, kind: str = "") -> LayerView:
     kind = kind or draw.choose(*WHOLE)
     dtype = draw.choose("int16") if kind == "negative" else draw.choose("int8", "int16")
-    return _broadcast(draw, Whole(op=kind), [dtype] * (1 if kind == "negative" else 2), dtype)  # type: ignore[arg-type]
+    return _broadcast(draw, RawInteger(op=kind), [dtype] * (1 if kind == "negative" else 2), dtype)  # type: ignore[arg-type]
 
 
 def select(draw: Draw) -> LayerView:

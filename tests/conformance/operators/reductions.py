@@ -10,8 +10,8 @@ import numpy as np
 from stages.ir.arithmetic.fixed_point import rounding_divide_by_pot
 from stages.ir.graph import L2Normalization, LayerOp, LayerView, Layout, Mean, Softmax
 from stages.ir.operators.log_softmax import LogSoftmax
+from stages.ir.operators.onnx_softmax import EXP_BITS, FACTOR_BITS, FloatSoftmax, NearestSoftmax
 from stages.ir.operators.reductions import ReduceExtremum, ReduceProd, Sum
-from stages.ir.operators.shares import EXP_BITS, FACTOR_BITS, FloatSoftmax, NearestSoftmax
 from stages.quantize.softmax import differences, exponentials
 from tests.conformance.case import Case, drawn_inputs
 from tests.conformance.draw import Draw, bounds, image, middle, view, whole_range, with_op

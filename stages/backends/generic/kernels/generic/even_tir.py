@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def even(view: LayerView) -> Lowering:
-    """The formula of `stages.ir.operators.even.Even`: half of 2^shift is added, less one in front of an even number."""
+    """The formula of `HalfEven`: add half of 2^shift, less one before an even number."""
     op = view.op
 
     def value(x: Sequence[Any], b: Any) -> Any:

@@ -1,4 +1,4 @@
-"""TIR of ONNX Runtime's Softmax: the formulas of `stages.ir.operators.shares`."""
+"""TIR of ONNX Runtime's Softmax: the formulas of `stages.ir.operators.onnx_softmax`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tvm.tirx.script.builder import ir as T
 from stages.backends.kernels.tir.block import Block, Operand, accumulator, loop, position, store
 from stages.backends.kernels.tir.fixed_point import int64, maximum, output, select, widen
 from stages.backends.kernels.tir.last_axis import along_rows, leading_zeros, row_operands, row_steps
-from stages.ir.operators.shares import MOST_SHIFT
+from stages.ir.operators.onnx_softmax import MOST_SHIFT
 
 if TYPE_CHECKING:
     from stages.backends.kernels.kernel import Lowering

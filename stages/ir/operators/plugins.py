@@ -31,7 +31,7 @@ _KNOWN_DOMAINS = ("", "ai.onnx", "com.microsoft")
 
 
 @dataclass(frozen=True)
-class Declaring:
+class PluginModule:
     """A plug-in's module that declares operators.
 
     shown    its name in messages
@@ -49,7 +49,7 @@ class Declaring:
 
 
 @dataclass(frozen=True)
-class Declared:
+class PluginOperators:
     """Declarations of all plug-ins.
 
     operators  by name in the schema
@@ -61,10 +61,10 @@ class Declared:
     operators: Mapping[str, Operator]
     onnx: Mapping[str, Operator]
     layers: Mapping[str, type[LayerOp]]
-    by: Mapping[str, Declaring]
+    by: Mapping[str, PluginModule]
 
 
-def by_name(shown: str, module: str, place: str, package: tuple[str, str] | None) -> Declaring:
+def module_by_name(shown: str, module: str, place: str, package: tuple[str, str] | None) -> PluginModule:
     """Describe the same module for another process, which imports it by its name."""
 
     def load() -> Any:
@@ -73,14 +73,16 @@ def by_name(shown: str, module: str, place: str, package: tuple[str, str] | None
             make_package(package[0], Path(package[1]))
         return import_module(module).OPERATORS
 
-    return Declaring(shown, module, Path(place), load, package)
+    return PluginModule(shown, module, Path(place), load, package)
 
 
-def declared(modules: Iterable[Declaring], built_in: Mapping[str, Operator], layers: Iterable[str]) -> Declared:
+def load_plugins(
+    modules: Iterable[PluginModule], built_in: Mapping[str, Operator], layers: Iterable[str]
+) -> PluginOperators:
     """Import the modules. Raises StageError for invalid declarations, and for names in use."""
     operators: dict[str, Operator] = {}
     of_onnx: dict[str, Operator] = {}
-    by: dict[str, Declaring] = {}
+    by: dict[str, PluginModule] = {}
     classes: dict[str, type[LayerOp]] = {}
     kind_owners = {operator.kind: "Firmline" for operator in built_in.values()}
     layer_owners = dict.fromkeys(layers, "Firmline")
@@ -103,10 +105,10 @@ def declared(modules: Iterable[Declaring], built_in: Mapping[str, Operator], lay
                 if layer_owners.get(name, module.shown) != module.shown:
                     raise _wrong(module, f"has a layer '{name}', which {layer_owners[name]} has too")
                 layer_owners[name], classes[name] = module.shown, layer
-    return Declared(operators, of_onnx, classes, by)
+    return PluginOperators(operators, of_onnx, classes, by)
 
 
-def _operators(module: Declaring) -> tuple[Operator, ...]:
+def _operators(module: PluginModule) -> tuple[Operator, ...]:
     operators = module.load()
     if (
         not isinstance(operators, tuple)
@@ -121,7 +123,7 @@ def _names(operator: Operator) -> Iterator[tuple[type[LayerOp], str]]:
     yield from ((layer, name) for layer in operator.layers for name in sorted(layer.names()))
 
 
-def _check(module: Declaring, operator: Operator) -> None:
+def _check(module: PluginModule, operator: Operator) -> None:
     custom = operator.name.startswith(CUSTOM)
     if not custom and operator.name not in _schema():
         raise _wrong(
@@ -154,7 +156,7 @@ def _check(module: Declaring, operator: Operator) -> None:
             )
 
 
-def _check_onnx(module: Declaring, operator: Operator) -> None:
+def _check_onnx(module: PluginModule, operator: Operator) -> None:
     if not operator.onnx:
         return
     if not operator.name.startswith(CUSTOM):
@@ -172,7 +174,7 @@ def _schema() -> frozenset[str]:
     return frozenset(name for name, code in vars(BuiltinOperator).items() if isinstance(code, int))
 
 
-def _wrong(module: Declaring, what: str) -> StageError:
+def _wrong(module: PluginModule, what: str) -> StageError:
     return StageError(f"plug-in {module.shown}{_line(module.place)}: {escape.line(what)}")
 
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from stages.ir.operators.layer import Array
 
 
-class Even(Clamped):
+class HalfEven(Clamped):
     """ADD, SUB and MUL of ONNX Runtime if exact halves are frequent, with broadcasting.
 
     With v_i = x_i - zero_point_i:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 _BY_ZERO = "LiteRT aborts on an integer divisor of 0; 8 and 16 bits: raw integers, scales are ignored"
 
 
-class Whole(LayerOp):
+class RawInteger(LayerOp):
     """floor(x_0 / x_1), the remainder x_0 - x_1 * floor(x_0 / x_1), or -x_0.
 
     The first two broadcast, and are 0 for x_1 = 0. Results beyond the type wrap.
@@ -55,7 +55,7 @@ def _division(name: str, body: str, *more: str) -> Operator:
         types=("int8", "int16", "float32", "int32", *more),
         body=divided,
         layout="following",
-        layers=(Whole,),
+        layers=(RawInteger,),
         limits=_BY_ZERO,
     )
 
