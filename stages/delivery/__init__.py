@@ -1,1 +1,1 @@
-"""After the chain: exports into other build systems, and benchmarks of layers."""
+"""Packages after the chain: export into other build systems, and benchmarks of layers."""

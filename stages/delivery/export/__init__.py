@@ -1,1 +1,1 @@
-"""The emitted sources as other ecosystems want them: one form for each, found by its name (`doit export`)."""
+"""Export of the emitted sources into other build systems (`doit export`): one form for each."""

@@ -1,4 +1,4 @@
-"""What an export has in all forms: the sources with names of their own, a test, and facts for the templates."""
+"""Content of an export in all forms: sources with unique names, a test, and facts for the templates."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ if TYPE_CHECKING:
     from stages.delivery.export.form import Form
 
 _C_TYPES = {"float32": "float", "bool": "bool"}
-#: Files of the emitted folder that are for its harness, or say how it is built by itself.
-_LEFT = {"model_trace.c", "model_trace.h", "CMakeLists.txt"}
+#: Files of the emitted folder that an export does not need: the harness and the build files.
+_SKIPPED = {"model_trace.c", "model_trace.h", "CMakeLists.txt"}
 
 
 @dataclass(frozen=True)
 class Content:
-    """One network for one target.
+    """A network for a target.
 
-    name      what everything of it begins with: a C identifier, emit's prefix
-    title     the recipe
-    target    what the sources were written for
-    model     the content of model.json
-    sources   the emitted sources by their paths, with names that no other export has
-    sample    a test
-    verified  what the outputs were compared with, '' where the recipe leaves that out
-    version   Firmline's
-    caller    whether the arenas are handed in
-    overrides what of the recipe was given otherwise, `model=… set=…`, or ''
+    name      prefix of all C names (emit's prefix)
+    title     name of the recipe
+    target    target of the sources
+    model     content of model.json
+    sources   emitted sources by path, with names that no other export has
+    sample    test input and expected output
+    verified  reference of the verification; '' if the recipe has no stage verify
+    version   Firmline's version
+    caller    whether the caller provides the arenas
+    overrides overrides of the recipe, `model=… set=…`, or ''
     """
 
     name: str
@@ -53,31 +53,32 @@ class Content:
 
     @property
     def compiled(self) -> list[dict[str, Any]]:
-        """The files that are compiled: {path, flags}."""
-        listed = [*self.model["sources"]["c"], *self.model["sources"]["assembly"]]
-        return [{"path": one, "flags": []} if isinstance(one, str) else one for one in listed]
+        """Compiled files: {path, flags}."""
+        files = [*self.model["sources"]["c"], *self.model["sources"]["assembly"]]
+        return [{"path": file, "flags": []} if isinstance(file, str) else file for file in files]
 
     @property
     def flags(self) -> list[str]:
-        """The compiler's flags that say for which core the code is."""
+        """Compiler flags that select the core."""
         return [flag for flag in self.target.compiler.flags if flag.startswith("-m")]
 
     @property
     def is_plain(self) -> bool:
-        """Whether the sources are C for any core: no file of them refuses one."""
+        """Whether the sources are plain C for any core."""
         return b"#error" not in self.sources.get("layers.h", b"")
 
     @property
     def is_stateful(self) -> bool:
-        """Whether the network keeps something from one run to the next."""
+        """Whether the network has state."""
         return "state" in self.model
 
     def facts(self) -> dict[str, Any]:
-        """For templates."""
+        """Return the variables of the templates."""
         model, macro = self.model, self.name.upper()
         arenas = [block for block in model["blocks"] if block["part"] == "arena"]
-        handed = [one["symbol"] for one in arenas]
-        handed += [model["state"]["symbol"]] if self.is_stateful else []
+        symbols = [block["symbol"] for block in arenas]
+        symbols += [model["state"]["symbol"]] if self.is_stateful else []
+        tensors = (*model["traces"], *model["inputs"], *model["outputs"])
         return {
             "name": self.name,
             "macro": macro,
@@ -92,12 +93,12 @@ class Content:
             "ports": [*_ports("input", model, self.sample.inputs), *_ports("output", model, self.sample.outputs)],
             "inputs": _ports("input", model, self.sample.inputs),
             "outputs": _ports("output", model, self.sample.outputs),
-            "floats": any(one["dtype"] == "float32" for one in (*model["traces"], *model["inputs"], *model["outputs"])),
+            "floats": any(tensor["dtype"] == "float32" for tensor in tensors),
             "sample": self.sample.name,
             "steps": self.sample.steps,
             "stateful": self.is_stateful,
             "caller": self.caller,
-            "handed": [{"symbol": symbol, "macro": symbol.upper()} for symbol in handed] if self.caller else [],
+            "handed": [{"symbol": symbol, "macro": symbol.upper()} for symbol in symbols] if self.caller else [],
             "blocks": [block for block in model["blocks"] if len(model["blocks"]) > 2 or block["region"]],
             "arena_bytes": model["arena_bytes"],
             "state_bytes": model["state"]["bytes"] if self.is_stateful else 0,
@@ -117,30 +118,30 @@ def content_of(
     version: str,
     overrides: str = "",
 ) -> Content:
-    """From the folders that the stages emit, simulate and, where there is one, verify left.
+    """Read the content from the artifacts of emit, simulate and, optionally, verify.
 
-    Raises StageError for a network that the form does not take, and for sources that cannot be renamed.
+    Raises StageError if the form does not support the network, or the sources cannot be renamed.
     """
     emitted = artifacts["emit"]
     model = json.loads((emitted / "model.json").read_text())
     verdict = json.loads((artifacts["verify"] / "verify.json").read_text()) if "verify" in artifacts else {}
     skipped = [name for key in ("without_reference", "overflowed", "tied") for name in verdict.get(key, ())]
-    found = Content(
+    content = Content(
         name=model["prefix"],
         title=title,
         target=target,
         model=model,
-        sources=_with_own_names(emitted / "src", model, target) if not _refused(form, target) else {},
+        sources=_with_unique_names(emitted / "src", model, target) if not _refused(form, target) else {},
         sample=sample(artifacts["simulate"], model, skipped),
         verified=_reference(verdict),
         version=version,
         caller=caller,
         overrides=overrides,
     )
-    reason = _refused(form, target) or _flagged(form, found) or form.why_not(found)
+    reason = _refused(form, target) or _flagged(form, content) or form.why_not(content)
     if reason:
-        raise StageError(f"{title} cannot be exported so: {reason}", hint="`doit export` lists the forms")
-    return found
+        raise StageError(f"{title} cannot be exported in this form: {reason}", hint="`doit export` lists the forms")
+    return content
 
 
 def _refused(form: Form, target: Target) -> str:
@@ -148,53 +149,52 @@ def _refused(form: Form, target: Target) -> str:
         return ""
     engine = target.accelerator
     return (
-        f"its layers run on {engine.kind}, whose memory {engine.memory} a linker script has to place\n"
-        f"as=cmake has one; for other forms export it for the core alone, target={target.core}"
+        f"its layers run on {engine.kind}, whose memory {engine.memory} needs a linker script\n"
+        f"as=cmake has one; for other forms, export for the core only: target={target.core}"
     )
 
 
 def _flagged(form: Form, content: Content) -> str:
-    flagged = next((one for one in content.compiled if one["flags"]), None)
+    flagged = next((file for file in content.compiled if file["flags"]), None)
     if flagged is None or form.gives_flags:
         return ""
     return (
-        f"{flagged['path']} has to be compiled with {' '.join(flagged['flags'])}, and the form gives no file flags\n"
-        "cmake, zephyr and esp-idf do; target=host writes plain C"
+        f"{flagged['path']} needs the flags {' '.join(flagged['flags'])}, and the form has no flags per file\n"
+        "use cmake, zephyr or esp-idf, or target=host for plain C"
     )
 
 
 def _reference(verdict: Mapping[str, Any]) -> str:
-    found = verdict.get("reference", "")
-    return found if isinstance(found, str) else str(found)
+    return str(verdict.get("reference", ""))
 
 
-def _with_own_names(src: Path, model: Mapping[str, Any], target: Target) -> dict[str, bytes]:
+def _with_unique_names(src: Path, model: Mapping[str, Any], target: Target) -> dict[str, bytes]:
     prefix = model["prefix"]
     files = {
         path.relative_to(src).as_posix(): path.read_bytes()
         for path in sorted(src.rglob("*"))
-        if path.is_file() and path.name not in _LEFT
+        if path.is_file() and path.name not in _SKIPPED
     }
-    made = renamed(files, defined(src, model, target), prefix)
+    sources = renamed(files, defined(src, model, target), prefix)
     with temporary_folder("export") as folder:
-        for name, content in made.items():
+        for name, content in sources.items():
             place = below(folder, name)
             place.parent.mkdir(parents=True, exist_ok=True)
             place.write_bytes(content)
-        left = sorted(name for name in defined(folder, model, target) if not name.startswith(f"{prefix}_"))
-    if left:
+        clashing = sorted(name for name in defined(folder, model, target) if not name.startswith(f"{prefix}_"))
+    if clashing:
         raise StageError(
-            f"{', '.join(left[:4])} would clash with those of another export: they are not named in {SYMBOLS}",
-            hint="a kernel's C or assembly makes the name at compile time; it has to be written out",
+            f"{', '.join(clashing[:4])} would clash with another export: {SYMBOLS} does not rename them",
+            hint="The C or assembly of a kernel composes the name at compile time. Write it out.",
         )
-    return made
+    return sources
 
 
 def _ports(kind: str, model: Mapping[str, Any], steps: Sequence[Sequence[Any]]) -> list[dict[str, Any]]:
-    """Inputs or outputs with the values of each step as lines of an initializer."""
-    found = []
+    """Return inputs or outputs, with the values of each step as lines of an initializer."""
+    ports = []
     for number, port in enumerate(model[f"{kind}s"]):
-        found.append(
+        ports.append(
             {
                 "kind": kind,
                 "number": number,
@@ -209,4 +209,4 @@ def _ports(kind: str, model: Mapping[str, Any], steps: Sequence[Sequence[Any]]) 
                 "steps": [rows(step[number]) for step in steps],
             }
         )
-    return found
+    return ports

@@ -1,7 +1,7 @@
-"""Writing an export into a folder: nothing that is not its own is overwritten or removed.
+"""Write an export into a folder, without overwriting or removing files of the user.
 
-`.firmline-export.json` says which files are the export's, with their digests: {format: 1, recipe, target, form,
-overrides, files: {path: sha256}}.
+`.firmline-export.json` lists the files of the export with their digests: {format: 1, recipe, target, form, overrides,
+files: {path: sha256}}.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ _MOST_NAMED = 5
 
 
 def check(folder: Path, facts: Mapping[str, str], shown: str) -> dict[str, str]:
-    """The files in a folder that are an export's of the same, with their digests; none where it is new or empty.
+    """Return the files of an earlier export of the same kind in a folder, with digests; empty for a new folder.
 
-    facts  what the export is: recipe, target, form, overrides
+    facts  recipe, target, form and overrides of the export
     shown  the folder, for messages
 
-    Raises StageError where there are files of somebody else, or that were changed.
+    Raises StageError if the folder has other files, or exported files were changed.
     """
     before = _manifest(folder, facts, shown)
     _refuse_changed(folder, before, shown)
@@ -37,24 +37,25 @@ def check(folder: Path, facts: Mapping[str, str], shown: str) -> dict[str, str]:
 
 
 def write(folder: Path, files: Mapping[str, bytes], facts: Mapping[str, str], shown: str) -> int:
-    """Fill a folder that is new, empty, or has what an export of the same left; returns how many files changed.
+    """Write the export into a folder and return the number of changed files.
 
-    Raises StageError, with nothing changed, where it has files that are somebody's.
+    The folder is new, empty, or has an earlier export of the same kind. Raises StageError, without changes, if it has
+    other files.
     """
     before = check(folder, facts, shown)
     _check_below(folder, files, shown)
-    taken = [
+    conflicts = [
         path
         for path in files
         if path not in before
         and ((folder / path).exists() or (folder / path).is_symlink() or _under_a_file(folder, path))
     ]
-    if taken:
-        raise StageError(f"{shown} has files of yours where the export's go: {_named(taken)}", hint="move them away")
+    if conflicts:
+        raise StageError(f"the export would overwrite files in {shown}: {_named(conflicts)}", hint="move them away")
     digests = {path: _digest(content) for path, content in files.items()}
     changed = 0
     try:
-        # Should this be interrupted, a file is the export's as it was or as it becomes.
+        # If this is interrupted, both the old and the new content of a file count as exported.
         either = {path: f"{before.get(path, '')} {digests.get(path, '')}".strip() for path in {*before, *digests}}
         write_atomically(folder / MANIFEST, _as_text(facts, either))
         for path, content in files.items():
@@ -72,33 +73,37 @@ def write(folder: Path, files: Mapping[str, bytes], facts: Mapping[str, str], sh
 
 
 def _manifest(folder: Path, facts: Mapping[str, str], shown: str) -> dict[str, str]:
-    """The files that an export before left here, with digests. Raises StageError for a folder that is another's."""
+    """Return the files of an earlier export, with digests. Raises StageError if the folder has other content."""
     if folder.is_symlink() and not folder.exists():
-        raise StageError(f"{shown} is a link to nothing")
+        raise StageError(f"{shown} is a broken link")
     if not folder.exists():
         return {}
     if not folder.is_dir():
-        raise StageError(f"{shown} is a file; an export is a folder", hint="name another with to=FOLDER")
-    there = sorted(path.name for path in folder.iterdir())
-    if MANIFEST not in there:
-        if there:
+        raise StageError(f"{shown} is a file, but an export needs a folder", hint="name a folder with to=FOLDER")
+    names = sorted(path.name for path in folder.iterdir())
+    if MANIFEST not in names:
+        if names:
             raise StageError(
-                f"{shown} has other files: {_named(there)}", hint="name a new or an empty folder with to=FOLDER"
+                f"{shown} has other files: {_named(names)}", hint="name a new or an empty folder with to=FOLDER"
             )
         return {}
     try:
-        # The first exports did not say which overrides they had.
-        found: Any = {"overrides": "", **parsed_json((folder / MANIFEST).read_text(encoding="utf-8"))}
-        files = {str(path): str(digest) for path, digest in found["files"].items()}
-        kept = {key: str(found[key]) for key in facts}
+        # Early exports have no `overrides`.
+        manifest: Any = {"overrides": "", **parsed_json((folder / MANIFEST).read_text(encoding="utf-8"))}
+        files = {str(path): str(digest) for path, digest in manifest["files"].items()}
+        earlier_facts = {key: str(manifest[key]) for key in facts}
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        raise StageError(f"{shown}/{MANIFEST} is damaged, so whose the files are is not known") from None
+        raise StageError(f"{shown}/{MANIFEST} is damaged, so the exported files are unknown") from None
     _check_below(folder, files, shown)
-    if kept != dict(facts):
-        other = escape.name(f"{kept['recipe']} for {kept['target']} as {kept['form']}")
-        if kept["overrides"] != facts["overrides"]:
-            other += f", with {escape.name(kept['overrides'])}" if kept["overrides"] else ", without set= and model="
-        raise StageError(f"{shown} has another export: {other}", hint="name another folder with to=FOLDER")
+    if earlier_facts != dict(facts):
+        export = escape.name(f"{earlier_facts['recipe']} for {earlier_facts['target']} as {earlier_facts['form']}")
+        if earlier_facts["overrides"] != facts["overrides"]:
+            export += (
+                f", with {escape.name(earlier_facts['overrides'])}"
+                if earlier_facts["overrides"]
+                else ", without set= and model="
+            )
+        raise StageError(f"{shown} has another export: {export}", hint="name another folder with to=FOLDER")
     return files
 
 
@@ -117,7 +122,7 @@ def _refuse_changed(folder: Path, before: Mapping[str, str], shown: str) -> None
 
 
 def _check_below(folder: Path, files: Iterable[str], shown: str) -> None:
-    """Raises StageError for a file that would lie outside of the folder."""
+    """Raise StageError for a path outside of the folder."""
     for path in (*files, MANIFEST):
         try:
             below(folder, path)
@@ -126,7 +131,7 @@ def _check_below(folder: Path, files: Iterable[str], shown: str) -> None:
 
 
 def _under_a_file(folder: Path, path: str) -> bool:
-    """Whether a folder that the file would lie in is a file."""
+    """Return whether a parent folder of the path exists as a file."""
     parents = [folder.joinpath(*PurePosixPath(path).parts[:end]) for end in range(1, len(PurePosixPath(path).parts))]
     return any(parent.exists() and not parent.is_dir() for parent in parents)
 

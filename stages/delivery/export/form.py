@@ -1,4 +1,4 @@
-"""A form of export: one ecosystem's files around the emitted sources, as a descriptor with templates."""
+"""Descriptor of an export form: the files of a build system around the emitted sources."""
 
 from __future__ import annotations
 
@@ -14,35 +14,33 @@ Files = dict[str, bytes]
 SHARED = Path(__file__).resolve().parent / "templates"
 
 
-def no_objection(content: Content) -> str:
-    """Any network."""
+def accept_all(content: Content) -> str:
+    """Return '': all networks are supported."""
     return ""
 
 
-def as_they_are(files: Files, content: Content) -> Files:
-    """Nothing beside the templates."""
+def unchanged(files: Files, content: Content) -> Files:
+    """Return the files unchanged."""
     return files
 
 
 @dataclass(frozen=True)
 class Form:
-    """What `doit export … as=NAME` writes; the name is that of the package whose __init__.py, `file`, declares it.
+    """Form of `doit export … as=NAME`. The name is that of the package whose __init__.py (`file`) declares it.
 
-    title          what it is, for people
-    templates      the files that it writes, each with the template it is made of: in the package's folder `templates`,
-                   or, with `shared/` before it, in the one that all forms have. Paths may have {name}, the export's;
-                   a template that comes to nothing writes no file
-    sources        the folder of the public header, {name}.h, in which {name}/ has the emitted sources
-    weights        as emit's option of that name: `c` where the assembler finds no file beside it
-    places_memory  whether the ecosystem's linker script is the export's, so that memories beside the usual ones can be
-                   used: what an accelerator needs
-    gives_flags    whether its build gives files of a kernel flags of their own
-    contract_off   whether its build compiles with -ffp-contract=off
-    why_not        a reason why a network cannot be exported so, or ''
-    finish         the files once all are made, with those that are no text
-    facts          what the form's own templates read beside what all have (stages/delivery/export/content.py)
-    run            what a user does first with the folder: a line, a template itself; '' where that is no command
-    note           what has to be known for that: sentences in one line, a template itself
+    title          description for the user
+    templates      output files and their templates, from the package's folder `templates`, or with `shared/` from the
+                   shared one. Paths may contain {name}, the export's name. An empty result writes no file
+    sources        folder of the public header {name}.h; the emitted sources are in its subfolder {name}/
+    weights        emit's option: `c` if the assembler cannot include files
+    places_memory  whether the export has a linker script, which an accelerator's memory needs
+    gives_flags    whether the build supports flags per file
+    contract_off   whether the build compiles with -ffp-contract=off
+    why_not        returns the reason if a network is not supported, else ''
+    finish         changes the rendered files, or adds binary ones
+    facts          returns additional variables of the templates (see stages/delivery/export/content.py)
+    run            command that the user runs first, as a template; '' without one
+    note           sentences about that command, on one line, as a template
     """
 
     file: str
@@ -53,13 +51,13 @@ class Form:
     places_memory: bool = False
     gives_flags: bool = False
     contract_off: bool = False
-    why_not: Callable[[Content], str] = no_objection
-    finish: Callable[[Files, Content], Files] = as_they_are
+    why_not: Callable[[Content], str] = accept_all
+    finish: Callable[[Files, Content], Files] = unchanged
     facts: Callable[[Content], Mapping[str, Any]] = field(default=lambda content: {})
     run: str = ""
     note: str = ""
 
     @property
     def folder(self) -> Path:
-        """Where its own templates are."""
+        """Folder of the form's templates."""
         return Path(self.file).resolve().parent / "templates"

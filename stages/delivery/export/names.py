@@ -1,4 +1,4 @@
-"""What an export is called in C and in file names, and names of its functions that no other export has."""
+"""Names of an export in C and in files, and the unique names of its functions."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import PurePosixPath
 
 SYMBOLS = "symbols.h"
-# Headers of C's library, which `<name>.h` beside them would hide, and targets that build tools have.
-_TAKEN = {
+# Headers of the C library, which `<name>.h` would hide, and targets of build tools.
+_RESERVED = {
     *("assert", "complex", "ctype", "errno", "fenv", "float", "inttypes", "iso646", "limits", "locale", "math"),
     *("setjmp", "signal", "stdalign", "stdarg", "stdatomic", "stdbool", "stddef", "stdint", "stdio", "stdlib"),
     *("stdnoreturn", "string", "tgmath", "threads", "time", "uchar", "wchar", "wctype"),
@@ -18,31 +18,31 @@ _LICENCE = re.compile(r"\A/\* SPDX-License-Identifier: [^\n]* \*/\n")
 
 
 def identifier(name: str) -> str:
-    """A recipe's name as C and build tools take it: small letters, digits and `_`, beginning with a letter."""
-    word = re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")
-    if not word or not word[0].isalpha():
-        word = f"net_{word}".rstrip("_")
-    return f"{word}_model" if word in _TAKEN else word
+    """Convert a recipe's name to an identifier: lower-case letters, digits and `_`, beginning with a letter."""
+    result = re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")
+    if not result or not result[0].isalpha():
+        result = f"net_{result}".rstrip("_")
+    return f"{result}_model" if result in _RESERVED else result
 
 
 def renamed(sources: Mapping[str, bytes], symbols: Iterable[str], prefix: str) -> dict[str, bytes]:
-    """The sources with the prefix before all of `symbols` that lack it.
+    """Rename global symbols without the prefix, by macros in `symbols.h`.
 
-    sources    the files by their paths, C, headers and assembly that the C preprocessor reads among them
-    symbols    the functions and variables that their objects define for others
+    sources  files by path: C, headers, preprocessed assembly and others
+    symbols  functions and variables that the objects define
 
-    Each file that may name one, all kernels among them, includes `symbols.h`, which defines the names anew.
+    Kernels, and all files that contain one of the symbols, include `symbols.h`.
     """
     foreign = sorted({symbol for symbol in symbols if not symbol.startswith(f"{prefix}_")})
     if not foreign:
         return dict(sources)
     named = re.compile(rb"\b(?:" + b"|".join(re.escape(symbol.encode()) for symbol in foreign) + rb")\b")
-    found = {SYMBOLS: _definitions(foreign, prefix)}
+    files = {SYMBOLS: _definitions(foreign, prefix)}
     for path, content in sources.items():
         may_name = path.endswith((".c", ".h", ".S")) and (path.startswith("kernels/") or named.search(content))
         text = _assembled(path, content.decode(), prefix) if may_name else ""
-        found[path] = _including(path, text).encode() if may_name else content
-    return dict(sorted(found.items()))
+        files[path] = _including(path, text).encode() if may_name else content
+    return dict(sorted(files.items()))
 
 
 def _definitions(symbols: Iterable[str], prefix: str) -> bytes:
@@ -62,9 +62,9 @@ def _definitions(symbols: Iterable[str], prefix: str) -> bytes:
 
 
 def _assembled(path: str, text: str, prefix: str) -> str:
-    """Assembly with the prefix before names that its macros make, `rvp_rows_\\suffix`.
+    """Add the prefix to names that assembler macros compose, `rvp_rows_\\suffix`.
 
-    The C preprocessor sees only pieces of these. Kernels' names begin with that of their folder.
+    The C preprocessor sees only parts of such a name. Kernel names begin with the name of their folder.
     """
     if not path.endswith(".S"):
         return text
@@ -73,8 +73,8 @@ def _assembled(path: str, text: str, prefix: str) -> str:
 
 
 def _including(path: str, text: str) -> str:
-    """The text that includes symbols.h, below its licence line."""
+    """Add the include of symbols.h after the licence line."""
     up = "../" * (len(PurePosixPath(path).parts) - 1)
     licence = _LICENCE.match(text)
-    at = licence.end() if licence else 0
-    return f'{text[:at]}#include "{up}{SYMBOLS}"\n{text[at:]}'
+    position = licence.end() if licence else 0
+    return f'{text[:position]}#include "{up}{SYMBOLS}"\n{text[position:]}'

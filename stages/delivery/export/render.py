@@ -1,4 +1,4 @@
-"""Makes the files of an export."""
+"""Render the files of an export."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ _HEADER = """\
 
 
 def files_of(form: Form, content: Content) -> Files:
-    """All files of the export by their paths, the same bytes whenever the content is the same."""
+    """Return all files of the export by path. Equal content gives equal bytes."""
     facts = facts_of(form, content)
-    found: Files = {f"{form.sources}/{content.name}/{path}": data for path, data in content.sources.items()}
-    found[f"{form.sources}/{content.name}.h"] = _HEADER.format(
+    files: Files = {f"{form.sources}/{content.name}/{path}": data for path, data in content.sources.items()}
+    files[f"{form.sources}/{content.name}.h"] = _HEADER.format(
         **{key: c(facts[key]) for key in ("title", "target", "name")}
     ).encode()
-    found["LICENSE"] = _licence(facts)
+    files["LICENSE"] = _licence(facts)
     for path, template in {"README.md": "shared/README.md.j2", **form.templates}.items():
         if text := _rendered(form, template, facts).strip():
-            found[path.format(name=content.name)] = f"{text}\n".encode()
-    return dict(sorted(form.finish(found, content).items()))
+            files[path.format(name=content.name)] = f"{text}\n".encode()
+    return dict(sorted(form.finish(files, content).items()))
 
 
 def facts_of(form: Form, content: Content) -> dict[str, Any]:
-    """What templates read; `run` and `note` are the form's, made of the others."""
+    """Return the variables of the templates, with the rendered `run` and `note` of the form."""
     facts = {
         **content.facts(),
         "sources": form.sources,
@@ -45,9 +45,9 @@ def facts_of(form: Form, content: Content) -> dict[str, Any]:
         "contract_off": form.contract_off,
         **form.facts(content),
     }
-    own = {"run": form.run, "note": form.note}
-    made = environment(None, "plain")
-    return {**facts, **{key: made.from_string(text).render(facts) for key, text in own.items()}}
+    form_texts = {"run": form.run, "note": form.note}
+    templates = environment(None, "plain")
+    return {**facts, **{key: templates.from_string(text).render(facts) for key, text in form_texts.items()}}
 
 
 def _rendered(form: Form, template: str, facts: Mapping[str, Any]) -> str:
@@ -63,7 +63,7 @@ def _environment(form: Form) -> Any:
 
 
 def _licence(facts: Mapping[str, Any]) -> bytes:
-    """Of the code; the network's own is not Firmline's to say."""
+    """Return the licence of the code. The licence of the weights is their author's."""
     path = INSTALLATION / "LICENSE"
     if not path.is_file():
         raise FileNotFoundError(2, WHOLE, str(path))

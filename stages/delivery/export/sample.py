@@ -1,4 +1,4 @@
-"""One input with its output, from what the simulator left, as C arrays for the example of an export."""
+"""Test input and expected output from the simulator's artifact, as C arrays."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ import numpy as np
 
 from stages.base import StageError
 
-HEADER_BYTES = 24  # of inputs.bin: four uint32 and a uint64, see docs/maintainers/contracts.md
-#: Inferences of a network with state that the example runs, at most.
+HEADER_BYTES = 24  # header of inputs.bin: four uint32 and a uint64, see docs/maintainers/contracts.md
+#: Largest number of inferences in the example of a network with state.
 MOST_STEPS = 4
 _PER_LINE = 16
 
 
 @dataclass(frozen=True)
 class Sample:
-    """A test of the network: what it is called, and for each step the values of each input and output, flat."""
+    """A test of the network: its name, and for each step the values of each input and output, flat."""
 
     name: str
     inputs: Sequence[Sequence[np.ndarray]]
@@ -28,53 +28,53 @@ class Sample:
 
     @property
     def steps(self) -> int:
-        """Inferences after each other: more than one where the network keeps state."""
+        """Number of consecutive inferences; 1 without state."""
         return len(self.inputs)
 
 
 def sample(simulated: Path, model: Mapping[str, Any], skipped: Sequence[str] = ()) -> Sample:
-    """The first inference from a file, else the first; of a network with state the beginning of that sequence.
+    """Return the first inference from a file, or else the first one; with state, the start of its sequence.
 
-    `skipped` are names of inferences that verify could not judge. Raises StageError where no other is left.
+    `skipped` are names of inferences that verify could not check. Raises StageError if there are no others.
     """
     described = json.loads((simulated / "inputs.json").read_text())
-    names, drawn = described["names"], described["drawn"]
+    names, is_sampled = described["names"], described["drawn"]
     inputs, firsts = _inputs(simulated, model)
     outputs = _records((simulated / "outputs.bin").read_bytes(), model["outputs"])
-    begins = [index for index, first in enumerate(firsts) if first and names[index] not in skipped]
+    begins = [index for index, is_first in enumerate(firsts) if is_first and names[index] not in skipped]
     if not begins:
-        raise StageError("no inference was judged: the example has no expected output")
-    start = next((index for index in begins if not drawn[index]), begins[0])
+        raise StageError("no inference was verified, so the example has no expected output")
+    start = next((index for index in begins if not is_sampled[index]), begins[0])
     end = next((index for index in range(start + 1, len(firsts)) if firsts[index]), len(firsts))
-    judged = next((index for index in range(start, end) if names[index] in skipped), end)
-    steps = range(start, min(judged, start + MOST_STEPS))
+    verified_end = next((index for index in range(start, end) if names[index] in skipped), end)
+    steps = range(start, min(verified_end, start + MOST_STEPS))
     return Sample(names[start], [inputs[step] for step in steps], [outputs[step] for step in steps])
 
 
 def _inputs(simulated: Path, model: Mapping[str, Any]) -> tuple[list[list[np.ndarray]], list[bool]]:
-    """The inputs of each inference, and whether it is the first of a sequence."""
+    """Return the inputs of each inference, and whether it is the first of a sequence."""
     content = (simulated / "inputs.bin").read_bytes()[HEADER_BYTES:]
     if "state" not in model:
-        found = _records(content, model["inputs"])
-        return found, [True] * len(found)
+        inputs = _records(content, model["inputs"])
+        return inputs, [True] * len(inputs)
     records = _records(content, [{"bytes": 4, "dtype": "uint32"}, *model["inputs"]])
     return [record[1:] for record in records], [bool(record[0][0]) for record in records]
 
 
 def _records(content: bytes, ports: Sequence[Mapping[str, Any]]) -> list[list[np.ndarray]]:
     size = sum(port["bytes"] for port in ports)
-    found = []
+    records = []
     for start in range(0, len(content), size):
-        record, at = [], start
+        record, offset = [], start
         for port in ports:
-            record.append(np.frombuffer(content[at : at + port["bytes"]], np.dtype(port["dtype"])))
-            at += port["bytes"]
-        found.append(record)
-    return found
+            record.append(np.frombuffer(content[offset : offset + port["bytes"]], np.dtype(port["dtype"])))
+            offset += port["bytes"]
+        records.append(record)
+    return records
 
 
 def rows(values: np.ndarray) -> list[str]:
-    """Lines of an initializer: `1, -2, 3`."""
+    """Return the lines of a C initializer: `1, -2, 3`."""
     texts = [_literal(value) for value in values.reshape(-1)]
     return [", ".join(texts[start : start + _PER_LINE]) for start in range(0, len(texts), _PER_LINE)]
 

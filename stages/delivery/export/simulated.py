@@ -1,4 +1,4 @@
-"""The machine of a target's simulator, for examples that run on it: start-up code, linker script, the command."""
+"""Start-up code, linker script and command to run an exported example in the target's simulator."""
 
 from __future__ import annotations
 
@@ -16,21 +16,23 @@ if TYPE_CHECKING:
 
 _SPDX = b"/* SPDX-License-Identifier: Apache-2.0 */\n"
 _SCRIPT = "machine.ld"
-#: The variable of CMake with the path of Spike's plug-in for the P extension.
+#: CMake variable with the path of Spike's plug-in for the P extension.
 _RVP = "FIRMLINE_RVP_PLUGIN"
 
 
 @dataclass(frozen=True)
 class Machine:
-    """What turns a library and a `main` into a program for a simulator.
+    """Files and flags to build a program for a simulator.
 
-    files     start-up code, console and headers by their names, and the linker script
-    sources   those that are compiled
-    flags     the compiler's for these files, libc those that name the C library, link the linker's
-    script    the linker script's name, '' where the tool chain's own serves
-    sections  macros of the emitted sources with the sections that the script places
-    command   what runs a program given behind it, empty where that takes more than a program
-    plugin    the variable with the path of a plug-in that the command names, '' where it needs none
+    files     start-up code, console, headers and linker script, by name
+    sources   names of the compiled files
+    flags     compiler flags of these files
+    libc      flags that select the C library
+    link      linker flags
+    script    name of the linker script; '' for the toolchain's default
+    sections  macros of the emitted sources, with the sections that the script places
+    command   command that runs a program (appended); empty if the simulator needs devices or plug-ins
+    plugin    CMake variable with the path of a plug-in in the command, or ''
     """
 
     title: str
@@ -46,7 +48,7 @@ class Machine:
 
 
 def machine_of(target: Target, model: Mapping[str, Any]) -> Machine | None:
-    """The machine that the target is simulated on; None for programs of this machine."""
+    """Return the machine that simulates the target; None for the host."""
     if target.family == "host":
         return None
     simulated = target.in_simulator
@@ -85,7 +87,7 @@ def _sections(model: Mapping[str, Any], target: Target) -> list[tuple[str, str]]
 
 
 def _command(target: Target, plugin: str) -> list[str]:
-    """What runs a program; nothing where that takes devices, plug-ins of others, or files that only Firmline makes."""
+    """Return the command of a program; empty if it needs devices, other plug-ins, or files that only Firmline has."""
     simulator, memory = target.simulator, target.memory
     if simulator.devices or target.accelerator is not None or (simulator.plugins and not plugin):
         return []

@@ -1,4 +1,4 @@
-"""The names that C and assembly files define for others, as their objects say."""
+"""Global names that C and assembly files define."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ if TYPE_CHECKING:
     from stages.backends.targets.spec import Target
 
 
-# None that the compiler keeps for itself.
-_OWN = re.compile(r"(?!__)[A-Za-z_]\w*")
+# Names with two leading underscores are the compiler's.
+_IDENTIFIER = re.compile(r"(?!__)[A-Za-z_]\w*")
 
 
 def defined(src: Path, model: Mapping[str, Any], target: Target) -> set[str]:
-    """Global names of the emitted sources in `src`, which the target's compiler compiles. Raises StageError."""
+    """Compile the emitted sources in `src` for the target and return their global names. Raises StageError."""
     with temporary_folder("export") as folder:
         flags = tuple(flag for flag in target.compiler.flags if "-fsanitize" not in flag)
         plain = target.model_copy(update={"compiler": target.compiler.model_copy(update={"flags": flags})})
         options = ("-std=c11", "-O1")
         sources = model_sources(src, model["sources"])
         objects = compile_sources(plain, runtime_for(target), sources, folder, flags=options, include=(src,))
-        return {name for made in objects for name in Symbols.of(made).defined if _OWN.fullmatch(name)}
+        return {name for path in objects for name in Symbols.of(path).defined if _IDENTIFIER.fullmatch(name)}

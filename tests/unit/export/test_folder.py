@@ -49,7 +49,7 @@ def test_other_files(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     assert "is a file" in refused(tmp_path / "file")
     (tmp_path / "link").symlink_to(tmp_path / "nowhere")
-    assert "link to nothing" in refused(tmp_path / "link")
+    assert "broken link" in refused(tmp_path / "link")
 
 
 def test_files_that_were_changed_are_named(tmp_path: Path) -> None:

@@ -144,14 +144,14 @@ def test_what_a_form_cannot_have_is_refused() -> None:
     harness = form_of("mlperf-tiny")
     assert (
         harness.why_not(with_model(content, inputs=two))
-        == "the harness has one input and one output, the network 2 and 1"
+        == "the harness supports one input and one output, the network has 2 and 1"
     )
     wide = [{**content.model["outputs"][0], "dtype": "int16"}]
     assert "the output is int16" in harness.why_not(with_model(content, outputs=wide))
     assert "state" in harness.why_not(with_model(content, state={"symbol": "small_state", "bytes": 4, "tensors": []}))
     assert harness.why_not(content) == "" and form_of("esp-idf").why_not(content) == ""
     arm = exports.content("cortex-m4")
-    assert "no core of an ESP32" in form_of("esp-idf").why_not(arm) and form_of("cmsis-pack").why_not(arm) == ""
+    assert "not a core of an ESP32" in form_of("esp-idf").why_not(arm) and form_of("cmsis-pack").why_not(arm) == ""
     riscv = replace(content, target=load_target("rv64-scalar"))
     assert "Cortex-M family" in form_of("cmsis-pack").why_not(riscv)
 
@@ -171,7 +171,7 @@ def test_files_with_flags_of_their_own_and_floats(monkeypatch: pytest.MonkeyPatc
             files = files_of(form_of(form), content)
             assert any(b"-ffp-contract=off" in data and b"-O3;-mtune=x" in data for data in files.values())
         else:
-            with pytest.raises(StageError, match=r"kernels/fast/dot\.c has to be compiled with -O3 -mtune=x"):
+            with pytest.raises(StageError, match=r"kernels/fast/dot\.c needs the flags -O3 -mtune=x"):
                 content_of(made, load_target("host"), form=form_of(form), title="small", caller=False, version="1")
     monkeypatch.undo()
     ports = [{**host().model["outputs"][0], "dtype": "float32"}]
@@ -211,7 +211,7 @@ def test_several_inputs_state_and_an_arena_of_the_caller_are_in_test_and_readme(
     assert data.count("1.5f, (-1.0f / 0.0f),") == 2 and "memcpy(small_input(1), small_test_input1[step]" in data
     assert "small_init(small_test_small_arena, sizeof small_test_small_arena, small_test_small_state" in data
     readme = text("cmake", more, "README.md")
-    assert "small_reset();" in readme and "memcpy(small_input(1), data1," in readme and "32 of state" in readme
+    assert "small_reset();" in readme and "memcpy(small_input(1), data1," in readme and "32 bytes of state" in readme
     assert "small_reset\tKEYWORD2" in text("arduino", more, "keywords.txt")
 
 

@@ -1,4 +1,4 @@
-"""Arduino: a library with recursive layout (src/), and a sketch that says over the serial line whether it works."""
+"""Arduino: a library with recursive layout (src/), and a sketch that prints the test's result to the serial port."""
 
 from __future__ import annotations
 
@@ -14,5 +14,5 @@ FORM = Form(
         "examples/{name}_test/test_data.h": "shared/test_data.h.j2",
     },
     run="arduino-cli compile --fqbn BOARD --library . examples/{{ name }}_test",
-    note="BOARD is that of yours, such as arduino:mbed_nano:nano33ble; `arduino-cli board listall` has their names.",
+    note="BOARD is the name of your board, such as arduino:mbed_nano:nano33ble; see `arduino-cli board listall`.",
 )

@@ -1,4 +1,4 @@
-"""CMake: a static library, an example that is a test of CTest, and for another core a toolchain file."""
+"""CMake: a static library, an example as a CTest test, and a toolchain file for other cores."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ def _facts(content: Content) -> Mapping[str, Any]:
         "core_flags": content.flags,
         "machine": machine,
         "simulator": _FOLDER,
-        "assembly": any(one["path"].endswith(".S") for one in content.compiled),
+        "assembly": any(file["path"].endswith(".S") for file in content.compiled),
         "bins": sorted(path for path in content.sources if path.endswith(".bin")),
     }
 
 
 def _with_machine(files: Files, content: Content) -> Files:
-    """The start-up code and the linker script of the machine that the target's simulator has."""
+    """Add the start-up code and the linker script of the simulated machine."""
     machine = machine_of(content.target, content.model)
     return files | {f"{_FOLDER}/{name}": data for name, data in (machine.files if machine else {}).items()}
 
@@ -53,11 +53,10 @@ FORM = Form(
     "{% if not cross or machine.command and not machine.plugin %} && ctest --test-dir build{% endif %}",
     note="{% if cross and machine.plugin %}"
     "The test runs in Spike with Firmline's plug-in for the P extension: add -D{{ machine.plugin }}=PATH to the first "
-    "command, with the path that `python -m stages.backends.riscv.spike.build` prints in Firmline's folder, and end "
-    "with "
-    "`ctest --test-dir build`. Without it the example is built and there is no test."
+    "command, with the path that `python -m stages.backends.riscv.spike.build` prints in Firmline's folder. Then run "
+    "`ctest --test-dir build`. Without the plug-in, the example is built but not run."
     "{% elif cross and not machine.command %}"
-    "The example is built, and there is no test: the simulator of {{ target }} has devices or plug-ins that are not in "
-    "an export. Where you have one that runs it, name it with -DCMAKE_CROSSCOMPILING_EMULATOR=COMMAND."
+    "The example is built but not run: the simulator of {{ target }} needs devices or plug-ins that an export does not "
+    "contain. To run it in another simulator, add -DCMAKE_CROSSCOMPILING_EMULATOR=COMMAND."
     "{% endif %}",
 )

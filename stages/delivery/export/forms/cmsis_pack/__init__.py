@@ -1,4 +1,4 @@
-"""CMSIS-Pack: a package description, and the .pack archive of it all."""
+"""CMSIS-Pack: a package description and the .pack archive."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _CORES = {
 
 def _why_not(content: Content) -> str:
     family = content.target.family
-    return "" if family in ("cortex_m", "host") else f"{content.target.core} is no core of the Cortex-M family"
+    return "" if family in ("cortex_m", "host") else f"{content.target.core} is not a Cortex-M core"
 
 
 def _facts(content: Content) -> Mapping[str, Any]:
@@ -32,14 +32,14 @@ def _facts(content: Content) -> Mapping[str, Any]:
 
 
 def _packed(files: Files, content: Content) -> Files:
-    """With the archive, which has the same bytes whenever the files have."""
-    made = io.BytesIO()
-    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
+    """Add the archive. Equal files give equal bytes."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         for path, data in sorted(files.items()):
             entry = zipfile.ZipInfo(path, _OLDEST)
             entry.compress_type, entry.external_attr, entry.create_system = zipfile.ZIP_DEFLATED, 0o644 << 16, 3
             archive.writestr(entry, data)
-    return files | {f"{VENDOR}.{content.name}.{content.version}.pack": made.getvalue()}
+    return files | {f"{VENDOR}.{content.name}.{content.version}.pack": buffer.getvalue()}
 
 
 FORM = Form(

@@ -13,11 +13,11 @@ def _why_not(content: Content) -> str:
     target, core = content.target, content.target.core
     if content.is_plain or (target.isa in ("rv32imc", "rv32imac") and not target.extensions):
         return ""
-    return f"{core} is no core of an ESP32\ntarget=esp32-c3 is one with RISC-V, target=host writes plain C for Xtensa"
+    return f"{core} is not a core of an ESP32\nuse target=esp32-c3 for RISC-V, or target=host (plain C) for Xtensa"
 
 
 def _facts(content: Content) -> Mapping[str, Any]:
-    """The chips that have the core: by the multiplication and the atomics that its code may have."""
+    """Return the chips that can run the code, by its multiplications and atomics."""
     if content.is_plain:
         return {"targets": []}
     atomic = ["esp32c6", "esp32h2"]

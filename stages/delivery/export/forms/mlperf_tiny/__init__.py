@@ -1,4 +1,4 @@
-"""MLPerf Tiny: the functions of its harness around a network, for those who submit."""
+"""MLPerf Tiny: the benchmark's harness functions for a network, for submissions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from stages.delivery.export.content import Content
 from stages.delivery.export.form import Form
 
-# Of the benchmark's version 1: what it is called, and the elements of its input.
+# Models of version 1 of the benchmark, by the elements of the input and by words in the recipe's name.
 _MODELS = {490: "KWS01", 96 * 96 * 3: "VWW01", 32 * 32 * 3: "IC01", 640: "AD01"}
 _WORDS = {"kws": "KWS01", "vww": "VWW01", "ic": "IC01", "ad": "AD01"}
 _TYPES = ("int8", "uint8", "float32")
@@ -20,11 +20,11 @@ def _why_not(content: Content) -> str:
     model = content.model
     counts = [len(model["inputs"]), len(model["outputs"])]
     if counts != [1, 1]:
-        return f"the harness has one input and one output, the network {counts[0]} and {counts[1]}"
+        return f"the harness supports one input and one output, the network has {counts[0]} and {counts[1]}"
     for kind in ("inputs", "outputs"):
         if model[kind][0]["dtype"] not in _TYPES:
-            return f"the harness has {', '.join(_TYPES)} numbers, the {kind[:-1]} is {model[kind][0]['dtype']}"
-    return "the harness resets no state between inferences" if content.is_stateful else ""
+            return f"the harness supports {', '.join(_TYPES)}, the {kind[:-1]} is {model[kind][0]['dtype']}"
+    return "the harness does not reset state between inferences" if content.is_stateful else ""
 
 
 def _facts(content: Content) -> Mapping[str, Any]:
@@ -45,6 +45,6 @@ FORM = Form(
     },
     why_not=_why_not,
     facts=_facts,
-    note="Put api/ beside the benchmark's own benchmark/api/internally_implemented.cpp; api/port.h says what the board "
-    "brings.",
+    note="Copy the files of api/ next to the benchmark's benchmark/api/internally_implemented.cpp. api/port.h lists "
+    "the functions that the board must provide.",
 )

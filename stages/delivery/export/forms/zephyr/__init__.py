@@ -1,4 +1,4 @@
-"""Zephyr: a module with its west manifest, a symbol of Kconfig, and a sample that is a test of Twister."""
+"""Zephyr: a module with west manifest and Kconfig symbol, and a sample as a Twister test."""
 
 from __future__ import annotations
 
@@ -24,5 +24,5 @@ FORM = Form(
     contract_off=True,
     facts=lambda content: {"bins": sorted(path for path in content.sources if path.endswith(".bin"))},
     run="west build -b BOARD samples/{{ name }} -- -DEXTRA_ZEPHYR_MODULES=$PWD",
-    note="BOARD is that of yours, such as nucleo_f446re; `west boards` has their names.",
+    note="BOARD is the name of your board, such as nucleo_f446re; see `west boards`.",
 )
