@@ -173,10 +173,10 @@ def base_recipe(target: Target) -> str:
     if target.accelerator is not None:
         name = f"{target.accelerator.kind}_base"
         return name if name in recipe_names(INSTALLATION, abstract=True) else ""
-    # The layouts that suit the target's own kernels; portable ones take any.
+    # Use the layouts of the target's first kernel folder; generic kernels support all layouts.
     names = recipe_names(INSTALLATION, abstract=True)
-    own = target.kernels[0] if target.kernels[0] != "generic" else ""
-    return next((f"{name}_base" for name in (own, target.family) if own and f"{name}_base" in names), "")
+    isa = target.kernels[0] if target.kernels[0] != "generic" else ""
+    return next((f"{name}_base" for name in (isa, target.family) if isa and f"{name}_base" in names), "")
 
 
 def _packages(target: Target) -> tuple[str, ...]:
