@@ -1,4 +1,4 @@
-"""emit: scheduled TIR and packed weights -> a folder of C that stands alone."""
+"""emit: scheduled TIR and packed weights -> a folder of self-contained C."""
 
 from __future__ import annotations
 
@@ -40,11 +40,13 @@ class EmitConfig(StageConfig):
 
     @property
     def layer_prefix(self) -> str:
-        """What begins the names of the layers' functions: nothing unless a prefix was chosen."""
+        """Prefix of the layers' functions; '' for the default prefix."""
         return "" if self.prefix == type(self).model_fields["prefix"].default else f"{self.prefix}_"
 
 
 class EmitStage(Stage[EmitConfig]):
+    """Stage that writes the model's C sources."""
+
     kind = "emit"
     exclusive = True
     config = EmitConfig
@@ -74,7 +76,7 @@ class EmitStage(Stage[EmitConfig]):
     def preflight(
         self, config: EmitConfig, model: ModelSource, target: Target, root: Path, made: Mapping[str, Path]
     ) -> None:
-        """Rules for regions that the target does not have; an arena that is larger than its limit in any case."""
+        """Check that memory rules name regions of the target, and that the arena can stay below its limit."""
         check_rules(config.memory_rules or (), target)
         if config.arena_limit is None or "import" not in made:
             return
@@ -97,8 +99,8 @@ class EmitStage(Stage[EmitConfig]):
         from stages.ir.models.index_ranges import imported_rules, index_ranges
         from stages.ir.models.tflite_reader import read
 
-        described = job.inputs["import"] / "import.json"
-        name = json.loads(described.read_text())["name"]
+        import_file = job.inputs["import"] / "import.json"
+        name = json.loads(import_file.read_text())["name"]
         folder = job.inputs["import"]
         ranges = index_ranges(read((folder / "model.tflite").read_bytes()), imported_rules(folder))
         emit(job.inputs["tensorize"], job.out, job.config, job.target, name=name, ranges=ranges, progress=job.progress)

@@ -1,4 +1,4 @@
-"""Runs the stage: lowers every function, plans the arena, lays out the weights, writes src/ and model.json."""
+"""Run the stage: lower all functions, plan the arena, lay out the weights, write src/ and model.json."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from stages.lower.codegen.layers import LayerFunction
     from stages.tensorize.artifact import Tensorized
 
-# Offsets in emitted loops are 32 bits with a sign.
+# Offsets in emitted loops are int32.
 _LARGEST_ARENA = 2**31
 
 
@@ -50,24 +50,27 @@ def emit(
     ranges: Mapping[int, tuple[int, int]] | None = None,
     progress: Callable[..., None] = no_progress,
 ) -> dict[str, Any]:
-    """Emit what tensorize made, or its artifact in a folder, as `out`/src and `out`/model.json; return the latter.
+    """Write `out`/src and `out`/model.json for tensorize's result; return the content of model.json.
 
-    `target` is the one that the artifact was made for, `folders` are its kernel folders by name, where they are not
-    those that it names; `ranges` are those of inputs of indices, by the tensors' numbers in the imported file. Raises
-    StageError for an arena that is too large.
+    source   tensorize's artifact: its folder or its content
+    target   the target of the artifact
+    folders  kernel folders by name; default: those of the target
+    ranges   value ranges of inputs that are indices, by the tensors' numbers in the imported file
+
+    Raises StageError if the arena is too large.
     """
-    made = tensorized.load(source) if isinstance(source, Path) else source
-    graph = made.graph
+    tensorized_model = tensorized.load(source) if isinstance(source, Path) else source
+    graph = tensorized_model.graph
     progress("lowering to C", 0.1)
-    steps = [step for layer in made.plan.layers for step in layer.steps]
-    printed = to_c(made.functions, {step.function: step.roles for step in steps})
+    steps = [step for layer in tensorized_model.plan.layers for step in layer.steps]
+    printed = to_c(tensorized_model.functions, {step.function: step.roles for step in steps})
     printed = {n: replace(f, name=config.layer_prefix + f.name) for n, f in printed.items()}
     functions = {
         layer.index: layer_function([printed[step.function] for step in layer.steps], layer.may_overlay)
-        for layer in made.plan.layers
+        for layer in tensorized_model.plan.layers
         if layer.steps
     }
-    programs = {layer.index: layer.program for layer in made.plan.layers if layer.program is not None}
+    programs = {layer.index: layer.program for layer in tensorized_model.plan.layers if layer.program is not None}
     names = {index: config.layer_prefix + function_name(graph.layers[index]) for index in programs}
     functions |= {index: program_function(names[index], program) for index, program in programs.items()}
     ahead: dict[int, list[tuple[int, LayerFunction]]] = {}
@@ -75,29 +78,29 @@ def emit(
         if program.during is not None and (function := ahead_function(names[index], program)) is not None:
             ahead.setdefault(program.during, []).append((index, function))
     progress("planning the arena", 0.8)
-    constants, of_layers = _constants(graph, made)
+    constants, of_layers = _constants(graph, tensorized_model)
     scratch = {index: function.scratch for index, function in functions.items()}
-    overlaid = frozenset(layer.index for layer in made.plan.layers if layer.may_overlay)
+    overlaid = frozenset(layer.index for layer in tensorized_model.plan.layers if layer.may_overlay)
     contents = Contents(graph, liveness(graph, scratch, overlaid, begins(programs)), scratch, of_layers)
-    idle = frozenset(layer.index for layer in made.plan.layers if not layer.steps and layer.program is None)
-    fixed = fixed_in_l1(made.plan.attachment, programs)
+    idle = frozenset(layer.index for layer in tensorized_model.plan.layers if not layer.steps and layer.program is None)
+    fixed = fixed_in_l1(tensorized_model.plan.attachment, programs)
     placed = Placer(contents, constants, idle, config.alignment, target, config.memory_rules or (), fixed).place()
     _check_limit(placed, config.arena_limit)
-    model = Model(contents, made, functions, placed, ahead)
+    model = Model(contents, tensorized_model, functions, placed, ahead)
     progress("writing the sources", 0.9)
     src = out / "src"
     src.mkdir()
-    files = [f for layer in made.plan.layers for f in (*layer.sources, *layer.headers)]
-    if made.plan.attachment is not None:
-        files += [*made.plan.attachment.sources, *made.plan.attachment.headers]
+    files = [f for layer in tensorized_model.plan.layers for f in (*layer.sources, *layer.headers)]
+    if tensorized_model.plan.attachment is not None:
+        files += [*tensorized_model.plan.attachment.sources, *tensorized_model.plan.attachment.headers]
     folders = {**registry.folders_of(target), **folders_of(target)} if folders is None else folders
     kernels = copy_kernels(files, src / "kernels", folders) if files else []
     described = render(model, src, config, target, name, KernelFiles(kernels, folders))
     for port, tensor in zip(described["inputs"], (graph.tensors[name] for name in graph.inputs), strict=True):
         if ranges and tensor.tflite_index is not None and tensor.tflite_index in ranges:
             port["range"] = list(ranges[tensor.tflite_index])
-    if any(layer.distance for layer in made.plan.layers):
-        # What the network means is not in the model's file any more.
+    if any(layer.distance for layer in tensorized_model.plan.layers):
+        # The accelerator's arithmetic differs from the model file's, so the integer graph is the reference.
         (out / "reference").mkdir()
         graph.save(out / "reference")
     (out / "model.json").write_text(json.dumps(described, indent=1) + "\n")
@@ -108,29 +111,29 @@ def _check_limit(placed: Placement, limit: int | None) -> None:
     total, plans = placed.arena_bytes, [arena.plan for arena in placed.arenas]
     if total >= _LARGEST_ARENA:
         raise StageError(
-            f"the model does not fit any target: its arena needs {total:,} bytes, {_LARGEST_ARENA - 1:,} at most"
+            f"the model does not fit any target: its arena needs {total:,} bytes, the limit is {_LARGEST_ARENA - 1:,}"
         )
     if limit is not None and total > limit:
         largest = sorted((buffer for plan in plans for buffer in plan.buffers), key=lambda buffer: -buffer.bytes)[:3]
         named = ", ".join(f"{b.name} {b.bytes:,} (layers {b.first} to {b.last})" for b in largest)
         raise StageError(
             f"the arena needs {total:,} bytes, the recipe's arena_limit is {limit:,}",
-            hint=f"most is alive at one layer with {placed.arena_lower_bound:,} bytes; the largest buffers: {named}",
+            hint=f"peak at one layer: {placed.arena_lower_bound:,} bytes; the largest buffers: {named}",
             at=("stages", "emit", "arena_limit"),
         )
 
 
-def _constants(graph: Graph, made: Tensorized) -> tuple[dict[str, np.ndarray], dict[int, list[str]]]:
-    """Packed constants in the order of the layers, then constant tensors that layers read as data, by key.
+def _constants(graph: Graph, tensorized_model: Tensorized) -> tuple[dict[str, np.ndarray], dict[int, list[str]]]:
+    """Return constants by key, and the keys that each layer reads.
 
-    With the keys that each layer reads.
+    Packed constants come first, in the order of the layers, then constant tensors that layers read as data.
     """
-    of_layers = {layer.index: list(layer.constants.values()) for layer in made.plan.layers}
-    found = {key: made.weights[key] for keys in of_layers.values() for key in keys}
+    of_layers = {layer.index: list(layer.constants.values()) for layer in tensorized_model.plan.layers}
+    constants = {key: tensorized_model.weights[key] for keys in of_layers.values() for key in keys}
     for layer in graph.layers:
         for name in layer.inputs:
             root, _ = place(graph.tensors, name)
             if graph.tensors[root].constant:
-                found[root] = graph.constants[root]
+                constants[root] = graph.constants[root]
                 of_layers[layer.index].append(root)
-    return found, of_layers
+    return constants, of_layers

@@ -1,4 +1,4 @@
-"""The model as the templates see it: where each tensor, constant and scratch buffer lies, and what model.c calls it."""
+"""The model for the templates: address and C name of each tensor, constant and scratch buffer."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Place:
-    """An enumerator of model.c: its name, the offset it stands for, what lies there ('' if the name tells) and when."""
+    """An enumerator of model.c: name, offset, and a comment on content and lifetime ('' if not needed)."""
 
     name: str
     offset: int
@@ -31,18 +31,19 @@ class Place:
 
 
 class Block:
-    """An arena, or the weights, of one region, or the state: a variable of the sources, and the places asked for in it.
+    """A variable of the sources: the arena or weights of one region, or the state, with its used places.
 
-    `suffix` ends its names, `_dtcm`; it is '' where there is but one of its part. `pointer` is the function of model.c
-    that makes an address of an offset. `loaded_from` is the region that weights are copied from at start, or '';
-    `rules` are the numbers of the memory rules that put something there.
+    suffix       end of its names, such as `_dtcm`; '' if its part has one block only
+    pointer      function of model.c that converts an offset to an address
+    loaded_from  region from which start-up code copies the weights, or ''
+    rules        numbers of the memory rules that put something there
     """
 
     def __init__(
         self, part: Literal["arena", "weights", "state"], region: str, size: int, placed: Placement, *, only: bool
     ) -> None:
         self.part = part
-        self.loaded_from = placed.kept.get(region, "") if part == "weights" else ""
+        self.loaded_from = placed.loaded_from.get(region, "") if part == "weights" else ""
         self.rules = placed.rules.get((region, part), ())
         self.region = region
         self.bytes = size
@@ -54,39 +55,42 @@ class Block:
         }[part]
         self.places: dict[str, Place] = {}
 
-    def at(self, what: str, place: Place) -> str:
-        """`at(LAYER_003_OUTPUT)`, where `what` lies."""
-        self.places[what] = place
+    def at(self, content: str, place: Place) -> str:
+        """Return the C expression of a place, `at(LAYER_003_OUTPUT)`, and note it for the enum."""
+        self.places[content] = place
         return f"{self.pointer}({place.name})"
 
 
 class Model:
-    """All that is known about the model when its files are written.
+    """The model with its graph, plan, functions and placement.
 
-    `constants_of` are the keys of each layer's constants. `arenas` and `weights` have the places that were asked for by
-    `port` and `argument`, by what lies there.
+    `constants_of` has the keys of each layer's constants. `arenas` and `weights` collect the places that `port` and
+    `argument` use.
     """
 
     def __init__(
         self,
         contents: Contents,
-        made: Tensorized,
+        tensorized: Tensorized,
         functions: dict[int, LayerFunction],
         placed: Placement,
         ahead: Mapping[int, Sequence[tuple[int, LayerFunction]]] | None = None,
     ) -> None:
-        """`ahead` has what is called before a layer for those behind it, whose indices it tells."""
+        """`ahead` has, by layer, the functions called before it for later layers, with the indices of these."""
         self.graph = contents.graph
         self.constants_of = contents.constants
         self.ahead = ahead or {}
-        self.plan = made.plan
+        self.plan = tensorized.plan
         self.functions = functions
         self.lives = contents.lives
         self.placed = placed
         only = {"arena": len(placed.arenas) == 1, "weights": len(placed.weights) == 1}
-        self.arenas = [Block("arena", one.region, one.plan.total, placed, only=only["arena"]) for one in placed.arenas]
+        self.arenas = [
+            Block("arena", arena.region, arena.plan.total, placed, only=only["arena"]) for arena in placed.arenas
+        ]
         self.weights = [
-            Block("weights", one.region, len(one.data), placed, only=only["weights"]) for one in placed.weights
+            Block("weights", weights.region, len(weights.data), placed, only=only["weights"])
+            for weights in placed.weights
         ]
         self._buffers: dict[str, tuple[Buffer, int, Block]] = {}
         for arena, block in zip(placed.arenas, self.arenas, strict=True):
@@ -95,38 +99,40 @@ class Model:
         for weights, block in zip(placed.weights, self.weights, strict=True):
             self._constants |= {key: (offset, block) for key, offset in weights.offsets.items()}
         self._names = _tensor_names(self.graph)
-        self.kept = _state_offsets(self.graph, placed.arenas[0].plan.alignment)
-        size = max((offset + self.graph.tensors[name].bytes for name, offset in self.kept.items()), default=0)
+        self.state_offsets = _state_offsets(self.graph, placed.arenas[0].plan.alignment)
+        size = max((offset + self.graph.tensors[name].bytes for name, offset in self.state_offsets.items()), default=0)
         self.state = Block("state", "", size, placed, only=True)
 
     def where(self, tensor: str) -> tuple[Block, int]:
-        """The arena or the state, and the bytes from its start. Raises KeyError for a constant tensor."""
+        """Return the arena or the state, and the offset in bytes. Raises KeyError for a constant tensor."""
         root, start = place(self.graph.tensors, tensor)
-        if root in self.kept:
-            return self.state, self.kept[root] + start
+        if root in self.state_offsets:
+            return self.state, self.state_offsets[root] + start
         _, offset, block = self._buffers[self.lives.home[tensor]]
         return block, offset + self.lives.offset[tensor]
 
     def port(self, tensor: str) -> str:
-        """The place of an input or output of the model: `at(INPUT_0)`."""
+        """Return the C expression of an input or output of the model: `at(INPUT_0)`."""
         return self._at(tensor)
 
     def argument(self, layer: int, role: str) -> str:
-        """What model.c passes for a parameter: `at(LAYER_003_OUTPUT)` or `weight(LAYER_003_BIAS)`."""
+        """Return the argument for a parameter: `at(LAYER_003_OUTPUT)` or `weight(LAYER_003_BIAS)`."""
         kind, _, key = role.partition(":")
         entry = self.plan.layers[layer]
         if kind == "scratch":
             buffer, offset, block = self._buffers[scratch_name(layer, key)]
-            name = f"LAYER_{layer:03d}_{_word(key)}"
+            name = f"LAYER_{layer:03d}_{_enumerator(key)}"
             return block.at(buffer.name, Place(name, offset, f"scratch, {buffer.bytes} bytes"))
         if kind == "constant":
-            constant, name = entry.constants[key], f"LAYER_{layer:03d}_{_word(key)}"
+            constant, name = entry.constants[key], f"LAYER_{layer:03d}_{_enumerator(key)}"
             offset, block = self._constants[constant]
             return block.at(constant, Place(name, offset))
-        one = self.graph.layers[layer]
-        tensor = {"input": one.inputs, "output": one.outputs, "state": one.state}[kind][int(key)]
+        graph_layer = self.graph.layers[layer]
+        tensor = {"input": graph_layer.inputs, "output": graph_layer.outputs, "state": graph_layer.state}[kind][
+            int(key)
+        ]
         root, start = place(self.graph.tensors, tensor)
-        if root in self.kept:
+        if root in self.state_offsets:
             return self.state_at(tensor)
         if tensor in self.lives.home:
             return self._at(tensor)
@@ -134,19 +140,19 @@ class Model:
         return block.at(tensor, Place(self._names[tensor], offset + start, tensor))
 
     def state_at(self, tensor: str) -> str:
-        """The place of a tensor of state: `kept(STATE_0)`."""
+        """Return the C expression of a state tensor: `kept(STATE_0)`."""
         block, offset = self.where(tensor)
         return block.at(tensor, Place(self._names[tensor], offset, tensor))
 
     def arena_rows(self) -> list[dict[str, Any]]:
-        """The buffers, each with the tensors in it by the layer that writes them, an input's 0; scratch holds none."""
+        """Return the rows of the arena plan; `holds` lists a buffer's tensors with the layer that writes them."""
         holds = defaultdict[str, list[dict[str, Any]]](list)
         written = [(0, name) for name in self.graph.inputs]
         written += [(layer.index, name) for layer in self.graph.layers for name in layer.outputs]
-        for first, name in written:
+        for layer_index, name in written:
             if name in self.lives.home:
-                held = {"name": name, "first": first, "bytes": self.graph.tensors[name].bytes}
-                holds[self.lives.home[name]].append(held)
+                entry = {"name": name, "first": layer_index, "bytes": self.graph.tensors[name].bytes}
+                holds[self.lives.home[name]].append(entry)
         return [
             {**row, "region": arena.region, "holds": holds[str(row["name"])]}
             for arena in self.placed.arenas
@@ -160,32 +166,32 @@ class Model:
 
 
 def _life(buffer: Buffer) -> str:
-    """`, layers 3 to 5`: while its memory is in use."""
-    last = f" to {buffer.last}" if buffer.last > buffer.first else ""
-    return f", layer{'s' if last else ''} {buffer.first}{last}"
+    """Return a buffer's lifetime: `, layers 3 to 5`."""
+    end = f" to {buffer.last}" if buffer.last > buffer.first else ""
+    return f", layer{'s' if end else ''} {buffer.first}{end}"
 
 
 def _state_offsets(graph: Graph, alignment: int) -> dict[str, int]:
-    """Where each tensor of state lies in the block of them, one after the other."""
-    found, end = {}, 0
+    """Return the offset of each state tensor in the state block."""
+    offsets, end = {}, 0
     for name, tensor in graph.tensors.items():
         if tensor.state:
-            found[name] = end
+            offsets[name] = end
             end = round_up(end + tensor.bytes, alignment)
-    return found
+    return offsets
 
 
 def _tensor_names(graph: Graph) -> dict[str, str]:
-    """INPUT_0, LAYER_003_OUTPUT, LAYER_003_OUTPUT_1 for the second of several, STATE_0, and CONSTANT_0 for the rest."""
+    """Return names of tensors: INPUT_0, LAYER_003_OUTPUT (_1 for the second), STATE_0, and CONSTANT_0 for others."""
     names = {tensor: f"INPUT_{number}" for number, tensor in enumerate(graph.inputs)}
     names |= {t.name: f"STATE_{number}" for number, t in enumerate(t for t in graph.tensors.values() if t.state)}
     for layer in graph.layers:
         for number, tensor in enumerate(layer.outputs):
             names[tensor] = f"LAYER_{layer.index:03d}_OUTPUT{f'_{number}' if number else ''}"
-    others = [tensor for tensor in graph.tensors if tensor not in names]
-    return names | {tensor: f"CONSTANT_{number}" for number, tensor in enumerate(others)}
+    constants = [tensor for tensor in graph.tensors if tensor not in names]
+    return names | {tensor: f"CONSTANT_{number}" for number, tensor in enumerate(constants)}
 
 
-def _word(key: str) -> str:
-    """A role's key as part of an enumerator."""
+def _enumerator(key: str) -> str:
+    """Convert a role's key to a part of an enumerator."""
     return "".join(c if c.isalnum() and c.isascii() else "_" for c in key).upper()

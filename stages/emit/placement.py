@@ -1,6 +1,6 @@
-"""Which region of the target holds each buffer of the arena and each constant, and where in it.
+"""Placement of arena buffers and constants in the target's memory regions.
 
-A target with one region for the arena and one for the weights has nothing to decide: the linker says whether they fit.
+With one region for the arena and one for the weights there is no choice; the linker then checks whether they fit.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _SPARING = (("arena", "weights"), ("weights",), ("arena",), ())
 
 @dataclass(frozen=True)
 class Arena:
-    """The part of the arena that one region has; `region` is '' where the target has but one for it."""
+    """The arena plan of one region; `region` is '' if the target has only one."""
 
     region: str
     plan: Plan
@@ -38,35 +38,37 @@ class Arena:
 
 @dataclass(frozen=True)
 class Placement:
-    """The arena and the weights by region, the fastest first, at least one of each; warnings about rules.
+    """Arena and weights by region, the fastest first, at least one of each; warnings about rules.
 
-    kept   the region that weights are copied from at start, by the one that they lie in
-    rules  by region and part the numbers, from 1, of the rules that put something there
+    loaded_from  the region from which start-up code copies weights, by their region
+    rules        numbers, from 1, of the rules that put something there, by region and part
     """
 
     arenas: tuple[Arena, ...]
     weights: tuple[Weights, ...]
     warnings: tuple[str, ...] = ()
-    kept: Mapping[str, str] = field(default_factory=dict)
+    loaded_from: Mapping[str, str] = field(default_factory=dict)
     rules: Mapping[tuple[str, str], tuple[int, ...]] = field(default_factory=dict)
 
     @property
     def arena_bytes(self) -> int:
+        """Bytes of all arenas."""
         return sum(arena.plan.total for arena in self.arenas)
 
     @property
     def arena_lower_bound(self) -> int:
-        """The most bytes alive at any one layer: of all buffers, whatever region they lie in."""
+        """Largest number of bytes in use at one layer, over all regions."""
         buffers = [buffer for arena in self.arenas for buffer in arena.plan.buffers]
         return lower_bound(buffers, self.arenas[0].plan.alignment)
 
     @property
     def weights_bytes(self) -> int:
+        """Bytes of all weights."""
         return sum(len(block.data) for block in self.weights)
 
 
 class Placer:
-    """One network on one target."""
+    """Places a network's buffers and constants in the regions of a target."""
 
     def __init__(
         self,
@@ -80,14 +82,16 @@ class Placer:
     ) -> None:
         """`contents.constants` has the keys of `constants` by layer; `idle` layers compute nothing.
 
-        `planned` are regions that an accelerator works on, with the names of the buffers that lie there, and no others.
+        `planned` has the regions of an accelerator with the names of all buffers that lie there.
         """
         self._planned = planned or {}
         self._contents = contents
         self._constants = constants
         self._alignment = alignment
-        self._rooms = target.rooms
-        self._kept = {room.region: room.loaded_from for room in self._rooms.get("weights", ()) if room.loaded_from}
+        self._regions = target.rooms
+        self._loaded_from = {
+            region.region: region.loaded_from for region in self._regions.get("weights", ()) if region.loaded_from
+        }
         self._rules = rules
         graph = contents.graph
         self._traffic = arena_traffic(graph, contents.lives, contents.scratch, idle)
@@ -99,10 +103,10 @@ class Placer:
                 self._reads[key] = self._reads.get(key, 0) + times
 
     def place(self) -> Placement:
-        """Raises StageError when rules ask for too much, or the regions are too small."""
-        regions = {part: [r.region for r in rooms if not r.loaded_from] for part, rooms in self._rooms.items()}
+        """Place everything. Raises StageError if the regions are too small, or too small for the rules."""
+        regions = {part: [r.region for r in holders if not r.loaded_from] for part, holders in self._regions.items()}
         ruled = apply_rules(self._rules, self._contents, regions)
-        if not self._rooms:
+        if not self._regions:
             arena = Arena("", plan(self._contents.lives.buffers, self._alignment))
             return Placement((arena,), (lay_out(self._constants, self._alignment),), tuple(ruled.warnings))
         self._check_planned(ruled)
@@ -113,25 +117,26 @@ class Placer:
             except RegionOverflowError:
                 continue
             rules = {
-                (room.region, part): tuple(sorted({n + 1 for n in self._ruled_into(room.region, part, ruled).values()}))
-                for part, rooms in self._rooms.items()
-                for room in rooms
+                (r.region, part): tuple(sorted({n + 1 for n in self._ruled_into(r.region, part, ruled).values()}))
+                for part, holders in self._regions.items()
+                for r in holders
             }
-            return Placement(tuple(arenas), tuple(weights), tuple(ruled.warnings), self._kept, rules)
+            return Placement(tuple(arenas), tuple(weights), tuple(ruled.warnings), self._loaded_from, rules)
         raise self._too_small(ruled)
 
     def _divided(
         self, ruled: Ruled, order: Sequence[str], sparing: Container[str]
     ) -> tuple[list[Arena], list[Weights]]:
-        """What comes first takes what it wants of a region that may hold both; parts in `sparing` leave the reserve."""
-        taken: dict[str, int] = {}
+        """Place the parts in this order; an earlier part has priority. Parts in `sparing` leave the reserve free."""
+        used: dict[str, int] = {}
 
         def free(part: str) -> list[RegionCapacity]:
             return [
                 RegionCapacity(
-                    one.region, max(one.bytes - one.reserved * (part in sparing) - taken.get(one.region, 0), 0)
+                    region.region,
+                    max(region.bytes - region.reserved * (part in sparing) - used.get(region.region, 0), 0),
                 )
-                for one in self._rooms[part]
+                for region in self._regions[part]
             ]
 
         arenas: list[Arena] = []
@@ -139,88 +144,88 @@ class Placer:
         for part in order:
             if part == "arena":
                 arenas = self._arenas(free(part), ruled)
-                taken |= {arena.region: arena.plan.total for arena in arenas}
+                used |= {arena.region: arena.plan.total for arena in arenas}
             else:
                 weights = self._weights(free(part), ruled)
                 for block in weights:
-                    for region in {block.region, self._kept.get(block.region, block.region)}:
-                        taken[region] = taken.get(region, 0) + len(block.data)
+                    for region in {block.region, self._loaded_from.get(block.region, block.region)}:
+                        used[region] = used.get(region, 0) + len(block.data)
         return arenas, weights
 
-    def _arenas(self, rooms: list[RegionCapacity], ruled: Ruled) -> list[Arena]:
+    def _arenas(self, capacities: list[RegionCapacity], ruled: Ruled) -> list[Arena]:
         elsewhere = frozenset[str]().union(*self._planned.values())
         buffers = [buffer for buffer in self._contents.lives.buffers if buffer.name not in elsewhere]
-        first = [self._planned_arena(room) for room in rooms if room.region in self._planned]
-        rooms = [room for room in rooms if room.region not in self._planned]
-        if len(rooms) == 1:
-            return [*first, Arena(rooms[0].region, plan(buffers, self._alignment))]
+        planned = [self._planned_arena(capacity) for capacity in capacities if capacity.region in self._planned]
+        capacities = [capacity for capacity in capacities if capacity.region not in self._planned]
+        if len(capacities) == 1:
+            return [*planned, Arena(capacities[0].region, plan(buffers, self._alignment))]
         fixed = {name: self._rules[n].region for name, n in ruled.arena.items() if name not in elsewhere}
-        plans = divide(buffers, rooms, self._traffic, fixed, self._alignment)
-        found = first + [Arena(region, one) for region, one in plans.items()]
-        return found or [Arena(rooms[0].region, plan(()))]
+        plans = divide(buffers, capacities, self._traffic, fixed, self._alignment)
+        arenas = planned + [Arena(region, region_plan) for region, region_plan in plans.items()]
+        return arenas or [Arena(capacities[0].region, plan(()))]
 
-    def _planned_arena(self, room: RegionCapacity) -> Arena:
-        there = self._planned[room.region]
-        made = plan([b for b in self._contents.lives.buffers if b.name in there], self._alignment)
-        if made.total > room.bytes:
+    def _planned_arena(self, capacity: RegionCapacity) -> Arena:
+        names = self._planned[capacity.region]
+        region_plan = plan([b for b in self._contents.lives.buffers if b.name in names], self._alignment)
+        if region_plan.total > capacity.bytes:
             raise RegionOverflowError
-        return Arena(room.region, made)
+        return Arena(capacity.region, region_plan)
 
     def _check_planned(self, ruled: Ruled) -> None:
-        """Raises StageError for a rule about a region that an accelerator works on, or about what lies there."""
+        """Raise StageError for a rule about an accelerator's region, or about buffers that lie there."""
         home = {name: region for region, names in self._planned.items() for name in names}
         for name, number in ruled.arena.items():
             region = self._rules[number].region
             if region != home.get(name, region) or (region in self._planned and name not in home):
                 raise StageError(
-                    f"memory rule {number + 1} puts {escape.name(name)} into {region}; what lies in "
+                    f"memory rule {number + 1} puts {escape.name(name)} into {region}; the content of "
                     f"{home.get(name, region)} is planned with the accelerator's layers",
                     at=("memory", "rules", number, "region"),
                 )
 
-    def _weights(self, rooms: list[RegionCapacity], ruled: Ruled) -> list[Weights]:
-        if len(rooms) == 1:
-            return [lay_out(self._constants, self._alignment, rooms[0].region)]
+    def _weights(self, capacities: list[RegionCapacity], ruled: Ruled) -> list[Weights]:
+        if len(capacities) == 1:
+            return [lay_out(self._constants, self._alignment, capacities[0].region)]
         fixed = {key: self._rules[number].region for key, number in ruled.weights.items()}
-        return divide_constants(self._constants, rooms, self._reads, fixed, self._alignment, self._kept)
+        return divide_constants(self._constants, capacities, self._reads, fixed, self._alignment, self._loaded_from)
 
     def _ruled_into(self, region: str, part: str, ruled: Ruled) -> dict[str, int]:
-        """The buffers or constants that rules put into a region, each with the number of the rule from 0."""
+        """Return the buffers or constants that rules put into a region, with the number of the rule from 0."""
         decided = ruled.arena if part == "arena" else ruled.weights
         return {name: number for name, number in decided.items() if self._rules[number].region == region}
 
     def _check_ruled(self, ruled: Ruled) -> None:
-        """Raises StageError where rules put more into a region than it has, at the last that puts something there."""
-        rooms = {room.region: room.bytes for rooms in self._rooms.values() for room in rooms}
-        kept = dict.fromkeys(rooms, 0)
-        for region, room in rooms.items():
+        """Raise StageError if rules put more into a region than it has. The last rule of the region is blamed."""
+        capacities = {r.region: r.bytes for holders in self._regions.values() for r in holders}
+        copied = dict.fromkeys(capacities, 0)
+        for region, capacity in capacities.items():
             arena = self._ruled_into(region, "arena", ruled)
             weights = self._ruled_into(region, "weights", ruled)
             at_once = lower_bound([b for b in self._contents.lives.buffers if b.name in arena], self._alignment)
             constant = len(lay_out({key: self._constants[key] for key in weights}, self._alignment).data)
             numbers = {*arena.values(), *weights.values()}
-            if at_once + constant > room:
-                needs = [f"{at_once:,} of the arena that are needed at once"] if at_once else []
+            if at_once + constant > capacity:
+                needs = [f"{at_once:,} of the arena at one time"] if at_once else []
                 needs += [f"{constant:,} of weights"] if constant else []
                 raise StageError(
-                    f"memory rule {max(numbers) + 1}: {region} has {room:,} bytes for arena and weights, rules put "
-                    f"there {' and '.join(needs)}",
+                    f"memory rule {max(numbers) + 1}: {region} has {capacity:,} bytes for arena and weights, but "
+                    f"rules put {' and '.join(needs)} there",
                     hint=f"the largest: {_largest(self._sizes(arena, weights))}",
                     at=("memory", "rules", max(numbers), "region"),
                 )
-            home = self._kept.get(region, "")
-            if home in kept and constant:
-                kept[home] += constant
-                if kept[home] > rooms[home]:
+            home = self._loaded_from.get(region, "")
+            if home in copied and constant:
+                copied[home] += constant
+                if copied[home] > capacities[home]:
                     raise StageError(
-                        f"memory rule {max(weights.values()) + 1}: weights that are copied to {region} are kept in "
-                        f"{home} too, which has {rooms[home]:,} bytes; rules copy {kept[home]:,}",
+                        f"memory rule {max(weights.values()) + 1}: weights that are copied to {region} "
+                        f"are also in {home}, which has {capacities[home]:,} bytes; rules copy {copied[home]:,}",
                         hint=f"the largest: {_largest(self._sizes((), weights))}",
                         at=("memory", "rules", max(weights.values()), "region"),
                     )
 
     def _sizes(self, arena: Container[str], weights: Container[str]) -> list[tuple[str, int]]:
-        """Names and bytes of buffers, and layers with the bytes of their constants."""
+        """Return names and bytes of buffers, and of layers with the bytes of their constants."""
         layers = {layer.index: layer.name for layer in self._contents.graph.layers}
         constants = {
             f"weights of layer {index} {layers[index]}": sum(
@@ -235,20 +240,21 @@ class Placer:
         lives = self._contents.lives
         bound = lower_bound(lives.buffers, self._alignment)
         weights = len(lay_out(self._constants, self._alignment).data)
-        rooms = [
-            f"{part}: {', '.join(f'{r.region} {r.bytes:,}' for r in rooms)}" for part, rooms in self._rooms.items()
+        capacities = [
+            f"{part}: {', '.join(f'{r.region} {r.bytes:,}' for r in holders)}"
+            for part, holders in self._regions.items()
         ]
         ruled_by = sorted({*ruled.arena.values(), *ruled.weights.values()})
-        asked = f", with memory rules {', '.join(str(n + 1) for n in ruled_by)}" if ruled_by else ""
+        rules_text = f", with memory rules {', '.join(str(n + 1) for n in ruled_by)}" if ruled_by else ""
         sizes = {buffer.name: buffer.bytes for buffer in lives.buffers}
         return StageError(
-            f"the model does not fit the target's memory{asked}: at one layer {bound:,} bytes of the arena are in use, "
-            f"weights are {weights:,}\nbytes that may be taken, {'; '.join(rooms)}",
+            f"the model does not fit the target's memory{rules_text}: the arena's peak is {bound:,} bytes, "
+            f"weights are {weights:,}\navailable bytes: {'; '.join(capacities)}",
             hint=f"the largest: {_largest(sizes.items())}; {_largest(self._sizes((), self._constants), 1)}",
             at=("memory", "rules") if ruled_by else (),
         )
 
 
 def _largest(sizes: Iterable[tuple[str, int]], count: int = 3) -> str:
-    found = sorted(sizes, key=lambda pair: -pair[1])[:count]
-    return ", ".join(f"{escape.name(name)} {size:,}" for name, size in found)
+    largest = sorted(sizes, key=lambda pair: -pair[1])[:count]
+    return ", ".join(f"{escape.name(name)} {size:,}" for name, size in largest)

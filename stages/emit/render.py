@@ -1,4 +1,4 @@
-"""Writes the files of src/ from their templates, and describes them for model.json."""
+"""Render the files of src/ from templates, and describe them in model.json."""
 
 from __future__ import annotations
 
@@ -29,22 +29,22 @@ _TEMPLATES = Path(__file__).resolve().parent / "templates"
 
 @dataclass(frozen=True)
 class KernelFiles:
-    """The kernels' files, `folder/file`, as they lie in src/kernels, and the records of the kernel folders."""
+    """The kernel files in src/kernels (`folder/file`), and the kernel folders by name."""
 
     files: Sequence[str]
     folders: Mapping[str, KernelFolder]
 
     def used(self) -> list[KernelFolder]:
-        """The folders that the files are of, by name."""
+        """Return the folders of the files, sorted by name."""
         names = {file.partition("/")[0] for file in self.files}
         return [self.folders[name] for name in sorted(names & self.folders.keys())]
 
     def sources(self, suffix: str) -> list[str]:
-        """Paths in src/ of the files that are compiled."""
+        """Return the paths in src/ of the files with this suffix."""
         return [f"kernels/{file}" for file in self.files if file.endswith(suffix)]
 
     def flags(self, path: str) -> tuple[str, ...]:
-        """Flags of its own that a file in src/ is compiled with."""
+        """Return the additional compiler flags of a file in src/."""
         kernels, _, file = path.partition("/")
         folder = self.folders.get(file.partition("/")[0]) if kernels == "kernels" else None
         return folder.flags if folder else ()
@@ -53,7 +53,7 @@ class KernelFiles:
 def render(
     model: Model, src: Path, config: EmitConfig, target: Target, name: str, kernels: KernelFiles
 ) -> dict[str, Any]:
-    """Writes src/ (beside the kernels, which are there already); returns the content of model.json."""
+    """Write src/ except the kernels; return the content of model.json."""
     context = _context(model, config, target, name, kernels)
     files = {"model.h", "model.c", "layers.h", "layers.c", "model_trace.h", "model_trace.c", "CMakeLists.txt"}
     if context["weights"]:
@@ -67,9 +67,9 @@ def render(
 
 
 def comment(text: str) -> str:
-    """Text of a model, safe inside a C comment and short.
+    """Shorten a text of the model and make it safe for a C comment.
 
-    Converters join the names of fused operators with semicolons; the first is enough for a reader.
+    Converters join the names of fused operators with semicolons; only the first is used.
     """
     text = text.partition(";")[0]
     if len(text) > _NAME_LENGTH:
@@ -83,7 +83,7 @@ def _template(name: str) -> Any:
     try:
         return _environment().get_template(name)
     except TemplateNotFound as error:
-        # As any other file that is not there.
+        # Report it like any other missing file.
         raise FileNotFoundError(ENOENT, "No such file or directory", str(_TEMPLATES / str(error))) from None
 
 
@@ -94,7 +94,7 @@ def _environment() -> Any:
 
 
 def _context(model: Model, config: EmitConfig, target: Target, name: str, kernels: KernelFiles) -> dict[str, Any]:
-    functions = [one for index in sorted(model.functions) for one in _functions(model, index)]
+    functions = [function for index in sorted(model.functions) for function in _functions(model, index)]
     library = {header for function in model.functions.values() for header in function.headers}
     attachment = model.plan.attachment
     drivers = [f'"kernels/{header}"' for header in attachment.headers] if attachment else []
@@ -113,7 +113,7 @@ def _context(model: Model, config: EmitConfig, target: Target, name: str, kernel
         for block, placed in zip(model.weights, model.placed.weights, strict=True)
         if placed.data
     ]
-    resets = [reset_of(model, name) | {"comment": comment(name)} for name in model.kept]
+    resets = [reset_of(model, name) | {"comment": comment(name)} for name in model.state_offsets]
     state = [{**_block(model.state, config.prefix), "resets": resets}] if resets else []
     return {
         "prefix": config.prefix,
@@ -128,11 +128,13 @@ def _context(model: Model, config: EmitConfig, target: Target, name: str, kernel
         "arenas": arenas,
         "state": state,
         "memories": [*arenas, *state],
-        "arena_parameters": ", ".join(f"void *{one['memory']}, size_t {one['count']}" for one in [*arenas, *state]),
-        "arena_handed": ", ".join(f"{one['memory']}, {one['count']}" for one in [*arenas, *state]),
-        "symbols": [one["symbol"] for one in [*arenas, *state]],
-        "arena_arguments": ", ".join(f"{one['symbol']}, {one['macro']}_BYTES" for one in [*arenas, *state]),
-        "arena_example": ", ".join(f"{one['name']}, sizeof {one['name']}" for one in [*arenas, *state]),
+        "arena_parameters": ", ".join(
+            f"void *{block['memory']}, size_t {block['count']}" for block in [*arenas, *state]
+        ),
+        "arena_handed": ", ".join(f"{block['memory']}, {block['count']}" for block in [*arenas, *state]),
+        "symbols": [block["symbol"] for block in [*arenas, *state]],
+        "arena_arguments": ", ".join(f"{block['symbol']}, {block['macro']}_BYTES" for block in [*arenas, *state]),
+        "arena_example": ", ".join(f"{block['name']}, sizeof {block['name']}" for block in [*arenas, *state]),
         "caller": config.arena == "caller",
         "weights_bytes": model.placed.weights_bytes,
         "weights": weights,
@@ -171,10 +173,13 @@ def _port(model: Model, macro: str, name: str) -> dict[str, Any]:
 
 
 def _block(block: Block, prefix: str) -> dict[str, Any]:
-    """An arena or weights for the templates; call it when all places were asked for.
+    """Return a block for the templates. Call it after all places were requested.
 
-    `symbol` is the variable, `macro` begins the names of its macros (KWS_ARENA_DTCM), `pointer` makes an address of an
-    offset. `memory` and `count` are the parameters of init that give an arena, `file` has the weights.
+    symbol         name of the variable
+    macro          prefix of its macros, such as KWS_ARENA_DTCM
+    pointer        function that converts an offset to an address
+    memory, count  parameters of init for an arena
+    file           file of the weights
     """
     name = f"{block.part}{block.suffix}"
     lead = "state_" if block.part == "state" else f"{block.region}_" if block.suffix else ""
@@ -195,11 +200,11 @@ def _block(block: Block, prefix: str) -> dict[str, Any]:
 
 
 def _places(places: Iterable[Place]) -> list[str]:
-    """Lines of an enum: `LAYER_003_BIAS = 1024, /* what lies there */`, each name once."""
+    """Return the lines of an enum, each name once: `LAYER_003_BIAS = 1024, /* comment */`."""
     lines = {}
-    for one in places:
-        text = f"{one.name} = {one.offset},"
-        lines[one.name] = f"{text:<32} /* {comment(one.what)}{one.when} */" if one.what else text
+    for place in places:
+        text = f"{place.name} = {place.offset},"
+        lines[place.name] = f"{text:<32} /* {comment(place.what)}{place.when} */" if place.what else text
     return list(lines.values())
 
 
@@ -208,7 +213,7 @@ def _layer(model: Model, layer: Layer) -> dict[str, Any]:
     return {
         "index": layer.index,
         "comment": _layer_comment(model, layer),
-        "ahead": [_call(model, *one) for one in model.ahead.get(layer.index, ())],
+        "ahead": [_call(model, *pair) for pair in model.ahead.get(layer.index, ())],
         "call": _call(model, layer.index, function) if function else "",
     }
 
@@ -218,24 +223,24 @@ def _call(model: Model, index: int, function: LayerFunction) -> str:
 
 
 def _layer_comment(model: Model, layer: Layer) -> list[str]:
-    """Two lines: which layer, and from what to what by which kernel."""
+    """Return two comment lines: the layer, and its shapes and kernel."""
     entry = model.plan.layers[layer.index]
     shapes = [" + ".join(_shape(model.graph.tensors[n]) for n in names) for names in (layer.inputs, layer.outputs)]
-    by = "same memory, nothing to do" if entry.kernel == "alias" else f"kernel {entry.kernel}"
+    kernel = "same memory, nothing to do" if entry.kernel == "alias" else f"kernel {entry.kernel}"
     if layer.index in model.lives.in_place:
-        by += ", in place"
-    return [f"{layer.index:3d}  {layer.kind}  {comment(layer.name)}", f"     {shapes[0]} -> {shapes[1]}, {by}"]
+        kernel += ", in place"
+    return [f"{layer.index:3d}  {layer.kind}  {comment(layer.name)}", f"     {shapes[0]} -> {shapes[1]}, {kernel}"]
 
 
 def _functions(model: Model, index: int) -> list[dict[str, Any]]:
-    """The layer's function, after what begins before it for another layer."""
+    """Return the layer's function, after the functions that it calls ahead for later layers."""
     comment = [line.strip() for line in _layer_comment(model, model.graph.layers[index])]
-    found = [_function(model.functions[index], comment)]
+    functions = [_function(model.functions[index], comment)]
     ahead = [
-        _function(function, [f"What layer {other} needs first, brought from layer {index} on."])
-        for other, function in model.ahead.get(index, ())
+        _function(function, [f"What layer {later} needs first, brought from layer {index} on."])
+        for later, function in model.ahead.get(index, ())
     ]
-    return [*ahead, *found]
+    return [*ahead, *functions]
 
 
 def _function(function: LayerFunction, comment: Sequence[str]) -> dict[str, Any]:
@@ -249,7 +254,7 @@ def _function(function: LayerFunction, comment: Sequence[str]) -> dict[str, Any]
 
 
 def _traces(model: Model, prefix: str) -> list[dict[str, Any]]:
-    """Outputs and state of every layer that the imported file has too."""
+    """Return the outputs and states of all layers that the imported file has."""
     return [
         {
             "layer": layer.index,
@@ -260,7 +265,8 @@ def _traces(model: Model, prefix: str) -> list[dict[str, Any]]:
         }
         for layer in model.graph.layers
         for name in (*layer.outputs, *layer.state)
-        if model.graph.tensors[name].tflite_index is not None and (name in model.lives.home or name in model.kept)
+        if model.graph.tensors[name].tflite_index is not None
+        and (name in model.lives.home or name in model.state_offsets)
     ]
 
 
@@ -279,7 +285,7 @@ def _described(model: Model, context: dict[str, Any], name: str, kernels: Kernel
     def entry(path: str) -> Any:
         return {"path": path, "flags": list(kernels.flags(path))} if kernels.flags(path) else path
 
-    state = {"state": _described_state(model, context)} if model.kept else {}
+    state = {"state": _described_state(model, context)} if model.state_offsets else {}
     return {
         "name": name,
         "prefix": context["prefix"],
@@ -317,7 +323,7 @@ def _described_block(part: str, block: dict[str, Any]) -> dict[str, Any]:
 
 
 def _described_constants(model: Model) -> list[dict[str, Any]]:
-    """Where each constant lies, by block, then by offset; those of equal bytes lie in one place."""
+    """Return the address of each constant, by block and offset. Constants with equal bytes share an address."""
     readers: dict[str, list[int]] = {}
     for index, keys in model.constants_of.items():
         for key in dict.fromkeys(keys):
@@ -330,7 +336,9 @@ def _described_constants(model: Model) -> list[dict[str, Any]]:
 
 
 def _described_state(model: Model, context: dict[str, Any]) -> dict[str, Any]:
-    tensors = [_described_port(model.graph.tensors[name]) | {"offset": offset} for name, offset in model.kept.items()]
+    tensors = [
+        _described_port(model.graph.tensors[name]) | {"offset": offset} for name, offset in model.state_offsets.items()
+    ]
     return {"symbol": context["state"][0]["symbol"], "bytes": model.state.bytes, "tensors": tensors}
 
 
@@ -347,25 +355,25 @@ def _described_port(tensor: Tensor) -> dict[str, Any]:
 
 def _described_layer(model: Model, layer: Layer) -> dict[str, Any]:
     entry, tensors = model.plan.layers[layer.index], model.graph.tensors
-    first, out = tensors[layer.inputs[0]] if layer.inputs else None, tensors[layer.outputs[0]]
+    source, out = tensors[layer.inputs[0]] if layer.inputs else None, tensors[layer.outputs[0]]
     function = model.functions.get(layer.index)
     return {
         "index": layer.index,
         "name": layer.name,
         "op": layer.kind,
-        "shape_in": list(first.shape) if first else [],
+        "shape_in": list(source.shape) if source else [],
         "shape_out": list(out.shape),
         "macs": model.graph.macs(layer),
         "cost": entry.cost,
         "kernel": entry.kernel,
-        "layout": _layouts(layer, first, out),
+        "layout": _layouts(layer, source, out),
         "function": function.name if function else "",
     }
 
 
-def _layouts(layer: Layer, first: Tensor | None, out: Tensor) -> str:
-    """`NHWC`, or `NHWC->NCHW` where a layer changes it."""
-    before, after = _layout(first) if first else "", _layout(out)
+def _layouts(layer: Layer, source: Tensor | None, out: Tensor) -> str:
+    """Return the layout `NHWC`, or `NHWC->NCHW` if the layer changes it."""
+    before, after = _layout(source) if source else "", _layout(out)
     return after if before == after or not before else f"{before}->{after}"
 
 

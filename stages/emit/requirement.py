@@ -1,4 +1,4 @@
-"""What the emitted C demands of the compiler: sources with instructions of one core refuse another."""
+"""Compiler requirements of the emitted C: sources for one core must not be compiled for another."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Requirement:
-    """`condition` of the preprocessor, and what to say where it does not hold."""
+    """A preprocessor condition, and the error message if it is false."""
 
     condition: str
     message: str
 
 
 def architecture_flags(target: Target) -> str:
-    """`-march=... -mabi=...`: those of the target's compiler flags that say which machine the code is for."""
+    """Return the target's compiler flags that select the machine: `-march=... -mabi=...`."""
     return " ".join(flag for flag in target.compiler.flags if flag.startswith("-m"))
 
 
 def requirements(folders: Iterable[KernelFolder], target: Target) -> list[Requirement]:
-    """One for each of the kernel folders in use that is not plain C."""
+    """Return a requirement for each used kernel folder that is not plain C."""
     flags = architecture_flags(target)
     return [
         Requirement(

@@ -1,4 +1,4 @@
-"""What model_reset() does."""
+"""Content of model_reset()."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ if TYPE_CHECKING:
 
 
 def reset_of(model: Model, name: str) -> dict[str, Any]:
-    """How a tensor of state is set to its beginning: to one `value`, or to the bytes in `rows`."""
+    """Return how a state tensor is reset: to a single byte `value`, or to the bytes in `rows`."""
     tensor = model.graph.tensors[name]
     data = model.graph.beginning(name).tobytes()
-    one = len({*data}) < 2
+    is_uniform = len({*data}) < 2
     return {
         "place": model.state_at(name),
-        "value": int.from_bytes(data[:1], "little", signed=True) if one else 0,
+        "value": int.from_bytes(data[:1], "little", signed=True) if is_uniform else 0,
         "bytes": tensor.bytes,
-        "rows": [] if one else rows(data),
+        "rows": [] if is_uniform else rows(data),
     }

@@ -1,4 +1,4 @@
-"""The weights' sections: every constant of the model once, at an aligned offset, in one region or several."""
+"""Layout of the weights: each constant once, at an aligned offset, in one region or several."""
 
 from __future__ import annotations
 
@@ -16,9 +16,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Weights:
-    """`data` is the section's content, little-endian; `offsets` says where each constant begins in it.
+    """Content of a weights section.
 
-    `sizes` has each constant's bytes. `region` is '' where the target has but one for weights.
+    data     little-endian bytes
+    offsets  start of each constant in `data`
+    sizes    bytes of each constant
+    region   memory region; '' if the target has only one for weights
     """
 
     data: bytes
@@ -28,58 +31,60 @@ class Weights:
 
 
 def lay_out(constants: Mapping[str, np.ndarray], alignment: int, region: str = "") -> Weights:
-    """Constants in the order given, each at a multiple of `alignment`; equal bytes are kept once."""
+    """Lay out the constants in order, each at a multiple of `alignment`. Equal bytes are stored once."""
     data = bytearray()
     offsets: dict[str, int] = {}
-    known: dict[bytes, int] = {}
+    positions: dict[bytes, int] = {}
     for key, array in constants.items():
         content = _content(array)
         digest = hashlib.sha256(content).digest()
-        if digest not in known:
+        if digest not in positions:
             data.extend(bytes(-len(data) % alignment))
-            known[digest] = len(data)
+            positions[digest] = len(data)
             data.extend(content)
-        offsets[key] = known[digest]
+        offsets[key] = positions[digest]
     return Weights(bytes(data), offsets, {key: array.nbytes for key, array in constants.items()}, region)
 
 
 def divide_constants(
     constants: Mapping[str, np.ndarray],
-    rooms: Sequence[RegionCapacity],
+    capacities: Sequence[RegionCapacity],
     reads: Mapping[str, int],
     fixed: Mapping[str, str],
     alignment: int,
-    kept: Mapping[str, str] | None = None,
+    loaded_from: Mapping[str, str] | None = None,
 ) -> list[Weights]:
-    """The constants laid out in each of the regions that has some, the fastest first; at least one, though it be empty.
+    """Lay out constants in several regions; return at least one layout, the fastest region first.
 
-    What is read most often goes to the fastest room that has enough left. Where that leaves some without a room, they
-    go by size, the largest first.
+    Constants that are read most often go to the fastest region with enough free bytes. If some do not fit this way,
+    they are placed by size, the largest first.
 
-    rooms  the fastest first
-    reads  how often each byte of a constant is read, by its key
-    fixed  region by key, for those that may lie in that one only
-    kept   the region that those of a region are copied from, so that they take room in both
+    capacities   regions, the fastest first
+    reads        how often each byte of a constant is read, by key
+    fixed        region by key, for constants with a memory rule
+    loaded_from  by region, the region from which its constants are copied; they need space in both
 
-    Raises RegionOverflowError where the rooms are too small.
+    Raises RegionOverflowError if the regions are too small.
     """
     groups = _equal(constants, fixed)
     often = sorted(groups, key=lambda group: (group.region == "", -max(reads.get(key, 0) for key in group.keys)))
     large = sorted(groups, key=lambda group: (group.region == "", -group.bytes))
-    home = _first_fit(often, rooms, alignment, kept or {}) or _first_fit(large, rooms, alignment, kept or {})
+    home = _first_fit(often, capacities, alignment, loaded_from or {}) or _first_fit(
+        large, capacities, alignment, loaded_from or {}
+    )
     if home is None:
         raise RegionOverflowError
-    made = []
-    for room in rooms:
-        mine = {key: array for key, array in constants.items() if home[key] == room.region}
+    layouts = []
+    for capacity in capacities:
+        mine = {key: array for key, array in constants.items() if home[key] == capacity.region}
         if mine:
-            made.append(lay_out(mine, alignment, room.region))
-    return made or [lay_out({}, alignment, rooms[0].region)]
+            layouts.append(lay_out(mine, alignment, capacity.region))
+    return layouts or [lay_out({}, alignment, capacities[0].region)]
 
 
 @dataclass(frozen=True)
 class _Group:
-    """Keys of constants with equal bytes, how many these are, and the region that a rule gives them, or ''."""
+    """Keys of constants with equal bytes, their size, and the region of their memory rule, or ''."""
 
     keys: tuple[str, ...]
     bytes: int
@@ -87,7 +92,7 @@ class _Group:
 
 
 def _equal(constants: Mapping[str, np.ndarray], fixed: Mapping[str, str]) -> list[_Group]:
-    """Constants of equal content and equal region; those with none of their own join those that have one."""
+    """Group constants of equal content and region. Constants without a rule join a group with a rule."""
     digests = {key: hashlib.sha256(_content(array)).digest() for key, array in constants.items()}
     regions: dict[bytes, str] = {}
     for key, region in fixed.items():
@@ -99,24 +104,24 @@ def _equal(constants: Mapping[str, np.ndarray], fixed: Mapping[str, str]) -> lis
 
 
 def _first_fit(
-    groups: Sequence[_Group], rooms: Sequence[RegionCapacity], alignment: int, kept: Mapping[str, str]
+    groups: Sequence[_Group], capacities: Sequence[RegionCapacity], alignment: int, loaded_from: Mapping[str, str]
 ) -> dict[str, str] | None:
-    """The region of each key; None when a group finds no room."""
-    left = {room.region: room.bytes for room in rooms}
+    """Place each group in the first region that fits; return the region of each key, or None."""
+    free_bytes = {capacity.region: capacity.bytes for capacity in capacities}
     home: dict[str, str] = {}
     for group in groups:
         size = round_up(group.bytes, alignment)
-        takes = {region: {region, kept.get(region, region)} & left.keys() for region in left}
-        able = [
+        needed = {region: {region, loaded_from.get(region, region)} & free_bytes.keys() for region in free_bytes}
+        fitting = [
             region
-            for region in ([group.region] if group.region else left)
-            if all(size <= left[one] for one in takes[region])
+            for region in ([group.region] if group.region else free_bytes)
+            if all(size <= free_bytes[other] for other in needed[region])
         ]
-        if not able:
+        if not fitting:
             return None
-        for one in takes[able[0]]:
-            left[one] -= size
-        home |= dict.fromkeys(group.keys, able[0])
+        for other in needed[fitting[0]]:
+            free_bytes[other] -= size
+        home |= dict.fromkeys(group.keys, fitting[0])
     return home
 
 
@@ -125,5 +130,5 @@ def _content(array: np.ndarray) -> bytes:
 
 
 def rows(data: bytes, width: int = 16) -> list[str]:
-    """The bytes as lines of a C initializer."""
+    """Return the bytes as lines of a C initializer."""
     return [", ".join(str(byte) for byte in data[i : i + width]) for i in range(0, len(data), width)]

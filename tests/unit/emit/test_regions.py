@@ -183,11 +183,11 @@ def test_constants_of_the_plan_are_the_bytes_at_their_offsets(tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("dtcm", "flash", "told"),
     [
-        (-192, 4096, "memory rule 1: dtcm has 64 bytes for arena and weights, rules put there "),
+        (-192, 4096, "memory rule 1: dtcm has 64 bytes for arena and weights, but rules put "),
         (
             4096,
             -1008,
-            "memory rule 1: weights that are copied to dtcm are kept in flash too, which has 16 bytes; rules",
+            "memory rule 1: weights that are copied to dtcm are also in flash, which has 16 bytes; rules",
         ),
     ],
 )
