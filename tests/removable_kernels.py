@@ -162,7 +162,7 @@ class Core:
             bound = ArenaBound(graph, 0, self.setting.lowerings)
             views = [(graph.view(graph.layers[index]), one) for index, one in result.chosen.choices.items()]
             for view, one in views:
-                bound.taken(view, one.kernel)
+                bound.assign(view, one.kernel)
             result.arena = max((sum(bound.needed(view, one.kernel, one.params)) for view, one in views), default=0)
         return result.arena
 

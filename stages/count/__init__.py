@@ -1,6 +1,6 @@
-"""count: how many instructions kernels take for a network's layers, counted on the simulator; tensorize reads it.
+"""Stage count: count kernels for a network's layers on the simulator, for tensorize.
 
-Artifact: counts.json (stages.tensorize.counts), empty for targets on which nothing is counted.
+Artifact: counts.json (stages.tensorize.counts), empty for targets without a counter.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class CountStage(TensorizeStage):
-    """Reads what tensorize reads, and what a firmware is made, compiled and simulated with."""
+    """The stage count: tensorize's inputs, plus those of compile and simulate."""
 
     kind = "count"
     options_of = "tensorize"
@@ -38,6 +38,7 @@ class CountStage(TensorizeStage):
     target_fields = (*TensorizeStage.target_fields, "abi", "compiler", "simulator", "counter", "alone")
 
     def wanted(self, options: Mapping[str, Any]) -> bool:
+        """Return whether the recipe's options include counting."""
         return options.get("count", True) is not False
 
     def target_code(self, target: Target) -> dict[str, Path]:
@@ -48,16 +49,16 @@ class CountStage(TensorizeStage):
     def target_sources(self, target: Target) -> tuple[str, ...]:
         if target.counter == "none":
             return super().target_sources(target)
-        core = target.by_itself  # on which kernels are counted
-        theirs = (*COMPILE.target_sources(core), *SIMULATE.target_sources(core))
-        return tuple(dict.fromkeys((*super().target_sources(target), *theirs)))
+        core = target.by_itself  # kernels are counted on the core alone
+        others = (*COMPILE.target_sources(core), *SIMULATE.target_sources(core))
+        return tuple(dict.fromkeys((*super().target_sources(target), *others)))
 
     def tools(self, config: TensorizeConfig, target: Target) -> tuple[Tool, ...]:
         if target.counter == "none":
             return super().tools(config, target)
         timed = SimulateConfig(cycles=config.optimize_for == "cycles")
-        theirs = (*COMPILE.tools(CompileConfig(), target), *SIMULATE.tools(timed, target))
-        return (*super().tools(config, target), Tool("jinja2", package="jinja2"), *theirs)
+        others = (*COMPILE.tools(CompileConfig(), target), *SIMULATE.tools(timed, target))
+        return (*super().tools(config, target), Tool("jinja2", package="jinja2"), *others)
 
     def option_fields(self, config: TensorizeConfig) -> tuple[str, ...]:
         timed = ("memory", "simulated", "board") if config.optimize_for == "cycles" else ()

@@ -1,4 +1,4 @@
-"""A call: a kernel with its parameters, for a layer; and how much of a target's memory it takes."""
+"""Calls: a kernel with parameters for a layer, and the memory that it takes."""
 
 from __future__ import annotations
 
@@ -16,13 +16,16 @@ if TYPE_CHECKING:
     from stages.tensorize.choices import Chosen
     from stages.tensorize.pass_context import PassContext
 
-# Of a target's RAM and ROM, what is left for everything but activations and weights: scratch, data; code.
+# Shares of a target's RAM for scratch and data, and of its ROM for code.
 _OTHER_RAM, _OTHER_ROM = 1 / 8, 1 / 4
 
 
 @dataclass(frozen=True)
 class KernelCall:
-    """A kernel with its parameters, for the layer of `view` as the kernel sees it; `estimate` is the kernel's own."""
+    """A kernel with parameters for the layer of `view`, as the kernel sees it.
+
+    `estimate` is the kernel's own.
+    """
 
     view: LayerView
     kernel: Kernel
@@ -33,19 +36,19 @@ class KernelCall:
 
     @classmethod
     def of(cls, kernel: Kernel, view: LayerView, params: KernelParams, target: Target) -> KernelCall:
-        """The call for a layer as it is in the graph."""
-        seen = kernel.seen(view)
-        estimate = estimated(kernel, seen, params, target)
-        return cls(seen, kernel, params, signature(seen), variant(kernel, params), estimate)
+        """Return the call for a layer of a graph."""
+        kernel_view = kernel.seen(view)
+        estimate = estimated(kernel, kernel_view, params, target)
+        return cls(kernel_view, kernel, params, signature(kernel_view), variant(kernel, params), estimate)
 
     @property
     def key(self) -> Call:
-        """By which its count is known."""
+        """Signature and variant, the key of the call's count."""
         return self.signature, self.variant
 
 
 def chosen_calls(chosen: Chosen, target: Target) -> Iterator[tuple[LayerView, KernelCall]]:
-    """The layers of a network with the calls that compute them, but for those of an engine: it has its own model."""
+    """Yield the layers of a network with their calls, except for layers of an engine."""
     for index, choice in chosen.choices.items():
         if choice.kernel.lowers:
             view = chosen.graph.view(chosen.graph.layers[index])
@@ -53,8 +56,8 @@ def chosen_calls(chosen: Chosen, target: Target) -> Iterator[tuple[LayerView, Ke
 
 
 def possible_calls(view: LayerView, context: PassContext) -> Iterator[tuple[KernelCall, float]]:
-    """The calls that can compute a layer, and what each costs as far as is known."""
-    able = [one for one in context.kernels if one.is_for(view.op) and not one.why_not(view, context.target)]
+    """Yield the calls that can compute a layer, and the price of each if it is known."""
+    able = [kernel for kernel in context.kernels if kernel.is_for(view.op) and not kernel.why_not(view, context.target)]
     for offer in offers_of(view, context.target, able, context.costs):
         if offer.kernel.lowers and offer.price.cost is not None:
             yield KernelCall.of(offer.kernel, view, offer.params, context.target), offer.price.cost
@@ -62,14 +65,14 @@ def possible_calls(view: LayerView, context: PassContext) -> Iterator[tuple[Kern
 
 @dataclass(frozen=True)
 class Memory:
-    """Bytes of activations and of weights, of a layer or of all layers of a firmware."""
+    """Bytes of activations and weights, of a layer or a firmware."""
 
     activations: float
     weights: float
 
     @property
     def half(self) -> Memory:
-        """Half of it."""
+        """Half of both."""
         return Memory(self.activations / 2, self.weights / 2)
 
     def __add__(self, other: Memory) -> Memory:
@@ -80,7 +83,7 @@ class Memory:
 
 
 def memory_of(target: Target) -> Memory:
-    """What the target's memory holds; without limit where the operating system provides it."""
+    """Return the target's capacity; infinite if an operating system provides the memory."""
     if target.memory is None:
         return Memory(float("inf"), float("inf"))
     ram, rom = target.memory.region_of("arena").length, target.memory.region_of("weights").length
@@ -88,6 +91,6 @@ def memory_of(target: Target) -> Memory:
 
 
 def memory_for(view: LayerView) -> Memory:
-    """What a layer takes, its weights not packed."""
+    """Return the memory of a layer, with its weights unpacked."""
     weights = sum(view.constant(role).nbytes for role in view.layer.constants)
     return Memory(sum(tensor.bytes for tensor in (*view.inputs, *view.outputs)), weights)

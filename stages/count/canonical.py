@@ -1,9 +1,9 @@
-"""The data on which a call is counted: the same for all networks that have the call.
+"""The data on which a call is counted: the same for all networks with the call.
 
-An instruction count may depend on data where a kernel branches on them, so a count belongs to one set of data. Weights,
-biases, multipliers and tables are drawn from fixed seeds, and numbers of the operator that differ between networks get
-fixed values of the same kind: a zero point of 0 stays 0, a limit of the type stays that, a shift keeps its direction.
-What is left of the network's own is part of the count's key.
+Instructions may depend on data where a kernel branches, so a count belongs to one set of data. Weights, biases,
+multipliers and tables are random with fixed seeds. Numbers of the operator that differ between networks get fixed
+values of the same kind: a zero point of 0 stays 0, a limit of the type stays one, a shift keeps its direction.
+Everything else of the layer is part of the count's key.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
     Array = NDArray[Any]
 
 _ZERO_POINT, _MULTIPLIER, _SHIFT = 3, 1_500_000_000, -6
-_AS_THEY_ARE = ("left_shift", "depth_multiplier")  # the same for all networks, or part of the shape
+_UNCHANGED = ("left_shift", "depth_multiplier")  # equal for all networks, or part of the shape
 
 
 def canonical(call: KernelCall, target: Target) -> KernelCall:
-    """The call on canonical data; the call itself where its kernel does not take these."""
+    """Return the call on canonical data; the call itself if its kernel does not accept them."""
     view = _canonical_view(call.view)
     if call.kernel.why_not(view, target) or call.params not in call.kernel.candidates(view, target):
         return call
@@ -40,7 +40,7 @@ def canonical(call: KernelCall, target: Target) -> KernelCall:
 
 
 def description(view: LayerView) -> dict[str, Any]:
-    """All that a call's layer consists of, as JSON values, for the key of its count."""
+    """Return everything that a call's layer consists of, as JSON values, for the key."""
     return {
         "op": view.op.model_dump(mode="json"),
         "tensors": {
@@ -66,18 +66,18 @@ def _canonical_view(view: LayerView) -> LayerView:
     layer = view.layer.model_copy(update={"op": view.op.model_copy(update=changes)})
     arrays = dict(view.arrays)
     for role, name in view.layer.constants.items():
-        if role in _DRAWN:
-            arrays[name] = _DRAWN[role](view.constant(role))
+        if role in _VALUES:
+            arrays[name] = _VALUES[role](view.constant(role))
     return replace(view, layer=layer, arrays=arrays)
 
 
 def _number(name: str, value: Any) -> Any:
-    """A field of an operator with its canonical value; as it is where no rule is for it."""
+    """Return the canonical value of an operator's field; unchanged if no rule applies."""
     rule = next((rule for end, rule in _RULES.items() if name.endswith(end)), None)
-    if rule is None or name in _AS_THEY_ARE:
+    if rule is None or name in _UNCHANGED:
         return value
     if isinstance(value, tuple):
-        return tuple(rule(one) if isinstance(one, int) else one for one in value)
+        return tuple(rule(item) if isinstance(item, int) else item for item in value)
     return rule(value) if isinstance(value, int) else value
 
 
@@ -96,7 +96,7 @@ _RULES: Mapping[str, Callable[[int], int]] = {
 
 
 def _limits(op: Mapping[str, Any], dtype: str) -> dict[str, int]:
-    """The limits of a fused activation: a quarter of the type's range is cut off at each end that is cut off."""
+    """Return the limits of a fused activation; each clamped end loses a quarter of the range."""
     cut = clamps(op, dtype)
     if not cut:
         return {}
@@ -109,13 +109,16 @@ def _limits(op: Mapping[str, Any], dtype: str) -> dict[str, int]:
 
 
 def _weights(array: Array) -> Array:
-    """Of as many bits as the network's; signed ones of 8 bits without the least value, as converters leave it out."""
+    """Return weights of as many bits as the network's.
+
+    Signed 8-bit weights lack the least value, as converters leave it out.
+    """
     bits = next(bits for bits in (1, 2, 4, 8, 16, 32) if bits_of(array) <= bits)
     low, high = limits(bits, signed=array.dtype.kind == "i")
     low += bits == 8 and low < 0
-    drawn = np.random.default_rng(1).integers(low, high, array.shape, array.dtype, endpoint=True)
-    drawn.reshape(-1)[:1] = high if high > 0 else low
-    return drawn
+    values = np.random.default_rng(1).integers(low, high, array.shape, array.dtype, endpoint=True)
+    values.reshape(-1)[:1] = high if high > 0 else low
+    return values
 
 
 def _bias(array: Array) -> Array:
@@ -127,7 +130,7 @@ def _multipliers(array: Array) -> Array:
 
 
 def _shifts(array: Array) -> Array:
-    """All to the right, but the first in the direction of the network's that goes most to the left."""
+    """Return right shifts, with the first in the direction of the network's most leftward one."""
     shifts = np.full(array.shape, _SHIFT, array.dtype)
     if shifts.size:
         shifts.reshape(-1)[0] = _shift(int(array.max()))
@@ -141,7 +144,7 @@ def _table(array: Array) -> Array:
     return np.linspace(int(ends.min), int(ends.max), array.size).astype(array.dtype).reshape(array.shape)
 
 
-_DRAWN: Mapping[str, Callable[[Array], Array]] = {
+_VALUES: Mapping[str, Callable[[Array], Array]] = {
     "weights": _weights,
     "bias": _bias,
     "multiplier": _multipliers,

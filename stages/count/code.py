@@ -1,4 +1,4 @@
-"""The code that functions reach in object files: sections of the compiler, one for each function and each constant."""
+"""The code that functions reach in object files: one section for each function and constant."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ Place = tuple[str, int]
 class Sections:
     """Sections of object files with their sizes and references.
 
-    sizes    bytes of ROM of each section
-    names    `rvp/quads.c:.text.rvp_quads`: the source file, and the compiler's name of the section
-    refers   the sections whose addresses a section has
+    sizes    ROM bytes of each section
+    names    `rvp/quads.c:.text.rvp_quads`: source file and section name
+    refers   the sections that a section refers to
     defined  the sections of global symbols
     """
 
@@ -30,7 +30,7 @@ class Sections:
 
     @classmethod
     def of(cls, objects: Mapping[str, Path]) -> Sections:
-        """The sections of ELF objects, by source file. References to other files (libraries) are left out."""
+        """Return the sections of ELF objects by source file; references to other files are left out."""
         sizes: dict[Place, int] = {}
         names: dict[Place, str] = {}
         defined: dict[str, Place] = {}
@@ -39,16 +39,17 @@ class Sections:
             _read(source, path, sizes, names, defined, references)
         refers = {
             place: frozenset(
-                found
-                for one in ones
-                if (found := defined.get(one) if isinstance(one, str) else one) is not None and found in sizes
+                target
+                for reference in section_references
+                if (target := defined.get(reference) if isinstance(reference, str) else reference) is not None
+                and target in sizes
             )
-            for place, ones in references.items()
+            for place, section_references in references.items()
         }
         return cls(sizes, names, refers, defined)
 
     def reached(self, functions: Iterable[str]) -> frozenset[Place]:
-        """The sections of the functions and all that they refer to, directly or not."""
+        """Return the sections of the functions and everything that they refer to, directly or not."""
         waiting = [self.defined[name] for name in functions]
         done: set[Place] = set(waiting)
         while waiting:
@@ -66,7 +67,7 @@ def _read(
     defined: dict[str, Place],
     references: dict[Place, set[Place | str]],
 ) -> None:
-    """Add what an object has to the mappings; `references` are to sections, or to global symbols by name."""
+    """Add an object's sections to the mappings. References to global symbols are names."""
     from elftools.elf.elffile import ELFFile
     from elftools.elf.relocation import RelocationSection
 
@@ -85,5 +86,7 @@ def _read(
                 sizes[source, number] = int(section["sh_size"])
                 names[source, number] = f"{source}:{section.name}"
             if isinstance(section, RelocationSection):
-                found = references.setdefault((source, int(section["sh_info"])), set())
-                found.update(symbols[one["r_info_sym"]] for one in section.iter_relocations())
+                section_references = references.setdefault((source, int(section["sh_info"])), set())
+                section_references.update(
+                    symbols[relocation["r_info_sym"]] for relocation in section.iter_relocations()
+                )

@@ -1,4 +1,4 @@
-"""Counts of calls, each an artifact of its own: every network, recipe, board and machine uses it."""
+"""Counts of calls, stored as artifacts that all networks, recipes and machines share."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ if TYPE_CHECKING:
 
 _FILE = "count.json"
 _STAGES = Path(__file__).resolve().parents[1]
-# Beside a kernel, what makes the code of its layer, and what counts it.
+# Code beside the kernel that generates the layer's function, and code that counts it.
 _CODE = (
     *("lower/codegen/*.py", "tensorize/schedule.py", "tensorize/lowering.py"),
     *("count/canonical.py", "count/code.py", "count/firmware.py"),
 )
-# Of the tools, those that no count depends on.
-_NO_MATTER = frozenset({"jinja2", "pyelftools", "linker", "scipy"})
+# Tools that no count depends on.
+_IRRELEVANT_TOOLS = frozenset({"jinja2", "pyelftools", "linker", "scipy"})
 
 
 @dataclass(frozen=True)
 class Counter:
-    """Counts calls on the simulator of `target`, a core by itself, or for cycles a board.
+    """Counts calls on the simulator of `target`: a core alone, or a board for cycles.
 
-    cache  where counts and objects are kept; None: nowhere
+    cache  where counts and objects are stored, None: nowhere
     tools  versions of the tools of tensorize, compile and simulate, by name
-    rom    bytes of ROM of the calls that were counted
+    rom    ROM bytes of the counted calls
     """
 
     target: Target
@@ -51,24 +51,24 @@ class Counter:
     rom: dict[Call, CallRom] = field(default_factory=dict)
 
     def __call__(self, calls: Sequence[KernelCall]) -> dict[Call, int]:
-        """The counts of these calls, by their keys; without those that fit no memory or come to no end.
+        """Return the counts of the calls by key.
 
-        Raises StageError for a kernel whose output is not the reference's.
+        Calls that fit no memory or do not finish are left out. Raises StageError for a kernel with a wrong output.
         """
         counts: dict[Call, int] = {}
         missing: dict[int, tuple[KernelCall, KernelCall]] = {}
-        keys = [self._ingredients(one) for one in (canonical(call, self.target) for call in calls)]
+        keys = [self._ingredients(canonical(call, self.target)) for call in calls]
         for number, call in enumerate(calls):
-            kept = None if self.cache is None else self.cache.find(keys[number])
-            if kept is None:
+            stored = None if self.cache is None else self.cache.find(keys[number])
+            if stored is None:
                 missing[number] = call, canonical(call, self.target)
             else:
-                content = json.loads((kept / _FILE).read_text())
+                content = json.loads((stored / _FILE).read_text())
                 counts[call.key] = int(content["count"])
                 self.rom[call.key] = CallRom(**content["rom"])
-        numbers = {id(one): number for number, (_, one) in missing.items()}
-        found = counted(
-            [one for _, one in missing.values()],
+        numbers = {id(call): number for number, (_, call) in missing.items()}
+        results = counted(
+            [call for _, call in missing.values()],
             self.target,
             in_cycles=self.in_cycles,
             cache=self.cache,
@@ -76,14 +76,14 @@ class Counter:
             log=self.log,
             progress=self.progress,
         )
-        for one, takes in found:
-            number = numbers[id(one)]
+        for call, takes in results:
+            number = numbers[id(call)]
             key = missing[number][0].key
             counts[key], self.rom[key] = takes.count, takes.rom
-            self._keep(keys[number], one, takes)
+            self._store(keys[number], call, takes)
         return counts
 
-    def _keep(self, ingredients: Mapping[str, Any], call: KernelCall, takes: Counted) -> None:
+    def _store(self, ingredients: Mapping[str, Any], call: KernelCall, takes: Counted) -> None:
         content = {"kernel": call.variant, "layer": call.signature, **asdict(takes)}
 
         def write(folder: Path) -> None:
@@ -107,14 +107,14 @@ class Counter:
             "layer": description(call.view),
             "core": core,
             "unit": "cycles" if self.in_cycles else "instructions",
-            "tools": {name: version for name, version in sorted(self.tools.items()) if name not in _NO_MATTER},
+            "tools": {name: version for name, version in sorted(self.tools.items()) if name not in _IRRELEVANT_TOOLS},
         }
 
 
 @remembered
 def _shared_code(simulator: str) -> str:
-    """sha256 of the code that all counts on a simulator depend on."""
-    patterns = (*_CODE, f"simulators/{simulator}/plugin/*")
+    """Return the SHA-256 of the code that all counts on a simulator depend on."""
+    patterns = (*_CODE, f"backends/**/{simulator}/plugin/*")
     paths = sorted(path for pattern in patterns for path in _STAGES.glob(pattern) if path.is_file())
     text = "\0".join(f"{path.relative_to(_STAGES)}\0{path.read_text(encoding='utf-8')}" for path in paths)
     return hashlib.sha256(text.encode()).hexdigest()

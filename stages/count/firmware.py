@@ -1,8 +1,8 @@
-"""Counts calls on the simulator of a target: many in one firmware, made by the same stages as any other.
+"""Count calls on the simulator: many in one firmware, built by the same stages as any other.
 
-The firmware's network is a graph of layers that have nothing to do with each other: each reads inputs of its own and
-writes an output of its own, and a rule for each names its kernel. So what is counted is what a recipe gets, and every
-output byte is compared with the integer reference in the same run. Cycles are those of the target's timing model.
+The firmware's network is a graph of independent layers. Each has its own inputs and output, and a rule names its
+kernel. So the counted code is the code of a recipe, and every output byte is compared with the integer reference in
+the same run. Cycles are those of the target's timing model.
 """
 
 from __future__ import annotations
@@ -46,26 +46,26 @@ if TYPE_CHECKING:
     from stages.count.call import KernelCall
     from stages.tensorize.artifact import Tensorized
 
-# Of one firmware: layers, bytes of activations and packed weights, and estimated instructions.
+# Limits of one firmware: layers, bytes of activations and packed weights, estimated instructions.
 _LAYERS, _BYTES, _INSTRUCTIONS = 64, 12_000_000, 1_500_000_000
-_ASSUMED = 10_000_000  # instructions of a layer whose kernel states no estimate
-_PLACES = re.compile(r"^enum \{\n(.*?)^\};\n", re.MULTILINE | re.DOTALL)  # of model.c: where tensors lie
+_ASSUMED = 10_000_000  # instructions of a layer without an estimate
+_PLACES = re.compile(r"^enum \{\n(.*?)^\};\n", re.MULTILINE | re.DOTALL)  # offsets of tensors in model.c
 _PLACE = re.compile(r"^ +(\w+) = (\d+),", re.MULTILINE)
 _CALL = re.compile(r"^(    \w+\([^;]*\);\n)    MODEL_LAYER_DONE\((\d+)\);", re.MULTILINE)
 _NO_RELAXATION = '#ifdef __riscv\n__asm__(".option norelax");\n#endif\n'
-_TVM = Lock()  # held while TVM works, which may not do two things at once (stages.base.Stage.exclusive)
+_TVM = Lock()  # TVM is not thread-safe (stages.base.Stage.exclusive)
 
 
 @dataclass(frozen=True)
 class Counted:
-    """Instructions (or estimated cycles) of a call, and its bytes of ROM."""
+    """Instructions (or estimated cycles) and ROM bytes of a call."""
 
     count: int
     rom: CallRom
 
 
 class NotRun(StageError):
-    """A firmware in which kernels are measured came to no end: a fault, no time left, a simulator that died."""
+    """A firmware with kernels did not finish: a fault, the time limit, a simulator that crashed."""
 
 
 def counted(
@@ -78,11 +78,12 @@ def counted(
     log: Callable[[str], None] = lambda line: None,
     progress: Callable[..., None] = no_progress,
 ) -> Iterator[tuple[KernelCall, Counted]]:
-    """Each call with what it takes, a firmware's at a time, in their order.
+    """Yield each call with its count, one firmware after the other, in order.
 
-    Without those that do not fit the target's memory or come to no end, which are logged: a firmware of several is
-    halved until they are known. `cache` and `tools` as of compile_firmware. Raises StageError for an output that is not
-    the reference's.
+    Calls that do not fit the target or do not finish are logged and left out; a firmware with several calls is halved
+    to
+    find them. `cache` and `tools` as in compile_firmware. Raises StageError for an output that differs from the
+    reference's.
     """
     rest = list(calls)
     while rest:
@@ -112,23 +113,23 @@ def counted(
 
 
 def batches(calls: Sequence[KernelCall], memory: Memory) -> Iterator[list[KernelCall]]:
-    """The calls, in order, in groups that fit one firmware on a target with this memory.
+    """Yield the calls, in order, in groups that fit one firmware on a target with this memory.
 
     A call that takes more than a quarter of it is alone.
     """
-    most = memory.half  # `count_batch` adds one of them
+    most = memory.half  # `count_batch` adds one call
     group: list[KernelCall] = []
     size, work = Memory(0, 0), 0.0
     for call in calls:
-        own, instructions = memory_for(call.view), call.estimate or _ASSUMED
-        both = size + own
-        fits = both <= most and both.activations + both.weights <= _BYTES and work + instructions <= _INSTRUCTIONS
-        large = not all(memory_for(one.view) <= most.half for one in (call, *group[:1]))
+        needed, instructions = memory_for(call.view), call.estimate or _ASSUMED
+        total = size + needed
+        fits = total <= most and total.activations + total.weights <= _BYTES and work + instructions <= _INSTRUCTIONS
+        large = not all(memory_for(other.view) <= most.half for other in (call, *group[:1]))
         if group and (len(group) == _LAYERS or not fits or large):
             yield group
             group, size, work = [], Memory(0, 0), 0.0
         group.append(call)
-        size, work = size + own, work + instructions
+        size, work = size + needed, work + instructions
     if group:
         yield group
 
@@ -140,10 +141,10 @@ def count_batch(
     cache: Cache | None = None,
     tools: Mapping[str, str] | None = None,
 ) -> list[Counted]:
-    """What each call takes, all in one firmware. Raises StageError, DoesNotFit and NotRun."""
+    """Return the counts of calls in one firmware. Raises StageError, DoesNotFit and NotRun."""
     target = target.in_simulator
-    # What model_run does about its arguments is counted with the first layer: a few instructions for each input and
-    # output. So the first is one that nobody asked for, but for a large call, which is alone.
+    # The first layer's count includes a few instructions of model_run for each input and output. So an extra call comes
+    # first, unless the call is large and alone.
     small = memory_for(batch[0].view) <= memory_of(target).half.half
     first = [min(batch, key=lambda call: call.estimate or _ASSUMED)] if small else []
     calls = [*first, *batch]
@@ -161,8 +162,8 @@ def count_batch(
             part.mkdir()
         folders = registry.folders_of(target) | {kernel.folder.name: kernel.folder for kernel in kernels.values()}
         with _TVM:
-            made = tensorize_graph(graph, target, TensorizeConfig(rules=rules), kernels.values())
-            described = emit(made, emitted, EmitConfig(), target, name="count", folders=folders)
+            tensorized = tensorize_graph(graph, target, TensorizeConfig(rules=rules), kernels.values())
+            described = emit(tensorized, emitted, EmitConfig(), target, name="count", folders=folders)
             _make_calls_alike(emitted / "src", described)
         code: list[Sections] = []
         compile_firmware(
@@ -186,34 +187,37 @@ def count_batch(
             )
         except StageError as error:
             raise NotRun(error.message, hint=error.hint) from error
-        cycles = [one.cycles[1] for one in layer_intervals(run, elf, target)[0]] if in_cycles else []
+        cycles = [item.cycles[1] for item in layer_intervals(run, elf, target)[0]] if in_cycles else []
     _compare(graph, calls, inputs, run.outputs)
     counts = list(cycles or run.counts[0])
-    return [Counted(*one) for one in zip(counts, _rom_of(made, code[0]), strict=True)][len(first) :]
+    return [Counted(*item) for item in zip(counts, _rom_of(tensorized, code[0]), strict=True)][len(first) :]
 
 
-def _rom_of(made: Tensorized, sections: Sections) -> Iterator[CallRom]:
-    """The ROM of each layer."""
-    for layer, plan in zip(made.graph.layers, made.plan.layers, strict=True):
-        own = sum(made.weights[key].nbytes for key in plan.constants.values())
+def _rom_of(tensorized: Tensorized, sections: Sections) -> Iterator[CallRom]:
+    """Yield the ROM of each layer."""
+    for layer, plan in zip(tensorized.graph.layers, tensorized.plan.layers, strict=True):
+        layer_bytes = sum(tensorized.weights[key].nbytes for key in plan.constants.values())
         code: dict[str, int] = {}
         for section in sections.reached([function_name(layer)]):
             if section[0].startswith("kernels/"):
                 code[sections.names[section]] = sections.sizes[section]
             else:
-                own += sections.sizes[section]
-        yield CallRom(own, code)
+                layer_bytes += sections.sizes[section]
+        yield CallRom(layer_bytes, code)
 
 
 def _make_calls_alike(src: Path, described: dict[str, Any]) -> None:
-    """Let the call of each layer take as many instructions whatever else is counted in the firmware.
+    """Make the instructions of a layer's call independent of the firmware's other layers.
 
-    What a pointer takes depends on its offset, and on what the compiler has in registers from the call before. So
-    offsets are read from memory, and each call is in a function of its own. Layers of equal code stay apart. RISC-V's
-    linker must not make one instruction of two where data lie near to others.
+    A pointer's instructions depend on its offset and on registers from the call before. So offsets are read from
+    memory,
+    and each call is in a separate function. Layers with equal code are not merged. RISC-V's linker must not relax
+    addresses of near data.
     """
     sources = described["sources"]
-    sources["c"] = [{"path": one, "flags": ["-fno-ipa-icf"]} if one == "layers.c" else one for one in sources["c"]]
+    sources["c"] = [
+        {"path": source, "flags": ["-fno-ipa-icf"]} if source == "layers.c" else source for source in sources["c"]
+    ]
     path, prefix = src / "model.c", described["prefix"]
     text = path.read_text(encoding="utf-8")
     text = _PLACES.sub(lambda block: _PLACE.sub(r"static const volatile size_t \1 = \2;", block[1]), text)
@@ -228,7 +232,7 @@ def _make_calls_alike(src: Path, described: dict[str, Any]) -> None:
 
 
 def joined(calls: Sequence[KernelCall]) -> Graph:
-    """One graph with a layer for each call, `call0`, `call1`, ..., that shares nothing with the others."""
+    """Return a graph with one independent layer for each call: `call0`, `call1`, ..."""
     graph = Graph()
     for index, call in enumerate(calls):
         layer = call.view.layer
@@ -237,7 +241,7 @@ def joined(calls: Sequence[KernelCall]) -> Graph:
             tensor = call.view.tensors[old]
             root = call.view.tensors[place(call.view.tensors, old)[0]]
             changes = {"name": new, "alias_of": None, "offset": 0, "tflite_index": None, "constant": root.constant}
-            changes["state"] = old in layer.state  # a layer that only reads a state gets it as an input
+            changes["state"] = old in layer.state  # a state that the layer only reads becomes an input
             graph.tensors[new] = tensor.model_copy(update=changes)
             if root.constant:
                 values = call.view.arrays[root.name]
@@ -264,9 +268,9 @@ def joined(calls: Sequence[KernelCall]) -> Graph:
 
 
 def random_inputs(graph: Graph, names: Iterable[str]) -> dict[str, NDArray[np.generic]]:
-    """Random values over the whole range of each input's type (float32: -1 to 1), in logical order.
+    """Return random values over the range of each input's type, in logical order.
 
-    They depend on the input's type, shape and place among `names` alone.
+    float32 values are from -1 to 1. Values depend only on the input's type, shape and position in `names`.
     """
     inputs: dict[str, NDArray[np.generic]] = {}
     for seed, name in enumerate(names):
@@ -281,14 +285,17 @@ def random_inputs(graph: Graph, names: Iterable[str]) -> dict[str, NDArray[np.ge
 
 
 def one_inference(graph: Graph, inputs: Mapping[str, NDArray[np.generic]]) -> bytes:
-    """The graph's inputs, arrays in logical order, as its firmware reads them; state begins as after a reset."""
+    """Return the inputs, arrays in logical order, as the firmware reads them.
+
+    State starts as after a reset.
+    """
     data = b"".join(to_physical(inputs[name], graph.tensors[name]).tobytes() for name in graph.inputs)
     inference = Inference(data, "count")
     return inference.fed if any(tensor.state for tensor in graph.tensors.values()) else inference.data
 
 
 def _compare(graph: Graph, calls: Sequence[KernelCall], inputs: dict[str, NDArray[np.generic]], outputs: bytes) -> None:
-    """Raises StageError for the first layer whose output is not that of the integer reference."""
+    """Raise StageError for the first layer whose output differs from the integer reference."""
     position = 0
     for layer, call in zip(graph.layers, calls, strict=True):
         view = graph.view(layer)

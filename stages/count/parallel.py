@@ -1,4 +1,4 @@
-"""Parts of a measurement side by side: two at a time in this process, or on other machines."""
+"""Run parts of a measurement in parallel, in this process or on other machines."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-# Begins to call `module:name` with some values elsewhere; what it gives waits for the result.
+# Starts a call of `module:name` with arguments elsewhere; returns a function that waits for its result.
 Begin = Callable[[str, tuple[Any, ...]], Callable[[], Any]]
 
 _AT_ONCE = 2
@@ -15,9 +15,9 @@ _AT_ONCE = 2
 def results(
     function: Callable[..., Any], calls: Sequence[tuple[Any, ...]], begin: Begin | None
 ) -> Generator[Any, None, None]:
-    """What a function gives for each of these values, in their order, as it becomes known. Raises what it raises.
+    """Yield the results of `function` for each tuple of arguments, in order.
 
-    Those that run are waited for, but for an interruption.
+    Raises what it raises. Running calls are awaited, except after an interruption.
     """
     if begin is not None:
         waiting = [begin(f"{function.__module__}:{function.__name__}", values) for values in calls]
@@ -28,7 +28,7 @@ def results(
         running = [pool.submit(function, *values) for values in calls]
         yield from (future.result() for future in running)
     except KeyboardInterrupt:
-        # What runs ends with the process.
+        # Running calls end with the process.
         wait_for_running = False
         raise
     finally:

@@ -1,4 +1,4 @@
-"""Runs the stage: the graph of quantize in; counts.json out."""
+"""Run the stage: graph of quantize in, counts.json out."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ if TYPE_CHECKING:
 
 
 def run(job: Job[TensorizeConfig]) -> None:
-    """Writes the stage's artifact into the job's folder."""
+    """Write the stage's artifact to the job's folder."""
     from stages.tensorize.costs import Costs
 
     if job.target.counter == "none":
-        job.log(f"nothing is counted: target {job.target.name} counts no instructions")
+        job.log(f"target {job.target.name} cannot count instructions; kernels are chosen by estimates")
         save(Costs(), job.out)
         return
     from stages.count.counter import Counter

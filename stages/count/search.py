@@ -1,12 +1,13 @@
-"""Which calls to count, so that every network gets its best kernels: few of all that could compute it.
+"""Choose which calls to count, so that each network gets its best kernels with few counts.
 
-    1  decide how the network is computed, where a call that was not counted costs the least that it may
-    2  count the calls that were chosen, and those of their layers that may be better
-    3  repeat until all calls that are chosen are counted
+    1  decide how the network is computed, with uncounted calls at their lower bound
+    2  count the chosen calls, and the calls of their layers that may be better
+    3  repeat until all chosen calls are counted
 
-What is chosen then costs what it was counted, and all else at least as much: no choice of kernels, forms and layouts
-that the passes of tensorize weigh is better, as far as no estimate is off by more than its kernel states. The calls
-that are asked for follow from the network and the kernels alone, so they are the same whatever was counted before.
+Chosen calls then have their counts as costs, and all others cost at least as much. So no choice of kernels,
+equivalents
+and layouts that tensorize considers is better, if no estimate is off by more than its kernel states. The requested
+calls depend only on network and kernels, not on earlier counts.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from stages.tensorize.pass_context import PassContext
 
 Count = Callable[[Sequence[KernelCall]], Mapping[Call, int]]
-"""Instructions (or cycles) of calls by their keys, without those that cannot be counted."""
+"""Return instructions (or cycles) of calls by key, without those that cannot be counted."""
 
 
 def counted_costs(
@@ -34,38 +35,38 @@ def counted_costs(
     known: Mapping[str, Mapping[str, int]] | None = None,
     rom: Mapping[Call, CallRom] | None = None,
 ) -> Costs:
-    """The costs by which every network (as quantize leaves it, with the context of its recipe) is decided.
+    """Return the costs for deciding the networks (as quantize leaves them, with their contexts).
 
-    All networks are for one core. `known` are counts to begin with: signature of a layer -> variant -> instructions.
-    `rom` has the bytes of ROM of what `count` has counted; without it the objectives that weigh bytes know none.
-    Raises what `count` and tensorize raise.
+    All networks are for one core. `known` are counts to start with: signature -> variant -> instructions. `rom` has
+    the
+    ROM bytes of the counted calls; without it objectives ignore bytes. Raises what `count` and tensorize raise.
     """
     counts = {layer: dict(row) for layer, row in (known or {}).items()}
     costs = Costs(counts, lower_bounds=True)
     undecided = list(networks)
     while undecided:
-        wanted: dict[Call, KernelCall] = {}
-        undecided = [network for network in undecided if _add_wanted(wanted, *network, costs)]
-        found = count([wanted[key] for key in sorted(wanted)]) if wanted else {}
-        for (layer, variant), instructions in found.items():
+        requested: dict[Call, KernelCall] = {}
+        undecided = [network for network in undecided if _add_requested(requested, *network, costs)]
+        results = count([requested[key] for key in sorted(requested)]) if requested else {}
+        for (layer, variant), instructions in results.items():
             counts.setdefault(layer, {})[variant] = instructions
-        uncounted = costs.uncounted | (wanted.keys() - found.keys())
-        bytes_of = {} if rom is None else {key: rom[key] for key in found}
+        uncounted = costs.uncounted | (requested.keys() - results.keys())
+        bytes_of = {} if rom is None else {key: rom[key] for key in results}
         costs = replace(costs, uncounted=uncounted, rom={**costs.rom, **bytes_of})
     return costs
 
 
-def _add_wanted(wanted: dict[Call, KernelCall], graph: Graph, context: PassContext, costs: Costs) -> bool:
-    """Add the calls of a network that have to be counted next; False where it needs none."""
+def _add_requested(requested: dict[Call, KernelCall], graph: Graph, context: PassContext, costs: Costs) -> bool:
+    """Add a network's calls to count next; return False if there are none."""
     context = replace(context, costs=costs)
     chosen = decide(graph, context)[0]
     missing = _missing(chosen, context, costs)
-    wanted |= missing
+    requested |= missing
     return bool(missing)
 
 
 def _missing(chosen: Chosen, context: PassContext, costs: Costs) -> dict[Call, KernelCall]:
-    """Chosen calls without a count, and the calls of their layers that may cost less than these are estimated to."""
+    """Return chosen calls without a count, and calls of their layers that may cost less."""
     missing: dict[Call, KernelCall] = {}
     for view, call in chosen_calls(chosen, context.target):
         if _is_known(call, costs) or call.key in missing:

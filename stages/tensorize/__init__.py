@@ -1,4 +1,4 @@
-"""tensorize: for each layer a kernel, its packed weights, and scheduled TIR whose tiles are calls of that kernel."""
+"""Stage tensorize: choose kernels, pack constants, lower layers to TIR that calls kernels."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ from stages.ir.models.spec import ModelSource
 
 
 class TensorizeRule(StageConfig):
-    """The first rule that matches a layer decides its kernel; `params` are that kernel's own (none: its cheapest)."""
+    """A recipe's rule: the kernel of the layers that it matches. The first match decides.
+
+    `params` are the kernel's parameters. Without them the cheapest are taken.
+    """
 
     match: LayerMatch = LayerMatch()
     kernel: str
@@ -24,17 +27,18 @@ class TensorizeRule(StageConfig):
 
 
 class TensorizeConfig(StageConfig):
-    """Options of the tensorize stage. Without a rule a layer gets the cheapest kernel that can compute it.
+    """Options of the stage tensorize. Without a rule a layer gets its cheapest kernel.
 
-    Or one that needs less ROM: what bytes are worth is the objective's (stages.tensorize.rom_tradeoff).
-    `arena_limit` bounds the arena, in bytes: a kernel whose scratch brings it above is not chosen. The recipe's
-    `memory.arena_limit` sets it. `requantize` says who makes 8-bit outputs of an accelerator's sums: the core, or the
-    engine; without it the accelerator's default. With `narrow_weights` those that fit 4, 2 or 1 bits take no more in
-    ROM, and are widened into scratch before their layer; without it so do, for `optimize_for: rom`, those for which
-    that saves more than it takes, as long as the arena stays within its limit, or without one does not grow.
-    With `count` the stage of that name runs before this one, and counts the kernels that may be the best; without it
-    the kernels' own estimates decide. `optimize_for` is what counts beside instructions, or instead of them: cycles of
-    the target's timing model (stages.tensorize.objective). `tuning` and `measure` were options of earlier versions.
+    rules           kernels for layers, the first match decides
+    arena_limit     bytes: kernels whose scratch exceeds it are not chosen; `memory.arena_limit` sets it
+    requantize      what computes 8-bit outputs from an accelerator's sums, core or engine; by default the
+                    accelerator's
+    narrow_weights  pack weights that fit 4, 2 or 1 bits in ROM and unpack them into scratch before their layer
+    optimize_for    the objective of kernel selection (stages.tensorize.objective, stages.tensorize.rom_tradeoff)
+    count           run the stage count first, which counts promising kernels; `off`: use the kernels' estimates
+
+    Without `narrow_weights`, `optimize_for: rom` packs weights where that saves more than it costs, if the arena stays
+    within its limit (without a limit: if it does not grow). `tuning` and `measure` are options of earlier versions.
     """
 
     rules: tuple[TensorizeRule, ...] = ()
@@ -42,25 +46,29 @@ class TensorizeConfig(StageConfig):
     requantize: Literal["core", "engine"] | None = None
     narrow_weights: bool | None = Field(
         default=None,
-        description="keep weights of 4 bits and less so in ROM, and widen them into RAM before their layer; by default "
-        "with `optimize_for: rom`, where that is worth its instructions and the arena stays within its limit, or "
-        "without one does not grow",
+        description="pack weights of 4 bits and less in ROM, and unpack them into RAM before their layer; by default "
+        "with `optimize_for: rom`, where that is worth its instructions and the arena stays within its limit (without "
+        "a limit: does not grow)",
     )
     optimize_for: Literal["balanced", "speed", "cycles", "rom", "ram"] = Field(
         default="balanced",
-        description="what kernels are chosen for: few instructions, where 10 % fewer are worth 5 % more bytes of ROM; "
+        description="objective of kernel selection: few instructions, with 10 % fewer worth 5 % more bytes of ROM; "
         "fewest instructions; fewest cycles by the target's timing model; few bytes of weights and code; a small arena",
     )
     count: bool = Field(
         default=True,
-        description="count on the simulator what kernels take for the network's layers; `off`: choose by estimates",
+        description="count kernels for the network's layers on the simulator; `off`: choose by estimates",
     )
     tuning: Any = Field(default=None, description="ignored: kernels are counted", deprecated=True, exclude=True)
     measure: Any = Field(default=None, description="ignored: kernels are counted", deprecated=True, exclude=True)
-    simplify: bool = Field(default=True, description="take out work that changes nothing; `off`: compute all of it")
+    simplify: bool = Field(
+        default=True, description="remove layers and channels without effect; `off`: compute all of them"
+    )
 
 
 class TensorizeStage(Stage[TensorizeConfig]):
+    """The stage tensorize."""
+
     kind = "tensorize"
     exclusive = True
     config = TensorizeConfig
@@ -80,7 +88,7 @@ class TensorizeStage(Stage[TensorizeConfig]):
     )
 
     def parameters(self, config: TensorizeConfig) -> dict[str, Any]:
-        """Without whether is counted: what that left is consumed."""
+        """Return the options without `count`: its result is an input of the stage."""
         return {name: value for name, value in super().parameters(config).items() if name != "count"}
 
     def target_code(self, target: Target) -> dict[str, Path]:
@@ -104,7 +112,7 @@ class TensorizeStage(Stage[TensorizeConfig]):
     def preflight(
         self, config: TensorizeConfig, model: ModelSource, target: Target, root: Path, made: Mapping[str, Path]
     ) -> None:
-        """Refuse cycles on a target without a timing model, and rules for unknown kernels."""
+        """Raise StageError for unknown kernels in rules, and for cycles without a timing model."""
         from stages.tensorize.rules import check_names
 
         check_names(config.rules, target)

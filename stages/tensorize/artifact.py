@@ -1,4 +1,4 @@
-"""What the stage leaves: plan.json, tir.json, weights.npz and the graph's files."""
+"""The artifact of the stage: plan.json, tir.json, weights.npz and the files of the graph."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ WEIGHTS = "weights.npz"
 
 @dataclass(frozen=True)
 class Tensorized:
-    """Everything the stage writes, in memory: the plan, PrimFuncs by name, packed constants by key.
+    """The artifact in memory: plan, graph, PrimFuncs by name, packed constants by key.
 
-    The graph is the stage's input with the forms of layers that were chosen, and tensors that are parts of others.
+    The graph has the chosen equivalent layers and the tensors that are placed inside others.
     """
 
     plan: TensorizePlan
@@ -31,21 +31,21 @@ class Tensorized:
     weights: Mapping[str, np.ndarray] = field(default_factory=dict)
 
 
-def save(made: Tensorized, folder: Path) -> None:
-    """Writes plan.json, tir.json, weights.npz and the graph's files; the same content gives the same bytes."""
+def save(artifact: Tensorized, folder: Path) -> None:
+    """Write the artifact to `folder`. Equal content gives equal bytes."""
     import numpy as np
     import tvm
 
-    made.plan.save(folder)
-    made.graph.save(folder)
-    module = tvm.IRModule({tvm.ir.GlobalVar(name): func for name, func in made.functions.items()})
+    artifact.plan.save(folder)
+    artifact.graph.save(folder)
+    module = tvm.IRModule({tvm.ir.GlobalVar(name): func for name, func in artifact.functions.items()})
     (folder / TIR).write_text(_without_paths(tvm.ir.save_json(module)) + "\n")
-    weights: dict[str, Any] = {key: made.weights[key] for key in sorted(made.weights)}
+    weights: dict[str, Any] = {key: artifact.weights[key] for key in sorted(artifact.weights)}
     np.savez(folder / WEIGHTS, **weights)
 
 
 def load(folder: Path) -> Tensorized:
-    """Reads what `save` wrote."""
+    """Return the artifact that `save` wrote."""
     import numpy as np
     import tvm
 
@@ -57,7 +57,7 @@ def load(folder: Path) -> Tensorized:
 
 
 def _without_paths(text: str) -> str:
-    """TVM's JSON without the Python file names that its script parser notes: they differ from machine to machine."""
+    """Return TVM's JSON without the Python file names, which differ from machine to machine."""
     tree = json.loads(text)
     for node in tree["nodes"]:
         if node.get("type") == "ir.SourceName":

@@ -1,15 +1,15 @@
-"""Runs the stage: graph in; plan.json, tir.json and weights.npz out. Its passes, each of what the one before it made:
+"""The stage's passes, from the graph of quantize to the artifact:
 
-simplified  Graph -> Graph         layers that need not be there go
-channels    Graph -> Graph         channels that are constant or unused are left out
-equivalents Graph -> Graph         layers that can be computed in two forms, PADs among them
-layouts     Graph -> Graph         in which layout each tensor lies, by what kernels then cost
-signedness  Graph -> Graph         which tensors are uint8, for an accelerator that reads unsigned bytes
-choices     Graph -> Chosen        a kernel for each layer
-placement   Chosen -> Chosen       tensors that are parts of others; copies that this saves are gone
-engine      Chosen -> Chosen       layers with the arithmetic of the engine that computes them, if a recipe asks for it
-programs    Chosen -> Chosen       what lies in the accelerator's memory; a program for each layer that it computes
-packing     Chosen -> Tensorized   constants, functions and the plan
+simplified   Graph -> Graph         remove layers without effect
+channels     Graph -> Graph         remove constant and unused channels
+equivalents  Graph -> Graph         replace layers with cheaper equivalent ones; fold PADs
+layouts      Graph -> Graph         choose the layout of each tensor by the cost of kernels
+signedness   Graph -> Graph         choose int8 or uint8 tensors for an accelerator that reads unsigned bytes
+choices      Graph -> Chosen        choose a kernel for each layer
+placement    Chosen -> Chosen       place tensors inside others, which removes copies
+engine       Chosen -> Chosen       give layers the arithmetic of their engine, if the recipe asks for it
+programs     Chosen -> Chosen       plan the accelerator's memory and a program for each of its layers
+packing      Chosen -> Tensorized   pack constants, lower functions, write the plan
 """
 
 from __future__ import annotations
@@ -50,28 +50,28 @@ if TYPE_CHECKING:
 
 
 def tensorize(job: Job[TensorizeConfig]) -> None:
-    """Writes the stage's artifact into the job's folder."""
+    """Write the stage's artifact to the job's folder."""
     costs = load_counts(job.inputs["count"]) if "count" in job.inputs else Costs()
     context = replace(context_of(job), costs=costs)
     graph = Graph.load(job.inputs["quantize"])
     placed, rewrites = decide(graph, context)
     planned = plan_programs(with_engine_arithmetic(with_estimates(placed, context), context), context)
-    made = pack_and_lower(planned, context, job.progress)
+    artifact = pack_and_lower(planned, context, job.progress)
     fields = {
         "rewrites": tuple(rewrites) if job.config.simplify else None,
         "unit": context.unit,
         "counted": sum(map(len, costs.counts.values())),
-        "warnings": (*made.plan.warnings, *_ignored(job.config)),
+        "warnings": (*artifact.plan.warnings, *_ignored(job.config)),
     }
-    made = replace(made, plan=made.plan.model_copy(update=fields))
+    artifact = replace(artifact, plan=artifact.plan.model_copy(update=fields))
 
-    for warning in made.plan.warnings:
+    for warning in artifact.plan.warnings:
         job.log(f"warning: {warning}")
-    save(made, job.out)
+    save(artifact, job.out)
 
 
 def context_of(job: Job[TensorizeConfig]) -> PassContext:
-    """The context of the passes for a job's files and options, with estimates as costs."""
+    """Return the context of the passes for a job, with the kernels' estimates as costs."""
     if job.config.optimize_for == "cycles":
         check_timed(job.target)
     kernels = registry.kernels_of(job.target).values()
@@ -79,34 +79,34 @@ def context_of(job: Job[TensorizeConfig]) -> PassContext:
 
 
 def _ignored(config: TensorizeConfig) -> list[str]:
-    """A sentence for each option of an earlier version that a recipe still has."""
+    """Return a warning for each option of an earlier version in the recipe."""
     names = [name for name in ("tuning", "measure") if name in config.model_fields_set]
     return [f"tensorize.{name} is ignored: kernels are counted in every run" for name in names]
 
 
 def reduced(graph: Graph, context: PassContext) -> tuple[Graph, list[Rewrite]]:
-    """The first passes: the graph without work that changes nothing, and what that was."""
+    """Return the graph without superfluous work, and the rewrites that removed it."""
     if not context.config.simplify:
         return graph, []
-    graph, gone = simplified(graph)
-    graph, left_out = without_channels(graph, context)
-    return graph, [*gone, *left_out]
+    graph, rewrites = simplified(graph)
+    graph, channel_rewrites = without_channels(graph, context)
+    return graph, [*rewrites, *channel_rewrites]
 
 
 def decide(graph: Graph, context: PassContext) -> tuple[Chosen, list[Rewrite]]:
-    """The passes up to `placement`: what is computed of the graph of quantize, and with which kernels; what is not."""
+    """Run the passes up to `placement`. Return the chosen kernels and the rewrites of the graph."""
     graph, rewrites = reduced(graph, context)
     if context.config.optimize_for != "rom" or context.config.narrow_weights is not None:
         return _decided(graph, context), rewrites
-    rom = Rom(context.target)  # one for all times, which remembers what is packed
+    rom = Rom(context.target)  # shared by all attempts: it caches packed constants
 
-    def whole() -> Chosen:
+    def unpacked() -> Chosen:
         return _decided(graph, replace(context, rom=replace(rom, narrow=False)))
 
-    def narrow(wide: frozenset[str]) -> Chosen:
+    def packed(wide: frozenset[str]) -> Chosen:
         return _decided(graph, replace(context, rom=replace(rom, wide=wide)))
 
-    return fit_to_ram(context, whole, narrow), rewrites
+    return fit_to_ram(context, unpacked, packed), rewrites
 
 
 def _decided(graph: Graph, context: PassContext) -> Chosen:
@@ -127,9 +127,9 @@ def tensorize_graph(
     float_module: Any = None,
     progress: Callable[..., None] = no_progress,
 ) -> Tensorized:
-    """The graph as it is, in its forms and with all its copies: for counting and tests.
+    """Return the artifact of a graph without rewriting it, for counting and tests.
 
-    Raises StageError for a layer that nothing can compute.
+    Raises StageError for a layer that no kernel can compute.
     """
     context = PassContext.of(target, config, kernels, costs, float_module)
     return pack_and_lower(plan_programs(choose_kernels(graph, context), context), context, progress)

@@ -1,10 +1,10 @@
-"""Channels that the graph can do without (stages.lower.simplify) are left out as far as that costs fewer instructions.
+"""Remove channels that the graph does not need, as far as that saves instructions.
 
-Kernels work on 4, 8 or 16 channels at once, and 17 can cost more than 24: of each coupled of tensors so many channels
-stay that their number is a multiple that pays best, over the whole graph. All stay where that promises little.
+Kernels work on 4, 8 or 16 channels at once, so 17 channels can cost more than 24. For each group of coupled channels
+the multiple with the lowest cost over the whole graph is kept. All channels stay if the saving is small.
 
-Estimates alone decide here: only the graph that was chosen is counted (stages.count), and a count beside estimates of
-the others would tell against it wherever estimates are low.
+Costs are estimates: only the resulting graph is counted (stages.count). Counts for one graph and estimates for the
+others would not be comparable.
 """
 
 from __future__ import annotations
@@ -35,81 +35,90 @@ _WORTH = 0.98  # what layers of fewer channels may take, of all and of each coup
 
 
 def without_channels(graph: Graph, context: PassContext) -> tuple[Graph, list[Rewrite]]:
-    """The pass: the graph with the channels that are worth computing, and what was left out of each coupled.
+    """Return the graph with the channels that pay off, and the rewrites.
 
-    The graph itself where that is nothing.
+    Returns the graph itself if no channel is removed.
     """
-    found = coupled_channels(graph, value_ranges(graph))
-    if not found:
+    groups = coupled_channels(graph, value_ranges(graph))
+    if not groups:
         return graph, []
-    choices = [_choices(coupled) for coupled in found]
+    choices = [_choices(coupled) for coupled in groups]
     context = replace(context, costs=context.costs.estimates())
     costs = [
         cost
         for layer in graph.layers
-        if not renames_only(graph, layer) and (cost := _cost(graph, layer, found, choices, context))
+        if not renames_only(graph, layer) and (cost := _cost(graph, layer, groups, choices, context))
     ]
-    numbers = cheapest({index: len(own) for index, own in enumerate(choices)}, costs)
+    numbers = cheapest({index: len(numbered) for index, numbered in enumerate(choices)}, costs)
     for index in numbers:
-        own = [cost for cost in costs if index in cost.variables]
-        if _total(own, numbers) > _WORTH * _total(own, {**numbers, index: 0}):
+        numbered = [cost for cost in costs if index in cost.variables]
+        if _total(numbered, numbers) > _WORTH * _total(numbered, {**numbers, index: 0}):
             numbers = {**numbers, index: 0}
     if _total(costs, numbers) > _WORTH * _total(costs, dict.fromkeys(numbers, 0)):
         return graph, []
-    staying = [own[numbers[index]] for index, own in enumerate(choices)]
-    made = Narrowing(graph, found, staying).graph_without()
-    written = (_written(graph, made, coupled, own) for coupled, own in zip(found, staying, strict=True))
-    return made, [rewrite for rewrite in written if rewrite is not None]
+    staying = [numbered[numbers[index]] for index, numbered in enumerate(choices)]
+    narrowed = Narrowing(graph, groups, staying).graph_without()
+    written = (_written(graph, narrowed, coupled, numbered) for coupled, numbered in zip(groups, staying, strict=True))
+    return narrowed, [rewrite for rewrite in written if rewrite is not None]
 
 
 def _total(costs: Sequence[Costs[int]], numbers: Mapping[int, int]) -> float:
-    return fsum(one.table[tuple(numbers[index] for index in one.variables)] for one in costs)
+    return fsum(cost.table[tuple(numbers[index] for index in cost.variables)] for cost in costs)
 
 
-def _written(graph: Graph, made: Graph, coupled: CoupledChannels, staying: Array) -> Rewrite | None:
-    """What was left out of a coupled, if anything was."""
+def _written(graph: Graph, narrowed: Graph, coupled: CoupledChannels, staying: Array) -> Rewrite | None:
+    """Return the rewrite for a group of coupled channels, None if nothing was removed from it."""
     names = [layer.outputs[0] for layer in graph.layers if layer.outputs[0] in coupled.sets]
-    names = [name for name in names if name in made.tensors]  # of others nothing is left: nobody reads them
+    names = [name for name in names if name in narrowed.tensors]  # tensors that nothing reads are gone
     if staying.all() or not names:
         return None
     kept = [coupled.kept(name, staying) for name in names]
-    left_out = _numbers(kept, [one.dropped for one in kept], "are constant or of no weight")
-    repeated = _numbers(kept, [one.repeated for one in kept], "repeat others, which have their weights too")
+    left_out = _numbers(kept, [kept_channels.dropped for kept_channels in kept], "are constant or of no weight")
+    repeated = _numbers(
+        kept, [kept_channels.repeated for kept_channels in kept], "repeat others, which have their weights too"
+    )
     what = ", ".join(part for part in (left_out, repeated) if part)
     return Rewrite(rule="channels", layers=tuple(names), what=what) if what else None
 
 
-def _numbers(kept: Sequence[Kept], gone: Sequence[Array], why: str) -> str:
-    """Which of each tensor's channels are gone and why, in words; '' where none are."""
-    counts = [f"{len(own)} of {len(one.values)}" for one, own in zip(kept, gone, strict=True) if len(own)]
+def _numbers(kept: Sequence[Kept], removed: Sequence[Array], why: str) -> str:
+    """Return the number of removed channels of each tensor with the reason, or ''."""
+    counts = [
+        f"{len(channels)} of {len(before.values)}"
+        for before, channels in zip(kept, removed, strict=True)
+        if len(channels)
+    ]
     return f"{', '.join(dict.fromkeys(counts))} channels {why}" if counts else ""
 
 
 def _choices(coupled: CoupledChannels) -> list[Array]:
-    """The sets that may stay: all, and the needed ones filled up to each multiple. bool[sets], rising."""
+    """Return the sets that may stay: all, then the needed ones padded to each multiple.
+
+    Each is bool[sets]; removable sets are added in rising order.
+    """
     needed, count = ~coupled.removable, len(coupled.removable)
-    spare = np.flatnonzero(coupled.removable)
+    removable = np.flatnonzero(coupled.removable)
     numbers = sorted({min(-(-max(int(needed.sum()), 1) // multiple) * multiple, count) for multiple in _MULTIPLES})
-    found = []
+    choices = []
     for number in [count, *(number for number in numbers if number < count)]:
         staying = needed.copy()
-        staying[spare[: number - int(needed.sum())]] = True
-        found.append(coupled.filled(staying))
-    return found
+        staying[removable[: number - int(needed.sum())]] = True
+        choices.append(coupled.filled(staying))
+    return choices
 
 
 def _cost(
-    graph: Graph, layer: Layer, found: Sequence[CoupledChannels], choices: Sequence[list[Array]], context: PassContext
+    graph: Graph, layer: Layer, groups: Sequence[CoupledChannels], choices: Sequence[list[Array]], context: PassContext
 ) -> Costs[int] | None:
-    """Return the layer's instructions for each choice of its coupled channels; None if it has none."""
+    """Return the layer's instructions for each choice of its coupled channels, or None."""
     names = {*layer.inputs, *layer.outputs}
-    own = [index for index, coupled in enumerate(found) if names & coupled.sets.keys()]
-    if not own:
+    affected = [index for index, coupled in enumerate(groups) if names & coupled.sets.keys()]
+    if not affected:
         return None
     prices = []
-    for numbers in product(*(range(len(choices[index])) for index in own)):
-        staying = [choices[index][number] for index, number in zip(own, numbers, strict=True)]
-        narrowing = Narrowing(graph, [found[index] for index in own], staying)
+    for numbers in product(*(range(len(choices[index])) for index in affected)):
+        staying = [choices[index][number] for index, number in zip(affected, numbers, strict=True)]
+        narrowing = Narrowing(graph, [groups[index] for index in affected], staying)
         prices.append(context.cost(narrowing.view(layer)))
-    table = np.array(prices).reshape([len(choices[index]) for index in own])
-    return Costs(tuple(own), table)
+    table = np.array(prices).reshape([len(choices[index]) for index in affected])
+    return Costs(tuple(affected), table)

@@ -1,4 +1,4 @@
-"""The pass that gives each layer its kernel."""
+"""The pass that chooses a kernel for each layer."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from stages.ir.graph import Graph
 from stages.lower.offload.plan import Offload
-from stages.tensorize.engine_alternatives import explained
+from stages.tensorize.engine_alternatives import with_engine_alternatives
 from stages.tensorize.rom_tradeoff import with_rom_tradeoff
 from stages.tensorize.select import Choice, unused_rules
 from stages.tensorize.sharing import renames_only
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Chosen:
-    """A graph whose layers have kernels.
+    """A graph with a kernel for each layer.
 
-    choices       by layer index; float layers have none, nor have those whose inputs and outputs share memory
+    choices       by layer index; none for float layers and for layers whose inputs and outputs share memory
     unused_rules  numbers, from 1, of the recipe's rules that decided for no layer
     warnings      sentences about rules, the arena's limit and slow layers
-    offload       programs of the layers that the target's accelerator computes, once they are planned
-    rom           what bytes were worth, where the recipe wants few
+    offload       programs of the accelerator's layers, once they are planned
+    rom           the price of ROM bytes, if the objective has one
     """
 
     graph: Graph
@@ -40,16 +40,16 @@ class Chosen:
 
 
 def choose_kernels(graph: Graph, context: PassContext) -> Chosen:
-    """The kernel of each layer. Raises StageError for a layer that nothing can compute."""
+    """Choose a kernel for each layer. Raises StageError for a layer that no kernel can compute."""
     bound = context.bound(graph)
     choices: dict[int, Choice] = {}
     for layer in graph.layers:
         if layer.op.op == "float" or renames_only(graph, layer):
             continue
         view = graph.view(layer)
-        choices[layer.index] = choice = explained(context.choose(view, bound), view, context)
+        choices[layer.index] = choice = with_engine_alternatives(context.choose(view, bound), view, context)
         if bound is not None:
-            bound.taken(view, choice.kernel, choice.instead)
+            bound.assign(view, choice.kernel, choice.instead)
     if context.weigh_rom:
         choices = with_rom_tradeoff(graph, choices, context)
     floats = [graph.view(layer) for layer in graph.layers if layer.op.op == "float"]
@@ -70,13 +70,17 @@ def choose_kernels(graph: Graph, context: PassContext) -> Chosen:
 
 
 def with_estimates(chosen: Chosen, context: PassContext) -> Chosen:
-    """The same choices, with the kernels' estimates in place of lower bounds: for the plan, which people read."""
+    """Return the choices with the kernels' estimates in place of lower bounds, for the plan."""
     kernels = {kernel.name: kernel for kernel in context.kernels}
 
-    def shown(one: Alternative) -> Alternative:
-        kernel = kernels.get(one.kernel)
-        cost = one.cost if kernel is None else context.costs.estimate(kernel, one.cost, one.cost_source)
-        return one.model_copy(update={"cost": cost})
+    def shown(alternative: Alternative) -> Alternative:
+        kernel = kernels.get(alternative.kernel)
+        cost = (
+            alternative.cost
+            if kernel is None
+            else context.costs.estimate(kernel, alternative.cost, alternative.cost_source)
+        )
+        return alternative.model_copy(update={"cost": cost})
 
     choices = {
         index: replace(choice, alternatives=tuple(map(shown, choice.alternatives)))

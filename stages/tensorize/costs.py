@@ -1,9 +1,9 @@
-"""What a kernel costs for a layer: counted on the simulator, or the kernel's own estimate.
+"""The cost of a kernel for a layer: counted on the simulator, or estimated by the kernel.
 
-A call is a kernel with its parameters, for a layer: `rvp.gemm_s8 mr=5` is its variant, and its signature has all that
-decides the instruction count of the layer. The stage `count` counts the calls that may be the best
-(stages.count.search); what was not counted costs no less than its estimate divided by how far the estimate may be off
-(`Kernel.estimate_error`). So a call is only chosen uncounted where nothing can count it.
+A call is a kernel with parameters for a layer. Its variant is `rvp.gemm_s8 mr=5`. Its signature has everything that
+determines the instruction count of the layer. The stage count measures promising calls (stages.count.search). The
+lower bound of any other call is its estimate divided by `Kernel.estimate_error`. So a chosen call is always counted,
+unless it cannot be.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from stages.ir.graph import LayerView, Tensor
 
 _WINDOW = ("kernel", "stride", "padding", "dilation", "groups", "axis", "axes", "rounding")
-_USUAL = {"padding": "0x0x0x0", "dilation": "1x1", "groups": "1", "rounding": "double"}  # not written
+_DEFAULTS = {"padding": "0x0x0x0", "dilation": "1x1", "groups": "1", "rounding": "double"}  # left out
 
 Call = tuple[str, str]
 """Signature of a layer, as its kernel sees it, and the variant that computes it."""
@@ -29,9 +29,9 @@ Call = tuple[str, str]
 
 @dataclass(frozen=True)
 class Price:
-    """Instructions (or cycles) of one call; None where nobody knows them.
+    """Instructions (or cycles) of one call; None if unknown.
 
-    source  counted, estimated (by the kernel), modelled (cycles of an accelerator, by its model), or '' for unknown
+    source  counted, estimated (by the kernel), modelled (cycles of an accelerator), or '' for unknown
     """
 
     cost: float | None = None
@@ -40,10 +40,10 @@ class Price:
 
 @dataclass(frozen=True)
 class CallRom:
-    """Bytes of ROM that a counted call takes.
+    """ROM bytes of a counted call.
 
-    own   the layer's packed constants and its function
-    code  sections of kernels by name, which calls of the same network share
+    own   packed constants and function of the layer
+    code  sections of kernels by name, shared by the calls of a network
     """
 
     own: int
@@ -54,11 +54,12 @@ class CallRom:
 class Costs:
     """The costs of a network's calls.
 
-    counts       signature of a layer -> variant -> instructions, or cycles
-    rom          ROM of the calls that were counted
-    lower_bounds whether what was not counted costs the least that it may, so that it is chosen, and counted, if it can
-                 be the best; otherwise it costs what its kernel estimates
-    uncounted    calls that could not be counted: their estimates decide
+    counts        signature -> variant -> instructions or cycles
+    rom           ROM of the counted calls
+    lower_bounds  price uncounted calls at their lower bound, so that they are chosen, and counted, if they can be
+                  best;
+                  otherwise at the kernel's estimate
+    uncounted     calls that cannot be counted: their estimates decide
     """
 
     counts: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
@@ -67,7 +68,7 @@ class Costs:
     rom: Mapping[Call, CallRom] = field(default_factory=dict)
 
     def price(self, kernel: Kernel, view: LayerView, params: Any, target: Target) -> Price:
-        """What is known of a call of the kernel for this layer, for choosing."""
+        """Return the price of a kernel with `params` for a layer."""
         view = kernel.seen(view)
         estimate = estimated(kernel, view, params, target)
         if not kernel.lowers:
@@ -81,24 +82,24 @@ class Costs:
         return Price(0.0 if estimate is None else estimate / kernel.estimate_error, "estimated")
 
     def estimate(self, kernel: Kernel, price: float | None, source: str) -> float | None:
-        """The estimate behind a price, which may be a lower bound: what people are shown."""
+        """Return the kernel's estimate for a price that may be a lower bound, for reports."""
         if source != "estimated" or price is None or not self.lower_bounds:
             return price
         return price * kernel.estimate_error
 
     def estimates(self) -> Costs:
-        """The kernels' estimates alone."""
+        """Return costs that consist of the kernels' estimates."""
         return Costs()
 
 
 def variant(kernel: Kernel, params: Any) -> str:
-    """A kernel with its parameters: `rvp.gemm_s8 mr=5`."""
+    """Return a kernel with its parameters: `rvp.gemm_s8 mr=5`."""
     tuned = [f"{key}={value}" for key, value in sorted(params.model_dump(mode="json").items())]
     return " ".join([kernel.name, *tuned])
 
 
 def estimated(kernel: Kernel, view: LayerView, params: Any, target: Target) -> float | None:
-    """The kernel's own estimate; None when it states none, or no number."""
+    """Return the kernel's estimate; None if it has none, or one that is not finite."""
     try:
         cost = kernel.cost(view, params, target)
     except LookupError:
@@ -107,14 +108,14 @@ def estimated(kernel: Kernel, view: LayerView, params: Any, target: Target) -> f
 
 
 def signature(view: LayerView) -> str:
-    """All that decides a kernel's instruction count, but not its data: operator, shapes, types, layouts, window.
+    """Return what determines a kernel's instruction count, except for its data.
 
-    Multipliers and names are left out. Of zero points it says whether the weights have one, and by how much a QUANTIZE
-    moves it that keeps the scale; of limits of the output whether they narrow the type's. Layers that differ in other
-    numbers share one count.
+    Names, multipliers and most numbers are left out, so layers that differ only in them share a count. Included are
+    whether weights have a zero point, the offset of a QUANTIZE that keeps the scale, and whether the output limits
+    clamp.
     """
     op = view.op.model_dump(mode="json")
-    window = [f"{key}={_compact(op[key])}" for key in _WINDOW if key in op and _compact(op[key]) != _USUAL.get(key)]
+    window = [f"{key}={_compact(op[key])}" for key in _WINDOW if key in op and _compact(op[key]) != _DEFAULTS.get(key)]
     if op["op"] == "move":
         window += [f"{key}={_compact(value)}" for key, value in sorted(op["params"].items()) if key != "value"]
     if view.has("weights"):
@@ -130,12 +131,12 @@ def signature(view: LayerView) -> str:
 
 
 def keeps_scale(op: Mapping[str, Any]) -> bool:
-    """Whether a QUANTIZE only moves the zero point: some kernels change the top bits of its bytes then."""
+    """Return whether a QUANTIZE changes only the zero point."""
     return op["op"] == "requantize" and (op["multiplier"], op["shift"]) == (1 << 30, 1)
 
 
 def clamps(op: Mapping[str, Any], dtype: str) -> str:
-    """Which ends of the output's type a fused activation cuts off: '', `low`, `high`, or `low+high`."""
+    """Return where a fused activation clamps: '', `low`, `high` or `low+high`."""
     if "act_min" not in op or not np.issubdtype(np.dtype(dtype), np.integer):
         return ""
     limits = np.iinfo(dtype)

@@ -1,9 +1,9 @@
-"""counts.json: what the stage `count` counted of a network's calls.
+"""counts.json: the counts of a network's calls, from the stage count.
 
-format     of the file
-counts     signature of a layer -> variant -> instructions, or cycles (stages.tensorize.costs)
-uncounted  [signature, variant] of the calls that could not be counted
-rom        signature -> variant -> [bytes of the layer alone, names of the sections of code that the call shares]
+format     version of the file
+counts     signature -> variant -> instructions or cycles (stages.tensorize.costs)
+uncounted  [signature, variant] of calls that cannot be counted
+rom        signature -> variant -> [bytes of the layer, names of the code sections that the call shares]
 sections   bytes of these sections
 """
 
@@ -19,7 +19,7 @@ FILE = "counts.json"
 
 
 def save(costs: Costs, folder: Path) -> None:
-    """Writes the file: sorted, the same for the same counts."""
+    """Write the file, sorted. Equal counts give equal bytes."""
     sections: dict[str, int] = {}
     rom: dict[str, dict[str, tuple[int, list[str]]]] = {}
     for (layer, variant), call in costs.rom.items():
@@ -36,16 +36,19 @@ def save(costs: Costs, folder: Path) -> None:
 
 
 def load(folder: Path) -> Costs:
-    """Reads what `save` wrote: estimates alone where nothing was counted. Raises ValueError for another format."""
+    """Return the costs that `save` wrote; estimates if nothing was counted.
+
+    Raises ValueError for another format.
+    """
     content = json.loads((folder / FILE).read_text(encoding="utf-8"))
     if content["format"] != FORMAT:
         raise ValueError(f"{FILE} has format {content['format']}; this version reads {FORMAT}")
     uncounted = frozenset((layer, variant) for layer, variant in content["uncounted"])
     sections = content["sections"]
     rom = {
-        (layer, variant): CallRom(own, {name: sections[name] for name in code})
+        (layer, variant): CallRom(layer_bytes, {name: sections[name] for name in code})
         for layer, row in content["rom"].items()
-        for variant, (own, code) in row.items()
+        for variant, (layer_bytes, code) in row.items()
     }
     is_counted = bool(content["counts"] or uncounted)
     return Costs(content["counts"], lower_bounds=is_counted, uncounted=uncounted, rom=rom)

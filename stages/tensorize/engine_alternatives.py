@@ -1,8 +1,8 @@
-"""What is said of the choice of a layer's kernel where an engine is among them, beside what choosing itself knows.
+"""Alternatives in the plan where an accelerator is among the kernels.
 
-The types of a layer's data are chosen before its kernel is (stages.tensorize.signedness). What the engine takes then is
-often int8 and uint8 in one layer, which few kernels of the core compute; so what the core would take is asked for data
-of one type, with the flips that the layer's tensors need for it.
+The types of a layer's data are chosen before its kernel (stages.tensorize.signedness). For an engine they are often
+int8 and uint8 in one layer, which few kernels of the core compute. So the cost on the core is computed for data of
+one type, including the conversions (flips) of the layer's tensors.
 """
 
 from __future__ import annotations
@@ -23,39 +23,43 @@ if TYPE_CHECKING:
     from stages.tensorize.select import Choice
 
 
-def explained(choice: Choice, view: LayerView, context: PassContext) -> Choice:
-    """The choice with what keeps the engine from the layer whatever its types, or what the core would take instead."""
+def with_engine_alternatives(choice: Choice, view: LayerView, context: PassContext) -> Choice:
+    """Return the choice with the alternatives that the layer's types exclude."""
     engine = context.offload
     if engine is None:
         return choice
     if choice.kernel is engine:
         return _with_core(choice, view, context)
-    if engine.name not in {one.kernel for one in choice.alternatives if one.reason}:
+    if engine.name not in {alternative.kernel for alternative in choice.alternatives if alternative.reason}:
         return choice
     reason = why_not_as_uint8(engine, view, context.target)
     return replace(
         choice,
         alternatives=tuple(
-            one.model_copy(update={"reason": reason or one.reason}) if one.kernel == engine.name else one
-            for one in choice.alternatives
+            alternative.model_copy(update={"reason": reason or alternative.reason})
+            if alternative.kernel == engine.name
+            else alternative
+            for alternative in choice.alternatives
         ),
     )
 
 
 def _with_core(choice: Choice, view: LayerView, context: PassContext) -> Choice:
-    """Kernels that compute the layer in neither of its types as they are, with what they cost in one type."""
-    able = [one for one in choice.alternatives if not one.reason]
-    known = {one.kernel for one in able}
-    flipped = [one for one in _flipped(view, context) if one.kernel not in known]
+    """Return the choice with the core's kernels that need all data in one type."""
+    able = [alternative for alternative in choice.alternatives if not alternative.reason]
+    known = {alternative.kernel for alternative in able}
+    flipped = [alternative for alternative in _flipped(view, context) if alternative.kernel not in known]
     if not flipped:
         return choice
     best: dict[str, Alternative] = {}
-    for one in sorted(flipped, key=lambda one: one.cost or 0.0):
-        best.setdefault(one.kernel, one)
-    refused = [one for one in choice.alternatives if one.reason and one.kernel not in best]
+    for alternative in sorted(flipped, key=lambda alternative: alternative.cost or 0.0):
+        best.setdefault(alternative.kernel, alternative)
+    refused = [
+        alternative for alternative in choice.alternatives if alternative.reason and alternative.kernel not in best
+    ]
     why = choice.why
     if why == ONLY:
-        cheaper = min(one.cost or 0.0 for one in best.values()) < (choice.cost or 0.0)
+        cheaper = min(alternative.cost or 0.0 for alternative in best.values()) < (choice.cost or 0.0)
         why = f"{ONLY} in these types ({choice.cost_source})"
         if not cheaper:
             why = f"cheapest of {1 + len(best)}, others with flips ({choice.cost_source})"
@@ -63,18 +67,22 @@ def _with_core(choice: Choice, view: LayerView, context: PassContext) -> Choice:
 
 
 def _flipped(view: LayerView, context: PassContext) -> Iterator[Alternative]:
-    """Kernels of the core for the layer's data in one type, each with the flips in its cost."""
+    """Yield the core's kernels for the layer with all data in one type, flips included."""
     core = [kernel for kernel in context.kernels if kernel is not context.offload]
     for dtype in TYPES:
-        found = in_one_type(view, dtype, context.cost)
-        if found is None or not found.flips:
+        uniform = in_one_type(view, dtype, context.cost)
+        if uniform is None or not uniform.flips:
             continue
         try:
-            choice = choose(found.view, context.target, core, (), context.costs)
+            choice = choose(uniform.view, context.target, core, (), context.costs)
         except StageError:
             continue
-        offers = [one for one in choice.alternatives if not one.reason and one.cost is not None]
+        offers = [
+            alternative
+            for alternative in choice.alternatives
+            if not alternative.reason and alternative.cost is not None
+        ]
         offers.append(choice.as_alternative)
-        for one in offers:
-            if one.cost is not None:
-                yield one.model_copy(update={"cost": one.cost + found.cost, "flips": found.flips})
+        for alternative in offers:
+            if alternative.cost is not None:
+                yield alternative.model_copy(update={"cost": alternative.cost + uniform.cost, "flips": uniform.flips})

@@ -1,7 +1,7 @@
-"""The pass that gives layers the arithmetic of the engine that computes them, where that is not LiteRT's.
+"""The pass that gives layers the arithmetic of their engine where it differs from LiteRT's.
 
-It changes what the network means, which only a recipe can ask for (`requantize: engine`). The graph that tensorize
-leaves has the layers as they are computed; verify holds the firmware to it, and says how far it is from LiteRT.
+This changes results, so only a recipe can ask for it (`requantize: engine`). The graph of tensorize then has the
+layers as they are computed. Verify checks the firmware against it, and reports its distance from LiteRT.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ if TYPE_CHECKING:
 
 
 def with_engine_arithmetic(chosen: Chosen, context: PassContext) -> Chosen:
-    """The layers of the target's accelerator as it computes them, and how far that is from what the model says."""
+    """Return the choices with the engine's arithmetic and its distance from the model's."""
     kernel = context.offload
     if kernel is None:
         return chosen
     graph, choices, layers = chosen.graph, dict(chosen.choices), list(chosen.graph.layers)
     constants = dict(graph.constants)
     for index, choice in chosen.choices.items():
-        own = kernel.machine.accelerator.own(graph.view(layers[index])) if choice.kernel is kernel else None
-        if own is None:
+        arithmetic = kernel.machine.accelerator.own(graph.view(layers[index])) if choice.kernel is kernel else None
+        if arithmetic is None:
             continue
-        names = {role: f"{index:03d}/own/{role}" for role in own.constants}
-        constants.update({names[role]: array for role, array in own.constants.items()})
-        fields = {"op": own.op, "constants": {**layers[index].constants, **names}}
+        names = {role: f"{index:03d}/own/{role}" for role in arithmetic.constants}
+        constants.update({names[role]: array for role, array in arithmetic.constants.items()})
+        fields = {"op": arithmetic.op, "constants": {**layers[index].constants, **names}}
         layers[index] = layers[index].model_copy(update=fields)
-        distance = Distance(reachable=own.reachable, differing=own.differing, largest=own.largest)
+        distance = Distance(reachable=arithmetic.reachable, differing=arithmetic.differing, largest=arithmetic.largest)
         choices[index] = replace(choice, distance=distance)
     return replace(chosen, graph=replace(graph, layers=layers, constants=constants), choices=choices)

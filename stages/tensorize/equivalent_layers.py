@@ -1,12 +1,12 @@
-"""Layers that can be computed in two forms take the one that costs fewer instructions on the target.
+"""Replace layers with equivalent ones that cost fewer instructions on the target.
 
     depthwise_conv2d of one input channel    or conv2d: all output channels read the same input
     conv2d whose filters read one channel    or depthwise_conv2d
     pad, then convolutions                   or convolutions with that padding
-    a window along the column of an image    or along its row, for images of one column
+    window along the column of an image      or along its row, for images of one column
 
-Costs are those that kernels are chosen by, within the arena's limit where the recipe has one; an accelerator has the
-layout and the types that it wants. A form that a rule of the recipe names stays.
+Costs are those of kernel selection, within the recipe's arena limit. An accelerator gets its own layout and types.
+Layers that a rule of the recipe matches stay.
 """
 
 from __future__ import annotations
@@ -27,48 +27,50 @@ if TYPE_CHECKING:
     from stages.ir.arithmetic.fixed_point import Array
     from stages.tensorize.pass_context import PassContext
 
-_WORTH_TURNING = 0.97  # two calls that return an address, and what estimates are off by
-_WORTH_EXCHANGING = 0.97  # what estimates are off by
+_WORTH_TURNING = 0.97  # pays for two calls that return an address, and for errors of estimates
+_WORTH_EXCHANGING = 0.97  # errors of estimates
 
 Price = Callable[[Graph, Layer], float]
-"""Instructions of a layer of a graph, infinity where nothing can compute it or nobody knows."""
+"""Instructions of a layer of a graph; infinity if no kernel can compute it or the cost is unknown."""
 
 
 def with_cheapest_equivalents(graph: Graph, context: PassContext) -> Graph:
-    """The pass: forms by the costs that kernels are chosen by."""
+    """Return the graph with the cheapest equivalents, by the costs of kernel selection."""
 
-    def price(one: Graph, layer: Layer) -> float:
-        if layer.op.op == "float" or renames_only(one, layer):
+    def price(candidate: Graph, layer: Layer) -> float:
+        if layer.op.op == "float" or renames_only(candidate, layer):
             return 0.0
-        view, own = one.view(layer), None
+        view, layout = candidate.view(layer), None
         if context.offload is not None and context.config.arena_limit is None:  # with a limit no layout is decided
-            own = context.offload.layouts[0]
+            layout = context.offload.layouts[0]
         try:
-            cost = context.choose(view, context.bound(one)).price
-        except StageError:  # in this form nothing can compute it; where no form can, the choice of kernels says so
+            cost = context.choose(view, context.bound(candidate)).price
+        except StageError:  # no kernel for this form; if none fits any form, kernel selection reports it
             cost = None
-        return min(float("inf") if cost is None else cost, context.cost_on_engine(view, own))
+        return min(float("inf") if cost is None else cost, context.cost_on_engine(view, layout))
 
-    return cheapest_equivalents(graph, price, lambda one, layer: context.is_ruled(one.view(layer)))
+    return cheapest_equivalents(graph, price, lambda candidate, layer: context.is_ruled(candidate.view(layer)))
 
 
 def cheapest_equivalents(graph: Graph, price: Price, is_ruled: Callable[[Graph, Layer], bool]) -> Graph:
-    """The graph with each other form that costs no more than the one the model has."""
-    for given in graph.layers:
-        while (changed := _cheaper_form(graph, given, price, is_ruled)) is not None:
+    """Replace each layer by an equivalent that costs no more, until there is none."""
+    for original in graph.layers:
+        while (changed := _cheaper_equivalent(graph, original, price, is_ruled)) is not None:
             graph = changed
     return graph
 
 
-def _cheaper_form(graph: Graph, given: Layer, price: Price, is_ruled: Callable[[Graph, Layer], bool]) -> Graph | None:
-    """The graph with another form of a layer, the first that costs no more than the one it has; None for no such.
+def _cheaper_equivalent(
+    graph: Graph, original: Layer, price: Price, is_ruled: Callable[[Graph, Layer], bool]
+) -> Graph | None:
+    """Return the graph with the first equivalent of a layer that costs no more, or None.
 
-    `given` is the layer as the model has it.
+    `original` is the layer in the model.
     """
-    layer = next((layer for layer in graph.layers if layer.name == given.name), None)
+    layer = next((layer for layer in graph.layers if layer.name == original.name), None)
     if layer is None or is_ruled(graph, layer):
         return None
-    for changed, before, after, worth in _other_forms(graph, layer, exchanged=layer.kind != given.kind):
+    for changed, before, after, worth in _equivalents(graph, layer, exchanged=layer.kind != original.kind):
         paid = fsum(price(changed, named(changed, other)) for other in after)
         if paid < float("inf") and paid <= worth * fsum(price(graph, named(graph, other)) for other in before):
             return changed
@@ -76,22 +78,23 @@ def _cheaper_form(graph: Graph, given: Layer, price: Price, is_ruled: Callable[[
 
 
 def with_all_equivalents(graph: Graph) -> Graph:
-    """The graph with all other forms, whatever they cost: for judging choices."""
+    """Return the graph with every layer replaced by an equivalent, whatever it costs, for tests."""
     return cheapest_equivalents(graph, lambda _graph, _layer: 0.0, lambda _graph, _layer: False)
 
 
 def named(graph: Graph, name: str) -> Layer:
-    """The layer of that name."""
+    """Return the layer of that name."""
     return next(layer for layer in graph.layers if layer.name == name)
 
 
-def _other_forms(
+def _equivalents(
     graph: Graph, layer: Layer, *, exchanged: bool
 ) -> Iterator[tuple[Graph, Sequence[str], Sequence[str], float]]:
-    """Another form of the graph, and the names of layers that differ: as they are and as they would be.
+    """Yield graphs with an equivalent of a layer: graph, names before, names after, worth.
 
-    Last, how much of what they cost now it may take to be worth it. A layer that is `exchanged` is another operator
-    than in the model, and stays that.
+    The names are the layers that differ. The new ones must cost at most `worth` times the cost of the old ones. A
+    layer
+    that is `exchanged` already has another operator than in the model, and keeps it.
     """
     readers = [reader.name for reader in readers_of_pad(graph, layer)]
     if readers:
@@ -105,22 +108,25 @@ def _other_forms(
 
 
 def _with_conv2d(graph: Graph, layer: Layer, op: DepthwiseConv2D) -> Graph:
-    """(1, kh, kw, O) as (kh, kw, 1, O): HWIO; planar (O, 1, kh, kw) is OIHW as it is."""
+    """Replace (1, kh, kw, O) weights by HWIO (kh, kw, 1, O); planar (O, 1, kh, kw) is OIHW."""
     fields = op.model_dump(exclude={"op", "depth_multiplier", "kernel_layout"})
-    made = Conv2D(**fields, kernel_layout="HWIO" if op.kernel_layout == "HWC" else "OIHW")
+    conv2d = Conv2D(**fields, kernel_layout="HWIO" if op.kernel_layout == "HWC" else "OIHW")
     weights = graph.constants[layer.constants["weights"]]
     if op.kernel_layout == "HWC":
         weights = weights.reshape(*op.kernel, 1, op.out_channels)
-    return _with_operator(graph, layer, made, weights)
+    return _with_operator(graph, layer, conv2d, weights)
 
 
 def _with_depthwise(graph: Graph, layer: Layer) -> Graph:
-    """Weights are planar."""
-    made = as_depthwise(graph.view(layer))
-    return _with_operator(graph, layer, made.op, made.constant("weights"))
+    """Replace a conv2d by a depthwise_conv2d with planar weights."""
+    depthwise = as_depthwise(graph.view(layer))
+    return _with_operator(graph, layer, depthwise.op, depthwise.constant("weights"))
 
 
 def _with_operator(graph: Graph, layer: Layer, op: LayerOp, weights: Array) -> Graph:
-    """The layer as another operator on the same tensors; other layers may have its weights too."""
+    """Return the graph with another operator for the layer, on the same tensors.
+
+    The weights are copied, because other layers may share them.
+    """
     constants = {role: graph.constants[name] for role, name in layer.constants.items()}
     return replaced(graph, layer, op, layer.inputs, {**constants, "weights": weights})

@@ -1,7 +1,7 @@
 """Estimated instructions of float layers, from the operations in their TIR.
 
-A core with a floating-point unit takes an instruction for an addition and some for loads, stores and the loop around;
-one without calls the C library, which takes about 75. Functions as exp compute in double.
+With a floating-point unit an operation takes about one instruction, plus loads, stores and loops. Without one it is
+a C library call of about 75 instructions. Functions such as exp compute in double.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Operations:
-    """How often values are computed, functions called and values stored."""
+    """Numbers of arithmetic operations, function calls and stores."""
 
     arithmetic: float = 0.0
     calls: float = 0.0
@@ -26,10 +26,11 @@ class Operations:
         return Operations(self.arithmetic + other.arithmetic, self.calls + other.calls, self.stores + other.stores)
 
     def times(self, count: int) -> Operations:
+        """Return the operations of `count` repetitions."""
         return Operations(count * self.arithmetic, count * self.calls, count * self.stores)
 
 
-# Instructions of one of each, with a floating-point unit and without.
+# Instructions per operation, with and without a floating-point unit.
 _WITH_FPU = Operations(arithmetic=1.2, calls=100.0, stores=3.0)
 _SOFT = Operations(arithmetic=75.0, calls=2500.0, stores=6.0)
 _INSTRUCTIONS = (
@@ -40,18 +41,18 @@ _INSTRUCTIONS = (
     "shift_left",
     "shift_right",
     "bitwise_and",
-)  # no calls
+)  # TIR calls that are instructions
 
 
 def float_cost(functions: Iterable[Any], target: Target) -> float:
-    """Instructions that a layer takes on the target: its scheduled PrimFuncs, called once each."""
-    each = _WITH_FPU if target.fpu else _SOFT
+    """Return the instructions of a layer's scheduled PrimFuncs, each called once."""
+    costs = _WITH_FPU if target.fpu else _SOFT
     counted = sum((operations(function.body) for function in functions), Operations())
-    return each.arithmetic * counted.arithmetic + each.calls * counted.calls + each.stores * counted.stores
+    return costs.arithmetic * counted.arithmetic + costs.calls * counted.calls + costs.stores * counted.stores
 
 
 def operations(statement: Any) -> Operations:
-    """Those of a statement of TIR, all turns of its loops; of a branch both sides."""
+    """Return the operations of a TIR statement: all loop iterations, both sides of branches."""
     kind = type(statement).__name__
     if kind == "For":
         return operations(statement.body).times(int(statement.extent))
@@ -68,7 +69,7 @@ def operations(statement: Any) -> Operations:
 
 
 def _evaluation(expression: Any) -> tuple[Operations, bool]:
-    """The operations of an expression, and whether it reads data: what computes with positions alone is not counted."""
+    """Return the operations of an expression that reads data, and whether it does."""
     kind = type(expression).__name__
     if kind in ("TensorLoad", "BufferLoad"):
         return Operations(), True
@@ -77,7 +78,10 @@ def _evaluation(expression: Any) -> tuple[Operations, bool]:
         list(expression.args) if kind == "Call" else [getattr(expression, n) for n in names if hasattr(expression, n)]
     )
     inner = [_evaluation(part) for part in parts if not isinstance(part, int | float | str)]
-    counted, reads = sum((one for one, _ in inner), Operations()), any(data for _, data in inner)
+    counted, reads = (
+        sum((inner_operations for inner_operations, _ in inner), Operations()),
+        any(data for _, data in inner),
+    )
     if not reads:
         return counted, False
     if kind == "Call":

@@ -1,7 +1,7 @@
-"""Float operators: a Relax function to TIR by TVM's own operators, with a schedule that suits a scalar core.
+"""Lower float operators: Relax functions to TIR, scheduled for a scalar core.
 
-TVM may make several functions of one operator. They become the layer's steps, called in order; what they hand to each
-other is scratch of the layer.
+TVM may make several functions of one operator. They become the layer's steps, called in order. Values that pass
+between them are scratch of the layer.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class FloatLowering:
-    """`functions` by name in the order of `steps`; `constants` by key."""
+    """`functions` by name in the order of `steps`, and `constants` by key."""
 
     functions: dict[str, Any] = field(default_factory=dict)
     steps: tuple[Step, ...] = ()
@@ -26,33 +26,34 @@ class FloatLowering:
 
 
 def lower_float(module: Any, function: str, name: str) -> FloatLowering:
-    """The Relax function `function` of `module` as scheduled PrimFuncs called `name`, or `name`_step0, _step1, ...
+    """Lower the Relax function `function` of `module` to scheduled PrimFuncs.
 
-    Raises RuntimeError for a function that TVM does not legalize to calls of TIR (an internal error: quantize lets only
-    known operators through).
+    They are called `name`, or `name`_step0, _step1, ... if there are several. Raises RuntimeError for a function that
+    TVM
+    does not legalize to TIR calls (an internal error: quantize accepts only known operators).
     """
     legal = _legalize(module[function])
     main = legal["main"]
     roles: dict[Any, tuple[str, ...]] = {param: (f"input:{i}",) for i, param in enumerate(main.params)}
     calls = _calls(main)
     _assign_outputs(main, calls, roles)
-    made = FloatLowering()
+    lowering = FloatLowering()
     steps = []
     for position, (variable, call) in enumerate(calls):
         step = name if len(calls) == 1 else f"{name}_step{position}"
-        arguments = [role for argument in call.args[1].fields for role in _role(argument, roles, made)]
+        arguments = [role for argument in call.args[1].fields for role in _role(argument, roles, lowering)]
         constants = {i: role for i, role in enumerate(arguments) if role.startswith("constant:")}
-        made.functions[step], packings = schedule_float(legal[call.args[0]], constants)
+        lowering.functions[step], packings = schedule_float(legal[call.args[0]], constants)
         for packing in packings:
             key = constants[packing.param].partition(":")[2]
-            made.constants[key] = packing.pack(made.constants[key])
+            lowering.constants[key] = packing.pack(lowering.constants[key])
         steps.append(Step(function=step, roles=(*arguments, *roles[variable])))
-    made.steps = tuple(steps)
-    return made
+    lowering.steps = tuple(steps)
+    return lowering
 
 
 def _legalize(function: Any) -> Any:
-    """A module whose `main` only calls TIR functions: element-wise consumers are fused into their producers."""
+    """Return a module whose `main` only calls TIR functions, with element-wise consumers fused."""
     import tvm
     from tvm import relax
 
@@ -68,47 +69,47 @@ def _legalize(function: Any) -> Any:
             relax.transform.DeadCodeElimination(["main"]),
         ]
     )
-    # A private function would be removed as dead.
+    # Dead code elimination would remove a private function.
     public = function.with_attr("global_symbol", "main")
     return passes(tvm.IRModule({"main": public}))
 
 
 def _calls(main: Any) -> list[tuple[Any, Any]]:
-    """(variable, call_tir) in order, without bindings that only rename (a variable, an element of a tuple)."""
+    """Return (variable, call_tir) in order, without bindings that only rename."""
     from tvm import ir, relax
 
     call_tir = ir.Op.get("relax.call_tir")
-    found = []
+    calls = []
     for block in main.body.blocks:
         for binding in block.bindings:
             value = binding.value
             if isinstance(value, relax.Call):
                 if value.op != call_tir:
                     raise RuntimeError(f"internal error: float operator {value.op} was not legalized")
-                found.append((binding.var, value))
-    return found
+                calls.append((binding.var, value))
+    return calls
 
 
 def _renames(main: Any) -> list[tuple[Any, Any, int | None]]:
-    """(variable, what it stands for, element or None) of the bindings that only rename."""
+    """Return (variable, source, tuple element or None) of the bindings that only rename."""
     from tvm import ir, relax
 
-    found: list[tuple[Any, Any, int | None]] = []
+    renames: list[tuple[Any, Any, int | None]] = []
     for block in main.body.blocks:
         for binding in block.bindings:
             value = binding.value
             if isinstance(value, ir.expr.TupleGetItem):
-                found.append((binding.var, value.tuple_value, int(value.index)))
+                renames.append((binding.var, value.tuple_value, int(value.index)))
             elif isinstance(value, relax.Var):
-                found.append((binding.var, value, None))
-    return found
+                renames.append((binding.var, value, None))
+    return renames
 
 
 def _assign_outputs(main: Any, calls: list[tuple[Any, Any]], roles: dict[Any, tuple[str, ...]]) -> None:
-    """Gives every variable its roles: `output:i` where the function returns it, scratch elsewhere."""
+    """Assign roles to all variables: `output:i` for returned values, scratch for the others."""
     from tvm import ir, relax
 
-    made = dict(calls)
+    computed = dict(calls)
     stands_for = {variable: (source, element) for variable, source, element in _renames(main)}
     for number, (variable, _) in enumerate(calls):
         count = _arity(variable)
@@ -123,13 +124,13 @@ def _assign_outputs(main: Any, calls: list[tuple[Any, Any]], roles: dict[Any, tu
 
     result = main.body.body
     source, _ = origin(result) if isinstance(result, relax.Var) else (result, 0)
-    if source in made and _arity(source) > 1:
+    if source in computed and _arity(source) > 1:
         returned = [(source, i) for i in range(_arity(source))]
     else:
         fields = list(result.fields) if isinstance(result, ir.Tuple) else [result]
         returned = [origin(variable) for variable in fields]
     for number, (variable, element) in enumerate(returned):
-        if variable not in made:
+        if variable not in computed:
             raise RuntimeError("internal error: a float layer returns its input unchanged")
         kept = list(roles[variable])
         kept[element] = f"output:{number}"
@@ -140,16 +141,16 @@ def _assign_outputs(main: Any, calls: list[tuple[Any, Any]], roles: dict[Any, tu
 
 
 def _arity(variable: Any) -> int:
-    """How many tensors a variable stands for."""
+    """Return the number of tensors of a variable."""
     fields = getattr(variable.ty, "fields", None)
     return 1 if fields is None else len(fields)
 
 
-def _role(argument: Any, roles: dict[Any, tuple[str, ...]], made: FloatLowering) -> tuple[str, ...]:
+def _role(argument: Any, roles: dict[Any, tuple[str, ...]], lowering: FloatLowering) -> tuple[str, ...]:
     from tvm import ir
 
     if isinstance(argument, ir.expr.GenericConst):
-        key = f"c{len(made.constants)}"
-        made.constants[key] = argument.value.numpy()
+        key = f"c{len(lowering.constants)}"
+        lowering.constants[key] = argument.value.numpy()
         return (f"constant:{key}",)
     return roles[argument]

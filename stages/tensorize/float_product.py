@@ -1,11 +1,11 @@
-"""What a float reduction has of a matrix product, and the register block that suits it.
+"""Find matrix products in float reductions, and choose their register blocks.
 
-A convolution and a fully connected layer multiply rows (pixels) by columns (output channels):
+A convolution or fully connected layer multiplies rows (pixels) by columns (output channels):
 
     output[..., row, ..., column] = sum over k of data[..., row, ..., k] * weights[column, k]
 
-A value of `data` serves all columns of a block and a value of `weights` all rows, which is what a block is for. A
-depthwise convolution or a pooling has no such pair of axes.
+Within a block each value of `data` is used for all columns, each value of `weights` for all rows. Depthwise
+convolutions and pooling have no such pair of axes.
 """
 
 from __future__ import annotations
@@ -27,10 +27,13 @@ FPU; with more the compiler spills."""
 
 @dataclass(frozen=True)
 class Product:
-    """Positions of the row's and the column's axis among the spatial axes; `row` is None where there is one row only.
+    """A matrix product in a reduction block.
 
-    `weights` is the buffer that the column indexes, as read `operand` of the block. `axis` is its dimension that is the
-    column, None when the column enters its indices in another way.
+    row      position of the row axis among the spatial axes; None if there is only one row
+    column   position of the column axis
+    weights  buffer that the column indexes
+    operand  number of the weights among the block's reads
+    axis     dimension of the weights that is the column; None if the column is not a plain index
     """
 
     row: int | None
@@ -42,10 +45,10 @@ class Product:
 
 @dataclass(frozen=True)
 class Packing:
-    """A constant in panels of `width` columns: [..., columns, ...] becomes [columns / width, ..., width].
+    """A constant packed in panels: [..., columns, ...] to [columns / width, ..., width].
 
-    `param` is its position among the function's parameters, `axis` the dimension of the columns. A step of the
-    reduction then reads `width` neighbours through one pointer, which otherwise were `width` rows of the matrix.
+    `param` is its position among the function's parameters, `axis` the dimension of the columns. Each step of the
+    reduction then reads `width` adjacent values through one pointer.
     """
 
     param: int
@@ -53,12 +56,12 @@ class Packing:
     width: int
 
     def indices(self, *index: Any) -> list[Any]:
-        """Where the element with these indices goes."""
+        """Return the packed indices of the element at `index`."""
         column = index[self.axis]
         return [column // self.width, *index[: self.axis], *index[self.axis + 1 :], column % self.width]
 
     def pack(self, array: np.ndarray) -> np.ndarray:
-        """The constant as the scheduled function reads it."""
+        """Return the constant as the scheduled function reads it."""
         import numpy as np
 
         columns = np.moveaxis(array, self.axis, 0)
@@ -67,7 +70,7 @@ class Packing:
 
 
 def find_product(block: Any) -> Product | None:
-    """The product that a reduction block (tirx.SBlock) computes, or None."""
+    """Return the product that a reduction block (tirx.SBlock) computes, or None."""
     from tvm import tirx
 
     if len(block.reads) != 2:
@@ -82,18 +85,18 @@ def find_product(block: Any) -> Product | None:
 
 
 def product_block(rows: int, columns: int) -> tuple[int, int]:
-    """The block with which a product of this size takes the fewest instructions for each step of its reduction.
+    """Return the register block (rows, columns) with the fewest instructions.
 
-    What remains at the edges is done in smaller blocks, so the extents need not be multiples.
+    Edges are computed in smaller blocks, so the extents need not be multiples.
     """
     fitting = [block for block in BLOCKS if block[0] <= rows and block[1] <= columns]
     return min(fitting, key=lambda block: _instructions(rows, columns, *block))
 
 
 def _instructions(rows: int, columns: int, height: int, width: int) -> int:
-    """Of all blocks, for one step of the reduction, as RISC-V counts them."""
+    """Return RISC-V instructions of all blocks for one step of the reduction."""
     return sum(
-        # multiply and add; loads; a pointer for each row and one for the panel; the branch
+        # multiplies and adds; loads; a pointer for each row and one for the panel; the branch
         down * across * (2 * h * w + h + w + h + 2)
         for down, h in _pieces(rows, height)
         for across, w in _pieces(columns, width)
@@ -101,7 +104,7 @@ def _instructions(rows: int, columns: int, height: int, width: int) -> int:
 
 
 def _pieces(extent: int, size: int) -> list[tuple[int, int]]:
-    """(how many, how large) of the blocks along one axis."""
+    """Return (number, size) of the blocks along one axis."""
     return [(extent // size, size), (1, extent % size)] if extent % size else [(extent // size, size)]
 
 
@@ -112,7 +115,7 @@ def _variables(region: Iterable[Any]) -> list[Any]:
 
 
 def _last(spatial: list[Any], inside: list[Any], outside: list[Any]) -> int | None:
-    """The last of the axes that occurs in `inside` and not in `outside`."""
+    """Return the last axis that occurs in `inside` and not in `outside`."""
     for position in reversed(range(len(spatial))):
         occurs = [any(spatial[position].same_as(variable) for variable in place) for place in (inside, outside)]
         if occurs == [True, False]:

@@ -1,20 +1,20 @@
-"""Schedules TVM's float operators for a scalar core with an FPU.
+"""Schedule TVM's float operators for a scalar core with an FPU.
 
 TVM legalizes a fused convolution to a chain of blocks, each over the whole tensor:
 
     pad -> conv (reduction) -> bias -> relu
 
-Element-wise blocks are inlined into their consumer, and what follows the reduction moves into its loops, so that no
+Element-wise blocks are inlined into their consumer, and blocks after the reduction move into its loops, so that no
 intermediate tensor is stored. The reduction computes a small block of outputs at once, in registers:
 
     for y, x/bx, c/bc:              sum[bx][bc] = 0
-        for ry, rx, rc:             sum[i][j] += input[x + i] * weights[c/bc][j]      bx + bc loads for bx * bc products
+        for ry, rx, rc:             sum[i][j] += input[x + i] * weights[c/bc][j]      bx + bc loads, bx * bc products
         output[x + i][c + j] = relu(sum[i][j] + bias[c + j])
 
-Where bx or bc does not divide its extent, emit parts the last, smaller block from the loop (TVM's LoopPartition), so
-that an odd width costs about what an even one does. The order in which a sum's products are added never changes.
+If bx or bc does not divide its extent, emit splits the smaller last block from the loop (TVM's LoopPartition). The
+order of additions in a sum never changes.
 
-Padding stays a pass of its own: its copy is small against a branch for each product.
+Padding stays a separate pass: its copy costs little compared with a branch for each product.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from stages.tensorize.float_product import BLOCKS, Packing, find_product, produc
 
 
 def schedule_float(func: Any, constants: Collection[int] = ()) -> tuple[Any, list[Packing]]:
-    """The PrimFunc with element-wise blocks fused into the reductions around them, which run in register blocks.
+    """Return the PrimFunc with fused, register-blocked reductions, and its packings.
 
-    `constants` are the positions of parameters that are constants; those that the packings name must be packed so.
+    `constants` are the positions of constant parameters. Constants with a packing must be packed accordingly.
     """
     import tvm
     from tvm import s_tir
@@ -60,7 +60,7 @@ def _is_reduction(sch: Any, block: Any) -> bool:
 
 
 def _kinds(sch: Any, block: Any) -> list[str]:
-    """'spatial' or 'reduce' (or another kind) for each axis of the block."""
+    """Return 'spatial', 'reduce' or 'other' for each axis of the block."""
     from tvm import tirx
 
     names = {tirx.IterVar.DataPar: "spatial", tirx.IterVar.CommReduce: "reduce"}
@@ -68,22 +68,22 @@ def _kinds(sch: Any, block: Any) -> list[str]:
 
 
 def _pads(sch: Any, block: Any) -> bool:
-    """Whether the block computes its value under a condition, as padding does."""
+    """Return whether the block computes its value under a condition, as padding does."""
     import tvm_ffi
     from tvm.ir import Call
 
-    found = []
+    conditions = []
 
     def visit(node: Any) -> None:
         if isinstance(node, Call) and str(getattr(node.op, "name", "")).endswith("if_then_else"):
-            found.append(node)
+            conditions.append(node)
 
     tvm_ffi.structural_walk(sch.get(block).body, visit)
-    return bool(found)
+    return bool(conditions)
 
 
 def _block_reduction(sch: Any, block: Any, packable: dict[int, Any]) -> list[Packing]:
-    """Register-blocks one reduction and finishes its sums where they are. Returns how its weights are packed."""
+    """Register-block a reduction and finish its sums in place. Return its packings."""
     kinds, loops = _kinds(sch, block), list(sch.get_loops(block))
     if len(loops) != len(kinds) or not {"spatial", "reduce"} >= set(kinds):
         return []
@@ -113,7 +113,7 @@ def _block_reduction(sch: Any, block: Any, packable: dict[int, Any]) -> list[Pac
 def _plan_blocks(
     sch: Any, block: Any, spatial: list[Any], packable: dict[int, Any]
 ) -> tuple[list[Any], tuple[int, ...], list[Packing]]:
-    """The spatial loops in the order they get, the block's size along the last of them, and how weights are packed."""
+    """Return the spatial loops in their new order, block sizes, and packings."""
     product = find_product(sch.get(block))
     extents = [int(sch.get(loop).extent) for loop in spatial]
     if product is None:
@@ -133,7 +133,7 @@ def _plan_blocks(
 
 
 def _dividing_block(extents: list[int]) -> tuple[int, ...]:
-    """The largest block along the last two axes that divides their extents: outputs that share no operand."""
+    """Return the largest block that divides the last two extents."""
     last = [1, *extents][-2:]
     block = max(
         (pair for pair in BLOCKS if last[0] % pair[0] == 0 and last[1] % pair[1] == 0),
@@ -143,7 +143,7 @@ def _dividing_block(extents: list[int]) -> tuple[int, ...]:
 
 
 def _split(sch: Any, spatial: list[Any], sizes: tuple[int, ...]) -> tuple[list[Any], list[Any]]:
-    """The last loops, each split by its size: the loops over blocks, and those in a block."""
+    """Split the last loops by `sizes`. Return the loops over blocks and the loops in a block."""
     outer, inner = list(spatial[: -len(sizes)]), []
     for loop, size in zip(spatial[-len(sizes) :], sizes, strict=True):
         ragged = int(sch.get(loop).extent) % size != 0
@@ -156,7 +156,7 @@ def _split(sch: Any, spatial: list[Any], sizes: tuple[int, ...]) -> tuple[list[A
 
 
 def _try(step: Any, *arguments: Any) -> bool:
-    """Whether TVM allowed the step. A refusal only costs speed: the schedule is left as it was."""
+    """Apply a schedule step; return whether TVM accepted it. A refusal only costs speed."""
     from tvm.s_tir import ScheduleError
 
     try:

@@ -1,4 +1,4 @@
-"""Warnings that name the layers of real numbers, and what they cost."""
+"""Warnings about float layers and their cost."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _SHOWN = 4
 
 
 def float_warnings(graph: Graph, soft: Mapping[int, float], target: Target) -> tuple[str, ...]:
-    """A sentence where float layers run without a floating-point unit, or lie between layers of integers.
+    """Warn about float layers without a floating-point unit, or between integer layers.
 
-    soft: for each float layer, by index, the instructions of an inference on a core without floating-point unit.
+    soft: instructions per inference on a core without floating-point unit, for each float layer by index.
     """
     layers = [layer for layer in graph.layers if layer.index in soft]
     if target.fpu:
@@ -37,7 +37,7 @@ def float_warnings(graph: Graph, soft: Mapping[int, float], target: Target) -> t
 
 
 def _between_integers(graph: Graph, layers: Sequence[Layer]) -> list[Layer]:
-    """Those behind a DEQUANTIZE and before a QUANTIZE of real numbers."""
+    """Return the layers between a DEQUANTIZE and a float QUANTIZE."""
     behind: set[str] = set()
     for layer in graph.layers:
         if layer.op.op == "dequantize" or (layer.op.op != "quantize" and behind.intersection(layer.inputs)):
@@ -50,5 +50,5 @@ def _between_integers(graph: Graph, layers: Sequence[Layer]) -> list[Layer]:
 
 
 def _rounded(cost: float) -> str:
-    """Two digits that mean something, with commas."""
+    """Format a cost with two significant digits and thousands separators."""
     return f"{float(f'{cost:.2g}'):,.0f}"

@@ -1,4 +1,4 @@
-"""Layers whose output may take the memory of an input that nothing reads afterwards."""
+"""Layers whose output may overlay an input that nothing reads afterwards."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ if TYPE_CHECKING:
 
 
 def overlays(kernel: Kernel, view: LayerView) -> bool:
-    """`Kernel.overlays` of the layer as the kernel is asked about it."""
+    """Return `Kernel.overlays` for the layer as the kernel sees it."""
     return kernel.overlays(kernel.seen(view))
 
 
 def overlaid(graph: Graph, kernels: Iterable[tuple[int, Kernel]]) -> frozenset[int]:
-    """The layers, by index, whose kernels overlay an input by the output."""
+    """Return the indices of layers whose kernels may overlay an input by the output."""
     return frozenset(index for index, kernel in kernels if overlays(kernel, graph.view(graph.layers[index])))

@@ -1,4 +1,4 @@
-"""Layers as scheduled TIR, each made once for all passes that ask: what a kernel's scratch is, only lowering tells."""
+"""Lower layers to scheduled TIR, each once for all passes."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 class Lowered:
     """A layer's functions by name, in the order of `steps`, which call them.
 
-    lowering   what the kernel said of a layer that has one
-    constants  of a float layer, by key: TVM finds and packs them as it lowers
+    lowering   the kernel's lowering, None for float layers
+    constants  of a float layer, by key; TVM packs them when it lowers
     """
 
     functions: Mapping[str, Any]
@@ -33,38 +33,38 @@ class Lowered:
 
 
 class Lowerings:
-    """Lowers layers for a target. `float_module` has the Relax functions of float operators."""
+    """Lower layers for a target. `float_module` has the Relax functions of float operators."""
 
     def __init__(self, target: Target, float_module: Any = None) -> None:
         self._target = target
         self._float_module = float_module
-        self._made: dict[str, Lowered] = {}
-        self._scratch: dict[int, tuple[Lowered, dict[str, int]]] = {}  # by id, which the layer beside it keeps
+        self._cache: dict[str, Lowered] = {}
+        self._scratch: dict[int, tuple[Lowered, dict[str, int]]] = {}  # by id; the value keeps the object alive
 
     def of_kernel(self, view: LayerView, kernel: Kernel, params: Any) -> Lowered:
-        """The layer computed by a kernel that can; nothing of one that leaves a program."""
+        """Lower a layer with a kernel. Empty for kernels that compute by programs."""
         if not kernel.lowers:
             return Lowered({}, ())
         view = kernel.seen(view)
         key = _key(view, kernel, params)
-        if key not in self._made:
-            self._made[key] = self._with_kernel(view, kernel, params)
-        return self._made[key]
+        if key not in self._cache:
+            self._cache[key] = self._with_kernel(view, kernel, params)
+        return self._cache[key]
 
     def of_float(self, layer: Layer) -> Lowered:
-        """A float layer, computed by TVM's own operators."""
+        """Lower a float layer with TVM's own operators."""
         from stages.tensorize.float_layer import lower_float
 
         name = function_name(layer)
-        if name not in self._made:
+        if name not in self._cache:
             op: Any = layer.op
-            made = lower_float(self._float_module, op.function, name)
-            functions = {each: _named(func, each) for each, func in made.functions.items()}
-            self._made[name] = Lowered(functions, made.steps, constants=made.constants)
-        return self._made[name]
+            lowering = lower_float(self._float_module, op.function, name)
+            functions = {step_name: _named(func, step_name) for step_name, func in lowering.functions.items()}
+            self._cache[name] = Lowered(functions, lowering.steps, constants=lowering.constants)
+        return self._cache[name]
 
     def scratch(self, layers: Sequence[Lowered]) -> list[dict[str, int]]:
-        """Bytes by name of the scratch that emit will plan for each of the layers, which have names of their own."""
+        """Return scratch bytes by name for each layer, as emit plans them. Names must be unique."""
         from stages.lower.codegen.layers import scratch_of
         from stages.lower.codegen.lower import to_c
 
@@ -85,7 +85,7 @@ class Lowerings:
 
 
 def function_name(layer: Layer) -> str:
-    """`layer_003_conv2d`: the name of the layer's function in the emitted C."""
+    """Return the layer's C function name, such as `layer_003_conv2d`."""
     kind = "".join(c if c.isalnum() else "_" for c in layer.kind.lower())
     return f"layer_{layer.index:03d}_{kind}"
 
@@ -95,7 +95,7 @@ def _named(function: Any, name: str) -> Any:
 
 
 def _key(view: LayerView, kernel: Kernel, params: Any) -> str:
-    """All that a kernel may look at as it lowers: the layer, its tensors, and where they lie in others."""
+    """Return everything that a kernel may read to lower a layer."""
     tensors = (*view.inputs, *view.outputs)
     parts = [kernel.name, params.model_dump_json(), view.layer.model_dump_json()]
     parts += [f"{tensor.model_dump_json()} {place(view.tensors, tensor.name)}" for tensor in tensors]

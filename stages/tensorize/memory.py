@@ -1,7 +1,7 @@
-"""A bound on the arena, the recipe's or the least that an objective found: which kernels need too much scratch for it.
+"""A bound on the arena: which kernels need too much scratch.
 
-While a layer runs, the tensors alive then and its kernel's scratch are in the arena together, so their sum bounds the
-arena from below. How much scratch that is only lowering shows; a kernel is lowered for it when it is about to be taken.
+While a layer runs, its live tensors and its kernel's scratch are in the arena together, so their sum is a lower bound
+of the arena. Scratch is known only after lowering, so a kernel is lowered when it is about to be chosen.
 """
 
 from __future__ import annotations
@@ -20,25 +20,27 @@ if TYPE_CHECKING:
 
 
 class ArenaBound:
-    """Says for a graph whether a kernel keeps the arena within `limit` bytes.
+    """Decides whether a kernel keeps the arena of a graph within `limit` bytes.
 
-    The limit is what the recipe says, unless it was `found` for `optimize_for: ram`. `name` is what messages call it,
-    `at` the option that is to blame for it.
+    The limit is the recipe's, or `derived` for `optimize_for: ram`. `name` is its name in messages, `at` the option
+    that
+    sets it.
     """
 
-    def __init__(self, graph: Graph, limit: int, lowerings: Lowerings, *, found: bool = False) -> None:
-        self.name = f"{limit:,} bytes, found for optimize_for: ram" if found else "the recipe's arena_limit"
-        self.at = ("stages", "tensorize", "optimize_for" if found else "arena_limit")
+    def __init__(self, graph: Graph, limit: int, lowerings: Lowerings, *, derived: bool = False) -> None:
+        self.name = f"{limit:,} bytes, derived for optimize_for: ram" if derived else "the recipe's arena_limit"
+        self.at = ("stages", "tensorize", "optimize_for" if derived else "arena_limit")
         self._graph = graph
         self._limit = limit
         self._lowerings = lowerings
         self._overlaid: frozenset[int] = frozenset()
         self._dearer: list[str] = []
 
-    def taken(self, view: LayerView, kernel: Kernel, instead: str = "") -> None:
-        """A layer has its kernel; whether that works in place decides what is alive at later layers.
+    def assign(self, view: LayerView, kernel: Kernel, instead: str = "") -> None:
+        """Record a layer's kernel. If it works in place, later layers have less memory alive.
 
-        `instead` describes the change when the bound excluded the layer's cheapest: `b.gemm instead of a.gemm mr=4`.
+        `instead` describes the change if the bound excluded the layer's cheapest kernel: `b.gemm instead of a.gemm
+        mr=4`.
         """
         if overlays(kernel, view):
             self._overlaid |= {view.layer.index}
@@ -47,7 +49,7 @@ class ArenaBound:
             self._dearer.append(f"layer {view.layer.index} ({called}): {instead}")
 
     def warnings(self) -> tuple[str, ...]:
-        """A sentence when layers did not get their cheapest kernel because of the bound; it shows the first."""
+        """Return a warning if the bound excluded the cheapest kernel of layers. It shows the first."""
         if not self._dearer:
             return ()
         first = self._dearer[0]
@@ -55,14 +57,14 @@ class ArenaBound:
         return (f"arena_limit excludes the cheapest kernel of {which}",)
 
     def why_not(self, view: LayerView, kernel: Kernel, params: Any) -> str:
-        """Why a kernel that can compute the layer brings the arena above the bound, '' when it does not."""
+        """Return why a kernel exceeds the bound, '' if it does not."""
         scratch, tensors = self.needed(view, kernel, params)
         if tensors + scratch <= self._limit:
             return ""
         return f"{scratch:,} bytes of scratch and {tensors:,} of tensors exceed the arena's limit of {self._limit:,}"
 
     def needed(self, view: LayerView, kernel: Kernel, params: Any) -> tuple[int, int]:
-        """Bytes of the kernel's scratch, and of what is alive beside it."""
+        """Return the bytes of the kernel's scratch and of the tensors that are alive with it."""
         now = view.layer.index
         overlaid = self._overlaid | ({now} if kernel.overlays(view) else set())
         alive = [b for b in liveness(self._graph, may_overlay=overlaid).buffers if b.first <= now <= b.last]

@@ -1,9 +1,9 @@
-"""Weights of few bits kept so in ROM, and widened into scratch by a step before their layer's own.
+"""Pack weights of few bits in ROM, and unpack them into scratch before their layer.
 
     weights.bin   | 4 bits | 4 bits | ...   --step0-->   scratch | int8 | int8 | ...   --step1: the kernel-->   output
 
-Any kernel then reads them as if they had whole bytes. It saves half of the weights' ROM with 4 bits and three quarters
-with 2, and costs the layer's weights in RAM while it runs, and some instructions for each of them.
+Any kernel can then read them. This saves half of the weights' ROM with 4 bits and three quarters with 2 bits. It
+costs RAM for the layer's weights while the layer runs, and some instructions for each weight.
 """
 
 from __future__ import annotations
@@ -17,35 +17,34 @@ if TYPE_CHECKING:
     import numpy as np
 
 LEAST = 64
-"""Bytes of a constant that is worth a function."""
+"""Minimum bytes of a constant to pack."""
 
 INSTRUCTIONS = 3.5
-"""For each weight that is widened."""
-
+"""Instructions to unpack one weight."""
 
 CODE = 100
-"""Bytes of the function that widens a constant, as compilers make it for cores with narrow instructions."""
+"""Bytes of an unpacking function, on cores with 16-bit instructions."""
 
 
 def saved(packed: Mapping[str, np.ndarray]) -> tuple[int, float]:
-    """Bytes of ROM that narrow constants save, less the code that widens them, and instructions that it takes."""
-    found = [(array, bits) for array in packed.values() if (bits := bits_of_constant(array))]
-    size = sum(array.nbytes - -(-array.size * bits // 8) - CODE for array, bits in found)
-    return size, INSTRUCTIONS * sum(array.size for array, _ in found)
+    """Return the ROM bytes that packing saves, less code, and the instructions that it costs."""
+    packable = [(array, bits) for array in packed.values() if (bits := bits_of_constant(array))]
+    size = sum(array.nbytes - -(-array.size * bits // 8) - CODE for array, bits in packable)
+    return size, INSTRUCTIONS * sum(array.size for array, _ in packable)
 
 
 def widened_bytes(packed: Mapping[str, np.ndarray]) -> dict[str, int]:
-    """By name of the scratch for a layer's narrow constants."""
+    """Return scratch bytes by name for unpacked constants."""
     return {_scratch(key): array.nbytes for key, array in packed.items() if bits_of_constant(array)}
 
 
 def narrowed_layer(
     plan: LayerPlan, functions: Mapping[str, Any], packed: Mapping[str, np.ndarray]
 ) -> tuple[LayerPlan, Mapping[str, Any], Mapping[str, np.ndarray]]:
-    """The layer of one step with its narrow constants in as few bits as they need; as it is where it has none."""
+    """Return a one-step layer with its constants packed; unchanged if none can be packed."""
     from stages.ir.graph.packed import narrowed
 
-    bits = {key: found for key, array in packed.items() if (found := bits_of_constant(array))}
+    bits = {key: width for key, array in packed.items() if (width := bits_of_constant(array))}
     if not bits or len(plan.steps) != 1:
         return plan, functions, packed
     (step,) = plan.steps
@@ -70,7 +69,7 @@ def narrowed_layer(
 
 
 def bits_of_constant(array: np.ndarray) -> int:
-    """1, 2 or 4: the bits in which a packed constant is kept; 0 for one that stays as it is."""
+    """Return the bits in which a constant can be packed: 1, 2 or 4; 0 if it cannot."""
     from stages.ir.graph.packed import bits_of
     from stages.ir.tensor_layout import NARROW
 
@@ -84,29 +83,29 @@ def _scratch(key: str) -> str:
 
 
 def _widening(count: int, bits: int, name: str) -> Any:
-    """A function of TIR: int8[count] of the signed integers that lie one after the other in `bits` each."""
+    """Return a TIR function that unpacks `count` signed integers of `bits` bits to int8[count]."""
     from tvm.tirx.script.builder import ir as T
 
     from stages.backends.kernels.tir.block import Block, Function, Operand, loop, store
     from stages.backends.kernels.tir.fixed_point import widen
     from stages.tensorize.schedule import schedule
 
-    each, sign = 8 // bits, 1 << (bits - 1)
-    whole, rest = divmod(count, each)
+    per_byte, sign = 8 // bits, 1 << (bits - 1)
+    full_bytes, rest = divmod(count, per_byte)
 
     def value(byte: Any, place: int) -> Any:
         low = T.bitwise_and(T.shift_right(widen(byte), place * bits), (1 << bits) - 1)
         return T.Cast("int8", T.bitwise_xor(low, sign) - sign)
 
     def meaning(b: Any) -> None:
-        if whole:
-            with loop(("i", whole)) as i:
-                for place in range(each):
-                    store(b.wide, value(b.narrow[i], place), i * each + place)
+        if full_bytes:
+            with loop(("i", full_bytes)) as i:
+                for place in range(per_byte):
+                    store(b.wide, value(b.narrow[i], place), i * per_byte + place)
         for place in range(rest):
-            store(b.wide, value(b.narrow[whole], place), whole * each + place)
+            store(b.wide, value(b.narrow[full_bytes], place), full_bytes * per_byte + place)
 
-    operands = Operand("narrow", (-(-count // each),), "uint8"), Operand("wide", (count,), "int8", "w")
+    operands = Operand("narrow", (-(-count // per_byte),), "uint8"), Operand("wide", (count,), "int8", "w")
     with Function("widen") as f:
         source, target = f.constant("narrow", operands[0].shape, "uint8"), f.output(0, (count,), "int8")
         f.place(Block("elements", operands, meaning), narrow=source, wide=target)

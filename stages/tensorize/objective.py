@@ -1,14 +1,14 @@
-"""What a recipe wants little of beside instructions (or instead of them): `optimize_for: cycles`, `rom` or `ram`.
+"""Objectives beside instructions: `optimize_for: cycles`, `rom` or `ram`.
 
-What code is worth, for all objectives, is decided once layouts are (stages.tensorize.rom_tradeoff).
+The size of kernels' code is weighed after layouts, for all objectives (stages.tensorize.rom_tradeoff).
 
-cycles  Kernels are counted in cycles of the target's timing model (stages.count); all else is as for speed.
+cycles  Kernels are counted in cycles of the target's timing model (stages.count); the rest is as for speed.
 rom     Bytes of constants have a price in instructions: one percent of the network's bytes is worth five times the
-        instructions of its fastest form. Sub-byte constants count as they are stored (stages.tensorize.rom).
-ram     The arena gets a low limit, within which speed counts: each layer in turn takes the kernel that needs least
-        while it runs, of equal ones the first by name, and the largest of these needs is the limit. That is greedy:
-        what a kernel changes for later layers by working in place is not weighed, nor are layouts, which a limit leaves
-        as they are, and forms are chosen after it. A lower limit of the recipe's own counts instead.
+        instructions of its fastest kernels. Sub-byte constants count as stored (stages.tensorize.rom).
+ram     The arena gets a low limit, and speed counts within it. Each layer in turn takes the kernel with the least
+        memory, ties by name; the largest of these is the limit. This is greedy: it ignores that a kernel that works
+        in place changes later layers. Layouts stay as they are, and equivalents are chosen within the limit. A lower
+        limit of the recipe wins.
 """
 
 from __future__ import annotations
@@ -33,44 +33,42 @@ if TYPE_CHECKING:
 
 
 def check_timed(target: Target) -> None:
-    """Raises StageError, which names Firmline's targets that have one, for a target without a timing model."""
+    """Raise StageError for a target without a timing model; it lists the targets that have one."""
     at = ("stages", "tensorize", "optimize_for")
     if target.accelerator is not None:
         raise StageError(
-            f"optimize_for: cycles is of a core alone: on {target.name} the accelerator's own model counts cycles",
-            hint="speed, the default, chooses by it",
+            f"optimize_for: cycles is for cores alone; on {target.name} the accelerator's own model gives cycles",
+            hint="leave optimize_for out: kernels are then chosen by that model",
             at=at,
         )
     if target.timing_model is None:
         from stages.backends.targets.load import load_targets
         from stages.support.messages.wording import in_lines
 
-        timed = [name for name, one in load_targets().items() if one.is_timed]
+        timed = [name for name, candidate in load_targets().items() if candidate.is_timed]
         raise StageError(
-            f"optimize_for: cycles needs a timing model, and none is known of {target.name}",
-            hint=in_lines(
-                f"Targets with one: {', '.join(timed)}; docs/explanation/timing.md says how a core gets its own"
-            ),
+            f"optimize_for: cycles needs a timing model; {target.name} has none",
+            hint=in_lines(f"Targets with one: {', '.join(timed)}; docs/explanation/timing.md shows how to add one"),
             at=at,
         )
 
 
 def with_objective(graph: Graph, context: PassContext) -> PassContext:
-    """The context in which the recipe's objective decides; as it is for speed, which needs nothing more."""
-    wanted = context.config.optimize_for
-    if wanted == "rom":
+    """Return the context with the recipe's objective; unchanged for speed."""
+    objective = context.config.optimize_for
+    if objective == "rom":
         return replace(context, rom=_priced(graph, context))
-    if wanted == "ram":
+    if objective == "ram":
         limit = _least_arena(graph, context)
-        given = context.config.arena_limit
-        if limit is not None and (given is None or limit < given):
+        recipe_limit = context.config.arena_limit
+        if limit is not None and (recipe_limit is None or limit < recipe_limit):
             config = context.config.model_copy(update={"arena_limit": limit})
             return replace(context, config=config, least_arena=True)
     return context
 
 
 def _priced(graph: Graph, context: PassContext) -> Rom:
-    """With the rate at which constants count; what kernels' code is worth follows when kernels are chosen."""
+    """Return the ROM price: the instructions that a byte of constants is worth."""
     rom = context.rom or Rom(context.target, narrow=context.config.narrow_weights)
     cost, total = 0.0, 0
     for view, offers in _offered(graph, context):
@@ -81,7 +79,10 @@ def _priced(graph: Graph, context: PassContext) -> Rom:
 
 
 def _least_arena(graph: Graph, context: PassContext) -> int | None:
-    """The bound that the kernels of least need keep to; None where a layer has no kernel, which is told later."""
+    """Return the arena bytes that the smallest kernels need; None if a layer has no kernel.
+
+    Kernel selection reports such a layer later.
+    """
     bound = ArenaBound(graph, 0, context.lowerings)
     limit = 0
     for view, offers in _offered(graph, context):
@@ -89,24 +90,26 @@ def _least_arena(graph: Graph, context: PassContext) -> int | None:
             return None
         needs = [(sum(bound.needed(view, offer.kernel, offer.params)), number) for number, offer in enumerate(offers)]
         least, number = min(needs)
-        bound.taken(view, offers[number].kernel)
+        bound.assign(view, offers[number].kernel)
         limit = max(limit, least)
     try:
         within = ArenaBound(graph, limit, context.lowerings)
         for view, _ in _offered(graph, context):
-            within.taken(view, context.choose(view, within).kernel)
+            within.assign(view, context.choose(view, within).kernel)
     except StageError:
         return None
     return limit
 
 
 def _offered(graph: Graph, context: PassContext) -> Iterator[tuple[LayerView, list[Offer]]]:
-    """The layers that kernels compute, with what a recipe's rules leave of those that can."""
+    """Yield the layers that kernels compute, with the offers that the recipe's rules allow."""
     for layer in graph.layers:
         if layer.op.op == "float" or renames_only(graph, layer):
             continue
         view = graph.view(layer)
-        able = [one for one in context.kernels if one.is_for(view.op) and not one.why_not(view, context.target)]
+        able = [
+            kernel for kernel in context.kernels if kernel.is_for(view.op) and not kernel.why_not(view, context.target)
+        ]
         offers = offers_of(view, context.target, able, context.costs)
         rule = next((rule for rule in context.config.rules if rule.match.fits(view)), None)
         if rule is not None:

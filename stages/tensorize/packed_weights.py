@@ -1,12 +1,12 @@
-"""Weights of few bits that nobody asked for by name are kept so only where there is RAM to widen them.
+"""Choose which weights are packed for `optimize_for: rom`: only as many as RAM can unpack.
 
-How much RAM the board has is not known here, where artifacts are those of the core. So a recipe without a limit of the
-arena gets none that is larger than with whole bytes, and one with a limit a plan within it. It is planned as emit plans
-one block, with each alignment that emit may be told:
+The board's RAM is unknown here, because artifacts belong to the core. With an arena limit the plan must stay within
+it. Without a limit it must not exceed the plan with unpacked weights. Plans are made as emit makes them for one block,
+with each alignment that emit supports:
 
-    decided with few bits  ->  planned  ->  layers that need too much keep whole bytes  ->  decided again  ->  ...
+    decide with packing  ->  plan  ->  layers that need too much stay unpacked  ->  decide again  ->  ...
 
-Each time at least one layer more keeps whole bytes, so this ends: where none is left, with what whole bytes give.
+Each round leaves at least one more layer unpacked, so this ends, at the latest with no packed layer.
 """
 
 from __future__ import annotations
@@ -29,85 +29,91 @@ ALIGNMENTS = (8, 16, 32, 64)
 
 
 @dataclass(frozen=True)
-class _Room:
-    """Bytes of the arena by alignment, and of its largest buffer: no memory of several need hold a larger one."""
+class _RamLimit:
+    """Bytes of the arena by alignment, and of its largest buffer.
+
+    The buffer counts because no region of several may have to hold a larger one.
+    """
 
     arena: Mapping[int, int]
     buffer: float = float("inf")
 
     def holds(self, buffers: Iterable[Buffer]) -> bool:
-        """Whether a plan for them is found that keeps to it."""
-        found = list(buffers)
-        return all(plan(found, alignment).total <= room for alignment, room in self.arena.items()) and all(
-            one.bytes <= self.buffer for one in found
+        """Return whether a plan of the buffers stays within the limit."""
+        planned = list(buffers)
+        return all(plan(planned, alignment).total <= most for alignment, most in self.arena.items()) and all(
+            buffer.bytes <= self.buffer for buffer in planned
         )
 
     def holds_at_once(self, buffers: Iterable[Buffer]) -> bool:
-        """Whether those that are alive together do, wherever they lie."""
-        found = list(buffers)
-        return all(lower_bound(found, alignment) <= room for alignment, room in self.arena.items()) and all(
-            one.bytes <= self.buffer for one in found
+        """Return whether buffers that are alive together stay within the limit, at any offsets."""
+        alive = list(buffers)
+        return all(lower_bound(alive, alignment) <= most for alignment, most in self.arena.items()) and all(
+            buffer.bytes <= self.buffer for buffer in alive
         )
 
 
-def fit_to_ram(context: PassContext, whole: Callable[[], Chosen], narrow: Callable[[frozenset[str]], Chosen]) -> Chosen:
-    """What `narrow` decides, with as many of its layers as it takes in whole bytes.
+def fit_to_ram(
+    context: PassContext, unpacked: Callable[[], Chosen], packed: Callable[[frozenset[str]], Chosen]
+) -> Chosen:
+    """Return what `packed` decides, with as many layers unpacked as RAM requires.
 
-    whole   decides where all layers keep whole bytes
-    narrow  decides where those of these names do, and others as it is worth
+    unpacked  decides with all weights unpacked
+    packed    decides with the weights of these layers unpacked, and others packed if worth it
     """
     wide: frozenset[str] = frozenset()
-    chosen = narrow(wide)
-    room: _Room | None = None
+    chosen = packed(wide)
+    limit: _RamLimit | None = None
     while widened := _widened(chosen):
-        if room is None:
-            room = _room(context, whole)
-        back = _too_large(chosen, widened, room, context)
-        if not back:
+        if limit is None:
+            limit = _ram_limit(context, unpacked)
+        excluded = _too_large(chosen, widened, limit, context)
+        if not excluded:
             return chosen
-        wide |= {chosen.graph.layers[index].name for index in back}
-        chosen = narrow(wide)
-    return chosen if room is None else whole()
+        wide |= {chosen.graph.layers[index].name for index in excluded}
+        chosen = packed(wide)
+    return chosen if limit is None else unpacked()
 
 
-def _room(context: PassContext, whole: Callable[[], Chosen]) -> _Room:
+def _ram_limit(context: PassContext, unpacked: Callable[[], Chosen]) -> _RamLimit:
+    """Return the recipe's limit, or the arena of the plan with unpacked weights."""
     limit = context.config.arena_limit
     if limit is not None:
-        return _Room(dict.fromkeys(ALIGNMENTS, limit))
-    chosen = whole()
+        return _RamLimit(dict.fromkeys(ALIGNMENTS, limit))
+    chosen = unpacked()
     buffers = _buffers(chosen, scratch_of_layers(chosen, context), {})
     arena = {alignment: plan(buffers, alignment).total for alignment in ALIGNMENTS}
-    return _Room(arena, max((one.bytes for one in buffers), default=0))
+    return _RamLimit(arena, max((buffer.bytes for buffer in buffers), default=0))
 
 
 def _widened(chosen: Chosen) -> dict[int, Mapping[str, int]]:
-    """By layer the scratch into which constants of few bits are widened."""
+    """Return the scratch of unpacked constants by layer."""
     if chosen.rom is None:
         return {}
-    found = {}
+    scratch = {}
     for index, choice in chosen.choices.items():
-        kept = chosen.rom.storage(chosen.graph.view(chosen.graph.layers[index]), choice.kernel, choice.params)
-        if kept.scratch:
-            found[index] = kept.scratch
-    return found
+        storage = chosen.rom.storage(chosen.graph.view(chosen.graph.layers[index]), choice.kernel, choice.params)
+        if storage.scratch:
+            scratch[index] = storage.scratch
+    return scratch
 
 
-def _too_large(chosen: Chosen, widened: Scratch, room: _Room, context: PassContext) -> set[int]:
-    """Layers without whose widening the arena has room, as the kernels are now; all of them where it never has."""
-    scratch, left = scratch_of_layers(chosen, context), dict(widened)
-    while left and not room.holds(buffers := _buffers(chosen, scratch, left)):
-        alone = {index for index in left if not room.holds_at_once(_alive(buffers, index))}
-        for index in alone or {max(left, key=lambda index: (sum(left[index].values()), index))}:
-            del left[index]
-    return widened.keys() - left.keys()
+def _too_large(chosen: Chosen, widened: Scratch, limit: _RamLimit, context: PassContext) -> set[int]:
+    """Return the layers that must stay unpacked in ROM so that the arena stays within the limit."""
+    scratch, remaining = scratch_of_layers(chosen, context), dict(widened)
+    while remaining and not limit.holds(buffers := _buffers(chosen, scratch, remaining)):
+        alone = {index for index in remaining if not limit.holds_at_once(_alive(buffers, index))}
+        for index in alone or {max(remaining, key=lambda index: (sum(remaining[index].values()), index))}:
+            del remaining[index]
+    return widened.keys() - remaining.keys()
 
 
 def _buffers(chosen: Chosen, scratch: Scratch, widened: Scratch) -> tuple[Buffer, ...]:
     graph, choices = chosen.graph, chosen.choices
-    both = {index: {**needed, **widened.get(index, {})} for index, needed in scratch.items()}
+    total_scratch = {index: {**needed, **widened.get(index, {})} for index, needed in scratch.items()}
     views = {index: choice.kernel.seen(graph.view(graph.layers[index])) for index, choice in choices.items()}
     overlaid = frozenset(index for index, choice in choices.items() if choice.kernel.overlays(views[index]))
-    return tuple(liveness(graph, both, overlaid).buffers)
+    return tuple(liveness(graph, total_scratch, overlaid).buffers)
 
 
 def _alive(buffers: Iterable[Buffer], now: int) -> Iterator[Buffer]:

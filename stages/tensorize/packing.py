@@ -1,4 +1,4 @@
-"""The last pass: constants packed as the kernels read them, layers as functions, and the plan that explains both."""
+"""The last pass: pack constants, lower layers to functions, write the plan."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def pack_and_lower(chosen: Chosen, context: PassContext, progress: Callable[..., None] = no_progress) -> Tensorized:
-    """The artifact. Raises RuntimeError for a kernel whose parts do not fit together (an internal error)."""
+    """Return the artifact. Raises RuntimeError for an inconsistent kernel (an internal error)."""
     graph, plans = chosen.graph, []
     functions: dict[str, Any] = {}
     weights: dict[str, np.ndarray] = {}
@@ -33,17 +33,17 @@ def pack_and_lower(chosen: Chosen, context: PassContext, progress: Callable[...,
     for layer in graph.layers:
         progress(f"layer {layer.index} {layer.kind}", layer.index / len(graph.layers))
         if layer.op.op == "float":
-            plan, made, constants = _float_layer(layer, context)
-            soft[layer.index] = float_cost(made.values(), context.target.model_copy(update={"fpu": False}))
+            plan, layer_functions, constants = _float_layer(layer, context)
+            soft[layer.index] = float_cost(layer_functions.values(), context.target.model_copy(update={"fpu": False}))
         elif layer.index in chosen.offload.programs:
-            plan, made, constants = _offloaded_layer(layer, chosen)
+            plan, layer_functions, constants = _offloaded_layer(layer, chosen)
         elif layer.index in chosen.choices:
-            plan, made, constants = _kernel_layer(chosen, layer, context)
+            plan, layer_functions, constants = _kernel_layer(chosen, layer, context)
         else:
             plans.append(_plan(layer, {}, kernel="alias", why="input and output share memory"))
             continue
         plans.append(plan.model_copy(update={"predicted": chosen.offload.times.get(layer.index)}))
-        functions |= made
+        functions |= layer_functions
         weights |= {plan.constants[key]: array for key, array in constants.items()}
     warnings = (*chosen.warnings, *float_warnings(graph, soft, context.target))
     machine = None if context.offload is None or not chosen.offload.programs else context.offload.machine
@@ -59,10 +59,10 @@ def pack_and_lower(chosen: Chosen, context: PassContext, progress: Callable[...,
     return Tensorized(plan_of_all, graph, functions, weights)
 
 
-Made = tuple[LayerPlan, Mapping[str, Any], Mapping[str, "np.ndarray"]]  # with functions by name, constants by key
+LayerArtifact = tuple[LayerPlan, Mapping[str, Any], Mapping[str, "np.ndarray"]]  # plan, functions, constants
 
 
-def _kernel_layer(chosen: Chosen, layer: Layer, context: PassContext) -> Made:
+def _kernel_layer(chosen: Chosen, layer: Layer, context: PassContext) -> LayerArtifact:
     choice = chosen.choices[layer.index]
     kernel = choice.kernel
     view = kernel.seen(chosen.graph.view(layer))
@@ -90,7 +90,7 @@ def _kernel_layer(chosen: Chosen, layer: Layer, context: PassContext) -> Made:
     return narrowed_layer(plan, lowered.functions, packed) if narrow else (plan, lowered.functions, packed)
 
 
-def _offloaded_layer(layer: Layer, chosen: Chosen) -> Made:
+def _offloaded_layer(layer: Layer, chosen: Chosen) -> LayerArtifact:
     choice, constants = chosen.choices[layer.index], chosen.offload.constants[layer.index]
     plan = _plan(
         layer,
@@ -106,7 +106,7 @@ def _offloaded_layer(layer: Layer, chosen: Chosen) -> Made:
     return plan, {}, constants
 
 
-def _float_layer(layer: Layer, context: PassContext) -> Made:
+def _float_layer(layer: Layer, context: PassContext) -> LayerArtifact:
     lowered = context.lowerings.of_float(layer)
     plan = _plan(
         layer,
@@ -126,7 +126,7 @@ def _plan(layer: Layer, constants: Mapping[str, Any], **decided: Any) -> LayerPl
 
 
 def _check_roles(lowering: Lowering, packed: Mapping[str, np.ndarray], kernel: str, layer: Layer) -> None:
-    """A kernel's roles must name its buffers, and a constant's buffer must have the packed array's type and size."""
+    """Check that roles match buffers, and packed constants their buffers' type and size."""
     where = f"internal error: kernel {kernel}, layer {layer.index} ({escape.name(layer.name)})"
     if len(lowering.roles) != len(lowering.workload.params):
         raise RuntimeError(f"{where}: {len(lowering.workload.params)} parameters, roles {lowering.roles}")
@@ -140,5 +140,5 @@ def _check_roles(lowering: Lowering, packed: Mapping[str, np.ndarray], kernel: s
         for extent in buffer.shape:
             elements *= int(extent)
         if str(packed[key].dtype) != str(buffer.dtype) or packed[key].size != elements:
-            found = f"{packed[key].dtype}[{packed[key].size}]"
-            raise RuntimeError(f"{where}: constant {key} is {found}, its buffer {buffer.dtype}[{elements}]")
+            packed_type = f"{packed[key].dtype}[{packed[key].size}]"
+            raise RuntimeError(f"{where}: constant {key} is {packed_type}, its buffer {buffer.dtype}[{elements}]")

@@ -1,7 +1,7 @@
-"""PAD in front of convolutions as their own padding: nothing is copied, and the arena holds no padded image.
+"""Fold PAD into the padding of convolutions: no copy, and no padded image in the arena.
 
-Exporters write the padding of a strided convolution as an operator of its own (Keras' ZeroPadding2D). Where it pads
-rows and columns with the zero point, it is what the convolution does at its borders anyway.
+Exporters write the padding of a strided convolution as a separate operator (Keras' ZeroPadding2D). Padding of rows
+and columns with the zero point equals the convolution's own padding.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ Padding = tuple[int, int, int, int]
 
 
 def readers_of_pad(graph: Graph, layer: Layer) -> list[Layer]:
-    """The convolutions that a PAD can be folded into; none if it is read by anything else, or no such PAD."""
+    """Return the convolutions into which a PAD can be folded; empty if any reader prevents it."""
     op: Any = layer.op
     if op.op != "move" or op.kind != "pad" or layer.outputs[0] in graph.outputs:
         return []
@@ -24,7 +24,7 @@ def readers_of_pad(graph: Graph, layer: Layer) -> list[Layer]:
 
 
 def without_pad(graph: Graph, pad: Layer) -> Graph:
-    """The graph with the PAD folded into its readers, its tensor gone and the layers numbered anew."""
+    """Return the graph with the PAD folded into its readers, and its layers renumbered."""
     layers: list[Layer] = []
     for layer in graph.layers:
         if layer is pad:
@@ -38,9 +38,9 @@ def without_pad(graph: Graph, pad: Layer) -> Graph:
 
 
 def _folded(graph: Graph, pad: Layer, reader: Layer) -> Padding | None:
-    """The reader's padding (top, left, bottom, right) with the pad's, None where it cannot have it.
+    """Return the reader's padding (top, left, bottom, right) including the PAD's, or None.
 
-    No window may lie in the padding alone: kernels need not expect that. Rows and columns at the end that no window
+    No window may lie in the padding alone, which kernels do not expect. Rows and columns at the end that no window
     reaches are left out.
     """
     op, params = reader.op, dict(getattr(pad.op, "params", {}))

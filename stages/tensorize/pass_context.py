@@ -1,4 +1,4 @@
-"""What all passes are told: the target, its kernels and their costs, the recipe's options."""
+"""What all passes share: target, kernels, costs and the recipe's options."""
 
 from __future__ import annotations
 
@@ -26,10 +26,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PassContext:
-    """Passes read it; what they find goes from one to the next.
+    """The inputs of a pass beside the graph.
 
-    `rom` is there where a recipe wants little of it; `least_arena` says that the limit was found for `ram`. Without
-    `weigh_rom` layers get the kernels that cost least, whatever code these bring (stages.tensorize.rom_tradeoff).
+    rom          the price of ROM bytes, if the objective has one
+    least_arena  the arena limit was derived for `optimize_for: ram`
+    weigh_rom    weigh the size of code against instructions (stages.tensorize.rom_tradeoff)
     """
 
     target: Target
@@ -51,7 +52,10 @@ class PassContext:
         costs: Costs | None = None,
         float_module: Any = None,
     ) -> PassContext:
-        """Without `costs` the kernels' own estimates decide. The target's accelerator is one of the kernels."""
+        """Return the context of a target. Its accelerator becomes one of the kernels.
+
+        Without `costs` the kernels' estimates are used.
+        """
         machine = machine_of(target, config.requantize)
         offload = None if machine is None else offload_kernel(machine)
         kernels = (*kernels, offload) if offload is not None else tuple(kernels)
@@ -59,22 +63,25 @@ class PassContext:
 
     @property
     def unit(self) -> str:
-        """What costs are in, for messages."""
+        """The unit of costs, for messages."""
         return "cycles" if self.config.optimize_for == "cycles" else "instructions"
 
     def bound(self, graph: Graph) -> ArenaBound | None:
-        """The bound on the arena, the recipe's or its objective's, for choosing the kernels of one graph."""
+        """Return the arena bound for choosing the kernels of one graph, None without a limit."""
         limit = self.config.arena_limit
-        return None if limit is None else ArenaBound(graph, limit, self.lowerings, found=self.least_arena)
+        return None if limit is None else ArenaBound(graph, limit, self.lowerings, derived=self.least_arena)
 
     def choose(self, view: LayerView, bound: ArenaBound | None) -> Choice:
-        """The layer's kernel. Raises StageError when no kernel, or not the one a rule names, can compute it."""
+        """Return the layer's kernel.
+
+        Raises StageError if no kernel, or not the one that a rule names, can compute it.
+        """
         return choose(view, self.target, self.kernels, self.config.rules, self.costs, bound, self.rom)
 
     def cost(self, view: LayerView) -> float:
-        """Instructions of the layer with its kernel, infinity where nothing can compute it.
+        """Return the price of the layer's kernel: instructions, plus the price of its ROM bytes.
 
-        With what its bytes are worth, where the recipe wants little ROM.
+        Infinity if no kernel can compute it.
         """
         try:
             return self.choose(view, None).price or 0.0
@@ -82,10 +89,11 @@ class PassContext:
             return float("inf")
 
     def cost_on_engine(self, view: LayerView, layout: str | None = None) -> float:
-        """Cycles of a layer on the target's accelerator with its data as that may have it, infinity where it cannot.
+        """Return the cycles of a layer on the accelerator, infinity if it cannot compute the layer.
 
-        That is in other types (`signs` decides which), and with images in `layout`, if that is given. Transforms and
-        flips are not in it; a rule for another kernel is obeyed.
+        The types may differ from the layer's (stages.tensorize.signedness); images are in `layout`, if given.
+        Transforms and
+        flips are not included. A rule for another kernel gives infinity.
         """
         engine = self.offload
         rule = next((rule for rule in self.config.rules if rule.match.fits(view)), None)
@@ -93,15 +101,15 @@ class PassContext:
             return float("inf")
         if layout is not None:
             images = [tensor for tensor in (*view.inputs, *view.outputs) if len(tensor.shape) == 4]
-            laid = {image.name: image.model_copy(update={"layout": Layout(layout)}) for image in images}
-            view = replace(view, tensors={**view.tensors, **laid})
-        able = (one for one in (view, *as_uint8(view)) if not engine.why_not(one, self.target))
-        return min((engine.cost(one, engine.params(), self.target) for one in able), default=float("inf"))
+            in_layout = {image.name: image.model_copy(update={"layout": Layout(layout)}) for image in images}
+            view = replace(view, tensors={**view.tensors, **in_layout})
+        able = (variant for variant in (view, *as_uint8(view)) if not engine.why_not(variant, self.target))
+        return min((engine.cost(variant, engine.params(), self.target) for variant in able), default=float("inf"))
 
     def kernels_for(self, layer: Layer) -> list[Kernel]:
-        """The kernels for the layer's operator that the core can run."""
+        """Return the kernels for the layer's operator that run on the target."""
         return [kernel for kernel in self.kernels if kernel.is_for(layer.op) and not kernel.folder.why_not(self.target)]
 
     def is_ruled(self, view: LayerView) -> bool:
-        """Whether a rule of the recipe is for the layer."""
+        """Return whether a rule of the recipe matches the layer."""
         return any(rule.match.fits(view) for rule in self.config.rules)

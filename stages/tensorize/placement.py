@@ -1,4 +1,4 @@
-"""The pass that places tensors in others: layers then have less to copy, or nothing at all."""
+"""The pass that places tensors inside others, which saves copies."""
 
 from __future__ import annotations
 
@@ -17,11 +17,14 @@ if TYPE_CHECKING:
 
 
 def place_parts(chosen: Chosen, context: PassContext) -> Chosen:
-    """The graph with tensors that are parts of others (`stages.tensorize.sharing`), and what is left to compute."""
+    """Return the graph with tensors placed inside others, and the layers that still compute.
+
+    See `stages.tensorize.sharing`.
+    """
     before, choices = chosen.graph, chosen.choices
     over = overlaid(before, ((index, choice.kernel) for index, choice in choices.items()))
     graph = share(before, lambda: scratch_of_layers(chosen, context), over)
-    left = {}
+    remaining = {}
     for index, choice in choices.items():
         layer = graph.layers[index]
         if renames_only(graph, layer):
@@ -29,12 +32,12 @@ def place_parts(chosen: Chosen, context: PassContext) -> Chosen:
         if layer.op.op == "concatenation" and parts(graph.view(layer)) != parts(before.view(layer)):
             cost = estimated(choice.kernel, graph.view(layer), choice.params, context.target)
             choice = replace(choice, cost=cost, cost_source="estimated")
-        left[index] = choice
-    return replace(chosen, graph=graph, choices=left)
+        remaining[index] = choice
+    return replace(chosen, graph=graph, choices=remaining)
 
 
 def scratch_of_layers(chosen: Chosen, context: PassContext) -> dict[int, Mapping[str, int]]:
-    """Bytes by name of the scratch of each layer, as emit will plan it."""
+    """Return scratch bytes by name for each layer, as emit plans them."""
     graph, lowerings = chosen.graph, context.lowerings
     lowered = {}
     for layer in graph.layers:

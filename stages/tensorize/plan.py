@@ -1,4 +1,4 @@
-"""plan.json: what tensorize decided for each layer, and why. Emit and report read it; no tvm needed."""
+"""plan.json: the decision for each layer and its reason. Reading it needs no tvm."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ class _Model(BaseModel):
 
 
 class Alternative(_Model):
-    """A kernel, or other parameters of one, that was not taken: what it would cost, or the reason why it cannot.
+    """A rejected kernel or parameter set: its cost, or the reason why it cannot be used.
 
-    `flips` of the layer's tensors, to the other type of 8 bits, are in the cost: it computes the layer with them only.
+    `flips` is the number of tensors that must change to the other 8-bit type for it; the cost includes them.
     """
 
     kernel: str
@@ -32,16 +32,17 @@ class Alternative(_Model):
 
 
 class Step(_Model):
-    """A function of tir.json and the roles of its buffer parameters in order (see `kernel.Lowering`)."""
+    """A function of tir.json, and the roles of its parameters (`kernel.Lowering`)."""
 
     function: str
     roles: tuple[str, ...]
 
 
 class Distance(_Model):
-    """How far an engine's arithmetic is from LiteRT's: of `reachable` sums `differing` differ, by `largest` at most.
+    """How far an engine's arithmetic is from LiteRT's.
 
-    Of a layer with weights the sums that weights, bias and inputs allow; of an ADD or SUB the pairs of inputs.
+    Of `reachable` values `differing` differ, by `largest` at most. Values are the sums that weights, bias and inputs
+    allow; for ADD and SUB the pairs of inputs.
     """
 
     reachable: int
@@ -50,17 +51,18 @@ class Distance(_Model):
 
 
 class LayerPlan(_Model):
-    """A layer's kernel and its functions, called one after the other.
+    """A layer's kernel and its functions, called in order.
 
-    kernel       the kernel's name; 'tvm' for a float operator, 'alias' for a layer that only renames its input's memory
-    cost         instructions (or the plan's `unit`), None when nobody knows them; `cost_source` says whether they are
-                 counted, modelled (cycles of an accelerator) or estimated (by the kernel)
-    sources      kernel files that are compiled, as folder/file; `headers` declare the functions that they call
-    may_overlay  the output may take the memory of an input that dies here
+    kernel       kernel name; 'tvm' for a float operator, 'alias' for a layer that only renames its input's memory
+    cost         instructions (or the plan's `unit`), None if unknown
+    cost_source  counted, modelled (cycles of an accelerator) or estimated (by the kernel)
+    sources      kernel files to compile, as folder/file
+    headers      headers that declare the kernel's functions
+    may_overlay  the output may overlay an input that dies here
     constants    keys of weights.npz by constant key
-    program      of a layer that an accelerator computes, instead of steps
+    program      of a layer on an accelerator, instead of steps
     predicted    cycles, on a target with an accelerator
-    distance     of a layer that has the engine's own arithmetic
+    distance     of a layer with the engine's arithmetic
     """
 
     index: int
@@ -85,11 +87,12 @@ class LayerPlan(_Model):
 class TensorizePlan(_Model):
     """One entry for each layer of the graph, in order.
 
-    `unused_rules` are numbers, from 1, of the recipe's rules that decided for no layer; `warnings` say what they match.
-    `rewrites` are what the graph of the quantize stage has more; None where the recipe has all of it computed.
-    `attachment` is there where an accelerator computes a layer, with a predicted `timeline` and `search`,
-    which tells how tiles and places were found. `unit` is what costs are in: instructions, or cycles. `counted` is how
-    many calls of kernels were counted.
+    unused_rules  numbers, from 1, of the recipe's rules that decided for no layer; `warnings` explain them
+    rewrites      simplifications of quantize's graph; None if the recipe disables them
+    attachment    present if an accelerator computes a layer, with a predicted `timeline` and `search`, the solver's
+                  report
+    unit          unit of costs: instructions or cycles
+    counted       number of counted calls
     """
 
     format: int = FORMAT
@@ -105,11 +108,12 @@ class TensorizePlan(_Model):
     counted: int = 0
 
     def save(self, folder: Path) -> None:
+        """Write plan.json to `folder`."""
         (folder / "plan.json").write_text(self.model_dump_json(indent=1) + "\n")
 
     @classmethod
     def load(cls, folder: Path) -> TensorizePlan:
-        """Reads what `save` wrote. Raises ValueError for another format."""
+        """Return the plan that `save` wrote. Raises ValueError for another format."""
         plan = cls.model_validate_json((folder / "plan.json").read_text())
         if plan.format != FORMAT:
             raise ValueError(f"plan.json has format {plan.format}; this version reads {FORMAT}")

@@ -1,4 +1,4 @@
-"""The pass that plans the layers of the target's accelerator: what lies in its memory, and a program for each."""
+"""The pass that plans the accelerator's memory and a program for each of its layers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def plan_programs(chosen: Chosen, context: PassContext) -> Chosen:
-    """The choices with programs for layers that the accelerator computes, and the time that the network takes."""
+    """Return the choices with programs for the accelerator's layers, and the network's timeline."""
     kernel = context.offload
     if kernel is None:
         return chosen

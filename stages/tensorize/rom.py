@@ -1,4 +1,4 @@
-"""What the bytes of a layer's constants are worth, where a recipe wants little of it (stages.tensorize.objective)."""
+"""The price of ROM bytes of a layer's constants (stages.tensorize.objective)."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ConstantStorage:
-    """A way to keep a layer's constants in ROM.
+    """A way to store a layer's constants in ROM.
 
-    bytes         of ROM, with the code that widens them
-    instructions  that it takes to widen them
-    scratch       bytes of RAM by name while the layer runs, of those of few bits; none where all keep whole bytes
+    bytes         ROM bytes, including code that unpacks them
+    instructions  to unpack them
+    scratch       bytes of RAM by name for unpacked constants; empty if none are packed
     """
 
     bytes: int
@@ -31,44 +31,48 @@ class ConstantStorage:
 
 @dataclass(frozen=True)
 class Rom:
-    """rate    instructions that a byte is worth
-    narrow  whether constants of few bits are kept so (stages.tensorize.narrow); None: where that is worth it
-    wide    names of layers that keep whole bytes then, for the sake of RAM (stages.tensorize.packed_weights)
+    """The price of ROM.
+
+    rate    instructions that a byte is worth
+    narrow  whether to pack constants of few bits (stages.tensorize.narrow); None: if that is worth it
+    wide    names of layers that must not be packed, to save RAM (stages.tensorize.packed_weights)
     """
 
     target: Target
     rate: float = 0.0
     narrow: bool | None = None
     wide: frozenset[str] = frozenset()
-    _known: dict[tuple[str, str, str], tuple[ConstantStorage, ConstantStorage | None]] = field(
+    _cache: dict[tuple[str, str, str], tuple[ConstantStorage, ConstantStorage | None]] = field(
         default_factory=dict, repr=False, compare=False
     )
 
     def variants(self, view: LayerView, kernel: Kernel, params: Any) -> tuple[ConstantStorage, ...]:
-        """How the constants that the kernel packs for the layer may be kept; whole bytes first."""
-        whole, few = self._both(view, kernel, params)
-        if few is None or self.narrow is False:
-            return (whole,)
+        """Return the ways to store the kernel's constants for the layer; unpacked first."""
+        plain, packed = self._storages(view, kernel, params)
+        if packed is None or self.narrow is False:
+            return (plain,)
         if self.narrow:
-            return (few,)
-        return (whole,) if view.layer.name in self.wide or few.bytes >= whole.bytes else (whole, few)
+            return (packed,)
+        return (plain,) if view.layer.name in self.wide or packed.bytes >= plain.bytes else (plain, packed)
 
     def storage(self, view: LayerView, kernel: Kernel, params: Any) -> ConstantStorage:
-        """The way that is worth most: prices have it, and constants are packed so."""
-        return min(self.variants(view, kernel, params), key=lambda way: way.instructions + self.rate * way.bytes)
+        """Return the storage with the best price. Prices assume it, and constants are packed so."""
+        return min(
+            self.variants(view, kernel, params), key=lambda variant: variant.instructions + self.rate * variant.bytes
+        )
 
     def worth(self, view: LayerView, kernel: Kernel, params: Any, cost: float) -> float:
-        """Instructions of the layer, with those that its bytes are worth."""
+        """Return the layer's instructions plus the price of its bytes."""
         kept = self.storage(view, kernel, params)
         return cost + kept.instructions + self.rate * kept.bytes
 
-    def _both(self, view: LayerView, kernel: Kernel, params: Any) -> tuple[ConstantStorage, ConstantStorage | None]:
+    def _storages(self, view: LayerView, kernel: Kernel, params: Any) -> tuple[ConstantStorage, ConstantStorage | None]:
         if not kernel.lowers:
             return ConstantStorage(0), None
         key = (view.layer.name, variant(kernel, params), signature(view))
-        if key not in self._known:
+        if key not in self._cache:
             packed = kernel.pack_for(kernel.seen(view), params, self.target)
-            whole = ConstantStorage(sum(array.nbytes for array in packed.values()))
+            plain = ConstantStorage(sum(array.nbytes for array in packed.values()))
             scratch, (less, instructions) = widened_bytes(packed), saved(packed)
-            self._known[key] = whole, ConstantStorage(whole.bytes - less, instructions, scratch) if scratch else None
-        return self._known[key]
+            self._cache[key] = plain, ConstantStorage(plain.bytes - less, instructions, scratch) if scratch else None
+        return self._cache[key]

@@ -1,4 +1,4 @@
-"""Kernels that rules of a recipe name."""
+"""Kernel names in the rules of a recipe."""
 
 from __future__ import annotations
 
@@ -17,36 +17,36 @@ if TYPE_CHECKING:
 
 
 def check_names(rules: Sequence[TensorizeRule], target: Target) -> None:
-    """Raises StageError for a name that no kernel of any target has, whether a layer matches its rule or not.
+    """Raise StageError for a rule with a kernel that no target has.
 
-    A folder that is neither Firmline's nor the target's may be another target's plug-in: such names are left to a run.
+    Names in an unknown folder may belong to a plug-in of another target. They are checked when the stage runs.
     """
     if not rules:
         return
     from stages.backends.accelerators.registry import names
 
-    own = [*registry.kernels_of(target), *([] if target.accelerator is None else [target.accelerator.kind])]
-    known = {*own, *registry.kernels(folder_names()), *names()}
+    available = [*registry.kernels_of(target), *([] if target.accelerator is None else [target.accelerator.kind])]
+    known = {*available, *registry.kernels(folder_names()), *names()}
     folders = {*folder_names(), *target.kernels, *names()}
     for number, rule in enumerate(rules):
         if rule.kernel not in known and rule.kernel.partition(".")[0] in folders:
             with blaming("stages", "tensorize", "rules", number, "kernel"):
                 guess = _near(rule.kernel, known)
-                message = f"a tensorize rule names kernel {escape.name(rule.kernel)}, which there is not{guess}"
-                raise StageError(message, hint="" if guess else all_known(sorted(own)))
+                message = f"unknown kernel {escape.name(rule.kernel)} in a tensorize rule{guess}"
+                raise StageError(message, hint="" if guess else all_known(sorted(available)))
 
 
 def unknown_kernel(name: str, target: Target, known: Collection[str]) -> StageError:
-    """A kernel that the target, which has those that are `known`, does not have."""
+    """Return the error for a kernel that is not among the target's `known` ones."""
     guess = _near(name, known)
     has = f"target {target.core}" if target.accelerator is None else f"{target.core} with {target.accelerator.kind}"
     return StageError(
-        f"a tensorize rule names kernel {escape.name(name)}, which {has} does not have{guess}",
+        f"{has} has no kernel {escape.name(name)}, which a tensorize rule names{guess}",
         hint="" if guess else all_known(sorted(known)),
     )
 
 
 def _near(name: str, known: Collection[str]) -> str:
-    # An accelerator is one kernel: `ne16`, no `ne16.conv2d`.
+    # An accelerator is one kernel: `ne16`, not `ne16.conv2d`.
     folder = name.partition(".")[0]
     return did_you_mean(folder if folder in known else name, sorted(known))

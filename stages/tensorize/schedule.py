@@ -1,7 +1,7 @@
-"""Tensorize: each block of a workload that has an intrinsic becomes the call of its micro-kernel.
+"""Replace each block of a workload that has an intrinsic by the call of its micro-kernel.
 
-TVM compares the block with the intrinsic's meaning and refuses when they differ. Both come from the kernel, so a
-refusal is an error of the kernel and not of the recipe: a RuntimeError with the kernel's and the layer's name.
+TVM compares the block with the intrinsic's description and refuses if they differ. Both come from the kernel, so a
+refusal is the kernel's error: a RuntimeError with the names of kernel and layer.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _serial = itertools.count()
 
 
 def schedule(lowering: Lowering, kernel: str, layer: str) -> Any:
-    """The workload of `lowering` as a PrimFunc in which the blocks of its intrinsics are calls."""
+    """Return the lowering's workload as a PrimFunc whose intrinsic blocks are calls."""
     from tvm import s_tir
 
     workload, blocks = _number_blocks(lowering.workload, [intrinsic.block for intrinsic in lowering.intrinsics])
@@ -36,15 +36,15 @@ def schedule(lowering: Lowering, kernel: str, layer: str) -> Any:
     return sch.mod["main"]
 
 
-def _number_blocks(workload: Any, wanted: Sequence[str]) -> tuple[Any, dict[str, list[str]]]:
-    """The workload with unique names for the blocks that intrinsics name, since a loop nest may hold several of a kind.
+def _number_blocks(workload: Any, block_names: Sequence[str]) -> tuple[Any, dict[str, list[str]]]:
+    """Return the workload with unique block names, and the new names of each old one.
 
-    Also returns the new names of each old one.
+    A loop nest may contain several blocks of one name.
     """
     import tvm_ffi
     from tvm import s_tir
 
-    names: dict[str, list[str]] = {name: [] for name in wanted}
+    names: dict[str, list[str]] = {name: [] for name in block_names}
 
     def rename(block: Any) -> Any:
         if block.name_hint not in names:
@@ -75,7 +75,7 @@ def _with_name(block: Any, name: str) -> Any:
 
 
 def _register(intrinsic: Intrinsic, kernel: str) -> str:
-    """Registers the intrinsic under a name of its own: TVM's registry is global and has no way to forget an entry."""
+    """Register the intrinsic under a unique name. Entries of TVM's registry cannot be removed."""
     from tvm.s_tir import TensorIntrin
 
     name = f"firmline.{kernel}.{intrinsic.block}.{next(_serial)}"

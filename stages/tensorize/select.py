@@ -1,4 +1,4 @@
-"""Which kernel a layer gets, with which parameters: what a rule names, otherwise the cheapest that can compute it."""
+"""Choose the kernel of a layer and its parameters: from a rule, otherwise the cheapest."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ AS_GOOD = 1.01
 
 @dataclass(frozen=True)
 class Choice:
-    """A kernel with its parameters, the reason for it, and what was not taken.
+    """A kernel with its parameters, the reason for it, and the rejected alternatives.
 
-    `instead` names it and the one that the arena's limit excluded, '' when the limit decided nothing. `distance` is
-    that of an engine's own arithmetic, None of exact ones. `worth` is the cost with what the recipe's objective adds,
-    None where only speed counts.
+    instead   names the kernel and the one that the arena limit excluded; '' if the limit decided nothing
+    distance  of an engine's own arithmetic, None if exact
+    worth     the cost with the objective's price of bytes, None if only speed counts
     """
 
     kernel: Kernel
@@ -51,19 +51,19 @@ class Choice:
 
     @property
     def price(self) -> float | None:
-        """What passes compare: instructions, None where nobody knows them."""
+        """The cost that passes compare: instructions, None if unknown."""
         return self.cost if self.worth is None else self.worth
 
     @property
     def as_alternative(self) -> Alternative:
-        """What is taken, as something that is not."""
+        """The choice as a rejected alternative."""
         params = self.params.model_dump(mode="json")
         return Alternative(kernel=self.kernel.name, params=params, cost=self.cost, cost_source=self.cost_source)
 
 
 @dataclass(frozen=True)
 class Offer:
-    """A kernel that can compute the layer, with parameters, and what it costs then."""
+    """A kernel that can compute the layer, with parameters and their price."""
 
     kernel: Kernel
     params: Any
@@ -71,25 +71,26 @@ class Offer:
 
     @property
     def variant(self) -> str:
+        """The kernel with its parameters: `rvp.gemm_s8 mr=5`."""
         return variant(self.kernel, self.params)
 
 
 def unused_rules(
     rules: Sequence[TensorizeRule], views: Sequence[LayerView], floats: Sequence[LayerView] = ()
 ) -> tuple[tuple[int, ...], list[str]]:
-    """Numbers, from 1, of the rules that decide for none of the layers, and a sentence for all of the same reason.
+    """Return the numbers, from 1, of rules that decide for no layer, and warnings.
 
-    `floats` are the layers for which there is nothing to decide.
+    `floats` are the float layers, which rules cannot decide.
     """
     numbered = list(enumerate(rules, 1))
     deciding = {next((number for number, rule in numbered if rule.match.fits(view)), 0) for view in views}
     fitting = {number for number, rule in numbered if any(rule.match.fits(view) for view in views)}
     shown = [f"{rule.match.described()} -> {rule.kernel}" for rule in rules]
     unused = tuple(number for number, _ in numbered if number not in deciding)
-    told = about_unused("tensorize rule", shown, deciding, fitting)
+    warnings = about_unused("tensorize rule", shown, deciding, fitting)
     if any(rule.match.fits(view) for number, rule in numbered if number not in fitting for view in floats):
-        told[-1] += " on integers; TVM's own code computes layers on float32"
-    return unused, told
+        warnings[-1] += " on integers; TVM's own code computes layers on float32"
+    return unused, warnings
 
 
 def choose(
@@ -101,9 +102,9 @@ def choose(
     bound: ArenaBound | None = None,
     rom: Rom | None = None,
 ) -> Choice:
-    """The layer's kernel. Raises StageError when no kernel, or not the one a rule names, can compute it.
+    """Return the layer's kernel. Raises StageError if none, or not the rule's, can compute it.
 
-    With a `bound`, those that bring the arena above it are passed over; with `rom`, bytes count as well.
+    Kernels that exceed the `bound` of the arena are skipped. With `rom`, bytes have a price.
     """
     known = {kernel.name: kernel for kernel in kernels}
     offered = {name: kernel for name, kernel in known.items() if kernel.is_for(view.op)}
@@ -122,29 +123,29 @@ def choose(
             if rule.params
             else [offer for offer in offers if offer.kernel is kernel]
         )
-        taken, refused = _cheapest(allowed, view, costs, bound, rom)
+        best, refused = _cheapest(allowed, view, costs, bound, rom)
         why = f"rule {number + 1} of the recipe"
         if refused:
             why += ", with its cheapest parameters that keep to the arena's limit"
     else:
         if not offers:
             raise _nothing_can(view, target, reasons)
-        taken, refused = _cheapest(offers, view, costs, bound, rom)
-        why = _reason(len(offers), taken.price, limited=bool(refused), of_rom=rom is not None)
+        best, refused = _cheapest(offers, view, costs, bound, rom)
+        why = _reason(len(offers), best.price, limited=bool(refused), of_rom=rom is not None)
     return Choice(
-        taken.kernel,
-        taken.params,
+        best.kernel,
+        best.params,
         why,
-        taken.price.cost,
-        taken.price.source,
-        _others(taken, offers, reasons, refused),
-        instead=f"{taken.variant} instead of {refused[0][0].variant}" if refused else "",
-        worth=None if rom is None else rom.worth(view, taken.kernel, taken.params, taken.price.cost or 0.0),
+        best.price.cost,
+        best.price.source,
+        _others(best, offers, reasons, refused),
+        instead=f"{best.variant} instead of {refused[0][0].variant}" if refused else "",
+        worth=None if rom is None else rom.worth(view, best.kernel, best.params, best.price.cost or 0.0),
     )
 
 
 def offers_of(view: LayerView, target: Target, able: Iterable[Kernel], costs: Costs) -> list[Offer]:
-    """The kernels that can compute the layer, `able`, with all of their parameters."""
+    """Return the kernels in `able` with each of their parameter sets."""
     return [
         Offer(kernel, params, costs.price(kernel, view, params, target))
         for kernel in able
@@ -155,21 +156,20 @@ def offers_of(view: LayerView, target: Target, able: Iterable[Kernel], costs: Co
 def _cheapest(
     offers: Sequence[Offer], view: LayerView, costs: Costs, bound: ArenaBound | None, rom: Rom | None
 ) -> tuple[Offer, list[tuple[Offer, str]]]:
-    """The cheapest within the bound, and the cheaper ones that are not, with the reason.
+    """Return the cheapest offer within the bound, and cheaper ones with the reason against them.
 
-    Where costs are counted, the first of those that cost up to a percent more: choices do not hang on a few
-    instructions. Among equal or unknown costs the first: the target's kernel folders are in order of preference. Raises
-    StageError.
+    With counted costs the first offer within 1 % wins, so that choices do not depend on a few instructions. Ties and
+    unknown costs go to the first: kernel folders are in order of preference. Raises StageError if no offer fits.
     """
     refused: list[tuple[Offer, str]] = []
     if rom is None and costs.lower_bounds and bound is None:
-        prices = [float("inf") if one.price.cost is None else one.price.cost for one in offers]
+        prices = [float("inf") if offer.price.cost is None else offer.price.cost for offer in offers]
         limit = AS_GOOD * min(prices, default=0.0)
-        return next(one for one, price in zip(offers, prices, strict=True) if price <= limit), refused
+        return next(offer for offer, price in zip(offers, prices, strict=True) if price <= limit), refused
 
-    def order(one: Offer) -> float:
-        cost = float("inf") if one.price.cost is None else one.price.cost
-        return cost if rom is None else rom.worth(view, one.kernel, one.params, cost)
+    def order(offer: Offer) -> float:
+        cost = float("inf") if offer.price.cost is None else offer.price.cost
+        return cost if rom is None else rom.worth(view, offer.kernel, offer.params, cost)
 
     for offer in sorted(offers, key=order):
         reason = "" if bound is None else bound.why_not(view, offer.kernel, offer.params)
@@ -177,14 +177,15 @@ def _cheapest(
             return offer, refused
         refused.append((offer, reason))
     assert bound is not None
-    lines = [f"no kernel for layer {_describe(view)} keeps to {bound.name}"]
+    lines = [f"no kernel for layer {_describe(view)} fits {bound.name}"]
     lines += dict.fromkeys(f"{offer.variant}: {reason}" for offer, reason in refused[-3:])
     raise StageError("\n".join(lines), at=bound.at)
 
 
 def _others(
-    taken: Offer, offers: Sequence[Offer], reasons: dict[str, str], refused: Sequence[tuple[Offer, str]]
+    best: Offer, offers: Sequence[Offer], reasons: dict[str, str], refused: Sequence[tuple[Offer, str]]
 ) -> tuple[Alternative, ...]:
+    """Return the rejected offers and kernels as alternatives."""
     above = {id(offer): reason for offer, reason in refused}
     able = [
         Alternative(
@@ -195,7 +196,7 @@ def _others(
             reason=above.get(id(offer), ""),
         )
         for offer in offers
-        if (offer.kernel, offer.params) != (taken.kernel, taken.params)
+        if (offer.kernel, offer.params) != (best.kernel, best.params)
     ]
     return (*able, *(Alternative(kernel=name, reason=reason) for name, reason in reasons.items() if reason))
 
@@ -207,7 +208,10 @@ def _nothing_can(view: LayerView, target: Target, reasons: dict[str, str]) -> St
 
 
 def _reason(able: int, price: Price, *, limited: bool, of_rom: bool) -> str:
-    """`limited` tells that the cheaper ones of all `able` need too much scratch, `of_rom` that bytes count as well."""
+    """Return the reason for a choice.
+
+    `limited`: cheaper kernels exceed the arena limit. `of_rom`: bytes have a price.
+    """
     if able == 1:
         return ONLY
     if price.cost is None:
@@ -228,8 +232,8 @@ def _check_able(kernel: Kernel, view: LayerView, target: Target, reasons: dict[s
     name = kernel.name
     if name not in reasons:
         can = ", ".join(sorted(kernel.ops))
-        can += " that no multiplier of 32 bits rounds as LiteRT does" if view.op.op in kernel.ops else ""
-        raise StageError(f"kernel {name} of a tensorize rule is for {can}, not for layer {_describe(view)}")
+        can += " whose scales no 32-bit multiplier rounds as LiteRT does" if view.op.op in kernel.ops else ""
+        raise StageError(f"kernel {name} of a tensorize rule computes {can}, not layer {_describe(view)}")
     if reasons[name]:
         reason = why_not_as_uint8(kernel, view, target) or reasons[name]
         raise StageError(f"kernel {name} of a tensorize rule cannot compute layer {_describe(view)}: {reason}")

@@ -1,16 +1,16 @@
-"""Copies that the arena makes unnecessary: slices are read where they lie, joined tensors are written in their place.
+"""Place tensors inside others, so that slices and concatenations need no copy.
 
-A slice, or an input of a concatenation, that is one run of the larger tensor's bytes can be a part of its memory:
+A slice, or an input of a concatenation, that is contiguous in the larger tensor can be a part of its memory:
 
     split            x [  a  |  b  |  c  ]    a, b and c are parts of x; nothing is copied
     concatenation    y [  a  |  b  |  c  ]    the layers that compute a, b and c write into y
 
-So it is with batch 1 along the first axis that has more than one element: boxes of several scales, flat features,
-channels of planes. Channels of an NHWC image are no single run; they are copied.
+This holds with batch 1 along the first axis that has more than one element: boxes of several scales, flat features,
+channels of planes. Channels of an NHWC image are not contiguous; they are copied.
 
-The larger tensor is alive as long as any of its parts, so that memory is shared only where the planned arena, with the
-scratch of the kernels, stays as small as it is. Inputs of a concatenation that cannot be parts (the model's inputs,
-constants, a tensor that is joined twice, one that would not be aligned) are copied as before.
+The larger tensor is alive as long as any of its parts. So memory is shared only if the planned arena, including
+scratch, does not grow. Inputs of a concatenation that cannot be parts are copied: the model's inputs, constants,
+tensors that are joined twice, and tensors that would be misaligned.
 """
 
 from __future__ import annotations
@@ -24,29 +24,31 @@ from stages.ir.graph.tensor import ITEM_BYTES
 from stages.lower.arena import liveness, plan
 
 ALIGNMENT, OUTPUT_ALIGNMENT = 16, 64
-"""Parts begin at multiples of so many bytes: kernels load whole registers from there. `emit.alignment`, which a recipe
-may set to 64 bytes for a DMA engine's sake, holds for the model's outputs too."""
+"""Alignment of parts in bytes: kernels load whole registers. Model outputs use the largest `emit.alignment`, because a
+recipe may set it to 64 bytes for a DMA engine."""
 
-SubTensor = tuple[str, str, int]  # name, whole, offset in bytes
+SubTensor = tuple[str, str, int]  # name, containing tensor, offset in bytes
 Scratch = Mapping[int, Mapping[str, int]]
 
 
 def share(graph: Graph, scratch: Callable[[], Scratch], overlaid: frozenset[int]) -> Graph:
-    """The graph with `Tensor.alias_of` and `offset` set for all parts: those of a layer together, or else one by one.
+    """Return the graph with `alias_of` and `offset` set for tensors that become parts of others.
 
-    scratch   what the layers' kernels need, asked for only where there are parts
-    overlaid  indices of layers whose output may take the memory of an input
+    scratch   returns what the layers' kernels need; called only if there are parts
+    overlaid  indices of layers whose output may overlay an input
+
+    The parts of a layer are placed together, or else one by one.
     """
     needed: Scratch | None = None
 
-    def arena(one: Graph) -> int:
+    def arena(candidate: Graph) -> int:
         assert needed is not None
-        return plan(liveness(one, needed, overlaid).buffers, ALIGNMENT).total
+        return plan(liveness(candidate, needed, overlaid).buffers, ALIGNMENT).total
 
     for layer in graph.layers:
-        found = list(_parts_of(graph, layer))
-        for parts_of_one in (found, *([part] for part in found if len(found) > 1)):
-            changed = _with_parts(graph, parts_of_one)
+        layer_parts = list(_parts_of(graph, layer))
+        for selected in (layer_parts, *([part] for part in layer_parts if len(layer_parts) > 1)):
+            changed = _with_parts(graph, selected)
             if changed is None:
                 continue
             needed = scratch() if needed is None else needed
@@ -56,23 +58,23 @@ def share(graph: Graph, scratch: Callable[[], Scratch], overlaid: frozenset[int]
 
 
 def renames_only(graph: Graph, layer: Layer) -> bool:
-    """Whether nothing has to be computed: the output is a view of the input, or all its parts are in their place."""
+    """Return whether a layer computes nothing: its output is a view, or all parts are in place."""
     if layer.op.op == "concatenation":
         return not parts(graph.view(layer))
     return layer.op.op == "move" and all(graph.tensors[name].alias_of in layer.inputs for name in layer.outputs)
 
 
 def _parts_of(graph: Graph, layer: Layer) -> Iterator[SubTensor]:
-    """Each tensor of the layer that is one run of bytes of a larger one."""
+    """Yield the tensors of the layer that are contiguous in a larger one."""
     view, out = graph.view(layer), layer.outputs[0]
     if any(tensor.layout.bits for tensor in (*view.inputs, *view.outputs)):
         return  # a part may start in the middle of a byte
     item_bytes = ITEM_BYTES[graph.tensors[out].dtype]
     if layer.op.op == "move" and layer.kind in SLICES:
-        copy, whole = copy_of(view), layer.inputs[0]
-        root, _ = place(graph.tensors, whole)
+        copy, source = copy_of(view), layer.inputs[0]
+        root, _ = place(graph.tensors, source)
         if _is_one_run(copy) and not graph.tensors[root].constant:
-            yield out, whole, copy.source_offset * item_bytes
+            yield out, source, copy.source_offset * item_bytes
     if layer.op.op == "concatenation":
         for copy in parts(view):
             x = graph.tensors[layer.inputs[copy.source]]
@@ -82,15 +84,15 @@ def _parts_of(graph: Graph, layer: Layer) -> Iterator[SubTensor]:
                 yield root, out, copy.target_offset * item_bytes
 
 
-def _with_parts(graph: Graph, found: Iterable[SubTensor]) -> Graph | None:
-    """The graph with those parts that are aligned; None when there is none. A tensor is part of one place only."""
+def _with_parts(graph: Graph, parts: Iterable[SubTensor]) -> Graph | None:
+    """Return the graph with the aligned parts placed, None if there are none."""
     tensors = dict(graph.tensors)
-    for part, whole, offset in found:
-        root, start = place(tensors, whole)
+    for part, container, offset in parts:
+        root, start = place(tensors, container)
         is_output = any(place(tensors, name)[0] == part for name in graph.outputs)
         alignment = OUTPUT_ALIGNMENT if is_output else ALIGNMENT
         if part != root and tensors[part].alias_of is None and (start + offset) % alignment == 0:
-            tensors[part] = tensors[part].model_copy(update={"alias_of": whole, "offset": offset})
+            tensors[part] = tensors[part].model_copy(update={"alias_of": container, "offset": offset})
     return None if tensors == graph.tensors else replace(graph, tensors=tensors)
 
 

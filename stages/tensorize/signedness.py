@@ -1,13 +1,13 @@
-"""Which tensors of 8 bits are kept as int8 and which as uint8, decided together with what computes the layers.
+"""Signedness legalization: choose int8 or uint8 for 8-bit tensors by the cost of layers.
 
-An engine may read unsigned bytes only. An int8 tensor is then kept as uint8, its zero point larger by 128: the same
-numbers, and the same bytes but for the top bit. Layers on either side compute in that type as well, where they can; a
-tensor that is needed in both types is flipped, by a requantization that moves the zero point alone:
+An engine may read unsigned bytes only. An int8 tensor is then stored as uint8 with a zero point that is larger by 128:
+the same values, and the same bytes except for the top bit. Neighbouring layers compute in that type too if they can.
+A tensor that is needed in both types is converted (flipped) by a requantization that changes only the zero point:
 
     x int8 -> [flip] -> uint8 -> conv2d -> uint8 -> add -> uint8 -> conv2d -> int8 -> softmax -> int8 y
 
-Each tensor is written in one type, each layer reads it in one. The least sum of what layers and flips cost is taken
-(`stages.tensorize.elimination`). The model's inputs and outputs keep their types.
+Each tensor is written in one type, and each layer reads it in one. The sum of the costs of layers and flips is
+minimized (`stages.tensorize.elimination`). The model's inputs and outputs keep their types.
 """
 
 from __future__ import annotations
@@ -31,25 +31,25 @@ if TYPE_CHECKING:
     from stages.backends.targets.spec import Target
 
 Price = Callable[[LayerView], float]
-"""Instructions of a layer with its tensors in some types, infinity where nothing can compute it."""
+"""Instructions of a layer with given types; infinity if no kernel can compute it."""
 
 TYPES: tuple[DType, DType] = ("int8", "uint8")
 OUTPUT = -1
-"""The reader of the model's outputs."""
+"""Reader number of the model's outputs."""
 
-# A tensor as it is written (reader None), or as a layer reads it.
+# A tensor as written (reader None) or as read by a layer.
 Variable = tuple[int | None, str]
 Types = Mapping[Variable, DType]
 
-_MANY = 4  # tensors; layers that have more of them have all in one type
+_MANY = 4  # tensors; layers with as many or more use one type
 _TOP_BIT = 128
 _ONE = (1 << 30, 1)  # the multiplier 1, exactly
 
 
 def with_cheapest_signedness(graph: Graph, price: Price) -> Graph:
-    """The pass: the graph with types and flips that cost least; the graph itself where that is what it has.
+    """Return the graph with the cheapest types and flips, or the graph itself.
 
-    `price` is asked about layers of 8-bit tensors that have to be computed, flips among them.
+    `price` is called for layers with 8-bit tensors that have to be computed, and for flips.
     """
     choices = _Choices(graph, price)
     domains = choices.domains()
@@ -62,7 +62,7 @@ def with_cheapest_signedness(graph: Graph, price: Price) -> Graph:
 
 
 def flip(tensor: Tensor, name: str) -> tuple[Layer, Tensor]:
-    """The layer (without an index) that copies an 8-bit tensor to the other type, and the copy."""
+    """Return the layer (without index) that converts an 8-bit tensor, and the new tensor."""
     dtype = TYPES[1 - TYPES.index(tensor.dtype)]
     copy = in_type(tensor, dtype).model_copy(
         update={"name": name, "alias_of": None, "offset": 0, "tflite_index": None, "constant": False}
@@ -80,7 +80,7 @@ def flip(tensor: Tensor, name: str) -> tuple[Layer, Tensor]:
 
 
 def in_type(tensor: Tensor, dtype: DType) -> Tensor:
-    """The tensor with the same numbers in the other type of 8 bits, or the tensor itself."""
+    """Return the tensor with the same values in an 8-bit type, or the tensor itself."""
     more = _shift(tensor.dtype, dtype)
     if not more:
         return tensor
@@ -92,23 +92,23 @@ def in_type(tensor: Tensor, dtype: DType) -> Tensor:
 
 
 def in_types(view: LayerView, inputs: Sequence[DType], output: DType) -> LayerView | None:
-    """The layer with its data in these types, None where its arithmetic would be another. Its name stays."""
-    found = _shifted(view, inputs, output)
-    if found is None:
+    """Return the layer with its data in these types, None if its arithmetic would change."""
+    shifted = _shifted(view, inputs, output)
+    if shifted is None:
         return None
     tensors, arrays = dict(view.tensors), dict(view.arrays)
     for name, dtype in zip(view.layer.inputs, inputs, strict=True):
         tensors[name] = in_type(view.tensors[name], dtype)
     for name in view.layer.outputs:
         tensors[name] = in_type(view.tensors[name], output)
-    for role, array in found.constants.items():
+    for role, array in shifted.constants.items():
         arrays[view.layer.constants[role]] = array
-    return LayerView(view.layer.model_copy(update={"op": found.op}), tensors, arrays)
+    return LayerView(view.layer.model_copy(update={"op": shifted.op}), tensors, arrays)
 
 
 @dataclass(frozen=True)
 class OneType:
-    """A layer with its data in one type, and so many flips of its tensors that this takes, with their cost."""
+    """A layer with its data in one type: the number of flips that this takes, and their cost."""
 
     view: LayerView
     flips: int
@@ -116,16 +116,16 @@ class OneType:
 
 
 def in_one_type(view: LayerView, dtype: DType, price: Price) -> OneType | None:
-    """The layer with its 8-bit data in that type; None where its arithmetic would be another."""
+    """Return the layer with its 8-bit data in `dtype`, None if its arithmetic would change."""
     inputs = [dtype if tensor.dtype in TYPES else tensor.dtype for tensor in view.inputs]
     (output,) = view.outputs
-    found = in_types(view, inputs, dtype if output.dtype in TYPES else output.dtype)
-    if found is None:
+    uniform = in_types(view, inputs, dtype if output.dtype in TYPES else output.dtype)
+    if uniform is None:
         return None
     flipped = {
         tensor.name: tensor for tensor in (*view.inputs, output) if tensor.dtype in TYPES and tensor.dtype != dtype
     }
-    return OneType(found, len(flipped), sum(_flip_price(tensor, price) for tensor in flipped.values()))
+    return OneType(uniform, len(flipped), sum(_flip_price(tensor, price) for tensor in flipped.values()))
 
 
 def _flip_price(tensor: Tensor, price: Price) -> float:
@@ -134,7 +134,7 @@ def _flip_price(tensor: Tensor, price: Price) -> float:
 
 
 def why_not_as_uint8(kernel: Kernel, view: LayerView, target: Target) -> str:
-    """Why an engine that reads uint8 cannot compute a layer on int8 with its data as uint8 either, else ''."""
+    """Return why a uint8 engine cannot compute an int8 layer with uint8 data, else ''."""
     types = [tensor.dtype for tensor in (*view.inputs, *view.outputs)]
     if not isinstance(kernel, OffloadKernel) or "int8" not in types or not set(types) <= set(TYPES):
         return ""
@@ -149,7 +149,7 @@ def why_not_as_uint8(kernel: Kernel, view: LayerView, target: Target) -> str:
 
 
 def as_uint8(view: LayerView) -> Iterator[LayerView]:
-    """A layer of 8-bit data that reads uint8 alone and writes either type."""
+    """Yield variants of an 8-bit layer that read uint8 and write either type."""
     if {tensor.dtype for tensor in (*view.inputs, *view.outputs)} <= set(TYPES):
         for output in TYPES:
             flipped = in_types(view, ["uint8"] * len(view.inputs), output)
@@ -168,13 +168,16 @@ def _shift(before: str, after: str) -> int:
 
 @dataclass(frozen=True)
 class _Choices:
-    """What can be chosen, and what it costs."""
+    """The variables with their choices and costs."""
 
     graph: Graph
     price: Price
 
     def domains(self) -> dict[Variable, tuple[DType, ...]]:
-        """The types of each variable, first the one it has. Tensors that share memory are written in one type."""
+        """Return the types of each variable, the present one first.
+
+        Tensors that share memory are written in one type.
+        """
         graph = self.graph
         fixed = {place(graph.tensors, name)[0] for name in graph.inputs}
         fixed |= {
@@ -183,12 +186,12 @@ class _Choices:
             for name in layer.outputs
             if not renames_only(graph, layer) and not self._is_free(layer)
         }
-        found: dict[Variable, tuple[DType, ...]] = {}
+        domains: dict[Variable, tuple[DType, ...]] = {}
         for name, tensor in graph.tensors.items():
             if tensor.dtype in TYPES:
                 root = place(graph.tensors, name)[0]
                 constant = graph.tensors[root].constant
-                found[None, root] = _both(graph.tensors[root].dtype, only=constant or root in fixed)
+                domains[None, root] = _types(graph.tensors[root].dtype, only=constant or root in fixed)
         for layer in graph.layers:
             if not renames_only(graph, layer):
                 for name in layer.inputs:
@@ -196,39 +199,39 @@ class _Choices:
                     if tensor.dtype in TYPES:
                         view_of_constant = graph.tensors[root].constant and not tensor.constant
                         only = view_of_constant or not self._is_free(layer)
-                        found[layer.index, name] = _both(tensor.dtype, only=only)
+                        domains[layer.index, name] = _types(tensor.dtype, only=only)
         for name in graph.outputs:
             if graph.tensors[name].dtype in TYPES:
-                found[OUTPUT, name] = _both(graph.tensors[name].dtype, only=True)
-        return found
+                domains[OUTPUT, name] = _types(graph.tensors[name].dtype, only=True)
+        return domains
 
     def of_layers(self, domains: Mapping[Variable, tuple[DType, ...]]) -> Iterator[Costs[Variable]]:
-        """What each layer takes for the types that it reads and writes."""
+        """Yield the costs of each layer by its types."""
         for layer in self.graph.layers:
             if renames_only(self.graph, layer) or not self._is_free(layer):
                 continue
-            own = self._of_layer(layer)
+            variables = self._of_layer(layer)
             prices = [
-                self._instructions(layer, dict(zip(own, types, strict=True)))
-                for types in product(*(domains[variable] for variable in own))
+                self._instructions(layer, dict(zip(variables, types, strict=True)))
+                for types in product(*(domains[variable] for variable in variables))
             ]
-            yield Costs(tuple(own), np.array(prices).reshape([len(domains[variable]) for variable in own]))
+            yield Costs(tuple(variables), np.array(prices).reshape([len(domains[variable]) for variable in variables]))
 
     def of_tensors(self, domains: Mapping[Variable, tuple[DType, ...]]) -> Iterator[Costs[Variable]]:
-        """What the flip of each tensor takes: one, if any reader needs it."""
+        """Yield the cost of each tensor's flip: one, if any reader needs it."""
         for name, tensor in self.graph.tensors.items():
             root = place(self.graph.tensors, name)[0]
             reads = [variable for variable in domains if variable[0] is not None and variable[1] == name]
             if not reads or self.graph.tensors[root].constant:
                 continue
-            own = [(None, root), *reads]
-            paid = _flip_price(tensor, self.price)
-            sizes = [len(domains[variable]) for variable in own]
-            differ = [len(set(types)) > 1 for types in product(*(domains[variable] for variable in own))]
-            yield Costs(tuple(own), np.where(np.array(differ).reshape(sizes), np.float64(paid), 0.0))
+            variables = [(None, root), *reads]
+            cost = _flip_price(tensor, self.price)
+            sizes = [len(domains[variable]) for variable in variables]
+            differ = [len(set(types)) > 1 for types in product(*(domains[variable] for variable in variables))]
+            yield Costs(tuple(variables), np.where(np.array(differ).reshape(sizes), np.float64(cost), 0.0))
 
     def _is_free(self, layer: Layer) -> bool:
-        """Whether types of its data may change."""
+        """Return whether the types of the layer's data may change."""
         return layer.op.op != "float"
 
     def _of_layer(self, layer: Layer) -> list[Variable]:
@@ -237,7 +240,7 @@ class _Choices:
         return [v for v in reads + homes if self.graph.tensors[v[1]].dtype in TYPES]
 
     def _instructions(self, layer: Layer, types: Types) -> float:
-        """Infinity where nothing can compute it."""
+        """Return the layer's instructions, infinity if no kernel can compute it."""
         if len(types) >= _MANY and len(set(types.values())) > 1:
             return float("inf")
         graph = self.graph
@@ -248,12 +251,12 @@ class _Choices:
         return float("inf") if view is None else self.price(view)
 
 
-def _both(dtype: DType, *, only: bool) -> tuple[DType, ...]:
+def _types(dtype: DType, *, only: bool) -> tuple[DType, ...]:
     return (dtype,) if only else (dtype, TYPES[1 - TYPES.index(dtype)])
 
 
 class _Rewriting:
-    """The graph with types as chosen, each flip before its first reader."""
+    """Rewrites the graph to the chosen types, each flip before its first reader."""
 
     def __init__(self, graph: Graph, types: Types) -> None:
         self.graph, self.types = graph, types
@@ -263,6 +266,7 @@ class _Rewriting:
         self.flipped: dict[str, str] = {}
 
     def run(self) -> Graph:
+        """Return the rewritten graph."""
         for layer in self.graph.layers:
             self._layer(layer)
         outputs = [self._read(OUTPUT, name) for name in self.graph.outputs]
@@ -278,21 +282,21 @@ class _Rewriting:
             self._append(layer)
             return
         inputs = [self.types.get((layer.index, name), self.graph.tensors[name].dtype) for name in layer.inputs]
-        found = _shifted(view, inputs, self.tensors[layer.outputs[0]].dtype)
-        assert found is not None  # or it would have cost infinitely much
+        shifted = _shifted(view, inputs, self.tensors[layer.outputs[0]].dtype)
+        assert shifted is not None  # otherwise its cost is infinite
         names = {
-            role: self._constant(f"{layer.constants[role]}/flipped", array) for role, array in found.constants.items()
+            role: self._constant(f"{layer.constants[role]}/flipped", array) for role, array in shifted.constants.items()
         }
         reads = tuple(self._read(layer.index, name) for name in layer.inputs)
         self._append(
-            layer.model_copy(update={"op": found.op, "inputs": reads, "constants": {**layer.constants, **names}})
+            layer.model_copy(update={"op": shifted.op, "inputs": reads, "constants": {**layer.constants, **names}})
         )
 
     def _append(self, layer: Layer) -> None:
         self.layers.append(layer.model_copy(update={"index": len(self.layers)}))
 
     def _read(self, reader: int, name: str) -> str:
-        """The tensor that the reader reads, made now if it is not there."""
+        """Return the tensor in the reader's type; add a flip if there is none yet."""
         tensor = self.tensors[name]
         if self.types.get((reader, name), tensor.dtype) == tensor.dtype:
             return name
@@ -313,8 +317,8 @@ class _Rewriting:
         return name
 
     def _unused(self, name: str) -> str:
-        found, number = name, 1
-        while found in self.tensors:
+        candidate, number = name, 1
+        while candidate in self.tensors:
             number += 1
-            found = f"{name}#{number}"
-        return found
+            candidate = f"{name}#{number}"
+        return candidate

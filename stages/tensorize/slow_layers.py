@@ -1,7 +1,7 @@
-"""Layers that take far longer than the same layer with usual parameters, for which the fast kernels are made.
+"""Warn about layers that are much slower than the same layer with usual parameters.
 
-Usual are int8 activations, int8 weights without a zero point, and a multiplier with the rounding that the operator
-declares as its default. What is not usual is exact all the same, so nothing but the instructions tells of it.
+Usual are int8 activations, int8 weights without a zero point, and a multiplier with the operator's default rounding.
+Fast kernels are made for these. Other layers are exact too, so only their instructions show the difference.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from stages.ir.operators.layer import Array, LayerOp
     from stages.tensorize.pass_context import PassContext
 
-_TIMES = 2  # as long as usual
-_SHARE = 0.05  # of the network's instructions is lost
-_HALF, _SHIFT = 1 << 30, -6  # a multiplier as layers have it
+_TIMES = 2  # minimum factor over the usual layer
+_SHARE = 0.05  # minimum share of the network's instructions that is lost
+_HALF, _SHIFT = 1 << 30, -6  # a typical multiplier
 
 _STEPS = (
     "no multiplier of 32 bits rounds as LiteRT does by their scales; others, by per_channel: false or more data, help"
@@ -49,17 +49,19 @@ class _Slow:
 
 
 def slow_layers(graph: Graph, choices: Mapping[int, Choice], context: PassContext) -> tuple[str, ...]:
-    """A sentence for all layers that are slow for the same reasons: which, what they take, and what helps."""
+    """Return a warning for all layers that are slow for the same reasons."""
     total = fsum(choice.cost or 0.0 for choice in choices.values())
-    found = list(_slow(graph, choices, context))
-    told = []
-    for reasons in dict.fromkeys(one.reasons for one in found):
-        same = [one for one in found if one.reasons == reasons]
-        cost, usual = (fsum(getattr(one, key) for one in same) for key in ("cost", "usual"))
+    layers = list(_slow(graph, choices, context))
+    warnings = []
+    for reasons in dict.fromkeys(layer.reasons for layer in layers):
+        same = [layer for layer in layers if layer.reasons == reasons]
+        cost, usual = (fsum(getattr(layer, key) for layer in same) for key in ("cost", "usual"))
         if cost - usual >= _SHARE * total:
-            names = several([escape.quoted(one.name.partition(";")[0]) for one in same])
-            told.append(f"slow: {names}: {cost:,.0f} instead of some {usual:,.0f} {context.unit}: {'; '.join(reasons)}")
-    return tuple(told)
+            names = several([escape.quoted(layer.name.partition(";")[0]) for layer in same])
+            warnings.append(
+                f"slow: {names}: {cost:,.0f} instead of some {usual:,.0f} {context.unit}: {'; '.join(reasons)}"
+            )
+    return tuple(warnings)
 
 
 def _slow(graph: Graph, choices: Mapping[int, Choice], context: PassContext) -> Iterator[_Slow]:
@@ -74,7 +76,7 @@ def _slow(graph: Graph, choices: Mapping[int, Choice], context: PassContext) -> 
 
 
 def _unusual(view: LayerView) -> Iterator[str]:
-    """What the layer has that fast kernels may be without."""
+    """Yield the reasons why fast kernels may not support the layer."""
     op = view.op
     if isinstance(op, WideLstm) or (isinstance(op, BatchMatmul) and op.rounding == "wide"):
         yield _WIDE
@@ -91,7 +93,7 @@ def _unusual(view: LayerView) -> Iterator[str]:
 
 
 def _usual(view: LayerView) -> LayerView:
-    """The layer as fast kernels know it; what its constants are does not matter for what it costs."""
+    """Return the layer with usual parameters. Its constants are arbitrary."""
     import numpy as np
 
     op, out = view.op, view.outputs[0]
@@ -104,25 +106,25 @@ def _usual(view: LayerView) -> LayerView:
     units = op.units if isinstance(op, FullyConnected) else op.out_channels
     weights = np.clip(weights, -127, 127).astype(np.int8)
     if isinstance(op, Conv2D) and op.groups == op.in_channels and op.kernel_layout == "OHWI":
-        # TFLite has no depthwise convolution with a zero point of int8 weights.
+        # TFLite has no depthwise convolution with a weight zero point, so such layers are convolutions.
         fields = op.model_dump(exclude={"op", "groups", "kernel_layout"})
         op = DepthwiseConv2D(**fields, depth_multiplier=op.out_channels // op.in_channels)
         weights = weights.transpose(3, 1, 2, 0)
-    made = {
+    constants = {
         "weights": weights,
         "multiplier": np.full(units, _HALF, np.int32),
         "shift": np.full(units, _SHIFT, np.int32),
     }
     if view.has("bias"):
-        made["bias"] = view.constant("bias").astype(np.int32)
+        constants["bias"] = view.constant("bias").astype(np.int32)
     low, high = (0, 255) if out.dtype == "uint8" else (-128, 127)
     changes = {"weight_zero_point": 0, "rounding": type(op).model_fields["rounding"].default}
     bounds = {"act_min": max(op.act_min, low), "act_max": min(op.act_max, high)}
-    return _eight_bit(view, op.model_copy(update={**changes, **bounds}), made)
+    return _eight_bit(view, op.model_copy(update={**changes, **bounds}), constants)
 
 
 def _usual_lstm(view: LayerView, op: WideLstm) -> LayerView:
-    """On int8; the cells have 16 bits in any case."""
+    """Return the LSTM on int8. Its cells have 16 bits in any case."""
     import numpy as np
 
     scales = ((_HALF, _SHIFT),) * 4
@@ -138,24 +140,24 @@ def _usual_lstm(view: LayerView, op: WideLstm) -> LayerView:
         scale=(_HALF, _SHIFT),
         cell_bits=4,
     )
-    made = {role: view.constant(role) for role in ("input_weights", "recurrent_weights")}
-    return _eight_bit(view, eight, {**made, "bias": np.zeros((4, op.units), np.int32)})
+    constants = {role: view.constant(role) for role in ("input_weights", "recurrent_weights")}
+    return _eight_bit(view, eight, {**constants, "bias": np.zeros((4, op.units), np.int32)})
 
 
-def _eight_bit(view: LayerView, op: LayerOp, made: Mapping[str, Array]) -> LayerView:
-    """The layer with another operator and other constants, on int8 where it is on int16."""
+def _eight_bit(view: LayerView, op: LayerOp, arrays: Mapping[str, Array]) -> LayerView:
+    """Return the layer with another operator and constants, on int8 instead of int16."""
     kept = view.layer.state[1:]  # the cells of an LSTM
     tensors = {
         name: tensor.model_copy(update={"dtype": "int8"}) if tensor.dtype == "int16" and name not in kept else tensor
         for name, tensor in view.tensors.items()
     }
-    constants = {role: f"usual/{role}" for role in made}
-    layer = view.layer.model_copy(update={"op": op, "constants": constants})
-    return replace(view, layer=layer, tensors=tensors, arrays={constants[role]: array for role, array in made.items()})
+    names = {role: f"usual/{role}" for role in arrays}
+    layer = view.layer.model_copy(update={"op": op, "constants": names})
+    return replace(view, layer=layer, tensors=tensors, arrays={names[role]: array for role, array in arrays.items()})
 
 
 def _cost(view: LayerView, context: PassContext) -> float | None:
-    """Instructions of the layer with the best of the target's kernels; None where that is not known."""
+    """Return the instructions of the layer's best kernel, None if unknown."""
     known = [context.cost_on_engine(view)]
     try:
         cost = choose(view, context.target, context.kernels, (), context.costs).cost

@@ -1,4 +1,4 @@
-"""Layout transforms taken out of a graph, and put in where they are due."""
+"""Remove layout transforms from a graph, and insert them where layouts differ."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from typing import Any
 from stages.ir.graph import Graph, Layer, Layout, Move, Tensor
 
 OUTPUT = -1
-"""The reader of the model's outputs."""
+"""Reader number of the model's outputs."""
 
 Read = tuple[int, str]  # index of a layer, or OUTPUT; name of a tensor
 
 
 @dataclass(frozen=True)
 class Untransformed:
-    """A graph in which every layer reads a tensor itself, in the layout that `reads` says, not a copy of it.
+    """A graph without layout transforms: layers read tensors in the layouts of `reads`.
 
-    `graph` has the tensors as they are written.
+    `graph` has the tensors in the layouts in which they are written.
     """
 
     graph: Graph
@@ -26,18 +26,18 @@ class Untransformed:
 
 
 def usual(tensor: Tensor) -> Layout:
-    """A tensor's layout; NHWC for an image that has none."""
+    """Return a tensor's layout; NHWC for an image without one."""
     return Layout("NHWC") if not tensor.layout and len(tensor.shape) == 4 else tensor.layout
 
 
 def is_transform(layer: Layer) -> bool:
-    """Whether a layer only changes the layout of its input."""
+    """Return whether a layer only changes the layout of its input."""
     op: Any = layer.op
     return bool(op.op == "move" and op.kind == "layout")
 
 
 def without_transforms(graph: Graph) -> Untransformed | None:
-    """None for a graph with a layer that reads a tensor in two layouts at once."""
+    """Return the graph without transforms; None if a layer reads a tensor in two layouts."""
     source: dict[str, str] = {}
     reads: dict[Read, Layout] = {}
     layers: list[Layer] = []
@@ -59,25 +59,28 @@ def without_transforms(graph: Graph) -> Untransformed | None:
 
 
 def transform(tensor: Tensor, layout: Layout, name: str) -> tuple[Layer, Tensor]:
-    """The layer (without an index) that copies a tensor to a layout, and the copy; a view where no byte moves."""
+    """Return the layer (without index) that copies a tensor to a layout, and the copy.
+
+    The copy is a view if no byte moves.
+    """
     alias = tensor.name if tensor.lies_as(layout) else None
     copy = tensor.model_copy(update={"name": name, "layout": layout, "alias_of": alias, "offset": 0})
     return Layer(index=0, name=name, op=Move(kind="layout"), inputs=(tensor.name,), outputs=(name,)), copy
 
 
-def with_transforms(given: Untransformed, homes: Mapping[str, Layout], reads: Mapping[Read, Layout]) -> Graph:
-    """The graph with tensors written as `homes` says and read as `reads` says, each transform before its first reader.
+def with_transforms(untransformed: Untransformed, homes: Mapping[str, Layout], reads: Mapping[Read, Layout]) -> Graph:
+    """Return the graph with tensors written as `homes` and read as `reads`.
 
-    Tensors and reads that are not mentioned are as they were.
+    Each transform is inserted before its first reader. Other tensors and reads keep their layouts.
     """
-    graph, tensors, layers = given.graph, dict(given.graph.tensors), list[Layer]()
+    graph, tensors, layers = untransformed.graph, dict(untransformed.graph.tensors), list[Layer]()
     for name, layout in homes.items():
         tensors[name] = tensors[name].model_copy(update={"layout": layout})
     copies: dict[tuple[str, Layout], str] = {}
 
     def read(reader: int, name: str) -> str:
-        """The tensor that the reader reads, made now if it is not there."""
-        layout = reads.get((reader, name), given.reads[reader, name])
+        """Return the tensor in the reader's layout; add a transform if there is none yet."""
+        layout = reads.get((reader, name), untransformed.reads[reader, name])
         if layout == usual(tensors[name]):
             return name
         if (name, layout) not in copies:
@@ -90,15 +93,15 @@ def with_transforms(given: Untransformed, homes: Mapping[str, Layout], reads: Ma
         inputs = tuple(read(layer.index, name) for name in layer.inputs)
         layers.append(layer.model_copy(update={"index": len(layers), "inputs": inputs}))
         for out in layer.outputs:
-            if tensors[out].alias_of is not None:  # a reshape: of what it reads
+            if tensors[out].alias_of is not None:  # the view of a reshape follows its input
                 tensors[out] = tensors[out].model_copy(update={"alias_of": inputs[0]})
     outputs = [read(OUTPUT, name) for name in graph.outputs]
     return replace(graph, tensors=tensors, layers=layers, outputs=outputs)
 
 
 def _unused(name: str, tensors: Mapping[str, Tensor]) -> str:
-    found, number = name, 1
-    while found in tensors:
+    candidate, number = name, 1
+    while candidate in tensors:
         number += 1
-        found = f"{name}#{number}"
-    return found
+        candidate = f"{name}#{number}"
+    return candidate

@@ -12,7 +12,7 @@ from stages.count.search import Count, counted_costs
 from stages.tensorize.build import decide, reduced
 from stages.tensorize.costs import Call, Costs
 from stages.tensorize.equivalent_layers import with_all_equivalents
-from stages.tensorize.layouts import weighed
+from stages.tensorize.layouts import layout_variants
 
 if TYPE_CHECKING:
     from stages.ir.graph import Graph
@@ -68,7 +68,7 @@ def all_calls(graph: Graph, setting: PassContext) -> Iterator[KernelCall]:
     """Yield the kernel calls of a network's layers, in all forms and layouts that tensorize compares."""
     base, _ = reduced(graph, setting)
     for form in (base, with_all_equivalents(base)):
-        for view in weighed(form, setting):
+        for view in layout_variants(form, setting):
             for call, _ in possible_calls(view, setting):
                 yield call
 

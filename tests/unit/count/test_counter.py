@@ -14,7 +14,7 @@ from pipeline.api import run_recipe
 from stages.backends.generic.kernels.generic.elementwise import Requantize
 from stages.count import firmware
 from stages.count.call import KernelCall
-from stages.count.counter import Counter
+from stages.count.counter import Counter, _shared_code
 from stages.ir.graph import Graph, Tensor
 from tests.support.counting import calls_of, layer_graph
 from tests.support.emitted import target_named
@@ -159,3 +159,8 @@ def test_inputs_of_every_type_can_be_drawn() -> None:
     graph = Graph(tensors={dtype: Tensor(name=dtype, shape=(40,), dtype=dtype) for dtype in types})
     drawn = firmware.random_inputs(graph, types)
     assert all(str(drawn[dtype].dtype) == dtype and len({*drawn[dtype].tolist()}) > 1 for dtype in types)
+
+
+@pytest.mark.parametrize("simulator", ["spike", "qemu"])
+def test_a_count_depends_on_the_code_of_its_simulators_plugin(simulator: str) -> None:
+    assert _shared_code(simulator) != _shared_code("native")

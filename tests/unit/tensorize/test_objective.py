@@ -55,7 +55,7 @@ def arena(chosen: Chosen, made: PassContext) -> int:
     for index, choice in chosen.choices.items():
         view = chosen.graph.view(chosen.graph.layers[index])
         most = max(most, sum(bound.needed(view, choice.kernel, choice.params)))
-        bound.taken(view, choice.kernel)
+        bound.assign(view, choice.kernel)
     return most
 
 
@@ -99,11 +99,11 @@ def test_a_limit_of_the_recipe_counts_where_it_is_lower_and_is_blamed_only_then(
     least = arena(*decided(graph, "rv32-rvp", optimize_for="ram"))
     high, made = decided(graph, "rv32-rvp", optimize_for="ram", arena_limit=1 << 20)
     assert arena(high, made) == least
-    with pytest.raises(StageError, match="keeps to the recipe's arena_limit") as caught:
+    with pytest.raises(StageError, match="fits the recipe's arena_limit") as caught:
         decided(graph, "rv32-rvp", optimize_for="ram", arena_limit=1_000)
     assert caught.value.at == ("stages", "tensorize", "arena_limit")
     monkeypatch.setattr("stages.tensorize.objective._least_arena", lambda graph, setting: 1_000)
-    with pytest.raises(StageError, match=r"keeps to 1,000 bytes, found for optimize_for: ram\n") as caught:
+    with pytest.raises(StageError, match=r"fits 1,000 bytes, derived for optimize_for: ram\n") as caught:
         decided(graph, "rv32-rvp", optimize_for="ram")
     assert caught.value.at == ("stages", "tensorize", "optimize_for")
 

@@ -20,10 +20,10 @@ def check(name: str, target: str) -> None:
 @pytest.mark.parametrize(
     ("name", "target", "says"),
     [
-        ("rvp.gem_s8", "rv64-rvp", "kernel rvp.gem_s8, which there is not; did you mean 'rvp.gemm_s8'?"),
+        ("rvp.gem_s8", "rv64-rvp", "unknown kernel rvp.gem_s8 in a tensorize rule; did you mean 'rvp.gemm_s8'?"),
         ("mve.gem_s8", "rv64-rvp", "did you mean 'mve.gemm_s8'?"),
         ("ne16.conv2d", "rv64-rvp", "did you mean 'ne16'?"),
-        ("generic.zzzzzzzzzzz", "host", "which there is not\nKnown: generic.add"),
+        ("generic.zzzzzzzzzzz", "host", "in a tensorize rule\nKnown: generic.add"),
     ],
 )
 def test_one_that_nothing_has_is_refused(name: str, target: str, says: str) -> None:
