@@ -81,8 +81,7 @@ def counted(
     """Yield each call with its count, one firmware after the other, in order.
 
     Calls that do not fit the target or do not finish are logged and left out; a firmware with several calls is halved
-    to
-    find them. `cache` and `tools` as in compile_firmware. Raises StageError for an output that differs from the
+    to find them. `cache` and `tools` as in compile_firmware. Raises StageError for an output that differs from the
     reference's.
     """
     rest = list(calls)
@@ -210,9 +209,8 @@ def _make_calls_alike(src: Path, described: dict[str, Any]) -> None:
     """Make the instructions of a layer's call independent of the firmware's other layers.
 
     A pointer's instructions depend on its offset and on registers from the call before. So offsets are read from
-    memory,
-    and each call is in a separate function. Layers with equal code are not merged. RISC-V's linker must not relax
-    addresses of near data.
+    memory, and each call is in a separate function. Layers with equal code are not merged. RISC-V's linker must not
+    relax addresses of near data.
     """
     sources = described["sources"]
     sources["c"] = [

@@ -4,8 +4,7 @@
     2  count the chosen calls, and the calls of their layers that may be better
     3  repeat until all chosen calls are counted
 
-Chosen calls then have their counts as costs, and all others cost at least as much. So no choice of kernels,
-equivalents
+Chosen calls then have their counts as costs, and all others cost at least as much. So no choice of kernels, equivalents
 and layouts that tensorize considers is better, if no estimate is off by more than its kernel states. The requested
 calls depend only on network and kernels, not on earlier counts.
 """
@@ -37,8 +36,7 @@ def counted_costs(
 ) -> Costs:
     """Return the costs for deciding the networks (as quantize leaves them, with their contexts).
 
-    All networks are for one core. `known` are counts to start with: signature -> variant -> instructions. `rom` has
-    the
+    All networks are for one core. `known` are counts to start with: signature -> variant -> instructions. `rom` has the
     ROM bytes of the counted calls; without it objectives ignore bytes. Raises what `count` and tensorize raise.
     """
     counts = {layer: dict(row) for layer, row in (known or {}).items()}

@@ -92,8 +92,7 @@ def _equivalents(
 ) -> Iterator[tuple[Graph, Sequence[str], Sequence[str], float]]:
     """Yield graphs with an equivalent of a layer: graph, names before, names after, worth.
 
-    The names are the layers that differ. The new ones must cost at most `worth` times the cost of the old ones. A
-    layer
+    The names are the layers that differ. The new ones must cost at most `worth` times the cost of the old ones. A layer
     that is `exchanged` already has another operator than in the model, and keeps it.
     """
     readers = [reader.name for reader in readers_of_pad(graph, layer)]

@@ -29,8 +29,7 @@ def lower_float(module: Any, function: str, name: str) -> FloatLowering:
     """Lower the Relax function `function` of `module` to scheduled PrimFuncs.
 
     They are called `name`, or `name`_step0, _step1, ... if there are several. Raises RuntimeError for a function that
-    TVM
-    does not legalize to TIR calls (an internal error: quantize accepts only known operators).
+    TVM does not legalize to TIR calls (an internal error: quantize accepts only known operators).
     """
     legal = _legalize(module[function])
     main = legal["main"]

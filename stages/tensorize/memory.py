@@ -23,8 +23,7 @@ class ArenaBound:
     """Decides whether a kernel keeps the arena of a graph within `limit` bytes.
 
     The limit is the recipe's, or `derived` for `optimize_for: ram`. `name` is its name in messages, `at` the option
-    that
-    sets it.
+    that sets it.
     """
 
     def __init__(self, graph: Graph, limit: int, lowerings: Lowerings, *, derived: bool = False) -> None:

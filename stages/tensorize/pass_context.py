@@ -92,8 +92,7 @@ class PassContext:
         """Return the cycles of a layer on the accelerator, infinity if it cannot compute the layer.
 
         The types may differ from the layer's (stages.tensorize.signedness); images are in `layout`, if given.
-        Transforms and
-        flips are not included. A rule for another kernel gives infinity.
+        Transforms and flips are not included. A rule for another kernel gives infinity.
         """
         engine = self.offload
         rule = next((rule for rule in self.config.rules if rule.match.fits(view)), None)

@@ -10,8 +10,7 @@ network takes at most 1.5 times the instructions of the fastest choice. So its R
 smallest choice, or its instructions are at most 0.9 times those of the smallest.
 
 The search starts from the cheapest choice and from the smallest one. It moves all layers of a kernel, or one layer, to
-other kernels while the score improves. Layers with a rule keep their kernel. No layer gets a kernel that needs more
-RAM
+other kernels while the score improves. Layers with a rule keep their kernel. No layer gets a kernel that needs more RAM
 than the network does otherwise, except for `rom` without an arena limit.
 """
 

@@ -1,7 +1,11 @@
-"""The arena: static memory that holds every activation and all kernel scratch, planned at build time.
+"""The arena: static memory for activations and kernel scratch, planned at build time.
 
-`liveness` turns a graph into buffers with lifetimes, `traffic` says how much each is used, `planner` gives each its
-offset in one block, and `regions` divides them among several memories, with `rules` of the recipe. Pure Python.
+liveness  a graph as buffers with lifetimes
+traffic   bytes read and written of each buffer
+planner   offsets of buffers in one block
+regions   buffers over several memory regions, with a recipe's `rules`
+
+Pure Python.
 """
 
 from stages.lower.arena.liveness import Liveness, liveness

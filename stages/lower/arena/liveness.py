@@ -1,9 +1,9 @@
-"""Which tensor needs memory from when to when.
+"""The lifetime of each tensor's memory.
 
 Time is the layer's index. A graph input is alive from layer 0 (it is filled before the run), a graph output to the last
-layer, any other tensor from the layer that writes it to the last that reads it; scratch lives for its layer only, or
-from where something is brought into it ahead. Tensors that share memory (`alias_of`, or an in-place layer) are one
-buffer, alive while any of them is.
+layer. Any other tensor is alive from the layer that writes it to its last reader. Scratch lives for its layer only, or
+from its early transfers on. Tensors that share memory (`alias_of`, or an in-place layer) are one buffer, alive while
+any of them is.
 """
 
 from __future__ import annotations
@@ -17,10 +17,11 @@ from stages.lower.arena.planner import Buffer
 
 @dataclass(frozen=True)
 class Liveness:
-    """`buffers` to plan; `home` maps each tensor in the arena to its buffer's name (constants and state have none).
+    """The buffers of a graph.
 
-    `offset` is where each of these tensors begins in its buffer, in bytes. `in_place` are the indices of layers whose
-    output overlays an input: layer index -> input number.
+    home      buffer name of each tensor in the arena; constants and state have none
+    offset    offset of each of these tensors in its buffer, in bytes
+    in_place  layer index -> number of the input that the layer's output overlays
     """
 
     buffers: tuple[Buffer, ...]
@@ -30,7 +31,7 @@ class Liveness:
 
 
 def scratch_name(layer: int, name: str) -> str:
-    """Name of a layer's scratch buffer in the plan."""
+    """Return the name of a layer's scratch buffer in the plan."""
     return f"scratch:{layer}:{name}"
 
 
@@ -40,11 +41,11 @@ def liveness(
     may_overlay: frozenset[int] = frozenset(),
     ahead: Mapping[str, int] | None = None,
 ) -> Liveness:
-    """Buffers of `graph`.
+    """Return the buffers of `graph`.
 
     scratch      bytes by name for each layer index
     may_overlay  indices of layers whose kernel may write its output over an input (`Kernel.overlays`)
-    ahead        the layer, before its own, from which on scratch is in use, by the name of its buffer
+    ahead        by buffer name, the earlier layer from which scratch is in use
     """
     places = {name: place(graph.tensors, name) for name, tensor in graph.tensors.items() if not tensor.constant}
     elsewhere = {name for name, tensor in graph.tensors.items() if tensor.constant or tensor.state}
@@ -73,7 +74,7 @@ def liveness(
 
 
 def _spans(graph: Graph, home: Mapping[str, str]) -> tuple[dict[str, int], dict[str, int]]:
-    """First and last layer of each buffer that is used at all."""
+    """Return the first and last layer of each buffer in use."""
     end = max(len(graph.layers) - 1, 0)
     first: dict[str, int] = {}
     last: dict[str, int] = {}
@@ -96,10 +97,10 @@ def _spans(graph: Graph, home: Mapping[str, str]) -> tuple[dict[str, int], dict[
 def _dying_input(
     graph: Graph, layer: Layer, home: Mapping[str, str], first: Mapping[str, int], last: Mapping[str, int]
 ) -> int | None:
-    """Number of the input whose memory the only output may take, None if there is none.
+    """Return the number of the input that the only output may overlay, None if there is none.
 
-    It has the output's size and order of elements, and is not needed after this layer. Parts of larger tensors stay
-    where they are, both as input and as output.
+    The input has the output's size and order of elements, and this layer is its last reader. Parts of larger tensors
+    stay in place, both as input and as output.
     """
     if len(layer.outputs) != 1:
         return None
@@ -111,15 +112,18 @@ def _dying_input(
         if name not in home or home[name] == out or home[name] in kept or _is_part(graph, name):
             continue
         if any(home.get(other) == home[name] and _is_part(graph, other) for other in layer.inputs):
-            continue  # the layer broadcasts a part of this very tensor, which would be overwritten while it is read
+            continue  # the layer also reads a part of this tensor, which would be overwritten too early
         if _same_place(graph.tensors[name], graph.tensors[layer.outputs[0]]) and last[home[name]] == layer.index:
             return number
     return None
 
 
-def _same_place(one: Tensor, other: Tensor) -> bool:
-    """Whether element i of both lies at the same byte (planes of one channel or one pixel are not told apart)."""
-    return one.bytes == other.bytes and _order(one) == _order(other)
+def _same_place(x: Tensor, y: Tensor) -> bool:
+    """Return whether element i of both tensors is at the same byte.
+
+    Planes of one channel or one pixel count as different from NHWC, although they are not.
+    """
+    return x.bytes == y.bytes and _order(x) == _order(y)
 
 
 def _order(tensor: Tensor) -> str:
@@ -127,6 +131,6 @@ def _order(tensor: Tensor) -> str:
 
 
 def _is_part(graph: Graph, name: str) -> bool:
-    """Whether the tensor's memory is a part of a larger tensor's."""
+    """Return whether the tensor's memory is a part of a larger tensor's."""
     root, _ = place(graph.tensors, name)
     return graph.tensors[root].bytes != graph.tensors[name].bytes

@@ -1,6 +1,7 @@
-"""Offsets for buffers with known lifetimes, so that the whole block is as small as possible.
+"""Offsets for buffers with known lifetimes, so that the block is as small as possible.
 
-Buffers are rectangles in a diagram of time (layers) and memory (bytes); two that meet in time must not meet in memory:
+Buffers are rectangles in a diagram of time (layers) and memory (bytes). Two that overlap in time must not overlap in
+memory:
 
     bytes
       |        +------------+
@@ -9,9 +10,9 @@ Buffers are rectangles in a diagram of time (layers) and memory (bytes); two tha
       |  +-----+   a    |
       +--------+--------+--------> layer
 
-The smallest possible block is bounded below by the most bytes alive at one layer. Finding the optimum is NP-hard
-("dynamic storage allocation"); first-fit over a good order reaches the bound on nearly all real networks, and a short
-local search over the order closes most of what is left.
+A lower bound is the most bytes alive at one layer. The optimum is NP-hard ("dynamic storage allocation"). First-fit
+over a good order reaches the bound on nearly all real networks, and a short local search over orders closes most of the
+rest.
 """
 
 from __future__ import annotations
@@ -21,33 +22,33 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 SEARCH_STEPS = 400
-"""Orders the local search may try when no ready-made order reaches the lower bound."""
+"""Orders that the local search tries if no initial order reaches the lower bound."""
 
 
 @dataclass(frozen=True)
 class Buffer:
-    """`bytes` of memory needed from layer `first` to layer `last`, both inclusive. `kind` is for the report."""
+    """`bytes` of memory, needed from layer `first` to `last`, both inclusive."""
 
     name: str
     bytes: int
     first: int
     last: int
-    kind: str = "tensor"
+    kind: str = "tensor"  # for reports
 
     def __post_init__(self) -> None:
         if self.bytes < 0 or self.last < self.first:
             raise ValueError(f"buffer {self.name}: {self.bytes} bytes from layer {self.first} to {self.last}")
 
     def meets(self, other: Buffer) -> bool:
-        """Whether both are alive at some layer."""
+        """Return whether both are alive at some layer."""
         return self.first <= other.last and other.first <= self.last
 
 
 @dataclass(frozen=True)
 class Plan:
-    """`offsets` by buffer name, in bytes from the arena's start; `total` bytes of arena.
+    """`offsets` by buffer name, in bytes from the arena's start, and `total` bytes of arena.
 
-    `lower_bound` is the most bytes alive at any one layer (sizes rounded up to `alignment`): no plan can be smaller.
+    `lower_bound` is the most bytes alive at one layer, sizes rounded up to `alignment`. No plan can be smaller.
     """
 
     buffers: tuple[Buffer, ...]
@@ -57,7 +58,7 @@ class Plan:
     alignment: int
 
     def rows(self) -> list[dict[str, int | str]]:
-        """The plan for reports, by offset, then by time."""
+        """Return the plan for reports, by offset, then by time."""
         ordered = sorted(self.buffers, key=lambda b: (self.offsets[b.name], b.first, b.name))
         return [{"name": b.name, "offset": self.offsets[b.name], **_life(b)} for b in ordered]
 
@@ -67,15 +68,15 @@ def _life(buffer: Buffer) -> dict[str, int | str]:
 
 
 def plan(buffers: Iterable[Buffer], alignment: int = 16) -> Plan:
-    """Offsets, multiples of `alignment`, such that no two buffers alive at once overlap. Deterministic.
+    """Return aligned offsets such that no two buffers alive at once overlap. Deterministic.
 
-    Raises ValueError for two buffers of one name or an alignment that is not a power of two.
+    Raises ValueError for duplicate names, or an alignment that is not a power of two.
     """
     chosen = tuple(buffers)
     if alignment < 1 or alignment & (alignment - 1):
         raise ValueError(f"alignment {alignment} is not a power of two")
     if len({b.name for b in chosen}) != len(chosen):
-        raise ValueError("two buffers of one name")
+        raise ValueError(f"duplicate buffer names among {len(chosen)} buffers")
     sizes = {b.name: round_up(b.bytes, alignment) for b in chosen}
     bound = lower_bound(chosen, alignment)
     best = _search(chosen, sizes, bound)
@@ -83,8 +84,8 @@ def plan(buffers: Iterable[Buffer], alignment: int = 16) -> Plan:
 
 
 def lower_bound(buffers: Sequence[Buffer], alignment: int = 1) -> int:
-    """The most bytes alive at one layer, each buffer rounded up to `alignment`."""
-    # The live set only grows where a buffer begins.
+    """Return the most bytes alive at one layer, each buffer rounded up to `alignment`."""
+    # The set of live buffers grows only where a buffer begins.
     moments = {b.first for b in buffers}
     return max(
         (sum(round_up(b.bytes, alignment) for b in buffers if b.first <= now <= b.last) for now in moments), default=0
@@ -92,7 +93,7 @@ def lower_bound(buffers: Sequence[Buffer], alignment: int = 1) -> int:
 
 
 def round_up(value: int, alignment: int) -> int:
-    """The next multiple of `alignment`, a power of two."""
+    """Return the next multiple of `alignment`, a power of two."""
     return (value + alignment - 1) & -alignment
 
 
@@ -101,7 +102,7 @@ def _total(offsets: Mapping[str, int], sizes: Mapping[str, int]) -> int:
 
 
 def _first_fit(order: Sequence[Buffer], sizes: Mapping[str, int]) -> dict[str, int]:
-    """Each buffer of `order` at the lowest offset that the buffers placed before it leave free while it lives."""
+    """Place each buffer of `order` at the lowest offset that earlier ones leave free."""
     offsets: dict[str, int] = {}
     placed: list[Buffer] = []
     for buffer in order:
@@ -111,7 +112,7 @@ def _first_fit(order: Sequence[Buffer], sizes: Mapping[str, int]) -> dict[str, i
 
 
 def lowest_gap(buffer: Buffer, placed: Iterable[Buffer], offsets: Mapping[str, int], sizes: Mapping[str, int]) -> int:
-    """The lowest offset at which a buffer meets none of those placed."""
+    """Return the lowest offset at which a buffer meets none of the placed ones."""
     offset = 0
     for start, size in sorted((offsets[other.name], sizes[other.name]) for other in placed if other.meets(buffer)):
         if offset + sizes[buffer.name] <= start:
@@ -121,7 +122,7 @@ def lowest_gap(buffer: Buffer, placed: Iterable[Buffer], offsets: Mapping[str, i
 
 
 def orders(buffers: Sequence[Buffer], sizes: Mapping[str, int]) -> list[list[Buffer]]:
-    """Orders worth trying first: by size, lifetime, area, and the pressure of the layers a buffer lives through."""
+    """Return initial orders: by size, lifetime, area, and memory pressure in the lifetime."""
     moments = {now for b in buffers for now in (b.first, b.last)}
     pressure = {now: sum(sizes[b.name] for b in buffers if b.first <= now <= b.last) for now in moments}
 
@@ -142,7 +143,7 @@ def orders(buffers: Sequence[Buffer], sizes: Mapping[str, int]) -> list[list[Buf
 
 
 def _search(buffers: Sequence[Buffer], sizes: Mapping[str, int], bound: int) -> dict[str, int]:
-    """The best of the ready-made orders, improved by moving buffers that reach the top to an earlier turn."""
+    """Return the best initial order's offsets, improved by moving buffers that reach the top."""
     best: dict[str, int] = {}
     best_order: list[Buffer] = []
     for order in orders(buffers, sizes):

@@ -1,4 +1,4 @@
-"""What a recipe's memory rules say of the buffers and constants of one network."""
+"""Apply a recipe's memory rules to the buffers and constants of a network."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Contents:
-    """What of a network lies in memory: buffers of the arena and, by layer, bytes of scratch and keys of constants."""
+    """A network's memory: buffers of the arena; by layer, scratch bytes and constant keys."""
 
     graph: Graph
     lives: Liveness
@@ -27,23 +27,23 @@ class Contents:
 
 @dataclass
 class Ruled:
-    """The number, from 0, of the rule that decides, by buffer of the arena and by key of the constant."""
+    """The number, from 0, of the deciding rule, by arena buffer and by constant key."""
 
     arena: dict[str, int] = field(default_factory=dict)
     weights: dict[str, int] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
 
 
-def apply_rules(rules: Sequence[MemoryRule], contents: Contents, rooms: Mapping[str, Sequence[str]]) -> Ruled:
-    """Which rule decides for what, and warnings about those that decide nothing.
+def apply_rules(rules: Sequence[MemoryRule], contents: Contents, regions: Mapping[str, Sequence[str]]) -> Ruled:
+    """Return which rule decides for what, and warnings about rules that decide nothing.
 
-    `rooms` names the regions of `arena` and of `weights`, so that a rule without a part takes what its region may hold;
-    it is empty for a target with one of each.
+    `regions` names the regions of `arena` and `weights`: a rule without a part applies to what its region may hold. It
+    is empty for a target with one region of each.
     """
     ruled = Ruled()
     deciding, fitting = set(), set()
     for number, rule in enumerate(rules):
-        for part, name in _matched(rule, contents, rooms):
+        for part, name in _matched(rule, contents, regions):
             fitting.add(number + 1)
             decided = ruled.weights if part == "weights" else ruled.arena
             if decided.setdefault(name, number) == number:
@@ -54,22 +54,22 @@ def apply_rules(rules: Sequence[MemoryRule], contents: Contents, rooms: Mapping[
 
 
 def _matched(
-    rule: MemoryRule, contents: Contents, rooms: Mapping[str, Sequence[str]]
+    rule: MemoryRule, contents: Contents, regions: Mapping[str, Sequence[str]]
 ) -> Iterator[tuple[RulePart, str]]:
-    """The parts that a rule matches, each with the name of a buffer or the key of a constant."""
-    if _takes(rule, "tensors", rooms):
+    """Yield the parts that a rule matches, each with a buffer name or a constant key."""
+    if _takes(rule, "tensors", regions):
         yield from (("tensors", name) for name in _tensors(rule, contents))
     for layer in _layers(rule, contents.graph):
-        if _takes(rule, "scratch", rooms):
+        if _takes(rule, "scratch", regions):
             yield from (("scratch", scratch_name(layer.index, name)) for name in contents.scratch.get(layer.index, ()))
-        if _takes(rule, "weights", rooms):
+        if _takes(rule, "weights", regions):
             yield from (("weights", key) for key in contents.constants.get(layer.index, ()))
 
 
-def _takes(rule: MemoryRule, part: RulePart, rooms: Mapping[str, Sequence[str]]) -> bool:
+def _takes(rule: MemoryRule, part: RulePart, regions: Mapping[str, Sequence[str]]) -> bool:
     if rule.part is not None:
         return rule.part == part
-    return not rooms or rule.region in rooms["weights" if part == "weights" else "arena"]
+    return not regions or rule.region in regions["weights" if part == "weights" else "arena"]
 
 
 def _layers(rule: MemoryRule, graph: Graph) -> Iterator[Layer]:
@@ -77,7 +77,7 @@ def _layers(rule: MemoryRule, graph: Graph) -> Iterator[Layer]:
 
 
 def _tensors(rule: MemoryRule, contents: Contents) -> Iterator[str]:
-    """The buffers of inputs of the model and of what the matched layers write."""
+    """Yield the buffers of the model's inputs and of the matched layers' outputs."""
     graph, home = contents.graph, contents.lives.home
     for name in graph.inputs:
         if rule.match.op is None and name in home and rule.match.fits_tensor(name, graph.tensors[name].shape):

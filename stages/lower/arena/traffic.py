@@ -1,13 +1,13 @@
-"""How much each buffer is read and written in one inference, in bytes: what decides which of them lie in fast memory.
+"""Bytes that are read and written per inference and buffer.
 
-An estimate from shapes alone, good enough to tell buffers apart:
+Buffers with much traffic go to fast memory. An estimate from shapes ranks them:
 
     output   written once
-    input    read once for each window that an element is in (convolutions and pools), else once
-    scratch  holds what was gathered from the input: written and read as often as that is read
-    weights  a byte is read once for each multiplication with it
+    input    read once for each window that contains an element (convolutions and pools), else once
+    scratch  holds data gathered from the input: written and read as often as the input is read
+    weights  each byte is read once for each multiplication with it
 
-Inputs of the model are written once more, by whoever runs it, and its outputs read.
+The caller writes the model's inputs once more, and reads its outputs.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 def arena_traffic(
     graph: Graph, lives: Liveness, scratch: Mapping[int, Mapping[str, int]], idle: Container[int] = ()
 ) -> dict[str, int]:
-    """Bytes read and written by name of the buffer. `idle` are the indices of layers that compute nothing."""
-    found = {buffer.name: 0 for buffer in lives.buffers}
+    """Return bytes read and written by buffer name. `idle` layers compute nothing."""
+    traffic = {buffer.name: 0 for buffer in lives.buffers}
 
     def use(tensor: str, times: int = 1) -> int:
-        """Counts a tensor that is in the arena; returns its traffic."""
+        """Add a tensor's traffic if it is in the arena, and return it."""
         count = graph.tensors[tensor].bytes * times
         if tensor in lives.home:
-            found[lives.home[tensor]] += count
+            traffic[lives.home[tensor]] += count
         return count
 
     for name in (*graph.inputs, *graph.outputs):
@@ -43,14 +43,14 @@ def arena_traffic(
         for name in layer.outputs:
             use(name)
         sizes = scratch.get(layer.index, {})
-        whole = max(sum(sizes.values()), 1)
+        total = max(sum(sizes.values()), 1)
         for name, count in sizes.items():
-            found[scratch_name(layer.index, name)] += 2 * max(count, read * count // whole)
-    return found
+            traffic[scratch_name(layer.index, name)] += 2 * max(count, read * count // total)
+    return traffic
 
 
 def windows_of(layer: Layer) -> int:
-    """In how many windows of a convolution or a pool an element of its input is, 1 for all other layers."""
+    """Return the number of windows that contain an input element; 1 for layers without windows."""
     op: Any = layer.op
     if op.op not in ("conv2d", "depthwise_conv2d", "avg_pool2d", "max_pool2d"):
         return 1
@@ -59,5 +59,5 @@ def windows_of(layer: Layer) -> int:
 
 
 def reads_of_weights(graph: Graph, layer: Layer, count: int) -> int:
-    """How often each byte of a layer's constants is read, of which there are `count` bytes in all."""
+    """Return the number of reads of each constant byte of a layer, which has `count` in all."""
     return max(graph.macs(layer) // max(count, 1), 1)

@@ -1,4 +1,4 @@
 """C from TIR: functions over plain pointers, printed for people to read.
 
-Below tensorize, which asks how much scratch a layer's function needs, and emit, which writes what is printed.
+Tensorize uses it to find a layer's scratch, and emit writes the printed functions.
 """

@@ -1,6 +1,6 @@
 """Floats in C: literals, and the functions of <math.h>.
 
-A float32 needs up to nine digits. This is the only list of C's mathematical functions: what is not in it has no
+A float32 needs up to nine digits. `_MATH` is the only list of C's mathematical functions. Any other function has no
 declaration in the emitted C, and printing fails.
 """
 
@@ -31,7 +31,7 @@ def math_function(operation: str, dtype: str) -> str | None:
 
 
 def literal(value: float, dtype: str = "float32") -> str:
-    """The shortest C literal that reads back as `value`: 0.1f, 1e-05f, INFINITY."""
+    """Return the shortest C literal that reads back as `value`: 0.1f, 1e-05f, INFINITY."""
     if math.isnan(value):
         return "NAN"
     if math.isinf(value):

@@ -1,7 +1,7 @@
-"""The C functions of the layers: signatures, parameters that are used, and the scratch each layer asks for.
+"""The C functions of the layers: signatures, used parameters, and each layer's scratch.
 
-A layer is one function of layers.c. Where its kernel made several (a float operator that TVM splits), the layer's
-function calls them in order and they are static.
+A layer is one function of layers.c. If its kernel has several functions (a float operator that TVM splits), they are
+static, and the layer's function calls them in order.
 """
 
 from __future__ import annotations
@@ -25,9 +25,11 @@ class Text:
 
 @dataclass(frozen=True)
 class LayerFunction:
-    """A layer's function: `roles` are its arguments in order, `scratch` the bytes it needs by scratch name.
+    """A layer's function.
 
-    `headers` are those of the C library that it, and its static `steps`, need.
+    roles    its arguments in order
+    scratch  bytes by scratch name
+    headers  C library headers that it and its static `steps` need
     """
 
     name: str
@@ -39,9 +41,9 @@ class LayerFunction:
 
 
 def layer_function(functions: Sequence[CFunction], may_overlay: bool) -> LayerFunction:
-    """The function of a layer that computes with `functions`, one or more, called one after the other.
+    """Return the function of a layer that calls `functions` in order.
 
-    With `may_overlay` an output may have the memory of an input, so neither is `restrict`.
+    With `may_overlay` an output may share the memory of an input, so neither is `restrict`.
     """
     used = [_used(function) for function in functions]
     steps = tuple(Text(_signature(f.name, p, may_overlay), f.body) for f, p in zip(functions, used, strict=True))
@@ -62,9 +64,9 @@ def layer_function(functions: Sequence[CFunction], may_overlay: bool) -> LayerFu
 
 
 def scratch_of(functions: Iterable[CFunction]) -> dict[str, int]:
-    """Bytes by name of the scratch that a layer asks the arena for.
+    """Return bytes by name of the layer's scratch in the arena.
 
-    Its functions may use one name for what each needs for itself, so a name counts with its largest.
+    Functions that use the same name share its memory, so its size is the largest.
     """
     scratch: dict[str, int] = {}
     for param in (p for function in functions for p in _used(function) if p.role.startswith("scratch:")):
@@ -74,21 +76,21 @@ def scratch_of(functions: Iterable[CFunction]) -> dict[str, int]:
 
 
 def _used(function: CFunction) -> list[Param]:
-    """Parameters that the body mentions: simplification may have made a scratch buffer or a constant unnecessary."""
+    """Return the parameters that the body mentions; simplification may remove others."""
     return [p for p in function.params if p.name in function.used]
 
 
 def _merge(used: Sequence[Sequence[Param]]) -> list[Param]:
-    """The parameters of all steps, each role once, under names that are unique in the layer's function."""
+    """Return the parameters of all steps, each role once, with unique names."""
     merged: dict[str, Param] = {}
-    taken: set[str] = set()
+    names: set[str] = set()
     for param in (p for params in used for p in params):
         if param.role in merged:
             continue
         name, number = param.name, 1
-        while name in taken:
+        while name in names:
             name, number = f"{param.name}_{number}", number + 1
-        taken.add(name)
+        names.add(name)
         merged[param.role] = Param(name, param.role, param.dtype, param.bytes)
     return list(merged.values())
 
@@ -98,7 +100,7 @@ def _signature(name: str, params: Sequence[Param], overlay: bool) -> str:
 
 
 def _declaration(param: Param, overlay: bool) -> str:
-    """`const int8_t *restrict input`; without restrict where input and output may be one buffer."""
+    """Return `const int8_t *restrict input`; without restrict if input and output may overlap."""
     kind = param.role.partition(":")[0]
     const = "const " if kind in ("input", "constant") else ""
     restrict = "" if overlay and kind in ("input", "output") else "restrict "
@@ -106,12 +108,12 @@ def _declaration(param: Param, overlay: bool) -> str:
 
 
 def call(name: str, arguments: Sequence[str], indent: int = 4) -> str:
-    """A call statement, wrapped under its opening parenthesis."""
+    """Return a call statement, wrapped under its opening parenthesis."""
     return wrapped(f"{name}(", arguments, ");", indent)
 
 
 def wrapped(head: str, parts: Sequence[str], tail: str, indent: int = 0) -> str:
-    """The parts with commas between, over several lines under the end of the head where they are long."""
+    """Return the parts separated by commas, wrapped under the end of `head` if they are long."""
     lines, line = [], head
     for number, part in enumerate(parts):
         piece = part + ("," if number + 1 < len(parts) else tail)

@@ -1,11 +1,11 @@
 """Scheduled TIR to functions over raw pointers, printed as C.
 
-TVM's C back end would print buffers as handles of its own runtime and every allocation as an array on the stack. So the
-passes below stop short of its packed calling convention, and afterwards
+TVM's C backend would print buffers as handles of its runtime, and each allocation as an array on the stack. So the
+passes below stop before its calling convention, and then
 
   - a buffer parameter becomes a plain pointer parameter, named after its role (`input`, `weights`, `output`, ...)
-  - an allocation becomes a pointer parameter too, `scratch`, for the arena to place; only allocations whose every index
-    is a constant stay inside the function, as variables
+  - an allocation becomes a pointer parameter too, `scratch`, which the arena places; only allocations with constant
+    indices stay in the function, as variables
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from typing import Any
 from stages.lower.codegen.printer import Body, print_function
 
 SCALARS_AT_MOST = 64
-"""Elements of an allocation that may become scalar variables; a larger one is scratch even with constant indices."""
+"""Maximum elements of an allocation that becomes scalar variables; larger ones are scratch."""
 
 
 @dataclass(frozen=True)
 class Param:
-    """A pointer parameter. `dtype` is that of the elements, `bytes` the size of what it points to.
+    """A pointer parameter: element type `dtype`, and `bytes` of the memory.
 
     `role` is `input:0`, `output:0`, `state:0`, `constant:<key>` or `scratch:<name>`.
     """
@@ -35,9 +35,10 @@ class Param:
 
 @dataclass(frozen=True)
 class CFunction:
-    """A printed function: its parameters in order and its body as C, without the enclosing braces.
+    """A printed function: parameters in order, and the body without braces.
 
-    `used` are the names of the parameters that the body mentions, `headers` what it includes of the C library.
+    used     names of the parameters that the body mentions
+    headers  C library headers that it includes
     """
 
     name: str
@@ -48,9 +49,10 @@ class CFunction:
 
 
 def to_c(functions: Mapping[str, Any], roles: Mapping[str, Sequence[str]]) -> dict[str, CFunction]:
-    """Each PrimFunc as C, by name. `roles[name]` are the roles of the function's buffer parameters, in order.
+    """Print each PrimFunc as C, by name.
 
-    Raises RuntimeError, naming the function, for TIR that cannot be printed as plain C (an internal error).
+    `roles[name]` are the roles of its buffer parameters, in order. Raises RuntimeError with the function's name for TIR
+    without a C equivalent (an internal error).
     """
     import tvm
     from tvm import tirx
@@ -60,14 +62,14 @@ def to_c(functions: Mapping[str, Any], roles: Mapping[str, Sequence[str]]) -> di
     for name, lowered in _lower(functions, target).items():
         func, params = _raw_pointers(lowered, name, roles[name])
         module = tvm.IRModule({"main": func.with_attr("target", target)})
-        made = print_function(tirx.transform.LowerIntrin()(module)["main"])
-        named = tuple(Param(n, p.role, p.dtype, p.bytes) for n, p in zip(made.parameters, params, strict=True))
-        out[name] = CFunction(name, named, made.body, made.used, made.headers)
+        printed = print_function(tirx.transform.LowerIntrin()(module)["main"])
+        named = tuple(Param(n, p.role, p.dtype, p.bytes) for n, p in zip(printed.parameters, params, strict=True))
+        out[name] = CFunction(name, named, printed.body, printed.used, printed.headers)
     return {name: out[name] for name in functions}
 
 
 def _lower(functions: Mapping[str, Any], target: Any) -> dict[str, Any]:
-    """The functions without blocks, multi-dimensional buffers and 64-bit indices."""
+    """Lower the functions: no blocks, no multi-dimensional buffers, no 64-bit indices."""
     import tvm
     from tvm import s_tir, tirx
 
@@ -83,8 +85,8 @@ def _lower(functions: Mapping[str, Any], target: Any) -> dict[str, Any]:
             s_tir.transform.StmtSimplify(),
             s_tir.transform.LowerOpaqueBlock(),
             tirx.transform.FlattenBuffer(),
-            # Before LoopPartition, so that the parts that it makes of a loop share allocations; and that before loop
-            # variables are narrowed, which loses the loops' hints.
+            # StorageRewrite before LoopPartition, so that the parts of a loop share allocations; LoopPartition before
+            # NarrowDataType, which loses the loops' hints.
             tirx.transform.StorageRewrite(),
             s_tir.transform.LoopPartition(),
             tirx.transform.NarrowDataType(32),
@@ -100,7 +102,7 @@ def _lower(functions: Mapping[str, Any], target: Any) -> dict[str, Any]:
 
 
 def _raw_pointers(func: Any, name: str, roles: Sequence[str]) -> tuple[Any, tuple[Param, ...]]:
-    """The function with pointers for buffers and for allocations, and what each parameter is."""
+    """Replace buffers and allocations by pointers; return the function and its parameters."""
     import tvm
     import tvm_ffi
     from tvm import tirx
@@ -121,10 +123,10 @@ def _raw_pointers(func: Any, name: str, roles: Sequence[str]) -> tuple[Any, tupl
         return node
 
     body = tvm_ffi.structural_map(func.body, to_pointer)
-    taken = set(roles)
+    names = set(roles)
     hoisted: dict[Any, Any] = {}
     for buffer in _scratch(body):
-        params.append(_param(buffer, _unique(f"scratch:{buffer.name}", taken)))
+        params.append(_param(buffer, _unique(f"scratch:{buffer.name}", names)))
         pointers.append(tirx.Var(params[-1].name, data_of(buffer).ty))
         hoisted[buffer] = pointers[-1]
 
@@ -140,12 +142,12 @@ def _raw_pointers(func: Any, name: str, roles: Sequence[str]) -> tuple[Any, tupl
     return tirx.PrimFunc(pointers, body), tuple(params)
 
 
-def _unique(role: str, taken: set[str]) -> str:
-    found, number = role, 1
-    while found in taken:
-        found, number = f"{role}_{number}", number + 1
-    taken.add(found)
-    return found
+def _unique(role: str, names: set[str]) -> str:
+    name, number = role, 1
+    while name in names:
+        name, number = f"{role}_{number}", number + 1
+    names.add(name)
+    return name
 
 
 def _param(buffer: Any, role: str) -> Param:
@@ -171,7 +173,7 @@ def _item_bytes(dtype: str) -> int:
 
 
 def _scratch(body: Any) -> list[Any]:
-    """Allocated buffers that need memory: used with an index that is not a constant, or by address, or too large."""
+    """Return allocations that need memory: large, addressed, or used with a variable index."""
     import tvm_ffi
     from tvm import tirx
     from tvm.ir import Call, TensorLoad

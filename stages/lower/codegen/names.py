@@ -1,8 +1,8 @@
-"""Names of C variables: those of TIR, each once in a function, and none that C or its library has."""
+"""Names of C variables: TIR's names, unique in a function, and none of C's own."""
 
 from __future__ import annotations
 
-_TAKEN = [
+_RESERVED = [
     "auto",
     "break",
     "case",
@@ -47,21 +47,21 @@ class Names:
     """The names of one function."""
 
     def __init__(self) -> None:
-        self._counts = dict.fromkeys(_TAKEN, 0)
+        self._counts = dict.fromkeys(_RESERVED, 0)
         self._temporaries = 0
 
-    def new(self, wanted: str) -> str:
-        """`wanted`, or with a number behind it: `i`, `i_1`, `i_2`."""
-        clean = "".join(c if (c.isalnum() and c.isascii()) or c == "_" else "_" for c in wanted)
-        found = clean
-        while found in self._counts:
+    def new(self, base: str) -> str:
+        """Return `base`, or `base` with a number: `i`, `i_1`, `i_2`."""
+        clean = "".join(c if (c.isalnum() and c.isascii()) or c == "_" else "_" for c in base)
+        name = clean
+        while name in self._counts:
             self._counts[clean] += 1
-            found = f"{clean}_{self._counts[clean]}"
-        self._counts[found] = 0
-        return found
+            name = f"{clean}_{self._counts[clean]}"
+        self._counts[name] = 0
+        return name
 
     def temporary(self) -> str:
-        """`v`, `v1`, `v2`: of values that TIR has no name for."""
+        """Return a name for a value without one in TIR: `v`, `v1`, `v2`."""
         while (name := f"v{self._temporaries or ''}") in self._counts:
             self._temporaries += 1
         return self.new(name)

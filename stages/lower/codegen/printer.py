@@ -1,8 +1,8 @@
-"""C from TIR that is lowered to loops over plain pointers (lower.py).
+"""Print lowered TIR (lower.py), loops over plain pointers, as C.
 
-TVM's own C back end prints for its runtime; this prints for people: variables for allocations, a temporary where an
-operand of min or max would be written twice, a statement where only one side of a choice may be evaluated.
-What there is no C for is an internal error, never wrong C.
+The output is meant for people: variables for allocations, temporaries for repeated operands of min and max, and
+statements where only one side of a choice may be evaluated. TIR without a C equivalent is an internal error, never
+wrong C.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ _OPERATORS = {
 
 
 def ctype(dtype: str) -> str:
-    """The C type of an element: int8_t, float, ..."""
+    """Return the C type of an element: int8_t, float, ..."""
     return _CTYPES.get(dtype, f"{dtype}_t")
 
 
 @dataclass(frozen=True)
 class Printed:
-    """A function's parameters by the names they have in C, its body, which of them it mentions, headers it needs."""
+    """A function's parameter names in C, its body, the parameters it uses, and its headers."""
 
     parameters: tuple[str, ...]
     body: Body
@@ -47,17 +47,19 @@ class Printed:
 
 
 def print_function(func: Any) -> Printed:
-    """The function, whose parameters are pointers. Raises RuntimeError for TIR that cannot be plain C."""
+    """Print a function over pointers. Raises RuntimeError for TIR without a C equivalent."""
     printer = _Printer(func)
     return Printed(tuple(printer.parameters), printer.body(), frozenset(printer.used), frozenset(printer.headers))
 
 
 class _Printer:
+    """Prints one function."""
+
     def __init__(self, func: Any) -> None:
         self._func = func
         self._names = Names()
         self._of: dict[int, str] = {}  # C names by identity of variables and buffers
-        self._plain: set[str] = set()  # variables that nothing assigns again
+        self._plain: set[str] = set()  # variables that are assigned once
         self._lines: list[str] = []
         self._depth = 1
         self._scopes = [Scope()]
@@ -66,10 +68,11 @@ class _Printer:
         self.headers: set[str] = set()
         self.parameters = [self._name(parameter) for parameter in func.params]
         self._scalars = Scalars(func.body)
-        self._is_chosen = False  # whether what is printed is a choice among values, as is_within_int32 says
+        self._is_chosen = False  # whether a choice among values is printed (is_within_int32)
         self._variables: dict[tuple[int, int], str] = {}
 
     def body(self) -> Body:
+        """Return the function's body."""
         self._statement(self._func.body)
         lines = [line for buffer in reversed(self._scalars.buffers) for line in self._declarations(buffer)]
         return "".join(f"{line}\n" for line in lines + self._lines)
@@ -87,7 +90,7 @@ class _Printer:
         return ctype(str(dtype))
 
     def _name_elements(self, buffer: Any) -> None:
-        """Variables for the elements of an allocation: `sum`, or `sum_0`, `sum_1`, ..., of several."""
+        """Name the elements of an allocation: `sum`, or `sum_0`, `sum_1`, ... if there are several."""
         several = any(int(extent) != 1 for extent in buffer.shape)
         name = self._names.new(buffer.name)
         for index in sorted(self._scalars.used[hash(buffer)]):
@@ -104,7 +107,7 @@ class _Printer:
                 yield f"    {kind} {', '.join(names[start : start + _PER_LINE])};"
 
     def _kind(self, element: Element) -> str:
-        """The C type of an element's variable, which stages.lower.codegen.widths says."""
+        """Return the C type of an element's variable (stages.lower.codegen.widths)."""
         dtype = self._scalars.buffers[element[0]].dtype
         return "intptr_t" if self._scalars.is_extreme(element) else self._type(dtype)
 
@@ -167,7 +170,7 @@ class _Printer:
         self._line("}")
 
     def _loop_kind(self, node: Any) -> str:
-        """The C type of a loop's variable, which stages.lower.codegen.widths says."""
+        """Return the C type of a loop variable (stages.lower.codegen.widths)."""
         kind = self._type(node.loop_var.ty.dtype)
         return "intptr_t" if kind == "int32_t" and not calls_functions(node.body) else kind
 
@@ -205,34 +208,34 @@ class _Printer:
     # ---- temporaries -------------------------------------------------------------------------------------------
 
     def _stored(self, body: Any) -> set[str] | None:
-        """The arrays and variables that a statement assigns; None where that may be any."""
+        """Return the arrays and variables that a statement assigns; None if they are unknown."""
         import tvm_ffi
         from tvm import tirx
 
-        found: set[str] = set()
+        names: set[str] = set()
         unknown: list[bool] = []
 
         def visit(node: Any) -> None:
             if isinstance(node, tirx.BufferStore):
                 element = self._scalars.element(node.buffer, node.indices)
                 if element in self._variables:
-                    found.add(self._variables[element])
+                    names.add(self._variables[element])
                 elif element is None:  # a buffer that is declared inside has no name yet
                     unknown.append(hash(node.buffer) not in self._of)
-                    found.add(self._of.get(hash(node.buffer), ""))
+                    names.add(self._of.get(hash(node.buffer), ""))
             elif isinstance(node, tirx.Evaluate):
                 unknown.append(not isinstance(node.value, tirx.IntImm))
 
         tvm_ffi.structural_walk(body, visit)
-        return None if any(unknown) else found
+        return None if any(unknown) else names
 
     def _forget(self, stored: set[str] | None) -> None:
-        """Temporaries that read what was stored, or any memory, are of the past."""
+        """Invalidate temporaries that read a name in `stored`; None: all that read memory."""
         for scope in self._scopes:
             scope.forget(stored)
 
     def _once(self, value: Any) -> C:
-        """The value for use in several places."""
+        """Return the value as an expression that may be printed several times."""
         from tvm import tirx
 
         self._reads.append(set())
@@ -251,7 +254,7 @@ class _Printer:
         return C(name)
 
     def _is_extreme(self, value: Any) -> bool:
-        """Whether a choice reads a variable as wide as a register. Nothing assigns it before the choice is made."""
+        """Return whether a choice reads a register-wide variable, which nothing assigns before."""
         from tvm.ir import TensorLoad
 
         if not self._is_chosen or not isinstance(value, TensorLoad):
@@ -271,7 +274,7 @@ class _Printer:
         return self._of[hash(buffer)]
 
     def _array(self, buffer: Any) -> str:
-        """Its name where it is read or written."""
+        """Return the name of an array, and record its use."""
         name = self._pointer(buffer)
         if name in self.parameters:
             self.used.add(name)
@@ -285,7 +288,7 @@ class _Printer:
             self._is_chosen = before
 
     def _chosen(self, node: Any) -> C:
-        """What is stored: variables as wide as a register stay that where it is a choice among values."""
+        """Print a stored value; in a choice among values, register-wide variables stay so."""
         self._is_chosen = True
         try:
             return self._expr(node)
@@ -306,7 +309,7 @@ class _Printer:
 
     def _expr_IntImm(self, node: Any) -> C:
         if int(node.value) == _INT64_MIN:
-            return C("INT64_MIN")  # C has no literal of it: 9223372036854775808 has no type
+            return C("INT64_MIN")  # C has no such literal: 9223372036854775808 has no type
         dtype, number = str(node.ty.dtype), c.number(str(int(node.value)))
         if dtype == "bool":
             self.headers.add("<stdbool.h>")
@@ -359,7 +362,7 @@ class _Printer:
             function = str(node.args[0].value)
             if is_in_math_header(function):
                 self.headers.add("<math.h>")
-            elif name == "tirx.call_pure_extern":  # call_extern: a micro-kernel, which its header declares
+            elif name == "tirx.call_pure_extern":  # call_extern: a micro-kernel, declared in its header
                 raise RuntimeError(
                     f"internal error: the C function {function} is not declared in stages/lower/codegen/floats.py"
                 )
@@ -377,7 +380,7 @@ class _Printer:
         raise RuntimeError(f"internal error: no C for the TIR operation {name}")
 
     def _choice(self, condition: Any, yes: Any, no: Any, *, dtype: Any) -> C:
-        """A variable that gets one of two values; the other is not evaluated, so it may guard a load."""
+        """Print an if statement that assigns one of two values, so that it may guard a load."""
         result = self._names.new("condval")
         self._plain.add(result)
         test = self._expr(condition)

@@ -1,4 +1,4 @@
-"""Allocations that are no memory: each element that is read becomes a variable, what nobody reads is not stored."""
+"""Allocations as scalar variables, one for each element that is read."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Element = tuple[int, int]  # identity of a buffer (its `hash`), index
 
 @dataclass(frozen=True)
 class _Store:
-    """A store to `target` (None: to memory), what its value reads, and whether it calls a function."""
+    """A store to `target` (None: memory), what its value reads, and whether it calls a function."""
 
     target: Element | None
     reads: Counter[Element]
@@ -23,9 +23,9 @@ class _Store:
 
 
 class Scalars:
-    """The allocations of a function: buffers by identity, in order, and the elements of each that are read.
+    """The allocations of a function: buffers by identity, and their elements that are read.
 
-    Raises RuntimeError for an allocation with an index that is not a constant: it would be an array on the stack.
+    Raises RuntimeError for an allocation with a variable index: it would be an array on the stack.
     """
 
     def __init__(self, body: Any) -> None:
@@ -46,8 +46,8 @@ class Scalars:
         def accesses(node: Any) -> None:
             if isinstance(node, tirx.BufferStore):
                 is_choice = isinstance(node.value, tirx.Max | tirx.Min | tirx.Select)
-                found = (*self._of(node.value), is_choice, is_within_int32(node.value))
-                stores.append(_Store(self.element(node.buffer, node.indices), *found))
+                properties = (*self._of(node.value), is_choice, is_within_int32(node.value))
+                stores.append(_Store(self.element(node.buffer, node.indices), *properties))
             elif isinstance(node, TensorLoad) and (element := self.element(node.source, node.indices)):
                 reads[element] += 1
 
@@ -57,9 +57,11 @@ class Scalars:
             reads -= store.reads
         self._dead: set[Element] = set()
         for element in [(buffer, index) for buffer in self.buffers for index in sorted(self.used[buffer])]:
-            own = [store for store in stores if store.target == element]
+            stores_to_element = [store for store in stores if store.target == element]
             others = (s for s in stores if s.target != element and s.target not in self._dead)
-            if not (reads[element] or any(s.calls for s in own) or any(element in s.reads for s in others)):
+            if not (
+                reads[element] or any(s.calls for s in stores_to_element) or any(element in s.reads for s in others)
+            ):
                 self._dead.add(element)
         self._extremes = {
             store.target
@@ -72,7 +74,7 @@ class Scalars:
         }
 
     def element(self, buffer: Any, indices: Any) -> Element | None:
-        """The element of an allocation that an access means; None for an access to memory."""
+        """Return the element of an allocation that an access means; None for memory."""
         from tvm import tirx
 
         if hash(buffer) not in self.buffers:
@@ -84,11 +86,11 @@ class Scalars:
         return element
 
     def is_dead(self, element: Element) -> bool:
-        """Whether nothing reads the element but stores to itself."""
+        """Return whether only stores to the element itself read it."""
         return element in self._dead
 
     def is_extreme(self, element: Element) -> bool:
-        """Whether it becomes one of itself and others, as a largest element does, and nothing else of 32 bits."""
+        """Return whether the element is a running minimum or maximum of 32-bit values."""
         return element in self._extremes
 
     def _of(self, value: Any) -> tuple[Counter[Element], bool]:

@@ -1,4 +1,4 @@
-"""Variables for values that C would compute in several places."""
+"""Variables for values that the C code uses in several places."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Temporary:
-    """A variable, and the arrays and variables that were read for its value."""
+    """A variable, and the arrays and variables that its value reads."""
 
     name: str
     reads: frozenset[str]
@@ -15,14 +15,14 @@ class Temporary:
 
 @dataclass
 class Scope:
-    """Between two braces: temporaries by the text of their value."""
+    """The temporaries of a block, by the text of their value."""
 
     temporaries: dict[str, Temporary] = field(default_factory=dict)
 
     def forget(self, stored: set[str] | None) -> None:
-        """Leaves out those that read what was stored; None: anything, so all that read at all."""
+        """Remove temporaries that read a name in `stored`; None: all that read anything."""
         self.temporaries = {
-            text: one
-            for text, one in self.temporaries.items()
-            if not (one.reads if stored is None else one.reads & stored)
+            text: temporary
+            for text, temporary in self.temporaries.items()
+            if not (temporary.reads if stored is None else temporary.reads & stored)
         }

@@ -1,8 +1,8 @@
-"""Which variables of 32 bits are as wide as a register in C.
+"""Find 32-bit variables that can be as wide as a register in C.
 
-A core of 64 bits has its integers in whole registers, so GCC extends one of 32 bits wherever it may have changed: a
-loop's variable for each address, a largest element at each comparison. Of type intptr_t they need none of that, and on
-a core of 32 bits nothing changes. They must have no value that 32 bits do not hold, for TIR's integers wrap there.
+A 64-bit core keeps integers in 64-bit registers, so GCC extends a 32-bit one wherever it may have changed: a loop
+variable for each address, a maximum at each comparison. Variables of type intptr_t avoid this. On a 32-bit core
+nothing changes. Their values must fit 32 bits, because TIR's integers wrap there.
 """
 
 from __future__ import annotations
@@ -13,7 +13,10 @@ _WITHIN = ("int8", "uint8", "int16", "uint16", "int32")
 
 
 def is_within_int32(value: Any) -> bool:
-    """Whether a value is a constant or an element of up to 32 bits, or a choice of such: nothing that could wrap."""
+    """Return whether a value cannot wrap.
+
+    True for constants and elements of up to 32 bits, and choices of such.
+    """
     from tvm import tirx
     from tvm.ir import Call, TensorLoad
 
@@ -22,22 +25,22 @@ def is_within_int32(value: Any) -> bool:
     if isinstance(value, tirx.Max | tirx.Min | tirx.LT | tirx.LE | tirx.GT | tirx.GE | tirx.EQ | tirx.NE):
         return is_within_int32(value.a) and is_within_int32(value.b)
     if isinstance(value, tirx.Select):
-        return all(is_within_int32(one) for one in (value.condition, value.true_value, value.false_value))
+        return all(is_within_int32(part) for part in (value.condition, value.true_value, value.false_value))
     if isinstance(value, tirx.Cast):
         return str(value.ty.dtype) in _WITHIN and is_within_int32(value.value)
     return str(value.ty.dtype) in _WITHIN and isinstance(value, tirx.IntImm | TensorLoad)
 
 
 def calls_functions(body: Any) -> bool:
-    """Whether statements call a function."""
+    """Return whether statements call a function."""
     import tvm_ffi
     from tvm import tirx
 
-    found: list[bool] = []
+    calls: list[bool] = []
 
     def visit(node: Any) -> None:
         if isinstance(node, tirx.Evaluate):
-            found.append(not isinstance(node.value, tirx.IntImm))
+            calls.append(not isinstance(node.value, tirx.IntImm))
 
     tvm_ffi.structural_walk(body, visit)
-    return any(found)
+    return any(calls)

@@ -1,4 +1,4 @@
-"""The machine of a target: its accelerator with its parameters, and what of it the emitted sources need."""
+"""The machine of a target: its accelerator, and what the emitted sources need."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def machine_of(target: Target, requantize: str | None = None) -> Machine | None:
-    """The target's machine, None for one without an accelerator.
+    """Return the target's machine, None without an accelerator.
 
     Raises StageError for unknown parameters and for a value of `requantize` that the accelerator does not support.
     """
@@ -30,23 +30,23 @@ def machine_of(target: Target, requantize: str | None = None) -> Machine | None:
     if engine is None:
         if requantize is not None:
             at = ("stages", "tensorize", "requantize")
-            raise StageError(f"target {target.name} has no accelerator that leaves sums to requantize", at=at)
+            raise StageError(f"target {target.name} has no accelerator: remove the option requantize", at=at)
         return None
     declared = accelerator_class(engine.kind, target.modules)
     try:
-        given = declared.parameters.model_validate(engine.parameters)
+        parameters = declared.parameters.model_validate(engine.parameters)
     except ValidationError as error:
         wrong = first_wrong(error, declared.parameters).message
         raise StageError(f"accelerator {engine.kind} of target {target.name}: parameters: {wrong}") from None
     try:
-        accelerator = declared(given, requantize or "", target.features)
+        accelerator = declared(parameters, requantize or "", target.features)
     except ValueError as error:
         raise StageError(str(error), at=("stages", "tensorize", "requantize")) from None
     return Machine(accelerator, engine.memory, engine.bytes, engine.dma)
 
 
 def folders_of(target: Target) -> dict[str, KernelFolder]:
-    """The folders, by name, whose C the sources for a target with an accelerator may have."""
+    """Return the kernel folders of a target's accelerator by name, empty without one."""
     machine = machine_of(target)
     if machine is None:
         return {}
@@ -54,7 +54,7 @@ def folders_of(target: Target) -> dict[str, KernelFolder]:
 
 
 def attachment(machine: Machine, target: Target, resident: Iterable[str]) -> Attachment:
-    """What the emitted sources need: drivers, addresses, and which buffers lie in the engine's memory."""
+    """Return what the emitted sources need: drivers, addresses, buffers in the engine's memory."""
     accelerator, engine = machine.accelerator, target.accelerator
     folder = accelerator.folder.name
     driver = "copy.c" if machine.dma is None else "dma.c"

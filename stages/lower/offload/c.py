@@ -1,4 +1,4 @@
-"""A program as functions of the emitted sources: what is brought ahead, and the layer."""
+"""Print a program as C functions: the early transfers, and the layer."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _ORDER = ("input", "constant", "output", "scratch")
 
 
 def program_function(name: str, program: Program) -> LayerFunction:
-    """The layer's function. It returns when the output is where it belongs."""
+    """Return the layer's function. It returns when the output is complete."""
     return _function(name, program.commands, program)
 
 
 def ahead_function(name: str, program: Program) -> LayerFunction | None:
-    """What begins before the layer that runs before, None where nothing does."""
+    """Return the function with the early transfers, None if there are none."""
     return _function(f"{name}_ahead", program.ahead, program) if program.ahead else None
 
 
@@ -69,7 +69,7 @@ class _Writer:
         self.lines.append(call(function, list(arguments)))
 
     def _arguments(self, function: Function) -> list[str]:
-        return [self._value(one) for one in function.arguments]
+        return [self._value(argument) for argument in function.arguments]
 
     def _value(self, value: Value) -> str:
         if isinstance(value, Numbers):

@@ -1,4 +1,4 @@
-"""A solution that is always there: every layer by itself, then one thing after the other into L1 while it has room."""
+"""A solution that always exists: each layer alone, then tensors into L1 one by one."""
 
 from __future__ import annotations
 
@@ -13,29 +13,29 @@ if TYPE_CHECKING:
 
 
 def apart(problem: Problem) -> Solution:
-    """Nothing lies in L1 from one layer to the next, nothing comes ahead: the fastest tiles of each layer."""
+    """Return the solution without residency and early transfers, with the fastest tiles."""
     nowhere: frozenset[str] = frozenset()
     return Solution(nowhere, {task.index: _first(task, nowhere) for task in problem.tasks})
 
 
 def greedy(problem: Problem) -> Solution:
-    """`apart`, improved: tensors that save most for the bytes that they take, then constants ahead of their layers."""
+    """Return `apart`, improved: first tensors by cycles saved per byte, then early constants."""
     best = apart(problem)
     waiting = {tensor.name for tensor in problem.tensors}
     while waiting:
-        tried = [(one, made) for one in sorted(waiting) if (made := _with(problem, best, one)) is not None]
+        tried = [(name, solution) for name in sorted(waiting) if (solution := _with(problem, best, name)) is not None]
         sizes = {tensor.name: tensor.bytes for tensor in problem.tensors}
-        better = [(best.cycles - made.cycles, -sizes[name], name, made) for name, made in tried]
-        better = [one for one in better if one[0] > 0]
+        gains = [(best.cycles - solution.cycles, -sizes[name], name, solution) for name, solution in tried]
+        better = [gain for gain in gains if gain[0] > 0]
         if not better:
             break
-        _, _, name, best = max(better, key=lambda one: (one[0] / max(-one[1], 1), one[2]))
+        _, _, name, best = max(better, key=lambda gain: (gain[0] / max(-gain[1], 1), gain[2]))
         waiting.remove(name)
     for task in problem.tasks:
         for option in task.able(best.resident):
-            made = replace(best, chosen={**best.chosen, task.index: option})
-            if made.cycles < best.cycles and problem.holds(made):
-                best = made
+            changed = replace(best, chosen={**best.chosen, task.index: option})
+            if changed.cycles < best.cycles and problem.holds(changed):
+                best = changed
     return best
 
 
@@ -44,16 +44,16 @@ def _first(task: Task, resident: frozenset[str]) -> Option:
 
 
 def _with(problem: Problem, solution: Solution, home: str) -> Solution | None:
-    """The solution with a tensor in L1 and its layers cut as there is room, None where there is none."""
+    """Return the solution with a tensor in L1 and tiles beside it, None if nothing fits."""
     resident = solution.resident | {home}
-    made = replace(solution, resident=resident)
+    changed = replace(solution, resident=resident)
     for task in problem.tasks:
         if home not in task.homes:
             continue
-        used = problem.load(replace(made, chosen={**made.chosen, task.index: solution.chosen[task.index]}))
-        room = problem.capacity - used.get(task.index, 0) + solution.chosen[task.index].bytes
-        able = [option for option in task.able(resident) if not option.ahead and option.bytes <= room]
+        load = problem.load(replace(changed, chosen={**changed.chosen, task.index: solution.chosen[task.index]}))
+        free_bytes = problem.capacity - load.get(task.index, 0) + solution.chosen[task.index].bytes
+        able = [option for option in task.able(resident) if not option.ahead and option.bytes <= free_bytes]
         if not able:
             return None
-        made = replace(made, chosen={**made.chosen, task.index: able[0]})
-    return made if problem.holds(made) else None
+        changed = replace(changed, chosen={**changed.chosen, task.index: able[0]})
+    return changed if problem.holds(changed) else None

@@ -1,4 +1,4 @@
-"""An accelerator among the kernels that a layer may have: chosen, named by rules and explained as they are."""
+"""An accelerator as a kernel: it is chosen, named by rules and explained like any other."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _WINDOW = (
 
 
 class OffloadKernel(Kernel):
-    """The engine of a machine, for whole layers. What computes such a layer is a program, no TIR."""
+    """The engine of a machine, for whole layers. It computes a layer by a program, not by TIR."""
 
     machine: Machine
     lowers = False
@@ -38,29 +38,36 @@ class OffloadKernel(Kernel):
 
     @property
     def folder(self) -> KernelFolder:
+        """The accelerator's folder."""
         return self.machine.accelerator.folder
 
     def why_not(self, view: LayerView, target: Target) -> str:
-        """A reason that holds in every layout comes before that of the layouts that the tensors have now."""
+        """Return why the engine cannot compute the layer, '' if it can.
+
+        A reason that holds in every layout comes before one about the present layouts.
+        """
         reason = super().why_not(view, target)
         if reason and self.why_not_layouts(view):
-            own = {one.name: one.model_copy(update={"layout": Layout(self.layouts[0])}) for one in _images(view)}
-            return super().why_not(replace(view, tensors={**view.tensors, **own}), target) or reason
+            engine_layout = {
+                tensor.name: tensor.model_copy(update={"layout": Layout(self.layouts[0])}) for tensor in _images(view)
+            }
+            return super().why_not(replace(view, tensors={**view.tensors, **engine_layout}), target) or reason
         return reason
 
     def why_not_layer(self, view: LayerView, target: Target) -> str:
+        """Return why the engine cannot compute the layer in its present layouts, '' if it can."""
         if reason := self._why_not_types(view):
             return reason
         constant = [tensor.name for tensor in view.inputs if tensor.constant]
         if constant:
-            return f"tensor {constant[0]} is a constant, which is read as data"
+            return f"tensor {constant[0]} is a constant; the engine reads data only from activations"
         machine = self.machine
         reasons = (
             machine.accelerator.why_not(view),
             why_not_tiled(view),
             *map(why_not_cut, (*view.inputs, *view.outputs)),
         )
-        reason = next((one for one in reasons if one), "")
+        reason = next((message for message in reasons if message), "")
         if not reason and machine.accelerator.reads_windows(view):
             reason = why_not_gathered(view)
         anywhere = (False,) * (len(view.inputs) + 1)
@@ -80,17 +87,18 @@ class OffloadKernel(Kernel):
         return ""
 
     def options(self, view: LayerView) -> Mapping[Residence, tuple[Option, ...]]:
-        """Return the layer's options by residence of its tensors."""
+        """Return the useful tiling candidates of the layer, by residence of its tensors."""
         key = (_window_and_shapes(view), self.machine.accelerator.tiling_key(view))
         if key not in self._options:
             self._options[key] = options(view, self.machine)
         return self._options[key]
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """Cycles where the layer's tensors lie in the engine's memory, if that has room; else with their transfers."""
-        return min(one.cycles for those in self.options(view).values() for one in those)
+        """Return the cycles of the fastest option: with resident tensors, if they fit into L1."""
+        return min(option.cycles for options in self.options(view).values() for option in options)
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
+        """Raise RuntimeError: the engine computes layers by programs."""
         raise RuntimeError(f"internal error: {self.name} computes layers by programs")
 
 
@@ -99,7 +107,7 @@ def _images(view: LayerView) -> list[Tensor]:
 
 
 def offload_kernel(machine: Machine) -> OffloadKernel:
-    """The kernel of a machine, called as its accelerator."""
+    """Return the kernel of a machine, with its accelerator's name."""
     accelerator = machine.accelerator
     fields = {
         "name": accelerator.name,
@@ -109,12 +117,12 @@ def offload_kernel(machine: Machine) -> OffloadKernel:
         "layouts": accelerator.layouts,
         "machine": machine,
     }
-    made: OffloadKernel = type("Offloaded", (OffloadKernel,), fields)()
-    return made
+    kernel_class: OffloadKernel = type("Offloaded", (OffloadKernel,), fields)()
+    return kernel_class
 
 
 def _window_and_shapes(view: LayerView) -> Hashable:
-    """What tiles read and write, and where that lies (stages.backends.accelerators.tiles, runs, windows)."""
+    """Return what tiles read and write, and where (see tiles, runs and windows)."""
     names = (*view.layer.inputs, *view.layer.outputs)
     tensors = tuple((tensor.shape, ITEM_BYTES[tensor.dtype], tensor.layout) for tensor in (*view.inputs, *view.outputs))
     window = tuple(getattr(view.op, name, None) for name in _WINDOW)

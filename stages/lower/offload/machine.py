@@ -1,4 +1,4 @@
-"""What a network is planned for: the engine, the bytes of its memory, what transfers and commands take."""
+"""The hardware that a network is planned for: engine, bytes of L1, cycles of commands."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ if TYPE_CHECKING:
     from stages.lower.offload.program import Transfer
 
 ALIGNMENT = 16
-"""Of buffers in L1, in bytes."""
+"""Alignment of buffers in L1, in bytes."""
 
-# Instructions of the core for a command, as GCC makes them of the drivers (-O2).
+# Instructions of the core for a command, in the drivers compiled by GCC with -O2.
 TRANSFER = 32
 FENCE = 10
 AWAIT = 14
@@ -23,7 +23,7 @@ _COPY_RUN, _COPY_WORD, _COPY_BYTE = 20, 3, 3
 
 @dataclass(frozen=True)
 class Machine:
-    """`dma` is None where the core copies."""
+    """An accelerator with its memory. `dma` is None if the core copies."""
 
     accelerator: Accelerator[Any]
     memory: str
@@ -31,15 +31,15 @@ class Machine:
     dma: Dma | None
 
     def dma_cycles(self, transfer: Transfer) -> int:
-        """What the DMA engine takes for it."""
+        """Return the DMA's cycles for a transfer."""
         return 0 if self.dma is None else self.dma.cycles(transfer.runs, transfer.runs * transfer.bytes)
 
     def transfer_cost(self, transfer: Transfer) -> int:
-        """Cycles of who moves the bytes: of DMA, or of the core."""
+        """Return the cycles of a transfer: of the DMA, or of the core."""
         return self.transfer_instructions(transfer) if self.dma is None else self.dma_cycles(transfer)
 
     def transfer_instructions(self, transfer: Transfer) -> int:
-        """What the core takes to begin it, or to do it itself."""
+        """Return the core's instructions to start a transfer, or to copy by itself."""
         if self.dma is not None:
             return TRANSFER
         strides = transfer.to_stride | transfer.source_stride if transfer.runs > 1 else 0
@@ -48,5 +48,5 @@ class Machine:
 
 
 def aligned(count: int) -> int:
-    """Bytes that a buffer of so many takes in L1."""
+    """Return the bytes of L1 that a buffer of `count` bytes takes."""
     return -(-count // ALIGNMENT) * ALIGNMENT

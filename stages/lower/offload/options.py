@@ -1,4 +1,4 @@
-"""The useful tiling candidates of a layer with their cycles: no other is both smaller and faster."""
+"""The useful tiling candidates of a layer, with their cycles."""
 
 from __future__ import annotations
 
@@ -24,12 +24,15 @@ if TYPE_CHECKING:
 
 Residence = tuple[bool, ...]
 """Whether each input lies in L1, and whether the output does."""
-_SIMULATED = 8  # of each residence, from the fastest to the smallest by an estimate
+_SIMULATED = 8  # candidates of each residence, from the fastest to the smallest by an estimate
 
 
 @dataclass(frozen=True)
 class Option:
-    """A tiling candidate and its cycles. With `ahead` constants are transferred before the layer, at no cost."""
+    """A tiling candidate and its cycles; no other option is both smaller and faster.
+
+    With `ahead` constants are transferred before the layer, which costs nothing here.
+    """
 
     candidate: TilingCandidate
     cycles: int
@@ -37,46 +40,48 @@ class Option:
 
     @property
     def bytes(self) -> int:
-        """Of L1 while the layer runs."""
+        """Bytes of L1 while the layer runs."""
         return self.candidate.bytes
 
     @property
     def ahead_bytes(self) -> int:
-        """Of L1 while the layer before it runs."""
+        """Bytes of L1 while the layer before it runs."""
         return self.candidate.ahead_bytes if self.ahead else 0
 
 
 def options(view: LayerView, machine: Machine) -> Mapping[Residence, tuple[Option, ...]]:
-    """By residence, the fastest first. Empty where no tile fits."""
-    found: dict[Residence, list[TilingCandidate]] = {}
+    """Return the options by residence, the fastest first. Empty if no tile fits."""
+    by_residence: dict[Residence, list[TilingCandidate]] = {}
     tiles = TileCosts(view, machine.accelerator)
     for candidate in tiling_candidates(view, machine.accelerator, machine.bytes, tiles):
-        found.setdefault((*candidate.resident_inputs, candidate.resident_output), []).append(candidate)
-    made = {}
-    for residence, those in found.items():
-        room = machine.bytes - _resident_bytes(view, residence)
-        able = [candidate for candidate in those if candidate.bytes <= room]
+        by_residence.setdefault((*candidate.resident_inputs, candidate.resident_output), []).append(candidate)
+    results = {}
+    for residence, candidates in by_residence.items():
+        capacity = machine.bytes - _resident_bytes(view, residence)
+        able = [candidate for candidate in candidates if candidate.bytes <= capacity]
         if able:
-            made[residence] = _options(view, able, machine, room, tiles)
-    return made
+            results[residence] = _options(view, able, machine, capacity, tiles)
+    return results
 
 
 def smallest(view: LayerView, machine: Machine) -> int:
-    """Bytes of L1 that the smallest tile needs, with nothing of the layer there and one buffer of a kind."""
-    anywhere = tiling_candidates(view, machine.accelerator, 1 << 62, TileCosts(view, machine.accelerator))
-    nowhere = [candidate for candidate in anywhere if not any((*candidate.resident_inputs, candidate.resident_output))]
-    return min(sum(aligned(stream.bytes) for stream in candidate.streams) for candidate in nowhere)
+    """Return the bytes of L1 that the smallest tile needs, with single buffers."""
+    candidates = tiling_candidates(view, machine.accelerator, 1 << 62, TileCosts(view, machine.accelerator))
+    not_resident = [
+        candidate for candidate in candidates if not any((*candidate.resident_inputs, candidate.resident_output))
+    ]
+    return min(sum(aligned(stream.bytes) for stream in candidate.streams) for candidate in not_resident)
 
 
-def _more_constants(candidate: TilingCandidate, room: int, tiles: TileCosts) -> list[TilingCandidate]:
-    """The candidate with more buffers of constants, where the core reads them behind the engine and there is room."""
+def _more_constants(candidate: TilingCandidate, capacity: int, tiles: TileCosts) -> list[TilingCandidate]:
+    """Return the candidate with more constant buffers, if the core reads them after the engine."""
     if not any(tiles.core(tile).after for tile in candidate.tiles):
         return []
-    return [more for more in with_more_constant_buffers(candidate) if more.bytes <= room]
+    return [variant for variant in with_more_constant_buffers(candidate) if variant.bytes <= capacity]
 
 
 def _options(
-    view: LayerView, able: Sequence[TilingCandidate], machine: Machine, room: int, tiles: TileCosts
+    view: LayerView, able: Sequence[TilingCandidate], machine: Machine, capacity: int, tiles: TileCosts
 ) -> tuple[Option, ...]:
     estimated = sorted(
         ((_estimate(view, candidate, machine, tiles), candidate.bytes, n) for n, candidate in enumerate(able))
@@ -86,31 +91,31 @@ def _options(
     spread = {position * (len(best) - 1) // max(count - 1, 1) for position in range(count)}
     chosen = [able[best[position][2]] for position in sorted(spread)]
     if machine.dma is not None:
-        chosen += [more for candidate in chosen for more in _more_constants(candidate, room, tiles)]
-    made = []
+        chosen += [variant for candidate in chosen for variant in _more_constants(candidate, capacity, tiles)]
+    results = []
     for candidate in chosen:
-        made.append(
+        results.append(
             Option(candidate, alone(program(view, candidate, machine, sketch=tiles), machine).cycles, ahead=False)
         )
         if machine.dma is not None and candidate.ahead_bytes:
-            brought = program(view, candidate, machine, during=-1, sketch=tiles)
-            made.append(Option(candidate, alone(brought, machine, before=True).cycles, ahead=True))
-    return tuple(sorted(made, key=lambda option: (option.cycles, option.bytes, option.ahead_bytes)))
+            early = program(view, candidate, machine, during=-1, sketch=tiles)
+            results.append(Option(candidate, alone(early, machine, before=True).cycles, ahead=True))
+    return tuple(sorted(results, key=lambda option: (option.cycles, option.bytes, option.ahead_bytes)))
 
 
 def _best(estimated: Iterable[tuple[float, int, int]]) -> list[tuple[float, int, int]]:
-    """Of what is sorted by cost, those that need less than all that are cheaper."""
-    found: list[tuple[float, int, int]] = []
-    for one in estimated:
-        if not found or one[1] < found[-1][1]:
-            found.append(one)
-    return found
+    """Return entries, sorted by cost, that need fewer bytes than all cheaper ones."""
+    frontier: list[tuple[float, int, int]] = []
+    for entry in estimated:
+        if not frontier or entry[1] < frontier[-1][1]:
+            frontier.append(entry)
+    return frontier
 
 
 def _estimate(view: LayerView, candidate: TilingCandidate, machine: Machine, tiles: TileCosts) -> float:
-    """Cycles: the busiest unit hides the others, but for the first content of each stream and the last tile."""
+    """Return cycles: the busiest unit, plus the first content of each stream and the last tile."""
     core = [tiles.core(tile) for tile in candidate.tiles]
-    works = sum(one.before + one.start + one.after + 60 for one in core)
+    works = sum(item.before + item.start + item.after + 60 for item in core)
     engine = sum(tiles.cycles(tile) for tile in candidate.tiles)
     dma, first = 0.0, 0.0
     for stream in candidate.streams:
@@ -118,24 +123,24 @@ def _estimate(view: LayerView, candidate: TilingCandidate, machine: Machine, til
             continue
         gathered = _gathered(view, candidate.tiles[0], machine) if stream.name == "input:0" else ()
         if gathered:
-            each = float(sum(one.times * machine.transfer_cost(one) for one in gathered))
-            dma += each * stream.contents
-            first += each
+            cycles = float(sum(item.times * machine.transfer_cost(item) for item in gathered))
+            dma += cycles * stream.contents
+            first += cycles
             continue
         per_run = machine.dma.run_cycles if machine.dma else 0
         fixed = machine.dma.fixed_cycles if machine.dma else 0
         rate = machine.dma.bytes_per_cycle if machine.dma else 4
         count = _run_count(view, candidate, stream.name)
-        each = fixed + per_run * count + stream.bytes / rate
-        dma += each * stream.contents
-        first += each
+        cycles = fixed + per_run * count + stream.bytes / rate
+        dma += cycles * stream.contents
+        first += cycles
     if machine.dma is None or (len(candidate.tiles) > 1 and all(stream.slots == 1 for stream in candidate.streams)):
         return engine + dma + works
     return max(engine, dma, works) + first + core[0].before + core[-1].after
 
 
 def _gathered(view: LayerView, tile: Tile, machine: Machine) -> tuple[Transfer, ...]:
-    """Transfers that interleave what the tile reads side by side, of a layer that reads so."""
+    """Return the transfers that gather or interleave a tile's input, if the layer does."""
     accelerator = machine.accelerator
     if accelerator.reads_windows(view):
         return gather(view, tile, "", machine.transfer_cost)
@@ -149,6 +154,6 @@ def _run_count(view: LayerView, candidate: TilingCandidate, stream: str) -> int:
 
 def _resident_bytes(view: LayerView, residence: Residence) -> int:
     *inputs, output = residence
-    names = {tensor.name: tensor.bytes for tensor, there in zip(view.inputs, inputs, strict=True) if there}
+    names = {tensor.name: tensor.bytes for tensor, resident in zip(view.inputs, inputs, strict=True) if resident}
     names |= {view.outputs[0].name: view.outputs[0].bytes} if output else {}
     return sum(aligned(count) for count in names.values())

@@ -1,4 +1,4 @@
-"""The network on the machine: tensors in L1, a program for each offloaded layer, and the time that all of it takes."""
+"""Plan a network for the accelerator: tensors in L1, a program for each layer, the timeline."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from stages.lower.offload.machine import ALIGNMENT
 from stages.lower.offload.problem import Problem, Task
 from stages.lower.offload.residence import buffers_in_l1
 from stages.lower.offload.schedule import constants_of, gathers, program
-from stages.lower.offload.search import Made, search
-from stages.lower.offload.timeline import Step, network
+from stages.lower.offload.search import Planned, search
+from stages.lower.offload.timeline import Step, network_times
 
 if TYPE_CHECKING:
     import numpy as np
@@ -27,13 +27,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Offload:
-    """What the pass decided; all by layer's index.
+    """The result of the pass, by layer index.
 
-    resident   buffers of tensors that lie in L1, by the names of `stages.lower.arena.liveness`
-    constants  as transfers take them, by key: `constants` is a block for each tile of channels, one behind the other;
-               `padding` is what windows have beyond an image that transfers gather them from
-    times      of all layers, predicted
-    search     how this was found, None where nothing is offloaded
+    resident   buffers of tensors that lie in L1, by their names in `stages.lower.arena.liveness`
+    constants  arrays that transfers read, by key: `constants` has a block for each tile of channels; `padding` has the
+               bytes
+               of windows beyond the image
+    times      predicted, of all layers
+    search     the solver's report, None if nothing is offloaded
     """
 
     programs: Mapping[int, Program] = field(default_factory=dict)
@@ -46,10 +47,10 @@ class Offload:
 
 @dataclass(frozen=True)
 class Network:
-    """A graph whose layers have kernels.
+    """A graph with kernels.
 
-    offloaded     indices of layers that the kernel's engine computes
-    instructions  of the core for the others; those without run nothing
+    offloaded     indices of layers on the engine
+    instructions  of the core for the other layers; layers without an entry do not run
     overlaid      layers that may write their output over an input
     """
 
@@ -59,78 +60,86 @@ class Network:
     overlaid: frozenset[int]
 
 
-def plan(given: Network, kernel: OffloadKernel) -> Offload:
-    """Programs that fit into L1 together."""
-    graph, machine = given.graph, kernel.machine
-    lives = liveness(graph, may_overlay=given.overlaid)
+def plan(network: Network, kernel: OffloadKernel) -> Offload:
+    """Return programs that fit into L1 together."""
+    graph, machine = network.graph, kernel.machine
+    lives = liveness(graph, may_overlay=network.overlaid)
     running = [
-        layer.index for layer in graph.layers if layer.index in given.offloaded or layer.index in given.instructions
+        layer.index for layer in graph.layers if layer.index in network.offloaded or layer.index in network.instructions
     ]
-    problem = _problem(given, kernel, lives, running)
+    problem = _problem(network, kernel, lives, running)
 
     def timed(programs: Mapping[int, Program]) -> tuple[dict[int, Times], tuple[Stretch, ...]]:
-        steps = [Step(index, programs.get(index), given.instructions.get(index, 0.0)) for index in running]
-        return network(steps, machine)
+        steps = [Step(index, programs.get(index), network.instructions.get(index, 0.0)) for index in running]
+        return network_times(steps, machine)
 
-    def make(solution: Solution) -> Made:
-        programs = _programs(solution, problem, given, kernel)
-        buffers = buffers_in_l1(graph, given.overlaid, solution.resident, programs)
+    def make(solution: Solution) -> Planned:
+        programs = _programs(solution, problem, network, kernel)
+        buffers = buffers_in_l1(graph, network.overlaid, solution.resident, programs)
         times, _ = timed(programs)
-        return Made(solution, programs, plan_arena(buffers, ALIGNMENT).total, sum(one.cycles for one in times.values()))
+        return Planned(
+            solution,
+            programs,
+            plan_arena(buffers, ALIGNMENT).total,
+            sum(layer_times.cycles for layer_times in times.values()),
+        )
 
-    made, told = search(problem, make)
-    times, timeline = timed(made.programs)
+    planned, report = search(problem, make)
+    times, timeline = timed(planned.programs)
     constants = {
         task.index: constants_of(
-            graph.view(graph.layers[task.index]), made.solution.chosen[task.index].candidate, machine
+            graph.view(graph.layers[task.index]), planned.solution.chosen[task.index].candidate, machine
         )
         for task in problem.tasks
     }
-    resident = tuple(sorted(made.solution.resident))
-    return Offload(made.programs, constants, resident, times, timeline, told if problem.tasks else None)
+    resident = tuple(sorted(planned.solution.resident))
+    return Offload(planned.programs, constants, resident, times, timeline, report if problem.tasks else None)
 
 
-def _problem(given: Network, kernel: OffloadKernel, lives: Liveness, running: Sequence[int]) -> Problem:
+def _problem(network: Network, kernel: OffloadKernel, lives: Liveness, running: Sequence[int]) -> Problem:
     tasks, used = [], set()
     before = dict(zip(running[1:], running, strict=False))
-    for layer in given.graph.layers:
-        if layer.index not in given.offloaded:
+    for layer in network.graph.layers:
+        if layer.index not in network.offloaded:
             continue
         homes = tuple(lives.home[name] for name in (*layer.inputs, *layer.outputs))
         used |= set(homes)
-        options = kernel.options(given.graph.view(layer))
-        tasks.append(Task(layer.index, homes, _during(given, before, layer.index, kernel), options))
+        options = kernel.options(network.graph.view(layer))
+        tasks.append(Task(layer.index, homes, _during(network, before, layer.index, kernel), options))
     tensors = tuple(buffer for buffer in lives.buffers if buffer.name in used)
     return Problem(tuple(tasks), tensors, kernel.machine.bytes)
 
 
-def _during(given: Network, before: Mapping[int, int], index: int, kernel: OffloadKernel) -> int | None:
-    """The layer that runs before, while which constants can come; not one that itself waits for transfers of inputs."""
-    found = before.get(index)
-    while found is not None and found in given.offloaded and found in before:
-        if not gathers(given.graph.view(given.graph.layers[found]), kernel.machine.accelerator):
+def _during(network: Network, before: Mapping[int, int], index: int, kernel: OffloadKernel) -> int | None:
+    """Return the layer during which constants may be transferred early, None for the first.
+
+    A layer that waits for gathered inputs is skipped.
+    """
+    previous = before.get(index)
+    while previous is not None and previous in network.offloaded and previous in before:
+        if not gathers(network.graph.view(network.graph.layers[previous]), kernel.machine.accelerator):
             break
-        found = before[found]
-    return found
+        previous = before[previous]
+    return previous
 
 
-def _programs(solution: Solution, problem: Problem, given: Network, kernel: OffloadKernel) -> dict[int, Program]:
-    """From the last to the first: each is told what of those behind begins before it."""
-    made: dict[int, Program] = {}
+def _programs(solution: Solution, problem: Problem, network: Network, kernel: OffloadKernel) -> dict[int, Program]:
+    """Return the programs, from the last to the first: each needs the later ones' transfers."""
+    programs: dict[int, Program] = {}
     for task in reversed(problem.tasks):
         option = solution.chosen[task.index]
         during = task.during if option.ahead else None
-        view = given.graph.view(given.graph.layers[task.index])
-        between = 0 if during is None else _between(task.index, during, made)
-        made[task.index] = program(view, option.candidate, kernel.machine, during, between)
-    return dict(sorted(made.items()))
+        view = network.graph.view(network.graph.layers[task.index])
+        between = 0 if during is None else _between(task.index, during, programs)
+        programs[task.index] = program(view, option.candidate, kernel.machine, during, between)
+    return dict(sorted(programs.items()))
 
 
 def _between(index: int, during: int, behind: Mapping[int, Program]) -> int:
-    """Transfers for layers behind that begin after those for this one, and before it runs."""
+    """Return the number of later layers' early transfers between this layer's and its run."""
     return sum(
         transfer.times
-        for one in behind.values()
-        if one.during is not None and during <= one.during <= index
-        for transfer in one.ahead
+        for later in behind.values()
+        if later.during is not None and during <= later.during <= index
+        for transfer in later.ahead
     )

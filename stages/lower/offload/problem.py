@@ -1,8 +1,8 @@
-"""What is decided over the whole network: which tensors lie in L1, and how each offloaded layer is cut.
+"""The decision over the network: which tensors lie in L1, and how layers are cut.
 
-given    layers in order, with the options of those that are offloaded; buffers of tensors with their lives
-must     at each layer the buffers in L1, the layer's own and what is brought ahead for the next one have room
-better   fewer cycles
+input       layers in order with their options; buffers of tensors with their lifetimes
+constraint  at each layer its buffers, resident tensors and early constants of the next layer fit into L1
+objective   minimum cycles
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Task:
     """An offloaded layer.
 
     homes   names of the buffers of its inputs and of its output
-    during  the layer before it while which its constants may come, None for the first
+    during  the earlier layer during which its constants may be transferred, None for the first
     """
 
     index: int
@@ -32,9 +32,9 @@ class Task:
     options: Mapping[Residence, tuple[Option, ...]]
 
     def able(self, resident: frozenset[str]) -> tuple[Option, ...]:
-        """The options for tensors that lie so, the fastest first."""
-        found = self.options.get(tuple(home in resident for home in self.homes), ())
-        return tuple(option for option in found if not option.ahead or self.during is not None)
+        """Return the options for these resident tensors, the fastest first."""
+        options = self.options.get(tuple(home in resident for home in self.homes), ())
+        return tuple(option for option in options if not option.ahead or self.during is not None)
 
 
 @dataclass(frozen=True)
@@ -47,17 +47,17 @@ class Problem:
 
     @property
     def moments(self) -> list[int]:
-        """The layers at which something may come into L1: nowhere does more lie there than at one of them."""
-        found = {task.index for task in self.tasks} | {tensor.first for tensor in self.tensors}
-        return sorted(found | {task.during for task in self.tasks if task.during is not None})
+        """The layers at which L1 may gain contents. The peak load is at one of them."""
+        layers = {task.index for task in self.tasks} | {tensor.first for tensor in self.tensors}
+        return sorted(layers | {task.during for task in self.tasks if task.during is not None})
 
     def load(self, solution: Solution) -> dict[int, int]:
-        """Bytes of L1 in use by layer, wherever something is."""
-        found: dict[int, int] = {}
+        """Return the used bytes of L1 by layer."""
+        used: dict[int, int] = {}
 
         def add(layers: Sequence[int], count: int) -> None:
             for layer in layers:
-                found[layer] = found.get(layer, 0) + count
+                used[layer] = used.get(layer, 0) + count
 
         for tensor in self.tensors:
             if tensor.name in solution.resident:
@@ -67,20 +67,21 @@ class Problem:
             add((task.index,), option.bytes)
             if option.ahead and task.during is not None:
                 add(range(task.during, task.index), option.ahead_bytes)
-        return found
+        return used
 
     def holds(self, solution: Solution) -> bool:
+        """Return whether the solution fits into L1."""
         return max(self.load(solution).values(), default=0) <= self.capacity
 
 
 @dataclass(frozen=True)
 class Solution:
-    """`resident` are names of buffers; the option of each task, by the layer's index."""
+    """`resident` are names of buffers; `chosen` has each task's option by layer index."""
 
     resident: frozenset[str] = frozenset()
     chosen: Mapping[int, Option] = field(default_factory=dict)
 
     @property
     def cycles(self) -> int:
-        """Of all offloaded layers."""
+        """Cycles of all offloaded layers."""
         return sum(option.cycles for option in self.chosen.values())

@@ -1,7 +1,7 @@
-"""The program of an offloaded layer, as plan.json has it: commands with places instead of addresses.
+"""The program of an offloaded layer, as in plan.json: commands with symbolic addresses.
 
-A place is an offset in something that has a role in the layer: `input:0`, `output:0`, `constant:<key>` where constants
-lie for good, `scratch:<name>` for a buffer in L1. Emit makes pointers of them.
+A place is an offset in something with a role: `input:0`, `output:0`, `constant:<key>` for constants in their memory,
+`scratch:<name>` for a buffer in L1. Emit turns places into pointers.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ class _Model(BaseModel):
 
 
 class Place(_Model):
-    """`offset` bytes from where the role begins."""
+    """An address `offset` bytes from the begin of the role."""
 
     role: str
     offset: int = 0
 
 
 class Numbers(_Model):
-    """The address of constant numbers in an array of `ctype`."""
+    """The address of an array of constant numbers of type `ctype`."""
 
     values: tuple[int, ...]
     ctype: str
@@ -40,9 +40,9 @@ class Function(_Model):
 
 
 class Transfer(_Model):
-    """Enqueues a copy of `runs` pieces of `bytes`, which begin a stride after each other on both sides.
+    """Enqueue a copy of `runs` pieces of `bytes`, one stride apart on both sides.
 
-    So many `times`, each a step further on both sides: these are transfers of their own.
+    It is repeated `times` times, each one step further on both sides. These are separate transfers.
     """
 
     do: Literal["transfer"] = "transfer"
@@ -58,14 +58,14 @@ class Transfer(_Model):
 
 
 class Fence(_Model):
-    """Waits until at most `left` transfers are not done: they are done in order."""
+    """Wait until at most `left` transfers are pending. Transfers finish in order."""
 
     do: Literal["settle"] = "settle"
     left: int
 
 
 class Start(_Model):
-    """Starts tile `tile` on the engine; the core `waits` until that is nearly done, or goes on."""
+    """Start a tile on the engine. With `waits` the core waits until the tile is nearly done."""
 
     do: Literal["start"] = "start"
     tile: int
@@ -76,7 +76,7 @@ class Start(_Model):
 
 
 class Await(_Model):
-    """Waits until the engine is done with tile `tile`."""
+    """Wait until the engine has finished the tile."""
 
     do: Literal["await"] = "await"
     tile: int
@@ -94,7 +94,7 @@ Command = Annotated[Transfer | Fence | Start | Await | Work, Field(discriminator
 
 
 class Buffer(_Model):
-    """Scratch of the layer in L1. One with `ahead` is in use from the layer on in which transfers into it begin."""
+    """Scratch of the layer in L1; with `ahead`, in use from its early transfers on."""
 
     name: str
     bytes: int
@@ -102,9 +102,9 @@ class Buffer(_Model):
 
 
 class Times(_Model):
-    """Cycles of a layer, as the timeline has them: from its begin to its end, and how long each unit works in it.
+    """Cycles of a layer from begin to end, and the busy cycles of each unit in it.
 
-    `waiting` is what the core waits for the others, part of `cycles`; `core` is what it works.
+    `core` are the cycles in which the core works, `waiting` those in which it waits; both add up to `cycles`.
     """
 
     cycles: int
@@ -115,7 +115,7 @@ class Times(_Model):
 
 
 class Stretch(_Model):
-    """A unit at work for a layer, from one cycle of the inference to another."""
+    """An interval of cycles in which a unit works for a layer."""
 
     unit: Literal["core", "engine", "dma"]
     layer: int
@@ -126,9 +126,9 @@ class Stretch(_Model):
 class Program(_Model):
     """An offloaded layer.
 
-    ahead   transfers that begin before the layer `during` runs, which runs before this one
-    tiles   how many, of at most so many rows and channels
-    wait    the C function that waits for the engine; it takes what a started tile returned
+    ahead   early transfers, started before the layer `during` runs, which runs before this one
+    tiles   number of tiles, of at most `rows` and `channels`
+    wait    C function that waits for the engine; its argument is the result of a started tile
     """
 
     commands: tuple[Command, ...]
@@ -142,15 +142,16 @@ class Program(_Model):
 
 
 class Search(_Model):
-    """How tiles and places were found. `cycles` are of the offloaded layers, each by itself, which are minimized.
+    """Report of the search. `cycles` are of the offloaded layers, each by itself.
 
-    status      of the integer program: `optimum`, proven; `gap`: proven to be within `gap` of it; `limit`: `node_limit`
-                nodes of the search tree were done before; `none`: they were done before there was any solution
-    bound       cycles that no solution takes less than, where the solver knows some
-    taken       `solver`, its solution; `greedy`, one that takes the network no longer, or fits where the solver's does
-                not; `apart`: neither fits, so that nothing stays in the engine's memory between layers
-    memory      bytes that were planned with: less than there are where gaps between buffers took the others
-    candidates  by name, the cycles of the whole network with each that fits
+    status      of the integer program: `optimum`, proven; `gap`, proven to be within `gap` of it; `limit`, stopped
+                after
+                `node_limit` nodes; `none`, stopped without a solution
+    bound       lower bound of the cycles, if the solver has one
+    taken       `solver`, its solution; `greedy`, if the network is not slower with it, or the solver's does not fit;
+                `apart`, neither fits, so that no tensor stays in L1 between layers
+    memory      bytes that were planned with; less than L1 if gaps between buffers take the rest
+    candidates  cycles of the whole network by name, for each that fits
     """
 
     status: Literal["optimum", "gap", "limit", "none"]
@@ -165,12 +166,12 @@ class Search(_Model):
 
 
 class Attachment(_Model):
-    """What the emitted sources need of the accelerator, and where its plan wants the network's memory.
+    """What the emitted sources need of the accelerator, and where its buffers must lie.
 
-    region    the accelerator's memory
-    resident  buffers of tensors that lie there; all others do not
+    region       the accelerator's memory
+    resident     buffers of tensors that lie there; all others do not
     assumptions  sentences about the engine's cycles, for the report
-    init      the C function that prepares the engine, with the address of its registers
+    init         C function that prepares the engine; its argument is the address of the registers
     """
 
     region: str

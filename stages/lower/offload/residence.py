@@ -1,4 +1,4 @@
-"""Which memory of L1 a plan takes: tensors that lie there and buffers of programs, with their lives."""
+"""The L1 memory of a plan: resident tensors and buffers of programs, with their lifetimes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def begins(programs: Mapping[int, Program]) -> dict[str, int]:
-    """The layer from which on a program's buffer is in use, of those into which something is brought ahead."""
+    """Return the layer from which each buffer with early transfers is in use."""
     return {
         scratch_name(index, buffer.name): program.during
         for index, program in programs.items()
@@ -24,7 +24,7 @@ def begins(programs: Mapping[int, Program]) -> dict[str, int]:
 
 
 def fixed_in_l1(attachment: Attachment | None, programs: Mapping[int, Program]) -> dict[str, frozenset[str]]:
-    """By region, the names of buffers that lie there and of which no others do; empty without an accelerator."""
+    """Return, by region, the names of the buffers that lie there; empty without an accelerator."""
     if attachment is None:
         return {}
     scratch = {scratch_name(index, buffer.name) for index, program in programs.items() for buffer in program.buffers}
@@ -34,8 +34,8 @@ def fixed_in_l1(attachment: Attachment | None, programs: Mapping[int, Program]) 
 def buffers_in_l1(
     graph: Graph, overlaid: frozenset[int], resident: Collection[str], programs: Mapping[int, Program]
 ) -> tuple[Buffer, ...]:
-    """What lies in L1 and when: `resident` are names of tensors' buffers."""
-    scratch = {index: {buffer.name: buffer.bytes for buffer in one.buffers} for index, one in programs.items()}
+    """Return the buffers in L1. `resident` are names of tensors' buffers."""
+    scratch = {index: {buffer.name: buffer.bytes for buffer in program.buffers} for index, program in programs.items()}
     lives = liveness(graph, scratch, overlaid, begins(programs))
-    there = {scratch_name(index, name) for index, sizes in scratch.items() for name in sizes} | set(resident)
-    return tuple(buffer for buffer in lives.buffers if buffer.name in there)
+    in_l1 = {scratch_name(index, name) for index, sizes in scratch.items() for name in sizes} | set(resident)
+    return tuple(buffer for buffer in lives.buffers if buffer.name in in_l1)

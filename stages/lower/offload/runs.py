@@ -1,4 +1,4 @@
-"""Where the bytes of a tile lie in a tensor: pieces of one length, one stride after the other.
+"""The bytes of a tile in a tensor: runs of one length at a constant stride.
 
 NHWC, all channels       1 run of rows * columns * channels
 NHWC, some channels      a run for each pixel
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Runs:
-    """`offset` of the first, `count` of them, of `bytes` each, `stride` from one to the next."""
+    """`count` runs of `bytes` each, the first at `offset`, `stride` bytes apart."""
 
     offset: int
     count: int
@@ -30,19 +30,22 @@ class Runs:
 
     @property
     def total(self) -> int:
-        """The bytes of all."""
+        """Bytes of all runs."""
         return self.count * self.bytes
 
 
 def why_not_cut(tensor: Tensor) -> str:
-    """Why no tile of the tensor can be found by its rows and channels, '' if they can."""
+    """Return why the tensor cannot be cut by rows and channels, '' if it can."""
     if len(tensor.shape) != 4 or tensor.layout in ("", "NHWC") or (_block(tensor.layout) and tensor.shape[0] == 1):
         return ""
     return f"tensor {tensor.name} is {tensor.layout}, of which no tiles can be cut"
 
 
 def runs(tensor: Tensor, part: Part | Tile) -> Runs:
-    """The bytes of some rows and channels; channels of a blocked layout are whole blocks, but for the last."""
+    """Return the runs of some rows and channels.
+
+    Channels of a blocked layout are whole blocks, except for the last.
+    """
     shape, item = extent(tensor), ITEM_BYTES[tensor.dtype]
     row = shape.columns * item
     rows, channels = len(part.rows), len(part.channels)
@@ -64,7 +67,7 @@ def runs(tensor: Tensor, part: Part | Tile) -> Runs:
 
 
 def stride(tensor: Tensor, part: Part | Tile, *, resident: bool) -> int:
-    """Bytes from run to run in L1, where the whole tensor lies, or this part of it alone, without what is between.
+    """Return the bytes from run to run in L1, for a resident tensor or a part's buffer.
 
     A run is the channels of a pixel, or the rows of a block of channels.
     """
@@ -76,12 +79,12 @@ def stride(tensor: Tensor, part: Part | Tile, *, resident: bool) -> int:
 
 
 def block_of(tensor: Tensor) -> int:
-    """Channels of a block of a tensor that lies in planes: 16 in NCHW16c, 1 of others."""
+    """Return the channels of a block of a tensor: 16 in NCHW16c, 1 for other layouts."""
     return (_block(tensor.layout) if len(tensor.shape) == 4 else 0) or 1
 
 
 def _block(layout: str) -> int:
-    """Channels of a block of a layout of planes: 16 of NCHW16c, 1 of NCHW, 0 of others."""
+    """Return the channels of a block: 16 for NCHW16c, 1 for NCHW, 0 for other layouts."""
     parts = Layout(layout).parts
     letters = "".join(part.axis for part in parts if not part.size)
     if letters != "NCHW" or Layout(layout).bits:

@@ -1,13 +1,13 @@
-"""A candidate to cut a layer, as commands: what is brought, started, waited for and taken away, in which order.
+"""A tiling candidate as commands: transfers, starts, waits and work of the core, in order.
 
-While the engine works on a tile, the core finishes the one before and begins what the one behind needs:
+While the engine works on a tile, the core finishes the previous one and starts the transfers for the next:
 
     core      before 0  start 0  before 1  start 1  wait 0  after 0  before 2  start 2  wait 1  after 1  ...
     engine                       [ tile 0          ][ tile 1                    ][ tile 2 ...
     dma       bring 0,  1                                       take 0, bring 2            take 1, bring 3
 
-A buffer is filled again when all tiles that read it are done, and written again when what was there is taken away.
-Transfers are done in order, so that it is enough to know how many may be left.
+A buffer is refilled when all tiles that read it are done, and overwritten when its output has been copied out.
+Transfers finish in order, so a fence is a number of transfers that may be pending.
 """
 
 from __future__ import annotations
@@ -41,38 +41,38 @@ _SKETCHED = Calls(Call(""))
 
 
 def constant_offsets(view: LayerView, candidate: TilingCandidate, machine: Machine) -> dict[tuple[int, int], int]:
-    """Where the constants of each tile's channels begin in the layer's, by channels; in the order of the channels."""
-    found, offset = {}, 0
+    """Return the offset of each tile's constants in the layer's, by (first, end) channel."""
+    offsets, offset = {}, 0
     for channels in sorted({tile.channels for tile in candidate.tiles}):
-        found[channels.first, channels.end] = offset
+        offsets[channels.first, channels.end] = offset
         offset += aligned(machine.accelerator.constant_bytes(view, channels))
-    return found
+    return offsets
 
 
 def constant_blocks(view: LayerView, candidate: TilingCandidate, machine: Machine) -> NDArray[np.uint8]:
-    """The layer's constants as transfers find them, at those offsets."""
+    """Return the layer's constants in the order of transfers, at these offsets."""
     import numpy as np
 
     offsets = constant_offsets(view, candidate, machine)
     blocks = [machine.accelerator.constants(view, Span(*channels)) for channels in offsets]
-    whole = np.zeros(sum(aligned(block.size) for block in blocks), np.uint8)
+    constants = np.zeros(sum(aligned(block.size) for block in blocks), np.uint8)
     for offset, block in zip(offsets.values(), blocks, strict=True):
-        whole[offset : offset + block.size] = block
-    return whole
+        constants[offset : offset + block.size] = block
+    return constants
 
 
 def constants_of(view: LayerView, candidate: TilingCandidate, machine: Machine) -> dict[str, NDArray[np.uint8]]:
-    """By the keys of `constant:` roles, what a program's transfers read."""
+    """Return the arrays that a program's transfers read, by the key of their `constant:` role."""
     import numpy as np
 
-    found = {CONSTANTS: constant_blocks(view, candidate, machine)}
+    constants = {CONSTANTS: constant_blocks(view, candidate, machine)}
     if machine.accelerator.reads_windows(view):
-        found[PADDING] = np.frombuffer(padding_block(view), np.uint8)
-    return found
+        constants[PADDING] = np.frombuffer(padding_block(view), np.uint8)
+    return constants
 
 
 def gathers(view: LayerView, accelerator: Accelerator[Any]) -> bool:
-    """Whether transfers interleave side by side what tiles read, wherever the layer's inputs lie."""
+    """Return whether transfers gather or interleave the tiles' inputs, wherever they lie."""
     return accelerator.reads_windows(view) or accelerator.reads_pieces(view) > 0
 
 
@@ -85,14 +85,15 @@ def program(
     *,
     sketch: TileCosts | None = None,
 ) -> Program:
-    """The commands; with `during`, constants are brought ahead, while the layer of that index runs.
+    """Return the program of a layer.
 
-    `between` are transfers for layers behind that begin before this one runs, after those that are ahead of it. A
-    sketch has no arguments of calls: enough to tell what it takes.
+    during   index of the layer during which constants are transferred early, None: they are not
+    between  early transfers of later layers that start before this layer runs, after its own
+    sketch   costs of tiles; calls then have no arguments, which is enough to estimate cycles
     """
-    made = _Schedule(view, candidate, machine, sketch is not None, sketch or TileCosts(view, machine.accelerator))
-    ahead = made.bring_ahead(between) if during is not None else ()
-    made.run()
+    schedule = _Schedule(view, candidate, machine, sketch is not None, sketch or TileCosts(view, machine.accelerator))
+    ahead = schedule.bring_ahead(between) if during is not None else ()
+    schedule.run()
     is_ahead = {stream.name for stream in candidate.streams if stream.name == CONSTANTS and during is not None}
     buffers = [
         Buffer(name=_buffer(stream.name, slot), bytes=stream.bytes, ahead=stream.name in is_ahead)
@@ -100,7 +101,7 @@ def program(
         for slot in range(stream.used)
     ]
     return Program(
-        commands=tuple(made.commands),
+        commands=tuple(schedule.commands),
         buffers=tuple(buffers),
         ahead=tuple(ahead),
         during=during if ahead else None,
@@ -112,7 +113,7 @@ def program(
 
 
 def _buffer(stream: str, slot: int) -> str:
-    """`input_0_1`: the name of a stream's buffer."""
+    """Return the name of a stream's buffer, such as `input_0_1`."""
     return f"{stream.replace(':', '_')}_{slot}"
 
 
@@ -133,11 +134,11 @@ class _Schedule:
         self._windows = self.machine.accelerator.reads_windows(self.view)
         self._pieces = self.machine.accelerator.reads_pieces(self.view)
         self._parts = [reads(self.view, tile) for tile in self.candidate.tiles]
-        self._issued = 0  # transfers
-        self._fenced = 0  # of these, known to be done
-        self._brought: dict[tuple[str, int], int] = {}  # number of the transfer that brings a stream's content
-        self._taken: dict[int, int] = {}  # and of the one that takes a tile's output away
-        self._finished = 0  # all tiles before it are
+        self._issued = 0  # started transfers
+        self._fenced = 0  # transfers that are known to be done
+        self._brought: dict[tuple[str, int], int] = {}  # number of the transfer that fills a buffer
+        self._copied_out: dict[int, int] = {}  # number of the transfer that copies a tile's output
+        self._finished = 0  # all earlier tiles are finished
         self._readers = {
             name: {ordinal: tile for tile, ordinal in enumerate(stream.ordinals)}
             for name, stream in self._streams.items()
@@ -147,19 +148,19 @@ class _Schedule:
     # ---- transfers ---------------------------------------------------------------------------------------------
 
     def bring_ahead(self, between: int) -> tuple[Transfer, ...]:
-        """Transfers of the first contents of the constants, before `between` others and the layer itself."""
+        """Return early transfers of the first constants, before `between` others and the layer."""
         stream = self._streams.get(CONSTANTS)
         if stream is None:
             return ()
         first = {ordinal: tile for tile, ordinal in reversed(list(enumerate(stream.ordinals)))}
-        found: list[Transfer] = []
+        early: list[Transfer] = []
         for ordinal in range(stream.used):
             transfers = list(self._transfers(stream, first[ordinal]))
-            found += transfers
+            early += transfers
             self._issued += sum(transfer.times for transfer in transfers)
             self._brought[CONSTANTS, ordinal] = self._issued
         self._issued += between
-        return tuple(found)
+        return tuple(early)
 
     def _bring(self, stream: Stream, tile: int) -> None:
         for transfer in self._transfers(stream, tile):
@@ -182,16 +183,16 @@ class _Schedule:
             yield from interleave(self.view, self.candidate.tiles[tile], to.role, self._pieces)
             return
         number = int(stream.name.partition(":")[2])
-        there = runs(self.view.inputs[number], self._parts[tile][number])
-        if there.total:
-            source = Place(role=stream.name, offset=there.offset)
+        source_runs = runs(self.view.inputs[number], self._parts[tile][number])
+        if source_runs.total:
+            source = Place(role=stream.name, offset=source_runs.offset)
             yield Transfer(
-                to=to, source=source, bytes=there.bytes, runs=there.count, to_stride=there.bytes,
-                source_stride=there.stride,
+                to=to, source=source, bytes=source_runs.bytes, runs=source_runs.count, to_stride=source_runs.bytes,
+                source_stride=source_runs.stride,
             )  # fmt: skip
 
     def _fence(self, number: int) -> None:
-        """Waits until the transfer of that number is done."""
+        """Wait until the transfer of that number is done."""
         if number > self._fenced:
             if self.commands and isinstance(self.commands[-1], Fence):
                 self.commands.pop()
@@ -199,7 +200,7 @@ class _Schedule:
             self._fenced = number
 
     def _is_free(self, stream: Stream, ordinal: int) -> bool:
-        """Whether all tiles are done that read what was in the content's buffer."""
+        """Return whether all tiles that read the buffer's previous content are done."""
         last = self._last_reader(stream, ordinal - stream.slots)
         return last is None or last < self._finished
 
@@ -209,11 +210,12 @@ class _Schedule:
     # ---- tiles -------------------------------------------------------------------------------------------------
 
     def run(self) -> None:
+        """Write the commands of the layer."""
         count = len(self.candidate.tiles)
         most = max([2, *(self._streams[name].slots for name in self._loads)])
         for tile in range(count):
             self._bring_all(tile)
-            self._make_room(tile)
+            self._release_buffers(tile)
             if self._waits and tile + 1 < count:
                 self._bring_early(tile + 1)
             for name in self._loads:
@@ -224,10 +226,10 @@ class _Schedule:
             for later in range(tile + 1, min(tile + most, count)):
                 self._bring_early(later)
         self._finish(count - 1)
-        self._fence(max(self._taken.values(), default=0))
+        self._fence(max(self._copied_out.values(), default=0))
 
     def _bring_all(self, tile: int) -> None:
-        """What the tile needs and is not on its candidate yet; finishes tiles that are in the candidate."""
+        """Start the tile's missing transfers; finish tiles that still use the buffers."""
         for name in self._loads:
             stream = self._streams[name]
             ordinal = stream.ordinals[tile]
@@ -245,15 +247,15 @@ class _Schedule:
             if (name, ordinal) not in self._brought and self._is_free(stream, ordinal):
                 self._bring(stream, tile)
 
-    def _make_room(self, tile: int) -> None:
-        """Finishes tiles whose scratch and output the tile takes over, and those that the engine has no place for."""
+    def _release_buffers(self, tile: int) -> None:
+        """Finish tiles whose scratch, output or place in the engine's queue the tile needs."""
         slots = [stream.slots for name, stream in self._streams.items() if name not in self._loads]
         before = tile - min([*slots, 1 if self._waits else self.machine.accelerator.queue])
         if before >= 0:
             self._finish(before)
         output = self._streams.get("output:0")
         if output is not None and tile >= output.slots:
-            self._fence(self._taken[tile - output.slots])
+            self._fence(self._copied_out[tile - output.slots])
 
     def _start(self, tile: int) -> None:
         shape, calls = self.candidate.tiles[tile], self._calls_of(tile)
@@ -273,24 +275,24 @@ class _Schedule:
         self._work(self._calls_of(tile).after, tile, self.alike.core(shape).after)
         stream = self._streams.get("output:0")
         if stream is not None:
-            there = runs(self.view.outputs[0], shape)
+            output_runs = runs(self.view.outputs[0], shape)
             source = Place(role=f"scratch:{_buffer(stream.name, tile % stream.slots)}")
-            to = Place(role="output:0", offset=there.offset)
+            to = Place(role="output:0", offset=output_runs.offset)
             self.commands.append(
                 Transfer(
                     to=to,
                     source=source,
-                    bytes=there.bytes,
-                    runs=there.count,
-                    to_stride=there.stride,
-                    source_stride=there.bytes,
+                    bytes=output_runs.bytes,
+                    runs=output_runs.count,
+                    to_stride=output_runs.stride,
+                    source_stride=output_runs.bytes,
                 )
             )
             self._issued += 1
-            self._taken[tile] = self._issued
+            self._copied_out[tile] = self._issued
 
     def _work(self, calls: Sequence[Call], tile: int, instructions: float) -> None:
-        """Calls of the core that take so many instructions in all."""
+        """Write the core's calls, which take `instructions` in all."""
         if self.sketch and instructions:
             self.commands.append(Work(call=_NOTHING, instructions=instructions))
         for number, call in enumerate(calls):
@@ -323,7 +325,7 @@ class _Schedule:
     # ---- calls -------------------------------------------------------------------------------------------------
 
     def _function(self, call: Call, tile: int) -> Function:
-        return Function(name=call.function, arguments=tuple(self._value(one, tile) for one in call.arguments))
+        return Function(name=call.function, arguments=tuple(self._value(argument, tile) for argument in call.arguments))
 
     def _value(self, argument: int | Pointer | Table, tile: int) -> Value:
         if isinstance(argument, Pointer):
@@ -334,7 +336,7 @@ class _Schedule:
         return argument
 
     def _place(self, role: str, tile: int) -> Place:
-        """Where in L1 the tile finds what it calls by that role."""
+        """Return the place in L1 of what the tile's calls name by `role`."""
         if role in self._streams:
             stream = self._streams[role]
             return Place(role=f"scratch:{_buffer(role, stream.ordinals[tile] % stream.slots)}")

@@ -1,7 +1,7 @@
-"""Searches a candidate for each layer and a place for each tensor: by the solver, beside a greedy solution.
+"""Search a tiling candidate for each layer and a place for each tensor.
 
-What the solver minimizes is a sum over layers, each by itself. What the network takes is known when programs are there:
-transfers for one layer wait for those of others. So both solutions are timed, and the shorter one is taken.
+The solver minimizes a sum over layers, each by itself. The network's cycles are known only with programs, because
+transfers of one layer wait for those of others. So both solutions are timed, and the faster one is taken.
 """
 
 from __future__ import annotations
@@ -12,19 +12,19 @@ from typing import TYPE_CHECKING, Literal
 
 from stages.lower.offload.greedy import apart, greedy
 from stages.lower.offload.program import Search
-from stages.lower.offload.solver import GAP, NODES, Solved, solved
+from stages.lower.offload.solver import GAP, NODES, Solved, solve
 
 if TYPE_CHECKING:
     from stages.lower.offload.problem import Problem, Solution
     from stages.lower.offload.program import Program
 
 _TIGHTER = 4
-"""How often less of L1 is planned with, where what was planned leaves gaps; then nothing stays there."""
+"""Attempts with less of L1, if gaps between buffers exceed it. Then no tensor stays there."""
 
 
 @dataclass(frozen=True)
-class Made:
-    """A solution as programs, which need so many bytes of L1, gaps included, and take the network so many cycles."""
+class Planned:
+    """A solution as programs, with its bytes of L1 including gaps, and the network's cycles."""
 
     solution: Solution
     programs: Mapping[int, Program]
@@ -32,38 +32,38 @@ class Made:
     cycles: int
 
 
-def search(problem: Problem, make: Callable[[Solution], Made], nodes: int = NODES) -> tuple[Made, Search]:
-    """The shortest that fits, and how it was found."""
-    whole = problem.capacity
+def search(problem: Problem, make: Callable[[Solution], Planned], nodes: int = NODES) -> tuple[Planned, Search]:
+    """Return the fastest solution that fits, and a report of the search."""
+    capacity = problem.capacity
     for _ in range(_TIGHTER):
-        found = solved(problem, nodes)
+        solver_result = solve(problem, nodes)
         candidates = {"greedy": make(greedy(problem))}
-        if found.solution is not None:
-            candidates = {"solver": make(found.solution), **candidates}
-        fitting = {name: made for name, made in candidates.items() if made.bytes <= whole}
+        if solver_result.solution is not None:
+            candidates = {"solver": make(solver_result.solution), **candidates}
+        fitting = {name: planned for name, planned in candidates.items() if planned.bytes <= capacity}
         if fitting:
-            taken = min(fitting, key=lambda name: fitting[name].cycles)
-            return fitting[taken], _told(taken, fitting, found, problem, nodes)
-        missing = min(made.bytes for made in candidates.values()) - whole
+            best = min(fitting, key=lambda name: fitting[name].cycles)
+            return fitting[best], _report(best, fitting, solver_result, problem, nodes)
+        missing = min(planned.bytes for planned in candidates.values()) - capacity
         problem = replace(problem, capacity=problem.capacity - missing)
-    made = make(apart(problem))
-    return made, _told("apart", {"apart": made}, found, problem, nodes)
+    planned = make(apart(problem))
+    return planned, _report("apart", {"apart": planned}, solver_result, problem, nodes)
 
 
-def _told(taken: str, fitting: Mapping[str, Made], found: Solved, problem: Problem, nodes: int) -> Search:
+def _report(best: str, fitting: Mapping[str, Planned], solver_result: Solved, problem: Problem, nodes: int) -> Search:
     which: Mapping[str, Literal["solver", "greedy", "apart"]] = {
         "solver": "solver",
         "greedy": "greedy",
         "apart": "apart",
     }
     return Search(
-        status=found.status,
-        taken=which[taken],
-        cycles=fitting[taken].solution.cycles,
-        bound=found.bound,
+        status=solver_result.status,
+        taken=which[best],
+        cycles=fitting[best].solution.cycles,
+        bound=solver_result.bound,
         gap=GAP,
-        nodes=found.nodes,
+        nodes=solver_result.nodes,
         node_limit=nodes,
         memory=problem.capacity,
-        candidates={name: made.cycles for name, made in fitting.items()},
+        candidates={name: planned.cycles for name, planned in fitting.items()},
     )

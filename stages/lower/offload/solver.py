@@ -1,9 +1,9 @@
-"""The best solution, by integer programming (HiGHS, through scipy): a yes or no for each tensor and for each option.
+"""The best solution by integer programming (HiGHS, through scipy).
 
-least     sum of cycles of the options taken
-so that   each layer takes one option
-          an option is taken only where its layer's tensors lie as it says
-          at each layer, what lies in L1 has room
+minimize    sum of cycles of the chosen options
+subject to  each layer has one option
+            an option requires that its layer's tensors lie in L1 as it assumes
+            at each layer the contents of L1 fit
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from stages.lower.offload.problem import Problem, Task
 
 NODES = 4000
-"""Of the search tree, at most: a bound that is the same on every machine, as seconds are not."""
+"""Maximum nodes of the search tree. Unlike a time limit it is the same on every machine."""
 GAP = 1e-3
-"""A solution that is proven to be within it of the optimum is good enough."""
+"""Relative distance to the optimum at which the solver stops."""
 
-_ROUNDING = 1e-3  # of the solver's bound, which is a float; cycles are whole
+_ROUNDING = 1e-3  # tolerance of the solver's bound, a float; cycles are integers
 
 Row = tuple[dict[int, float], float, float]
 """Coefficients by variable, and the bounds of their sum."""
@@ -33,9 +33,9 @@ Row = tuple[dict[int, float], float, float]
 
 @dataclass(frozen=True)
 class Solved:
-    """The solution, None where there was none within the limit; `bound` in cycles: no solution takes less.
+    """The solver's result. `solution` is None if the limit was reached without one.
 
-    `status` and `nodes` as in stages.lower.offload.program.Search.
+    `bound` is a lower bound of the cycles. `status` and `nodes` as in stages.lower.offload.program.Search.
     """
 
     solution: Solution | None
@@ -44,71 +44,71 @@ class Solved:
     nodes: int = 0
 
 
-def solved(problem: Problem, nodes: int = NODES, gap: float = GAP) -> Solved:
-    """The best that is found within so many nodes, or until it is proven to be within `gap`; the same every time."""
+def solve(problem: Problem, nodes: int = NODES, gap: float = GAP) -> Solved:
+    """Return the best solution within `nodes` nodes, or within `gap` of the optimum."""
     import numpy as np
     from scipy.optimize import Bounds, LinearConstraint, milp
     from scipy.sparse import csr_array
 
     model = _Model(problem)
-    if not model.taken:
+    if not model.choices:
         return Solved(Solution(), "optimum", 0)
     rows = list(model.rows())
     entries = [(number, variable, value) for number, (row, _, _) in enumerate(rows) for variable, value in row.items()]
-    lines, columns, values = (list(one) for one in zip(*entries, strict=True))
+    lines, columns, values = (list(column) for column in zip(*entries, strict=True))
     matrix = csr_array((values, (lines, columns)), shape=(len(rows), model.count))
     constraint = LinearConstraint(matrix, [low for _, low, _ in rows], [high for _, _, high in rows])
-    found = milp(
+    result = milp(
         np.array(model.cycles(), float),
         integrality=np.ones(model.count),
         bounds=Bounds(0, 1),
         constraints=constraint,
         options={"node_limit": nodes, "mip_rel_gap": gap},
     )
-    if found.x is None:
+    if result.x is None:
         return Solved(None, "none")
-    solution = model.solution([value > 0.5 for value in found.x])
+    solution = model.solution([value > 0.5 for value in result.x])
     if not problem.holds(solution):
-        raise RuntimeError("internal error: a solution of the integer program takes more of L1 than there is")
-    bound = ceil(found.mip_dual_bound - _ROUNDING)
+        raise RuntimeError("internal error: a solution of the integer program exceeds L1")
+    bound = ceil(result.mip_dual_bound - _ROUNDING)
     if solution.cycles <= bound:
         status: Literal["optimum", "gap", "limit"] = "optimum"
     else:
-        status = "gap" if found.success else "limit"
-    return Solved(solution, status, min(bound, solution.cycles), int(found.mip_node_count))
+        status = "gap" if result.success else "limit"
+    return Solved(solution, status, min(bound, solution.cycles), int(result.mip_node_count))
 
 
 class _Model:
-    """Variables in order: tensors, then the options of each task."""
+    """The integer program. Variables are tensors, then the options of each task."""
 
     def __init__(self, problem: Problem) -> None:
         self._problem = problem
         self._tensors = {tensor.name: number for number, tensor in enumerate(problem.tensors)}
-        self.taken: list[tuple[Task, tuple[bool, ...], Option]] = [
+        self.choices: list[tuple[Task, tuple[bool, ...], Option]] = [
             (task, residence, option)
             for task in problem.tasks
             for residence, options in task.options.items()
             for option in options
             if not option.ahead or task.during is not None
         ]
-        self.count = len(self._tensors) + len(self.taken)
+        self.count = len(self._tensors) + len(self.choices)
 
     def cycles(self) -> list[int]:
-        return [0] * len(self._tensors) + [option.cycles for _, _, option in self.taken]
+        return [0] * len(self._tensors) + [option.cycles for _, _, option in self.choices]
 
     def rows(self) -> Iterator[Row]:
         first = len(self._tensors)
         for task in self._problem.tasks:
-            mine = {first + n: 1.0 for n, (other, _, _) in enumerate(self.taken) if other is task}
+            mine = {first + n: 1.0 for n, (other, _, _) in enumerate(self.choices) if other is task}
             yield mine, 1, 1
             for position, home in enumerate(task.homes):
-                # The options with this tensor in L1 are taken as often as it lies there.
-                there = {
+                # The chosen option has this tensor in L1 if and only if it lies there.
+                with_tensor = {
                     first + n: 1.0
-                    for n, (other, residence, _) in enumerate(self.taken)
+                    for n, (other, residence, _) in enumerate(self.choices)
                     if other is task and residence[position]
                 }
-                yield {**there, self._tensors[home]: -1.0}, 0, 0
+                yield {**with_tensor, self._tensors[home]: -1.0}, 0, 0
         yield from self._capacities()
 
     def _capacities(self) -> Iterator[Row]:
@@ -118,7 +118,7 @@ class _Model:
             for tensor in self._problem.tensors:
                 if tensor.first <= now <= tensor.last:
                     row[self._tensors[tensor.name]] = aligned(tensor.bytes)
-            for number, (task, _, option) in enumerate(self.taken):
+            for number, (task, _, option) in enumerate(self.choices):
                 if task.index == now:
                     row[first + number] = option.bytes
                 elif option.ahead and task.during is not None and task.during <= now < task.index:
@@ -129,5 +129,7 @@ class _Model:
     def solution(self, chosen: list[bool]) -> Solution:
         first = len(self._tensors)
         resident = frozenset(name for name, number in self._tensors.items() if chosen[number])
-        options = {task.index: option for number, (task, _, option) in enumerate(self.taken) if chosen[first + number]}
+        options = {
+            task.index: option for number, (task, _, option) in enumerate(self.choices) if chosen[first + number]
+        }
         return Solution(resident, options)

@@ -1,6 +1,6 @@
-"""What an accelerator says of tiles, asked once for those that are alike: as many rows and channels, in the same place.
+"""What an accelerator reports about tiles, cached for tiles that cost the same.
 
-Of a layer's tiles all but those at its edges are.
+Tiles of equal shape and border position cost the same: all of a layer, except those at its edges.
 """
 
 from __future__ import annotations
@@ -25,26 +25,29 @@ class TileCosts:
 
     def __init__(self, view: LayerView, accelerator: Accelerator[Any]) -> None:
         self._view, self._accelerator = view, accelerator
-        self._found: dict[Key, tuple[int, CoreWork, Mapping[str, int]]] = {}
-        self._key = cache(self._key_of)
+        self._cache: dict[Key, tuple[int, CoreWork, Mapping[str, int]]] = {}
+        self._cached_key = cache(self._key_of)
 
     def cycles(self, tile: Tile) -> int:
+        """Return the engine's cycles."""
         return self._of(tile)[0]
 
     def core(self, tile: Tile) -> CoreWork:
+        """Return the work of the core."""
         return self._of(tile)[1]
 
     def scratch(self, tile: Tile) -> Mapping[str, int]:
+        """Return scratch bytes by name."""
         return self._of(tile)[2]
 
     def _of(self, tile: Tile) -> tuple[int, CoreWork, Mapping[str, int]]:
-        key = self._key(tile)
-        if key not in self._found:
+        key = self._cached_key(tile)
+        if key not in self._cache:
             view, accelerator = self._view, self._accelerator
-            self._found[key] = (
+            self._cache[key] = (
                 accelerator.cycles(view, tile), accelerator.core(view, tile), accelerator.scratch(view, tile)
             )  # fmt: skip
-        return self._found[key]
+        return self._cache[key]
 
     def _key_of(self, tile: Tile) -> Key:
         parts = ((len(p.rows), len(p.channels), p.above, p.below) for p in reads(self._view, tile))

@@ -1,8 +1,8 @@
 """Tiling candidates of a layer, and the L1 memory that each needs.
 
-A candidate is a tile size, a number of buffers for each stream, and the tensors that lie in L1 as a whole. Others are
-streams: a sequence of contents, one of which each tile reads. Two buffers let the next content arrive while the engine
-reads the one before:
+A candidate is a tile size, a number of buffers for each stream, and the set of tensors that lie in L1 as a whole. Any
+other tensor is a stream: a sequence of contents, one of which each tile reads. With two buffers the next content
+arrives while the engine reads the previous one:
 
     tiles            0         1         2         3
     input rows       a -> 0    b -> 1    c -> 0    d -> 1
@@ -29,15 +29,20 @@ if TYPE_CHECKING:
     from stages.lower.offload.tile_costs import TileCosts
 
 _PIECES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)
-_BOTH = (2, 3, 4, 6, 8, 12, 16, 24, 32)  # where rows and channels are cut
-_USUAL, _MOST = 96, 2048  # tiles of a layer; the most only where fewer do not fit
+_BOTH = (2, 3, 4, 6, 8, 12, 16, 24, 32)  # if both rows and channels are cut
+_USUAL, _MOST = 96, 2048  # maximum tiles of a layer; the second only if the first does not fit
 
 Key = tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class Stream:
-    """What tiles read or write in turn, `keys` by tile; `bytes` of the largest; `slots` buffers."""
+    """The contents that tiles read or write in turn.
+
+    keys   the content of each tile
+    bytes  of the largest content
+    slots  number of buffers
+    """
 
     name: str
     keys: tuple[Key, ...]
@@ -46,29 +51,30 @@ class Stream:
 
     @cached_property
     def ordinals(self) -> tuple[int, ...]:
-        """The number of each tile's content: it goes up by one where the content is another than the one before."""
-        found, number = [], 0
+        """The number of each tile's content. It rises by one where the content changes."""
+        ordinals, number = [], 0
         for tile, key in enumerate(self.keys):
             number += tile > 0 and key != self.keys[tile - 1]
-            found.append(number)
-        return tuple(found)
+            ordinals.append(number)
+        return tuple(ordinals)
 
     @property
     def contents(self) -> int:
+        """The number of contents."""
         return self.ordinals[-1] + 1
 
     @property
     def used(self) -> int:
-        """Buffers that are really there."""
+        """The number of buffers in use."""
         return min(self.slots, self.contents)
 
 
 @dataclass(frozen=True)
 class TilingCandidate:
-    """A layer in tiles of at most `rows` and `channels`; the resident ones of its inputs and its output lie in L1.
+    """A layer in tiles of at most `rows` and `channels`, with resident tensors in L1.
 
-    `streams` are those of inputs, constants, scratch and output that do not, by name; `scratch` is what tiles need from
-    their calls before to those after.
+    `streams` are the inputs, constants, scratch and output that are not resident. `scratch` passes data from a tile's
+    calls before the engine to those after it.
     """
 
     rows: int
@@ -80,41 +86,44 @@ class TilingCandidate:
 
     @cached_property
     def bytes(self) -> int:
-        """Of L1, beside the resident tensors."""
+        """Bytes of L1 beside the resident tensors."""
         return sum(stream.used * aligned(stream.bytes) for stream in self.streams)
 
     @cached_property
     def ahead_bytes(self) -> int:
-        """Of L1, for what may be brought before the layer begins."""
+        """Bytes of L1 for early transfers."""
         return sum(stream.used * aligned(stream.bytes) for stream in self.streams if stream.name == "constants")
 
 
 def tiling_candidates(
-    view: LayerView, accelerator: Accelerator[Any], most: int, alike: TileCosts
+    view: LayerView, accelerator: Accelerator[Any], capacity: int, costs: TileCosts
 ) -> list[TilingCandidate]:
-    """Those that take at most so many bytes of L1 beside the tensors that lie there; of any residence, if one fits."""
-    usual = list(_ways(view, accelerator, most, range(_USUAL + 1), alike))
+    """Return the candidates that take at most `capacity` bytes of L1 beside resident tensors.
+
+    Many small tiles are considered only if no other candidate without resident tensors fits.
+    """
+    usual = list(_candidates(view, accelerator, capacity, range(_USUAL + 1), costs))
     if any(not any((*candidate.resident_inputs, candidate.resident_output)) for candidate in usual):
         return usual
-    return usual + list(_ways(view, accelerator, most, range(_USUAL + 1, _MOST + 1), alike))
+    return usual + list(_candidates(view, accelerator, capacity, range(_USUAL + 1, _MOST + 1), costs))
 
 
 def with_more_constant_buffers(candidate: TilingCandidate) -> Iterator[TilingCandidate]:
-    """The candidate with three and four buffers of constants, if there are so many contents.
+    """Yield the candidate with three and four constant buffers, if it has enough contents.
 
-    Two are read, by the engine and by the core that finishes the tile before; into the others the next may come.
+    Two buffers are in use, by the engine and by the core that finishes the previous tile. The others can be filled.
     """
     for slots in (3, 4):
         streams = [
-            replace(one, slots=slots) if one.name == "constants" and one.contents >= slots else one
-            for one in candidate.streams
+            replace(stream, slots=slots) if stream.name == "constants" and stream.contents >= slots else stream
+            for stream in candidate.streams
         ]
-        if any(one.slots == slots for one in streams):
+        if any(stream.slots == slots for stream in streams):
             yield replace(candidate, streams=tuple(streams))
 
 
 def whole_blocks(view: LayerView, granule: Granule) -> Granule:
-    """The granule, or the next multiple by which tiles write and read whole blocks of channels."""
+    """Return the granule, or a multiple with which tiles cover whole blocks of channels."""
     outputs, inputs = channel_group(view)
     channels = lcm(granule.channels, block_of(view.outputs[0]))
     for block in map(block_of, view.inputs):
@@ -123,8 +132,8 @@ def whole_blocks(view: LayerView, granule: Granule) -> Granule:
     return Granule(granule.rows, channels)
 
 
-def _ways(
-    view: LayerView, accelerator: Accelerator[Any], most: int, counts: range, alike: TileCosts
+def _candidates(
+    view: LayerView, accelerator: Accelerator[Any], capacity: int, counts: range, costs: TileCosts
 ) -> Iterator[TilingCandidate]:
     shape, granule = extent(view.outputs[0]), whole_blocks(view, accelerator.granule(view))
     sizes = dict.fromkeys(
@@ -138,23 +147,23 @@ def _ways(
         cut = tiles(view, rows, channels)
         for turned in (False, True) if rows < shape.rows and channels < shape.channels else (False,):
             order = sorted(cut, key=lambda tile: (tile.rows, tile.channels)) if turned else cut
-            yield from _of(view, accelerator, order, most, alike)
+            yield from _candidates_of(view, accelerator, order, capacity, costs)
 
 
-def _of(
-    view: LayerView, accelerator: Accelerator[Any], order: Sequence[Tile], most: int, alike: TileCosts
+def _candidates_of(
+    view: LayerView, accelerator: Accelerator[Any], order: Sequence[Tile], capacity: int, costs: TileCosts
 ) -> Iterator[TilingCandidate]:
     rows = max(len(tile.rows) for tile in order)
     channels = max(len(tile.channels) for tile in order)
     parts = [reads(view, tile) for tile in order]
-    scratch = [alike.scratch(tile) for tile in order]
+    scratch = [costs.scratch(tile) for tile in order]
     constants = {span: accelerator.constant_bytes(view, span) for span in dict.fromkeys(t.channels for t in order)}
     out = view.outputs[0]
     windows, pieces = accelerator.reads_windows(view), accelerator.reads_pieces(view)
     keys = tuple((number,) for number in range(len(order)))
     sizes = {
         "constants": (tuple(_key(tile.channels) for tile in order), max(constants.values())),
-        **{f"scratch:{name}": (keys, max(one[name] for one in scratch)) for name in scratch[0]},
+        **{f"scratch:{name}": (keys, max(item[name] for item in scratch)) for name in scratch[0]},
         **{
             f"input:{number}": (
                 tuple((*_key(part[number].rows), *_key(part[number].channels)) for part in parts),
@@ -171,24 +180,24 @@ def _of(
         sizes["input:0"] = (apart[0][0], sum(count for _, count in apart))
     for residence in product((True, False), repeat=len(view.inputs) + 1):
         names = [f"input:{number}" for number in range(len(view.inputs))] + ["output:0"]
-        there = {name for name, resident in zip(names, residence, strict=True) if resident}
-        there -= {"input:0"} if windows or pieces else set()
+        resident_names = {name for name, resident in zip(names, residence, strict=True) if resident}
+        resident_names -= {"input:0"} if windows or pieces else set()
         for slots in (2, 1):
             streams = tuple(
                 Stream(name, which, count, slots)
                 for name, (which, count) in sizes.items()
-                if count and name not in there
+                if count and name not in resident_names
             )
             candidate = TilingCandidate(rows, channels, residence[:-1], residence[-1], tuple(order), streams)
-            if candidate.bytes <= most:
+            if candidate.bytes <= capacity:
                 yield candidate
                 break
 
 
-def _size(whole: int, pieces: int, granule: int) -> int:
-    """The size of so many pieces, a multiple of the granule."""
-    each = -(-whole // pieces)
-    return min(-(-each // granule) * granule, whole)
+def _size(total: int, pieces: int, granule: int) -> int:
+    """Return the size of `pieces` pieces, a multiple of the granule."""
+    size = -(-total // pieces)
+    return min(-(-size // granule) * granule, total)
 
 
 def _key(span: Any) -> Key:

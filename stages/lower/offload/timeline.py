@@ -1,8 +1,8 @@
-"""What a network's commands take: the core, the engine and DMA, each with a time of its own.
+"""The cycles of a network_times's commands on core, engine and DMA.
 
-The core runs commands in order. A tile begins on the engine when it is started and the one before is done; a transfer
-begins when it is enqueued and the one before is done, and where the queue is full the core waits for a place. What the
-core waits for is where it stands still; the engine and DMA stand still where nothing was given to them.
+The core runs commands in order. A tile begins when it is started and the previous one is done. A transfer begins when
+it is enqueued and the previous one is done; if the queue is full, the core waits. `waiting` are the cycles in which
+the core waits. Engine and DMA idle if they have no command.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 @dataclass
 class Clock:
-    """The units, from the first command on."""
+    """The units' states from the first command on."""
 
     machine: Machine
     now: int = 0
     engine_free: int = 0
-    transfers: list[int] = field(default_factory=list)  # when each is done
-    tiles: dict[int, int] = field(default_factory=dict)  # when each of the layer's is done
+    transfers: list[int] = field(default_factory=list)  # end of each
+    tiles: dict[int, int] = field(default_factory=dict)  # end of each tile of the layer
     busy: list[Stretch] = field(default_factory=list)
     _engine: int = 0
     _dma: int = 0
@@ -40,7 +40,7 @@ class Clock:
         instructions: float = 0.0,
         ahead: Iterable[tuple[int, Iterable[Transfer]]] = (),
     ) -> Times:
-        """Runs a layer: what begins before it, for layers of those indices; commands, or instructions of the core."""
+        """Run a layer: early transfers of other layers, then commands or core instructions."""
         begin, engine, dma, waiting = self.now, self._engine, self._dma, self._waiting
         self.tiles = {}
         for other, transfers in ahead:
@@ -54,7 +54,7 @@ class Clock:
         )
 
     def ahead(self, index: int, transfers: Iterable[Transfer]) -> None:
-        """Begins transfers for the layer of that index."""
+        """Start early transfers for the layer `index`."""
         for transfer in transfers:
             self._run(index, transfer)
 
@@ -107,7 +107,7 @@ class Clock:
 
 
 def alone(program: Program, machine: Machine, *, before: bool = False) -> Times:
-    """A layer by itself; with `before`, what is ahead of it has come."""
+    """Return the times of a layer by itself. With `before` its early transfers are done."""
     clock = Clock(machine)
     if before:
         clock.transfers = [0] * sum(transfer.times for transfer in program.ahead)
@@ -119,27 +119,27 @@ def alone(program: Program, machine: Machine, *, before: bool = False) -> Times:
 
 @dataclass(frozen=True)
 class Step:
-    """A layer of the network in time: its program, or the instructions of the core for it; what is ahead of others."""
+    """A layer in time: its program, or the core's instructions for it."""
 
     index: int
     program: Program | None = None
     instructions: float = 0.0
 
 
-def network(steps: Sequence[Step], machine: Machine) -> tuple[dict[int, Times], tuple[Stretch, ...]]:
-    """Times of each layer by index, and what each unit does when."""
+def network_times(steps: Sequence[Step], machine: Machine) -> tuple[dict[int, Times], tuple[Stretch, ...]]:
+    """Return the times of each layer by index, and the intervals in which each unit works."""
     clock = Clock(machine)
     ahead: dict[int | None, list[tuple[int, Iterable[Transfer]]]] = {}
     for step in steps:
         if step.program is not None:
             ahead.setdefault(step.program.during, []).append((step.index, step.program.ahead))
-    found = {}
+    times = {}
     for step in steps:
-        own = step.program
-        found[step.index] = clock.layer(
+        program = step.program
+        times[step.index] = clock.layer(
             step.index,
-            own.commands if own is not None else (),
-            LAYER if own is not None else step.instructions,
+            program.commands if program is not None else (),
+            LAYER if program is not None else step.instructions,
             ahead.get(step.index, ()),
         )
-    return found, tuple(clock.busy)
+    return times, tuple(clock.busy)

@@ -1,19 +1,19 @@
-"""Windows laid side by side by transfers: for engines that multiply rows of numbers, and know no windows.
+"""Gather convolution windows by transfers, for engines that only multiply rows of numbers.
 
-Each pixel of a tile's output has the bytes of its window, row by row: those inside of the image are copied from it,
-the others are copies of a byte, the input's zero point.
+For each output pixel of a tile the bytes of its window are copied, row by row. Bytes beyond the image are copies of the
+input's zero point.
 
     image, window 2x3, steps of 2       side by side, one output pixel after the other
     a b c d e                           . a b | . f g     b c d | g h i     d e . | i j .
     f g h i j
 
-There are several tiling_candidates, of which the cheapest is taken:
+The cheapest of these variants is taken:
 
-    apart    a row of windows is a transfer for each row of a window, with a run for each window; where there are more
-             rows than columns, a column of them is. What is beyond the image is filled
-    filled   everything is filled before, in one piece, so that only what lies in the image is copied
-    wrapped  where a row of windows ends where the next one begins, as with steps of one, all windows are runs of one
-             transfer. Those at the edges read on in the next row, and are filled afterwards
+    apart    a transfer for each window row of a row of windows, with a run for each window; for a column of windows
+             if the tile has more rows than columns. Bytes beyond the image are filled
+    filled   everything is filled first, in one piece; then only bytes of the image are copied
+    wrapped  if a row of windows ends where the next begins, as with steps of one, all windows are runs of one
+             transfer. Windows at the edges read into the next row, and are filled afterwards
 """
 
 from __future__ import annotations
@@ -30,31 +30,34 @@ if TYPE_CHECKING:
     from stages.ir.graph import LayerView
 
 PADDING = "padding"
-_BLOCK = 256  # bytes of padding that a transfer has at once, or some more
+_BLOCK = 256  # minimum bytes of padding of one transfer
 
 
 def why_not_gathered(view: LayerView) -> str:
-    """Why the windows of a convolution cannot be gathered so, '' if they can."""
+    """Return why the windows of a convolution cannot be gathered, '' if they can."""
     op, image = view.op, view.inputs[0]
     if op.op != "conv2d":
-        return f"windows of {op.op} are of each channel by itself; they are gathered of all channels"
+        return f"windows of {op.op} have one channel; gathering needs windows of all channels"
     if op.dilation != (1, 1):
-        return f"its windows have taps {op.dilation[0]}x{op.dilation[1]} apart; windows are gathered whole"
+        return f"its windows have taps {op.dilation[0]}x{op.dilation[1]} apart; gathering needs a dilation of 1"
     if op.groups != 1:
-        return f"it has {op.groups} groups; windows are gathered of all channels"
+        return f"it has {op.groups} groups; gathering needs windows of all channels"
     if not image.lies_as("NHWC"):
-        return f"tensor {image.name} is {image.layout}; windows are gathered of NHWC"
+        return f"tensor {image.name} is {image.layout}; gathering needs NHWC"
     return ""
 
 
 def window_bytes(view: LayerView) -> int:
-    """Of one window: all taps and channels of an 8-bit image (`why_not_gathered`)."""
+    """Return the bytes of one window: all taps and channels of an 8-bit image."""
     height, width = view.op.kernel
     return int(height * width * view.op.in_channels)
 
 
 def padding_block(view: LayerView) -> bytes:
-    """What transfers copy where a window reaches beyond the image: rows of one, as many as are some hundred bytes."""
+    """Return the bytes that transfers copy for windows beyond the image.
+
+    Its length is a multiple of a window row.
+    """
     return bytes([view.op.input_zero_point & 0xFF]) * _padding_bytes(view)
 
 
@@ -64,24 +67,27 @@ def _padding_bytes(view: LayerView) -> int:
 
 
 def gather(view: LayerView, tile: Tile, to: str, cost: Callable[[Transfer], float]) -> tuple[Transfer, ...]:
-    """Return the transfers that copy the windows of a tile's rows one after the other to the buffer `to`.
+    """Return the cheapest transfers that gather the windows of a tile's rows in the buffer `to`.
 
-    `cost` is that of a transfer, without its `times`.
+    `cost` is the cost of a transfer, without its `times`.
     """
-    return min(gather_variants(view, tile, to), key=lambda candidate: sum(one.times * cost(one) for one in candidate))
+    return min(
+        gather_variants(view, tile, to),
+        key=lambda variant: sum(transfer.times * cost(transfer) for transfer in variant),
+    )
 
 
 def gather_variants(view: LayerView, tile: Tile, to: str) -> list[tuple[Transfer, ...]]:
-    """All of them; `apart` first, which writes each byte once."""
+    """Return all variants; first `apart`, which writes each byte once."""
     axis = _Columns.of(view)
-    found = [tuple(_taps(view, tile, to, axis))]
-    if any(one.source.role == f"constant:{PADDING}" for one in found[0]):
-        inside = [one for one in found[0] if one.source.role != f"constant:{PADDING}"]
+    variants = [tuple(_taps(view, tile, to, axis))]
+    if any(transfer.source.role == f"constant:{PADDING}" for transfer in variants[0]):
+        inside = [transfer for transfer in variants[0] if transfer.source.role != f"constant:{PADDING}"]
         total = len(tile.rows) * extent(view.outputs[0]).columns * axis.window
-        found.append((*_fill_all(to, total, _padding_bytes(view)), *inside))
+        variants.append((*_fill_all(to, total, _padding_bytes(view)), *inside))
     if axis.wraps(view):
-        found.append(tuple(_taps(view, tile, to, axis, wrapped=True)))
-    return found
+        variants.append(tuple(_taps(view, tile, to, axis, wrapped=True)))
+    return variants
 
 
 def _fill_all(to: str, total: int, block: int) -> Iterator[Transfer]:
@@ -94,7 +100,7 @@ def _taps(view: LayerView, tile: Tile, to: str, axis: _Columns, *, wrapped: bool
     channels, window = image.channels, window_bytes(view)
     part = op.kernel[1] * channels
     for tap in range(op.kernel[0]):
-        first = tile.rows.first * op.stride[0] - op.padding[0] + tap  # the image's row for the tile's first one
+        first = tile.rows.first * op.stride[0] - op.padding[0] + tap  # the image row of the tile's first row
         count = len(tile.rows)
         begin = min(max(-(first // op.stride[0]), 0), count)
         end = max(min(-(-(image.rows - first) // op.stride[0]), count), begin)
@@ -112,7 +118,7 @@ def _taps(view: LayerView, tile: Tile, to: str, axis: _Columns, *, wrapped: bool
 
 @dataclass(frozen=True)
 class _Columns:
-    """Columns of windows along rows of an image: `inside` are those that lie in it, `edges` the others."""
+    """Columns of windows along an image row: `inside` lie in it, `edges` reach beyond it."""
 
     inside: range
     edges: tuple[int, ...]
@@ -124,12 +130,13 @@ class _Columns:
     window: int
 
     def wraps(self, view: LayerView) -> bool:
-        """Whether a row of windows ends where the next one begins."""
+        """Return whether a row of windows ends where the next one begins."""
         count = len(self.inside) + len(self.edges)
         return bool(count * self.stride == view.op.stride[0] * self.image)
 
     @classmethod
     def of(cls, view: LayerView) -> _Columns:
+        """Return the columns of a layer's windows."""
         op, image, out = view.op, extent(view.inputs[0]), extent(view.outputs[0])
         stride, left, width = op.stride[1], op.padding[1], op.kernel[1]
         firsts = [(column, column * stride - left) for column in range(out.columns)]
@@ -139,9 +146,9 @@ class _Columns:
         return cls(inside, edges, stride, left, width, image.columns, image.channels, window_bytes(view))
 
     def gather(self, to: str, place: int, source: int, rows: int, line: int, step: int) -> Iterator[Transfer]:
-        """One row of windows' taps, for so many rows that lie inside of the image.
+        """Yield transfers for one window row, for `rows` rows of windows inside of the image.
 
-        `place` is that of the first row and column; `line` bytes are from row to row of it, `step` in the image.
+        `place` is the destination of the first window. Rows are `line` bytes apart there, `step` bytes in the image.
         """
         if not rows:
             return
@@ -163,29 +170,29 @@ class _Columns:
     def wrapped(
         self, to: str, place: int, source: int, rows: int, line: int, step: int, image: int
     ) -> Iterator[Transfer]:
-        """The same as runs of one transfer. It begins and ends in the image, of so many bytes; the others are apart."""
-        part, each, columns = self.width * self.channels, self.stride * self.channels, line // self.window
+        """Yield the same as runs of one transfer within the image, and the rest apart."""
+        part, window_step, columns = self.width * self.channels, self.stride * self.channels, line // self.window
         begin = source + self._at(0) * self.channels
-        first = min(max(-(begin // each), 0), rows * columns)
-        end = max(min((image - part - begin) // each + 1, rows * columns), first)
+        first = min(max(-(begin // window_step), 0), rows * columns)
+        end = max(min((image - part - begin) // window_step + 1, rows * columns), first)
         if end > first:
             yield Transfer(
                 to=Place(role=to, offset=place + first * self.window),
-                source=Place(role="input:0", offset=begin + first * each),
-                bytes=part, runs=end - first, to_stride=self.window, source_stride=each,
+                source=Place(role="input:0", offset=begin + first * window_step),
+                bytes=part, runs=end - first, to_stride=self.window, source_stride=window_step,
             )  # fmt: skip
         for column in self.edges:
             before = min(max(-(-(first - column) // columns), 0), rows)
             behind = min(max(-(-(end - column) // columns), before), rows)
-            for some, count, apart in (
+            for first_row, count, is_at_border in (
                 (0, before, True),
                 (before, behind - before, False),
                 (behind, rows - behind, True),
             ):
                 if count:
-                    at, there = place + some * line + column * self.window, source + some * step
-                    found = self._edge(to, at, there, column, count, line, step)
-                    yield from (one for one in found if apart or one.source.role != "input:0")
+                    at, row_source = place + first_row * line + column * self.window, source + first_row * step
+                    transfers = self._edge(to, at, row_source, column, count, line, step)
+                    yield from (transfer for transfer in transfers if is_at_border or transfer.source.role != "input:0")
         for number in (*range(first), *range(end, rows * columns)):
             row, column = divmod(number, columns)
             if column in self.inside:
@@ -213,7 +220,7 @@ class _Columns:
         yield from _fill(to, place + behind, rows, self.width * self.channels - behind, line)
 
     def _at(self, column: int) -> int:
-        """The image's column of a window's first tap; beyond the image at the edges."""
+        """Return the image column of a window's first tap; outside of the image at the edges."""
         return column * self.stride - self.left
 
 

@@ -1,1 +1,1 @@
-"""simplify: work that the integer graph need not do, taken out of it bit for bit."""
+"""Simplify the integer graph: remove work without changing an output byte."""

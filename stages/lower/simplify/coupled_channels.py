@@ -1,10 +1,10 @@
-"""Channels that can only go together: those of a tensor and those that operators make of them, one by one.
+"""Channels that can only be removed together, because operators map one to the other.
 
-    conv2d -> x -> depthwise_conv2d -> y -> conv2d       channel 3 of x and channel 3 of y are one bundle
+    conv2d -> x -> depthwise_conv2d -> y -> conv2d       channel 3 of x and channel 3 of y are coupled
 
-A bundle can go when each layer that sums over one of its channels can do without it: because the channel is constant,
-because its weights are zero, or because another bundle has the same values and takes its weights on. The others are
-read by layers whose own channels are of the bundle. Tensors with a bundle in common are a coupled.
+A set of coupled channels can be removed if each layer that sums over one of its channels can do without it: because the
+channel is constant, because its weights are zero, or because another set has the same values and takes its weights. All
+other readers have output channels in the set.
 """
 
 from __future__ import annotations
@@ -25,11 +25,14 @@ Edges = list[tuple[Array, Array]]
 
 @dataclass(frozen=True, eq=False)
 class CoupledChannels:
-    """For each of its tensors the bundle, from 0, of each channel, int[C]; which sets can go, bool[sets].
+    """Tensors that are connected by coupled channels, and their sets.
 
-    `values` are what the channels of each tensor are where they are constant, int64[C]; `equal` is, for channels that
-    can go because they repeat another, that one, and for all others themselves, int64[C]. Of the sets that go the
-    last go first: weights that are added up are within their type then.
+    sets       for each tensor, the set number (from 0) of each channel, int[C]
+    removable  which sets can be removed, bool[sets]
+    values     for each tensor, the values of constant channels, int64[C]
+    equal      for each tensor and channel, the channel that it repeats, or itself, int64[C]
+
+    Sets are removed from the last to the first: this keeps sums of weights within their type.
     """
 
     sets: Mapping[str, Array]
@@ -38,28 +41,28 @@ class CoupledChannels:
     equal: Mapping[str, Array]
 
     def filled(self, staying: Array) -> Array:
-        """These sets, and one of each tensor that would have none."""
-        made = staying.copy()
-        for own in self.sets.values():
-            if not made[own].any():
-                made[own[0]] = True
-        return made
+        """Return these sets, with one more for each tensor that would have no channel."""
+        result = staying.copy()
+        for numbers in self.sets.values():
+            if not result[numbers].any():
+                result[numbers[0]] = True
+        return result
 
     def kept(self, name: str, staying: Array) -> Kept:
-        """What is left of a tensor with the sets that stay, bool[sets]."""
+        """Return the rest of a tensor, if the sets `staying`, bool[sets], stay."""
         stays, equal = staying[self.sets[name]], self.equal[name]
         return Kept(np.flatnonzero(stays), self.values[name], np.where(stays, np.arange(len(equal)), equal))
 
 
-def coupled_channels(graph: Graph, reach: Mapping[str, ValueRange]) -> list[CoupledChannels]:
-    """All coupled_channels of which a bundle can go, in the order of the graph's tensors."""
+def coupled_channels(graph: Graph, ranges: Mapping[str, ValueRange]) -> list[CoupledChannels]:
+    """Return all coupled channels with a removable set, in the order of the graph's tensors."""
     sizes = [channels_of(tensor) for tensor in graph.tensors.values()]
     ends = list(accumulate(sizes, initial=0))
     spans = zip(graph.tensors, pairwise(ends), strict=True)
     place = {name: np.arange(*span) for name, span in spans}
     stays, summed = np.zeros(ends[-1], bool), np.zeros(ends[-1], bool)
     for name, tensor in graph.tensors.items():
-        if name not in reach or name in (*graph.inputs, *graph.outputs) or (tensor.constant and tensor.layout):
+        if name not in ranges or name in (*graph.inputs, *graph.outputs) or (tensor.constant and tensor.layout):
             stays[place[name]] = True
     number = {name: np.array([index]) for index, name in enumerate(graph.tensors)}
     channels: Edges = []
@@ -71,21 +74,21 @@ def coupled_channels(graph: Graph, reach: Mapping[str, ValueRange]) -> list[Coup
                 stays[place[name]] = True
         elif not carried:
             name = layer.inputs[0]
-            if name in reach:
-                summed[place[name]] |= ~layer.op.absorbs(graph.view(layer), reach[name])
+            if name in ranges:
+                summed[place[name]] |= ~layer.op.absorbs(graph.view(layer), ranges[name])
             else:
                 stays[place[name]] = True
         for name, sources in zip(layer.inputs, carried or (), strict=False):
-            made = sources != NEW
-            if made.any():
-                channels.append((place[layer.outputs[0]][made], place[name][sources[made]]))
+            carried_channels = sources != NEW
+            if carried_channels.any():
+                channels.append((place[layer.outputs[0]][carried_channels], place[name][sources[carried_channels]]))
                 tensors.append((number[layer.outputs[0]], number[name]))
-    bundle, coupled = _components(channels, len(stays)), _components(tensors, len(sizes))
-    return _found(graph, place, bundle, (stays, summed), coupled, reach)
+    set_of, coupled = _components(channels, len(stays)), _components(tensors, len(sizes))
+    return _removable(graph, place, set_of, (stays, summed), coupled, ranges)
 
 
 def _components(edges: Edges, count: int) -> Array:
-    """The number of the component of each of `count` nodes."""
+    """Return the component number of each of `count` nodes."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
@@ -95,31 +98,34 @@ def _components(edges: Edges, count: int) -> Array:
     return labels
 
 
-def _found(
+def _removable(
     graph: Graph,
     place: Mapping[str, Array],
-    bundle: Array,
+    set_of: Array,
     needed: tuple[Array, Array],
     coupled: Array,
-    reach: Mapping[str, ValueRange],
+    ranges: Mapping[str, ValueRange],
 ) -> list[CoupledChannels]:
-    """`needed` are the channels that have to be there, and those that sums need, or another with the same values."""
-    must, summed = (np.isin(np.arange(bundle.max(initial=-1) + 1), bundle[channels]) for channels in needed)
+    """Return the coupled channels with a removable set.
+
+    `needed` are the channels that must stay, and those that sums need unless they repeat another.
+    """
+    required, summed = (np.isin(np.arange(set_of.max(initial=-1) + 1), set_of[channels]) for channels in needed)
     repeats = Repeats(graph)
     members: dict[int, list[str]] = {}
     for name, label in zip(graph.tensors, coupled, strict=True):
         members.setdefault(int(label), []).append(name)
-    found = []
+    groups = []
     for names in members.values():
-        own, numbers = np.unique(np.concatenate([bundle[place[name]] for name in names]), return_inverse=True)
-        if must[own].all():
+        group_sets, numbers = np.unique(np.concatenate([set_of[place[name]] for name in names]), return_inverse=True)
+        if required[group_sets].all():
             continue
         parts = np.split(numbers, list(accumulate(len(place[name]) for name in names))[:-1])
         sets = dict(zip(names, parts, strict=True))
-        removable = ~(must | summed)[own]
-        gone, equal = repeats.of(sets, ~must[own] & ~removable)
-        if not (removable | gone).any():
+        removable = ~(required | summed)[group_sets]
+        repeated, equal = repeats.of(sets, ~required[group_sets] & ~removable)
+        if not (removable | repeated).any():
             continue
-        values = {name: reach[name].least for name in names if name in reach}
-        found.append(CoupledChannels(sets, removable | gone, values, equal))
-    return found
+        values = {name: ranges[name].least for name in names if name in ranges}
+        groups.append(CoupledChannels(sets, removable | repeated, values, equal))
+    return groups

@@ -1,4 +1,4 @@
-"""Changes to a graph that leave it a graph: layers numbered anew, readers and aliases pointed elsewhere."""
+"""Edit graphs consistently: renumber layers, redirect readers and aliases."""
 
 from __future__ import annotations
 
@@ -10,30 +10,34 @@ from stages.ir.graph import Graph, Layer, LayerOp, place
 
 
 def readers(graph: Graph, name: str) -> list[Layer]:
+    """Return the layers that read a tensor."""
     return [layer for layer in graph.layers if name in layer.inputs]
 
 
 def writer(graph: Graph, name: str) -> Layer | None:
-    """The layer that makes a tensor; None for inputs and constants."""
+    """Return the layer that writes a tensor; None for inputs and constants."""
     return next((layer for layer in graph.layers if name in layer.outputs), None)
 
 
 def is_private(graph: Graph, name: str) -> bool:
-    """Whether only one layer reads the tensor, once, and neither the caller nor another tensor's memory needs it."""
+    """Return whether exactly one layer reads the tensor, once, and its memory is not shared."""
     times = sum(layer.inputs.count(name) for layer in graph.layers)
     shared = any(name == tensor.alias_of for tensor in graph.tensors.values()) or graph.tensors[name].alias_of
     return times == 1 and name not in (*graph.inputs, *graph.outputs) and not shared
 
 
 def unused(constants: Mapping[str, Array], name: str) -> str:
-    """The name, or one like it that no constant has."""
+    """Return `name`, or a variation that no constant has."""
     while name in constants:
         name += "'"
     return name
 
 
 def replaced(graph: Graph, layer: Layer, op: LayerOp, inputs: tuple[str, ...], constants: Mapping[str, Array]) -> Graph:
-    """The graph with another operator for a layer's output. `constants` are all that it has, by role."""
+    """Return the graph with another operator for a layer's output.
+
+    `constants` are all its constants by role.
+    """
     names = {role: unused(graph.constants, f"{layer.name}/{role}") for role in constants}
     changed = layer.model_copy(update={"op": op, "inputs": inputs, "constants": names})
     added = {names[role]: values for role, values in constants.items()}
@@ -45,21 +49,21 @@ def replaced(graph: Graph, layer: Layer, op: LayerOp, inputs: tuple[str, ...], c
 
 
 def merged(graph: Graph, layer: Layer, name: str) -> Graph | None:
-    """The graph without a layer whose output is the same as the tensor `name`.
+    """Return the graph without a layer whose output equals the tensor `name`.
 
-    None where both have to be there: for the caller, or because memory is shared.
+    None if both must exist: for the caller, or because memory is shared.
     """
-    (gone,), kept = layer.outputs, name
-    if gone in graph.outputs:
+    (removed,), kept = layer.outputs, name
+    if removed in graph.outputs:
         maker = writer(graph, name)
         if maker is None or name in graph.outputs or len(maker.outputs) != 1:
             return None
-        gone, kept = name, gone
-    if any(graph.tensors[one].alias_of and place(graph.tensors, one)[0] != name for one in (gone, kept)):
+        removed, kept = name, removed
+    if any(graph.tensors[tensor].alias_of and place(graph.tensors, tensor)[0] != name for tensor in (removed, kept)):
         return None
 
-    def new(one: str) -> str:
-        return kept if one == gone else one
+    def new(old: str) -> str:
+        return kept if old == removed else old
 
     layers = [
         other.model_copy(update={"inputs": tuple(map(new, other.inputs)), "outputs": tuple(map(new, other.outputs))})
@@ -67,36 +71,39 @@ def merged(graph: Graph, layer: Layer, name: str) -> Graph | None:
         if other is not layer
     ]
     tensors = {
-        one: tensor.model_copy(update={"alias_of": new(tensor.alias_of)}) if tensor.alias_of else tensor
-        for one, tensor in graph.tensors.items()
-        if one != gone
+        key: tensor.model_copy(update={"alias_of": new(tensor.alias_of)}) if tensor.alias_of else tensor
+        for key, tensor in graph.tensors.items()
+        if key != removed
     }
-    if tensors[kept].alias_of == kept:  # it was an alias of what it has become
-        tensors[kept] = tensors[kept].model_copy(update={"alias_of": graph.tensors[gone].alias_of})
+    if tensors[kept].alias_of == kept:  # it was an alias of the tensor that it replaces
+        tensors[kept] = tensors[kept].model_copy(update={"alias_of": graph.tensors[removed].alias_of})
     return numbered(replace(graph, layers=layers, tensors=tensors))
 
 
 def without_unread(graph: Graph) -> Graph:
-    """The graph without layers that nobody reads and that write no state of others, and constants of theirs."""
+    """Return the graph without unread layers and their constants.
+
+    Layers that write state stay.
+    """
     read = set(graph.outputs)
     layers: list[Layer] = []
     for layer in reversed(graph.layers):
         if read & {*layer.outputs} or layer.op.lasting:
             read |= {*layer.inputs, *layer.state}
             layers.insert(0, layer)
-    there = read | {name for layer in layers for name in (*layer.inputs, *layer.outputs)} | {*graph.inputs}
+    names = read | {name for layer in layers for name in (*layer.inputs, *layer.outputs)} | {*graph.inputs}
     roles = {name for layer in layers for name in layer.constants.values()}
     return numbered(
         replace(
             graph,
             layers=layers,
-            tensors={name: tensor for name, tensor in graph.tensors.items() if name in there},
-            constants={name: values for name, values in graph.constants.items() if name in there | roles},
+            tensors={name: tensor for name, tensor in graph.tensors.items() if name in names},
+            constants={name: values for name, values in graph.constants.items() if name in names | roles},
         )
     )
 
 
 def numbered(graph: Graph) -> Graph:
-    """The graph with its layers' indices from 0 on."""
+    """Return the graph with its layers renumbered from 0."""
     layers = [layer.model_copy(update={"index": index}) for index, layer in enumerate(graph.layers)]
     return replace(graph, layers=layers)

@@ -1,4 +1,4 @@
-"""The graph without some of its channels."""
+"""Remove channels from a graph."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from stages.lower.simplify.edits import unused, without_unread
 
 
 class Narrowing:
-    """What is left of each tensor when of each coupled the sets stay that `staying` says, bool[sets]."""
+    """The graph with the sets of coupled channels that stay, bool[sets] for each group."""
 
     def __init__(self, graph: Graph, coupled_channels: Sequence[CoupledChannels], staying: Sequence[Array]) -> None:
         self.graph = graph
         self.kept: dict[str, Kept] = {}
-        for coupled, own in zip(coupled_channels, staying, strict=True):
+        for coupled, numbers in zip(coupled_channels, staying, strict=True):
             for name in coupled.sets:
                 if name in coupled.values:
-                    self.kept[name] = coupled.kept(name, own)
+                    self.kept[name] = coupled.kept(name, numbers)
 
     def graph_without(self) -> Graph:
-        """The whole graph."""
+        """Return the narrowed graph."""
         tensors = {name: self.tensor(name) for name in self.graph.tensors}
         constants = dict(self.graph.constants)
         for name, tensor in self.graph.tensors.items():
@@ -34,19 +34,19 @@ class Narrowing:
                 constants[name] = constants[name].reshape(tensor.shape)[..., self.kept[name].channels]
         layers = []
         for layer in self.graph.layers:
-            changed, own = self.layer(layer)
+            changed, new_constants = self.layer(layer)
             layers.append(changed)
-            constants |= own
+            constants |= new_constants
         return without_unread(replace(self.graph, tensors=tensors, layers=layers, constants=constants))
 
     def view(self, layer: Layer) -> LayerView:
-        """One layer, to see what it would cost."""
+        """Return one narrowed layer, to estimate its cost."""
         changed, constants = self.layer(layer)
         tensors = {name: self.tensor(name) for name in (*layer.inputs, *layer.outputs)}
         return LayerView(changed, {**self.graph.tensors, **tensors}, {**self.graph.constants, **constants})
 
     def tensor(self, name: str) -> Tensor:
-        """The tensor with the channels that are left; the very same where these are all."""
+        """Return the tensor with its remaining channels; the same object if all remain."""
         tensor = self.graph.tensors[name]
         kept = self._kept(tensor)
         if len(kept.channels) == channels_of(tensor):
@@ -56,17 +56,17 @@ class Narrowing:
         return tensor.model_copy(update={"shape": shape, "channels": tuple(of_file[kept.channels].tolist())})
 
     def layer(self, layer: Layer) -> tuple[Layer, Mapping[str, Array]]:
-        """The layer, and its constants that differ."""
+        """Return the narrowed layer, and its constants that differ."""
         inputs, outputs = ([self.graph.tensors[name] for name in names] for names in (layer.inputs, layer.outputs))
         if all(self.tensor(tensor.name) is tensor for tensor in (*inputs, *outputs)):
             return layer, {}
-        made = layer.op.narrowed(
+        narrowed = layer.op.narrowed(
             self.graph.view(layer), [self._kept(tensor) for tensor in inputs], self._kept(outputs[0])
         )
-        # Other layers may read the constants that this one has now, and their names tell nothing.
-        names = {role: unused(self.graph.constants, f"{layer.name}/{role}") for role in made.constants}
-        changed = layer.model_copy(update={"op": made.op, "constants": {**layer.constants, **names}})
-        return changed, {names[role]: values for role, values in made.constants.items()}
+        # Other layers may share the constants, so changed ones get new names.
+        names = {role: unused(self.graph.constants, f"{layer.name}/{role}") for role in narrowed.constants}
+        changed = layer.model_copy(update={"op": narrowed.op, "constants": {**layer.constants, **names}})
+        return changed, {names[role]: values for role, values in narrowed.constants.items()}
 
     def _kept(self, tensor: Tensor) -> Kept:
         every = np.arange(channels_of(tensor))

@@ -1,4 +1,4 @@
-"""What was taken out of a graph, in words for people."""
+"""Descriptions of simplifications, for reports."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pydantic import BaseModel, ConfigDict
 
 
 class Rewrite(BaseModel):
-    """By which `rule` the graph got simpler, which `layers` (their outputs) it was about, and `what` in words."""
+    """A simplification: its `rule`, the `layers` that it changed (by output), and `what` it did."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
     rule: str

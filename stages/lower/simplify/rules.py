@@ -1,7 +1,7 @@
-"""Layers that need not be there, each by a rule of its own: a function of the graph and one of its layers.
+"""Simplification rules: functions of the graph and one of its layers.
 
-A rule gives the graph without the work, and in words what that was; None where it is not for the layer. Every value
-that the caller sees is the same, bit for bit.
+A rule returns the simpler graph and a description, or None if it does not apply. All values that the caller sees stay
+the same, bit for bit.
 """
 
 from __future__ import annotations
@@ -19,51 +19,55 @@ from stages.lower.simplify.edits import is_private, merged, readers, replaced, w
 from stages.lower.simplify.rewrites import Rewrite
 from stages.lower.simplify.value_ranges import BYTES
 
-Reaches = Mapping[str, ValueRange]
-Rule = Callable[[Graph, Reaches, Layer], tuple[Graph, str] | None]
+Ranges = Mapping[str, ValueRange]
+Rule = Callable[[Graph, Ranges, Layer], tuple[Graph, str] | None]
 
-# TFLite has activations in them: whatever their bounds, kernels clamp.
+# Operators with a fused activation: their kernels always clamp.
 _ACTIVATED = ("conv2d", "depthwise_conv2d", "fully_connected", "add", "sub", "mul", "avg_pool2d", "max_pool2d")
-# Those that scale and round what they sum, whatever its zero point, and then add the output's.
+# Operators that add the output's zero point in their last step.
 _ADDING = ("conv2d", "depthwise_conv2d", "fully_connected", "add", "sub", "mul")
-# Those that first take zero points from what they read; padding is one too.
+# Operators that first subtract their inputs' zero points, also from padding.
 _READING = (*_ADDING, "mean")
 
 
-def identity(graph: Graph, reach: Reaches, layer: Layer) -> tuple[Graph, str] | None:
-    """A layer that gives what it gets, for all that it can get."""
+def identity(graph: Graph, ranges: Ranges, layer: Layer) -> tuple[Graph, str] | None:
+    """Remove a layer whose output equals its input for all possible inputs."""
     view = graph.view(layer)
     x, out = view.inputs[0], view.outputs[0]
     if len(view.inputs) > 1 or (x.shape, x.dtype) != (out.shape, out.dtype) or not _lie_alike(x, out):
         return None
-    if not _copies(view, reach):
+    if not _copies(view, ranges):
         return None
-    made = merged(graph, layer, x.name)
-    return None if made is None else (made, "gives what it gets")
+    graph_without = merged(graph, layer, x.name)
+    return None if graph_without is None else (graph_without, "gives what it gets")
 
 
-def _copies(view: LayerView, reach: Reaches) -> bool:
+def _copies(view: LayerView, ranges: Ranges) -> bool:
     op, x = view.op, view.inputs[0]
     if isinstance(op, Move):
         ramp = np.arange(x.elements).reshape(x.shape)
         return op.kind != "layout" and bool((op.compute(view, ramp) == ramp).all())
     if isinstance(op, Pool2D):
-        own = reach.get(x.name)
-        if own is None:
+        value_range = ranges.get(x.name)
+        if value_range is None:
             return False
-        return op.kernel == op.stride == (1, 1) and own.least.min() >= op.act_min and own.most.max() <= op.act_max
+        return (
+            op.kernel == op.stride == (1, 1)
+            and value_range.least.min() >= op.act_min
+            and value_range.most.max() <= op.act_max
+        )
     table = table_of(view)
     if table is None:
         return False
-    low, high = _span(reach[x.name])
+    low, high = _span(ranges[x.name])
     first = _first(x)
     return bool((table[low - first : high - first + 1] == np.arange(low, high + 1)).all())
 
 
-def clamp(graph: Graph, reach: Reaches, layer: Layer) -> tuple[Graph, str] | None:
-    """A function that only clamps what it can get is the clamp of the layer before it.
+def clamp(graph: Graph, ranges: Ranges, layer: Layer) -> tuple[Graph, str] | None:
+    """Fold a layer that only clamps into the clamp of the layer before it.
 
-    So is one that adds an integer too, to a layer whose last step is to add its zero point.
+    It may also add an integer, if the layer before it adds its zero point last.
     """
     view = graph.view(layer)
     before = writer(graph, layer.inputs[0])
@@ -74,10 +78,10 @@ def clamp(graph: Graph, reach: Reaches, layer: Layer) -> tuple[Graph, str] | Non
     if x.dtype != out.dtype or not _lie_alike(x, out) or layer.wanted is not None:
         return None
     op: Any = before.op
-    low, high = _span(reach[x.name])
-    own = table[low - _first(x) : high - _first(x) + 1].astype(np.int64)
-    least, most = int(own.min()), int(own.max())
-    added = _added(own, low)
+    low, high = _span(ranges[x.name])
+    values = table[low - _first(x) : high - _first(x) + 1].astype(np.int64)
+    least, most = int(values.min()), int(values.max())
+    added = _added(values, low)
     if added is None or (added and (op.op not in _ADDING or not _within(op.output_zero_point + added, out))):
         return None
     changed = {name: int(np.clip(getattr(op, name) + added, least, most)) for name in ("act_min", "act_max")}
@@ -85,16 +89,19 @@ def clamp(graph: Graph, reach: Reaches, layer: Layer) -> tuple[Graph, str] | Non
     clamped = before.model_copy(update={"op": op.model_copy(update=changed), "outputs": layer.outputs})
     layers = [clamped if other is before else other for other in graph.layers if other is not layer]
     tensors = {name: tensor for name, tensor in graph.tensors.items() if name != x.name}
-    made = Graph(tensors, layers, graph.inputs, graph.outputs, graph.constants)
+    changed_graph = Graph(tensors, layers, graph.inputs, graph.outputs, graph.constants)
     which = "zero point and the clamp" if added else "clamp"
-    return without_unread(made), f"is the {which} of the {before.kind} before it"
+    return without_unread(changed_graph), f"is the {which} of the {before.kind} before it"
 
 
-def _added(own: Array, low: int) -> int | None:
-    """The integer of smallest size that makes a function of `low`, `low` + 1, ... a sum and a clamp; None without."""
-    numbers = np.arange(low, low + len(own))
-    for added in sorted({*(own - numbers).tolist()}, key=abs):
-        if (own == (numbers + added).clip(own.min(), own.max())).all():
+def _added(values: Array, low: int) -> int | None:
+    """Return the integer whose sum with the input, clamped, is the function; None without.
+
+    Of several the one closest to 0.
+    """
+    inputs = np.arange(low, low + len(values))
+    for added in sorted({*(values - inputs).tolist()}, key=abs):
+        if (values == (inputs + added).clip(values.min(), values.max())).all():
             return int(added)
     return None
 
@@ -104,47 +111,51 @@ def _within(value: int, tensor: Tensor) -> bool:
     return bool(limits.min <= value <= limits.max)
 
 
-def zero_point(graph: Graph, reach: Reaches, layer: Layer) -> tuple[Graph, str] | None:
-    """A function that only adds an integer is another zero point of what all layers behind it read."""
+def zero_point(graph: Graph, ranges: Ranges, layer: Layer) -> tuple[Graph, str] | None:
+    """Fold a layer that only adds an integer into the zero points of its readers."""
     view, table = graph.view(layer), table_of(graph.view(layer))
     if table is None or layer.wanted is not None or layer.outputs[0] in graph.outputs:
         return None
     name = next(name for name in layer.inputs if not graph.tensors[name].constant)
     x, out = graph.tensors[name], view.outputs[0]
-    (low, high), behind = _span(reach[name]), readers(graph, out.name)
-    own = table[low - _first(x) : high - _first(x) + 1].astype(np.int64)
-    added = int(own[0]) - low
+    (low, high), behind = _span(ranges[name]), readers(graph, out.name)
+    values = table[low - _first(x) : high - _first(x) + 1].astype(np.int64)
+    added = int(values[0]) - low
     shared = out.alias_of or any(tensor.alias_of == out.name for tensor in graph.tensors.values())
-    if x.dtype != out.dtype or not _lie_alike(x, out) or shared or (own != np.arange(low, high + 1) + added).any():
+    if x.dtype != out.dtype or not _lie_alike(x, out) or shared or (values != np.arange(low, high + 1) + added).any():
         return None
     layers = list(graph.layers)
     for reader in behind:
         if reader.op.op not in _READING or len(reader.outputs) != 1 or reader.state:
             return None
-        moves = [-added if one == out.name else 0 for one in reader.inputs]
-        made = reader.op.shifted(graph.view(reader), moves, 0)
-        points = () if made is None else getattr(made.op, "zero_points", (getattr(made.op, "input_zero_point", None),))
-        if made is None or made.constants or not all(point is not None and _within(point, x) for point in points):
+        moves = [-added if input_name == out.name else 0 for input_name in reader.inputs]
+        shifted = reader.op.shifted(graph.view(reader), moves, 0)
+        points = (
+            ()
+            if shifted is None
+            else getattr(shifted.op, "zero_points", (getattr(shifted.op, "input_zero_point", None),))
+        )
+        if shifted is None or shifted.constants or not all(point is not None and _within(point, x) for point in points):
             return None
-        inputs = tuple(name if one == out.name else one for one in reader.inputs)
-        layers[reader.index] = reader.model_copy(update={"op": made.op, "inputs": inputs})
+        inputs = tuple(name if input_name == out.name else input_name for input_name in reader.inputs)
+        layers[reader.index] = reader.model_copy(update={"op": shifted.op, "inputs": inputs})
     kinds = " and ".join(dict.fromkeys(reader.kind for reader in behind))
     return without_unread(replace(graph, layers=layers)), f"is another zero point of the {kinds} behind it"
 
 
-def unbounded(graph: Graph, reach: Reaches, layer: Layer) -> tuple[Graph, str] | None:
-    """A clamp that never acts, since its layer's results are within it anyway, is that of the type."""
+def unbounded(graph: Graph, ranges: Ranges, layer: Layer) -> tuple[Graph, str] | None:
+    """Widen a clamp that never acts to the type's limits."""
     op: Any = layer.op
     (out,) = graph.view(layer).outputs
-    if not _clamps(layer) or any(name not in reach for name in (*layer.inputs, out.name)):
+    if not _clamps(layer) or any(name not in ranges for name in (*layer.inputs, out.name)):
         return None
     limits = np.iinfo(out.dtype)
     wide = op.model_copy(update={"act_min": int(limits.min), "act_max": int(limits.max)})
     changed = layer.model_copy(update={"op": wide})
-    can = wide.reach(replace(graph.view(layer), layer=changed), [reach[name] for name in layer.inputs])
-    if can is None:
+    result_range = wide.reach(replace(graph.view(layer), layer=changed), [ranges[name] for name in layer.inputs])
+    if result_range is None:
         return None
-    low, high = _span(can)
+    low, high = _span(result_range)
     bounds = {
         "act_min": int(limits.min) if low >= op.act_min else op.act_min,
         "act_max": int(limits.max) if high <= op.act_max else op.act_max,
@@ -152,20 +163,23 @@ def unbounded(graph: Graph, reach: Reaches, layer: Layer) -> tuple[Graph, str] |
     if (bounds["act_min"], bounds["act_max"]) == (op.act_min, op.act_max):
         return None
     freed = layer.model_copy(update={"op": op.model_copy(update=bounds)})
-    made = replace(graph, layers=[freed if other is layer else other for other in graph.layers])
+    changed_graph = replace(graph, layers=[freed if other is layer else other for other in graph.layers])
     ends = "at neither end" if low >= op.act_min and high <= op.act_max else "at one end only"
-    return made, f"gives {low} to {high} by itself: its clamp to {op.act_min} and {op.act_max} acts {ends}"
+    return changed_graph, f"gives {low} to {high} by itself: its clamp to {op.act_min} and {op.act_max} acts {ends}"
 
 
 def _clamps(layer: Layer) -> bool:
-    """Whether its kernels clamp; those of steps have the bounds in them."""
+    """Return whether the layer's kernels clamp by its bounds.
+
+    Kernels of steps have their bounds built in.
+    """
     return layer.op.op in _ACTIVATED and getattr(layer.op, "rounding", "") != "steps"
 
 
-def tables(graph: Graph, reach: Reaches, layer: Layer) -> tuple[Graph, str] | None:
-    """Functions of one 8-bit number after each other are one, and so is a sum with, or a product by, one number."""
-    view, own = graph.view(layer), table_of(graph.view(layer))
-    if own is None:
+def tables(graph: Graph, ranges: Ranges, layer: Layer) -> tuple[Graph, str] | None:
+    """Merge functions of one 8-bit value into one table, also those with a constant operand."""
+    view, own_table = graph.view(layer), table_of(graph.view(layer))
+    if own_table is None:
         return None
     data = next(name for name in layer.inputs if not graph.tensors[name].constant)
     before = writer(graph, data)
@@ -174,17 +188,17 @@ def tables(graph: Graph, reach: Reaches, layer: Layer) -> tuple[Graph, str] | No
         source = next(name for name in before.inputs if not graph.tensors[name].constant)
         if not _lie_alike(graph.tensors[source], view.outputs[0]):
             return None
-        table = own[inner.astype(np.int64) - _first(graph.tensors[data])]
-        made = replaced(graph, layer, _activation(layer), (source,), {"table": table})
-        return made, f"is one table with the {before.kind} before it"
+        table = own_table[inner.astype(np.int64) - _first(graph.tensors[data])]
+        changed_graph = replaced(graph, layer, _activation(layer), (source,), {"table": table})
+        return changed_graph, f"is one table with the {before.kind} before it"
     if isinstance(layer.op, Activation) or not _lie_alike(graph.tensors[data], view.outputs[0]):
         return None
-    made = replaced(graph, layer, _activation(layer), (data,), {"table": own})
-    return made, "has one number for an operand: a table"
+    changed_graph = replaced(graph, layer, _activation(layer), (data,), {"table": own_table})
+    return changed_graph, "has one number for an operand: a table"
 
 
-def floats(graph: Graph, reach: Reaches, layer: Layer) -> tuple[Graph, str] | None:
-    """DEQUANTIZE and QUANTIZE after each other are one table."""
+def floats(graph: Graph, ranges: Ranges, layer: Layer) -> tuple[Graph, str] | None:
+    """Merge DEQUANTIZE and QUANTIZE into one table."""
     before = writer(graph, layer.inputs[0])
     if not isinstance(layer.op, Quantize) or before is None or not isinstance(before.op, Dequantize):
         return None
@@ -193,16 +207,16 @@ def floats(graph: Graph, reach: Reaches, layer: Layer) -> tuple[Graph, str] | No
         return None
     numbers = before.op.compute(graph.view(before), np.arange(256) + _first(x))
     table = layer.op.compute(graph.view(layer), numbers)
-    made = replaced(graph, layer, _activation(layer), (x.name,), {"table": table})
-    return made, "is one table with the dequantize before it"
+    changed_graph = replaced(graph, layer, _activation(layer), (x.name,), {"table": table})
+    return changed_graph, "is one table with the dequantize before it"
 
 
 def _activation(layer: Layer) -> Activation:
     return layer.op if isinstance(layer.op, Activation) else Activation(function="requantize")
 
 
-def movement(graph: Graph, reach: Reaches, layer: Layer) -> tuple[Graph, str] | None:
-    """Two movements of the same kind after each other are one."""
+def movement(graph: Graph, ranges: Ranges, layer: Layer) -> tuple[Graph, str] | None:
+    """Merge two consecutive movements of the same kind."""
     op, before = layer.op, writer(graph, layer.inputs[0])
     if not isinstance(op, Move) or before is None or not isinstance(before.op, Move):
         return None
@@ -221,12 +235,12 @@ def movement(graph: Graph, reach: Reaches, layer: Layer) -> tuple[Graph, str] | 
         params = {}
     else:
         return None
-    made = replaced(graph, layer, op.model_copy(update={"params": params}), (x.name,), {})
-    return made, f"is one {op.kind} with the one before it"
+    changed_graph = replaced(graph, layer, op.model_copy(update={"params": params}), (x.name,), {})
+    return changed_graph, f"is one {op.kind} with the one before it"
 
 
-def duplicate(graph: Graph, reach: Reaches, layer: Layer) -> tuple[Graph, str] | None:
-    """A layer that computes what one before it has computed."""
+def duplicate(graph: Graph, ranges: Ranges, layer: Layer) -> tuple[Graph, str] | None:
+    """Remove a layer that computes the same as an earlier one."""
     (out,) = (graph.tensors[name] for name in layer.outputs)
     for other in graph.layers[: layer.index]:
         if (other.op, other.inputs) != (layer.op, layer.inputs) or other.state or layer.op.op == "float":
@@ -234,22 +248,22 @@ def duplicate(graph: Graph, reach: Reaches, layer: Layer) -> tuple[Graph, str] |
         twin = graph.tensors[other.outputs[0]]
         alike = (twin.shape, twin.dtype, twin.layout, twin.quant) == (out.shape, out.dtype, out.layout, out.quant)
         if alike and _same_constants(graph, layer, other) and out.name not in graph.outputs:
-            made = merged(graph, layer, twin.name)
-            return None if made is None else (made, "is computed already")
+            changed_graph = merged(graph, layer, twin.name)
+            return None if changed_graph is None else (changed_graph, "is computed already")
     return None
 
 
-def _same_constants(graph: Graph, one: Layer, other: Layer) -> bool:
-    if one.constants.keys() != other.constants.keys():
+def _same_constants(graph: Graph, first: Layer, second: Layer) -> bool:
+    if first.constants.keys() != second.constants.keys():
         return False
-    pairs = ((graph.constants[name], graph.constants[other.constants[role]]) for role, name in one.constants.items())
+    pairs = ((graph.constants[name], graph.constants[second.constants[role]]) for role, name in first.constants.items())
     return all(a.dtype == b.dtype and np.array_equal(a, b) for a, b in pairs)
 
 
 def table_of(view: LayerView) -> Array | None:
-    """A layer as 256 outputs, for each value of its 8-bit input from the least; None where it is no such function.
+    """Return the layer's 256 outputs, for each 8-bit input from the least; None without.
 
-    Of two operands one may be a constant of one number.
+    None if the output does not depend on one 8-bit value alone. One of two operands may be a constant of one value.
     """
     data = [tensor for tensor in view.inputs if not tensor.constant]
     (out,) = view.outputs
@@ -273,16 +287,16 @@ def _first(tensor: Tensor) -> int:
     return int(np.iinfo(tensor.dtype).min)
 
 
-def _span(reach: ValueRange) -> tuple[int, int]:
-    return int(reach.least.min()), int(reach.most.max())
+def _span(ranges: ValueRange) -> tuple[int, int]:
+    return int(ranges.least.min()), int(ranges.most.max())
 
 
-def _lie_alike(one: Tensor, other: Tensor) -> bool:
-    return one.lies_as(other.layout or _rows(other))
+def _lie_alike(x: Tensor, y: Tensor) -> bool:
+    return x.lies_as(y.layout or _rows(y))
 
 
 def _rows(tensor: Tensor) -> str:
-    """The order of the logical axes."""
+    """Return the layout of the logical axis order."""
     return "NHWC" if len(tensor.shape) == 4 else ""
 
 
@@ -299,4 +313,5 @@ RULES: Mapping[str, Rule] = {
 
 
 def rewritten(layer: Layer, rule: str, what: str) -> Rewrite:
+    """Return the description of a rule's change."""
     return Rewrite(rule=rule, layers=(layer.name,), what=f"{layer.kind} {what}")
