@@ -42,11 +42,13 @@ class CountStage(TensorizeStage):
         return options.get("count", True) is not False
 
     def target_code(self, target: Target) -> dict[str, Path]:
+        """Return tensorize's kernel code, and code that simulates the core."""
         if target.counter == "none":
             return super().target_code(target)
         return super().target_code(target) | SIMULATE.target_code(target.by_itself)
 
     def target_sources(self, target: Target) -> tuple[str, ...]:
+        """Return tensorize's sources, and those that compile and simulate the core."""
         if target.counter == "none":
             return super().target_sources(target)
         core = target.by_itself  # kernels are counted on the core alone
@@ -54,6 +56,7 @@ class CountStage(TensorizeStage):
         return tuple(dict.fromkeys((*super().target_sources(target), *others)))
 
     def tools(self, config: TensorizeConfig, target: Target) -> tuple[Tool, ...]:
+        """Return the tools of tensorize, emit, compile and simulate."""
         if target.counter == "none":
             return super().tools(config, target)
         timed = SimulateConfig(cycles=config.optimize_for == "cycles")
@@ -61,10 +64,12 @@ class CountStage(TensorizeStage):
         return (*super().tools(config, target), Tool("jinja2", package="jinja2"), *others)
 
     def option_fields(self, config: TensorizeConfig) -> tuple[str, ...]:
+        """Return tensorize's target fields, and those of the timing model for cycles."""
         timed = ("memory", "simulated", "board") if config.optimize_for == "cycles" else ()
         return (*super().option_fields(config), *timed)
 
     def run(self, job: Job[TensorizeConfig]) -> None:
+        """Write counts.json."""
         from stages.count.run import run
 
         run(job)

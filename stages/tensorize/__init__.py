@@ -92,21 +92,25 @@ class TensorizeStage(Stage[TensorizeConfig]):
         return {name: value for name, value in super().parameters(config).items() if name != "count"}
 
     def target_code(self, target: Target) -> dict[str, Path]:
+        """Return the code of the target's kernels and accelerator."""
         from stages.backends.targets.places import accelerator_code, kernel_code
 
         return kernel_code(target) | accelerator_code(target)
 
     def target_sources(self, target: Target) -> tuple[str, ...]:
+        """Return patterns of the source files of the target's kernels and accelerator."""
         from stages.backends.accelerators.registry import code_patterns_of
         from stages.backends.kernels.places import code_patterns
 
         return (*code_patterns(target.kernels), *code_patterns_of(target))
 
     def tools(self, config: TensorizeConfig, target: Target) -> tuple[Tool, ...]:
+        """Return TVM, and scipy for an accelerator."""
         tvm = (Tool("tvm", package="apache-tvm"), Tool("tvm-ffi", package="apache-tvm-ffi"))
         return tvm if target.accelerator is None else (*tvm, Tool("scipy", package="scipy"))
 
     def option_fields(self, config: TensorizeConfig) -> tuple[str, ...]:
+        """Return the target fields of the timing model, if the objective is cycles."""
         return ("name", "timing_model", "flash") if config.optimize_for == "cycles" else ()
 
     def preflight(
@@ -122,6 +126,7 @@ class TensorizeStage(Stage[TensorizeConfig]):
             check_timed(target)
 
     def run(self, job: Job[TensorizeConfig]) -> None:
+        """Write the artifact to the job's folder."""
         from stages.tensorize.build import tensorize
 
         tensorize(job)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from stages.tensorize.pass_context import PassContext
 
 _MULTIPLES = (1, 2, 4, 8, 16)
-_WORTH = 0.98  # what layers of fewer channels may take, of all and of each coupled: so exactly costs are known
+_WORTH = 0.98  # keep all channels unless fewer save 2 % of the instructions, over all and in each group
 
 
 def without_channels(graph: Graph, context: PassContext) -> tuple[Graph, list[Rewrite]]:

@@ -121,6 +121,7 @@ class _Choices:
 
     @classmethod
     def of(cls, untransformed: Untransformed, context: PassContext) -> _Choices:
+        """Return the choices for a graph without transforms."""
         return cls(
             untransformed, context, {name: layer for layer in untransformed.graph.layers for name in layer.outputs}
         )

@@ -48,14 +48,14 @@ def narrowed_layer(
     if not bits or len(plan.steps) != 1:
         return plan, functions, packed
     (step,) = plan.steps
-    made: dict[str, Any] = {}
+    new_functions: dict[str, Any] = {}
     steps: list[Step] = []
     for key, width in bits.items():
         name = f"{step.function}_step{len(steps)}"
-        made[name] = _widening(packed[key].size, width, name)
+        new_functions[name] = _widening(packed[key].size, width, name)
         steps.append(Step(function=name, roles=(f"constant:{key}", f"scratch:{_scratch(key)}")))
     name = f"{step.function}_step{len(steps)}"
-    made[name] = functions[step.function].with_attr("global_symbol", name)
+    new_functions[name] = functions[step.function].with_attr("global_symbol", name)
     wide = {f"constant:{key}": f"scratch:{_scratch(key)}" for key in bits}
     steps.append(Step(function=name, roles=tuple(wide.get(role, role) for role in step.roles)))
     count = sum(packed[key].size for key in bits)
@@ -65,7 +65,7 @@ def narrowed_layer(
         "why": f"{plan.why}; {', '.join(bits)} of {max(bits.values())} bits, widened before it",
     }
     small = {key: narrowed(packed[key], width) for key, width in bits.items()}
-    return plan.model_copy(update=update), made, {**packed, **small}
+    return plan.model_copy(update=update), new_functions, {**packed, **small}
 
 
 def bits_of_constant(array: np.ndarray) -> int:

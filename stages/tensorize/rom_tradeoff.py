@@ -81,10 +81,12 @@ class _Option:
 
     @property
     def kernel(self) -> str:
+        """The kernel's name."""
         return self.choice.kernel.name
 
     @cached_property
     def variant(self) -> str:
+        """The kernel with its parameters."""
         return variant(self.choice.kernel, self.choice.params)
 
     def instead_of(self, cheapest: _Option) -> Choice:

@@ -19,12 +19,12 @@ _MATH = {
 
 
 def is_in_math_header(name: str) -> bool:
-    """Return whether a C name is declared in <math.h>: a function, its float32 form, or a constant."""
+    """Return whether <math.h> declares a name: a function, its float32 form, or a constant."""
     return bool({name, name.removesuffix("f")} & _MATH) or name in ("INFINITY", "NAN")
 
 
 def math_function(operation: str, dtype: str) -> str | None:
-    """Return the C function of a TIR operation (`tirx.fabs`) on `dtype`, None if <math.h> has none."""
+    """Return the C function of a TIR operation (`tirx.fabs`) on `dtype`, None without one."""
     name = operation.removeprefix("tirx.")
     suffix = {"float32": "f", "float64": ""}.get(dtype)
     return None if suffix is None or name not in _MATH else name + suffix

@@ -43,6 +43,7 @@ class _Writer:
         self._tables: dict[Numbers, str] = {}
 
     def write(self, command: Command) -> None:
+        """Write the C statements of a command."""
         if isinstance(command, Transfer):
             self._transfer(command)
         elif isinstance(command, Fence):

@@ -94,9 +94,11 @@ class _Model:
         self.count = len(self._tensors) + len(self.choices)
 
     def cycles(self) -> list[int]:
+        """Return the objective's coefficients: cycles of each option."""
         return [0] * len(self._tensors) + [option.cycles for _, _, option in self.choices]
 
     def rows(self) -> Iterator[Row]:
+        """Yield the constraints."""
         first = len(self._tensors)
         for task in self._problem.tasks:
             mine = {first + n: 1.0 for n, (other, _, _) in enumerate(self.choices) if other is task}
@@ -127,6 +129,7 @@ class _Model:
                 yield row, 0, self._problem.capacity
 
     def solution(self, chosen: list[bool]) -> Solution:
+        """Return the solution for the values of all variables."""
         first = len(self._tensors)
         resident = frozenset(name for name, number in self._tensors.items() if chosen[number])
         options = {
