@@ -12,8 +12,8 @@ from stages.lower.arena.planner import Buffer
 from stages.lower.offload.greedy import apart, greedy
 from stages.lower.offload.options import Option
 from stages.lower.offload.problem import Problem, Solution, Task
-from stages.lower.offload.search import Made, search
-from stages.lower.offload.solver import solved
+from stages.lower.offload.search import Planned, search
+from stages.lower.offload.solver import solve
 
 
 @dataclass(frozen=True)
@@ -69,21 +69,21 @@ def test_the_best_is_found_and_the_greedy_one_holds(seed: int) -> None:
     start = greedy(problem)
     assert problem.holds(start)
     assert start.cycles <= apart(problem).cycles
-    found = solved(problem, gap=0)
+    found = solve(problem, gap=0)
     assert found.solution is not None and problem.holds(found.solution)
     assert found.status == "optimum" and found.bound == found.solution.cycles == every(problem)
-    assert solved(problem, gap=0) == found
+    assert solve(problem, gap=0) == found
 
 
 def test_what_stopped_the_search_is_told() -> None:
     many = hard()
-    best = solved(many, gap=0)
+    best = solve(many, gap=0)
     assert best.solution is not None and best.status == "optimum" and best.nodes > 1
-    stopped, near = solved(many, nodes=1, gap=0), solved(many, gap=0.5)
+    stopped, near = solve(many, nodes=1, gap=0), solve(many, gap=0.5)
     for found, status in ((stopped, "limit"), (near, "gap")):
         assert found.status == status and found.solution is not None and found.bound is not None
         assert found.bound <= best.solution.cycles <= found.solution.cycles
-    assert solved(many, nodes=0).status == "none"
+    assert solve(many, nodes=0).status == "none"
 
 
 def hard() -> Problem:
@@ -102,12 +102,12 @@ def hard() -> Problem:
 
 def timed(problem: Problem, cycles: dict[str, int], sizes: dict[str, int]) -> tuple[str, dict[str, int], int]:
     """Which solution is taken where the network takes so many cycles with each, and so many bytes."""
-    of_solver = solved(problem).solution
+    of_solver = solve(problem).solution
     nowhere = apart(problem)
 
-    def make(solution: Solution) -> Made:
+    def make(solution: Solution) -> Planned:
         name = "solver" if solution == of_solver else "apart" if solution == nowhere else "greedy"
-        return Made(solution, {}, sizes[name], cycles[name])
+        return Planned(solution, {}, sizes[name], cycles[name])
 
     made, told = search(problem, make)
     assert told.cycles == made.solution.cycles
