@@ -10,7 +10,7 @@ import numpy as np
 from stages.ir.arithmetic.fixed_point import INT32_MAX, INT32_MIN
 from stages.ir.graph import FullyConnected, LayerView
 from stages.quantize.arithmetic import quantize_multiplier
-from stages.quantize.real_products import stepped as stepped_constants
+from stages.quantize.real_products import breakpoint_tables as stepped_constants
 from tests.conformance.case import Case, drawn_inputs
 from tests.conformance.draw import Draw, as_converted, image, view, with_constants
 from tests.conformance.operators.products import TIED, Product, plain, product_cases
