@@ -75,9 +75,9 @@ def windowed(layer: LayerView, layout: str = "", **changed: Any) -> LayerView:
 @pytest.mark.parametrize(
     ("changed", "reason"),
     [
-        ({"dilation": (2, 1)}, "its windows have taps 2x1 apart; windows are gathered whole"),
-        ({"groups": 2}, "it has 2 groups; windows are gathered of all channels"),
-        ({"layout": "NCHW4c"}, "tensor x is NCHW4c; windows are gathered of NHWC"),
+        ({"dilation": (2, 1)}, "its windows have taps 2x1 apart; gathering needs a dilation of 1"),
+        ({"groups": 2}, "it has 2 groups; gathering needs windows of all channels"),
+        ({"layout": "NCHW4c"}, "tensor x is NCHW4c; gathering needs NHWC"),
     ],
 )
 def test_windows_that_transfers_do_not_gather_are_refused(
