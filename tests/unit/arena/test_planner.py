@@ -144,5 +144,5 @@ def test_alignment_must_be_a_power_of_two(bad: int) -> None:
 
 
 def test_names_are_unique() -> None:
-    with pytest.raises(ValueError, match="one name"):
+    with pytest.raises(ValueError, match="duplicate buffer names"):
         plan([Buffer("x", 1, 0, 0), Buffer("x", 2, 0, 0)])
