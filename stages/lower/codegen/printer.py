@@ -1,8 +1,7 @@
-"""Print lowered TIR (lower.py), loops over plain pointers, as C.
+"""Print lowered TIR (lower.py), loops over plain pointers, as C for people to read.
 
-The output is meant for people: variables for allocations, temporaries for repeated operands of min and max, and
-statements where only one side of a choice may be evaluated. TIR without a C equivalent is an internal error, never
-wrong C.
+Repeated operands of min and max become temporaries. A choice of which only one side may be evaluated becomes an if
+statement. TIR without a C equivalent is an internal error, never wrong C.
 """
 
 from __future__ import annotations

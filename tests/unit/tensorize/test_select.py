@@ -163,7 +163,7 @@ def test_a_rule_with_the_kernel_for_layers_that_no_multiplier_rounds() -> None:
     taken = choose(layer, target_named("host"), kernels, [], Costs())
     assert "generic.stepped_fully_connected" not in [taken.kernel.name, *(other.kernel for other in taken.alternatives)]
     with pytest.raises(
-        StageError, match=r"is for fully_connected that no multiplier .* rounds as LiteRT does, not for"
+        StageError, match=r"computes fully_connected whose scales no 32-bit multiplier rounds as LiteRT does, not"
     ):
         choose(layer, target_named("host"), kernels, [rule("generic.stepped_fully_connected")], Costs())
     looked_up = choose(fully_connected.stepped(layer), target_named("host"), kernels, [], Costs())
