@@ -29,11 +29,11 @@ def by_reshaping(values: NDArray[np.generic], layout: Layout) -> NDArray[np.gene
     order: dict[int, int] = {}
     padding = []
     for axis, size in zip("NHWC", values.shape, strict=True):
-        own = [i for i, (letter, _) in enumerate(parts) if letter == axis]
-        blocks = [parts[i][1] for i in own[1:]]
+        positions = [i for i, (letter, _) in enumerate(parts) if letter == axis]
+        blocks = [parts[i][1] for i in positions[1:]]
         outer = -(-size // prod(blocks))
         padding.append((0, outer * prod(blocks) - size))
-        order.update({i: len(split) + number for number, i in enumerate(own)})
+        order.update({i: len(split) + number for number, i in enumerate(positions)})
         split += [outer, *blocks]
     return np.pad(values, padding).reshape(split).transpose([order[i] for i in range(len(parts))])
 

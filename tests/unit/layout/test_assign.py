@@ -1,4 +1,4 @@
-"""Where transforms are put, on graphs of shapes and names alone."""
+"""Placement of layout transforms, on graphs of shapes and names."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ PLANAR_DEPTHWISE = {"match": {"op": "depthwise_conv2d"}, "data": "NCHW"}
 
 
 def test_no_transform_between_pointwise_and_planar_depthwise() -> None:
-    """A MobileNet's body: every convolution writes what the next one reads."""
+    """A MobileNet's body: each convolution writes the layout that the next one reads."""
     net = Net()
     x = 0
     for _ in range(3):
@@ -131,7 +131,7 @@ def test_every_reader_gets_its_layout_and_nothing_is_transformed_in_vain(case: t
 
 @given(networks())
 def test_no_other_choice_moves_fewer_bytes(case: tuple[Net, tuple[int, ...]]) -> None:
-    """Against all choices for the operators that no rule decides, one by one."""
+    """Compare with all choices for operators without a rule, by brute force."""
     net, outputs = case
     free = [operator.name for operator in net.operators if operator.op in ("RELU", "ADD")]
     best = min(

@@ -1,4 +1,4 @@
-"""The stage as a whole: artifact, attributes, and the number of transforms in real topologies."""
+"""The stage layout: its artifact, attributes, and the number of transforms in real topologies."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""Rewritten functions compute what they did: whole small networks, before and after, run by TVM.
-
-Integer networks must agree to the bit as long as sums are not reordered past a rounding boundary: inputs and weights
-are small integers in float32 where sums are exact.
-"""
+"""Rewritten functions give the same results: small networks, before and after, run by TVM."""
 
 from __future__ import annotations
 
@@ -44,7 +40,7 @@ class Sandwich:
     def build(self, make: Callable[[Sandwich, Tensor], Tensor | list[Tensor]]) -> bytes:
         x = self.b.input("x", SHAPE, self.dtype, 0.01 if self.quantized else None, 0)
         y = self.b.conv2d(x, self.weights(6, 3, 3, 6), weight_scale=self.scales(6), out=self.out, name="before")
-        for part in [made] if isinstance(made := make(self, y), Tensor) else made:
+        for part in [result] if isinstance(result := make(self, y), Tensor) else result:
             kernel = self.weights(3, 1, 1, part.shape[3])
             z = self.b.conv2d(part, kernel, weight_scale=self.scales(3), out=self.out, name="after")
             self.b.output(z)
@@ -52,7 +48,7 @@ class Sandwich:
 
 
 def laid_out(data: bytes, *rules: dict):
-    """Runs the network before and after; returns the layout report."""
+    """Run the network before and after; return the layout report."""
     info = read(data)
     module = build_module(data, info)
     changed, report = lay_out(module, LayoutConfig.model_validate({"rules": list(rules)}))
@@ -159,7 +155,7 @@ def test_dynamic_range_convolution_in_nchw(many: bool) -> None:
 
 
 def test_operator_that_cannot_be_renumbered_reads_nhwc() -> None:
-    """The mean over rows alone, without kept axes, leaves (N, W, C): in NCHW the order would be another."""
+    """A mean over rows without kept axes leaves (N, W, C), whose order would change in NCHW."""
     data = Sandwich("float32").build(lambda s, x: s.b.reshape(s.b.mean(x, (1,)), (2, 1, 4, 6)))
     report = laid_out(data, {"match": {"op": "conv2d"}, "data": "NCHW"})
     assert [(row["op"], row["data"]) for row in report["operators"]][1] == ("MEAN", "NHWC")

@@ -1,4 +1,4 @@
-"""Which rule decides for an operator, and what a wrong rule is told."""
+"""The rule that decides for an operator, and errors of invalid rules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The names of operators that a rule may give: all that quantize makes for kernels, and nothing else."""
+"""Names of operators in rules: exactly those that quantize writes for kernels."""
 
 from stages.backends.kernels import places, registry
 from stages.ir.graph.kinds import kernel_kinds

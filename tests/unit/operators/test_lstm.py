@@ -1,4 +1,4 @@
-"""What LSTM layers of files may be, and what is said of those that may not."""
+"""Supported LSTM layers of files, and errors for others."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ WEIGHTS, RECURRENT, BIAS = range(1, 5), range(5, 9), range(12, 16)
 def lstm(
     changed: dict[int, str | None] | None = None, between: int = 5, dtype: str = "int8", **fields: object
 ) -> bytes:
-    """An LSTM of 2 steps, 3 inputs and 4 cells, of which inputs are other tensors than they should be."""
+    """An LSTM of 2 steps, 3 inputs and 4 cells, with some inputs replaced."""
     b = ModelBuilder()
     x = b.input("x", (1, 2, 3), dtype, *((0.05, 0) if dtype == "int8" else ()))
     parts: dict[str, Tensor | None] = {

@@ -1,4 +1,4 @@
-"""Operators that keep state: what files may ask of them, and what is said of those that may not."""
+"""Operators with state: supported forms, and errors for others."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.support.integer import integer_graph
 
 
 def svdf(**changes: object) -> bytes:
-    """An SVDF of which parts are other than they should be."""
+    """An SVDF with some parts replaced."""
     b = ModelBuilder()
     x = b.input("x", (1, 4), "int8", 0.05, 0)
     parts: dict[str, Tensor | None] = {

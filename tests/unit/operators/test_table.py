@@ -1,4 +1,4 @@
-"""The declared operators: complete, and with the shapes that LiteRT's own models have."""
+"""Declared operators are complete and have the shapes of LiteRT's models."""
 
 from __future__ import annotations
 

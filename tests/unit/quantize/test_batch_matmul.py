@@ -24,13 +24,17 @@ def model(
     y: bool = False,
     dtype: str = "int8",
 ) -> bytes:
-    made = ModelBuilder()
-    first = made.input("a", a, dtype, *quants[0])
-    second = made.constant("b", b, *quants[1]) if isinstance(b, np.ndarray) else made.input("b", b, dtype, *quants[1])
-    made.output(
-        made.emit("BATCH_MATMUL", [first, second], None, quants[2], "y", "BatchMatMulOptions", {"adjX": x, "adjY": y})
+    builder = ModelBuilder()
+    first = builder.input("a", a, dtype, *quants[0])
+    second = (
+        builder.constant("b", b, *quants[1]) if isinstance(b, np.ndarray) else builder.input("b", b, dtype, *quants[1])
     )
-    return made.build()
+    builder.output(
+        builder.emit(
+            "BATCH_MATMUL", [first, second], None, quants[2], "y", "BatchMatMulOptions", {"adjX": x, "adjY": y}
+        )
+    )
+    return builder.build()
 
 
 def drawn(rng: np.random.Generator) -> list[tuple[float, int]]:
@@ -41,12 +45,15 @@ def drawn(rng: np.random.Generator) -> list[tuple[float, int]]:
 @pytest.mark.parametrize(("x", "y"), [(False, False), (True, False), (False, True), (True, True)])
 def test_batches(x: bool, y: bool, constant: bool) -> None:
     rng = np.random.default_rng(2 * x + y)
-    for left, right in BATCHES:
+    for first, second in BATCHES:
         rows, depth, units = (int(n) for n in rng.integers(1, 9, 3))
-        shapes = (*left, *((depth, rows) if x else (rows, depth))), (*right, *((units, depth) if y else (depth, units)))
+        shapes = (
+            (*first, *((depth, rows) if x else (rows, depth))),
+            (*second, *((units, depth) if y else (depth, units))),
+        )
         a, b = (rng.integers(-128, 128, shape).astype(np.int8) for shape in shapes)
         data = model(a.shape, b if constant else b.shape, drawn(rng), x=x, y=y)
-        assert compare(data, [a] if constant else [a, b]).wrong == {}, (left, right)
+        assert compare(data, [a] if constant else [a, b]).wrong == {}, (first, second)
 
 
 @pytest.mark.parametrize("constant", [False, True])
@@ -54,15 +61,18 @@ def test_batches(x: bool, y: bool, constant: bool) -> None:
 def test_sixteen_bits(x: bool, y: bool, constant: bool) -> None:
     """Sums beyond 32 bits, and results that LiteRT wraps as an int32 before it clamps them."""
     rng = np.random.default_rng(4 + 2 * x + y)
-    for number, (left, right) in enumerate(BATCHES):
+    for number, (first, second) in enumerate(BATCHES):
         rows, depth, units = int(rng.integers(1, 9)), int(rng.integers(1, 200)), int(rng.integers(1, 9))
-        shapes = (*left, *((depth, rows) if x else (rows, depth))), (*right, *((units, depth) if y else (depth, units)))
+        shapes = (
+            (*first, *((depth, rows) if x else (rows, depth))),
+            (*second, *((units, depth) if y else (depth, units))),
+        )
         low = (-32768, 20000)[number % 2]
         a, b = (rng.integers(low, 32768, shape).astype(np.int16) for shape in shapes)
         for output in (2.0**-9, 3e-6, 1.0, 900.0):
             quants = [(0.0017, 0), (0.0005, 0), (output, 0)]
             data = model(a.shape, b if constant else b.shape, quants, x=x, y=y, dtype="int16")
-            assert compare(data, [a] if constant else [a, b]).wrong == {}, (left, right, output)
+            assert compare(data, [a] if constant else [a, b]).wrong == {}, (first, second, output)
 
 
 def test_a_constant_matrix_is_a_convolution() -> None:
@@ -70,8 +80,11 @@ def test_a_constant_matrix_is_a_convolution() -> None:
     weights = rng.integers(-128, 128, (8, 12)).astype(np.int8)
     for layout in ("NHWC", "NCHW"):
         data = model((2, 3, 5, 8), weights.reshape(1, 1, 8, 12), drawn(rng))
-        found = compare(data, [rng.integers(-128, 128, (2, 3, 5, 8)).astype(np.int8)], layout)
-        assert (found.wrong, [layer.kind for layer in found.graph.layers]) == ({}, ["reshape", "conv2d", "reshape"])
+        comparison = compare(data, [rng.integers(-128, 128, (2, 3, 5, 8)).astype(np.int8)], layout)
+        assert (comparison.wrong, [layer.kind for layer in comparison.graph.layers]) == (
+            {},
+            ["reshape", "conv2d", "reshape"],
+        )
     assert integer_graph(data).layers[1].op.products(integer_graph(data).tensors["y"]) == 2 * 3 * 5 * 8 * 12
 
 

@@ -37,7 +37,7 @@ def test_a_model_of_sixteen_bits_has_them_between_its_tensors(stride: tuple[int,
     shape = (1, 4 * stride[0], 5 * stride[1], 3)
     weights = np.ones((3, 3, 3, 8), np.int8)
     b.output(b.transpose_conv(x, weights, None, weight_scale=0.01, shape=shape, stride=stride, out=(0.1, 0)))
-    made = integer_graph(b.build())
-    between = {tensor.dtype for tensor in made.tensors.values() if tensor.tflite_index is None}
+    graph = integer_graph(b.build())
+    between = {tensor.dtype for tensor in graph.tensors.values() if tensor.tflite_index is None}
     assert between == {"int16"}
-    check_widths(made)
+    check_widths(graph)

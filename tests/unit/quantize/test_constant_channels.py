@@ -1,4 +1,4 @@
-"""Channels that are one number for all inputs are told from those that are not, to the last unit."""
+"""Constant channels are distinguished from others exactly."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ LIVE = (1 << 30, -4)
 
 
 def fold(taps: list[int], bias: int, multiplier: int, shift: int, zero_point: int = 0):
-    """Channel 0 as given beside a live channel 1; inputs are int8 with this zero point."""
+    """Fold channel 0 beside a live channel 1; inputs are int8 with this zero point."""
     weights = np.array([taps, [5] * len(taps)], np.int8).reshape(2, 1, 1, -1)
     constants = {
         "multiplier": np.array([multiplier, LIVE[0]], np.int32),

@@ -1,4 +1,4 @@
-"""What a user reads when a model has no integer form: the operator, its index, its tensors, and what would work."""
+"""Errors of models without an integer form: operator, index, tensors, remedy."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_int8_concatenation_of_other_scales() -> None:
 
 
 def test_every_operator_that_is_imported_with_scales_has_an_integer_form() -> None:
-    """Others are refused when the model is imported."""
+    """Import refuses the others."""
     quantized = {name for name, operator in OPERATORS.items() if operator.quantized and {*INTEGERS} & {*operator.types}}
     assert {name for name in quantized if pattern_of(name) is None} == set()
 

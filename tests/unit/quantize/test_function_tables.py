@@ -44,7 +44,7 @@ def every_value(dtype: str) -> np.ndarray:
 @pytest.mark.parametrize("layout", ["NHWC", "NCHW"])
 @pytest.mark.parametrize("case", CASES)
 def test_every_value_is_as_litert_has_it(case: str, layout: str) -> None:
-    """Scales from 1/300 to 1/2 for both tensors; every fifth time one for both. Exponentials go beyond all integers."""
+    """Scales from 1/300 to 1/2; every fifth time one scale for both. Exponentials overflow all integers."""
     op, dtype, approximate = CASES[case]
     rng, limits = np.random.default_rng(len(case)), np.iinfo(dtype)
     for number in range(12):
@@ -52,8 +52,8 @@ def test_every_value_is_as_litert_has_it(case: str, layout: str) -> None:
         points = rng.integers(limits.min, limits.max + 1, 2).tolist()
         quant = scales[0], -128 if op in POSITIVE else points[0]
         out = scales[0] if number % 5 == 0 else scales[1], points[1]
-        found = compare(model(op, dtype, approximate, quant, out), [every_value(dtype)], layout)
-        assert (found.wrong, [layer.op.op for layer in found.graph.layers if layer.kind != "move"]) == (
+        comparison = compare(model(op, dtype, approximate, quant, out), [every_value(dtype)], layout)
+        assert (comparison.wrong, [layer.op.op for layer in comparison.graph.layers if layer.kind != "move"]) == (
             {},
             ["activation"],
         )
@@ -80,8 +80,8 @@ def test_what_the_reference_kernels_lack_is_judged_by_litert_s_usual_ones() -> N
     y = b.emit("ROUND", [x], x.shape, None, "y")
     b.output(b.emit("ABS", [y], x.shape, None, "z"))
     reference = reference_of(b.build())
-    (found,) = reference.run([np.array([[-1.5, -0.5, 0.6, 2.5]], np.float32)])
-    assert found.tolist() == [[2, 0, 1, 2]]
+    (inference,) = reference.run([np.array([[-1.5, -0.5, 0.6, 2.5]], np.float32)])
+    assert inference.tolist() == [[2, 0, 1, 2]]
     assert re.fullmatch(
         r"LiteRT (\S+) BUILTIN_REF for 1 of 2 operators, LiteRT \1 BUILTIN for 1 x ROUND", reference.described
     )

@@ -1,4 +1,4 @@
-"""Functions and sums of int16 that LiteRT tabulates, or shifts: every value, bit for bit."""
+"""Functions and sums of int16 that LiteRT tabulates or shifts: every value, bit for bit."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ def alone(op: str, scale: float, out: float, shape: tuple[int, ...], table: str 
 @pytest.mark.parametrize("scale", [2e-5, 3e-4, 1e-3])
 @pytest.mark.parametrize("op", ["EXP", "LOG", "GELU", "RSQRT"])
 def test_lines(op: str, scale: float, out: float) -> None:
-    """RSQRT of numbers below zero ends LiteRT's run."""
-    given = EVERY[:, 32768:] if op == "RSQRT" else EVERY
+    """LiteRT aborts on RSQRT of negative numbers."""
+    inputs = EVERY[:, 32768:] if op == "RSQRT" else EVERY
     table = "GeluOptions" if op == "GELU" else ""
-    assert compare(alone(op, scale, out, given.shape, table), [given]).wrong == {}
+    assert compare(alone(op, scale, out, inputs.shape, table), [inputs]).wrong == {}
 
 
 @pytest.mark.parametrize(("op", "scale", "out"), [
@@ -40,7 +40,7 @@ def test_lines(op: str, scale: float, out: float) -> None:
     ("LOG", 0.0043, 3.6e-6), ("GELU", 0.45, 1.4e-5), ("GELU", 3.0, 1e-6),
 ])  # fmt: skip
 def test_lines_that_rise_by_more_than_int16_holds(op: str, scale: float, out: float) -> None:
-    """LiteRT's wrap; where float32 is infinite too."""
+    """LiteRT's differences wrap; also for an infinite float32."""
     data = alone(op, scale, out, EVERY.shape, "GeluOptions" if op == "GELU" else "")
     assert compare(data, [EVERY]).wrong == {}
 
@@ -73,20 +73,20 @@ def pair(
 @pytest.mark.parametrize("scales", [(2**-12, 2**-12), (2**-13, 2**-11), (2**-11, 2**-14)], ids=str)
 def test_sums_on_powers_of_two(scales: tuple[float, float], op: str, activation: str) -> None:
     def join(b: ModelBuilder, x: Tensor, y: Tensor) -> Tensor:
-        made: Tensor = getattr(b, op)(x, y, out=(max(scales), 0), activation=activation)
-        return made
+        out: Tensor = getattr(b, op)(x, y, out=(max(scales), 0), activation=activation)
+        return out
 
     result = compare(pair(join, scales))
     assert result.wrong == {} and [layer.kind for layer in result.graph.layers] == [op]
 
 
 def test_powers_of_two_that_are_not_to_be_taken_so() -> None:
-    """pot_scale_int16 of the options is off in files of converters since 2020."""
+    """Converters since 2020 write files with the option pot_scale_int16 off."""
 
     def join(b: ModelBuilder, x: Tensor, y: Tensor) -> Tensor:
-        made = b.tensor("sum", x.shape, "int16", 2**-11, 0)
-        b.operator("ADD", [x, y], [made], "AddOptions", {"potScaleInt16": False})
-        return made
+        out = b.tensor("sum", x.shape, "int16", 2**-11, 0)
+        b.operator("ADD", [x, y], [out], "AddOptions", {"potScaleInt16": False})
+        return out
 
     result = compare(pair(join, (2**-12, 2**-13)))
     assert result.wrong == {} and result.graph.layers[0].op.op == "add"
@@ -109,17 +109,17 @@ def test_sums_that_litert_refuses(out: float, shapes: Any, message: str) -> None
 @pytest.mark.parametrize("layout", ["NHWC", "NCHW"])
 @pytest.mark.parametrize("scales", [(0.01, 0.001), (1 / 32768, 1 / 32768), (3.0, 0.01), (1e-6, 0.7), (0.5, 90.0)])
 def test_roots(scales: tuple[float, float], layout: str) -> None:
-    """Roots that are cut off, that the clamp decides, that are 0 and 1."""
+    """Roots that are truncated, clamped, 0 and 1."""
     every = EVERY[:, 32768:].reshape(1, 64, 128, 4)
-    found = compare(alone("SQRT", *scales, every.shape), [every], layout)
-    assert (found.wrong, [layer.kind for layer in found.graph.layers]) == ({}, ["sqrt"])
+    comparison = compare(alone("SQRT", *scales, every.shape), [every], layout)
+    assert (comparison.wrong, [layer.kind for layer in comparison.graph.layers]) == ({}, ["sqrt"])
 
 
 def test_what_has_no_root() -> None:
-    data, given = alone("SQRT", 0.1, 0.1, (2,)), np.array([4, -1], np.int16)
+    data, inputs = alone("SQRT", 0.1, 0.1, (2,)), np.array([4, -1], np.int16)
     with pytest.raises(RunError, match="Sqrt is only defined for non-negative values"):
-        Reference(data).run([given])
+        Reference(data).run([inputs])
     graph = integer_graph(data)
-    assert run_graph(graph, [given])[graph.outputs[0]].tolist() == [6, 0]
+    assert run_graph(graph, [inputs])[graph.outputs[0]].tolist() == [6, 0]
     with pytest.raises(StageError, match=r"operator 0 \(SQRT\) 'sqrt' has roots beyond int32"):
         integer_graph(alone("SQRT", 3.0, 1e-8, (2,)))

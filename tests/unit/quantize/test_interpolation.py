@@ -13,7 +13,7 @@ MODES = {"plain": {}, "corners": {"alignCorners": True}, "centers": {"halfPixelC
 
 
 def model(dtype: str, image: tuple[int, ...], size: tuple[int, int], mode: str) -> bytes:
-    """The scales differ: LiteRT takes the integers as they are."""
+    """The scales differ: LiteRT uses the raw integers."""
     b = ModelBuilder()
     inputs = b.input("x", image, dtype, 0.1, 3), b.constant("size", np.array(size, np.int32))
     b.output(b.emit("RESIZE_BILINEAR", inputs, None, (0.2, 5), "y", "ResizeBilinearOptions", MODES[mode]))
@@ -24,13 +24,13 @@ def model(dtype: str, image: tuple[int, ...], size: tuple[int, int], mode: str) 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("dtype", ["int8", "uint8"])
 def test_sizes(dtype: str, mode: str, layout: str) -> None:
-    """Up, down, to and from one row, and to sizes whose steps are no 1024ths."""
+    """Up, down, to and from one row, and to sizes whose steps are not multiples of 1/1024."""
     rng, limits = np.random.default_rng(5), np.iinfo(dtype)
-    drawn = [tuple(int(n) for n in rng.integers(1, most, 2)) for most in (12, 24) * 4]
-    for size, out in [*zip(drawn[::2], drawn[1::2], strict=True), ((1, 5), (7, 1)), ((6, 6), (96, 97))]:
+    sizes = [tuple(int(n) for n in rng.integers(1, most, 2)) for most in (12, 24) * 4]
+    for size, out in [*zip(sizes[::2], sizes[1::2], strict=True), ((1, 5), (7, 1)), ((6, 6), (96, 97))]:
         data = model(dtype, (2, *size, 3), out, mode)
-        given = rng.integers(limits.min, limits.max + 1, (2, *size, 3)).astype(dtype)
-        assert compare(data, [given], layout).wrong == {}, (size, out)
+        image = rng.integers(limits.min, limits.max + 1, (2, *size, 3)).astype(dtype)
+        assert compare(data, [image], layout).wrong == {}, (size, out)
 
 
 def test_where_litert_reads_behind_the_image() -> None:

@@ -21,15 +21,15 @@ def test_scales_and_lengths(dtype: str) -> None:
     rng, limits = np.random.default_rng(4), np.iinfo(dtype)
     for number in range(40):
         shape = (2, 3, (1, 2, 5, 10, 100, 600)[number % 6])
-        given = rng.integers(limits.min, limits.max + 1, shape).astype(dtype)
-        given = np.clip(given, 5, (limits.max, 15, 5)[number % 3]).astype(dtype)
+        rows = rng.integers(limits.min, limits.max + 1, shape).astype(dtype)
+        rows = np.clip(rows, 5, (limits.max, 15, 5)[number % 3]).astype(dtype)
         data = model(dtype, shape, float(np.float32(10 ** rng.uniform(-4, 1))))
-        assert compare(data, [given]).wrong == {}, number
+        assert compare(data, [rows]).wrong == {}, number
 
 
 def test_images_in_any_layout() -> None:
-    given = np.random.default_rng(0).integers(-128, 128, (2, 3, 4, 5)).astype(np.int8)
-    assert compare(model("int8", (2, 3, 4, 5), 0.07), [given], "NCHW").wrong == {}
+    images = np.random.default_rng(0).integers(-128, 128, (2, 3, 4, 5)).astype(np.int8)
+    assert compare(model("int8", (2, 3, 4, 5), 0.07), [images], "NCHW").wrong == {}
 
 
 def test_the_logarithm_is_one() -> None:

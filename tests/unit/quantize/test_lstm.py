@@ -1,4 +1,4 @@
-"""UNIDIRECTIONAL_SEQUENCE_LSTM in numpy beside LiteRT, over sequences of inferences."""
+"""UNIDIRECTIONAL_SEQUENCE_LSTM in numpy compared with LiteRT, over sequences of inferences."""
 
 from __future__ import annotations
 
@@ -19,37 +19,37 @@ STEPS = 4
 
 
 def layer(b: ModelBuilder, rng: np.random.Generator, dtype: str, **fields: Any) -> Tensor:
-    """An LSTM of drawn sizes, scales and zero points behind an input of its own."""
+    """An LSTM of random sizes, scales and zero points behind an input."""
     batch, steps, depth, units = (int(v) for v in (rng.integers(1, 4), rng.integers(1, 7), *rng.integers(1, 16, 2)))
     shape = (steps, batch, depth) if fields.get("time_major") else (batch, steps, depth)
     if dtype == "float32":
         x = b.input("x", shape, dtype)
-        drawn = (rng.normal(0, 0.5, (4, units, size)).astype(np.float32) for size in (depth, units))
-        return b.lstm(x, *drawn, rng.normal(0, 0.5, (4, units)).astype(np.float32), **fields)
+        sampled = (rng.normal(0, 0.5, (4, units, size)).astype(np.float32) for size in (depth, units))
+        return b.lstm(x, *sampled, rng.normal(0, 0.5, (4, units)).astype(np.float32), **fields)
     x = b.input("x", shape, dtype, float(rng.uniform(0.005, 0.1)), int(rng.integers(-128, 128)))
-    drawn = (rng.integers(-127, 128, (4, units, size)).astype(np.int8) for size in (depth, units))
+    sampled = (rng.integers(-127, 128, (4, units, size)).astype(np.int8) for size in (depth, units))
     bias = rng.integers(-3000, 3000, (4, units)).astype(np.int32)
     scales = (float(rng.uniform(0.0005, 0.05)), float(rng.uniform(0.0005, 0.05)))
     out = (float(rng.uniform(0.004, 0.01)), int(rng.integers(-128, 128)))
-    return b.lstm(x, *drawn, bias, scales=scales, out=out, **fields)
+    return b.lstm(x, *sampled, bias, scales=scales, out=out, **fields)
 
 
 def differing(data: bytes, within: float = 0.0) -> tuple[int, int]:
-    """Numbers that differ and numbers in all, outputs and states, of a sequence, a reset, and a sequence."""
+    """Count differing and all values, of outputs and states, over a sequence, a reset and a sequence."""
     graph, reference = integer_graph(data), Reference(data)
     wrong = total = 0
     for _ in range(2):
         states = None
         reference.reset()
         for step in range(STEPS):
-            given = random_inputs(reference.info, step)
-            reference.run(given)
-            made = run_graph(graph, given, None, states)
-            states = {name: made[name] for name, tensor in graph.tensors.items() if tensor.state}
+            inputs = random_inputs(reference.info, step)
+            reference.run(inputs)
+            values = run_graph(graph, inputs, None, states)
+            states = {name: values[name] for name, tensor in graph.tensors.items() if tensor.state}
             for name in (*graph.outputs, *states):
                 index = graph.tensors[name].tflite_index
                 assert index is not None
-                apart = np.abs(made[name].astype(float) - reference.tensor(index).astype(float))
+                apart = np.abs(values[name].astype(float) - reference.tensor(index).astype(float))
                 wrong, total = wrong + int((apart > within).sum()), total + apart.size
     return wrong, total
 
@@ -71,7 +71,7 @@ def test_in_float32(fields: dict[str, Any]) -> None:
 
 
 def test_the_state_and_the_results_may_have_scales_of_their_own() -> None:
-    """LiteRT takes the results' from the fifth of the intermediates, whatever the output says."""
+    """LiteRT uses the scale of the fifth intermediate tensor for results, not that of the output."""
     b, rng = ModelBuilder(), np.random.default_rng(0)
     y = layer(b, rng, "int8")
     b.output(y)
@@ -103,9 +103,9 @@ def test_the_last_step_alone(how: str) -> None:
         y = b.emit("GATHER", [y, last], (batch, units), None, "last", "GatherOptions", {"axis": 1})
     else:
         ends = ((0, steps - 1, 0), (batch, steps, units), (1, 1, 1))
-        given = [b.constant(f"at_{n}", np.array(end, np.int32)) for n, end in enumerate(ends)]
+        bounds = [b.constant(f"at_{n}", np.array(end, np.int32)) for n, end in enumerate(ends)]
         masks = {"shrinkAxisMask": 2}
-        y = b.emit("STRIDED_SLICE", [y, *given], (batch, units), None, "last", "StridedSliceOptions", masks)
+        y = b.emit("STRIDED_SLICE", [y, *bounds], (batch, units), None, "last", "StridedSliceOptions", masks)
     weights = rng.integers(-127, 128, (4, units)).astype(np.int8)
     b.output(b.fully_connected(y, weights, weight_scale=0.01, out=(0.05, 3)))
     assert differing(b.build())[0] == 0
@@ -113,7 +113,7 @@ def test_the_last_step_alone(how: str) -> None:
 
 @pytest.mark.parametrize("seed", range(6))
 def test_sixteen_bits_are_near_real_numbers(seed: int) -> None:
-    """TFLM's arithmetic, which LiteRT cannot judge: results of two inferences are those of an LSTM of real numbers."""
+    """LiteRT lacks TFLM's int16 arithmetic, so compare two inferences with an LSTM of real numbers."""
     rng, b = np.random.default_rng(seed), ModelBuilder()
     batch, steps, depth, units, bits = 2, 3, 5, 4, seed
     x = b.input("x", (steps, batch, depth) if seed % 2 else (batch, steps, depth), "int16", 3e-5, 0)
@@ -128,16 +128,16 @@ def test_sixteen_bits_are_near_real_numbers(seed: int) -> None:
     real = [code * scale for code, scale in zip(codes, scales, strict=True)]
     hidden = cell = np.zeros((batch, units))
     for step in range(2):
-        given = random_inputs(reference.info, step)
-        values = run_graph(graph, given, None, states)
+        inputs = random_inputs(reference.info, step)
+        values = run_graph(graph, inputs, None, states)
         states = {name: values[name] for name, tensor in graph.tensors.items() if tensor.state}
-        assert np.array_equal(values[graph.outputs[0]], reference.run(given)[0])
+        assert np.array_equal(values[graph.outputs[0]], reference.run(inputs)[0])
         expected = []
-        for one in given[0] if seed % 2 else given[0].swapaxes(0, 1):
-            gates = [one * 3e-5 @ real[0][k].T + hidden @ real[1][k].T + bias[k] * 3e-5 * scales[0] for k in range(4)]
+        for row in inputs[0] if seed % 2 else inputs[0].swapaxes(0, 1):
+            gates = [row * 3e-5 @ real[0][k].T + hidden @ real[1][k].T + bias[k] * 3e-5 * scales[0] for k in range(4)]
             i, f, o = (1 / (1 + np.exp(-gates[k])) for k in (0, 1, 3))
             cell = np.clip(f * cell + i * np.tanh(gates[2]), -(2.0**bits), 2.0**bits)
             hidden = o * np.tanh(cell)
             expected.append(hidden)
-        found = values[graph.outputs[0]] / 32768
-        assert np.abs((found if seed % 2 else found.swapaxes(0, 1)) - np.stack(expected)).max() < 2e-3
+        results = values[graph.outputs[0]] / 32768
+        assert np.abs((results if seed % 2 else results.swapaxes(0, 1)) - np.stack(expected)).max() < 2e-3

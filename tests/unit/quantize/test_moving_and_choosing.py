@@ -1,4 +1,4 @@
-"""Operators that pick, join, compare, choose and cast: drawn shapes, as LiteRT has them, every tensor."""
+"""Operators that pick, join, compare, select and cast: random shapes, every tensor equals LiteRT's."""
 
 from __future__ import annotations
 
@@ -55,10 +55,10 @@ def gather(rng: Rng, dtype: str) -> Made:
     count = tuple(int(n) for n in rng.integers(1, 4, rng.integers(0, 3)))
     indices = rng.integers(0, shape[axis], (*shape[:batch], *count)).astype(np.int32)
     x = net.data(shape, dtype)
-    given = net.known(indices) if rng.integers(0, 2) else net.data(indices.shape, "int32", indices)
+    operand = net.known(indices) if rng.integers(0, 2) else net.data(indices.shape, "int32", indices)
     fields = {"axis": axis - len(shape) if rng.integers(0, 2) else axis, "batchDims": batch}
     out = (*shape[:axis], *count, *shape[axis + 1 :])
-    return net.made("GATHER", [x, given], [out], dtype, table="GatherOptions", fields=fields)
+    return net.made("GATHER", [x, operand], [out], dtype, table="GatherOptions", fields=fields)
 
 
 def gather_nd(rng: Rng, dtype: str) -> Made:
@@ -105,14 +105,17 @@ def fill(rng: Rng, dtype: str) -> Made:
 
 
 def one_hot(rng: Rng, dtype: str) -> Made:
-    """Also with indices outside of the depth, and of 64 bits that LiteRT takes for ones inside."""
+    """Also with indices beyond the depth, and 64-bit ones that LiteRT wraps into it."""
     net, shape, depth = Net(rng), _shape(rng, 0, 3), int(rng.integers(1, 6))
     axis, wide = int(rng.integers(0, len(shape) + 1)), bool(rng.integers(0, 2))
     indices = rng.integers(-1, depth + 1, shape) + (rng.integers(-1, 2, shape) << 32 if wide else 0)
     x = net.data(shape, "int64" if wide else "int32", np.asarray(indices))
     computed, place = rng.integers(0, 2, 2), ((), (1,))[rng.integers(0, 2)]
     known = [net.constant("v", np.full(place, value, dtype)) for value in (0, 1)]
-    values = [net.data(place, dtype) if given else one for given, one in zip(computed, known, strict=True)]
+    values = [
+        net.data(place, dtype) if is_computed else constant
+        for is_computed, constant in zip(computed, known, strict=True)
+    ]
     fields = {"axis": -1 if axis == len(shape) else axis}
     out = (*shape[:axis], depth, *shape[axis:])
     return net.made("ONE_HOT", [x, net.known(depth), *values], [out], dtype, table="OneHotOptions", fields=fields)
@@ -142,8 +145,8 @@ def space_to_batch(rng: Rng, dtype: str) -> Made:
     sizes += np.where(sizes < 1, block * 4, 0)
     batch, channels = (int(n) for n in rng.integers(1, 4, 2))
     x = net.data((batch, *(int(n) for n in sizes), channels), dtype)
-    whole = (sizes + pads.sum(axis=1)) // block
-    out = (batch * int(block.prod()), *(int(n) for n in whole), channels)
+    blocks = (sizes + pads.sum(axis=1)) // block
+    out = (batch * int(block.prod()), *(int(n) for n in blocks), channels)
     return net.made("SPACE_TO_BATCH_ND", [x, net.known(block), net.known(pads)], [out], dtype)
 
 
@@ -230,7 +233,7 @@ def test_every_tensor_is_litert_s(build: Callable[[Rng, str], Made]) -> None:
 
 @pytest.mark.parametrize(("first", "second"), [(0.05, 0.031), (0.5, 0.25), (0.97, 0.71), (0.003, 0.0029), (0.9, 0.003)])
 def test_numbers_that_are_nearly_equal_compare_as_in_litert(first: float, second: float) -> None:
-    """Each with its nearest neighbours on the other scale: what the rounding of both decides."""
+    """Each value with its nearest neighbours on the other scale, where rounding decides."""
     a = np.repeat(np.arange(-128, 128), 3)
     b = np.clip(np.round((a + 3) * first / second) + 7 + np.tile([-1, 0, 1], 256), -128, 127)
     for op in ("EQUAL", "LESS", "GREATER_EQUAL"):
@@ -239,5 +242,5 @@ def test_numbers_that_are_nearly_equal_compare_as_in_litert(first: float, second
             net.data(a.shape, "int8", a, {"int8": (first, -3)}),
             net.data(b.shape, "int8", b, {"int8": (second, 7)}),
         ]
-        data, given = net.made(op, inputs, [a.shape], "bool")
-        assert compare(data, given).wrong == {}, op
+        data, arrays = net.made(op, inputs, [a.shape], "bool")
+        assert compare(data, arrays).wrong == {}, op

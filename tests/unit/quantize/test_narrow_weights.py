@@ -1,4 +1,4 @@
-"""Weights of 4 and 2 bits: read as LiteRT reads them, exact against it on every kind of target, or refused."""
+"""Weights of 4 and 2 bits: equal to LiteRT's on every kind of target, or refused."""
 
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ NARROW = [("conv2d", "int4"), ("depthwise_conv2d", "int4"), ("fully_connected", 
 
 
 def drawn(op: str, dtype: str) -> np.ndarray:
-    """Weights with both ends of the type among them."""
+    """Random weights that include both bounds of the type."""
     end = 1 << int(dtype[3:]) - 1
     values = np.random.default_rng(5).integers(-end, end, SHAPES[op][1]).astype(np.int8)
     values.flat[:2] = -end, end - 1
@@ -57,17 +57,17 @@ def test_they_are_those_of_the_file_and_give_what_litert_gives(op: str, dtype: s
         -drawn(op, dtype).size * int(dtype[3:]) // 8
     )
     np.testing.assert_array_equal(stored.values(), drawn(op, dtype))
-    found = compare(data)
-    assert not found.wrong and found.checked >= 2
-    view = found.graph.view(found.graph.layers[-1])
+    comparison = compare(data)
+    assert not comparison.wrong and comparison.checked >= 2
+    view = comparison.graph.view(comparison.graph.layers[-1])
     assert view.constant("weights").dtype == np.int8
     assert view.bits("weights") == int(dtype[3:])
 
 
 @pytest.mark.parametrize("zero_point", [-8, 3, 7])
 def test_a_zero_point_of_a_depthwise_convolution_is_left_out(zero_point: int) -> None:
-    found = compare(model("depthwise_conv2d", "int4", channels=False, zero_point=zero_point))
-    assert not found.wrong and found.checked >= 2
+    comparison = compare(model("depthwise_conv2d", "int4", channels=False, zero_point=zero_point))
+    assert not comparison.wrong and comparison.checked >= 2
 
 
 @pytest.mark.parametrize("dtype", ["int4", "int2"])
@@ -104,8 +104,8 @@ def test_with_float_data_they_are_multiplied_as_litert_does(tmp_path: Path, op: 
     reference = Reference(data)
     inputs = random_inputs(reference.info, 2)
     (expected,) = reference.run(inputs)
-    (found,) = run_tflite(data, [inputs], tmp_path)
-    np.testing.assert_allclose(found.outputs[0], expected, rtol=1e-5, atol=1e-5)
+    (inference,) = run_tflite(data, [inputs], tmp_path)
+    np.testing.assert_allclose(inference.outputs[0], expected, rtol=1e-5, atol=1e-5)
 
 
 def test_a_constant_that_is_dequantized_is_a_constant_of_floats(tmp_path: Path) -> None:
@@ -114,16 +114,16 @@ def test_a_constant_that_is_dequantized_is_a_constant_of_floats(tmp_path: Path) 
     b, values = ModelBuilder(), drawn("fully_connected", "int4")
     x = b.input("x", (3, 21), "float32")
     packed = b.constant("w", values, np.linspace(0.1, 0.3, 5, dtype=np.float32), dtype="int4")
-    whole = b.tensor("whole", values.shape, "float32")
-    b.operator("DEQUANTIZE", [packed], [whole], "DequantizeOptions", version=5)
+    dequantized = b.tensor("whole", values.shape, "float32")
+    b.operator("DEQUANTIZE", [packed], [dequantized], "DequantizeOptions", version=5)
     y = b.tensor("y", (3, 5), "float32")
-    b.operator("FULLY_CONNECTED", [x, whole], [y], "FullyConnectedOptions")
+    b.operator("FULLY_CONNECTED", [x, dequantized], [y], "FullyConnectedOptions")
     b.output(y)
     reference = Reference(b.build())
     inputs = random_inputs(reference.info, 2)
     (expected,) = reference.run(inputs)
-    (found,) = run_tflite(b.build(), [inputs], tmp_path)
-    np.testing.assert_allclose(found.outputs[0], expected, rtol=1e-5, atol=1e-5)
+    (inference,) = run_tflite(b.build(), [inputs], tmp_path)
+    np.testing.assert_allclose(inference.outputs[0], expected, rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("target", ["host", "rv64-rvp", "cortex-m4", "cortex-m55"])

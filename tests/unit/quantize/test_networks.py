@@ -1,4 +1,4 @@
-"""Whole real networks: every tensor of the integer graph equals LiteRT's, in every layout."""
+"""Real networks: every tensor of the integer graph equals LiteRT's, in every layout."""
 
 from pathlib import Path
 
@@ -17,10 +17,10 @@ WHY = f"no real models at {FOLDER}; set FIRMLINE_MODELS to their folder"
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("path", NETWORKS, ids=lambda path: path.stem)
 def test_every_tensor_of_a_real_network_equals_litert(path: Path, layout: str) -> None:
-    found = compare(path.read_bytes(), layout=layout, seed=3)
-    assert found.wrong == {}
-    assert found.checked > len(found.graph.layers)
-    assert widened(found.graph) == []
+    comparison = compare(path.read_bytes(), layout=layout, seed=3)
+    assert comparison.wrong == {}
+    assert comparison.checked > len(comparison.graph.layers)
+    assert widened(comparison.graph) == []
 
 
 @pytest.mark.skipif(not OPERATORS, reason=WHY)
@@ -29,7 +29,7 @@ def test_operators_cut_from_real_networks_equal_litert() -> None:
     for path in OPERATORS:
         if path.name.startswith("bad_"):
             continue
-        found = compare(path.read_bytes(), seed=1)
-        assert found.wrong == {}, path
+        comparison = compare(path.read_bytes(), seed=1)
+        assert comparison.wrong == {}, path
         checked += 1
     assert checked > 40

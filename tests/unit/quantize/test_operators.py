@@ -1,7 +1,4 @@
-"""Every operator, drawn at random, against LiteRT: the graph's constants and the numpy reference at once, bit for bit.
-
-Scales are drawn so that ties and near-ties of the rounding occur; zero points and activations over their whole range.
-"""
+"""Every operator with random options against LiteRT: constants and numpy reference, bit for bit."""
 
 from __future__ import annotations
 
@@ -37,8 +34,8 @@ def quant(data: st.DataObject, dtype: str) -> tuple[float, int]:
 @given(data=st.data())
 @settings(max_examples=40)
 def test_drawn(name: str, dtype: str, data: st.DataObject) -> None:
-    found = compare(model(data.draw, dtype, (name,)), None, data.draw(layouts), data.draw(SEEDS))
-    assert found.wrong == {} and found.checked > 1
+    comparison = compare(model(data.draw, dtype, (name,)), None, data.draw(layouts), data.draw(SEEDS))
+    assert comparison.wrong == {} and comparison.checked > 1
 
 
 @pytest.mark.parametrize("name", ["relu", "relu6", "relu_n1_to_1", "leaky_relu", "hard_swish", "logistic", "tanh"])
@@ -63,7 +60,7 @@ def test_activations_on_all_256_values(name: str, dtype: str, data: st.DataObjec
     (0.05, 20.0), (0.05, 600.0), (13.0, 9e4), (1e-7, 1e-7), (1e-8, 3e-6), (2e-5, 0.02),
 ])  # fmt: skip
 def test_hard_swish_that_shifts_by_16_and_more(scale: float, out: float, dtype: str) -> None:
-    """LiteRT divides integers of 16 bits by 2^16 then, and gives 1 or -1."""
+    """LiteRT divides 16-bit integers by 2^16 then, which gives 1 or -1."""
     low = LIMITS[dtype][0]
     builder = ModelBuilder()
     x = builder.input("x", (1, 256), dtype, float(np.float32(scale)), low + 90)
@@ -129,7 +126,7 @@ def test_float_edges(dtype: str, data: st.DataObject) -> None:
 def test_uint8_joins_tensors_of_different_scales() -> None:
     builder = ModelBuilder()
     quants = [(0.05, 3), (0.031, 200), (0.05, 3), (0.2, 128)]
-    parts = [builder.input(f"x{n}", (1, 4, 3 + n, 5), "uint8", *given) for n, given in enumerate(quants)]
+    parts = [builder.input(f"x{n}", (1, 4, 3 + n, 5), "uint8", *quant) for n, quant in enumerate(quants)]
     builder.output(builder.concatenation(parts, 2, out=quants[0]))
     assert compare(builder.build()).wrong == {}
 
@@ -137,7 +134,7 @@ def test_uint8_joins_tensors_of_different_scales() -> None:
 @given(data=st.data())
 @settings(max_examples=40)
 def test_data_movement_between_convolutions(dtype: str, data: st.DataObject) -> None:
-    """A convolution in front gives the moved tensor the layout under test."""
+    """A convolution before it gives the moved tensor the layout under test."""
 
     def integer(low: int, high: int) -> int:
         return data.draw(st.integers(low, high))
@@ -159,7 +156,7 @@ def test_data_movement_between_convolutions(dtype: str, data: st.DataObject) -> 
         "split": lambda: builder.split(y, data.draw(st.sampled_from([2, 4])), 3),
         "resize": lambda: builder.resize_nearest_neighbor(y, (integer(1, 13), integer(1, 13)), **mode),
     }
-    made = moves[data.draw(st.sampled_from(sorted(moves)))]()
-    builder.output(*(made if isinstance(made, list) else [made]))
-    found = compare(builder.build(), None, data.draw(layouts), data.draw(SEEDS))
-    assert found.wrong == {} and any(layer.op.op == "move" for layer in found.graph.layers)
+    moved = moves[data.draw(st.sampled_from(sorted(moves)))]()
+    builder.output(*(moved if isinstance(moved, list) else [moved]))
+    comparison = compare(builder.build(), None, data.draw(layouts), data.draw(SEEDS))
+    assert comparison.wrong == {} and any(layer.op.op == "move" for layer in comparison.graph.layers)

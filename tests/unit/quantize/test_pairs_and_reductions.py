@@ -1,4 +1,4 @@
-"""MAXIMUM, MINIMUM, SQUARED_DIFFERENCE, DIV, and the reductions over axes, on 8 bits: against LiteRT, bit for bit."""
+"""MAXIMUM, MINIMUM, SQUARED_DIFFERENCE, DIV and reductions of 8 bits against LiteRT, bit for bit."""
 
 from __future__ import annotations
 
@@ -47,35 +47,35 @@ def values(rng: np.random.Generator, shape: tuple[int, ...], dtype: str) -> np.n
 @pytest.mark.parametrize("layout", ["NHWC", "NCHW"])
 @pytest.mark.parametrize("op", PAIRS)
 def test_pairs(op: str, layout: str) -> None:
-    """Shapes that broadcast, one scale for all or three, activations, an operand that is a constant."""
+    """Shapes that broadcast, one scale or three, activations, a constant operand."""
     rng = np.random.default_rng(len(op))
     for number, shapes in enumerate(SHAPES * 2):
         dtype = "uint8" if number % 2 and op != "SQUARED_DIFFERENCE" else "int8"
         quants = [quant(rng, dtype) for _ in range(3)]
         quants = [quants[0]] * 3 if number % 3 == 0 else quants
-        given = [values(rng, shape, dtype) for shape in shapes]
+        inputs = [values(rng, shape, dtype) for shape in shapes]
         if op == "DIV":
-            given[1] = np.where(given[1] == quants[1][1], given[1] ^ 1, given[1]).astype(dtype)
+            inputs[1] = np.where(inputs[1] == quants[1][1], inputs[1] ^ 1, inputs[1]).astype(dtype)
         b = ModelBuilder()
         x = b.input("x", shapes[0], dtype, *quants[0])
         constant = number % 4 == 1
-        y = b.constant("y", given[1], *quants[1]) if constant else b.input("y", shapes[1], dtype, *quants[1])
+        y = b.constant("y", inputs[1], *quants[1]) if constant else b.input("y", shapes[1], dtype, *quants[1])
         options = {"fusedActivationFunction": (0, 1, 3)[number % 3]} if op == "DIV" else None
         b.output(b.emit(op, [x, y], None, quants[2], "z", PAIRS[op], options))
-        found = compare(b.build(), given[: 2 - constant], layout)
-        assert found.wrong == {}, (number, shapes, quants)
+        comparison = compare(b.build(), inputs[: 2 - constant], layout)
+        assert comparison.wrong == {}, (number, shapes, quants)
 
 
 def test_quotients_of_all_pairs() -> None:
-    """Small ones too, where LiteRT shifts by 32 and more."""
+    """Also small ones, for which LiteRT shifts by 32 and more."""
     rng = np.random.default_rng(0)
     for number in range(8):
         dtype = ("int8", "uint8")[number % 2]
-        (one, zero_point), other, (out, middle) = (quant(rng, dtype) for _ in range(3))
+        (scale, zero_point), other, (out, middle) = (quant(rng, dtype) for _ in range(3))
         every = np.arange(256).astype(np.uint8).view(dtype)
         x, y = (part.ravel() for part in np.meshgrid(every, every[every != other[1]]))
         b = ModelBuilder()
-        inputs = b.input("x", x.shape, dtype, one, zero_point), b.input("y", y.shape, dtype, *other)
+        inputs = b.input("x", x.shape, dtype, scale, zero_point), b.input("y", y.shape, dtype, *other)
         b.output(b.emit("DIV", inputs, None, (out * 10 ** (number % 4), middle), "z", "DivOptions", {}))
         assert compare(b.build(), [x, y]).wrong == {}
 
@@ -83,26 +83,28 @@ def test_quotients_of_all_pairs() -> None:
 # Shifts by 22 down to -19, so what quotients are shifted right by leaves 0 to 63 on both sides.
 @pytest.mark.parametrize("scales", [(1, 1e-3, 5e-4), (1, 1, 1 / 32768), (0.01, 0.003, 0.02), (1e-6, 1, 1)])
 def test_quotients_of_int16(scales: tuple[float, float, float]) -> None:
-    """By every divisor, of every dividend, and of both drawn from numbers of all sizes."""
+    """Every divisor, every dividend, and random pairs of all magnitudes."""
     rng = np.random.default_rng(3)
     every = np.delete(np.arange(-(1 << 15), 1 << 15), 1 << 15)
-    some = np.array([-(1 << 15), -20000, -257, -3, -1, 1, 2, 7, 128, 255, 32766, 32767])
+    samples = np.array([-(1 << 15), -20000, -257, -3, -1, 1, 2, 7, 128, 255, 32766, 32767])
 
     def sizes(shape: tuple[int, ...]) -> np.ndarray:
         return rng.integers(-(1 << 15), 1 << 15, shape) >> rng.integers(0, 15, shape)
 
-    pairs = [(some[:, None], every), (every, some[:, None])]
+    pairs = [(samples[:, None], every), (every, samples[:, None])]
     pairs += [(sizes(shape), sizes(other)) for shape, other in (((9999,), (9999,)), *SHAPES)]
     pairs = [(dividends, np.where(divisors == 0, 1, divisors)) for dividends, divisors in pairs]
-    for number, given in enumerate(pairs):
+    for number, pair in enumerate(pairs):
         b = ModelBuilder()
-        x, constant = b.input("x", given[0].shape, "int16", scales[0]), number % 4 == 3
-        divisors = given[1].astype(np.int16)
+        x, constant = b.input("x", pair[0].shape, "int16", scales[0]), number % 4 == 3
+        divisors = pair[1].astype(np.int16)
         y = b.constant("y", divisors, scales[1], 0) if constant else b.input("y", divisors.shape, "int16", scales[1])
         options = {"fusedActivationFunction": (0, 1, 3)[number % 3]}
         b.output(b.emit("DIV", [x, y], None, (scales[2], 0), "z", "DivOptions", options))
-        found = compare(b.build(), [given[0].astype(np.int16), divisors][: 2 - constant], ("NHWC", "NCHW")[number % 2])
-        assert found.wrong == {}, number
+        comparison = compare(
+            b.build(), [pair[0].astype(np.int16), divisors][: 2 - constant], ("NHWC", "NCHW")[number % 2]
+        )
+        assert comparison.wrong == {}, number
 
 
 def reducing(op: str, dtype: str, axes: tuple[int, ...], x: Quant, out: Quant, *, keep: bool) -> bytes:
@@ -120,30 +122,30 @@ def test_reductions(op: str, layout: str) -> None:
     for number, axes in enumerate(AXES * 2):
         dtype = {"REDUCE_PROD": "int8", "SUM": "uint8"}.get(op, ("int8", "uint8")[number % 2])
         x, out = quant(rng, dtype), quant(rng, dtype)
-        given = values(rng, (2, 5, 4, 3), dtype)
+        inputs = values(rng, (2, 5, 4, 3), dtype)
         if op == "REDUCE_PROD":
             count = int(np.prod([(2, 5, 4, 3)[axis] for axis in axes]))
             if count > 20:
                 continue
             out = float(np.float32(x[0] ** count * rng.uniform(1, 5))), out[1]
-            given = np.clip(given, x[1] - 12, x[1] + 12).astype(dtype)
+            inputs = np.clip(inputs, x[1] - 12, x[1] + 12).astype(dtype)
         data = reducing(op, dtype, axes, x, x if op[:8] in ("REDUCE_M",) else out, keep=number > len(AXES))
-        assert compare(data, [given], layout).wrong == {}, (axes, x, out)
+        assert compare(data, [inputs], layout).wrong == {}, (axes, x, out)
 
 
 def test_sums_of_int8_are_those_of_uint8() -> None:
-    """With zero points larger by 128; the reference kernel, which reads the bytes of int8 as uint8, is no judge."""
+    """Zero points are larger by 128; LiteRT's reference kernel reads int8 as uint8, so it is no reference here."""
     rng = np.random.default_rng(1)
     x, out = (0.1, -8), (0.4, 5)
-    given = values(rng, (2, 5, 4, 3), "int8")
+    inputs = values(rng, (2, 5, 4, 3), "int8")
     signed = reducing("SUM", "int8", (1,), x, out, keep=False)
     unsigned = reducing("SUM", "uint8", (1,), (x[0], x[1] + 128), (out[0], out[1] + 128), keep=False)
-    (expected,) = Reference(unsigned).run([(given.astype(int) + 128).astype(np.uint8)])
+    (expected,) = Reference(unsigned).run([(inputs.astype(int) + 128).astype(np.uint8)])
     graph, judge = integer_graph(signed), reference_of(signed)
-    (judged,) = judge.run([given])
+    (judged,) = judge.run([inputs])
     assert np.array_equal(judged.astype(int) + 128, expected)
-    assert np.array_equal(run_graph(graph, [given])[graph.outputs[0]], judged)
-    assert not np.array_equal(Reference(signed).run([given])[0], judged)
+    assert np.array_equal(run_graph(graph, [inputs])[graph.outputs[0]], judged)
+    assert not np.array_equal(Reference(signed).run([inputs])[0], judged)
     assert judge.described == "its formula for 1 x SUM"
 
 
@@ -176,8 +178,8 @@ def test_means_over_axes_that_are_three_runs_in_memory(dtype: str) -> None:
         shape, x, out = (2, 3, 2, 2, 3, 2), quant(rng, dtype), quant(rng, dtype)
         b = ModelBuilder()
         b.output(b.mean(b.input("x", shape, dtype, *x), axes, out=out, keep_dims=True))
-        found = compare(b.build(), [values(rng, shape, dtype)])
-        assert (found.wrong, [layer.kind for layer in found.graph.layers]) == ({}, ["mean"])
+        comparison = compare(b.build(), [values(rng, shape, dtype)])
+        assert (comparison.wrong, [layer.kind for layer in comparison.graph.layers]) == ({}, ["mean"])
 
 
 @pytest.mark.parametrize("op", ["MAXIMUM", "MINIMUM", "REDUCE_MAX", "REDUCE_MIN"])
@@ -187,12 +189,12 @@ def test_extremes_of_int16(op: str) -> None:
         scale, b = (0.01, 0), ModelBuilder()
         x = b.input("x", (2, 5, 4, 3), "int16", *scale)
         shapes = (2, 5, 4, 3), EXTREMES[number]
-        given = [rng.integers(-(1 << 15), 1 << 15, shape).astype(np.int16) for shape in shapes]
+        inputs = [rng.integers(-(1 << 15), 1 << 15, shape).astype(np.int16) for shape in shapes]
         if op.startswith("REDUCE"):
             axes = b.constant("axes", np.array(AXES[number], np.int32))
-            given = given[:1]
+            inputs = inputs[:1]
             y = b.emit(op, [x, axes], None, scale, "y", "ReducerOptions", {"keepDims": bool(number % 2)})
         else:
             y = b.emit(op, [x, b.input("y", EXTREMES[number], "int16", *scale)], None, scale, "z", PAIRS[op])
         b.output(y)
-        assert compare(b.build(), given, ("NHWC", "NCHW")[number % 2]).wrong == {}, number
+        assert compare(b.build(), inputs, ("NHWC", "NCHW")[number % 2]).wrong == {}, number

@@ -1,4 +1,4 @@
-"""FULLY_CONNECTED multiplies by a real number; its layers have integers that give the same, on halves too."""
+"""FULLY_CONNECTED equals LiteRT's product with a real number, on halves too."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ def test_steps_are_exact_for_every_sum(real: float, low: int, high: int) -> None
     steps = breakpoint_tables([real], low, high)["steps"][0]
     assert (np.diff(steps[1:].astype(np.int64)) >= 0).all()
     beside = (steps.astype(np.int64)[:, None] + np.arange(-1, 3)).reshape(-1)
-    drawn = np.random.default_rng(1).integers(INT32_MIN, INT32_MAX + 1, 4000)
-    sums = np.concatenate([np.arange(-4000, 4000), drawn, drawn >> 12, beside, [INT32_MIN, INT32_MAX]])
+    sampled = np.random.default_rng(1).integers(INT32_MIN, INT32_MAX + 1, 4000)
+    sums = np.concatenate([np.arange(-4000, 4000), sampled, sampled >> 12, beside, [INT32_MIN, INT32_MAX]])
     sums = sums[(sums >= INT32_MIN) & (sums <= INT32_MAX)]
     assert (by_steps(sums, steps) == np.clip(round_half_away(sums * np.float64(real)), low, high)).all()
 
@@ -92,7 +92,7 @@ def test_sums_that_wrap_may_be_any() -> None:
 def test_results_beyond_int32_are_refused(
     dtype: str, beyond: int, within: int, out: tuple[float, int], out_within: tuple[float, int]
 ) -> None:
-    """LiteRT converts float64 to int32 unchecked: the processor says what comes of it."""
+    """LiteRT converts float64 to int32 unchecked: the result depends on the processor."""
     with pytest.raises(
         StageError, match=r"'fully_connected' has sums of up to \S+ in unit 1, .* they overflow in LiteRT"
     ):
@@ -118,7 +118,7 @@ def test_convolutions_of_int16_beyond_litert_s_integers_are_refused(
 @pytest.mark.parametrize("kind", ["conv2d", "depthwise_conv2d", "transpose_conv"])
 @pytest.mark.parametrize(("bias", "refused"), [((1 << 31) - 1, True), ((1 << 31) - 900, False)])
 def test_convolutions_of_int8_whose_zero_point_leaves_int32(kind: str, bias: int, refused: bool) -> None:
-    """Scales whose product is all but 1."""
+    """Scales whose product is nearly 1."""
     builder = ModelBuilder()
     scales = 0.2767435908317566, 0.38619163632392883, 0.10687606036663055
     x = builder.input("x", (1, 4, 4, 2), "int8", scales[0], 0)
@@ -156,7 +156,7 @@ def _of_two_units(dtype: str, bias: int, out: tuple[float, int]) -> bytes:
 
 
 def layer_without_multiplier(dtype: str, number: int) -> tuple[bytes, np.ndarray]:
-    """A model of one layer that has no exact multiplier, and inputs, of which some sums lie on halves."""
+    """A layer without an exact multiplier, and inputs of which some sums are halves."""
     low, high = LIMITS[dtype]
     rng = np.random.default_rng(number)
     depth, units, rows = int(rng.choice([1, 9, 64])), int(rng.choice([1, 5, 32])), 64
@@ -167,7 +167,7 @@ def layer_without_multiplier(dtype: str, number: int) -> tuple[bytes, np.ndarray
     bias = rng.integers(-large, large, units) // 16 * 16
     many = dtype == "int8" and number % 2 == 1
     zero_point = 0 if dtype == "int8" else 128
-    made = builder.fully_connected(
+    out = builder.fully_connected(
         x,
         (weights + zero_point).astype(dtype),
         bias.astype(np.int32),
@@ -176,7 +176,7 @@ def layer_without_multiplier(dtype: str, number: int) -> tuple[bytes, np.ndarray
         out=(out_scale, int(rng.integers(low, high + 1))),
         activation=str(rng.choice(["none", "relu"])),
     )
-    builder.output(made)
+    builder.output(out)
     inputs = rng.integers(low, high + 1, (rows, depth)).astype(dtype)
     inputs[: rows // 2] = x.zero_point  # where the sum is the bias
     return builder.build(), inputs

@@ -1,4 +1,4 @@
-"""Multipliers that scale sums as ONNX Runtime's integer operators do."""
+"""Multipliers equal to the scaling of ONNX Runtime's integer operators."""
 
 from __future__ import annotations
 
@@ -16,8 +16,10 @@ def test_results_are_products_in_float32_with_halves_to_even() -> None:
 
 
 def results(sums: np.ndarray, multipliers: np.ndarray, shift: int, rounding: str) -> np.ndarray:
-    """What each multiplier makes of each sum, [multipliers, sums]."""
-    return np.array([multiply_by_quantized_multiplier(sums, int(each), shift, rounding) for each in multipliers])
+    """Result of each multiplier for each sum, [multipliers, sums]."""
+    return np.array(
+        [multiply_by_quantized_multiplier(sums, int(multiplier), shift, rounding) for multiplier in multipliers]
+    )
 
 
 @pytest.mark.parametrize(
@@ -39,15 +41,15 @@ def test_a_multiplier_is_exact_for_every_sum_and_is_found_where_there_is_one(
     for scale in np.array(scales, np.float32):
         fixed = quantize_multiplier(float(scale))
         wanted = np.clip(scaled(sums, scale), -128, 127)
-        found = exact(np.array([scale]), np.array(ends)[:, None], [fixed], -128, 127)
-        if found is None:
+        solution = exact(np.array([scale]), np.array(ends)[:, None], [fixed], -128, 127)
+        if solution is None:
             near = np.linspace(-(2**22), 2**22, 2001).astype(np.int64) + fixed[0]
             near = np.concatenate([near, fixed[0] + np.arange(-50, 51)]).clip(2**30, 2**31 - 1)
             for rounding in ("double", "single"):
                 ours = np.clip(results(sums, near, fixed[1], rounding), -128, 127)
                 assert not (ours == wanted).all(axis=1).any(), (scale, rounding)
         else:
-            rounding, ((multiplier, shift),) = found
+            rounding, ((multiplier, shift),) = solution
             ours = np.clip(multiply_by_quantized_multiplier(sums, multiplier, shift, rounding), -128, 127)
             assert np.array_equal(ours, wanted), (scale, rounding)
 
@@ -64,10 +66,10 @@ def test_a_multiplier_is_exact_for_every_sum_and_is_found_where_there_is_one(
 def test_shifts_to_the_right_by_up_to_22(scale: float, shift: int, most: int, expected: bool) -> None:
     fixed = quantize_multiplier(scale)
     assert fixed[1] == shift
-    found = exact(np.array([scale], np.float32), np.array([[-most], [most]]), [fixed], -128, 127)
-    assert (found is not None) == expected
-    if found is not None:
-        rounding, ((multiplier, _),) = found
+    solution = exact(np.array([scale], np.float32), np.array([[-most], [most]]), [fixed], -128, 127)
+    assert (solution is not None) == expected
+    if solution is not None:
+        rounding, ((multiplier, _),) = solution
         sums = np.unique(np.linspace(-most, most, 20_001).astype(np.int64))
         ours = multiply_by_quantized_multiplier(sums, multiplier, shift, rounding)
         assert np.array_equal(ours, scaled(sums, np.float32(scale)))
@@ -78,12 +80,12 @@ def test_most_scales_of_networks_have_an_exact_multiplier() -> None:
     scales = random.uniform(2.0**-11, 2.0**-6, 32).astype(np.float32)
     fixed = [quantize_multiplier(float(scale)) for scale in scales]
     ends = np.array([[-60_000], [60_000]])
-    found = [exact(scales[at : at + 1], ends, fixed[at : at + 1], -128, 127) for at in range(32)]
-    assert sum(each is not None for each in found) >= 28
+    solutions = [exact(scales[at : at + 1], ends, fixed[at : at + 1], -128, 127) for at in range(32)]
+    assert sum(solution is not None for solution in solutions) >= 28
     # Of several channels each gets its own, all with one rounding.
-    same = [at for at, each in enumerate(found) if each is not None and each[0] == "double"]
+    same = [at for at, solution in enumerate(solutions) if solution is not None and solution[0] == "double"]
     together = exact(scales[same], np.repeat(ends, len(same), 1), [fixed[at] for at in same], -128, 127)
-    assert together == ("double", [found[at][1][0] for at in same])
+    assert together == ("double", [solutions[at][1][0] for at in same])
 
 
 def test_there_is_none_for_halves_that_go_to_even() -> None:

@@ -1,4 +1,4 @@
-"""RESIZE_NEAREST_NEIGHBOR moves every type that LiteRT moves: firmware on the machine that builds, against LiteRT."""
+"""RESIZE_NEAREST_NEIGHBOR of every type: firmware on the host equals LiteRT."""
 
 from __future__ import annotations
 
@@ -25,11 +25,9 @@ def test_it_moves(dtype: str, tmp_path: Path) -> None:
     x = b.input("x", (2, 5, 3, 4), dtype, *(quant or ()))
     size = b.constant("size", np.array([7, 2], np.int32))
     fields = {"alignCorners": False, "halfPixelCenters": False, **MODES[dtype]}
-    made = b.emit(
-        "RESIZE_NEAREST_NEIGHBOR", [x, size], (2, 7, 2, 4), quant, "y", "ResizeNearestNeighborOptions", fields
-    )
-    b.output(made)
+    out = b.emit("RESIZE_NEAREST_NEIGHBOR", [x, size], (2, 7, 2, 4), quant, "y", "ResizeNearestNeighborOptions", fields)
+    b.output(out)
     reference = Reference(b.build())
-    given = random_inputs(reference.info, 3)
-    (found,) = run_tflite(b.build(), [given], tmp_path)[0].outputs
-    np.testing.assert_array_equal(found, reference.run(given)[0])
+    inputs = random_inputs(reference.info, 3)
+    (outputs,) = run_tflite(b.build(), [inputs], tmp_path)[0].outputs
+    np.testing.assert_array_equal(outputs, reference.run(inputs)[0])

@@ -1,7 +1,4 @@
-"""Which rounding and which precision of the multiplier LiteRT uses: accumulators that meet halves exactly or almost.
-
-Every case has numbers at which rounding once instead of twice, or float32 instead of float64, gives another output.
-"""
+"""Rounding and precision of LiteRT's multipliers: accumulators on halves or close to them."""
 
 from __future__ import annotations
 
@@ -26,7 +23,7 @@ def every(dtype: str) -> np.ndarray:
 
 
 def weighted(op: str, dtype: str, number: int) -> Made:
-    """One weighted operator with all 256 inputs and 48 weights: 12,288 sums, and scales whose quotients make ties."""
+    """A weighted operator with all 256 inputs and 48 weights: 12,288 sums, on scales that cause ties."""
     rng = np.random.default_rng(number)
     low, high = LIMITS[dtype]
     scale, single = float(np.float32(rng.uniform(0.01, 0.5))), float(np.float32(rng.uniform(0.001, 0.02)))
@@ -50,7 +47,7 @@ def weighted(op: str, dtype: str, number: int) -> Made:
 
 
 def two_operands(name: str, dtype: str, number: int) -> Made:
-    """All pairs of values, on scales that make ties."""
+    """All pairs of values, on scales that cause ties."""
     rng = np.random.default_rng(number)
     low, high = LIMITS[dtype]
     scales = [float(np.float32(rng.uniform(0.01, 1))) for _ in range(2)]
@@ -116,7 +113,7 @@ def test_halves_are_rounded_as_litert_does(case: str, dtype: str) -> None:
 @pytest.mark.parametrize("dtype", ["int8", "uint8"])
 @pytest.mark.parametrize(("name", "bounds"), [("relu6", (0, 6)), ("relu_n1_to_1", (-1, 1))])
 def test_bounds_of_fused_activations_are_divided_in_float32(name: str, bounds: tuple[int, int], dtype: str) -> None:
-    """6 / scale is almost a half here: in double it would round to another integer now and then."""
+    """6 / scale is almost a half: in double it may round to another integer."""
     low, high = LIMITS[dtype]
     middle, differs = low + 128, 0
     for steps in range(3, 120, 3):

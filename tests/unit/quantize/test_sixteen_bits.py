@@ -1,4 +1,4 @@
-"""16-bit activations with 8-bit weights: the graph in numpy, and firmware, against LiteRT; what is refused."""
+"""16-bit activations with 8-bit weights: numpy and firmware equal LiteRT; errors for the rest."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ QUANT = (3e-4, 0)
 
 
 def network(seed: int) -> bytes:
-    """Every operator that has a form in 16 bits, with edges to 8 bits and to float32."""
+    """All operators with a 16-bit form, between conversions to 8 bits and float32."""
     rng, b = np.random.default_rng(seed), ModelBuilder()
 
     def weights(*shape: int) -> np.ndarray:
@@ -100,8 +100,8 @@ def test_firmware_gives_litert_s_bytes(tmp_path: Path) -> None:
     data = network(7)
     reference = Reference(data)
     inputs = [random_inputs(reference.info, seed) for seed in (1, 2)]
-    for given, inference in zip(inputs, run_tflite(data, inputs, tmp_path), strict=True):
-        for ours, theirs in zip(inference.outputs, reference.run(given), strict=True):
+    for arrays, inference in zip(inputs, run_tflite(data, inputs, tmp_path), strict=True):
+        for ours, theirs in zip(inference.outputs, reference.run(arrays), strict=True):
             np.testing.assert_array_equal(ours, theirs)
 
 

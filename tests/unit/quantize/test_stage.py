@@ -1,4 +1,4 @@
-"""The stage as the pipeline runs it: which files it leaves."""
+"""The files that the stage quantize writes."""
 
 from pathlib import Path
 
@@ -12,8 +12,8 @@ from tests.support.stages_run import run_stages
 def quantize(data: bytes, folder: Path) -> tuple[Path, Graph]:
     (folder / "net.tflite").write_bytes(data)
     model = FileModel(file=str(folder / "net.tflite"))
-    made = run_stages(model, target_named("host"), folder / "artifacts", until="quantize")["quantize"]
-    return made, Graph.load(made)
+    artifact = run_stages(model, target_named("host"), folder / "artifacts", until="quantize")["quantize"]
+    return artifact, Graph.load(artifact)
 
 
 def network(dtype: str) -> bytes:

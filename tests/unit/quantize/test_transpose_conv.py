@@ -27,7 +27,7 @@ def model(dtype: str, image: tuple[int, ...], weights: np.ndarray, shape: tuple[
     ("dtype", "layout"), [*product(("int8", "uint8"), ("NHWC", "NCHW")), ("int16", "NHWC")], ids=str
 )
 def test_windows_and_strides(dtype: str, layout: str) -> None:
-    """Any window and stride, windows smaller than the stride, outputs larger than inputs and windows reach."""
+    """Windows smaller than the stride, and outputs larger than the windows cover, too."""
     rng, (low, high) = np.random.default_rng(7), LIMITS[dtype]
     for number in range(20):
         stride, kernel = (tuple(int(n) for n in rng.integers(1, most, 2)) for most in (4, 6))
@@ -56,8 +56,8 @@ def test_windows_and_strides(dtype: str, layout: str) -> None:
             padding=padding,
             activation=("none", "relu", "relu6")[number % 3],
         )
-        given = rng.integers(low, high + 1, (2, *size, depth)).astype(dtype)
-        assert compare(data, [given], layout).wrong == {}, (number, size, stride, kernel, padding, out)
+        image = rng.integers(low, high + 1, (2, *size, depth)).astype(dtype)
+        assert compare(data, [image], layout).wrong == {}, (number, size, stride, kernel, padding, out)
 
 
 def kinds(stride: tuple[int, int], kernel: tuple[int, int], depth: int) -> list[str]:
@@ -96,8 +96,8 @@ def test_what_does_not_fit_is_refused() -> None:
     b = ModelBuilder()
     x = b.input("x", (1, 8, 8, 2), "float32")
     tensors = [b.constant("shape", np.array([1, 16, 16, 4], np.int32)), b.constant("weights", weights, 0.1), x]
-    made = b.tensor("y", (1, 16, 16, 4), "float32")
-    b.operator("TRANSPOSE_CONV", tensors, [made], "TransposeConvOptions", {"strideH": 2, "strideW": 2, "padding": 0})
-    b.output(made)
+    out = b.tensor("y", (1, 16, 16, 4), "float32")
+    b.operator("TRANSPOSE_CONV", tensors, [out], "TransposeConvOptions", {"strideH": 2, "strideW": 2, "padding": 0})
+    b.output(out)
     with pytest.raises(StageError, match="has float32 data and int8 weights"):
         integer_graph(b.build())

@@ -1,4 +1,4 @@
-"""int8 weights with a zero point, as LiteRT's reference reads them: used, left out, or refused."""
+"""int8 weights with a zero point: used, ignored or refused, as LiteRT's reference does."""
 
 from pathlib import Path
 
@@ -30,17 +30,17 @@ def model(op: str, zero_point: int) -> bytes:
 
 @pytest.mark.parametrize("zero_point", ZERO_POINTS)
 def test_of_a_fully_connected_layer_it_counts(zero_point: int) -> None:
-    found = compare(model("fully_connected", zero_point))
-    assert not found.wrong and found.checked >= 2
-    assert found.graph.layers[0].op.weight_zero_point == zero_point  # type: ignore[union-attr]
+    comparison = compare(model("fully_connected", zero_point))
+    assert not comparison.wrong and comparison.checked >= 2
+    assert comparison.graph.layers[0].op.weight_zero_point == zero_point  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize("zero_point", ZERO_POINTS)
 @pytest.mark.parametrize("layout", ["NHWC", "planar depthwise"])
 def test_of_a_depthwise_convolution_it_is_left_out(zero_point: int, layout: str) -> None:
-    found = compare(model("depthwise_conv2d", zero_point), layout=layout)
-    assert not found.wrong and found.checked >= 2
-    assert found.graph.layers[-1].op.weight_zero_point == 0  # type: ignore[union-attr]
+    comparison = compare(model("depthwise_conv2d", zero_point), layout=layout)
+    assert not comparison.wrong and comparison.checked >= 2
+    assert comparison.graph.layers[-1].op.weight_zero_point == 0  # type: ignore[union-attr]
 
 
 def test_of_a_convolution_litert_takes_none() -> None:

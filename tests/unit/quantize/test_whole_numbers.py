@@ -1,4 +1,4 @@
-"""Operators on integers of 8 and 16 bits as they are, or that 16 bits have in another form: against LiteRT."""
+"""Operators on raw integers of 8 and 16 bits against LiteRT."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ SHAPES = (((2, 5, 4, 3), (2, 5, 4, 3)), ((2, 5, 4, 3), (5, 1, 3)), ((4,), (2, 4)
 
 
 def values(rng: np.random.Generator, shape: tuple[int, ...], dtype: str) -> np.ndarray:
-    """Of all sizes, so that some are equal, and the extremes."""
+    """Values of all magnitudes, some of them equal, with the extremes."""
     limits = np.iinfo(dtype)
     far = rng.integers(limits.min, limits.max + 1, shape)
     near = rng.integers(-4, 5, shape)
-    found = np.where(rng.integers(0, 2, shape), far, near)
-    found.reshape(-1)[:2] = limits.min, limits.max
-    return found.astype(dtype)
+    mixed = np.where(rng.integers(0, 2, shape), far, near)
+    mixed.reshape(-1)[:2] = limits.min, limits.max
+    return mixed.astype(dtype)
 
 
 @pytest.mark.parametrize("op", COMPARISONS)
@@ -35,12 +35,12 @@ def test_comparisons_of_sixteen_bits(op: str) -> None:
         scales = [float(np.float32(10 ** rng.uniform(-4, -0.1))) for _ in range(2)]
         scales = [scales[0]] * 2 if number % 3 else scales
         b = ModelBuilder()
-        given = [values(rng, shape, "int16") for shape in shapes]
+        inputs = [values(rng, shape, "int16") for shape in shapes]
         x, y = (b.input(name, shape, "int16", scale) for name, shape, scale in zip("xy", shapes, scales, strict=True))
-        made = b.tensor("z", np.broadcast_shapes(*shapes), "bool")
-        b.operator(op, [x, y], [made])
-        b.output(made)
-        assert compare(b.build(), given).wrong == {}, (shapes, scales)
+        out = b.tensor("z", np.broadcast_shapes(*shapes), "bool")
+        b.operator(op, [x, y], [out])
+        b.output(out)
+        assert compare(b.build(), inputs).wrong == {}, (shapes, scales)
 
 
 @pytest.mark.parametrize("layout", ["NHWC", "NCHW"])
@@ -64,9 +64,9 @@ def test_quotients_and_remainders_whatever_the_scales(op: str, dtype: str, layou
         zeros = (3, -5, 7) if dtype == "int8" else (0, 0, 0)
         x = b.input("x", shapes[0], dtype, 0.5, zeros[0])
         y = b.input("y", shapes[1], dtype, 0.02, zeros[1])
-        made = b.tensor("z", np.broadcast_shapes(*shapes), dtype, 0.3, zeros[2])
-        b.operator(op, [x, y], [made], version=2 if dtype == "int8" else 1)
-        b.output(made)
+        out = b.tensor("z", np.broadcast_shapes(*shapes), dtype, 0.3, zeros[2])
+        b.operator(op, [x, y], [out], version=2 if dtype == "int8" else 1)
+        b.output(out)
         first, second = (values(rng, shape, dtype) for shape in shapes)
         second = np.where(second == 0, -1, second).astype(dtype)
         assert compare(b.build(), [first, second], layout).wrong == {}, shapes
@@ -86,13 +86,13 @@ def test_products_of_sixteen_bits(axes: tuple[int, ...]) -> None:
 
 @pytest.mark.parametrize("op", ["REDUCE_MAX", "REDUCE_MIN", "REDUCE_PROD", "SUM"])
 def test_reductions_of_booleans(op: str, tmp_path: Path) -> None:
-    """As firmware: TVM computes them. A sum is whether any is true, a product whether all are."""
+    """As firmware, computed by TVM. SUM is any, REDUCE_PROD is all."""
     b, rng = ModelBuilder(), np.random.default_rng(3)
     x = b.input("x", (6, 3), "bool")
     axes = b.constant("axes", np.array([1], np.int32))
     b.output(b.emit(op, [x, axes], (6,), None, "y", "ReducerOptions", {"keepDims": False}))
-    given = rng.integers(0, 2, (6, 3)).astype(bool)
-    given[0], given[1] = True, False
-    (expected,) = Reference(b.build()).run([given])
-    (found,) = run_tflite(b.build(), [[given]], tmp_path)
-    np.testing.assert_array_equal(found.outputs[0], expected)
+    inputs = rng.integers(0, 2, (6, 3)).astype(bool)
+    inputs[0], inputs[1] = True, False
+    (expected,) = Reference(b.build()).run([inputs])
+    (inference,) = run_tflite(b.build(), [[inputs]], tmp_path)
+    np.testing.assert_array_equal(inference.outputs[0], expected)
