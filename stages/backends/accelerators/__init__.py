@@ -1,1 +1,1 @@
-"""Engines beside the core that compute whole layers, called through a C library: one folder for each."""
+"""Engines beside the core that compute whole layers. Each has a folder and a C library."""

@@ -1,4 +1,4 @@
-"""The accelerator descriptor: which layers an engine computes, in which tiles, with which constants, at which cost.
+"""The accelerator descriptor: supported layers, tiles, constants, costs and calls of an engine.
 
 An engine reads and writes one memory of its own, L1. Other data moves there and back in tiles (`tiles.py`): some rows
 of the output, all of its columns, some of its channels. `stages.lower.offload` decides which tensors lie in L1, the
@@ -34,12 +34,17 @@ if TYPE_CHECKING:
 
 
 class Parameters(StrictModel):
-    """What a target says of its engine, under `accelerator: {parameters: …}`: versions, sizes, extensions."""
+    """Engine options of a target, under `accelerator: {parameters: …}`.
+
+    Version, sizes, extensions.
+    """
 
 
 @dataclass(frozen=True)
 class Strides:
-    """How a tile's tensors lie in L1, in bytes from one run to the next; a run is what one transfer moves in one piece.
+    """Layout of a tile's tensors in L1, in bytes from run to run.
+
+    A run is what one transfer moves in one piece.
 
     In NHWC a run is the channels of one pixel, in NCHW16c some rows of a block of channels.
     """
@@ -50,7 +55,7 @@ class Strides:
 
 @dataclass(frozen=True)
 class Pointer:
-    """An argument that is an address in L1, `offset` bytes from where the `role` begins in it.
+    """Argument: an address in L1, `offset` bytes from the start of the `role`.
 
     input:<number>   the first byte that the tile reads of an input, inside of the image
     output:0         the first byte that it writes
@@ -64,7 +69,7 @@ class Pointer:
 
 @dataclass(frozen=True)
 class Table:
-    """An argument that is the address of constant numbers, which the emitted sources have as an array of `ctype`."""
+    """Argument: the address of constant numbers, an array of `ctype` in the emitted sources."""
 
     values: tuple[int, ...]
     ctype: str = "uint32_t"
@@ -75,7 +80,7 @@ Argument = int | Pointer | Table
 
 @dataclass(frozen=True)
 class Call:
-    """A call of a function that the accelerator's headers declare."""
+    """Call of a function that the accelerator's headers declare."""
 
     function: str
     arguments: tuple[Argument, ...] = ()
@@ -83,7 +88,9 @@ class Call:
 
 @dataclass(frozen=True)
 class Calls:
-    """A tile as calls. `start` returns an int, which `Accelerator.wait` takes, and does not wait for its end.
+    """A tile as calls.
+
+    `start` returns an int for `Accelerator.wait` and does not wait for the engine.
 
     before  work of the core on what the tile reads, when that is in L1, such as gathering windows
     after   work of the core on what the engine has left, such as requantizing sums
@@ -96,7 +103,7 @@ class Calls:
 
 @dataclass(frozen=True)
 class CoreWork:
-    """Instructions of the core for one tile, estimated: for the calls before, for starting, for those after."""
+    """Estimated instructions of the core for one tile: calls before, start, calls after."""
 
     start: float
     before: float = 0.0
@@ -105,7 +112,7 @@ class CoreWork:
 
 @dataclass(frozen=True)
 class OwnArithmetic:
-    """A layer as the engine computes it, where that is not what the model says: its operator and changed constants.
+    """A layer as the engine computes it if that is not exact: operator and changed constants.
 
     Of `reachable` sums (or pairs of inputs) `differing` have another result, by `largest` at most.
     """
@@ -147,7 +154,9 @@ class Accelerator(ABC, Generic[P]):
     queue: ClassVar[int] = 2
 
     def __init__(self, given: P, requantize: str = "", features: frozenset[str] = frozenset()) -> None:
-        """`requantize` is one of `requantizers`, '' for the default; `features` are those of the core (Core.features).
+        """Store the target's parameters.
+
+        `requantize` is one of `requantizers`, '' for the default. `features` are those of the core (Core.features).
 
         Raises ValueError for another requantizer.
         """
@@ -161,37 +170,39 @@ class Accelerator(ABC, Generic[P]):
     @classmethod
     @abstractmethod
     def requantizers(cls, given: P) -> tuple[str, ...]:
-        """Who may make 8-bit outputs of sums, the default first: `core`, exact by the core, `engine`, by the engine."""
+        """Return who may requantize sums, the default first: `core` (exact) or `engine`."""
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """Sentences about its cycles, for reports."""
+        """Assumptions about its cycles, as sentences for reports."""
         return ()
 
     @property
     def folder(self) -> KernelFolder:
-        """Where its C is: FOLDER of its package."""
+        """Folder with its C: FOLDER of its package."""
         package = sys.modules[type(self).__module__].__package__ or ""
         found: KernelFolder = vars(sys.modules[package])["FOLDER"]
         return found
 
     @abstractmethod
     def why_not(self, view: LayerView) -> str:
-        """The reason the engine cannot compute the layer, '' when it can: types, window, constants, layouts.
+        """Return why the engine cannot compute the layer, '' if it can.
+
+        Checks types, window, constants and layouts.
 
         Tensors have types that `reads` and `writes` name.
         """
 
     def reads(self, view: LayerView) -> tuple[str, ...]:
-        """The types of input tensors that it takes, of a layer that it can compute: int8, uint8, or both."""
+        """Return the input types for a layer that it can compute: int8, uint8, or both."""
         return ("int8", "uint8")
 
     def writes(self, view: LayerView) -> tuple[str, ...]:
-        """The types of output tensors that it can leave."""
+        """Return the output types that it supports."""
         return ("int8", "uint8")
 
     def reads_windows(self, view: LayerView) -> bool:
-        """Whether tiles of a convolution read its windows side by side, in place of the image.
+        """Return whether tiles of a convolution read gathered windows instead of the image.
 
         A window has the bytes of all taps and channels, (ky, kx, channel); beyond the image that of the zero point.
         They are in L1 where `input:0` begins, `Strides.inputs` is from window to window; transfers gather them.
@@ -199,7 +210,7 @@ class Accelerator(ABC, Generic[P]):
         return False
 
     def reads_pieces(self, view: LayerView) -> int:
-        """The bytes of pieces in which tiles of an elementwise layer read all inputs side by side; 0: apart.
+        """Return the bytes of the pieces in which element-wise tiles interleave all inputs, else 0.
 
         They are in L1 where `input:0` begins: a piece of each input in turn. `Strides.inputs` is from one piece of an
         input to its next; transfers lay them so. What a tile reads of an input is whole pieces.
@@ -207,15 +218,17 @@ class Accelerator(ABC, Generic[P]):
         return 0
 
     def own(self, view: LayerView) -> OwnArithmetic | None:
-        """The layer, which the engine is to compute, with the engine's own arithmetic; None where that is exact."""
+        """Return the layer with the engine's own arithmetic, None if the engine is exact."""
         return None
 
     def start_waits(self, view: LayerView) -> bool:
-        """Whether starting a tile of the layer keeps the core until the engine is nearly done with it."""
+        """Return whether starting a tile blocks the core until the engine is nearly done."""
         return False
 
     def tiling_key(self, view: LayerView) -> Hashable:
-        """What tiles of a layer depend on beside its window and shapes: their granule, bytes, cycles, scratch, core.
+        """Return what a layer's tiles depend on besides window and shapes.
+
+        That covers granule, bytes, cycles, scratch and core.
 
         Layers that agree in this are cut alike, which is then sought once. By default numbers, types and the content of
         constants; an engine that looks at less of these should say so.
@@ -230,26 +243,32 @@ class Accelerator(ABC, Generic[P]):
         return view.op, types, content.hexdigest()
 
     def granule(self, view: LayerView) -> Granule:
-        """What the sizes of tiles are multiples of."""
+        """Return the numbers of which tile sizes are multiples."""
         from stages.backends.accelerators.tiles import Granule
 
         return Granule()
 
     @abstractmethod
     def constants(self, view: LayerView, channels: Span) -> NDArray[np.uint8]:
-        """All that tiles of these output channels need in L1 beside tensors, in one block of 16-byte alignment."""
+        """Return all that tiles of these output channels need in L1 besides tensors.
+
+        One block, aligned to 16 bytes.
+        """
 
     @abstractmethod
     def constant_bytes(self, view: LayerView, channels: Span) -> int:
-        """The size of `constants`."""
+        """Return the size of `constants` in bytes."""
 
     def scratch(self, view: LayerView, tile: Tile) -> Mapping[str, int]:
-        """Bytes of L1 by name that a tile needs from its calls before to those after, such as 32-bit sums."""
+        """Return the bytes of L1, by name, that a tile needs from its calls before to those after.
+
+        For example 32-bit sums.
+        """
         return {}
 
     @abstractmethod
     def cycles(self, view: LayerView, tile: Tile) -> int:
-        """What the engine takes for a tile.
+        """Return the engine's cycles for a tile.
 
         This, `core` and `scratch` are the same for tiles that are alike: as many rows and channels, which read as many,
         with as much padding.
@@ -257,8 +276,8 @@ class Accelerator(ABC, Generic[P]):
 
     @abstractmethod
     def core(self, view: LayerView, tile: Tile) -> CoreWork:
-        """What the core takes for a tile."""
+        """Return the core's instructions for a tile."""
 
     @abstractmethod
     def calls(self, view: LayerView, tile: Tile, strides: Strides) -> Calls:
-        """The tile as calls of the C library."""
+        """Return the tile as calls of the C library."""

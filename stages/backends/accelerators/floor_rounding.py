@@ -1,4 +1,4 @@
-"""Multiplier, offset and shift of the rounding `floor` that differ from exact results for the fewest sums.
+"""Find the constants of the rounding `floor` that change the results of the fewest sums.
 
 An engine without a rounding step computes (sum * multiplier + offset) >> shift in 32 bits. So does no reference kernel,
 and the multiplier has few useful bits beside sums of 20. What is best is counted over all sums that a layer's weights
@@ -48,7 +48,7 @@ class Room:
 
 @dataclass(frozen=True)
 class Staircase:
-    """Exact results of channels as steps.
+    """Exact results of channels as breakpoints.
 
     first        int64[C, K]: the first sum, from `least` to `most` + 1, whose result is at least `results[k]`
     results      int64[K], less the output's zero point, rising by one
@@ -70,7 +70,10 @@ class Staircase:
 
 @dataclass(frozen=True)
 class Nearest:
-    """By channel, int64[C]. Of `reachable` sums `differing` have another result, by `largest` at most."""
+    """Best constants by channel, int64[C].
+
+    Of `reachable` sums, `differing` have another result, by at most `largest`.
+    """
 
     multiplier: Array
     offset: Array
@@ -83,7 +86,9 @@ class Nearest:
 def staircase(
     exact: Callable[[Array], Array], low: int, high: int, zero_point: int, least: Array, most: Array, real: Array
 ) -> Staircase:
-    """Of `exact`, which takes sums int64[n, C] to results from `low` to `high` and never falls.
+    """Return the breakpoints of `exact`.
+
+    `exact` maps sums int64[n, C] to results from `low` to `high` and never falls.
 
     `least`, `most` int64[C], `real` float64[C]; `zero_point` is the result of a sum of 0, nearly.
     """
@@ -105,7 +110,9 @@ def staircase(
 
 
 def nearest(steps: Staircase, magnitude: Array, room: Room) -> Nearest:
-    """The constants of each channel; `magnitude`, int64[C], bounds what the engine multiplies.
+    """Return the best constants of each channel.
+
+    `magnitude`, int64[C], bounds the factor that the engine multiplies.
 
     Raises ValueError where no multiplier keeps products and totals within the engine's bits.
     """
@@ -139,7 +146,7 @@ def _nearest(steps: Staircase, magnitude: Array, room: Room) -> Nearest:
 
 
 def _check_room(steps: Staircase, multiplier: Array, offset: Array, shift: Array, magnitude: Array, room: Room) -> None:
-    """That neither products nor totals, with a zero point in them, leave the engine's bits."""
+    """Raise ValueError if products or totals, with a zero point, exceed the engine's bits."""
     ends = np.stack([steps.least, steps.most]) * multiplier + offset
     largest = np.maximum(np.abs(ends).max(axis=0) + (255 << shift), magnitude * multiplier)
     if (largest >= 1 << room.bits - 1).any():
@@ -147,7 +154,7 @@ def _check_room(steps: Staircase, multiplier: Array, offset: Array, shift: Array
 
 
 def _candidates(steps: Staircase, magnitude: Array, room: Room) -> tuple[Array, Array]:
-    """int64[n, C] each: for each channel multipliers and their shifts."""
+    """Return multipliers and shifts to try for each channel, int64[n, C] each."""
     # A total is a sum times the multiplier, and a zero point, an offset of a step and some more times 2^shift.
     sums = np.maximum(np.maximum(np.abs(steps.least), np.abs(steps.most)), magnitude)
     limit = (1 << room.bits - 1) - 1
@@ -167,7 +174,10 @@ def _candidates(steps: Staircase, magnitude: Array, room: Room) -> tuple[Array, 
 
 
 def _offsets(steps: Staircase, multiplier: Array, shift: Array, count: int) -> Array:
-    """int64[C, n]: offsets that put a step of the engine onto one of the channel's; `count` of them, 0 for all."""
+    """Return offsets that put a step of the engine onto one of the channel's, int64[C, n].
+
+    `count` of them, 0 for all.
+    """
     exact = (steps.results << shift[:, np.newaxis]) - multiplier[:, np.newaxis] * steps.first
     is_step = (steps.first > steps.least[:, np.newaxis]) & (steps.first <= steps.most[:, np.newaxis])
     # Where a channel has fewer steps the last of them again; without any the middle of the staircase.
@@ -180,7 +190,7 @@ def _offsets(steps: Staircase, multiplier: Array, shift: Array, count: int) -> A
 
 
 def _differing(steps: Staircase, multiplier: Array, shift: Array, offsets: Array) -> Array:
-    """float64[C, n]: how many sums differ with each offset. Numbers stay below 2^53."""
+    """Return how many sums differ with each offset, float64[C, n]. Numbers stay below 2^53."""
     wanted = np.ldexp(steps.results.astype(np.float64), shift[:, np.newaxis].astype(np.int32))
     exact = steps.first.astype(np.float64)
     found, first = np.empty(offsets.shape), np.empty((offsets.shape[1], exact.shape[1]))
@@ -196,7 +206,10 @@ def _differing(steps: Staircase, multiplier: Array, shift: Array, offsets: Array
 
 
 def _settled(steps: Staircase, multiplier: Array, offset: Array, shift: Array) -> tuple[Array, Array, Array]:
-    """The constants; those of channels with one result, whatever the sum, are a multiplier of 0 and that result."""
+    """Return the final constants.
+
+    Channels with only one result get a multiplier of 0 and that result.
+    """
     is_constant = ((steps.first <= steps.least[:, np.newaxis]) | (steps.first > steps.most[:, np.newaxis])).all(axis=1)
     result = steps.results[0] - 1 + (steps.first <= steps.least[:, np.newaxis]).sum(axis=1)
     return (
@@ -207,7 +220,7 @@ def _settled(steps: Staircase, multiplier: Array, offset: Array, shift: Array) -
 
 
 def _largest(steps: Staircase, multiplier: Array, offset: Array, shift: Array) -> Array:
-    """The largest difference of a result: somewhere a staircase rises."""
+    """Return the largest difference of a result."""
     low = steps.results[0] - 1
     wanted = steps.results << shift[:, np.newaxis]
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -223,7 +236,7 @@ def _largest(steps: Staircase, multiplier: Array, offset: Array, shift: Array) -
 
 
 def weighted(view: LayerView, room: Room) -> Nearest:
-    """What is nearest for a layer with weights: its constants `multiplier`, `offset`, `shift` for the rounding `floor`.
+    """Return the best constants of a layer with weights for the rounding `floor`.
 
     The engine multiplies sums of bytes times weights, to which zero points and bias are added as constants. Raises
     ValueError for sums beyond 32 bits, and for scales that leave no bits for a multiplier.
@@ -245,7 +258,7 @@ def weighted(view: LayerView, room: Room) -> Nearest:
 
 
 def reachable(view: LayerView) -> Range:
-    """The sums that the layer's weights, bias and inputs allow."""
+    """Return the range of sums that the layer's weights, bias and inputs allow."""
     from stages.backends.kernels.eight_bit import accumulator_range, centred_weights
 
     weights, bounds = centred_weights(view).astype(np.int64), np.iinfo(view.inputs[0].dtype)
@@ -259,7 +272,7 @@ def _bias(view: LayerView, channels: int) -> Array:
 
 
 def _real(view: LayerView, channels: int) -> Array:
-    """What sums are multiplied by."""
+    """Return the real factor of the sums."""
     if view.op.rounding == "steps":
         return np.array(
             [_slope(view.constant("steps")[row, 1:].astype(np.int64)) for row in view.constant("step_rows")]
@@ -269,7 +282,7 @@ def _real(view: LayerView, channels: int) -> Array:
 
 
 def _slope(steps: Array) -> float:
-    """Results for each sum, from the largest sums below results that some sum of 32 bits has."""
+    """Return the results per sum, from the largest sums below results that some 32-bit sum has."""
     inside = steps[(steps > INT32_MIN) & (steps < INT32_MAX)]
     apart = int(inside[-1] - inside[0]) if len(inside) else 0
     return (len(inside) - 1) / apart if apart else 1.0
@@ -277,7 +290,7 @@ def _slope(steps: Array) -> float:
 
 @dataclass(frozen=True)
 class Sum:
-    """ADD or SUB as positive weights of both inputs and one product, as `floor` has it.
+    """ADD or SUB as positive weights of both inputs and one product with the rounding `floor`.
 
     Of `reachable` pairs of inputs `differing` have another result, by `largest` at most.
     """
@@ -292,7 +305,9 @@ class Sum:
 
 
 def sum_of_two(view: LayerView, room: Room, span: int = 255) -> Sum:
-    """What is nearest to an ADD or SUB; weights, and 0 beside them, are at most `span` apart.
+    """Return the best constants of an ADD or SUB.
+
+    Weights, together with 0, span at most `span`.
 
     Raises ValueError for scales so far apart that totals leave the engine's bits.
     """
@@ -313,7 +328,10 @@ def sum_of_two(view: LayerView, room: Room, span: int = 255) -> Sum:
 
 
 def _ratios(wanted: float, span: int, *, together: bool) -> list[tuple[int, int]]:
-    """Pairs of positive weights whose quotient is nearest, the nearest first; `together` their sum is the span."""
+    """Return pairs of positive weights with the best quotients, best first.
+
+    `together`: their sum is at most the span.
+    """
     ones = np.arange(1, span + 1)
     others = np.clip(np.rint(ones / wanted), 1, span).astype(np.int64)
     off = np.abs(ones / others / wanted - 1)
@@ -329,7 +347,7 @@ def _ratios(wanted: float, span: int, *, together: bool) -> list[tuple[int, int]
 
 
 def _products(total: Array, real: float, room: Room) -> list[tuple[int, int]]:
-    """Multipliers and shifts worth trying."""
+    """Return multipliers and shifts to try."""
     bound = 2 * float(np.abs(total).max()) + 514 / real
     most = min((2.0 ** (room.bits - 1) - 1) // bound, room.multiplier)
     shift = min(int(np.floor(np.log2((most + 0.5) / real))), room.shift) if most > 0 else -1
@@ -340,7 +358,7 @@ def _products(total: Array, real: float, room: Room) -> list[tuple[int, int]]:
 
 
 def _sum(op: Any, exact: Array, total: Array, weights: tuple[int, int], multiplier: int, shift: int) -> Sum:
-    """With the offset that most pairs agree with."""
+    """Return the sum with the best offset."""
     wanted = exact - op.output_zero_point
     least, most = (wanted << shift) - multiplier * total, (wanted + 1 << shift) - multiplier * total
     # Beyond the bounds every offset is right on that side.

@@ -1,4 +1,4 @@
-"""Find accelerators: packages of `stages/backends/accelerators` whose ACCELERATOR is their class."""
+"""Find accelerators: packages of `stages/backends/accelerators` with an ACCELERATOR class."""
 
 from __future__ import annotations
 
@@ -20,13 +20,16 @@ DEVICE = "device"
 
 
 def names() -> list[str]:
-    """Names of Firmline's accelerators, sorted."""
+    """Return the names of Firmline's accelerators, sorted."""
     here = Path(__file__).parent
     return sorted(path.parent.name for path in here.glob("*/__init__.py"))
 
 
 def accelerator_class(name: str, modules: Mapping[str, str] = MappingProxyType({})) -> type[Accelerator[Any]]:
-    """The class of an accelerator; `modules` are those of plug-ins (`Target.modules`). Raises StageError."""
+    """Return the class of an accelerator. Raise StageError for an unknown one.
+
+    `modules` are those of plug-ins (`Target.modules`).
+    """
     key = f"accelerators/{name}"
     if key not in modules and name not in names():
         outside = [one.partition("/")[2] for one in modules if one.startswith("accelerators/")]
@@ -47,7 +50,9 @@ def device_folder(target: Target, kind: str) -> Path:
 
 
 def code_patterns_of(target: Target) -> tuple[str, ...]:
-    """Globs, relative to Firmline's folder, of the code of the target's accelerator and of the drivers it goes with.
+    """Return globs, relative to Firmline's folder, of the code of the target's accelerator.
+
+    The drivers that it uses are included.
 
     The device is not among them: only simulators read it.
     """

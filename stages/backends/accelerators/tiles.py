@@ -1,4 +1,4 @@
-"""Tiles of a layer: some rows of its output, all columns, some channels; and what they read.
+"""Tiles of a layer (rows of its output, all columns, some channels) and their input regions.
 
 Tensors are rows of columns of channels. In the usual four axes rows are those of all images of a batch; a tensor of
 fewer axes has its last one as channels and all others as rows of one column.
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, order=True)
 class Span:
-    """From `first` on, without `end`."""
+    """Numbers from `first` up to, but without, `end`."""
 
     first: int
     end: int
@@ -32,7 +32,9 @@ class Span:
 
 @dataclass(frozen=True)
 class Granule:
-    """Tiles have multiples of so many rows and channels of the output, but for the last ones, which have the rest.
+    """Numbers of output rows and channels of which tiles have multiples.
+
+    The last tiles have the rest.
 
     A layer that an engine can only compute whole has a granule as large as its output.
     """
@@ -43,7 +45,7 @@ class Granule:
 
 @dataclass(frozen=True)
 class Tile:
-    """Rows and channels of a layer's output; all of its columns."""
+    """Rows and channels of a layer's output. A tile has all columns."""
 
     rows: Span
     channels: Span
@@ -51,7 +53,9 @@ class Tile:
 
 @dataclass(frozen=True)
 class Part:
-    """What a tile reads of an input: rows inside of the image (none for a tile in padding alone), and channels.
+    """Input region of a tile: rows inside of the image, and channels.
+
+    A tile that lies in padding alone has no rows.
 
     `above` and `below` are the rows of padding that its windows reach.
     """
@@ -72,7 +76,7 @@ class Extent:
 
 
 def extent(tensor: Tensor) -> Extent:
-    """The tensor as rows of columns of channels."""
+    """Return the tensor as rows of columns of channels."""
     shape = tensor.shape
     if len(shape) == 4:
         return Extent(shape[0] * shape[1], shape[2], shape[3])
@@ -81,13 +85,16 @@ def extent(tensor: Tensor) -> Extent:
 
 
 def whole(view: LayerView) -> Tile:
-    """The tile that is all of the output."""
+    """Return the tile of the whole output."""
     out = extent(view.outputs[0])
     return Tile(Span(0, out.rows), Span(0, out.channels))
 
 
 def tiles(view: LayerView, rows: int, channels: int) -> list[Tile]:
-    """Tiles of so many rows and channels, and the rest; the rows of the first channels come first."""
+    """Return tiles of that many rows and channels, and the rest.
+
+    The rows of the first channels come first.
+    """
     out = extent(view.outputs[0])
     return [
         Tile(Span(row, min(row + rows, out.rows)), Span(channel, min(channel + channels, out.channels)))
@@ -97,7 +104,7 @@ def tiles(view: LayerView, rows: int, channels: int) -> list[Tile]:
 
 
 def why_not_tiled(view: LayerView) -> str:
-    """Why rows of the layer's output cannot be computed apart from others, '' if they can."""
+    """Return why rows of the layer's output cannot be computed separately, '' if they can."""
     op, out = view.op, extent(view.outputs[0])
     if isinstance(op, Window):
         images = view.inputs[0].shape[0]
@@ -113,7 +120,7 @@ def why_not_tiled(view: LayerView) -> str:
 
 
 def reads(view: LayerView, tile: Tile) -> tuple[Part, ...]:
-    """What the tile reads of each input, of a layer that can be taken apart.
+    """Return the input region of each input, for a layer that can be tiled.
 
     Of operators other than convolutions, pools and fully connected ones the same rows and channels as it writes.
     """
@@ -135,7 +142,7 @@ def _read(view: LayerView, tile: Tile, tensor: Tensor) -> Part:
 
 
 def _window_rows(op: Window, written: Span, height: int) -> tuple[Span, int, int]:
-    """Rows inside of an image of so many rows, and rows of padding above and below."""
+    """Return rows inside of an image with that many rows, and rows of padding above and below."""
     step, pad = op.stride[0], op.padding[0]
     reach = (op.kernel[0] - 1) * getattr(op, "dilation", (1, 1))[0] + 1
     first, end = written.first * step - pad, (written.end - 1) * step - pad + reach
@@ -144,7 +151,7 @@ def _window_rows(op: Window, written: Span, height: int) -> tuple[Span, int, int
 
 
 def channel_group(view: LayerView) -> tuple[int, int]:
-    """The output channels that read the same channels of each input, and how many those are; 0: they read all."""
+    """Return how many output channels share input channels, and the number of those; 0: all."""
     op: Any = view.op
     if op.op == "depthwise_conv2d":
         return op.depth_multiplier, 1

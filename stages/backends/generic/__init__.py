@@ -1,1 +1,1 @@
-"""Portable C kernels that every family can use."""
+"""Portable C kernels for every family."""

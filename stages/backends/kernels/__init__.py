@@ -1,1 +1,4 @@
-"""Kernels: `kernel` is the descriptor every kernel fills in; one folder per instruction set holds descriptors and C."""
+"""Kernels: descriptors, the registry, and code that several kernel folders share.
+
+`kernel` is the descriptor of a kernel. Each instruction set has a folder with descriptors and C.
+"""

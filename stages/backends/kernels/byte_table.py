@@ -1,4 +1,4 @@
-"""Functions of one 8-bit number: activations, and QUANTIZE between 8-bit types."""
+"""Functions of one 8-bit value by table: activations, and QUANTIZE between 8-bit types."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 
 
 class ByteTable(Kernel):
-    """A table of 256 bytes; input and output may be of either 8-bit type.
+    """Look up each element in a table of 256 bytes.
+
+    Input and output may each be int8 or uint8.
 
     function  `void f(const void *x, const void *table, void *y, int32_t count)`; y may be x
     """
@@ -33,7 +35,7 @@ class ByteTable(Kernel):
         return "" if same_bytes(view.inputs[0], view.outputs[0]) else "the output lies in another order than the input"
 
     def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
-        """The table by the bits of the input: int8's entry -1 is entry 255."""
+        """The table, indexed by the bits of the input: int8's entry -1 is entry 255."""
         import numpy as np
 
         values = np.arange(256).astype(np.uint8).view(view.inputs[0].dtype)

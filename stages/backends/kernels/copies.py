@@ -1,4 +1,4 @@
-"""Layers that are copies between strided views: where each part of the output comes from."""
+"""Data movement as copies between strided views: the source of each region of the output."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ RUN_BYTES = 16
 
 @dataclass(frozen=True)
 class Copy:
-    """Input `source` to the output: where both start, in elements, and axes with (output, input) strides."""
+    """Copy of input `source`: both offsets, in elements, and axes with (output, input) strides."""
 
     source: int
     target_offset: int
@@ -31,12 +31,12 @@ class Copy:
     axes: tuple[Axis, ...]
 
     def is_run(self, item_bytes: int) -> bool:
-        """Whether the innermost axis is worth a call of memcpy."""
+        """Return whether a call of memcpy pays for the innermost axis."""
         run = self.axes[-1]
         return run.strides == (1, 1) and run.extent * item_bytes >= RUN_BYTES
 
     def word_bytes(self, item_bytes: int, target: Target) -> int:
-        """Bytes of the largest word by which the innermost axis can be copied, 0 if by none."""
+        """Return the bytes of the largest word that can copy the innermost axis, 0 if none can."""
         run = self.axes[-1]
         strides = [stride for axis in self.axes[:-1] for stride in axis.strides]
         if run.strides != (1, 1) or any(stride < 0 for stride in strides):
@@ -46,7 +46,7 @@ class Copy:
 
 
 def copy_of(view: LayerView) -> Copy:
-    """The copy a Move does, but for a resize and a change of layout."""
+    """Return the copy of a Move, except for a resize or a change of layout."""
     x, y, params = view.inputs[0], view.outputs[0], view.op.params
     into, out_of = logical_strides(y), logical_strides(x)
     kind = view.op.kind
@@ -66,7 +66,7 @@ def copy_of(view: LayerView) -> Copy:
 
 
 def relayouts(x: Tensor, y: Tensor) -> list[Copy]:
-    """x into another layout: one copy, or several where an axis is no multiple of its blocks.
+    """Return the copies that change the layout of x: several if blocks do not divide an axis.
 
     Each axis is taken apart at the steps of both layouts, so that a step along each of its pieces is always as far:
 
@@ -90,7 +90,7 @@ def relayouts(x: Tensor, y: Tensor) -> list[Copy]:
 
 
 def why_not_relayouts(x: Tensor, y: Tensor) -> str:
-    """Why `relayouts` cannot say the change of layout, '' when it can."""
+    """Return why `relayouts` cannot express the change of layout, '' if it can."""
     if x.layout.bits or y.layout.bits:
         return "elements of less than a byte are not moved"
     if any(larger % smaller for steps in _steps(x, y) for smaller, larger in pairwise(steps)):
@@ -99,13 +99,13 @@ def why_not_relayouts(x: Tensor, y: Tensor) -> str:
 
 
 def _steps(x: Tensor, y: Tensor) -> list[list[int]]:
-    """For each axis the steps at which one of the layouts takes it apart, the smallest first."""
+    """Return for each axis the steps at which one of the layouts splits it, in rising order."""
     digits = (*x.layout.digits(x.shape), *y.layout.digits(y.shape))
     return [sorted({digit.step for digit in digits if digit.axis == axis}) for axis in range(len(x.shape))]
 
 
 def _pieces(size: int, steps: Sequence[int]) -> list[tuple[int, list[tuple[int, int]]]]:
-    """(where it begins, [(step, how many)]) of the pieces of an axis: whole blocks, then what is left of one."""
+    """Return (start, [(step, count)]) of the pieces of an axis: whole blocks, then the rest."""
     *smaller, step = steps
     whole, found = size // step, []
     if whole:
@@ -117,14 +117,17 @@ def _pieces(size: int, steps: Sequence[int]) -> list[tuple[int, list[tuple[int, 
 
 
 def _stride(tensor: Tensor, axis: int, step: int) -> int:
-    """Elements in memory for `step` along an axis, where that stays in one part of it."""
+    """Return the elements in memory for `step` along an axis, within one piece of it."""
     digits = [digit for digit in tensor.layout.digits(tensor.shape) if digit.axis == axis and digit.step <= step]
     nearest = max(digits, key=lambda digit: digit.step)
     return nearest.stride * (step // nearest.step)
 
 
 def parts(view: LayerView) -> list[Copy]:
-    """The copies of a concatenation, but of inputs whose memory is already a part of the output's."""
+    """Return the copies of a concatenation.
+
+    Inputs that already lie in the output's memory need none.
+    """
     y = view.outputs[0]
     into = logical_strides(y)
     axis = view.op.axis % len(into)
@@ -151,12 +154,12 @@ def _copy(
 
 
 def _without_dropped(size: Sequence[int], y: Tensor) -> list[int]:
-    """Strides of the output along the axes of a slice, which may have lost axes of one element."""
+    """Return the strides of a slice's output, which may lack axes of one element."""
     strides = iter([step for n, step in zip(y.shape, logical_strides(y), strict=True) if n > 1])
     return [next(strides) if n > 1 else 0 for n in size]
 
 
 def is_permuted(tensor: Tensor) -> bool:
-    """Whether a tensor's elements do not lie in logical order."""
+    """Return whether a tensor's elements lie in another order than the logical one."""
     logical = row_major(tensor.shape)
     return any(n > 1 and a != b for n, a, b in zip(tensor.shape, logical, logical_strides(tensor), strict=True))

@@ -1,4 +1,4 @@
-"""How data movement by words is called: copies as rows of one function, and what a resize copies."""
+"""Calls of the word-copy functions: copies as rows of one function, pixels of a resize."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Calls:
-    """A copy as calls of one function over rows and, within them, columns; axes have (output, input) strides.
+    """A copy as calls of one function over rows and columns.
+
+    Axes have (output, input) strides.
 
     is_run  columns are neighbours in the output and in the input; otherwise they are bytes that are apart
     """
@@ -27,7 +29,9 @@ class Calls:
 
 
 def calls_of(copy: Copy) -> Calls:
-    """Runs, in rows along the longest other axis; or neighbours in the output by neighbours in the input.
+    """Return runs, or blocks of neighbours in the output by neighbours in the input.
+
+    Runs lie in rows along the longest other axis. A copy along one axis has runs of one element.
 
     A copy along one axis is one of runs of one element.
     """
@@ -47,7 +51,10 @@ def calls_of(copy: Copy) -> Calls:
 
 
 def resized(view: LayerView) -> tuple[int, int, int, int]:
-    """Of a resize: how many images, their height and width, bytes of a pixel. A plane is an image."""
+    """Return the images of a resize: number, height, width, bytes per pixel.
+
+    A plane is an image.
+    """
     y = view.outputs[0]
     batch, height, width, channels = y.shape
     item_bytes = ITEM_BYTES[y.dtype]

@@ -1,4 +1,4 @@
-"""Which definitions of the Python modules in stages/backends a class is made of.
+"""Collect the definitions in stages/backends that a class uses.
 
 A module is taken apart into its top-level definitions: functions, classes and assigned names. Each uses others, of its
 own module or through imports, at the top of the module or inside of the definition:
@@ -42,7 +42,10 @@ _BESIDES = ""  # the name under which a module keeps what it does besides
 
 @dataclass(frozen=True)
 class _Import:
-    """What a name stands for: `name` of `module`, or the module itself. `level` counts the dots of a relative one."""
+    """The target of an imported name: `name` of `module`, or the module itself.
+
+    `level` counts the dots of a relative import.
+    """
 
     module: str
     name: str | None = None
@@ -51,7 +54,10 @@ class _Import:
 
 @dataclass(frozen=True)
 class _Definition:
-    """What the code means, the names it uses with the attribute looked up ('' for the whole), its own imports."""
+    """Code of a definition, the names that it uses, and its imports.
+
+    Each name comes with the attribute that is read ('' for the object itself).
+    """
 
     meaning: str
     uses: frozenset[tuple[str, str]]
@@ -66,7 +72,10 @@ class _Module:
 
 
 def definitions_of(path: Path, name: str, root: Path) -> dict[str, str]:
-    """The code of `name` in the module at `path` and of all that it uses, by `module:name`.
+    """Return the code of `name` in the module at `path` and of all it uses, by `module:name`.
+
+    The result has the whole module if that does not define the name. Modules of PACKAGE are read from the folder
+    `root`.
 
     All of the module if it does not define the name. Modules of PACKAGE are looked up in the folder `root`.
     """
@@ -112,7 +121,7 @@ class _Walk:
                         self.follow(path, used)
 
     def import_(self, path: Path, origin: _Import, attribute: str) -> None:
-        """What `origin`, imported in the module at `path`, leads to; `attribute` of it, '' for the whole."""
+        """Follow `origin`, imported in the module at `path`; `attribute` '' means all of it."""
         module, is_named = _file_of(path, origin, self.root)
         if module is not None:
             self.follow(module, (attribute if is_named else origin.name or attribute) or _ALL)
@@ -120,7 +129,9 @@ class _Walk:
 
 @cache
 def _file_of(path: Path, origin: _Import, root: Path) -> tuple[Path | None, bool]:
-    """Where the code is that is imported in the module at `path`, and whether that module is what is named.
+    """Return the file of an import in the module at `path`, and whether it is the named module.
+
+    None for modules that are not kernel code. The result is cached for the process.
 
     None for one that is not of the kernels. Files do not come and go while a program runs.
     """
@@ -136,7 +147,10 @@ def _file_of(path: Path, origin: _Import, root: Path) -> tuple[Path | None, bool
 
 
 def _place(path: Path, origin: _Import, root: Path) -> Path | None:
-    """The module's file without suffix, or the package's folder; None for one that is not of the kernels."""
+    """Return the module's path without suffix, or the package's folder.
+
+    None if it is not kernel code.
+    """
     if origin.level:
         start = path.parents[origin.level - 1]
         return start.joinpath(*origin.module.split(".")) if origin.module else start
@@ -167,7 +181,7 @@ def _definition(node: ast.stmt) -> _Definition:
 
 
 def _bound(node: ast.stmt) -> list[str]:
-    """The names that a statement at the top of a module defines."""
+    """Return the names that a top-level statement defines."""
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
         return [node.name]
     if isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign):
@@ -186,7 +200,7 @@ def _is_text(node: ast.AST) -> bool:
 
 
 def _uses(node: ast.stmt) -> Iterator[tuple[str, str]]:
-    """Names that are looked up outside of the statement, or imported in it, and the attribute of them that is used."""
+    """Return outside names that the statement reads or imports, each with the attribute used."""
     names = _global_names(node) | _imports(node).keys()
     seen: set[int] = set()
     for inner in ast.walk(node):  # outer nodes first
@@ -201,7 +215,10 @@ def _uses(node: ast.stmt) -> Iterator[tuple[str, str]]:
 
 
 def _global_names(node: ast.stmt) -> set[str]:
-    """As Python resolves them: no local variables. Annotations count where they are a class' fields."""
+    """Return the global names that a statement reads, as Python resolves them.
+
+    Local variables do not count. Annotations count for fields of a class.
+    """
     waiting: list[Any] = [
         compile(ast.Module([node], []), "", "exec", __future__.annotations.compiler_flag, dont_inherit=True)
     ]
@@ -221,7 +238,7 @@ def _global_names(node: ast.stmt) -> set[str]:
 
 
 def _imports(node: ast.AST) -> dict[str, _Import]:
-    """What import statements in `node` bind, wherever they are."""
+    """Return the names that import statements anywhere in `node` bind."""
     found: dict[str, _Import] = {}
     for inner in ast.walk(node):
         if isinstance(inner, ast.ImportFrom):
@@ -234,13 +251,13 @@ def _imports(node: ast.AST) -> dict[str, _Import]:
 
 
 def _whole(node: ast.AST) -> list[str]:
-    """What of `_imports` counts with all that is in it: `import a.b` and `from a import *`."""
+    """Return the imports that use a whole module: `import a.b` and `from a import *`."""
     names = node.names if isinstance(node, ast.Import | ast.ImportFrom) else []
     return [alias.name for alias in names if alias.name == _ALL or (isinstance(node, ast.Import) and not alias.asname)]
 
 
 def meaning(value: Any) -> str:
-    """A syntax tree as text, without docstrings and the same under every version of Python."""
+    """Return a syntax tree as text, without docstrings and equal for every version of Python."""
     if isinstance(value, ast.AST):
         fields = [(name, inner) for name, inner in ast.iter_fields(value) if inner is not None and inner != []]
         return f"{type(value).__name__}({','.join(f'{name}={meaning(inner)}' for name, inner in fields)})"

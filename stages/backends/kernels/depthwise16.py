@@ -1,4 +1,4 @@
-"""DEPTHWISE_CONV_2D of 16-bit activations with one filter for a channel: what the families' kernels share.
+"""DEPTHWISE_CONV_2D of int16 activations, channel multiplier 1: shared by all families.
 
 Each family has the C of one pixel, D16_PIXEL of include/depthwise16_image.h, which describes the rest.
 """
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Prices16:
-    """Instructions, as counted.
+    """Counted instructions.
 
     pixel     for a pixel, and `group` for a group of its channels
     row       for a row of the window of a group, `product` for each of its elements
@@ -48,7 +48,9 @@ class Prices16:
 
 
 class Depthwise16(Kernel):
-    """NHWC images, a pixel at a time.
+    """Depthwise convolution of NHWC images, one pixel at a time.
+
+    `function` is the C function of the family.
 
     `function` is the C of the family.
     """
@@ -62,10 +64,10 @@ class Depthwise16(Kernel):
 
     @abstractmethod
     def lanes(self, target: Target) -> Lanes:
-        """How many channels the target's registers take at once."""
+        """Channels that the target's registers hold at once."""
 
     def is_in_place(self, channels: int, target: Target) -> bool:
-        """Whether windows inside an image of so many channels are read there."""
+        """Return whether windows inside an image with these channels are read in place."""
         return channels % self.lanes(target).group == 0
 
     def why_not_layer(self, view: LayerView, target: Target) -> str:

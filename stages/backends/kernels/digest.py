@@ -1,4 +1,4 @@
-"""A digest of what a kernel is made of, so that a measurement of another version of it is recognised."""
+"""Digest of a kernel's code. Counts of another version of the kernel are not reused."""
 
 from __future__ import annotations
 
@@ -24,7 +24,10 @@ _DIGITS = 16
 
 
 def kernel_digest(kernel: Kernel) -> str:
-    """Sixteen hexadecimal digits over the kernel's C and assembly with all they include, and over its Python.
+    """Return 16 hexadecimal digits over the kernel's C, assembly, included files and Python.
+
+    Its Python is the definitions that the class uses, directly or not (stages.backends.kernels.definitions). Comments,
+    docstrings, white space and modules outside of stages/backends do not count.
 
     Of the Python count the definitions that the class uses, directly or not (stages.backends.kernels.definitions).
     Comments, docstrings and white space do not count, nor do modules outside of stages/backends.
@@ -48,7 +51,10 @@ def digest(code: dict[str, str]) -> str:
 def code_of(
     module: Path, name: str, files: tuple[str, ...], root: Path = _BACKENDS, include: tuple[str, ...] = ()
 ) -> dict[str, str]:
-    """What counts of the class `name` in `module` with the C `files` of its folder, by file or `module:definition`.
+    """Return the code of class `name` in `module` and of its C `files`.
+
+    Keys are files or `module:definition`. `root` is the folder of all families, `include` the header folders of the
+    folder's record.
 
     `root` is the folder of all families, `include` are the folders of headers that the record names.
     """
@@ -59,7 +65,7 @@ def code_of(
 
 
 def _beside(folder: Path, name: str) -> Path:
-    """The folder that a record names: `../generic` is the kernel folder generic, in whichever family."""
+    """Return a folder that a record names. `../generic` is the folder generic of any family."""
     other = name.removeprefix("../")
     return path_of(other) if other in folder_names() else folder / name
 
@@ -69,7 +75,7 @@ def _shown(path: Path, root: Path) -> str:
 
 
 def _c_files(folder: Path, files: tuple[str, ...], include: tuple[Path, ...]) -> set[Path]:
-    """The files and all they include, from their folder or from one of `include`."""
+    """Return the files and all that they include, from their folder or from `include`."""
     found: set[Path] = set()
     waiting = [folder / name for name in files]
     while waiting:

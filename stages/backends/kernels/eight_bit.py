@@ -1,4 +1,4 @@
-"""Layers on 8-bit tensors: types, layouts, constants, bounds of the sums."""
+"""Checks and sums of layers on 8-bit tensors: types, layouts, constants, ranges."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ MAX_DEPTH = 65535  # products of two int8 that an int32 sum takes, with as much 
 
 
 def not_eight_bit(view: LayerView, *, same: bool = True) -> str:
-    """Why the layer's tensors are not int8 or uint8 ('' if they are); with `same`, all of the same type."""
+    """Return why the layer's tensors are not int8 or uint8, '' if they are.
+
+    With `same`, all must have the same type.
+    """
     tensors = (*view.inputs, *view.outputs)
     for tensor in tensors:
         if tensor.dtype not in INT8_OFFSET:
@@ -30,12 +33,15 @@ def not_eight_bit(view: LayerView, *, same: bool = True) -> str:
 
 
 def too_deep(depth: int) -> str:
-    """Why int32 cannot hold sums of `depth` products, '' if it can."""
+    """Return why int32 cannot hold sums of `depth` products, '' if it can."""
     return f"a sum has {depth} products; int32 holds {MAX_DEPTH}" if depth > MAX_DEPTH else ""
 
 
 def why_not_sums(depth: int, constants: Callable[[], object]) -> str:
-    """Why sums of `depth` products cannot be computed: too deep, or the ValueError of `constants`; '' if they can."""
+    """Return why sums of `depth` products cannot be computed, '' if they can.
+
+    The reason is the depth, or the message of the ValueError that `constants` raises.
+    """
     if bad := too_deep(depth):
         return bad
     try:
@@ -46,7 +52,7 @@ def why_not_sums(depth: int, constants: Callable[[], object]) -> str:
 
 
 def why_not_types(view: LayerView) -> str:
-    """Why the layer is not on 8-bit tensors of one type with constant 8-bit weights, '' if it is."""
+    """Return why tensors are not 8-bit of one type with constant 8-bit weights, '' if they are."""
     if bad := not_eight_bit(view):
         return bad
     if not view.has("weights"):
@@ -56,7 +62,7 @@ def why_not_types(view: LayerView) -> str:
 
 
 def why_not_centred_types(view: LayerView) -> str:
-    """As `why_not_types`, and why int8 weights that int8 activations meet have a zero point, '' if they have none."""
+    """Check as `why_not_types`, and that int8 weights for int8 activations have zero point 0."""
     if bad := why_not_types(view):
         return bad
     shifted = view.op.weight_zero_point or view.constant("weights").dtype != "int8"
@@ -66,7 +72,7 @@ def why_not_centred_types(view: LayerView) -> str:
 
 
 def why_not_nhwc(view: LayerView) -> str:
-    """Why a tensor's bytes are in another order than NHWC, '' if none's are."""
+    """Return why a tensor's bytes are not in NHWC order, '' if all tensors' are."""
     for tensor in (*view.inputs, *view.outputs):
         if lies_planar(tensor):
             return f"tensor {tensor.name} is NCHW; this kernel is for NHWC"
@@ -74,13 +80,16 @@ def why_not_nhwc(view: LayerView) -> str:
 
 
 def why_not_weights_order(view: LayerView) -> str:
-    """Why rows of a fully connected layer are in another order than its weights, '' if they are not."""
+    """Return why a fully connected layer's rows and weights differ in order, '' if they do not."""
     planar = any(lies_planar(tensor) for tensor in (view.inputs[0], view.outputs[0]))
     return "an NCHW input or output is in another order than the weights" if planar else ""
 
 
 def shifted_input(view: LayerView) -> int:
-    """Which input of an ADD or SUB is only shifted, by its multiplier of 1/2; -1 if none can be (of SUB the first)."""
+    """Return the input of an ADD or SUB whose multiplier is 1/2, so that a shift scales it.
+
+    -1 if no input qualifies. Of a SUB only the first can.
+    """
     op = view.op
     for number in (0, 1) if op.op == "add" else (0,):
         if (op.multipliers[number], op.shifts[number]) == (HALF, 0):
@@ -89,17 +98,20 @@ def shifted_input(view: LayerView) -> int:
 
 
 def lies_planar(tensor: Tensor) -> bool:
-    """Whether an NCHW tensor's bytes are in another order than the same tensor's in NHWC."""
+    """Return whether an NCHW tensor's bytes are in another order than in NHWC."""
     return tensor.layout == "NCHW" and tensor.shape[3] > 1 and tensor.shape[1] * tensor.shape[2] > 1
 
 
 def same_bytes(x: Tensor, y: Tensor) -> bool:
-    """Whether two tensors have one shape and one order of their bytes."""
+    """Return whether two tensors have one shape and one order of bytes."""
     return x.physical_shape == y.physical_shape and (x.layout == "NCHW") == (y.layout == "NCHW")
 
 
 def weight_rows(view: LayerView, weights: NDArray[Any]) -> NDArray[Any]:
-    """`weights` in the layer's kernel layout as [channels, (ky, kx, input channel)], for units [units, depth]."""
+    """Return `weights` of the kernel layout as [channels, (ky, kx, input channel)].
+
+    Weights of units become [units, depth].
+    """
     op = view.op
     if op.op == "fully_connected":
         return weights.reshape(op.units, op.depth)
@@ -126,7 +138,10 @@ class Range:
 
     @property
     def in_int32(self) -> Range:
-        """Those of int32 accumulators: any, where some sums are beyond and wrap."""
+        """Return the bounds of int32 accumulators.
+
+        Channels whose sums leave int32 wrap: they may have any value.
+        """
         import numpy as np
 
         ends = np.iinfo(np.int32)
@@ -135,7 +150,10 @@ class Range:
 
 
 def accumulator_range(weights: NDArray[np.int64], bias: NDArray[np.int64], lowest: int, highest: int) -> Range:
-    """Bounds of bias + sum(x * weights[channel, :]) for x in [lowest, highest]; zero points are subtracted already."""
+    """Return the bounds of bias + sum(x * weights[channel, :]) for x in [lowest, highest].
+
+    Zero points are already subtracted.
+    """
     import numpy as np
 
     up, down = np.maximum(weights, 0).sum(1), np.minimum(weights, 0).sum(1)
@@ -144,7 +162,7 @@ def accumulator_range(weights: NDArray[np.int64], bias: NDArray[np.int64], lowes
 
 @dataclass(frozen=True)
 class Sums:
-    """A layer with weights as sums over 8-bit numbers; arrays are by channel.
+    """A layer with weights as sums over 8-bit values. Arrays are by channel.
 
     weights            int8 values in int64 [channels, depth]
     weight_zero_point  what is subtracted from them
@@ -162,19 +180,22 @@ class Sums:
 
 
 def weight_zero_point(view: LayerView) -> int:
-    """The zero point of the weights as int8."""
+    """Return the zero point of the weights as int8."""
     return int(view.op.weight_zero_point - INT8_OFFSET[str(view.constant("weights").dtype)])
 
 
 def centred_weights(view: LayerView) -> NDArray[np.int16]:
-    """The weights less their zero point, as `weight_rows`."""
+    """Return the weights less their zero point, ordered as `weight_rows`."""
     import numpy as np
 
     return weight_rows(view, view.constant("weights").astype(np.int16) - np.int16(view.op.weight_zero_point))
 
 
 def sums(view: LayerView, activation_offset: int) -> Sums:
-    """The sums of a convolution or fully connected layer, the depth as `weight_rows` has it.
+    """Return the sums of a convolution or fully connected layer.
+
+    The depth is ordered as in `weight_rows`. `activation_offset` is subtracted from activations before the kernel reads
+    them.
 
     `activation_offset` is what activations are lowered by before they reach the kernel.
     """

@@ -1,4 +1,4 @@
-"""What a pad fills of its output: the gaps around its copy."""
+"""Regions of its output that a pad fills: the gaps around its copy."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from stages.backends.kernels.tir.strides import Axis
 
 @dataclass(frozen=True)
 class Fill:
-    """Runs of `extent` elements of the output: where the first starts, and the axes along which they lie."""
+    """Runs of `extent` elements of the output: the first element, and the axes of the runs."""
 
     offset: int
     extent: int
@@ -23,7 +23,7 @@ class Fill:
 
 
 def fills(copy: Copy, elements: int, run_cost: float, element_cost: float) -> list[Fill]:
-    """What of the output's `elements` a pad fills around its copy: all of it where that takes fewer instructions.
+    """Return the fills of a pad around its copy, or one of all `elements` if that is cheaper.
 
     Behind each row of the copy there is a gap to the next one, behind each plane another, and so on:
 

@@ -1,4 +1,4 @@
-"""The record that each folder of kernels declares: what is in it, what it needs of a core, how its C is compiled.
+"""The record of a kernel folder: its kernels, required core features, compiler flags.
 
 A folder is a package; its `__init__.py` has
 
@@ -51,16 +51,16 @@ class KernelFolder:
 
     @property
     def path(self) -> Path:
-        """Where its files are."""
+        """The folder with its files."""
         return Path(self.file).resolve().parent
 
     @property
     def name(self) -> str:
-        """As targets name it; names of its kernels begin with it."""
+        """The folder's name in targets. Names of its kernels begin with it."""
         return self.path.name
 
     def why_not(self, core: Core) -> str:
-        """The reason none of its kernels runs on the core, '' when they may."""
+        """Return why no kernel of the folder runs on the core, '' if kernels may run."""
         there = core.features
         lacks = [one for one in self.needs if there.isdisjoint((one,) if isinstance(one, str) else one)]
         return (self.needed or f"needs {_names(lacks[0])}") if lacks else ""

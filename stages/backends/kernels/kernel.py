@@ -1,4 +1,4 @@
-"""The kernel descriptor: what a micro-kernel can do, how it wants its constants, and its meaning in TIR.
+"""The kernel descriptor: supported layers, packing of constants, and the meaning in TIR.
 
 A kernel is three things that the tests hold against each other:
 
@@ -31,14 +31,17 @@ if TYPE_CHECKING:
 
 
 class KernelParams(BaseModel):
-    """Tunable parameters of a kernel (block sizes, unrolling); a recipe rule's `params` are validated by it."""
+    """Tunable parameters of a kernel (block sizes, unrolling).
+
+    They validate the `params` of a recipe rule.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 @dataclass(frozen=True)
 class Intrinsic:
-    """`block` of the workload is replaced by a call: desc is its meaning, impl the TIR that calls the C function."""
+    """Replacement of `block` in the workload: its meaning (desc) and the C call (impl)."""
 
     block: str
     desc: PrimFunc
@@ -64,7 +67,7 @@ _OF_OTHER_SUMS = frozenset({"steps", "wide", "real"})
 
 
 class Kernel(ABC):
-    """One kernel. Stateless: everything about a layer comes in through its view.
+    """A kernel. Stateless: everything about a layer comes in through its view.
 
     name      `<isa>.<kernel>`, what recipes and reports write
     ops       the values of `Layer.op.op` it is for
@@ -100,13 +103,13 @@ class Kernel(ABC):
 
     @property
     def folder(self) -> KernelFolder:
-        """The folder this kernel lives in: FOLDER of its package, or where that has none of a class it derives from."""
+        """The kernel's folder: FOLDER of its package or of the nearest base class with one."""
         packages = (sys.modules[sys.modules[cls.__module__].__package__ or ""] for cls in type(self).__mro__[:-1])
         folder: KernelFolder = next(vars(package)["FOLDER"] for package in packages if "FOLDER" in vars(package))
         return folder
 
     def seen(self, view: LayerView) -> LayerView:
-        """The layer as this kernel is asked about it: in memory's order, where that is all that counts.
+        """Return the layer as the kernel sees it: in memory order where only that matters.
 
         An `in_place` kernel sees tensors of one shape in the same blocks as tensors without any, larger by what fills
         up blocks.
@@ -116,18 +119,21 @@ class Kernel(ABC):
         return flat(view) if self.in_place else view
 
     def is_for(self, op: LayerOp) -> bool:
-        """Whether it computes layers of this kind; `why_not` says why it may not compute one."""
+        """Return whether the kernel computes layers of this kind.
+
+        `why_not` checks the single layer.
+        """
         is_own = not self.roundings <= _OF_OTHER_SUMS or getattr(op, "rounding", "") in self.roundings
         return op.op in self.ops and is_own
 
     def why_not(self, view: LayerView, target: Target) -> str:
-        """The reason this kernel cannot compute the layer on the target, '' when it can."""
+        """Return why this kernel cannot compute the layer on the target, '' if it can."""
         view = self.seen(view)
         reason = self.folder.why_not(target) or self.why_not_layouts(view) or self.why_not_rounding(view)
         return reason or self.why_not_layer(view, target)
 
     def why_not_layouts(self, view: LayerView) -> str:
-        """The reason why it takes a layer's tensors in no order that they have, '' when it may take them."""
+        """Return why the kernel supports none of the tensors' possible layouts, '' if it may."""
         for tensor in (*view.inputs, *view.outputs):
             if len(tensor.shape) == 4 and (tensor.layout or "NHWC") not in self.layouts:
                 return (
@@ -136,7 +142,7 @@ class Kernel(ABC):
         return ""
 
     def why_not_rounding(self, view: LayerView) -> str:
-        """The reason why it rounds otherwise than the layer, '' when it does not."""
+        """Return why the kernel's rounding differs from the layer's, '' if it does not."""
         rounding = getattr(view.op, "rounding", "")
         if not rounding or rounding in self.roundings:
             return ""
@@ -148,25 +154,33 @@ class Kernel(ABC):
 
     @abstractmethod
     def why_not_layer(self, view: LayerView, target: Target) -> str:
-        """`why_not` on a core that has what the folder needs, for tensors in its `layouts`: types, bounds."""
+        """Return why the kernel cannot compute the layer: types, bounds; '' if it can.
+
+        The core has the features of the folder, and tensors are in the kernel's `layouts`.
+        """
 
     def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
-        """Constants as the kernel reads them, by key: in this form they go to the weights' section."""
+        """Return the constants as the kernel reads them, by key, for the weights' section."""
         return {}
 
     def pack_for(self, view: LayerView, params: Any, target: Target) -> Mapping[str, np.ndarray]:
-        """What tensorize calls: `pack`, for kernels whose packing depends on the target (its word size) as well."""
+        """Return the constants for one target.
+
+        Tensorize calls this. Override it if packing depends on the target, such as its word size; else override `pack`.
+        """
         return self.pack(view, params)
 
     def candidates(self, view: LayerView, target: Target) -> Sequence[KernelParams]:
-        """Parameters worth comparing for a layer that the kernel can compute; the first are the defaults.
+        """Return parameters to compare for a layer that the kernel can compute, the defaults first.
 
         tensorize takes the cheapest unless a rule gives parameters.
         """
         return (self.params(),)
 
     def overlays(self, view: LayerView) -> bool:
-        """Whether this layer's output may take the memory of an input of the same size that nothing reads afterwards.
+        """Return whether this layer's output may reuse the memory of an input of the same size.
+
+        Nothing else reads that input afterwards.
 
         `in_place` kernels always may; others where each result is written after all that is read from its place.
         """
@@ -174,8 +188,8 @@ class Kernel(ABC):
 
     @abstractmethod
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
-        """The layer as TIR with named blocks. Imports tvm."""
+        """Return the layer as TIR with named blocks. Imports tvm."""
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """Estimated instructions of one call, which tells what is worth counting."""
+        """Return the estimated instructions of a call. Tensorize counts the cheapest candidates."""
         raise LookupError(f"{self.name} states no cost")

@@ -1,4 +1,4 @@
-"""Constants of depthwise convolutions of 16-bit activations, in groups of channels that are computed at a time."""
+"""Constants of depthwise convolutions of int16 activations, by groups of channels."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _LARGEST = 1 << 15  # of an activation
 
 @dataclass(frozen=True)
 class Lanes:
-    """How a family reads weights.
+    """The order in which a family reads weights.
 
     group   channels that are computed at a time
     taps    neighbours in a row of the window whose weights are read at once; rows are filled up to whole ones
@@ -37,7 +37,7 @@ class Lanes:
     outer: int
 
     def steps(self, view: LayerView) -> int:
-        """What a row of the window is read in."""
+        """Steps in which a row of the window is read."""
         return -(-int(view.op.kernel[1]) // self.taps)
 
     def groups(self, view: LayerView) -> int:
@@ -45,7 +45,7 @@ class Lanes:
 
 
 def packed_weights(view: LayerView, lanes: Lanes) -> NDArray[np.int8]:
-    """[groups][kernel_height][steps][group * taps], flat."""
+    """Return weights as [groups][kernel_height][steps][group * taps], flat."""
     import numpy as np
 
     op = view.op
@@ -60,7 +60,9 @@ def packed_weights(view: LayerView, lanes: Lanes) -> NDArray[np.int8]:
 
 
 def constants(view: LayerView, lanes: Lanes) -> NDArray[Any]:
-    """Of each channel bias and scale, struct s16_channel of include/scale16.h: int32[channels, 4].
+    """Return each channel's bias and scale, int32[channels, 4].
+
+    That is struct s16_channel of include/scale16.h.
 
     Raises ValueError where sums leave 32 bits or a scale has no factor of 32.
     """

@@ -1,4 +1,4 @@
-"""LSTM on int8: what the kernels of all families share (include/lstm_image.h)."""
+"""LSTM on int8: code that the kernels of all families share (include/lstm_image.h)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LSTM = Structure("fl_lstm", ("units", "depth", "cell_bits", "clip", "multiplier"
 
 
 class Lstm8(Kernel):
-    """A step of a sequence at a time, with its part of the state: all gates, then the functions of all cells.
+    """LSTM, one step of a sequence at a time: all gates, then the functions of all cells.
 
     function  of its C
     chunk     elements of a row that are multiplied at a time
@@ -40,7 +40,7 @@ class Lstm8(Kernel):
         return "" if view.inputs[0].dtype == "int8" else f"{view.inputs[0].dtype}; this kernel is for int8"
 
     def pack_for(self, view: LayerView, params: Any, target: Target) -> Mapping[str, np.ndarray]:
-        """Biases have the zero points in them."""
+        """Pack the constants. The biases include the zero points."""
         import numpy as np
 
         op, chunk = view.op, self.chunk(target)
@@ -77,7 +77,7 @@ class Lstm8(Kernel):
 
     @staticmethod
     def doubled(view: LayerView) -> int:
-        """The most that twice a sum can be once it is shifted to the left, for any input."""
+        """Return the bound of twice a sum after its left shift, over all inputs."""
         import numpy as np
 
         op, most = view.op, 0
@@ -90,13 +90,13 @@ class Lstm8(Kernel):
         return most
 
     def scratch_bytes(self, view: LayerView, target: Target) -> int:
-        """The sums of a block of cells, the copies of both rows, and the gates."""
+        """Return the bytes of a block's sums, the copies of both rows, and the gates."""
         chunk = self.chunk(target)
         rows = (-(-count // chunk) * chunk * self.wide for count in (view.op.depth, view.op.units))
         return _SUMS + sum(-(-row // 16) * 16 for row in rows) + 8 * view.op.units
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """What a step takes beside: a copied element 2, a step 100."""
+        """Add 2 instructions per copied element and 100 per step."""
         op, (product, functions) = view.op, self.prices
         steps, chunk = view.outputs[0].elements / op.units, self.chunk(target)
         depth, before = (-(-count // chunk) * chunk for count in (op.depth, op.units))
@@ -105,7 +105,7 @@ class Lstm8(Kernel):
 
 
 def in_chunks(weights: np.ndarray, chunk: int) -> np.ndarray:
-    """[4, units, depth] as [units, chunks, 4, chunk], with zeros behind the depth."""
+    """Return [4, units, depth] as [units, chunks, 4, chunk], padded with zeros."""
     import numpy as np
 
     padded = np.pad(weights, ((0, 0), (0, 0), (0, -weights.shape[2] % chunk)))

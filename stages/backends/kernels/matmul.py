@@ -1,4 +1,4 @@
-"""BATCH_MATMUL of int8: what the kernels of all families share (include/matmul_image.h)."""
+"""BATCH_MATMUL of int8: code that the kernels of all families share (include/matmul_image.h)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,10 @@ _DEEPEST = (1 << 30) // 255**2  # twice a sum of so many products fits 32 bits
 
 @dataclass(frozen=True)
 class MatrixTile:
-    """What is computed at a time: rows, units, elements of the depth, which take `wide` bytes each when packed."""
+    """Rows, units and elements of the depth of one step.
+
+    A packed element takes `wide` bytes.
+    """
 
     rows: int
     units: int
@@ -39,7 +42,10 @@ class MatrixTile:
 
 
 class Matmul8(Kernel):
-    """A product of matrices at a time: the second is packed in scratch, then a few rows of the first at a time.
+    """Matrix product, one pair of matrices at a time.
+
+    The second operand is packed in scratch, then a few rows of the first at a time. `function` is the C function of the
+    family. `prices` are instructions per chunk of a result's depth, per result, and per packed element.
 
     `function` is the C of the family; `prices` are instructions for a chunk of the depth of a result, a result, and an
     element that is packed.
@@ -54,7 +60,7 @@ class Matmul8(Kernel):
 
     @abstractmethod
     def tile(self, target: Target) -> MatrixTile:
-        """How much the target's registers take at once."""
+        """The tile that the target's registers hold."""
 
     def why_not_layer(self, view: LayerView, target: Target) -> str:
         op = view.op
@@ -91,13 +97,13 @@ class Matmul8(Kernel):
         return matrices(view, self.function, PRODUCT.shape, -(-self.scratch_bytes(view, target) // 4))
 
     def scratch_bytes(self, view: LayerView, target: Target) -> int:
-        """Both packed operands, the sums of a row of tiles, the bias of each unit and the offset of each row."""
+        """Return the bytes of packed operands, sums of a row of tiles, biases and row offsets."""
         tile, (units, _) = self.tile(target), self._filled(view, target)
         depth = -(-view.op.depth // tile.chunk) * tile.chunk
         return depth * (units + tile.rows) * tile.wide + 4 * (units * tile.rows + units + tile.rows)
 
     def _filled(self, view: LayerView, target: Target) -> tuple[int, int]:
-        """Units and rows as whole tiles have them."""
+        """Return units and rows, rounded up to whole tiles."""
         tile, (*_, rows, units) = self.tile(target), view.outputs[0].shape
         return -(-units // tile.units) * tile.units, -(-rows // tile.rows) * tile.rows
 

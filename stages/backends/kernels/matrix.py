@@ -18,30 +18,33 @@ WINDOWS = ("height", "width", "channels", *TAPS, "out_width")
 
 
 def rows_of(view: LayerView) -> int:
-    """Output pixels of all images."""
+    """Return the output pixels of all images."""
     return view.outputs[0].elements // columns_of(view)
 
 
 def depth_of(view: LayerView) -> int:
-    """Elements of a window in a group of channels, or of a row."""
+    """Return the elements of a window in a group of channels, or of a row."""
     op = view.op
     return int(op.depth if op.op == "fully_connected" else prod(op.kernel) * op.in_channels // op.groups)
 
 
 def columns_of(view: LayerView) -> int:
-    """Output channels, or units."""
+    """Return the output channels, or units."""
     op = view.op
     return int(op.units if op.op == "fully_connected" else op.out_channels)
 
 
 def has_windows(view: LayerView) -> bool:
-    """Whether the layer is more than a plain product of matrices."""
+    """Return whether the layer is more than a plain product of matrices."""
     op = view.op
     return bool(op.op == "conv2d" and (op.kernel, op.stride, op.padding) != ((1, 1), (1, 1), (0, 0, 0, 0)))
 
 
 def run_elements(view: LayerView) -> int:
-    """Elements of a row that are neighbours in the image: a row of the window, or one tap of a dilated one."""
+    """Return how many elements of a row are adjacent in the image.
+
+    A row of the window, or one tap if the window is dilated.
+    """
     op = view.op
     if op.op == "fully_connected":
         return int(op.depth)
@@ -49,7 +52,7 @@ def run_elements(view: LayerView) -> int:
 
 
 def windows_of(view: LayerView) -> dict[str, int]:
-    """The fields WINDOWS of a convolution."""
+    """Return the fields WINDOWS of a convolution."""
     _, height, width, channels = view.inputs[0].shape
     return {
         "height": height,
@@ -61,6 +64,9 @@ def windows_of(view: LayerView) -> dict[str, int]:
 
 
 def pixels_of(rows: int, depth: int) -> dict[str, int]:
-    """The fields WINDOWS of `rows` rows that are gathered as they are: the pixels of an image of one line."""
+    """Return the fields WINDOWS for `rows` rows that are copied unchanged.
+
+    They are the pixels of an image with one line.
+    """
     ones = dict.fromkeys(TAPS, 1) | {"top": 0, "left": 0}
     return {"height": 1, "width": rows, "channels": depth, **ones, "out_width": rows}

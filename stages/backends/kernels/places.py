@@ -1,4 +1,4 @@
-"""Which kernel folders there are and where their code lies; nothing is imported of them."""
+"""Names and paths of the kernel folders, without importing them."""
 
 from __future__ import annotations
 
@@ -16,28 +16,31 @@ _FOLDERS = "*/kernels/*/__init__.py"  # below stages/backends
 
 
 def folder_names() -> list[str]:
-    """Names of the kernel folders there are, sorted."""
+    """Return the names of all kernel folders, sorted."""
     return sorted(_families())
 
 
 def module_of(name: str) -> str:
-    """The package of a kernel folder, one of `folder_names`: `stages.backends.riscv.kernels.rvp`."""
+    """Return the package of a kernel folder: `stages.backends.riscv.kernels.rvp`."""
     return f"stages.backends.{_families()[name]}.kernels.{name}"
 
 
 def path_of(name: str) -> Path:
-    """Where a kernel folder lies, one of `folder_names`."""
+    """Return the path of a kernel folder."""
     return _BACKENDS / _families()[name] / "kernels" / name
 
 
 @cache
 def _families() -> dict[str, str]:
-    """The architecture family of each kernel folder, by the folder's name."""
+    """Return the architecture family of each kernel folder, by the folder's name."""
     return {path.parent.name: path.parents[2].name for path in _BACKENDS.glob(_FOLDERS)}
 
 
 def code_patterns(names: Iterable[str]) -> tuple[str, ...]:
-    """Globs, relative to Firmline's folder, of all code of the folders `names` and of those whose files they name."""
+    """Return globs, relative to Firmline's folder, of the code of the folders `names`.
+
+    Folders whose files they use are included.
+    """
     waiting, found = list(names), []
     while waiting:
         name = waiting.pop(0)

@@ -1,4 +1,4 @@
-"""How a layer on 16-bit activations is computed in blocks of sums: constants, chunks of the depth, scratch."""
+"""Plan of a layer on int16 activations in blocks of sums: constants, chunks, scratch."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def up(count: int, unit: int) -> int:
 
 @dataclass(frozen=True)
 class Tile:
-    """What a family computes at a time, as its C says it.
+    """Block that a family computes at a time, as declared in its C.
 
     rows, channels  of a block of sums
     pair            channels whose weights alternate
@@ -50,7 +50,7 @@ class Tile:
 
 @dataclass(frozen=True)
 class Plan:
-    """A layer as a tile wants it; arrays are by channel, filled up to whole blocks."""
+    """A layer's constants for a tile. Arrays are by channel, padded to whole blocks."""
 
     pitch: int  # elements from one run to the next
     depth: int  # elements of a row of the panel
@@ -62,7 +62,7 @@ class Plan:
 
 
 def plan(view: LayerView, tile: Tile) -> Plan:
-    """Raises ValueError where the arithmetic has no exact form."""
+    """Return the plan. Raise ValueError if the arithmetic has no exact form."""
     import numpy as np
 
     from stages.backends.kernels.scales16 import halves, scaled, scales
@@ -94,7 +94,7 @@ def plan(view: LayerView, tile: Tile) -> Plan:
 
 
 def _chunk(weights: NDArray[np.int8], tile: Tile) -> int:
-    """The most elements, in equal chunks, whose sums fit 32 bits."""
+    """Return the largest of equal chunks of the depth whose sums fit 32 bits."""
     import numpy as np
 
     sizes = np.abs(weights.astype(np.int64))
@@ -111,13 +111,13 @@ def _chunk(weights: NDArray[np.int8], tile: Tile) -> int:
 
 
 def direct_rows(view: LayerView, tile: Tile, depth: int) -> int:
-    """How many rows at a time can be read where they lie: none, one, or those of a tile."""
+    """Return how many rows at a time can be read in place: 0, 1, or those of a tile."""
     if has_windows(view) or depth != depth_of(view) or depth * 2 % tile.direct:
         return 0
     return 1 if tile.paired else tile.rows
 
 
 def scratch_words(tile: Tile, made: Plan) -> int:
-    """int32 words of sums, totals and the panel."""
+    """Return the int32 words of sums, totals and the panel."""
     sums = tile.rows * tile.channels
     return (up(sums * tile.sum_bytes, 8) + sums * 8 + up(tile.rows * made.depth * 2, 8)) // 4

@@ -1,4 +1,4 @@
-"""AVERAGE_POOL_2D and MAX_POOL_2D by rows: what the kernels of all families share (include/pool_rows.h)."""
+"""Pooling by rows: code that the kernels of all families share (include/pool_rows.h)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,9 @@ POOL_ROWS = Structure("fl_pool_rows", (*SIZES, *UNDILATED, "low", "high", "line"
 
 
 class PoolRows(Kernel):
-    """The rows of a window become a line in scratch, and that pixels: kernel + kernel taps, not kernel * kernel.
+    """AVERAGE_POOL_2D and MAX_POOL_2D, first over rows into a line of scratch, then over columns.
+
+    That takes kernel + kernel taps instead of kernel * kernel.
 
     family  what the names of its C functions begin with
     """
@@ -52,18 +54,21 @@ class PoolRows(Kernel):
 
 
 def line_elements(view: LayerView) -> int:
-    """Elements of the line: a row of the image with its padding, and all that windows reach."""
+    """Return the elements of the line: an image row with its padding, up to the last window."""
     op, (_, _, width, channels), (_, _, out_width, _) = view.op, view.inputs[0].shape, view.outputs[0].shape
     reached = (out_width - 1) * op.stride[1] + op.kernel[1]
     return int(channels * max(op.padding[1] + width, reached))
 
 
 def mean_groups(view: LayerView) -> list[int]:
-    """Neighbouring pixels of a row of the output whose windows meet as many columns: averages of these go together."""
+    """Return runs of adjacent output pixels whose windows have equally many columns."""
     return [len(list(group)) for _, group in groupby(taps_inside(view, 1))]
 
 
 def mean_runs(view: LayerView) -> list[int]:
-    """Elements that one call averages, of a row of the output: of a group, or of a pixel where windows are strided."""
+    """Return the elements of each averaging call of an output row.
+
+    A call covers a group, or one pixel if windows are strided.
+    """
     channels, groups = view.outputs[0].shape[3], mean_groups(view)
     return [channels] * sum(groups) if view.op.stride[1] > 1 else [pixels * channels for pixels in groups]

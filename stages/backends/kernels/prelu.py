@@ -1,4 +1,4 @@
-"""PRELU, whose slopes broadcast: what the kernels of Cortex-M share."""
+"""PRELU with broadcast slopes: code that the kernels of Cortex-M share."""
 
 from __future__ import annotations
 
@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 
 
 class TablePrelu(Kernel):
-    """A table of what is zero or more, by how much; products with slopes are requantized by two multiplications.
+    """PRELU: a table for values from zero on, a product with the slope below.
+
+    Two multiplications requantize the products.
 
     function   of its C, without the type
     structure  of its C: the inputs' zero points, two factors, the output's zero point and bounds
@@ -51,7 +53,7 @@ class TablePrelu(Kernel):
 
     @abstractmethod
     def factors(self, view: LayerView, products: Range) -> tuple[int, int]:
-        """The two factors of products. Raises ValueError where there are none."""
+        """Return the two factors of products. Raise ValueError if there are none."""
 
     def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
         import numpy as np
@@ -75,7 +77,7 @@ class TablePrelu(Kernel):
         return prelu(view, f"{self.function}_{SUFFIX[view.inputs[0].dtype]}", constants)
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """As counted; each run is a call."""
+        """Return the counted instructions. Each run is a call."""
         found = broadcast(view)
         whole, rest = divmod(found.run.extent, self.elements)
         run = self.call + whole * self.instructions + (self.instructions + self.left if rest else 0)
@@ -83,7 +85,7 @@ class TablePrelu(Kernel):
 
 
 def _products(view: LayerView) -> Range:
-    """Of values below zero and slopes."""
+    """Return the range of the products of negative values and slopes."""
     import numpy as np
 
     op, bounds = view.op, np.iinfo(view.inputs[0].dtype)

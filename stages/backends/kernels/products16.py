@@ -1,4 +1,4 @@
-"""Layers of sums of products of 16-bit activations with 8-bit weights: what the families' kernels share.
+"""Layers of int16 activations with int8 weights as sums of products: code that families share.
 
 Each family has the C of its sums, `p16_products` of include/products16_image.h, which describes the rest.
 """
@@ -23,7 +23,10 @@ if TYPE_CHECKING:
 
 
 class Products16(Kernel):
-    """CONV_2D of one group and FULLY_CONNECTED, an image at a time, on NHWC images.
+    """CONV_2D of one group and FULLY_CONNECTED on NHWC images, one image at a time.
+
+    `function` is the C function of the family. `prices` are instructions per product, per output, and per window
+    element that is gathered for `tile.rows` pixels.
 
     `function` is the C of the family; `prices` are instructions for a product, an output, and an element of a window
     that is gathered for `tile.rows` pixels.
@@ -38,7 +41,7 @@ class Products16(Kernel):
 
     @abstractmethod
     def tile(self, target: Target) -> Tile:
-        """How many pixels and outputs the target's registers take at once."""
+        """The pixels and outputs that the target's registers hold."""
 
     def why_not_layer(self, view: LayerView, target: Target) -> str:
         op = view.op

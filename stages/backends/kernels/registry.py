@@ -1,4 +1,4 @@
-"""Finds the kernels of a target: those that the folders of `Target.kernels` declare (stages.backends.kernels.folder).
+"""Find the kernels of a target: those in the folders of `Target.kernels`.
 
 A folder `stages/backends/<family>/kernels/<name>` is a package whose `__init__.py` imports its kernel classes (and not
 tvm: kernels import it in `lower`). Nothing else has to be touched to add one.
@@ -23,7 +23,10 @@ if TYPE_CHECKING:
 
 
 def folder(name: str, modules: Mapping[str, str] = MappingProxyType({})) -> KernelFolder:
-    """The record of a folder; `modules` are those of plug-ins (`Target.modules`). StageError for an unknown one."""
+    """Return the record of a folder. Raise StageError for an unknown folder.
+
+    `modules` are those of plug-ins (`Target.modules`).
+    """
     if f"kernels/{name}" in modules:
         return _checked(name, import_module(modules[f"kernels/{name}"]))
     if name not in folder_names():
@@ -33,7 +36,7 @@ def folder(name: str, modules: Mapping[str, str] = MappingProxyType({})) -> Kern
 
 
 def _checked(name: str, module: ModuleType) -> KernelFolder:
-    """The record of a plug-in's folder. Raises StageError for one that does not go with the name."""
+    """Return the record of a plug-in's folder. Raise StageError if its name does not match."""
     found: KernelFolder | None = getattr(module, "FOLDER", None)
     if found is None:
         raise StageError(f"kernel folder {name} declares no FOLDER in {module.__file__}")
@@ -52,22 +55,31 @@ def _checked(name: str, module: ModuleType) -> KernelFolder:
 
 
 def folders(names: Iterable[str]) -> dict[str, KernelFolder]:
-    """The records of Firmline's folders by name. Raises StageError for an unknown one."""
+    """Return the records of Firmline's folders by name. Raise StageError for an unknown folder."""
     return {name: folder(name) for name in names}
 
 
 def folders_of(target: Target) -> dict[str, KernelFolder]:
-    """The records of the target's folders by name. Raises StageError for an unknown one."""
+    """Return the records of the target's folders by name.
+
+    Raise StageError for an unknown folder.
+    """
     return {name: folder(name, target.modules) for name in target.kernels}
 
 
 def kernels(names: Iterable[str]) -> dict[str, Kernel]:
-    """The kernels of Firmline's folders `names`, by kernel name, in that order. StageError for an unknown folder."""
+    """Return the kernels of Firmline's folders `names`, by kernel name, in that order.
+
+    Raise StageError for an unknown folder.
+    """
     return _by_name(folders(names).values())
 
 
 def kernels_of(target: Target) -> dict[str, Kernel]:
-    """The target's kernels, by kernel name, in the order of its folders. StageError for an unknown folder."""
+    """Return the target's kernels by kernel name, in the order of its folders.
+
+    Raise StageError for an unknown folder.
+    """
     return _by_name(folders_of(target).values())
 
 

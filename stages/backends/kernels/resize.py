@@ -1,4 +1,4 @@
-"""RESIZE_BILINEAR of int8: what the kernels of all families share."""
+"""RESIZE_BILINEAR of int8: code that the kernels of all families share."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _WHOLE = 1024  # 1 as a share in a layer's constants
 
 
 class Resize8(Kernel):
-    """Each row of the output between two rows of the image in scratch, then its pixels between two of that.
+    """Interpolate rows of the image into scratch, then pixels along that row.
 
     Tables have for each row and column of the output the two of the image it lies between, and the share of the
     second, in `whole`ths.
@@ -59,7 +59,7 @@ class Resize8(Kernel):
 
     @abstractmethod
     def row_bytes(self, view: LayerView, target: Target) -> int:
-        """Of a row of the image in scratch."""
+        """Return the bytes of an image row in scratch."""
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
         from stages.backends.kernels.tir.resize import resize
@@ -74,7 +74,10 @@ class Resize8(Kernel):
 
 
 class HalvingResize(Resize8):
-    """Shares in eighths, by halves of sums of 16-bit lanes (include/resize_halves.h)."""
+    """Resize with weights in eighths, by halving sums of 16-bit lanes.
+
+    See include/resize_halves.h.
+    """
 
     whole = 8
     parts: ClassVar[float]  # how much longer an element takes where channels are no whole groups
@@ -95,7 +98,9 @@ class HalvingResize(Resize8):
 
 
 def between(view: LayerView, axis: str, whole: int) -> np.ndarray:
-    """For each `row` or `column` of the output two of the image and the share of the second, int32[size, 3].
+    """Return two image indices and the weight of the second for each output `row` or `column`.
+
+    int32[size, 3], with weights in `whole`ths. Raise ValueError if a weight is no such fraction.
 
     Shares are in `whole`ths. ValueError where a share is no such number.
     """

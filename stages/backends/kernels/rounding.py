@@ -25,10 +25,13 @@ if TYPE_CHECKING:
 
 
 def is_zero(size: NDArray[np.int64], s: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """By channel, whether each |t| <= size gives 0; s in [1, 31]."""
+    """Return by channel whether each |t| <= size gives 0. s is in [1, 31]."""
     return size < np.int64(1) << (s - 1)
 
 
 def turns_halves(size: NDArray[np.int64], s: NDArray[np.int64], bits: int) -> NDArray[np.bool_]:
-    """By channel, whether `unit` + 1 rounds each |t| <= size as the reference does; s in [1, bits]."""
+    """Return by channel whether `unit` + 1 rounds each |t| <= size as the reference does.
+
+    s is in [1, bits].
+    """
     return (size < np.int64(1) << (bits - s)) | (s <= bits - 20)

@@ -1,4 +1,4 @@
-"""The scales of layers on 16-bit activations as 64-bit factors, for totals within 32 bits.
+"""Scales of layers on int16 activations as 64-bit factors, for totals within 32 bits.
 
     y = (t * scale + 2^63) >> 64
 
@@ -25,7 +25,7 @@ LOWEST, HIGHEST = -(1 << 15), (1 << 15) - 1
 
 
 def scales(view: LayerView, channels: int) -> NDArray[np.int64]:
-    """The factor of each channel, int64[channels]. Raises ValueError where there is none."""
+    """Return each channel's factor, int64[channels]. Raise ValueError if a channel has none."""
     if view.op.rounding == "real":
         reals = np.broadcast_to(view.constant("real").reshape(-1), channels)
         return np.array([_of_real(float(real)) for real in reals], np.int64)
@@ -36,20 +36,20 @@ def scales(view: LayerView, channels: int) -> NDArray[np.int64]:
 
 
 def halves(scale: NDArray[np.int64]) -> NDArray[np.int32]:
-    """High and low word of each, int32[channels, 2]; the low one is signed."""
+    """Return high and low word of each factor, int32[channels, 2]. The low word is signed."""
     low = scale.astype(np.int32).astype(np.int64)
     return np.stack([(scale - low) >> 32, low], axis=1).astype(np.int32)
 
 
 def scaled(total: NDArray[np.int64], scale: int) -> NDArray[np.int64]:
-    """(total * scale + 2^63) >> 64 of int32 values."""
+    """Return (total * scale + 2^63) >> 64 of int32 values."""
     high, low = (int(part) for part in halves(np.array([scale], np.int64))[0])
     return (total * high + ((total * low) >> 32) + (1 << 31)) >> 32
 
 
 @cache
 def _of_real(real: float) -> int:
-    """The factor of a float64 number. Raises ValueError where none gives the same results."""
+    """Return the factor of a float64 number. Raise ValueError if none gives the same results."""
     if not 0 < real < 0.5:
         raise ValueError(f"a scale is {real:.6g}; this kernel's are below 1/2")
     results = np.arange(LOWEST + 1, HIGHEST + 1)

@@ -1,4 +1,4 @@
-"""Convolutions of which every filter reads one channel, as the depthwise layers that they are."""
+"""Convolutions whose filters read one channel, as depthwise layers."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 
 def has_single_channels(op: LayerOp) -> bool:
-    """Whether each filter of a convolution reads one channel: one in all, or as many groups as channels."""
+    """Return whether each filter reads one channel: one in all, or as many groups as channels."""
     return isinstance(op, Conv2D) and op.groups == op.in_channels
 
 
 def as_depthwise(view: LayerView) -> LayerView:
-    """The layer as DEPTHWISE_CONV_2D where its filters read one channel each; as it is otherwise.
+    """Return the layer as DEPTHWISE_CONV_2D if its filters read one channel each, else unchanged.
 
     Output channel g * m + i of `groups` convolutions of m filters reads channel g, as that of a depthwise layer with
     the multiplier m. Sums and roundings are the same; weights, [O, kh, kw, 1] in any order, are as OIHW [O, 1, kh, kw].
@@ -40,7 +40,9 @@ def as_depthwise(view: LayerView) -> LayerView:
 
 
 def as_one_channel(view: LayerView) -> LayerView:
-    """A convolution of NHWC images as one of a single channel and c times the columns; as it is where that is not so.
+    """Return an NHWC convolution as one of a single channel and c times the columns, if possible.
+
+    Else the layer is unchanged.
 
     The bytes of a row are its pixels' c channels one after the other: a window of kx columns is one of kx * c
     neighbours, the next begins stride * c on, and padding has the zero point for each channel. Weights, [O, kh, kw, c],
@@ -71,7 +73,7 @@ def as_one_channel(view: LayerView) -> LayerView:
 
 
 class SingleChannel(Kernel):
-    """A kernel of depthwise layers, which sees convolutions of single channels as these."""
+    """Base of depthwise kernels that compute single-channel convolutions too."""
 
     ops: ClassVar[frozenset[str]] = frozenset({"depthwise_conv2d", "conv2d"})
 

@@ -1,4 +1,4 @@
-"""What kernels of products on 16-bit activations with 8-bit weights have in common (16x8 of TFLite)."""
+"""Checks that kernels of int16 activations with int8 weights share (16x8 of TFLite)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def not_sixteen_by_eight(view: LayerView) -> str:
-    """Why a layer is none of int16 activations with constant int8 weights, '' when it is."""
+    """Return why a layer has not int16 activations with constant int8 weights, '' if it has."""
     for tensor in (*view.inputs, *view.outputs):
         if tensor.dtype != "int16":
             return f"tensor {tensor.name} is {tensor.dtype}; this kernel is for int16"

@@ -1,4 +1,4 @@
-"""How inputs step along the runs of an element-wise layer's output."""
+"""Steps of inputs along the runs of an element-wise layer's output."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def why_not_steps(view: LayerView) -> str:
-    """Why the inputs' elements are neither neighbours along a run of the output nor one value, '' if they are."""
+    """Return why an input is neither dense nor constant along an output run, '' if all are."""
     y = view.outputs[0]
     run = walk(y.shape, logical_strides(y), *(broadcast_strides(x, y.shape) for x in view.inputs))[-1]
     return "" if set(run.strides[1:]) <= {0, 1} else f"steps of {max(run.strides[1:])} elements"

@@ -19,18 +19,18 @@ UNDILATED = tuple(field for field in TAPS if not field.startswith("dilation"))
 
 @dataclass(frozen=True)
 class Structure:
-    """A structure of C, `name` in one of the headers, and its int32 fields."""
+    """A C structure: `name` in a header, and its int32 fields."""
 
     name: str
     fields: tuple[str, ...]
 
     @property
     def shape(self) -> tuple[int]:
-        """Of the structure as an int32 buffer."""
+        """The structure's shape as an int32 buffer."""
         return (len(self.fields),)
 
     def of(self, values: Mapping[str, int]) -> np.ndarray:
-        """The structure as int32 values. KeyError unless every field is given, and no other."""
+        """Return the structure as int32 values. Raise KeyError for missing or unknown fields."""
         import numpy as np
 
         if set(values) != set(self.fields):
@@ -39,19 +39,19 @@ class Structure:
 
 
 def sizes(view: LayerView) -> dict[str, int]:
-    """The fields that tell the sizes of a layer's images."""
+    """Return the size fields of a layer's images."""
     return dict(zip(SIZES, (*view.inputs[0].shape[1:], *view.outputs[0].shape[1:3]), strict=True))
 
 
 def pool_fields(view: LayerView) -> dict[str, int]:
-    """SIZES, UNDILATED, low and high of a pooling layer."""
+    """Return SIZES, UNDILATED, low and high of a pooling layer."""
     op = view.op
     windows = {field: value for field, value in taps(op).items() if field in UNDILATED}
     return {**sizes(view), **windows, "low": op.act_min, "high": op.act_max}
 
 
 def taps(op: Any) -> dict[str, int]:
-    """The fields that tell which elements a window meets, from an operator with one."""
+    """Return the fields with the geometry of an operator's windows."""
     dilation = getattr(op, "dilation", (1, 1))
     values = (*op.kernel, *op.stride, *dilation, op.padding[0], op.padding[1])
     return dict(zip(TAPS, values, strict=True))

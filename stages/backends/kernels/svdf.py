@@ -1,4 +1,4 @@
-"""SVDF on int8: what the kernels of all families share (include/svdf_image.h)."""
+"""SVDF on int8: code that the kernels of all families share (include/svdf_image.h)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,9 @@ SVDF = Structure(
 
 
 class Svdf8(Kernel):
-    """A row of the batch at a time: all features, then each with what it was before, which moves as it is multiplied.
+    """SVDF, one row of the batch at a time: all features, then each with its history.
+
+    The history moves while it is multiplied.
 
     function  of its C
     wide      bytes that an element has in the row's copy
@@ -85,7 +87,7 @@ class Svdf8(Kernel):
         return svdf_of_four(view, self.function, SVDF.shape, chunk, sums + -(-row_bytes // 16) * 4)
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """What a row takes beside: a copied element 2, a call 60."""
+        """Add 2 instructions per copied element and 60 per call."""
         op, (batch, units) = view.op, view.outputs[0].shape
         product, step, feature, unit = self.prices
         depth = -(-op.depth // self.chunk(target)) * self.chunk(target)

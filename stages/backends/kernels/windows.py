@@ -1,4 +1,4 @@
-"""Where the windows of a convolution or a pool lie: how much of them is inside the image, and what is padding.
+"""Position of convolution and pooling windows: inside the image or in the padding.
 
 `axis` is 0 for rows and 1 for columns. Of an image of 4 columns, windows of 3 and one column of padding:
 
@@ -16,7 +16,10 @@ if TYPE_CHECKING:
 
 
 def whole_windows(view: LayerView, axis: int) -> range:
-    """Which rows or columns of the output have windows that lie inside the image along the axis: no padding is read.
+    """Return the output rows or columns whose windows read no padding along the axis.
+
+    They are adjacent; range(0) if there are none. Output (y, x) reads no padding if y is in the range of axis 0 and x
+    in that of axis 1.
 
     They are neighbours. Output (y, x) reads none at all where y is in those of axis 0 and x in those of axis 1.
     range(0) where there are none.
@@ -28,7 +31,9 @@ def whole_windows(view: LayerView, axis: int) -> range:
 
 
 def taps_inside(view: LayerView, axis: int) -> list[int]:
-    """Of the windows of each row or column of the output, how many rows or columns of taps lie inside the image.
+    """Return for each output row or column how many window rows or columns lie inside the image.
+
+    0 for a window outside of the image.
 
     0 for a window that lies beside it.
     """
@@ -38,12 +43,12 @@ def taps_inside(view: LayerView, axis: int) -> list[int]:
 
 
 def _starts(view: LayerView, axis: int) -> range:
-    """The image's row or column of the first tap of each window, below 0 in the padding."""
+    """Return the image row or column of each window's first tap, below 0 in the padding."""
     first, stride = -view.op.padding[axis], view.op.stride[axis]
     return range(first, first + view.outputs[0].shape[1 + axis] * stride, stride)
 
 
 def _dilation(view: LayerView, axis: int) -> int:
-    """Rows or columns from tap to tap, 1 of a pool."""
+    """Return the rows or columns from tap to tap, 1 for a pool."""
     dilation: tuple[int, int] = getattr(view.op, "dilation", (1, 1))
     return dilation[axis]

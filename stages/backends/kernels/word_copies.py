@@ -1,4 +1,4 @@
-"""Data movement by words of any alignment: pad, slices, split, transpose, layout, resize, concatenation.
+"""Data movement by words of any alignment: pad, slice, layout, resize, concatenation.
 
 For cores whose C library copies byte by byte, or sets out anew for each run. Costs here are those of cores that trap on
 words that are not aligned.
@@ -43,7 +43,7 @@ _LONGEST = {(1, 4): (32, 28), (1, 8): (28, 16), (2, 4): (128, 128), (2, 8): (36,
 
 
 class WordCopies(Kernel):
-    """Runs of bytes by words, single bytes by blocks of four rows: whatever their alignment.
+    """Copy runs by words, and single bytes by blocks of four rows, at any alignment.
 
     prefix  of its C functions
     block   instructions for a block of transposed bytes with registers of 64 bits
@@ -56,10 +56,10 @@ class WordCopies(Kernel):
 
     @abstractmethod
     def copies(self, view: LayerView) -> list[Copy]:
-        """What the layer does; nothing for a resize."""
+        """Return the copies of the layer, none for a resize."""
 
     def why_not_copies(self, view: LayerView) -> str:
-        """Why its functions do not copy so, '' if they do."""
+        """Return why its functions cannot make these copies, '' if they can."""
         item_bytes = ITEM_BYTES[view.outputs[0].dtype]
         if item_bytes != 1 and not all(calls_of(copy).is_run for copy in self.copies(view)):
             return f"elements of {item_bytes} bytes that are no neighbours"
@@ -71,11 +71,11 @@ class WordCopies(Kernel):
         return copies(view, self.copies(view), self.fills(view), self.prefix)
 
     def fills(self, view: LayerView) -> list[Fill]:
-        """What a pad fills around its copy."""
+        """Return the fills of a pad around its copy."""
         return []
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """As counted."""
+        """Return the counted instructions."""
         register, item_bytes = target.word_bits // 8, ITEM_BYTES[view.outputs[0].dtype]
         filled = sum(fill.runs * _fill_cost(fill.extent * item_bytes, register) for fill in self.fills(view))
         return LAYER + filled + sum(self._copy_cost(copy, view, target) for copy in self.copies(view))
@@ -102,7 +102,7 @@ class WordCopies(Kernel):
         return prod(axis.extent for axis in calls.outer) * times
 
     def _transposed_cost(self, rows: int, columns: int, multiple: int, register: int) -> float:
-        """Blocks of four rows and as many columns as a register has bytes, the rest byte by byte."""
+        """Return instructions of blocks (four rows by a register's bytes) and of the rest."""
         if multiple % 4 or columns < register or rows < 4:
             return _lanes_cost(rows, columns)
         whole, blocks = rows // 4, columns // register
@@ -112,7 +112,7 @@ class WordCopies(Kernel):
 
 
 def _runs_cost(rows: int, size: int, multiples: tuple[int, int], apart: int, register: int) -> float:
-    """Instructions for runs of `size` bytes, which begin at `multiples` of bytes in the output and in the input.
+    """Return instructions for runs of `size` bytes that start at `multiples` in output and input.
 
     Both begin at a multiple of `apart` bytes from each other.
 
@@ -137,24 +137,27 @@ def _runs_cost(rows: int, size: int, multiples: tuple[int, int], apart: int, reg
 
 
 def _fill_cost(size: int, register: int) -> float:
-    """Instructions for a run of a pad's value."""
+    """Return instructions for a run of a pad's value."""
     return 5.0 + 2.0 * size if size <= 3 else FILL_RUN + FILL_WORD * size / register
 
 
 def _lanes_cost(rows: int, columns: int) -> float:
-    """Bytes one by one, along the longer axis for four of the other one at once."""
+    """Return instructions of a byte-wise copy: the longer axis, four of the other at once."""
     shorter, longer = sorted((rows, columns))
     rest = shorter % 4
     return shorter // 4 * (45 + 10.5 * longer) + (45 + longer * (1.5 + 2.25 * rest) if rest else 0)
 
 
 class WordMove(WordCopies):
-    """Slices, transposes and the like are one copy; a pad fills what is around it; a resize copies pixels, or rows."""
+    """Slice, transpose, pad and resize.
+
+    Slices and transposes are one copy. A pad also fills the rest. A resize copies pixels or rows.
+    """
 
     ops: ClassVar[frozenset[str]] = frozenset({"move"})
 
     def why_not_layouts(self, view: LayerView) -> str:
-        """Tensors change from any layout to any other."""
+        """Return '': tensors change from any layout to any other."""
         return "" if view.op.kind == "layout" else super().why_not_layouts(view)
 
     def why_not_layer(self, view: LayerView, target: Target) -> str:
@@ -195,7 +198,7 @@ class WordMove(WordCopies):
 
 
 class WordConcatenation(WordCopies):
-    """One copy for each input."""
+    """Concatenation: one copy per input."""
 
     ops: ClassVar[frozenset[str]] = frozenset({"concatenation"})
 

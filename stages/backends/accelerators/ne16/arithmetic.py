@@ -1,4 +1,4 @@
-"""What NE16 computes with a layer's sums, and the numbers by channel that it reads for it.
+"""How NE16 turns sums into results, and the constants by channel that it reads for it.
 
     core     sums of 32 bits with what is added to them are written; the core requantizes them (hwlib/), exactly
     floor    the engine's own: ((sum * scale + bias) >> shift), saturated, which is the layer's rounding `floor`
@@ -45,7 +45,7 @@ _EXACT_ONE = (1 << 30, 1)  # multiplier and shift of 1
 
 @dataclass(frozen=True)
 class Block:
-    """Offsets of a block's parts and its size, in bytes."""
+    """Offsets of a block's sections and its size, in bytes."""
 
     parameters: int
     bias: int
@@ -58,7 +58,7 @@ class Block:
 
 
 def block(how: How, mode: Mode, ki: int, channels: int, bits: int, *, residual: bool = False) -> Block:
-    """The block of so many output channels."""
+    """Return the block of that many output channels."""
     sizes = {
         "parameters": (extension.RESIDUAL_BLOCK_BYTES if residual else extension.BLOCK_BYTES) if how == "tflite" else 0,
         "bias": 4 * channels,
@@ -79,7 +79,10 @@ def block(how: How, mode: Mode, ki: int, channels: int, bits: int, *, residual: 
 def contents(
     view: LayerView, how: How, mode: Mode, channels: Span, weights: Weights, rounders: Array | None = None
 ) -> Array:
-    """The block of a layer with weights, uint8. `rounders` by output channel, where the core requantizes by them."""
+    """Return the block of a layer with weights, uint8.
+
+    `rounders` are by output channel, for requantization by the core.
+    """
     some, count = slice(channels.first, channels.end), len(weights.rows)
     rows = weights.rows[some]
     planes = pack(_planes(view, mode, rows), mode, weights.bits, weights.offset)
@@ -102,7 +105,7 @@ def _joined(numbers: bytes, planes: bytes) -> Array:
 
 
 def _int32(values: Array) -> bytes:
-    """Modulo 2^32, as the engine's sums are."""
+    """Return values modulo 2^32, as the engine's sums."""
     return values.astype(np.int64).astype("<u4").tobytes()
 
 
@@ -111,7 +114,7 @@ def _int8(values: Array) -> bytes:
 
 
 def _planes(view: LayerView, mode: Mode, rows: Array) -> Array:
-    """Rows of weights as `pack` takes them: OHWI, or HWC."""
+    """Return rows of weights in the order of `pack`: OHWI, or HWC."""
     op = view.op
     if mode == "depthwise3x3":
         return np.ascontiguousarray(rows.T).reshape(3, 3, len(rows))
@@ -123,7 +126,7 @@ def _planes(view: LayerView, mode: Mode, rows: Array) -> Array:
 
 
 def _of_channels(view: LayerView, role: str, count: int) -> Array:
-    """int64[output channels]; one number may be for all."""
+    """Return int64[output channels]. A scalar is repeated for all."""
     found = view.constant(role).astype(np.int64).reshape(-1)
     return np.asarray(np.broadcast_to(found, (count,)))
 
@@ -133,7 +136,7 @@ def _words(count: int) -> int:
 
 
 def with_floor(view: LayerView, found: Nearest | Sum) -> tuple[Any, dict[str, Array]]:
-    """The layer's operator and constants with the rounding `floor`."""
+    """Return the layer's operator and constants with the rounding `floor`."""
     if isinstance(found, Sum):
         fields = {
             "rounding": "floor",
@@ -150,7 +153,10 @@ def with_floor(view: LayerView, found: Nearest | Sum) -> tuple[Any, dict[str, Ar
 
 
 def pair_contents(view: LayerView, how: How) -> Array:
-    """The block of an ADD or SUB: 16 output channels; as weights the identity, or one for each tensor."""
+    """Return the block of an ADD or SUB: 16 output channels.
+
+    Its weights are the identity, or one value per tensor.
+    """
     op, none, ones = view.op, np.zeros(16, np.int64), np.identity(16, np.int64)
     if how == "floor":
         first, second = pair_weights(view)
@@ -180,7 +186,7 @@ def pair_contents(view: LayerView, how: How) -> Array:
 
 
 def pair_weights(view: LayerView) -> tuple[int, int]:
-    """What the rounding `floor` of an ADD or SUB multiplies its inputs by; the identity's for others."""
+    """Return the input factors of an ADD or SUB with the rounding `floor`, else the identity."""
     op = view.op
     if op.rounding != "floor":
         return 1, 0
@@ -188,7 +194,7 @@ def pair_weights(view: LayerView) -> tuple[int, int]:
 
 
 def pair_bits(view: LayerView) -> tuple[int, int]:
-    """Bits and offset of the weights of an ADD or SUB."""
+    """Return bits and offset of the weights of an ADD or SUB."""
     weights = pair_weights(view)
     offset = min(0, *weights)
     return max((max(0, *weights) - offset).bit_length(), LEAST_BITS), offset

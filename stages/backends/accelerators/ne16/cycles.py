@@ -1,4 +1,4 @@
-"""Cycles that NE16 takes for a job, in closed form.
+"""Cycles of an NE16 job in closed form.
 
 The figures are those of the cost model of MATCH for GAP9, and agree with the silicon's (MLPerf Tiny) where the engine
 is what a network waits for. One subtile (3x3 output pixels, 32 output channels) costs for each 16 input channels:
@@ -33,7 +33,7 @@ _OUT_BEFORE, _OUT_AFTER, _BEAT_BITS = 3, 1, 256
 
 
 def cycles(job: Job) -> int:
-    """Cycles of a job, or the sum over those that the engine takes it in."""
+    """Return the cycles of a job, summed over the jobs that the engine splits it into."""
     if job.is_whole:
         return cycles_of(words(job))
     if job.stride == 1:
@@ -44,7 +44,7 @@ def cycles(job: Job) -> int:
 
 
 def cycles_of(raw: Sequence[int]) -> int:
-    """Cycles of a job by its 24 words."""
+    """Return the cycles of a job from its 24 words."""
     job = task(raw)
     (tiles, last), rows, columns = job.ko, job.rows[0], job.columns[0]
     once = extension.BLOCK_CYCLES if job.flag(TFLITE) else 0
@@ -52,7 +52,7 @@ def cycles_of(raw: Sequence[int]) -> int:
 
 
 def _subtile(job: Task, channels: int) -> int:
-    """Cycles of 3x3 output pixels of so many output channels."""
+    """Return the cycles of 3x3 output pixels of that many output channels."""
     if job.depthwise:
         sums = _LOAD + _OFFSET + channels + _PRODUCTS + channels * job.weight_bits + _UPDATE
     elif job.kernel == 3:

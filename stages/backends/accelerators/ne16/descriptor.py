@@ -1,4 +1,4 @@
-"""NE16 as an accelerator: which layers it computes, tile by tile, and what the emitted sources call."""
+"""NE16 as an accelerator: supported layers, tiles, and calls in the emitted sources."""
 
 from __future__ import annotations
 
@@ -223,14 +223,14 @@ class Ne16(Accelerator[Ne16Parameters]):
         return "" if len(types) == 1 else "int8 and uint8 tensors in one layer"
 
     def _nearest(self, view: LayerView) -> Nearest | Sum | str:
-        """What the engine's own arithmetic computes instead of the layer, or why there is none."""
+        """Return the constants of the engine's own arithmetic, or why there are none."""
         from stages.backends.accelerators.ne16.arithmetic import ROOM
 
         found = self._found.nearest if view.op.op in _WEIGHTED else self._found.sum
         return found(view, ROOM)
 
     def _is_fast(self, view: LayerView) -> bool:
-        """Whether the core requantizes with its P extension."""
+        """Return whether the core requantizes with its P extension."""
         return self._how(view) == "core" and _P in self.features and self._found.rounders(view) is not None
 
     @property
@@ -243,7 +243,7 @@ class Ne16(Accelerator[Ne16Parameters]):
         return self._known
 
     def _stored(self, view: LayerView) -> tuple[int, int]:
-        """Bits and offset of stored weights."""
+        """Return bits and offset of stored weights."""
         from stages.backends.accelerators.ne16.arithmetic import pair_bits
 
         if view.op.op in ("add", "sub"):
@@ -275,7 +275,10 @@ class Ne16(Accelerator[Ne16Parameters]):
         return block(self._how(view), made.mode, made.ki, made.ko, bits, residual=residual)
 
     def _job(self, view: LayerView, tile: Tile, strides: Strides) -> Job:
-        """The tile's job with addresses from where its tensors and constants begin."""
+        """Return the tile's job.
+
+        Its addresses are offsets from the start of tensors and constants.
+        """
         from stages.backends.accelerators.ne16.arithmetic import SCALE_BITS
 
         how, block = self._how(view), self._block(view, tile)
@@ -328,7 +331,7 @@ class Ne16(Accelerator[Ne16Parameters]):
         )
 
     def _before(self, view: LayerView, tile: Tile, strides: Strides) -> tuple[tuple[Call, ...], Pointer]:
-        """What the core does before, and where the engine's input is then."""
+        """Return the core's calls before the job, and the address of the engine's input."""
         gather, windows = mapping(view, tile, strides).gather, Pointer("scratch:windows")
         if gather is None:
             return (), Pointer("input:0")
@@ -356,12 +359,12 @@ class Ne16(Accelerator[Ne16Parameters]):
 
 
 def _blocks(job: Job) -> int:
-    """Jobs that the core starts one by one."""
+    """Return the jobs that the core starts individually."""
     return -(-job.h_out // 2) * -(-job.w_out // 2) if job.stride == 2 else 0
 
 
 def _compact(view: LayerView, tile: Tile) -> Strides:
-    """Pixels one after the other."""
+    """Return strides of adjacent pixels."""
     return Strides(tuple(extent(tensor).channels for tensor in view.inputs), len(tile.channels))
 
 
@@ -373,7 +376,7 @@ def _cycles(job: Job) -> int:
 
 
 def _gathered(view: LayerView, tile: Tile, strides: Strides, gather: Gather) -> tuple[int, ...]:
-    """The numbers of `struct ne16_windows`."""
+    """Return the numbers of `struct ne16_windows`."""
     op, x = view.op, extent(view.inputs[0])
     (part,) = reads(view, tile)
     return (

@@ -1,4 +1,4 @@
-"""The extended engine: a requantizer that rounds as TFLite does, and a residual addition behind it.
+"""The extended engine: a requantizer that rounds as TFLite does, and a residual addition.
 
 It is what exact arithmetic would take in hardware, as a documented assumption; NE16 itself has none of it. A job asks
 for it by bits of conf0 and two words that NE16 leaves unused:
@@ -37,13 +37,16 @@ ROUNDING_CYCLES = 2
 
 
 def residual_cycles(channels: int) -> int:
-    """For one subtile: reading 3x3 pixels of so many bytes, and their products."""
+    """Return the cycles of one subtile: its reads of 3x3 pixels, and their products."""
     return 3 + 9 * ceil(channels / 32) + 2 * ceil(channels / 4) + channels
 
 
 @dataclass(frozen=True)
 class Residual:
-    """The ADD behind a layer, as stages.ir.operators.arithmetic.Add has it: the layer's output is one of its inputs."""
+    """The ADD after a layer, as stages.ir.operators.arithmetic.Add.
+
+    The layer's output is one of its inputs.
+    """
 
     zero_point: int
     own_multiplier: int
@@ -67,7 +70,7 @@ class Parameters:
     residual: Residual | None = None
 
     def block(self) -> bytes:
-        """Its bytes in L1."""
+        """Return its bytes in L1."""
         values = [self.zero_point, self.minimum, self.maximum]
         if self.residual is not None:
             values += astuple(self.residual)

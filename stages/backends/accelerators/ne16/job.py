@@ -1,4 +1,4 @@
-"""A job of NE16 by its geometry: one convolution over tensors in L1, and the jobs that the engine takes it in.
+"""Geometry of an NE16 job: one convolution over tensors in L1, and how the engine splits it.
 
 Tensors are HWC with contiguous channels. Addresses are those of the first real pixel, strides are in bytes.
 """
@@ -34,7 +34,7 @@ NO_PADDING = Padding()
 
 @dataclass(frozen=True)
 class Extension:
-    """What the extended engine does (extension.py).
+    """Settings of the extended engine (extension.py).
 
     `parameters` is the address of the layer's block, `residual` that of the tensor that is added (None: none), with
     the strides of the output. `rounds_once` as `single` in stages.ir.operators.layer. With `signed_input` activations
@@ -102,18 +102,18 @@ class Job:
 
     @property
     def macs(self) -> int:
-        """Multiply-accumulates, padding included."""
+        """MACs, padding included."""
         ki = 1 if self.mode == "depthwise3x3" else self.ki
         return self.h_out * self.w_out * self.ko * ki * self.kernel**2
 
     @property
     def is_whole(self) -> bool:
-        """Whether the engine takes it as one job."""
+        """Whether the engine computes it as one job."""
         return len(_rows(self)) * len(_columns(self)) == 1
 
 
 def split(job: Job) -> Iterator[Job]:
-    """The jobs that the engine takes it in, row by row.
+    """Return the jobs that the engine can compute, row by row.
 
     Stride 2 goes in blocks of 2x2 output pixels. Two rows (or columns) of padding behind the last are taken apart where
     the subtile before the last would read one of them.
@@ -135,7 +135,7 @@ def split(job: Job) -> Iterator[Job]:
 
 
 class _Span(NamedTuple):
-    """Output rows (columns) `first` on; the padding they read, and the first real input row they do."""
+    """Output rows (columns) from `first` on, their padding, and their first real input row."""
 
     first: int
     size: int

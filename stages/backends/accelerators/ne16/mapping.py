@@ -1,4 +1,4 @@
-"""How a tile of a layer becomes a job of NE16: its mode and its geometry. What it computes is in arithmetic.py.
+"""Map a tile of a layer to an NE16 job: mode and geometry. Its arithmetic is in arithmetic.py.
 
     pixels      1x1 convolutions of any stride, fully connected layers: a product for each pixel
     conv3x3     and depthwise3x3: the engine's own windows of stride 1; of stride 2 a job for each 2x2 outputs
@@ -35,7 +35,9 @@ _NATIVE = (3, 3)
 
 @dataclass(frozen=True)
 class Image:
-    """Rows and columns of pixels that a job walks over; distances in bytes in L1, of the input and of the output.
+    """Rows and columns of pixels of a job. Distances are in bytes in L1, of input and output.
+
+    The output's distances are those of one byte per value.
 
     The output's are those of one byte for each value.
     """
@@ -50,7 +52,9 @@ class Image:
 
 @dataclass(frozen=True)
 class Gather:
-    """Windows of output rows, gathered by the core: `columns` of `taps` rows of `channels` bytes each for a row.
+    """Windows of output rows, gathered by the core.
+
+    For each row, `columns` of `taps` rows of `channels` bytes each.
 
     A window is `width` columns, the next begins `step` columns later; those between, if any, are left out.
     """
@@ -77,7 +81,10 @@ class Gather:
 
 @dataclass(frozen=True)
 class Mapping:
-    """A tile. `ki` input channels of a pixel, `ko` output channels; `gather` where the core works before."""
+    """A tile: `ki` input channels per pixel, `ko` output channels.
+
+    `gather` is set if the core gathers windows before.
+    """
 
     mode: Mode
     image: Image
@@ -89,7 +96,7 @@ class Mapping:
 
 
 def why_not_mapped(view: LayerView) -> str:
-    """The reason no mapping is for the layer's window, '' where one is."""
+    """Return why no mapping supports the layer's window, '' if one does."""
     op = view.op
     if op.op in ("add", "sub"):
         return _why_not_pair(view)
@@ -112,7 +119,7 @@ def why_not_mapped(view: LayerView) -> str:
 
 
 def mapping(view: LayerView, tile: Tile, strides: Strides) -> Mapping:
-    """The mapping of a tile whose input and output pixels are so far apart."""
+    """Return the mapping of a tile with these distances between input and output pixels."""
     op = view.op
     if op.op in ("add", "sub"):
         return _pair(view, tile)
@@ -127,7 +134,10 @@ def mapping(view: LayerView, tile: Tile, strides: Strides) -> Mapping:
 
 
 def by_transfers(view: LayerView) -> bool:
-    """Whether transfers gather the layer's windows: small ones, where that takes the engine less than its own."""
+    """Return whether transfers gather the layer's windows.
+
+    Only small windows, if the engine then needs fewer cycles than with its own.
+    """
     op = view.op
     if op.op != "conv2d" or (op.kernel == (1, 1) and not any(op.padding)) or window_bytes(view) > _FEW:
         return False
@@ -140,7 +150,7 @@ def by_transfers(view: LayerView) -> bool:
 
 
 def window_bytes(view: LayerView) -> int:
-    """Of one window."""
+    """Return the bytes of one window."""
     return int(view.op.kernel[0] * view.op.kernel[1] * view.op.in_channels)
 
 
@@ -193,7 +203,10 @@ def _gather(view: LayerView, rows: int) -> Gather:
 
 
 def _pair(view: LayerView, tile: Tile) -> Mapping:
-    """All channels of rows, in pieces of 16; `ki` is that of one tensor."""
+    """Return the mapping of all channels of rows, in pieces of 16.
+
+    `ki` is that of one tensor.
+    """
     out = extent(view.outputs[0])
     pieces = len(tile.rows) * out.columns * out.channels // PAIR_CHANNELS
     image = _spread(pieces, PAIR_CHANNELS, PAIR_CHANNELS)
@@ -201,7 +214,7 @@ def _pair(view: LayerView, tile: Tile) -> Mapping:
 
 
 def side_by_side(found: Mapping) -> Mapping:
-    """A pair's mapping where pieces of both tensors lie side by side."""
+    """Return a pair's mapping if pieces of both tensors are interleaved."""
     image, twice = found.image, 2 * found.image.input_pixel
     row = image.input_row * 2
     made = Image(image.rows, image.columns, twice, row, image.output_pixel, image.output_row)
@@ -209,7 +222,7 @@ def side_by_side(found: Mapping) -> Mapping:
 
 
 def pair_rows(view: LayerView) -> int:
-    """How many rows of a pair are whole pieces; 0 where not even all are."""
+    """Return how many rows of a pair make whole pieces, 0 if not even all rows do."""
     out = extent(view.outputs[0])
     row = out.columns * out.channels
     found = next((n for n in (1, 2, 4, 8, 16) if row * n % PAIR_CHANNELS == 0), 0)
@@ -233,7 +246,10 @@ def _is_native(view: LayerView) -> bool:
 
 
 def _blocks_pay(view: LayerView) -> bool:
-    """Whether a job for each 2x2 outputs takes no longer than gathered windows, with the core or the engine waiting."""
+    """Return whether 2x2 blocks cost no more than gathered windows.
+
+    Either the core or the engine waits.
+    """
     op, out = view.op, extent(view.outputs[0])
     gather = _gather(view, out.rows)
     tiles = [min(SUBTILE_KO, out.channels - first) for first in range(0, out.channels, SUBTILE_KO)]
@@ -244,14 +260,17 @@ def _blocks_pay(view: LayerView) -> bool:
 
 
 def _is_padded_by_one(view: LayerView) -> bool:
-    """At most: padding of two rows at the bottom may have to be taken apart, and no common padding has it."""
+    """Return whether padding is at most 1 on each side.
+
+    Two rows of padding at the bottom may need a split, and no common padding has them.
+    """
     op = view.op
     top, left, _, _ = op.padding
     return max(top, left, _right(view), _bottom(view)) <= 1
 
 
 def _right(view: LayerView) -> int:
-    """Columns of padding that the last window really reaches."""
+    """Return the columns of padding that the last window reaches."""
     return _after(view, 1)
 
 
@@ -272,7 +291,10 @@ def _spread(pixels: int, input_pixel: int, output_pixel: int) -> Image:
 
 @lru_cache(maxsize=4096)
 def spread(pixels: int) -> tuple[int, int, int]:
-    """Rows, columns, and pixels from row to row, that cover so many pixels exactly in as few subtiles as possible."""
+    """Return rows, columns and row distance that cover so many pixels exactly.
+
+    The number of subtiles is minimal.
+    """
     found = (1, pixels, pixels)
     least = _subtiles(1, pixels)
     for rows in range(2, min(pixels, 8 * SUBTILE_PIXELS) + 1):
@@ -290,11 +312,14 @@ def _subtiles(rows: int, columns: int) -> int:
 
 
 def input_tiles(ki: int) -> int:
-    """Input channels in sixteens."""
+    """Return the blocks of 16 input channels."""
     return -(-ki // SUBTILE_KI)
 
 
 def gather_instructions(gather: Gather) -> float:
-    """Of the core: words where channels are whole ones, else bytes; and a run of columns for each row of a window."""
+    """Return the core's instructions for gathering.
+
+    Words if channels are whole ones, else bytes; one run of columns for each row of a window.
+    """
     each = 0.75 if gather.channels % 4 == 0 else 2.75
     return gather.bytes * each + gather.rows * gather.taps * 30

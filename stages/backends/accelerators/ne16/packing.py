@@ -1,4 +1,4 @@
-"""Weights as NE16 reads them: bit planes of 16 input channels.
+"""Pack weights for NE16: bit planes of 16 input channels.
 
 A stored weight is u = w - offset, without sign. 16 input channels at one tap are two bytes for each bit, channel i in
 bit i % 8 of byte i / 8. Their order, outermost first: output channel, 16 input channels, bit, tap, byte. In a depthwise
@@ -16,7 +16,7 @@ from stages.backends.accelerators.ne16.job import SUBTILE_KI, Mode
 
 
 def pack(weights: npt.NDArray[Any], mode: Mode, bits: int, offset: int) -> bytes:
-    """The bytes of integer weights, OHWI or (depthwise) HWC.
+    """Return the bytes of integer weights, OHWI or (depthwise) HWC.
 
     Raises ValueError for a shape that is none of the mode's, and for weights outside of offset … offset + 2^bits - 1.
     """
@@ -38,7 +38,7 @@ def pack(weights: npt.NDArray[Any], mode: Mode, bits: int, offset: int) -> bytes
 
 
 def packed_bytes(mode: Mode, ki: int, ko: int, bits: int) -> int:
-    """How many bytes `pack` makes; ki = ko are the channels of a depthwise convolution."""
+    """Return the size of `pack`. ki = ko are the channels of a depthwise convolution."""
     tiles = -(-ki // SUBTILE_KI)
     taps = 1 if mode == "conv1x1" else 9
     return (1 if mode == "depthwise3x3" else ko) * tiles * bits * taps * 2

@@ -1,4 +1,4 @@
-"""A layer's weights as the engine multiplies them: less their zero point, in as few bits as hold them, and what folds.
+"""A layer's weights as the engine multiplies them: zero point removed, in few bits.
 
 The engine sums bytes times weights. With x a byte and w a weight less its zero point,
 
@@ -30,28 +30,28 @@ LEAST_BITS = 2
 
 @dataclass(frozen=True, eq=False)
 class Weights:
-    """`rows`: int16[output channels, depth], as stages.backends.kernels.eight_bit.weight_rows has them."""
+    """`rows`: int16[output channels, depth], ordered as eight_bit.weight_rows."""
 
     rows: Array
 
     @cached_property
     def offset(self) -> int:
-        """What is added to every stored weight: the least weight."""
+        """The least weight. The engine adds it to every stored weight."""
         return int(self.rows.min())
 
     @cached_property
     def bits(self) -> int:
-        """Of a stored weight, 2 to 8."""
+        """Bits of a stored weight, 2 to 8."""
         return max((int(self.rows.max()) - self.offset).bit_length(), LEAST_BITS)
 
     @cached_property
     def sums(self) -> Array:
-        """int64[output channels]."""
+        """Sum of each output channel's weights, int64[output channels]."""
         return np.asarray(self.rows.sum(axis=1, dtype=np.int64))
 
 
 def folded_bias(view: LayerView, weights: Weights) -> Array:
-    """int64[output channels]: what is added to sums of bytes times weights."""
+    """Return what is added to sums of bytes times weights, int64[output channels]."""
     bias = view.constant("bias").astype(np.int64).reshape(-1) if view.has("bias") else np.int64(0)
     return np.asarray(bias - view.op.input_zero_point * weights.sums)
 
@@ -63,16 +63,19 @@ class Found:
         self._known: dict[Hashable, tuple[tuple[Array, ...], Any]] = {}
 
     def weights(self, view: LayerView) -> Weights:
-        """Of a layer that has some."""
+        """Return the weights of a layer that has some."""
         key = (view.op.weight_zero_point,)
         return self._once("weights", key, [view.constant("weights")], lambda: Weights(centred_weights(view)))
 
     def rounders(self, view: LayerView) -> Array | None:
-        """int64[output channels] for the core's P extension, None where a channel has none."""
+        """Return rounders for the core's P extension, int64[output channels].
+
+        None if a channel has none.
+        """
         return self._once("rounders", view.op, _constants(view), lambda: _rounders(view))
 
     def nearest(self, view: LayerView, room: Room) -> Nearest | str:
-        """The constants of the rounding `floor` of a layer with weights, or why there are none."""
+        """Return the `floor` constants of a layer with weights, or why it has none."""
         op, bounds = view.op, np.iinfo(view.inputs[0].dtype)
         # The same in whichever type the data are: all differences to zero points are.
         limits = [limit - op.output_zero_point for limit in (op.act_min, op.act_max)]
@@ -80,7 +83,7 @@ class Found:
         return self._once("nearest", key, _constants(view), lambda: _or_reason(lambda: weighted(view, room)))
 
     def sum(self, view: LayerView, room: Room) -> Sum | str:
-        """The constants of the rounding `floor` of an ADD or SUB, or why there are none."""
+        """Return the `floor` constants of an ADD or SUB, or why it has none."""
         types = tuple(tensor.dtype for tensor in (*view.inputs, *view.outputs))
         return self._once("sum", (view.op, types, room), [], lambda: _or_reason(lambda: sum_of_two(view, room)))
 

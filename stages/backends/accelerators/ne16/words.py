@@ -1,4 +1,4 @@
-"""The 24 words that tell NE16 a job, and what they mean.
+"""The 24 words that describe an NE16 job, and their fields.
 
 Order and fields are those of the engine's registers from 0x20 on. The extension (extension.py) uses bits and words that
 NE16 leaves unused.
@@ -44,7 +44,7 @@ EXTENDED = SIGNED_INPUT | TFLITE | ROUNDS_ONCE | RESIDUAL
 
 
 def words(job: Job) -> tuple[int, ...]:
-    """The words of a job that the engine takes as one. Raises Refused."""
+    """Return the words of a job that the engine computes as one. Raise Refused for others."""
     _check(job)
     three = job.kernel == 3
     ki, last_ki = _tiles(job.ki, SUBTILE_KI)
@@ -88,7 +88,9 @@ def words(job: Job) -> tuple[int, ...]:
 
 
 def blocks(job: Job) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """A job of stride 2 of any size as `ne16_start_blocks` takes it (hwlib/ne16.h): words, and numbers of the blocks.
+    """Return a job of stride 2 for `ne16_start_blocks` (hwlib/ne16.h).
+
+    The result has the words and the numbers of the blocks.
 
     Raises Refused.
     """
@@ -133,7 +135,7 @@ def _conf0(job: Job) -> int:
 
 
 def _tiles(size: int, tile: int) -> tuple[int, int]:
-    """How many tiles, and how much the last has."""
+    """Return the number of tiles, and the size of the last."""
     return -(-size // tile), (size - 1) % tile + 1
 
 
@@ -144,7 +146,7 @@ def _check(job: Job) -> None:
 
 
 def _wrong_sizes(job: Job) -> Iterator[tuple[bool, str]]:
-    """What the engine cannot walk over, and whether the job has it."""
+    """Return limits of the engine's geometry, and whether the job exceeds each."""
     sizes, most = (job.h_out, job.w_out, job.ki, job.ko), job.kernel // 2 * 2
     yield min(sizes) < 1 or max(sizes) > SUBTILE_PIXELS * 0xFFFF, "a size below 1 or above 196,605"
     yield job.mode == "depthwise3x3" and job.ki != job.ko, "depthwise has as many output as input channels"
@@ -156,7 +158,7 @@ def _wrong_sizes(job: Job) -> Iterator[tuple[bool, str]]:
 
 
 def _wrong_arithmetic(job: Job) -> Iterator[tuple[bool, str]]:
-    """What the engine does not compute, or wrongly, and whether the job has it."""
+    """Return limits of the engine's arithmetic, and whether the job exceeds each."""
     extension = job.extension or Extension()
     tflite = extension.parameters is not None
     low, high = (-128, 127) if extension.signed_input else (0, 255)
@@ -184,7 +186,7 @@ def _wrong_arithmetic(job: Job) -> Iterator[tuple[bool, str]]:
 
 @dataclass(frozen=True)
 class Task:
-    """What the words say, field by field. Counts are of subtiles, `last_…` what the last of them has."""
+    """Fields of the words. Counts are of subtiles; `last_…` is the size of the last."""
 
     raw: tuple[int, ...]
 
@@ -193,11 +195,11 @@ class Task:
             raise ValueError(f"a job has {WORDS} words, not {len(self.raw)}")
 
     def word(self, name: str) -> int:
-        """A word by its name in NAMES."""
+        """Return a word by its name in NAMES."""
         return self.raw[NAMES.index(name)]
 
     def flag(self, bit: int) -> bool:
-        """Whether conf0 has the bit."""
+        """Return whether the bit of conf0 is set."""
         return bool(self.word("conf0") & bit)
 
     @property
@@ -218,7 +220,7 @@ class Task:
 
     @property
     def weight_offset(self) -> int:
-        """Nine bits: the sign is bit 31."""
+        """The offset in nine bits. The sign is bit 31."""
         word = self.word("weight_offset")
         return (word & 0xFF) - (word >> 31 << 8)
 
@@ -236,7 +238,7 @@ class Task:
 
     @property
     def channel_tile(self) -> int:
-        """Output channels of a whole subtile."""
+        """Output channels of a full subtile."""
         return 16 if self.depthwise else 32
 
     @property
@@ -275,7 +277,7 @@ class Task:
 
     @property
     def pad_value(self) -> int:
-        """Eight bits of activation; signed as the activations are."""
+        """Eight bits of activation, signed as the activations are."""
         value = self.word("padding") & 0xFF
         return value - 256 if self.flag(SIGNED_INPUT) and value > 127 else value
 
@@ -292,5 +294,5 @@ class Task:
 
 
 def task(given: Sequence[int]) -> Task:
-    """The fields of 24 words."""
+    """Return the fields of 24 words."""
     return Task(cast("tuple[int, ...]", tuple(int(word) % ADDRESS_SPACE for word in given)))

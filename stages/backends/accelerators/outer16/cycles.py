@@ -1,4 +1,4 @@
-"""What a job takes, in closed form; `device/outer16.cc` has the same.
+"""Cycles of an outer16 job in closed form, as in `device/outer16.cc`.
 
 The engine has 16x16 sums: of 16 output pixels, one after the other along the rows, and 16 output channels. For each tap
 of the window and each block of 16 input channels it reads 16 pixels of that block, 16 bytes in a cycle, and beside them
@@ -20,7 +20,7 @@ _PORT = 16  # bytes in a cycle
 
 @dataclass(frozen=True)
 class Work:
-    """Of one job: pixels and channels of the output, taps of the window, channels of the input."""
+    """One job: pixels and channels of the output, taps of the window, channels of the input."""
 
     pixels: int
     channels: int
@@ -30,23 +30,23 @@ class Work:
 
     @property
     def products(self) -> int:
-        """Blocks of input, each for one tap, that an output block needs."""
+        """Input blocks, one per tap, that an output block needs."""
         return self.taps * (1 if self.depthwise else blocks(self.inputs))
 
     @property
     def constant_bytes(self) -> int:
-        """Parameters and weights; those that fill up blocks are there too."""
+        """Bytes of parameters and weights, including those that fill up blocks."""
         weights = self.products * BLOCK * (1 if self.depthwise else BLOCK)
         return blocks(self.channels) * (_PARAMETER_BYTES + weights)
 
 
 def blocks(channels: int) -> int:
-    """Blocks of so many channels."""
+    """Return the number of blocks of that many channels."""
     return -(-channels // BLOCK)
 
 
 def cycles(work: Work) -> int:
-    """Of the engine, from the start of the job on."""
+    """Return the engine's cycles from the start of the job."""
     strips = -(-work.pixels // BLOCK)
     each = _PARAMETER_BYTES // _PORT + strips * (BLOCK * work.products + BLOCK)
     return _BEGIN + blocks(work.channels) * each

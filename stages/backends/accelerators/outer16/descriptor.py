@@ -1,4 +1,4 @@
-"""outer16 as an accelerator: which layers it computes, in which tiles, with which constants, and how it is called."""
+"""outer16 as an accelerator: supported layers, tiles, constants and calls."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def _work(view: LayerView, tile: Tile) -> Work:
 
 
 def _job(view: LayerView, tile: Tile, strides: Strides) -> tuple[int, ...]:
-    """The words of a job behind its three addresses, as `device/outer16.cc` has them."""
+    """Return the words of a job after its three addresses, as `device/outer16.cc` reads them."""
     op, x, out = view.op, extent(view.inputs[0]), extent(view.outputs[0])
     (part,) = reads(view, tile)
     work = _work(view, tile)
@@ -140,5 +140,5 @@ def _halves(high: int, low: int) -> int:
 
 
 def _word(*numbers: int) -> int:
-    """Four bytes, the first in the top ones."""
+    """Return four bytes as a word, the first in the top byte."""
     return sum((number & 0xFF) << shift for number, shift in zip(numbers, (24, 16, 8, 0), strict=True))

@@ -1,4 +1,6 @@
-"""Constants as the engine reads them: for each block of 16 output channels 16 biases, multipliers and shifts, weights.
+"""Pack constants for outer16, by blocks of 16 output channels.
+
+A block has 16 biases, multipliers and shifts, and weights:
 
     convolution   taps x input blocks x 16 input channels x 16 output channels     OHWI16i16o, block of outputs by block
     depthwise     taps x 16 channels
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def packed(view: LayerView, channels: Span) -> NDArray[np.uint8]:
-    """The constants of a tile's output channels, one block after the other."""
+    """Return the constants of a tile's output channels, block by block."""
     op, some = view.op, slice(channels.first, channels.end)
     rows = weight_rows(view, view.constant("weights"))
     bias = view.constant("bias").reshape(-1) if view.has("bias") else np.zeros(len(rows))
@@ -45,12 +47,12 @@ def packed(view: LayerView, channels: Span) -> NDArray[np.uint8]:
 
 
 def filled(array: NDArray[Any], axis: int) -> NDArray[Any]:
-    """With zeros behind, so that an axis has whole blocks."""
+    """Pad an axis with zeros to whole blocks."""
     count = array.shape[axis]
     behind = [(0, blocks(count) * BLOCK - count if number == axis else 0) for number in range(array.ndim)]
     return np.pad(array, behind)
 
 
 def as_bytes(array: NDArray[Any]) -> NDArray[np.uint8]:
-    """A row of bytes for each block of output channels."""
+    """Return a row of bytes for each block of output channels."""
     return np.ascontiguousarray(array).view(np.uint8).reshape(len(array), -1)

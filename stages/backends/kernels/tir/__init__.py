@@ -1,1 +1,1 @@
-"""Building blocks for the TIR of kernels: fixed-point expressions, tile blocks with their intrinsics, strided walks."""
+"""TIR building blocks of kernels: fixed-point expressions, tile blocks, strided walks."""

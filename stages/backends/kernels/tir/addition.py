@@ -1,4 +1,4 @@
-"""TIR of ADD and SUB of tensors of one shape: one block of all elements, with the reference's arithmetic."""
+"""TIR of ADD and SUB of tensors of one shape: one block of all elements."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ if TYPE_CHECKING:
 
 
 def rescaled_sum(op: Any, elements: Sequence[Any]) -> Any:
-    """The sum (of a SUB the difference) of two elements, requantized: all but its zero point and its bounds."""
+    """Return the requantized sum (SUB: difference) of two elements.
+
+    Zero point and bounds of the output are not applied.
+    """
     shifted = [(widen(x) - op.zero_points[n]) * (1 << op.left_shift) for n, x in enumerate(elements)]
     scaled = [requantize(x, op.multipliers[n], op.shifts[n], op.rounding) for n, x in enumerate(shifted)]
     total = scaled[0] + scaled[1] if op.op == "add" else scaled[0] - scaled[1]
@@ -22,7 +25,7 @@ def rescaled_sum(op: Any, elements: Sequence[Any]) -> Any:
 
 
 def add(view: LayerView, function: str, constants: Sequence[Operand], *, first: int = 0) -> Lowering:
-    """The layer as `function(x0, x1, y, count, constants...)`; x0 is the input number `first`."""
+    """Return the layer as `function(x0, x1, y, count, constants...)`. x0 is input `first`."""
     op, y = view.op, view.outputs[0]
     count, dtype = y.elements, y.dtype
 

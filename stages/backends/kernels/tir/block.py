@@ -40,7 +40,7 @@ Buffer = Any  # a TIR buffer (a Var of BufferType)
 
 @dataclass(frozen=True)
 class Operand:
-    """A buffer of a block: the shape of the tile, and whether the block reads it, writes it, or both."""
+    """A buffer of a block: the tile's shape, and whether the block reads or writes it."""
 
     name: str
     shape: tuple[int, ...]
@@ -49,13 +49,19 @@ class Operand:
 
 
 def accumulator(name: str = "acc") -> Operand:
-    """The one-element int32 operand in which a meaning accumulates. C micro-kernels do not get it."""
+    """Return the one-element int32 operand in which a meaning accumulates.
+
+    C micro-kernels do not get it.
+    """
     return Operand(name, (1,), "int32", "rw")
 
 
 @contextmanager
 def loop(*ranges: tuple[str, int]) -> Iterator[Any]:
-    """Nested loops `(name, extent)`, outermost first; yields the variables (for one loop: not in a tuple)."""
+    """Open nested loops `(name, extent)`, outermost first, and yield their variables.
+
+    For one loop, the variable is not in a tuple.
+    """
     with ExitStack() as stack:
         variables = tuple(stack.enter_context(_serial(name, extent)) for name, extent in ranges)
         yield variables[0] if len(variables) == 1 else variables
@@ -63,7 +69,7 @@ def loop(*ranges: tuple[str, int]) -> Iterator[Any]:
 
 @contextmanager
 def position(name: str, value: Expr) -> Iterator[Any]:
-    """A loaded value that is not negative, as a variable that may occur in indices.
+    """Return a loaded non-negative value as a variable that may occur in indices.
 
     It is the variable of a loop from `value` of (value >= 0) steps, because the simplifier would replace the variable
     of a loop that it knows to have one step.
@@ -81,7 +87,7 @@ def _serial(name: str, extent: int) -> Iterator[Any]:
 
 
 def store(buffer: Buffer, value: Expr, *indices: Expr) -> None:
-    """buffer[indices] = value, as a statement of the function or meaning being built."""
+    """Add the statement buffer[indices] = value to the function or meaning that is being built."""
     T.buffer_store(buffer, value, list(indices))
 
 
@@ -101,12 +107,15 @@ class Block:
     arguments: Callable[[Any], Sequence[Any]] | None = None
 
     def desc(self) -> PrimFunc:
-        """The block's meaning on buffers of the tile's shape."""
+        """Return the block's meaning on buffers of the tile's shape."""
         buffers = {operand.name: _tile_buffer(operand, strided=False) for operand in self.operands}
         return _simplify(self._function(buffers, lambda: self.meaning(SimpleNamespace(**buffers))))
 
     def impl(self) -> PrimFunc:
-        """The call of the C function. Rows of a tile may be apart: all strides but the innermost are free."""
+        """Return the call of the C function.
+
+        Rows of a tile may be apart: all strides but the innermost are free.
+        """
         assert self.arguments is not None, self.name
         buffers = {operand.name: _tile_buffer(operand, strided=True) for operand in self.operands}
         access = {operand.name: operand.access for operand in self.operands}
@@ -135,7 +144,10 @@ class Block:
         return builder.get()
 
     def _accesses(self, regions: dict[str, tuple[Buffer, tuple[Expr, ...]]]) -> None:
-        """Declares which regions the block reads and writes; a region is a buffer and the tile's first index in it."""
+        """Declare the regions that the block reads and writes.
+
+        A region is a buffer and the tile's first index in it.
+        """
         read, written = [], []
         for operand in self.operands:
             buffer, first = regions[operand.name]
@@ -162,7 +174,7 @@ def _simplify(function: PrimFunc) -> PrimFunc:
 
 
 class Function:
-    """Builds a layer's workload: `with Function("layer") as f: ...`, then `f.lowering()`.
+    """Builder of a layer's workload: `with Function("layer") as f: ...`, then `f.lowering()`.
 
     Buffers are declared first, in the order of the roles; then loops and blocks follow.
     """
@@ -194,7 +206,7 @@ class Function:
         return self._parameter(f"constant:{key}", key, shape, dtype)
 
     def scratch(self, name: str, shape: Sequence[int], dtype: str) -> Buffer:
-        """A buffer of the function; it becomes a part of the arena."""
+        """Return a buffer of the function. It becomes a part of the arena."""
         buffer = T.sblock_alloc_buffer(tuple(shape), dtype)
         IRBuilder.name(name, buffer)
         return buffer
@@ -205,7 +217,10 @@ class Function:
 
     @contextmanager
     def loop(self, *ranges: tuple[str, int]) -> Iterator[tuple[Any, ...]]:
-        """Nested loops around the blocks placed inside, which get one spatial axis for each; yields the variables."""
+        """Open nested loops and yield their variables.
+
+        Each block inside gets one spatial axis per loop.
+        """
         with ExitStack() as stack:
             variables = tuple(stack.enter_context(_serial(name, extent)) for name, extent in ranges)
             outside = list(self._loops)
@@ -214,7 +229,7 @@ class Function:
             self._loops = outside
 
     def place(self, block: Block, **regions: Any) -> None:
-        """Puts `block` here. Each operand gets a buffer, or a tuple of a buffer and the tile's first index in it.
+        """Put `block` here. Each operand gets a buffer, or (buffer, first index of the tile).
 
         An index may be any expression of the surrounding loops' variables. Blocks with the same name must be equal.
         """
@@ -238,7 +253,10 @@ class Function:
             T.add_to_parent(_on_regions(block.desc(), block.operands, placed))
 
     def set_position(self, name: str, buffer: Buffer, value: Expr) -> None:
-        """Stores buffer[0] for `position`; `value` is an expression of the surrounding loops' variables."""
+        """Store buffer[0] for `position`.
+
+        `value` is an expression of the surrounding loops' variables.
+        """
         with T.sblock(name):
             axes = {variable: T.axis.spatial(extent, variable) for variable, extent in self._loops}
             T.reads()
@@ -251,7 +269,7 @@ class Function:
 
 
 def _substitute(value: Expr, axes: dict[Any, Any]) -> Expr:
-    """`value` with each loop variable replaced by its block axis."""
+    """Return `value` with each loop variable replaced by its block axis."""
     if isinstance(value, int):
         return value
 
@@ -265,7 +283,7 @@ def _substitute(value: Expr, axes: dict[Any, Any]) -> Expr:
 
 
 def _on_regions(desc: PrimFunc, operands: Sequence[Operand], placed: dict[str, Any]) -> Any:
-    """The body of a desc with each operand moved onto its region."""
+    """Return the body of a desc with each operand moved onto its region."""
     body = desc.body.block.body if hasattr(desc.body, "block") else desc.body
     parameters = list(zip(desc.params, operands, strict=True))
 

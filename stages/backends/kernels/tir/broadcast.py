@@ -1,4 +1,4 @@
-"""TIR of sums, differences, products and PRELU with broadcasting: loops over the outer axes, around a block of rows."""
+"""TIR of element-wise layers with broadcasting: outer loops around a block of rows."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def elementwise(view: LayerView, function: str, fields: tuple[int, ...], first: int = 0) -> Lowering:
-    """The layer as calls of `function(x0, x1, y, fields)`; x0 is the input number `first`."""
+    """Return the layer as calls of `function(x0, x1, y, fields)`. x0 is input `first`."""
     out, found = view.outputs[0], broadcast(view, first)
     block = rows_block(view, "rows", function, fields, found.rows, found.run, first)
     with Function(view.op.op) as f:
@@ -34,7 +34,7 @@ def elementwise(view: LayerView, function: str, fields: tuple[int, ...], first: 
 def rows_block(
     view: LayerView, name: str, function: str, fields: tuple[int, ...], rows: Axis, run: Axis, first: int = 0
 ) -> Block:
-    """`function(x0, x1, y, fields)` for rows of the output, one behind the other; x0 is the input number `first`.
+    """Return the block `function(x0, x1, y, fields)` for adjacent output rows. x0 is input `first`.
 
     Strides are those of the output, x0 and x1.
     """

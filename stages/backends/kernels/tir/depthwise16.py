@@ -1,4 +1,4 @@
-"""TIR of depthwise convolutions on 16-bit activations: one block for each image."""
+"""TIR of depthwise convolutions on int16 activations: one block per image."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Expr = Any  # a TIR expression or a Python int
 
 
 def depthwise16(view: LayerView, lanes: Lanes, function: str) -> Lowering:
-    """The loop over images around the block of one."""
+    """Return the loop over images around the block of one image."""
     op, x, y = view.op, view.inputs[0], view.outputs[0]
     groups, steps = lanes.groups(view), lanes.steps(view)
     kernel, word = tuple(op.kernel), lanes.group * lanes.taps

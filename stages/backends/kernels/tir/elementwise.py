@@ -1,4 +1,4 @@
-"""TIR of layers that compute each element by itself, by a C function for a run of elements."""
+"""TIR of element-wise layers: a C function for a run of elements."""
 
 from __future__ import annotations
 
@@ -23,7 +23,9 @@ def elementwise_layer(
     *,
     index: Callable[[Sequence[Any]], Any] | None = None,
 ) -> Lowering:
-    """y[i] = value of the inputs' elements; `value(elements, operands)` builds the expression.
+    """Return y[i] = value(elements, operands) over elements of the inputs.
+
+    `value` builds the expression from the inputs' elements.
 
     With `index` its element is that of the inputs' elements, which may occur in an index.
     The C function gets (inputs..., y, count, step of each input, constants..., extra...); '' is none.

@@ -1,4 +1,4 @@
-"""Requantization as TIR expressions, exact: all products and roundings are 64-bit.
+"""Requantization as exact TIR expressions: all products and roundings are 64-bit.
 
 The arithmetic is that of `stages.ir.operators.layer`. Two identities keep the expressions short, for any int32 x and
 any m in [0, 2^31):
@@ -27,17 +27,20 @@ Expr = Any  # a TIR expression or a Python int
 
 
 def int64(value: Expr) -> Expr:
-    """`value` as an int64 expression."""
+    """Return `value` as an int64 expression."""
     return T.int64(value) if isinstance(value, int) else T.Cast("int64", value)
 
 
 def high_mul(x: Expr, multiplier: Expr) -> Expr:
-    """SaturatingRoundingDoublingHighMul of int32 `x` and a multiplier in [0, 2^31), as int64 within int32's range."""
+    """Return SaturatingRoundingDoublingHighMul of int32 `x`, as int64 in int32's range.
+
+    The multiplier is in [0, 2^31).
+    """
     return T.shift_right(int64(x) * int64(multiplier) + T.int64(1 << 30), T.int64(31))
 
 
 def divide_by_pot(x: Expr, shift: Expr) -> Expr:
-    """RoundingDivideByPOT of an int64 expression; `shift` is in [0, 31]."""
+    """Return RoundingDivideByPOT of an int64 expression. `shift` is in [0, 31]."""
     if isinstance(shift, int):
         if shift == 0:
             return x
@@ -48,7 +51,9 @@ def divide_by_pot(x: Expr, shift: Expr) -> Expr:
 
 
 def requantize(x: Expr, multiplier: Expr, shift: Expr, rounding: Rounding) -> Expr:
-    """M(x, multiplier, shift) of `stages.ir.operators.layer` for an int32 expression; int32.
+    """Return M(x, multiplier, shift) of `stages.ir.operators.layer` as int32.
+
+    x is an int32 expression.
 
     `shift` is in [-31, 30]. A left shift that leaves int32 is undefined, as it is in the reference.
     """
@@ -66,37 +71,43 @@ def requantize(x: Expr, multiplier: Expr, shift: Expr, rounding: Rounding) -> Ex
 
 
 def clamp(x: Expr, low: int, high: int) -> Expr:
-    """min(max(x, low), high)."""
+    """Return min(max(x, low), high)."""
     return T.min(T.max(x, low), high)
 
 
 def output(view: LayerView, scaled: Expr) -> Expr:
-    """A requantized sum as the layer's output: with its zero point, within its bounds, in its type."""
+    """Return a requantized sum as the layer's output: zero point, bounds and type applied."""
     op = view.op
     return T.Cast(view.outputs[0].dtype, clamp(scaled + op.output_zero_point, op.act_min, op.act_max))
 
 
 def mean(total: Expr, count: Expr) -> Expr:
-    """total / count of int32 expressions (count may be an int), halves away from zero."""
+    """Return total / count of int32 expressions, halves away from zero.
+
+    `count` may be an int.
+    """
     half = count // 2 if isinstance(count, int) else T.truncdiv(count, 2)
     return T.truncdiv(select(total > 0, total + half, total - half), count)
 
 
 def maximum(a: Expr, b: Expr) -> Expr:
-    """max(a, b) for running maxima, as a comparison and a choice."""
+    """Return max(a, b) as a comparison and a select, for running maxima."""
     return tirx.Select(a > b, a, b)
 
 
 def widen(x: Expr) -> Expr:
-    """An 8-bit load as int32."""
+    """Return an 8-bit load as int32."""
     return T.Cast("int32", x)
 
 
 def lowered(x: Expr, offset: int) -> Expr:
-    """An 8-bit load less `offset` (0 or 128) as int8."""
+    """Return an 8-bit load less `offset` (0 or 128) as int8."""
     return T.Cast("int8", widen(x) - offset) if offset else x
 
 
 def select(condition: Expr, then: Expr, otherwise: Expr) -> Expr:
-    """`then` or `otherwise`; only the chosen side is evaluated, so it may guard a load."""
+    """Return `then` or `otherwise`.
+
+    Only the chosen side is evaluated, so it may guard a load.
+    """
     return tirx.if_then_else(condition, then, otherwise)

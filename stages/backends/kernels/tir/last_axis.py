@@ -1,4 +1,4 @@
-"""Layers that compute along the last axis: a block for each row of it, and pieces of their fixed-point arithmetic."""
+"""TIR of layers along the last axis: a block per row, and fixed-point helpers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ if TYPE_CHECKING:
 
 
 def along_rows(view: LayerView, row: Block, *constants: tuple[str, tuple[int, ...], str]) -> Lowering:
-    """The loops around the block of a row, whose elements may be apart (NCHW). One-element operands are scratch."""
+    """Return the loops around the block of a row.
+
+    A row's elements may be apart (NCHW). One-element operands are scratch.
+    """
     x, y = view.inputs[0], view.outputs[0]
     axes = walk(x.shape[:-1], logical_strides(y)[:-1], logical_strides(x)[:-1])
     with Function(view.op.op) as f:
@@ -32,20 +35,20 @@ def along_rows(view: LayerView, row: Block, *constants: tuple[str, tuple[int, ..
 
 
 def row_operands(view: LayerView) -> tuple[Operand, Operand]:
-    """The last axis of the input and of the output."""
+    """Return operands for the last axis of the input and of the output."""
     x, y = view.inputs[0], view.outputs[0]
     count, x_step, y_step = row_steps(view)
     return Operand("x", ((count - 1) * x_step + 1,), x.dtype), Operand("y", ((count - 1) * y_step + 1,), y.dtype, "w")
 
 
 def row_steps(view: LayerView) -> tuple[int, int, int]:
-    """Elements of a row, and the steps between neighbours in the input and in the output."""
+    """Return the elements of a row, and the element steps in input and output."""
     x, y = view.inputs[0], view.outputs[0]
     return x.shape[-1], logical_strides(x)[-1], logical_strides(y)[-1]
 
 
 def leading_zeros(count: Any, value: Any) -> None:
-    """Counts the leading zeros of an int64 expression in [0, 2^32), as of 32 bits, into count[0]."""
+    """Count the leading zeros of an int64 expression in [0, 2^32) as 32 bits, into count[0]."""
     store(count, 0, 0)
     with loop(("bit", 32)) as bit:
         below = value < T.shift_left(T.int64(1), int64(bit))
@@ -53,5 +56,5 @@ def leading_zeros(count: Any, value: Any) -> None:
 
 
 def saturated(x: Any) -> Any:
-    """An int64 expression as the nearest int32."""
+    """Return an int64 expression, saturated to int32."""
     return T.Cast("int32", T.min(T.max(x, T.int64(-(1 << 31))), T.int64((1 << 31) - 1)))

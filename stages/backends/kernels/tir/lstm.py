@@ -1,4 +1,4 @@
-"""TIR of LSTM on int8, and what all LSTMs share: a block for each step."""
+"""TIR of LSTM on int8, and the loops that all LSTMs share: a block per step."""
 
 from __future__ import annotations
 
@@ -22,7 +22,9 @@ GATES, SUM = CELLS, CELLS + 4
 
 
 def lstm(view: LayerView, function: str, parameters: tuple[int, ...], chunk: int, scratch_bytes: int) -> Lowering:
-    """int8 data, int16 cells; weights in chunks (stages.backends.kernels.lstm), and so many bytes of scratch for the C.
+    """Return LSTM of int8 data and int16 cells.
+
+    Weights are in chunks (stages.backends.kernels.lstm). The C function gets that many bytes of scratch.
 
     `parameters` is the shape of its structure.
     """
@@ -84,7 +86,10 @@ def of_steps(
     arguments: Callable[[Any], list[Any]],
     words: int = SUM + 1,
 ) -> Lowering:
-    """A block for each step of each sequence; `types` of data, cells and what is computed with, in so many elements."""
+    """Return a block for each step of each sequence.
+
+    `types` are the types and sizes of data, cells and intermediate values.
+    """
     op, x_shape, y_shape = view.op, view.inputs[0].shape, view.outputs[0].shape
     batch, steps = (x_shape[1], x_shape[0]) if op.time_major else x_shape[:2]
     operands = (

@@ -1,4 +1,4 @@
-"""TIR of products of matrices: loops over the batches, around the block of one product."""
+"""TIR of matrix products: loops over the batches around the block of one product."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ if TYPE_CHECKING:
 
 
 def matrices(view: LayerView, function: str, parameters: tuple[int, ...], words: int) -> Lowering:
-    """A product at a time by `function`, whose structure has the shape `parameters`, with so many words of scratch."""
+    """Return products by `function`, one at a time.
+
+    `parameters` is the shape of the function's structure. It gets that many words of scratch.
+    """
     op, (a, b), y = view.op, view.inputs, view.outputs[0]
     *batch, rows, units = y.shape
     left, right = (tensor.shape[-2:] for tensor in (a, b))
@@ -54,6 +57,9 @@ def matrices(view: LayerView, function: str, parameters: tuple[int, ...], words:
 
 
 def repeated_strides(batch: tuple[int, ...], axes: int) -> tuple[int, ...]:
-    """Of a tensor's batch axes, in matrices, along `axes` of the output; 0 where one repeats."""
+    """Return strides of a tensor's batch axes, in matrices, along `axes` of the output.
+
+    0 where a matrix repeats.
+    """
     own = row_major(batch)
     return (0,) * (axes - len(batch)) + tuple(0 if size == 1 else step for size, step in zip(batch, own, strict=True))

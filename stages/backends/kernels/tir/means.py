@@ -22,7 +22,9 @@ def means(
     fields: tuple[int, ...],
     sums: int = 0,
 ) -> Lowering:
-    """The loops around a run of means, by `function(x, y, count, fields)`, or `function(x, y, scratch, count, fields)`.
+    """Return the loops around a run of means.
+
+    The C function is `function(x, y, count, fields)`, or `function(x, y, scratch, count, fields)`.
 
     Strides of the axes that are `kept` are of (output, input), those of the `summed` ones of (input,). Scratch has
     `sums` of 32 bits; there is none of 0.

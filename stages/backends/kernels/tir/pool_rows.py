@@ -1,4 +1,4 @@
-"""TIR of pooling by rows: the image of `pooling.py`, whose C function gets a line of scratch."""
+"""TIR of pooling by rows: as `pooling.py`, with a line of scratch for the C function."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ if TYPE_CHECKING:
 
 
 def pool_rows(view: LayerView, function: str, fields: tuple[int, ...], line: int) -> Lowering:
-    """The loop over images, around `function(x, y, line, fields)`; sums of a line are of 16 bits."""
+    """Return the loop over images around `function(x, y, line, fields)`.
+
+    Sums of a line have 16 bits.
+    """
     x, y = view.inputs[0], view.outputs[0]
     dtype = x.dtype if view.op.op == "max_pool2d" else "int16"
     plain = _image(view, function, Operand("fields", fields, "int32"), planes=False)

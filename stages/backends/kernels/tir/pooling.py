@@ -1,4 +1,4 @@
-"""TIR of pooling: one block for each image, which a kernel's C function computes."""
+"""TIR of pooling: one block per image, which a kernel's C function computes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LOWEST = -(1 << 31)
 
 
 def pool2d(view: LayerView, function: str, constants: Operand, *, planes: bool = False) -> Lowering:
-    """The loop over images, around `function(x, y, constants)`.
+    """Return the loop over images around `function(x, y, constants)`.
 
     With `planes` tensors may be NCHW and the function knows; else all lie as NHWC.
     """
@@ -70,5 +70,5 @@ def _image(view: LayerView, function: str, constants: Operand, planes: bool) -> 
 
 
 def _shape(tensor: Tensor, planes: bool) -> tuple[int, ...]:
-    """Of one image."""
+    """Return the shape of one image."""
     return tensor.physical_shape[1:] if planes else tensor.shape[1:]

@@ -1,4 +1,4 @@
-"""TIR of layers on 16-bit activations as products of matrices: one block for each image."""
+"""TIR of layers on int16 activations as matrix products: one block per image."""
 
 from __future__ import annotations
 
@@ -20,25 +20,31 @@ Expr = Any  # a TIR expression or a Python int
 
 
 def scaled16(total: Expr, high: Expr, low: Expr) -> Expr:
-    """(total * scale + 2^63) >> 64 of an int32 value and the words of a scale (stages.backends.kernels.scales16)."""
+    """Return (total * scale + 2^63) >> 64 of an int32 value.
+
+    `scale` is two words (stages.backends.kernels.scales16).
+    """
     below = T.shift_right(total * int64(low), T.int64(32))
     product = total * int64(high) + below + T.int64(1 << 31)
     return T.Cast("int32", T.shift_right(product, T.int64(32)))
 
 
 def within32(value: Expr) -> Expr:
-    """The nearest int32, as int64."""
+    """Return a value saturated to int32, as int64."""
     return T.min(T.max(value, T.int64(-(1 << 31))), T.int64((1 << 31) - 1))
 
 
 def wide_bias(b: Any, channel: Expr) -> Expr:
-    """The bias of struct s16_channel, int64; the structures are the operand `channels`."""
+    """Return the int64 bias of struct s16_channel. The structures are the operand `channels`."""
     low = T.bitwise_and(int64(b.channels[channel, 0]), T.int64(0xFFFFFFFF))
     return T.shift_left(int64(b.channels[channel, 1]), T.int64(32)) + low
 
 
 def products16(view: LayerView, tile: Tile, made: Plan, function: str) -> Lowering:
-    """The loop over images around the block of one; rows of a batch are the pixels of one image."""
+    """Return the loop over images around the block of one.
+
+    Rows of a batch are the pixels of one image.
+    """
     op, channels, run = view.op, columns_of(view), run_elements(view)
     is_dense = op.op == "fully_connected"
     batch = 1 if is_dense else view.outputs[0].shape[0]

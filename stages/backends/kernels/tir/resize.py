@@ -1,4 +1,4 @@
-"""TIR of RESIZE_BILINEAR on int8, an image at a time."""
+"""TIR of RESIZE_BILINEAR on int8, one image at a time."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ if TYPE_CHECKING:
 
 
 def resize(view: LayerView, function: str, parameters: tuple[int, ...], whole: int, words: int) -> Lowering:
-    """By `function`, with tables of `stages.backends.kernels.resize.between` and so many words of scratch."""
+    """Return the layer by `function`, with tables of `stages.backends.kernels.resize.between`.
+
+    The function gets that many words of scratch.
+    """
     x, y = view.inputs[0].shape, view.outputs[0].shape
     batch, height, width, channels = y
 

@@ -22,7 +22,9 @@ Expr = Any  # a TIR expression or a Python int
 def gather_rows(
     view: LayerView, name: str, function: str, fields: Mapping[str, int], *, rows: int, row: int, written: int
 ) -> Block:
-    """The windows of output pixels first ... first + rows - 1 as int8, one in each row of `row` bytes.
+    """Return the block that gathers windows as int8, one per row of `row` bytes.
+
+    The windows are those of output pixels first ... first + rows - 1.
 
     `written` bytes of a row are written, zeros behind the window. Where the weights have a zero point, offsets[i] is
     what it adds to the sums of row i: minus the zero point times the sum of those bytes. `fields` are those of the C

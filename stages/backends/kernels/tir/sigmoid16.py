@@ -1,4 +1,4 @@
-"""Sigmoid and tanh of stages.ir.arithmetic.sigmoid16 as statements of TIR, on cells of an int32 buffer."""
+"""Sigmoid and tanh of stages.ir.arithmetic.sigmoid16 as TIR statements on an int32 buffer."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ CELLS = 5  # that a function needs
 
 
 def sigmoid16(w: Buffer, x: int, name: str) -> None:
-    """w[x] = sigmoid of w[x] in Q3.12; `name` tells its loop apart. The other cells are lost."""
+    """Set w[x] to its sigmoid in Q3.12.
+
+    `name` distinguishes its loop. The other cells are overwritten.
+    """
     _exp(w, x, 3)
     _reciprocal(w, name)
     store(w, clamp(w[1] * 2, LOW, HIGH), 1)
@@ -23,7 +26,7 @@ def sigmoid16(w: Buffer, x: int, name: str) -> None:
 
 
 def tanh16(w: Buffer, x: int, integer_bits: int, name: str) -> None:
-    """w[x] = tanh of w[x], which has so many integer bits."""
+    """Set w[x] to its tanh. w[x] has that many integer bits."""
     _exp(w, x, integer_bits + 1)
     _reciprocal(w, name)
     store(w, clamp((w[1] - (1 << 13)) * 4, LOW, HIGH), 1)
@@ -31,7 +34,7 @@ def tanh16(w: Buffer, x: int, integer_bits: int, name: str) -> None:
 
 
 def rounded(x: Any, shift: int) -> Any:
-    """x / 2^shift, halves away from zero, as int32."""
+    """Return x / 2^shift, halves away from zero, as int32."""
     return T.Cast("int32", divide_by_pot(int64(x), shift))
 
 
@@ -40,7 +43,7 @@ def _product(a: Any, b: Any) -> Any:
 
 
 def _exp(w: Buffer, x: int, integer_bits: int) -> None:
-    """w[1] = exp(-|w[x]|) in Q0.15."""
+    """Set w[1] to exp(-|w[x]|) in Q0.15."""
     quarter = 1 << (13 - integer_bits)
     store(w, T.min(w[x], 0 - w[x]), 0)
     store(w, T.bitwise_and(w[0], T.int32(quarter - 1)) - quarter, 2)
@@ -57,7 +60,7 @@ def _exp(w: Buffer, x: int, integer_bits: int) -> None:
 
 
 def _reciprocal(w: Buffer, name: str) -> None:
-    """w[1] = 2 / (1 + w[1]) in Q2.13."""
+    """Set w[1] to 2 / (1 + w[1]) in Q2.13."""
     store(w, T.shift_right(w[1] + (1 << 15), T.int32(1)), 2)
     store(w, FIRST_GUESS + _product(w[2], T.int32(FIRST_SLOPE)), 1)
     with loop((name, 3)):

@@ -16,12 +16,15 @@ if TYPE_CHECKING:
 
 
 def softmax(view: LayerView, function: str = "") -> Lowering:
-    """Around `function(x, exp, y, count, x_step, y_step)`, or loops without a C function; exp is int32[256]."""
+    """Return loops around `function(x, exp, y, count, x_step, y_step)`; exp is int32[256].
+
+    Without a C function the loops compute the layer.
+    """
     return along_rows(view, _softmax_row(view, function), ("exp", (256,), "int32"))
 
 
 def _softmax_row(view: LayerView, function: str) -> Block:
-    """The formula of `stages.ir.operators.rows.Softmax` on one row."""
+    """Compute the formula of `stages.ir.operators.rows.Softmax` on one row."""
     dtype, made, (count, x_step, y_step) = view.inputs[0].dtype, view.outputs[0].dtype, row_steps(view)
     bits = 16 if made == "int16" else 8
     lowest, least = (-128 if dtype == "int8" else 0), (0 if made == "uint8" else -(1 << bits - 1))

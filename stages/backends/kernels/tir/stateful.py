@@ -8,7 +8,7 @@ from stages.backends.kernels.tir.block import Buffer, Function
 
 
 class StatefulFunction(Function):
-    """A function with buffers for the tensors of `Layer.state`, which it reads and writes."""
+    """Function with buffers for the tensors of `Layer.state`, which it reads and writes."""
 
     def __enter__(self) -> StatefulFunction:
         super().__enter__()

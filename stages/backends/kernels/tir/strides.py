@@ -1,4 +1,4 @@
-"""Walks over tensors as few nested loops with strides. Plain Python: nothing here imports tvm.
+"""Walks over tensors as few nested loops with strides. Does not import tvm.
 
 A walk visits the elements of an index space and knows, for each of several buffers, how far one step along an axis goes
 in memory. Axes of one element are dropped; neighbours that are one run in every buffer become one axis:
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Axis:
-    """`extent` steps; `strides` are elements in memory for a step, one for each buffer."""
+    """`extent` steps. `strides` are elements in memory per step, one for each buffer."""
 
     extent: int
     strides: tuple[int, ...]
 
 
 def row_major(shape: Sequence[int]) -> tuple[int, ...]:
-    """Elements in memory for a step along each axis of a dense array."""
+    """Return elements in memory per step along each axis of a dense array."""
     strides = [1]
     for extent in reversed(shape[1:]):
         strides.append(strides[-1] * extent)
@@ -35,7 +35,7 @@ def row_major(shape: Sequence[int]) -> tuple[int, ...]:
 
 
 def logical_strides(tensor: Tensor) -> tuple[int, ...]:
-    """Elements in memory for a step along each logical axis, in the tensor's layout."""
+    """Return elements in memory per step along each logical axis, in the tensor's layout."""
     strides = [0] * len(tensor.shape)
     for axis, stride in zip(tensor.permutation, row_major(tensor.physical_shape), strict=True):
         strides[axis] = stride
@@ -43,14 +43,14 @@ def logical_strides(tensor: Tensor) -> tuple[int, ...]:
 
 
 def broadcast_strides(tensor: Tensor, shape: Sequence[int]) -> tuple[int, ...]:
-    """Strides of `tensor` along the axes of a `shape` that it is broadcast to, 0 where it repeats."""
+    """Return strides of `tensor` along the axes of a broadcast `shape`, 0 where it repeats."""
     lead = len(shape) - len(tensor.shape)
     own = logical_strides(tensor)
     return (0,) * lead + tuple(0 if n == 1 else own[i] for i, n in enumerate(tensor.shape))
 
 
 def walk(shape: Sequence[int], *strides: Sequence[int]) -> list[Axis]:
-    """The axes to loop over, outermost first, so that the first buffer is visited in the order of its memory.
+    """Return the axes to loop over, outermost first, in the memory order of the first buffer.
 
     At least one axis comes back; the last is the longest run there is in the first buffer.
     """
@@ -66,13 +66,18 @@ def walk(shape: Sequence[int], *strides: Sequence[int]) -> list[Axis]:
 
 
 def offset(variables: Sequence[Any], axes: Sequence[Axis], buffer: int) -> Any:
-    """Where in a buffer the variables of a walk's outermost axes lead (of all axes, or of all but the last)."""
+    """Return the offset in a buffer for variables of a walk's outermost axes.
+
+    Of all axes, or of all but the last.
+    """
     return sum((v * axis.strides[buffer] for v, axis in zip(variables, axes, strict=False)), start=0)
 
 
 @dataclass(frozen=True)
 class Broadcast:
-    """Two inputs that broadcast, in calls of `rows.extent` rows of `run.extent` elements, which follow in the output.
+    """Two broadcast inputs as calls of `rows.extent` rows of `run.extent` elements.
+
+    Rows are adjacent in the output.
 
     Strides are those of the output, x0 and x1; along a run an input that repeats one value has 0.
 
@@ -89,7 +94,7 @@ class Broadcast:
 
 
 def broadcast(view: LayerView, first: int = 0) -> Broadcast:
-    """Which elements of a layer's two inputs meet; x0 is the input number `first`."""
+    """Return how elements of a layer's two inputs meet. x0 is input `first`."""
     out = view.outputs[0]
     inputs = (view.inputs[first], view.inputs[1 - first])
     axes = walk(out.shape, logical_strides(out), *(broadcast_strides(x, out.shape) for x in inputs))
@@ -98,7 +103,7 @@ def broadcast(view: LayerView, first: int = 0) -> Broadcast:
 
 
 def reduced_axes(view: LayerView) -> tuple[list[Axis], list[Axis]]:
-    """Axes to loop over: those that stay, with strides of (output, input), and those that are reduced, of (input,)."""
+    """Return the kept axes, with strides of (output, input), and the reduced axes, of (input,)."""
     x, y = view.inputs[0], view.outputs[0]
     summed = {axis % len(x.shape) for axis in view.op.axes}
     kept = [axis for axis in range(len(x.shape)) if axis not in summed]
@@ -112,5 +117,5 @@ def reduced_axes(view: LayerView) -> tuple[list[Axis], list[Axis]]:
 
 
 def two_axes(axes: list[Axis]) -> tuple[Axis, Axis]:
-    """One or two axes as an outer and an inner one."""
+    """Return one or two axes as an outer and an inner one."""
     return (axes[0], axes[1]) if len(axes) == 2 else (Axis(1, (0,)), axes[0])

@@ -22,7 +22,7 @@ Expr = Any  # a TIR expression or a Python int
 
 @dataclass(frozen=True)
 class _Call:
-    """The C function ('' for none), the shape of its structure, what it gets behind the tensors."""
+    """The C function ('' for none), the shape of its structure, and its extra arguments."""
 
     function: str = ""
     structure: tuple[int, ...] = ()
@@ -31,7 +31,7 @@ class _Call:
 
 @dataclass(frozen=True)
 class _Types:
-    """Of sums, data, features, time and state."""
+    """Types of sums, data, features, time and state."""
 
     sums: str
     data: str
@@ -45,17 +45,17 @@ _NARROW = _Types("int32", "int8", "int8", "int8", "int8")
 
 
 def svdf(view: LayerView, function: str, structure: tuple[int, ...]) -> Lowering:
-    """int8 data, weights of time and state in int16."""
+    """Return SVDF with int8 data; weights of time and the state are int16."""
     return _svdf(view, _Call(function, structure), _INTEGERS, *_rows(view), *_scaled(view))
 
 
 def narrow_svdf(view: LayerView) -> Lowering:
-    """int8 data, weights of time and state in int8; loops without a C function."""
+    """Return SVDF with int8 data, weights of time and state, as loops without a C function."""
     return _svdf(view, _Call(), _NARROW, *_rows(view), *_scaled(view))
 
 
 def _rows(view: LayerView) -> tuple[tuple[Operand, ...], Callable[[Any, Expr], None]]:
-    """Features as rows of their own, and what sums one."""
+    """Return features as rows, and the sum of one."""
     zero_point, shape = view.op.input_zero_point, (view.outputs[0].shape[1] * view.op.rank, view.op.depth)
 
     def summed(b: Any, f: Expr) -> None:
@@ -67,7 +67,10 @@ def _rows(view: LayerView) -> tuple[tuple[Operand, ...], Callable[[Any, Expr], N
 
 
 def svdf_of_four(view: LayerView, function: str, structure: tuple[int, ...], chunk: int, words: int) -> Lowering:
-    """The same, with features in fours and chunks (include/svdf_image.h), and so many words of scratch for the C."""
+    """Return SVDF with features in fours and chunks (include/svdf_image.h).
+
+    The C function gets that many words of scratch.
+    """
     depth, fours = view.op.depth, -(-view.outputs[0].shape[1] * view.op.rank // 4)
     whole, left = divmod(depth, chunk)
 
@@ -87,7 +90,7 @@ def svdf_of_four(view: LayerView, function: str, structure: tuple[int, ...], chu
 
 
 def _scaled(view: LayerView) -> tuple[Callable[[Expr], Expr], Callable[[Expr], Expr]]:
-    """What becomes of the sum of a feature and of that of a unit."""
+    """Return the scaling of a feature's sum and of a unit's sum."""
     op, state = view.op, view.states[0].dtype
     low, high = (-128, 127) if state == "int8" else (-(1 << 15), (1 << 15) - 1)
 
@@ -102,7 +105,10 @@ def _scaled(view: LayerView) -> tuple[Callable[[Expr], Expr], Callable[[Expr], E
 
 
 def float_svdf(view: LayerView, function: str, structure: tuple[int, ...]) -> Lowering:
-    """All in float32; the fused activation's bounds are infinite where it has none."""
+    """Return SVDF in float32.
+
+    Bounds are infinite without a fused activation.
+    """
     op = view.op
     low, high = (T.float32(-np.inf if op.low is None else op.low), T.float32(np.inf if op.high is None else op.high))
 
@@ -129,7 +135,11 @@ def _svdf(
     result: Callable[[Expr], Expr],
     words: int = 0,
 ) -> Lowering:
-    """`summed` leaves the sum of a feature in acc, from the constants `features`; `newest` and `result` are of sums."""
+    """Build SVDF from `summed`, `newest` and `result`.
+
+    `summed` leaves the sum of a feature in acc, from the constants `features`. `newest` and `result` map sums to stored
+    values.
+    """
     op, (batch, units) = view.op, view.outputs[0].shape
     filters, last = units * op.rank, op.memory - 1
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def table(view: LayerView, function: str) -> Lowering:
-    """All elements in the order in which they lie, by a C function of x, table, y and their number.
+    """Return look-ups of all elements in memory order by a C function of (x, table, y, count).
 
     The meaning adds the one entry whose number is the element: an element cannot be an index, since TVM proves no two
     of these equal.

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def copies(view: LayerView, wanted: Sequence[Copy], filled: Sequence[Fill], prefix: str) -> Lowering:
-    """The output's runs of a pad's value, then the copies one after the other."""
+    """Return the runs of a pad's value, then the copies."""
     y = view.outputs[0]
     with Function(view.layer.kind) as f:
         used = {copy.source for copy in wanted}
@@ -44,7 +44,7 @@ def copies(view: LayerView, wanted: Sequence[Copy], filled: Sequence[Fill], pref
 
 
 def resize(view: LayerView, prefix: str) -> Lowering:
-    """One image, or plane, after the other."""
+    """Return the resize, one image or plane after the other."""
     x, y = view.inputs[0], view.outputs[0]
     images, height, width, pixel_bytes = resized(view)
     pixel = pixel_bytes // ITEM_BYTES[y.dtype]
@@ -79,7 +79,7 @@ def resize(view: LayerView, prefix: str) -> Lowering:
 
 
 def _runs(name: str, calls: Calls, dtype: str, prefix: str) -> Block:
-    """y[i * step + j] = x[i * step + j]; rows may go backwards."""
+    """Return the block y[i * step + j] = x[i * step + j]. Rows may go backwards."""
     item_bytes = ITEM_BYTES[dtype]
     into, out_of = calls.rows.strides
 
@@ -91,7 +91,10 @@ def _runs(name: str, calls: Calls, dtype: str, prefix: str) -> Block:
 
 
 def _bytes(name: str, calls: Calls, dtype: str, prefix: str) -> Block:
-    """y[i * row + j * column] = x[i * row + j * column], each with steps of its own."""
+    """Return the block y[i * row + j * column] = x[i * row + j * column].
+
+    x and y have separate steps.
+    """
     rows, columns = calls.rows, calls.columns
 
     def arguments(b: Any) -> list[Any]:
@@ -123,7 +126,7 @@ def _operands(calls: Calls, dtype: str) -> tuple[Operand, Operand]:
 
 
 def _firsts(b: Any, calls: Calls) -> list[Any]:
-    """Where the first elements are: behind the lowest ones where axes go backwards."""
+    """Return the first elements' positions: after the lowest ones where axes go backwards."""
     return [
         buffer.access_ptr(access, offset=_start(calls, n))
         for n, (buffer, access) in enumerate(((b.y, "w"), (b.x, "r")))
@@ -131,7 +134,7 @@ def _firsts(b: Any, calls: Calls) -> list[Any]:
 
 
 def _start(calls: Calls, number: int) -> int:
-    """From the lowest element to the first one."""
+    """Return the distance from the lowest element to the first."""
     axes = (calls.rows, calls.columns)
     return -sum(min(0, (axis.extent - 1) * _step(axis, number)) for axis in axes)
 
@@ -141,7 +144,7 @@ def _step(axis: Axis, number: int) -> int:
 
 
 def _fill(name: str, fill: Fill, dtype: str, value: int, prefix: str) -> Block:
-    """y[i * step + j] = value along the last of a fill's axes."""
+    """Return the block y[i * step + j] = value along the last of a fill's axes."""
     rows, item_bytes = fill.axes[-1], ITEM_BYTES[dtype]
     step = rows.strides[0]
 

@@ -1,4 +1,4 @@
-"""Numbers that lie packed in an int32 word, in TIR."""
+"""Values packed in an int32 word, in TIR."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ Expr = Any  # a TIR expression or a Python int
 
 
 def byte(word: Expr, number: Expr) -> Expr:
-    """A byte of an int32 as a signed number; 0 is the lowest."""
+    """Return a byte of an int32 as a signed value. Byte 0 is the lowest."""
     return T.bitwise_xor(T.bitwise_and(T.shift_right(word, number * 8), 255), 128) - 128
 
 
 def half_word(word: Expr, number: int) -> Expr:
-    """The lower (0) or upper (1) half of an int32 as a signed number."""
+    """Return the lower (0) or upper (1) half of an int32 as a signed value."""
     return T.shift_right(word, 16) if number else T.shift_right(T.shift_left(word, 16), 16)

@@ -1,4 +1,4 @@
-"""Kernels in portable C for every operator: what runs where nothing better is there, and a yardstick for others."""
+"""Kernels in portable C for every operator: the fallback, and the baseline of other kernels."""
 
 from stages.backends.generic.kernels.generic import (
     choices,

@@ -1,4 +1,4 @@
-"""Comparisons, logic, choices and casts, and what goes along an axis: any type of element."""
+"""Comparisons, logic, selections and casts, and operators along an axis: any element type."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class _Plain(Kernel):
-    """Loops that TVM prints; `instructions` for an element of the largest tensor."""
+    """Loops that TVM prints. `instructions` are per element of the largest tensor."""
 
     sources = ()
     instructions: ClassVar[float]
@@ -26,7 +26,10 @@ class _Plain(Kernel):
 
 
 class Compare(_Plain):
-    """Operands of 8 bits, and some of 16, are scaled as they are compared."""
+    """Comparison with broadcasting.
+
+    Operands of 8 bits, and some of 16, are scaled as they are compared.
+    """
 
     name = "generic.compare"
     ops: ClassVar[frozenset[str]] = frozenset({"equal", "not_equal", "greater", "greater_equal", "less", "less_equal"})
@@ -38,13 +41,13 @@ class Compare(_Plain):
         return compare(view)
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """Fifty for an element where operands are scaled."""
+        """Return 50 instructions per element if operands are scaled, else the usual number."""
         scaled = is_scaled(view.op.op, view.inputs[0].dtype)
         return super().cost(view, params, target) + (42.0 * view.outputs[0].elements if scaled else 0)
 
 
 class Logic(_Plain):
-    """Booleans of booleans."""
+    """Logical operators on booleans."""
 
     name = "generic.logic"
     ops: ClassVar[frozenset[str]] = frozenset({"logical_and", "logical_or", "logical_not"})
@@ -70,7 +73,7 @@ class Whole(_Plain):
 
 
 class Select(_Plain):
-    """One of two elements."""
+    """Choose each element from one of two tensors."""
 
     name = "generic.select"
     ops: ClassVar[frozenset[str]] = frozenset({"select"})
@@ -83,7 +86,7 @@ class Select(_Plain):
 
 
 class Cast(_Plain):
-    """From any type to any."""
+    """Convert from any type to any."""
 
     name = "generic.cast"
     ops: ClassVar[frozenset[str]] = frozenset({"cast"})
@@ -96,7 +99,7 @@ class Cast(_Plain):
 
 
 class ArgExtreme(_Plain):
-    """The first of the largest, or smallest."""
+    """Index of the first largest or smallest element."""
 
     name = "generic.arg_extreme"
     ops: ClassVar[frozenset[str]] = frozenset({"arg_max", "arg_min"})

@@ -1,4 +1,4 @@
-"""TIR of comparisons, logic, choices and casts with broadcasting, and of what goes along an axis."""
+"""TIR of comparisons, logic, selections and casts with broadcasting, and of axis operators."""
 
 from __future__ import annotations
 
@@ -53,7 +53,10 @@ def logic(view: LayerView) -> Lowering:
 
 
 def whole(view: LayerView) -> Lowering:
-    """In int32, where every quotient of 16 bits is; C cuts quotients off towards 0."""
+    """Return integer arithmetic in int32, which holds all 16-bit quotients.
+
+    C division truncates towards zero.
+    """
     op, dtype = view.op.op, view.outputs[0].dtype
 
     def value(x: Sequence[Any]) -> Any:
@@ -76,7 +79,10 @@ def select_layer(view: LayerView) -> Lowering:
 
 
 def cast(view: LayerView) -> Lowering:
-    """A float is converted only where the type has it: C leaves open what becomes of others."""
+    """Return a conversion.
+
+    A float is converted only if it fits the type: C leaves other cases undefined.
+    """
     source, dtype = view.inputs[0].dtype, view.outputs[0].dtype
 
     def value(x: Sequence[Any]) -> Any:
@@ -92,7 +98,7 @@ def cast(view: LayerView) -> Lowering:
 
 
 def _mapped(view: LayerView, value: Callable[[Sequence[Any]], Any]) -> Lowering:
-    """y[i] = value of the inputs' elements, which are broadcast."""
+    """Return y[i] = value(elements) over the broadcast inputs' elements."""
     out = view.outputs[0]
     axes = walk(out.shape, logical_strides(out), *(broadcast_strides(x, out.shape) for x in view.inputs))
     names = [f"x{number}" for number in range(len(view.inputs))]
@@ -118,7 +124,7 @@ def _mapped(view: LayerView, value: Callable[[Sequence[Any]], Any]) -> Lowering:
 
 
 def arg_extreme(view: LayerView) -> Lowering:
-    """For each place beside the axis the best so far, and where it was."""
+    """Return the running best value and its index for each position outside of the axis."""
     x, y, axis = view.inputs[0], view.outputs[0], view.op.axis
     into, out_of = logical_strides(y), logical_strides(x)
     beside = [n for n in range(len(x.shape)) if n != axis]
@@ -156,7 +162,10 @@ def arg_extreme(view: LayerView) -> Lowering:
 
 
 def cumsum(view: LayerView) -> Lowering:
-    """Integers are added as unsigned ones, which wrap."""
+    """Return running sums.
+
+    Integers are added as unsigned ones, which wrap.
+    """
     op, x, y = view.op, view.inputs[0], view.outputs[0]
     into, out_of = logical_strides(y), logical_strides(x)
     beside = [n for n in range(len(x.shape)) if n != op.axis]

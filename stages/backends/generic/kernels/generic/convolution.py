@@ -38,7 +38,9 @@ class ConvParams(KernelParams):
 
 
 class Conv2d(Kernel):
-    """Convolution as im2col and a blocked matrix product; a pointwise int8 NHWC layer reads its input in place.
+    """Convolution as im2col and a blocked matrix product.
+
+    A pointwise int8 NHWC layer reads its input in place.
 
     Input and output may each be NHWC or NCHW. uint8 inputs become int8 while they are gathered.
     """
@@ -83,7 +85,10 @@ class Conv2d(Kernel):
 
 
 class FullyConnected(Kernel):
-    """Rows of x times rows of w, two by eight at once. uint8 inputs become int8 in a scratch row first."""
+    """Rows of x times rows of w, two by eight at once.
+
+    uint8 inputs become int8 in a scratch row first.
+    """
 
     name = "generic.fully_connected"
     estimate_error = 1.5
@@ -117,14 +122,14 @@ class FullyConnected(Kernel):
         return fully_connected(view)
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """A single row takes one instruction more for a product than of panels."""
+        """Return the estimate. A single row takes one instruction more per product than panels."""
         op, price = view.op, prices_of(target)
         product = price.single + 1 if op.batch == 1 else price.product
         return float(op.batch * op.units * (product * op.depth + price.output))
 
 
 def tile_pixels(view: LayerView, params: ConvParams, target: Target) -> int:
-    """Output pixels of one matrix product."""
+    """Return the output pixels of one matrix product."""
     out = view.outputs[0]
     pixels = out.shape[1] * out.shape[2]
     if reads_in_place(view):

@@ -1,4 +1,4 @@
-"""TIR of convolution and fully connected layers: gather windows (im2col), multiply matrices, requantize.
+"""TIR of convolution and fully connected layers: im2col, matrix product, requantization.
 
     for n in batch, g in groups, t in tiles of P output pixels:
       first = t * P
@@ -31,7 +31,11 @@ Region = Any  # a buffer, or a tuple of a buffer and the first index in it
 
 
 def product(view: LayerView, name: str, rows: int, columns: int, depth: int) -> Block:
-    """y[i, j] = requantize(bias[j] + sum over k of x[i, k] * (w[j, k] - zero_point)); NCHW: y is [j, i].
+    """Return the block of a matrix product with requantized results.
+
+    y[i, j] = requantize(bias[j] + sum over k of x[i, k] * (w[j, k] - zero_point)). NCHW: y is [j, i].
+
+    NCHW: y is [j, i].
 
     w is flat, in panels of eight rows, see gemm.c.
     """
@@ -73,7 +77,10 @@ def product(view: LayerView, name: str, rows: int, columns: int, depth: int) -> 
 
 
 def gather(name: str, rows: int, geometry: dict[str, int], dtype: str, planar: bool) -> Block:
-    """patch[p, :] = the window of output pixel first + p as int8, padded; order (ky, kx, c), `planar`: (c, ky, kx)."""
+    """Return the block that gathers the windows of output pixels `first` + p as int8, padded.
+
+    patch[p, :] is ordered (ky, kx, c), with `planar` (c, ky, kx).
+    """
     height, width, channels = geometry["height"], geometry["width"], geometry["channels"]
     kernel_height, kernel_width = geometry["kernel_height"], geometry["kernel_width"]
     depth = kernel_height * kernel_width * channels
@@ -109,7 +116,7 @@ def gather(name: str, rows: int, geometry: dict[str, int], dtype: str, planar: b
 
 
 def conv2d(view: LayerView, tile: int) -> Lowering:
-    """`tile` output pixels at a time."""
+    """Return the convolution, `tile` output pixels at a time."""
     op, x, y = view.op, view.inputs[0], view.outputs[0]
     batch, pixels, groups = y.shape[0], y.shape[1] * y.shape[2], op.groups
     depth, columns = depth_of(view), op.out_channels // groups
@@ -128,7 +135,7 @@ def conv2d(view: LayerView, tile: int) -> Lowering:
         patch = None if in_place else f.scratch("patch", (tile, depth), "int8")
 
         def part(suffix: str, rows: int, start: Any, n: Any, g: Any) -> None:
-            """The blocks for `rows` pixels from pixel `start`."""
+            """Place the blocks for `rows` pixels from pixel `start`."""
             multiply = product(view, "product" + suffix, rows, columns, depth)
             if in_place:
                 left: Region = (image, n, start, g * depth)
@@ -152,7 +159,10 @@ def conv2d(view: LayerView, tile: int) -> Lowering:
 
 
 def fully_connected(view: LayerView) -> Lowering:
-    """One product of all rows; a uint8 input goes through an int8 copy, row by row."""
+    """Return one product of all rows.
+
+    A uint8 input goes through an int8 copy, row by row.
+    """
     op, x, y = view.op, view.inputs[0], view.outputs[0]
     copied = x.dtype == "uint8"
     rows = 1 if copied else op.batch

@@ -21,8 +21,9 @@ if TYPE_CHECKING:
 
 
 class DepthwiseConv2d(Kernel):
-    """An NHWC input is computed pixel by pixel, an NCHW one, or one of a single channel, plane by plane; the output may
-    have either layout.
+    """Depthwise convolution, pixel by pixel (NHWC) or plane by plane (NCHW, single channel).
+
+    The output may have either layout.
     """
 
     name = "generic.depthwise_conv2d"
@@ -59,7 +60,10 @@ class DepthwiseConv2d(Kernel):
 
 
 def _in_planes(view: LayerView) -> bool:
-    """Whether neighbours along a row share work. One channel has none beside it, and its bytes are a plane's."""
+    """Return whether neighbours along a row share work.
+
+    A single channel has no adjacent channels, and its bytes are a plane.
+    """
     return bool(view.inputs[0].layout == "NCHW" or view.op.in_channels == 1)
 
 

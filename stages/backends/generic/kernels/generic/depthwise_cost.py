@@ -1,4 +1,4 @@
-"""What depthwise.c takes, in instructions, as fitted to what was counted."""
+"""Instructions of depthwise.c, fitted to counts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ _FOUR = 4  # neighbours that are computed at once
 
 
 def by_planes(view: LayerView) -> float:
-    """Four pixels of a row at a time; what their windows read is checked tap by tap where one leaves the image."""
+    """Return the cost of planes: four pixels of a row at a time.
+
+    If a window leaves the image, each tap is checked.
+    """
     op, width = view.op, view.inputs[0].shape[2]
     batch, out_height, out_width, channels = view.outputs[0].shape
     rows = len(whole_windows(view, 0))
@@ -27,7 +30,10 @@ def by_planes(view: LayerView) -> float:
 
 
 def by_pixels(view: LayerView) -> float:
-    """Four channels of a pixel at a time, the others, and those that share one of the input, one by one."""
+    """Return the cost of pixels: four channels at a time.
+
+    The rest, and channels that share an input channel, are computed singly.
+    """
     op = view.op
     batch, out_height, out_width, channels = view.outputs[0].shape
     pixels, taps = out_height * out_width, prod(op.kernel)

@@ -1,4 +1,4 @@
-"""TIR of depthwise convolution: one block for each image (NHWC) or each plane (NCHW, and single channels)."""
+"""TIR of depthwise convolution: one block per image (NHWC) or plane (NCHW, single channel)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ _PARAMETERS = Operand("depthwise", DEPTHWISE.shape, "int32")
 
 
 def depthwise_conv2d(view: LayerView, *, planar_in: bool) -> Lowering:
-    """The loops over images and planes, around the block of one; with `planar_in` the input's channels are planes."""
+    """Return the loops over images and planes around the block of one.
+
+    With `planar_in` the input's channels are planes.
+    """
     op, x, y = view.op, view.inputs[0], view.outputs[0]
     planar_out = y.layout == "NCHW"
     batch, in_height, in_width, in_channels = x.shape
@@ -49,7 +52,7 @@ def depthwise_conv2d(view: LayerView, *, planar_in: bool) -> Lowering:
 
 
 def _image(view: LayerView, planar_out: bool) -> Block:
-    """All channels of one NHWC image."""
+    """Return the block of all channels of one NHWC image."""
     op, x, y = view.op, view.inputs[0], view.outputs[0]
     _, height, width, count = y.shape
 
@@ -79,7 +82,7 @@ def _image(view: LayerView, planar_out: bool) -> Block:
 
 
 def _plane(view: LayerView, planar_out: bool) -> Block:
-    """One output channel of one NCHW image."""
+    """Return the block of one output channel of one NCHW image."""
     op, x, y = view.op, view.inputs[0], view.outputs[0]
     _, height, width, _ = y.shape
 
@@ -108,7 +111,9 @@ def _plane(view: LayerView, planar_out: bool) -> Block:
 
 
 def _window(view: LayerView, acc: Any, at: tuple[Any, Any], channel: list[Any], x: Any, w: Any) -> Any:
-    """Sums the window of output position `at` into `acc`; the result as an expression of the output's type.
+    """Sum the window of output position `at` into `acc`.
+
+    Return the result in the output's type.
 
     `channel` is (bias, multiplier, shift); x(iy, ix) and w(ky, kx) load an element and a weight.
     """

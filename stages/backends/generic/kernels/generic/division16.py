@@ -1,4 +1,4 @@
-"""Quotients of 16-bit activations; loops of plain TIR."""
+"""Division of int16 activations as loops of plain TIR."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ if TYPE_CHECKING:
 
 
 class Division16(Kernel):
-    """DIV with broadcasting: a reciprocal by Newton steps, once for neighbours that are divided by the same."""
+    """DIV with broadcasting by reciprocals from Newton steps.
+
+    Neighbours with the same divisor share a reciprocal.
+    """
 
     name = "generic.division16"
     ops: ClassVar[frozenset[str]] = frozenset({"wide_div"})
@@ -27,7 +30,7 @@ class Division16(Kernel):
         return why_not_sixteen(view)
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """95 instructions for an element, 160 for a reciprocal; 60 and 80 on 64 bits."""
+        """Return 95 instructions per element, 160 per reciprocal; on 64 bits 60 and 80."""
         each, inverse = (95.0, 160.0) if target.word_bits == 32 else (60.0, 80.0)
         axes, divided = _loops(view)
         return each * view.outputs[0].elements + inverse * prod(axis.extent for axis in axes[:divided])
@@ -39,7 +42,10 @@ class Division16(Kernel):
 
 
 def _loops(view: LayerView) -> tuple[list[Axis], int]:
-    """The loops over output, dividends and divisors, and how many of the outer ones choose a divisor."""
+    """Return the loops over output, dividends and divisors.
+
+    The second value is the number of outer loops that select a divisor.
+    """
     out = view.outputs[0]
     axes = walk(out.shape, logical_strides(out), *(broadcast_strides(x, out.shape) for x in view.inputs))
     return axes, max((depth for depth, axis in enumerate(axes, 1) if axis.strides[2]), default=0)

@@ -1,4 +1,4 @@
-"""TIR of quotients of 16-bit activations."""
+"""TIR of division of int16 activations."""
 
 from __future__ import annotations
 
@@ -22,7 +22,10 @@ _CELLS = ("sign", "half", "inverse", "bits", "v", "room", "rest", "exponent")
 
 
 def wide_div(view: LayerView, axes: Sequence[Axis], divided: int) -> Lowering:
-    """One block of loops over all elements, the outer `divided` of which choose a divisor."""
+    """Return one block of loops over all elements.
+
+    The outer `divided` loops select a divisor.
+    """
     inputs, out = view.inputs, view.outputs[0]
 
     def meaning(b: Any) -> None:
@@ -46,7 +49,10 @@ def wide_div(view: LayerView, axes: Sequence[Axis], divided: int) -> Lowering:
 
 
 def _invert(b: Any, divisor: Any) -> None:
-    """sign, bits and inverse of a divisor: 2^(30 + bits) / its magnitude; gemmlowp's one_over_one_plus_x."""
+    """Compute sign, bits and inverse of a divisor: 2^(30 + bits) / its magnitude.
+
+    This is gemmlowp's one_over_one_plus_x.
+    """
     store(b.sign, select(divisor < 0, -1, 1), 0)
     store(b.half, T.max(divisor * b.sign[0], 1), 0)
     _count_bits(b, b.bits, b.half[0])
@@ -60,7 +66,7 @@ def _invert(b: Any, divisor: Any) -> None:
 
 
 def _divide(view: LayerView, b: Any, dividend: Any, at: Any) -> None:
-    """y[at], by the formula of `stages.ir.operators.wide_div.WideDiv`."""
+    """Compute y[at] by the formula of `stages.ir.operators.wide_div.WideDiv`."""
     op = view.op
     store(b.v, dividend * b.sign[0], 0)
     _count_bits(b, b.room, select(b.v[0] < 0, -1 - b.v[0], b.v[0]))
@@ -76,7 +82,7 @@ def _divide(view: LayerView, b: Any, dividend: Any, at: Any) -> None:
 
 
 def _count_bits(b: Any, cell: Any, value: Any) -> None:
-    """How many bits a value in [0, 2^16) has."""
+    """Count the bits of a value in [0, 2^16)."""
     store(b.rest, value, 0)
     store(cell, 0, 0)
     for bits in (8, 4, 2, 1):

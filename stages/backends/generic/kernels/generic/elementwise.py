@@ -20,7 +20,10 @@ if TYPE_CHECKING:
 
 
 class _Elementwise(Kernel):
-    """Runs of elements of the output; an input steps along, or repeats one value. One structure of constants."""
+    """Runs of elements of the output. An input is dense along a run, or repeats one value.
+
+    One structure of constants.
+    """
 
     in_place = True
     constant: ClassVar[tuple[str, Structure]]
@@ -32,7 +35,7 @@ class _Elementwise(Kernel):
 
     @abstractmethod
     def fields(self, op: Any) -> dict[str, int]:
-        """The fields of the structure before its epilogue."""
+        """Return the fields of the structure before its epilogue."""
 
     def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
         (key, structure), op = self.constant, view.op
@@ -43,7 +46,7 @@ class _Elementwise(Kernel):
 
 
 class Add(_Elementwise):
-    """Sums and differences: three requantizations for an element."""
+    """Sums and differences: three requantizations per element."""
 
     name = "generic.add"
     estimate_error = 1.5
@@ -94,7 +97,7 @@ PRELU = Structure(
 
 
 class Prelu(_Elementwise):
-    """Values, and products with their slopes."""
+    """Values from zero on, and products with slopes below."""
 
     name = "generic.prelu"
     estimate_error = 1.25
@@ -114,7 +117,7 @@ class Prelu(_Elementwise):
 
 
 class Binary(Kernel):
-    """Larger and smaller integers, squared differences, quotients."""
+    """MINIMUM, MAXIMUM, squared differences and quotients."""
 
     name = "generic.binary"
     ops: ClassVar[frozenset[str]] = frozenset({"div", "maximum", "minimum", "squared_difference"})
@@ -134,24 +137,27 @@ class Binary(Kernel):
         return made.get(view.op.op, elementwise_tir.extremum)(view)
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """8 instructions for an element of two that are compared, 55 for a squared difference, 60 for a quotient."""
+        """Return instructions per element: 8 (comparison), 55 (squared difference), 60 (quotient)."""
         instructions = {"div": 60.0, "squared_difference": 55.0}.get(view.op.op, 8.0)
         return instructions * view.outputs[0].elements
 
 
 def zero_points(op: Any) -> dict[str, int]:
-    """The fields of two inputs."""
+    """Return the zero point fields of two inputs."""
     return {f"zero_point{i}": op.zero_points[i] for i in range(2)}
 
 
 def input_fields(op: Any) -> dict[str, int]:
-    """The fields of two inputs, each of which is scaled."""
+    """Return the fields of two inputs that are both scaled."""
     scales = {f"multiplier{i}": op.multipliers[i] for i in range(2)} | {f"shift{i}": op.shifts[i] for i in range(2)}
     return zero_points(op) | scales
 
 
 class Table(Kernel):
-    """One table look-up for each element; the input and the output may be of either 8-bit type."""
+    """One table look-up per element.
+
+    Input and output may each be int8 or uint8.
+    """
 
     name = "generic.table"
     estimate_error = 1.5
@@ -164,7 +170,7 @@ class Table(Kernel):
         return not_eight_bit(view, same=False)
 
     def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
-        """The table by the bits of the input: int8's entry -1 is entry 255."""
+        """Return the table, indexed by the bits of the input: int8's entry -1 is entry 255."""
         import numpy as np
 
         table = view.constant("table")
@@ -176,12 +182,15 @@ class Table(Kernel):
         return table(view)
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """4.5 instructions for an element."""
+        """Return 4.5 instructions per element."""
         return 4.5 * view.outputs[0].elements
 
 
 class Requantize(_Elementwise):
-    """QUANTIZE between 8-bit types; words at a time where it is but the top bit of each byte that changes."""
+    """QUANTIZE between 8-bit types.
+
+    If only the top bit of each byte changes, words are converted at a time.
+    """
 
     name = "generic.requantize"
     estimate_error = 1.25
@@ -204,12 +213,12 @@ class Requantize(_Elementwise):
         return (flip if is_flip(view) else requantize_layer)(view)
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """15 instructions for four words whose top bits change."""
+        """Return 15 instructions per four words if only top bits change."""
         return 15 * view.outputs[0].elements / 16 if is_flip(view) else super().cost(view, params, target)
 
 
 def is_flip(view: LayerView) -> bool:
-    """Whether a QUANTIZE is from int8 to uint8, or back, of the same numbers in the same order."""
+    """Return whether a QUANTIZE only converts between int8 and uint8, without rescaling."""
     op, x, y = view.op, view.inputs[0], view.outputs[0]
     exact = (op.multiplier, op.shift) == (1 << 30, 1)
     moved = {("int8", "uint8"): 128, ("uint8", "int8"): -128}.get((x.dtype, y.dtype))
@@ -223,7 +232,7 @@ def is_flip(view: LayerView) -> bool:
 
 
 class Quantize(Kernel):
-    """float32 to an 8-bit type, at a model's edge; halves go away from zero."""
+    """float32 to an 8-bit type, at a model's edge. Halves round away from zero."""
 
     name = "generic.quantize"
     halves: ClassVar[str] = "away"
@@ -244,12 +253,15 @@ class Quantize(Kernel):
         return quantize(view)
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """25 instructions for an element with an FPU, where 34 are counted on Cortex-M4 and 36 on M55; 28 without."""
+        """Return 25 instructions per element with an FPU, 28 without.
+
+        Counted: 34 on Cortex-M4, 36 on M55.
+        """
         return (25.0 if target.fpu else 28.0) * view.outputs[0].elements
 
 
 class QuantizeEven(Quantize):
-    """The same, where halves go to the even number, as in ONNX Runtime."""
+    """float32 to an 8-bit type, halves to the even number as in ONNX Runtime."""
 
     name = "generic.quantize_even"
     estimate_error = 1.25
@@ -278,7 +290,7 @@ class Dequantize(Kernel):
         return dequantize(view)
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """8 instructions for an element with an FPU, 34 without."""
+        """Return 8 instructions per element with an FPU, 34 without."""
         return (8.0 if target.fpu else 34.0) * view.outputs[0].elements
 
 

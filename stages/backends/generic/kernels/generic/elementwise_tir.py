@@ -1,4 +1,4 @@
-"""TIR of element-wise layers: loops over the outer axes, around the block `row` of one run of the output."""
+"""TIR of element-wise layers: outer loops around the block `row` of one run of the output."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def mul(view: LayerView) -> Lowering:
 
 
 def prelu(view: LayerView, parameters: tuple[int, ...]) -> Lowering:
-    """`parameters` is the shape of the C function's structure."""
+    """Return PRELU. `parameters` is the shape of the C function's structure."""
 
     def value(x: Sequence[Any], b: Any) -> Any:
         return output(view, rectified(view.op, x))
@@ -64,7 +64,7 @@ def prelu(view: LayerView, parameters: tuple[int, ...]) -> Lowering:
 
 
 def extremum(view: LayerView) -> Lowering:
-    """No micro-kernel: the loop is all there is."""
+    """Return MINIMUM or MAXIMUM as a plain loop without a micro-kernel."""
 
     def value(x: Sequence[Any], b: Any) -> Any:
         above = x[0] > x[1] if view.op.op == "maximum" else x[0] < x[1]
@@ -74,7 +74,7 @@ def extremum(view: LayerView) -> Lowering:
 
 
 def squared_difference(view: LayerView) -> Lowering:
-    """A difference is below 2^15, so its square fits."""
+    """Return the squared difference. A difference is below 2^15, so its square fits."""
     op = view.op
 
     def value(x: Sequence[Any], b: Any) -> Any:
@@ -87,7 +87,10 @@ def squared_difference(view: LayerView) -> Lowering:
 
 
 def div(view: LayerView) -> Lowering:
-    """The formula of `stages.ir.operators.arithmetic.Div`, after whose tables no index can be proved."""
+    """Return the formula of `stages.ir.operators.arithmetic.Div`.
+
+    It looks up tables, so TVM cannot prove indices equal.
+    """
     op = view.op
 
     def value(x: Sequence[Any], b: Any) -> Any:
@@ -130,7 +133,7 @@ def requantize_layer(view: LayerView) -> Lowering:
 
 
 def flip(view: LayerView) -> Lowering:
-    """Bytes in the order in which they lie."""
+    """Return the toggled top bits of all bytes, in memory order."""
     x, y = view.inputs[0], view.outputs[0]
     more = 128 if y.dtype == "uint8" else -128
 
@@ -146,7 +149,9 @@ def flip(view: LayerView) -> Lowering:
 
 
 def quantize(view: LayerView) -> Lowering:
-    """The quotient goes to int32 towards zero, then one step away from it when the rest is a half or more.
+    """Return the quotient rounded to int32, halves away from zero.
+
+    It is truncated, then moved one away from zero if the rest is a half or more.
 
     With `halves: even` a half makes no step from an even number.
     """

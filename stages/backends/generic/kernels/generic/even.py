@@ -1,4 +1,4 @@
-"""Sums and products whose halves go to the even number; loops of plain TIR."""
+"""ADD, SUB and MUL with halves to the even number, as loops of plain TIR."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class EvenPairs(Kernel):
         return not_eight_bit(view)
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """20 instructions for an element."""
+        """Return 20 instructions per element."""
         return 20.0 * view.outputs[0].elements
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:

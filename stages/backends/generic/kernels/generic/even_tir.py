@@ -1,4 +1,4 @@
-"""TIR of sums and products whose halves go to the even number."""
+"""TIR of ADD, SUB and MUL with halves to the even number."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ if TYPE_CHECKING:
 
 
 def even(view: LayerView) -> Lowering:
-    """The formula of `HalfEven`: add half of 2^shift, less one before an even number."""
+    """Return the formula of `HalfEven`.
+
+    Half of 2^shift is added, less one if the number before the point is even.
+    """
     op = view.op
 
     def value(x: Sequence[Any], b: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Functions and sums of 16-bit activations, element by element; loops of plain TIR."""
+"""Element-wise functions and sums of int16 activations, as loops of plain TIR."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Functions16(Kernel):
-    """Lines of a table, LEAKY_RELU, and sums on scales that are powers of two."""
+    """Interpolated tables, LEAKY_RELU, and sums with power-of-two scales."""
 
     name = "generic.functions16"
     ops: ClassVar[frozenset[str]] = frozenset({"lines", "leaky", "power_of_two_add", "power_of_two_sub"})
@@ -31,7 +31,7 @@ class Functions16(Kernel):
         return {"table": view.constant("table")} if view.has("table") else {}
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """25 instructions for an element, 40 of a sum."""
+        """Return 25 instructions per element, 40 for a sum."""
         return (40.0 if len(view.inputs) > 1 else 25.0) * view.outputs[0].elements
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:

@@ -1,4 +1,4 @@
-"""TIR of functions and sums of 16-bit activations."""
+"""TIR of functions and sums of int16 activations."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Expr = Any  # a TIR expression or a Python int
 
 
 def functions16(view: LayerView) -> Lowering:
-    """One block of loops over all elements, with the formula of the layer's operator."""
+    """Return one block of loops over all elements, with the formula of the operator."""
     constants = (Operand("table", (513,), "int32"),) if view.has("table") else ()
     return elements(view, lambda x, b: _VALUES[view.op.op](view, x, b), constants)
 

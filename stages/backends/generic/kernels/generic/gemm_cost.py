@@ -1,4 +1,4 @@
-"""What gemm.c and im2col.c take for a convolution."""
+"""Instructions of gemm.c and im2col.c for a convolution."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Prices:
-    """Instructions, as fitted to what was counted.
+    """Instructions, fitted to counts.
 
     product   for one product of a panel where `rows` rows are computed at once; `single` where one is
     left      for one product of a column that fills no panel
@@ -57,7 +57,7 @@ def prices_of(target: Target) -> Prices:
 
 
 def convolution_cost(view: LayerView, pixels: int, target: Target) -> float:
-    """Of CONV_2D that computes `pixels` output pixels of a group at a time."""
+    """Return the cost of CONV_2D with `pixels` output pixels of a group at a time."""
     from stages.backends.generic.kernels.generic.packing import PANEL
 
     op, depth, price = view.op, depth_of(view), prices_of(target)
@@ -77,7 +77,7 @@ def convolution_cost(view: LayerView, pixels: int, target: Target) -> float:
 
 
 def _gathered(view: LayerView, price: Prices) -> float:
-    """The windows of a group, one after the other."""
+    """Return the cost of gathering the windows of a group."""
     op, x, (_, height, width, _) = view.op, view.inputs[0], view.outputs[0].shape
     pixels, channels = height * width, op.in_channels // op.groups
     if x.layout == "NCHW":

@@ -1,4 +1,4 @@
-"""How the windows of a convolution become the rows of a matrix."""
+"""Parameters of im2col: convolution windows as rows of a matrix."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ if TYPE_CHECKING:
 
 
 def reads_in_place(view: LayerView) -> bool:
-    """Whether windows are single pixels that lie in memory as the matrix product wants them."""
+    """Return whether windows are single pixels in the order of the matrix product."""
     x = view.inputs[0]
     return not has_windows(view) and x.dtype == "int8" and x.layout != "NCHW"
 
 
 def im2col_fields(view: LayerView) -> dict[str, int]:
-    """The fields of fl_im2col for a group of channels."""
+    """Return the fields of fl_im2col for a group of channels."""
     op, x = view.op, view.inputs[0]
     return windows_of(view) | {
         "channels": op.in_channels // op.groups,
@@ -29,6 +29,6 @@ def im2col_fields(view: LayerView) -> dict[str, int]:
 
 
 def row_fields(view: LayerView) -> dict[str, int]:
-    """A row of a fully connected layer as an image of one pixel, to make it int8."""
+    """Return the fields that convert a fully connected row to int8, as an image of one pixel."""
     flip = INT8_OFFSET[view.inputs[0].dtype]
     return pixels_of(1, view.op.depth) | {"pixel": view.op.depth, "fill": 0, "flip": flip}

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class ResizeBilinear(Kernel):
-    """A pixel at a time: its four shares, then its channels."""
+    """RESIZE_BILINEAR one pixel at a time: its four weights, then its channels."""
 
     name = "generic.resize_bilinear"
     estimate_error = 4
@@ -36,13 +36,13 @@ class ResizeBilinear(Kernel):
         return resize_bilinear(view)
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """18 instructions for an element of int8; of uint8 16 with an FPU, 700 without."""
+        """Return per element 18 instructions (int8), 16 (uint8, FPU) or 700 (uint8, no FPU)."""
         each = 18.0 if view.inputs[0].dtype == "int8" else 16.0 if target.fpu else 700.0
         return each * view.outputs[0].elements
 
 
 class EvenResize(ResizeBilinear):
-    """The same, with halves to the even number; of int8."""
+    """RESIZE_BILINEAR on int8, halves to the even number."""
 
     name = "generic.even_resize_bilinear"
     ops: ClassVar[frozenset[str]] = frozenset({"even_resize_bilinear"})

@@ -1,4 +1,4 @@
-"""TIR of RESIZE_BILINEAR; no micro-kernel, since where it reads is in tables."""
+"""TIR of RESIZE_BILINEAR, without a micro-kernel since tables hold the source indices."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ _WEIGHTS = tuple(f"weight{number}" for number in range(4))
 
 
 def resize_bilinear(view: LayerView) -> Lowering:
-    """The formula of `stages.ir.operators.interpolation`. Sums of int8 are below 2^30.
+    """Return the formula of `stages.ir.operators.interpolation`.
+
+    Sums of int8 are below 2^30.
 
     A uint8 weights each corner in two steps, rows first, as the reference multiplies: the rows' share is in `weight0`
     and `weight1`, the columns' in `weight2` and `weight3`.
@@ -87,7 +89,10 @@ def _rounded(corners: Sequence[Any], weights: Sequence[Any]) -> Any:
 
 
 def _to_even(corners: Sequence[Any], weights: Sequence[Any], zero_point: int) -> Any:
-    """Half less one is added, and one more in front of an odd difference to the zero point."""
+    """Return the rounded value.
+
+    Half less one is added, and one more if the difference to the zero point is odd.
+    """
     total = sum((corner * weight for corner, weight in zip(corners, weights, strict=True)), start=T.int32(0))
     odd = T.bitwise_and((total >> T.int32(20)) - zero_point, T.int32(1))
     return T.Cast("int8", (total + ((1 << 19) - 1) + odd) >> T.int32(20))

@@ -1,4 +1,4 @@
-"""TIR of LOG_SOFTMAX; no micro-kernel, since what it adds is in tables."""
+"""TIR of LOG_SOFTMAX, without a micro-kernel since it adds values from tables."""
 
 from __future__ import annotations
 
@@ -30,7 +30,10 @@ _CELLS = ("top", "total", "zeros", "room", "r", "power", "q", "square", "half", 
 
 
 def log_softmax(view: LayerView) -> Lowering:
-    """The loops around the block of a row, whose elements may be apart (NCHW)."""
+    """Return the loops around the block of a row.
+
+    A row's elements may be apart (NCHW).
+    """
     x, y = view.inputs[0], view.outputs[0]
     count, (x_step, y_step) = x.shape[-1], (logical_strides(tensor)[-1] for tensor in (x, y))
     lowest = -128 if x.dtype == "int8" else 0
@@ -64,7 +67,10 @@ def log_softmax(view: LayerView) -> Lowering:
 
 
 def _logarithm(b: Any) -> None:
-    """log = ln(total), as in `stages.ir.arithmetic.logarithm`. Sums fit int64, stored values int32."""
+    """Compute log = ln(total), as in `stages.ir.arithmetic.logarithm`.
+
+    Sums fit int64, stored values int32.
+    """
     total = int64(b.total[0])
     _leading_zeros(b.zeros, total)
     _leading_zeros(b.room, high_mul(b.total[0], ROOT_OF_HALF))
@@ -92,7 +98,7 @@ def _logarithm(b: Any) -> None:
 
 
 def _leading_zeros(count: Any, value: Any) -> None:
-    """Of an int64 expression in [0, 2^31), as of 32 bits, into count[0]."""
+    """Count the leading zeros of an int64 expression in [0, 2^31) as 32 bits, into count[0]."""
     store(count, 0, 0)
     with loop(("bit", 32)) as bit:
         store(count, count[0] + T.Cast("int32", value < T.shift_left(T.int64(1), int64(bit))), 0)
@@ -103,5 +109,5 @@ def _power_of_two(exponent: Any) -> Any:
 
 
 def _saturated(x: Any) -> Any:
-    """An int64 expression as the nearest int32."""
+    """Return an int64 expression, saturated to int32."""
     return T.Cast("int32", T.min(T.max(x, T.int64(-(1 << 31))), T.int64((1 << 31) - 1)))

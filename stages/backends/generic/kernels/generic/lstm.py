@@ -1,4 +1,4 @@
-"""LSTM, on integers and in float32."""
+"""LSTM on integers and in float32."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 
 class _Lstm(Kernel):
-    """A step of a sequence at a time, with its part of the state."""
+    """LSTM, one step of a sequence at a time, with its section of the state."""
 
     def _weights(self, view: LayerView) -> dict[str, np.ndarray]:
-        """The gates of a cell one after the other, [units * 4, depth] and [units * 4, units]."""
+        """Return the gates of a cell in order, [units * 4, depth] and [units * 4, units]."""
         import numpy as np
 
         parts = {"input": view.constant("input_weights"), "recurrent": view.constant("recurrent_weights")}
@@ -33,7 +33,7 @@ class _Lstm(Kernel):
 
 
 class Lstm16(_Lstm):
-    """int16 data and cells, int8 weights."""
+    """LSTM with int16 data and cells, int8 weights."""
 
     name = "generic.lstm16"
     ops: ClassVar[frozenset[str]] = frozenset({"wide_lstm"})
@@ -67,7 +67,7 @@ class Lstm16(_Lstm):
         return {**self._weights(view), **given, "table": view.constant("table"), "lstm": LSTM16.of(fields)}
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """7 instructions for a product, 300 for the functions of a cell."""
+        """Return 7 instructions per product, 300 for the functions of a cell."""
         op = view.op
         return float(view.outputs[0].elements * (28 * (op.depth + op.units) + 300))
 
@@ -78,7 +78,7 @@ class Lstm16(_Lstm):
 
 
 class FloatLstm(_Lstm):
-    """All in float32."""
+    """LSTM in float32."""
 
     name = "generic.float_lstm"
     ops: ClassVar[frozenset[str]] = frozenset({"float_lstm"})
@@ -97,7 +97,7 @@ class FloatLstm(_Lstm):
         }
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """8 instructions for a product with an FPU, 120 without; 5 functions of a cell."""
+        """Return 8 instructions per product with an FPU, 120 without; 5 functions per cell."""
         op, each = view.op, 8 if target.fpu else 120
         return float(view.outputs[0].elements * (4 * (op.depth + op.units) * each + 100 * each))
 
@@ -108,7 +108,7 @@ class FloatLstm(_Lstm):
 
 
 class Lstm(Lstm8):
-    """In plain C."""
+    """LSTM on int8 in portable C."""
 
     name = "generic.lstm"
     estimate_error = 1.5

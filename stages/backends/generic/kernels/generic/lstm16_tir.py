@@ -20,7 +20,7 @@ Expr = Any  # a TIR expression or a Python int
 
 
 def lstm16(view: LayerView) -> Lowering:
-    """int16 data and cells; the buffer of a meaning has 64 bits, for its sums."""
+    """Return LSTM with int16 data and cells. The meaning has a 64-bit buffer for sums."""
     op = view.op
     low, high = (-op.clip, op.clip) if op.clip else (LOW, HIGH)
 
@@ -42,7 +42,10 @@ def lstm16(view: LayerView) -> Lowering:
             store(w, int64(value), number)
 
         def interpolated(x: int, multiplier: int, shift: int, function: str) -> None:
-            """w[x] = the function of it; in steps, since TVM simplifies what is nested further and further."""
+            """Set w[x] to its function value.
+
+            In steps, since TVM simplifies deep nests without end.
+            """
             bits, most = (9, HIGH << 10) if function == "logistic" else (8, ((1 << 16) - 1) << 8)
             put(T.shift_right(cell(x) * multiplier + (1 << shift >> 1), T.int32(shift)), x)
             put(T.max(cell(x), 0 - cell(x)), 0)

@@ -19,7 +19,7 @@ Expr = Any  # a TIR expression or a Python int
 
 
 def float_lstm(view: LayerView) -> Lowering:
-    """All in float32; bounds of the cells are infinite where it has none."""
+    """Return LSTM in float32. Bounds of unclamped cells are infinite."""
     op = view.op
     bound = T.float32(op.clip or np.inf)
 

@@ -50,7 +50,7 @@ class _Product(Kernel):
         return {"matmul": MATMUL.of(fields | epilogue(op, op.rounding))}
 
     def multiplier(self, whole: int) -> int:
-        """As the C has it."""
+        """Return the multiplier in the form that the C uses."""
         return whole
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
@@ -75,7 +75,9 @@ class BatchMatmul(_Product):
         return f"a sum has {depth} products; int32 holds {_MOST}" if depth > _MOST else ""
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """As counted: of four units together 3.5 for a product (RISC-V 4.2), 33 for a sum; of others 8.5 and 55.
+        """Return counted costs: for four units together 3.5 per product (RISC-V 4.2), 33 per sum.
+
+        For other units 8.5 and 55. The sum of a row, needed for the second operand's zero point, costs 6.5 per element.
 
         The sum of a row, which the zero point of the second operand takes, 6.5 for an element.
         """
@@ -88,7 +90,7 @@ class BatchMatmul(_Product):
 
 
 class BatchMatmul16(_Product):
-    """On int16, a row of the output at a time, two sums of 64 bits together."""
+    """BATCH_MATMUL on int16, a row of the output at a time, two 64-bit sums together."""
 
     name = "generic.batch_matmul16"
     sources = ("matmul16.c",)
@@ -107,12 +109,12 @@ class BatchMatmul16(_Product):
         return int(upper_half(whole))
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """Eight instructions for a product, forty for a sum."""
+        """Return 8 instructions per product, 40 per sum."""
         return view.outputs[0].elements * (8.0 * view.op.depth + 40)
 
 
 def steps(view: LayerView) -> tuple[int, int, int]:
-    """Elements in memory along the depth of the first operand, to the next unit and along the depth of the second."""
+    """Return element steps: along the depth of x, between units of w, and along the depth of w."""
     (a, b), op = view.inputs, view.op
     return (a.shape[-1] if op.adj_x else 1), *((b.shape[-1], 1) if op.adj_y else (1, b.shape[-1]))
 

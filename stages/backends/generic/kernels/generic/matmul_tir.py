@@ -1,4 +1,4 @@
-"""TIR of BATCH_MATMUL: loops over the batches and the rows, around the block of one row."""
+"""TIR of BATCH_MATMUL: loops over batches and rows around the block of one row."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ if TYPE_CHECKING:
 
 
 def batch_matmul(view: LayerView, parameters: tuple[int, ...], steps: tuple[int, int, int]) -> Lowering:
-    """`parameters` is the shape of the C function's structure; steps: along x, between units of w, along w."""
+    """Return the layer. `parameters` is the shape of the C function's structure.
+
+    steps: along x, between units of w, along w.
+    """
     op, (a, b), y = view.op, view.inputs, view.outputs[0]
     *batch, rows, units = y.shape
     depth, (x_step, w_unit, w_step) = op.depth, steps
@@ -62,7 +65,7 @@ def batch_matmul(view: LayerView, parameters: tuple[int, ...], steps: tuple[int,
 
 
 def _strides(batch: list[int], y: Tensor, a: Tensor, b: Tensor, row_step: int) -> list[tuple[int, ...]]:
-    """Of the output, the first and the second operand, along the batch axes and the rows; 0 where one repeats."""
+    """Return strides of output, x and w along batch axes and rows. 0 where one repeats."""
     found = [row_major(y.shape)[:-1]]
     for tensor, last in ((a, row_step), (b, 0)):
         own, lead = row_major(tensor.shape), len(batch) - (len(tensor.shape) - 2)

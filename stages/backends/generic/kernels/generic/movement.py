@@ -1,4 +1,4 @@
-"""Data movement: pad, slices, split, transpose, layout, resize, concatenation. Any type of element.
+"""Data movement: pad, slice, split, transpose, layout, resize, concatenation. Any element type.
 
 Every one of them is a few copies between strided views, but for the resize, which takes its sources from tables.
 """
@@ -36,13 +36,13 @@ _LAYER_RISCV = 35.0  # instructions around a layer
 
 
 class CopyParams(KernelParams):
-    """How runs are copied: by the C library's memcpy, or by words of the target where all lies at multiples of them."""
+    """Copy runs by the C library's memcpy, or by aligned words of the target."""
 
     by: Literal["memcpy", "words"] = "memcpy"
 
 
 class _Copying(Kernel):
-    """Rows of words or runs of bytes where they are, loops that TVM prints for single elements."""
+    """Rows of words, or runs of bytes; single elements are loops that TVM prints."""
 
     headers: ClassVar[tuple[str, ...]] = ("copy.h",)
     sources = ("copy.c",)
@@ -50,7 +50,7 @@ class _Copying(Kernel):
 
     @abstractmethod
     def copies(self, view: LayerView) -> list[Copy]:
-        """What the layer does; nothing for a layer that is no copy between strided views."""
+        """Return the copies of the layer, none if it is not a copy between strided views."""
 
     def candidates(self, view: LayerView, target: Target) -> tuple[CopyParams, ...]:
         item_bytes = ITEM_BYTES[view.outputs[0].dtype]
@@ -64,14 +64,17 @@ class _Copying(Kernel):
 
 
 class Move(_Copying):
-    """Slices, transposes and the like are one copy, resizing takes its sources from tables. A pad fills its output."""
+    """Slice, transpose, pad and resize.
+
+    Slices and transposes are one copy. A resize reads source indices from tables. A pad fills its output first.
+    """
 
     name = "generic.move"
     estimate_error = 8
     ops: ClassVar[frozenset[str]] = frozenset({"move"})
 
     def why_not_layouts(self, view: LayerView) -> str:
-        """Tensors change from any layout to any other."""
+        """Return '': tensors change from any layout to any other."""
         return "" if view.op.kind == "layout" else super().why_not_layouts(view)
 
     def why_not_layer(self, view: LayerView, target: Target) -> str:
@@ -115,7 +118,7 @@ class Move(_Copying):
 
 
 class Concatenation(_Copying):
-    """One copy for each input."""
+    """One copy per input."""
 
     name = "generic.concatenation"
     estimate_error = 6
@@ -135,7 +138,10 @@ class Concatenation(_Copying):
 
 
 def _copy_cost(copy: Copy, item_bytes: int, params: CopyParams, target: Target) -> float:
-    """Instructions; of memcpy half of one for a byte and 20 for a call, or 5 for an element. RISC-V's own are below."""
+    """Return instructions: memcpy 0.5 per byte and 20 per call, loops 5 per element.
+
+    RISC-V has a function of its own below.
+    """
     if target.family == "riscv":
         return _copy_cost_riscv(copy, item_bytes, params, target)
     count = 1
@@ -148,7 +154,7 @@ def _copy_cost(copy: Copy, item_bytes: int, params: CopyParams, target: Target) 
 
 
 def _copy_cost_riscv(copy: Copy, item_bytes: int, params: CopyParams, target: Target) -> float:
-    """Instructions: as cores trap on words that are not aligned, memcpy goes byte by byte.
+    """Return instructions on RISC-V, where memcpy copies byte by byte, as unaligned words trap.
 
     The compiler prints out loops over few neighbours, and makes a memcpy of longer ones.
     """

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def copies(view: LayerView, wanted: Sequence[Copy], fill: int | None, params: CopyParams, target: Target) -> Lowering:
-    """The copies one after the other; with `fill`, the output holds that value before."""
+    """Return the copies in order. With `fill`, the output is filled with that value first."""
     y = view.outputs[0]
     item_bytes = ITEM_BYTES[y.dtype]
     with Function(view.layer.kind) as f:
@@ -44,7 +44,7 @@ def copies(view: LayerView, wanted: Sequence[Copy], fill: int | None, params: Co
 
 
 def whole(view: LayerView) -> Lowering:
-    """All of the input, as it lies."""
+    """Return a copy of the whole input in memory order."""
     x, y = view.inputs[0], view.outputs[0]
     copy = Copy(0, 0, 0, (Axis(y.elements, (1, 1)),))
     with Function(view.layer.kind) as f:
@@ -54,7 +54,7 @@ def whole(view: LayerView) -> Lowering:
 
 
 def resize(view: LayerView) -> Lowering:
-    """Each output pixel from the input's row and column in the tables."""
+    """Return each output pixel from the input row and column in the tables."""
     x, y = view.inputs[0], view.outputs[0]
     batch, height, width, channels = y.shape
 
@@ -87,7 +87,7 @@ def resize(view: LayerView) -> Lowering:
 
 
 def _rows(name: str, copy: Copy, dtype: str, item_bytes: int, word_bytes: int) -> Block:
-    """y[i * step + j] = x[i * step + j] along the two innermost axes, by words."""
+    """Return y[i * step + j] = x[i * step + j] along the two innermost axes, by words."""
     row = copy.axes[-2] if len(copy.axes) > 1 else Axis(1, (0, 0))
     run, (into, out_of) = copy.axes[-1].extent, row.strides
 
@@ -104,7 +104,10 @@ def _rows(name: str, copy: Copy, dtype: str, item_bytes: int, word_bytes: int) -
 
 
 def _run(name: str, copy: Copy, dtype: str, item_bytes: int) -> Block:
-    """y[i * step] = x[i * step] along the innermost axis; memcpy where that is one run of bytes."""
+    """Return y[i * step] = x[i * step] along the innermost axis.
+
+    One run of bytes is a memcpy.
+    """
     run = copy.axes[-1]
     into, out_of = run.strides
     first = -_lowest(copy)
@@ -123,7 +126,7 @@ def _run(name: str, copy: Copy, dtype: str, item_bytes: int) -> Block:
 
 
 def _lowest(copy: Copy) -> int:
-    """The innermost axis may go backwards: its last element's place from its first one's, at most 0."""
+    """Return the lowest offset along the innermost axis: at most 0, below if it goes backwards."""
     run = copy.axes[-1]
     return min(0, (run.extent - 1) * run.strides[1])
 

@@ -1,4 +1,4 @@
-"""Weights and per-channel constants as the generic micro-kernels read them.
+"""Pack weights and per-channel constants for the generic micro-kernels.
 
 Weights are always int8: uint8 weights w become w - 128, and so does their zero point. The input's zero point z is
 folded into the bias, since sum((x - z) * (w - v)) = sum(x * (w - v)) - z * sum(w - v).
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def signed_weights(view: LayerView) -> tuple[np.ndarray, int]:
-    """The weights as int8, in the graph's order, and the zero point that goes with them."""
+    """Return the weights as int8, in the graph's order, and their zero point."""
     weights = view.constant("weights")
     offset = INT8_OFFSET[str(weights.dtype)]
     return (weights.astype(np.int16) - offset).astype(np.int8), weight_zero_point(view)
@@ -27,7 +27,10 @@ PANEL = 8  # rows of a panel: FL_PANEL of gemm.h
 
 
 def panels(weights: np.ndarray) -> np.ndarray:
-    """Rows of `weights` [columns, depth] as gemm.c wants them: interleaved panels of eight, then the rows left over."""
+    """Return rows of `weights` [columns, depth] for gemm.c.
+
+    Interleaved panels of eight, then the remaining rows.
+    """
     columns, depth = weights.shape
     whole = columns - columns % PANEL
     interleaved = weights[:whole].reshape(-1, PANEL, depth).transpose(0, 2, 1)
@@ -35,7 +38,9 @@ def panels(weights: np.ndarray) -> np.ndarray:
 
 
 def channels(view: LayerView, weights: np.ndarray, zero_point: int, input_zero_point: int) -> np.ndarray:
-    """int32[O, 3]: bias with the input's zero point folded in (modulo 2^32), multiplier, shift.
+    """Return int32[O, 3]: bias, multiplier, shift.
+
+    The bias has the input's zero point folded in (modulo 2^32).
 
     `weights` has the output channels on its first axis; `zero_point` is theirs.
     """

@@ -1,4 +1,4 @@
-"""The constant structures of the generic kernels' headers."""
+"""Constant structures of the generic kernels' headers."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ REQUANTIZE = Structure("fl_requantize", ("input_zero_point", "multiplier", "shif
 
 
 def epilogue(op: Any, rounding: str) -> dict[str, int]:
-    """The fields that end most structures, from an operator with an output zero point and a clamp."""
+    """Return the final fields of most structures: output zero point and clamp."""
     return {
         "zero_point": op.output_zero_point,
         "low": op.act_min,

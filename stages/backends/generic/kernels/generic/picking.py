@@ -1,4 +1,4 @@
-"""Elements picked by tables along the axes, and rows by the indices of a tensor: any type of element."""
+"""Gather elements by tables along the axes, and rows by an index tensor. Any element type."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Pick(Kernel):
-    """Each element of the output by the sum of its axes' tables, which have places in memory."""
+    """Gather output elements. The table entries of all axes add up to the memory offset."""
 
     name = "generic.pick"
     ops: ClassVar[frozenset[str]] = frozenset({"pick"})
@@ -27,7 +27,7 @@ class Pick(Kernel):
         return ""
 
     def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
-        """What the numbers of a table are in elements of the input's memory."""
+        """Return each table entry as elements of the input's memory."""
         import numpy as np
 
         strides = logical_strides(view.inputs[0])
@@ -40,12 +40,12 @@ class Pick(Kernel):
         return pick(view)
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """Eight instructions for an element."""
+        """Return 8 instructions per element."""
         return 8.0 * view.outputs[0].elements
 
 
 class Gather(Kernel):
-    """Rows of a tensor that lies in logical order."""
+    """Gather rows of a tensor in logical order."""
 
     name = "generic.gather"
     ops: ClassVar[frozenset[str]] = frozenset({"gather_rows"})
@@ -61,7 +61,7 @@ class Gather(Kernel):
         return gather(view)
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """Five instructions for an element, twenty for an index."""
+        """Return 5 instructions per element, 20 per index."""
         op = view.op
         return 5.0 * view.outputs[0].elements + 20.0 * op.batch * op.outer * op.rows * len(op.sizes)
 

@@ -1,4 +1,4 @@
-"""TIR of elements picked by tables, and of rows by indices."""
+"""TIR of gathered elements (by tables) and rows (by indices)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 
 
 def pick(view: LayerView) -> Lowering:
-    """Loops over the output as it lies; axes without a table that follow one another are one loop."""
+    """Return loops over the output in memory order.
+
+    Adjacent axes without a table become one loop.
+    """
     x, y = view.inputs[0], view.outputs[0]
     into, out_of = logical_strides(y), logical_strides(x)
     tables = {axis: f"from{number}" for number, axis in enumerate(view.op.axes)}
@@ -57,7 +60,7 @@ def pick(view: LayerView) -> Lowering:
 
 
 def gather(view: LayerView) -> Lowering:
-    """y[b, o, r, e] = x[b, o, place of row r, e], for each row its place first."""
+    """Return y[b, o, r, e] = x[b, o, index of row r, e]. Each row first reads its index."""
     op, (x, indices), y = view.op, view.inputs, view.outputs[0]
     rows, depth = prod(op.sizes), len(op.sizes)
     # In the indices' own type a bound may not exist: 16 bits count 32,767 rows.

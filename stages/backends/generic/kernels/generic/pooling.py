@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Pool2d(Kernel):
-    """One image at a time; input and output may each be NHWC or NCHW."""
+    """Pooling, one image at a time. Input and output may each be NHWC or NCHW."""
 
     name = "generic.pool2d"
     estimate_error = 1.5
@@ -58,7 +58,7 @@ class Pool2d(Kernel):
         return pool2d(view, function, Operand("pool", POOL.shape, "int32"), planes=True)
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """5 instructions for an element of a window, 40 for an output."""
+        """Return 5 instructions per window element, 40 per output."""
         return view.outputs[0].elements * (5.0 * prod(view.op.kernel) + 40)
 
 

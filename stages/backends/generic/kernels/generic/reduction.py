@@ -1,4 +1,4 @@
-"""MEAN, SOFTMAX and L2_NORMALIZATION."""
+"""Reductions, softmax and L2_NORMALIZATION."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 
 
 class Mean(Kernel):
-    """A run of means at a time; any axes that are at most two runs in memory, any layouts."""
+    """MEAN, a run of means at a time.
+
+    Any layouts, and any axes that make at most two runs in memory.
+    """
 
     name = "generic.mean"
     estimate_error = 1.25
@@ -53,7 +56,9 @@ class Mean(Kernel):
         return means(view, kept, two_axes(summed), f"fl_mean_{SUFFIX[view.inputs[0].dtype]}", MEAN.shape)
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """As counted: of means that are neighbours, by fours, 2.8 for an element and 33 for a mean; of others 6 and 85.
+        """Return counted costs: adjacent means, four at a time, 2.8 per element and 33 per mean.
+
+        Other means: 6 and 85, or 2.4 per element where the elements are adjacent.
 
         Their elements take 2.4 where these are neighbours.
         """
@@ -66,7 +71,7 @@ class Mean(Kernel):
 
 
 class Reduce(Kernel):
-    """Sums, products, largest and smallest elements, over any axes."""
+    """Sum, product, maximum and minimum over any axes."""
 
     name = "generic.reduce"
     ops: ClassVar[frozenset[str]] = frozenset({"reduce_max", "reduce_min", "reduce_prod", "sum"})
@@ -81,13 +86,13 @@ class Reduce(Kernel):
         return reduce(view, reduced_axes(view)[0], logical_axes(view))
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """6 instructions for an input that is added or compared, 20 for one that is multiplied; 30 for an output."""
+        """Return 6 instructions per added or compared input, 20 per product, 30 per output."""
         each = 20.0 if view.op.op == "reduce_prod" else 6.0
         return each * view.inputs[0].elements + 30 * view.outputs[0].elements
 
 
 class Softmax(Kernel):
-    """One row at a time: its maximum, the sum of the exponentials from a table, the quotients."""
+    """SOFTMAX by rows: the maximum, the sum of exponentials from a table, the quotients."""
 
     name = "generic.softmax"
     estimate_error = 3
@@ -107,13 +112,13 @@ class Softmax(Kernel):
         return softmax(view, f"fl_softmax_{SUFFIX[view.inputs[0].dtype]}")
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """30 instructions for an element, 300 for a row."""
+        """Return 30 instructions per element, 300 per row."""
         elements = view.outputs[0].elements
         return 30.0 * elements + 300 * elements / view.outputs[0].shape[-1]
 
 
 class SoftmaxTo16(Kernel):
-    """8 bits to int16, one row at a time; loops of plain TIR."""
+    """SOFTMAX of 8 bits to int16 by rows, as loops of plain TIR."""
 
     name = "generic.softmax_to_16"
     ops: ClassVar[frozenset[str]] = frozenset({"softmax"})
@@ -132,13 +137,13 @@ class SoftmaxTo16(Kernel):
         return softmax(view)
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """50 instructions for an element, 500 for a row."""
+        """Return 50 instructions per element, 500 per row."""
         elements = view.outputs[0].elements
         return 50.0 * elements + 500 * elements / view.outputs[0].shape[-1]
 
 
 class LogSoftmax(Kernel):
-    """One row at a time: its maximum, the sum of the exponentials from a table, the sum's logarithm, differences."""
+    """LOG_SOFTMAX by rows: maximum, sum of exponentials, its logarithm, differences."""
 
     name = "generic.log_softmax"
     ops: ClassVar[frozenset[str]] = frozenset({"log_softmax"})
@@ -156,13 +161,13 @@ class LogSoftmax(Kernel):
         return log_softmax(view)
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """35 instructions for an element, 900 for a row."""
+        """Return 35 instructions per element, 900 per row."""
         elements = view.outputs[0].elements
         return 35.0 * elements + 900 * elements / view.outputs[0].shape[-1]
 
 
 class L2Normalization(Kernel):
-    """One row at a time: the sum of its squares, one over the root of that, the products."""
+    """L2_NORMALIZATION by rows: the sum of squares, its inverse square root, the products."""
 
     name = "generic.l2_normalization"
     ops: ClassVar[frozenset[str]] = frozenset({"l2_normalization"})
@@ -178,13 +183,16 @@ class L2Normalization(Kernel):
         return l2_normalization(view)
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """35 instructions for an element, 400 for a row."""
+        """Return 35 instructions per element, 400 per row."""
         elements = view.outputs[0].elements
         return 35.0 * elements + 400 * elements / view.outputs[0].shape[-1]
 
 
 def logical_axes(view: LayerView) -> list[Axis]:
-    """The axes that are reduced, outermost first: products depend on the order of their factors."""
+    """Return the reduced axes, outermost first.
+
+    Products depend on the order of their factors.
+    """
     x = view.inputs[0]
     steps = logical_strides(x)
     axes = [Axis(x.shape[axis], (steps[axis],)) for axis in sorted(view.op.axes) if x.shape[axis] > 1]

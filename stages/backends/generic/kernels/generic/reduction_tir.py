@@ -29,7 +29,10 @@ if TYPE_CHECKING:
 
 
 def reduce(view: LayerView, kept: Sequence[Axis], reduced: Sequence[Axis]) -> Lowering:
-    """The loops around a run of outputs, as `means`; no micro-kernel. Strides of `reduced` are of (input,)."""
+    """Return the loops around a run of outputs, as `means`, without a micro-kernel.
+
+    Strides of `reduced` are of (input,).
+    """
     x, y = view.inputs[0], view.outputs[0]
     run = kept[-1]
     reach = (run.extent - 1) * run.strides[1] + sum((axis.extent - 1) * axis.strides[0] for axis in reduced) + 1
@@ -58,11 +61,11 @@ def reduce(view: LayerView, kept: Sequence[Axis], reduced: Sequence[Axis]) -> Lo
 
 
 def _reduction(view: LayerView) -> tuple[Any, Callable[[Any, Any, Any], Any], Callable[[Any], Any]]:
-    """What an accumulator begins with; what it becomes by an element, the first or not; the output of it."""
+    """Return the accumulator's start, its update by an element (first or later), and the output."""
     op, dtype = view.op, view.outputs[0].dtype
 
     def scaled(x: Any) -> Any:
-        """The formula of `stages.ir.arithmetic.fixed_point.multiply_wide` for an int64."""
+        """Return the formula of `stages.ir.arithmetic.fixed_point.multiply_wide` for an int64."""
         reduced = min(op.multiplier + (1 << 15) >> 16, (1 << 15) - 1)
         product = x * T.int64(reduced) + T.int64(1 << 14 - op.shift)
         return T.Cast("int32", T.shift_right(product, T.int64(15 - op.shift)))
@@ -89,7 +92,7 @@ def l2_normalization(view: LayerView) -> Lowering:
 
 
 def _l2_row(view: LayerView) -> Block:
-    """The formula of `stages.ir.operators.rows.L2Normalization` on one row.
+    """Compute the formula of `stages.ir.operators.rows.L2Normalization` on one row.
 
     Its loop while n >= 2^29 runs at most once, as n < 2^31.
     """

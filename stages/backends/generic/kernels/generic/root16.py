@@ -1,4 +1,4 @@
-"""Square roots of 16-bit activations; loops of plain TIR."""
+"""Square roots of int16 activations, as loops of plain TIR."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Root16(Kernel):
-    """SQRT, in float32, whose root C's library, or the core, rounds correctly."""
+    """SQRT in float32. The C library or the core rounds the root correctly."""
 
     name = "generic.root16"
     ops: ClassVar[frozenset[str]] = frozenset({"wide_sqrt"})
@@ -25,7 +25,7 @@ class Root16(Kernel):
         return why_not_sixteen(view)
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """25 instructions for an element with an FPU, 700 without."""
+        """Return 25 instructions per element with an FPU, 700 without."""
         return (25.0 if target.fpu else 700.0) * view.outputs[0].elements
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:

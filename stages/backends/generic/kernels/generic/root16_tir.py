@@ -1,4 +1,4 @@
-"""TIR of square roots of 16-bit activations."""
+"""TIR of square roots of int16 activations."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ _BIGGEST = 65536.0  # beyond every 16-bit value
 
 
 def wide_sqrt(view: LayerView) -> Lowering:
-    """The formula of `stages.ir.operators.wide_sqrt.WideSqrt`; the conversion to int32 cuts off."""
+    """Return the formula of `stages.ir.operators.wide_sqrt.WideSqrt`.
+
+    The conversion to int32 truncates.
+    """
     op = view.op
 
     def value(x: Sequence[Any], b: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Softmax of ONNX Runtime; loops of plain TIR."""
+"""Softmax of ONNX Runtime, as loops of plain TIR."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class _Rows(Kernel):
-    """A row at a time: its maximum, the sum of the exponentials from a table, the shares."""
+    """Softmax by rows: the maximum, the sum of exponentials from a table, the quotients."""
 
     sources = ()
 
@@ -28,7 +28,7 @@ class _Rows(Kernel):
 
 
 class NearestSoftmax(_Rows):
-    """In integers of 64 bits."""
+    """ONNX Runtime's softmax in 64-bit integers."""
 
     name = "generic.nearest_softmax"
     ops: ClassVar[frozenset[str]] = frozenset({"nearest_softmax"})
@@ -39,13 +39,13 @@ class NearestSoftmax(_Rows):
         return nearest_softmax(view)
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """35 instructions for an element, 500 for a row."""
+        """Return 35 instructions per element, 500 per row."""
         elements = view.outputs[0].elements
         return 35.0 * elements + 500 * elements / view.outputs[0].shape[-1]
 
 
 class FloatSoftmax(_Rows):
-    """In float32, which a core without FPU computes in software."""
+    """ONNX Runtime's softmax in float32. Cores without an FPU compute it in software."""
 
     name = "generic.float_softmax"
     ops: ClassVar[frozenset[str]] = frozenset({"float_softmax"})
@@ -56,7 +56,7 @@ class FloatSoftmax(_Rows):
         return float_softmax(view)
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """60 instructions for an element with an FPU, 500 without."""
+        """Return 60 instructions per element with an FPU, 500 without."""
         return (60.0 if target.fpu else 500.0) * view.outputs[0].elements
 
 

@@ -1,4 +1,4 @@
-"""TIR of ONNX Runtime's Softmax: the formulas of `stages.ir.operators.onnx_softmax`."""
+"""TIR of ONNX Runtime's softmax: the formulas of `stages.ir.operators.onnx_softmax`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def nearest_softmax(view: LayerView) -> Lowering:
-    """Sums of up to 2^32 exponentials."""
+    """Return softmax with sums of up to 2^32 exponentials."""
     op = view.op
 
     def meaning(b: Any, each: Callable[[Callable[[Any, Any], None]], None]) -> None:
@@ -43,7 +43,10 @@ def nearest_softmax(view: LayerView) -> Lowering:
 
 
 def float_softmax(view: LayerView) -> Lowering:
-    """Nothing is added to a product, which a compiler might fuse."""
+    """Return softmax in float32.
+
+    No sum has a product as a term, so a compiler cannot fuse them.
+    """
     op = view.op
 
     def meaning(b: Any, each: Callable[[Callable[[Any, Any], None]], None]) -> None:
@@ -70,7 +73,10 @@ def _rows(
     cells: Sequence[tuple[str, str]],
     formula: Callable[[Any, Callable[[Callable[[Any, Any], None]], None]], None],
 ) -> Lowering:
-    """`formula(block, each)` of each row, where each(body) is a loop of body(place, distance from the maximum)."""
+    """Return `formula(block, each)` for each row.
+
+    each(body) is a loop of body(index, distance from the maximum).
+    """
     count, x_step, _ = row_steps(view)
 
     def meaning(b: Any) -> None:

@@ -1,4 +1,4 @@
-"""Layers on 16-bit activations, with 8-bit weights where they have some. Images are NHWC; zero points are 0."""
+"""Layers on int16 activations, with int8 weights if any. Images are NHWC; zero points are 0."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _MOST_SUMMED = 65535  # of 16 bits, by an int32
 
 
 def why_not_sixteen(view: LayerView) -> str:
-    """Why a tensor of the layer is not int16, '' if all are."""
+    """Return why a tensor of the layer is not int16, '' if all are."""
     for tensor in (*view.inputs, *view.outputs):
         if tensor.dtype != "int16":
             return f"tensor {tensor.name} is {tensor.dtype}; this kernel is for int16"
@@ -56,7 +56,7 @@ class _Products(_Sixteen):
 
 
 class Conv16(_Products):
-    """Convolutions of all kinds, an image at a time, straight from the image."""
+    """Convolutions of all kinds, an image at a time, without im2col."""
 
     name = "generic.conv16"
     estimate_error = 3
@@ -100,13 +100,16 @@ class Conv16(_Products):
         return conv16(view, *self.group(view))
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """5 instructions for a product, 15 for an element of the window, 40 for an output."""
+        """Return 5 instructions per product, 15 per window element, 40 per output."""
         each = prod(view.op.kernel) * (5 * self.group(view)[0] + 15) + 40
         return float(view.outputs[0].elements * each)
 
 
 class FullyConnected16(_Products):
-    """A row at a time; results are scaled in float64, as LiteRT does it, which any core can."""
+    """A row at a time.
+
+    Results are scaled in float64, as LiteRT does; any core can compute it.
+    """
 
     name = "generic.fully_connected16"
     ops: ClassVar[frozenset[str]] = frozenset({"fully_connected"})
@@ -123,12 +126,18 @@ class FullyConnected16(_Products):
         return fully_connected16(view)
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """5 instructions for a product, 250 for an output: most cores compute float64 in software."""
+        """Return 5 instructions per product, 250 per output.
+
+        Most cores compute float64 in software.
+        """
         return float(view.outputs[0].elements * (5 * view.op.depth + 250))
 
 
 class Elementwise16(_Sixteen):
-    """ADD, SUB, MUL with broadcasting, QUANTIZE from and to int16, DEQUANTIZE; loops of plain TIR."""
+    """ADD, SUB, MUL with broadcasting, QUANTIZE from and to int16, DEQUANTIZE.
+
+    Loops of plain TIR.
+    """
 
     name = "generic.elementwise16"
     ops: ClassVar[frozenset[str]] = frozenset({"add", "sub", "mul", "requantize", "quantize", "dequantize"})
@@ -148,7 +157,7 @@ class Elementwise16(_Sixteen):
         return elementwise16(view)
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """25 instructions for each requantization of an element; floats without an FPU take 300."""
+        """Return 25 instructions per requantization, 300 per float without an FPU."""
         op = view.op.op
         each = {"add": 75.0, "sub": 75.0}.get(op, 25.0)
         if op in ("quantize", "dequantize") and not target.fpu:
@@ -157,7 +166,7 @@ class Elementwise16(_Sixteen):
 
 
 class Pool16(_Sixteen):
-    """AVERAGE_POOL_2D and MAX_POOL_2D; loops of plain TIR."""
+    """AVERAGE_POOL_2D and MAX_POOL_2D, as loops of plain TIR."""
 
     name = "generic.pool16"
     ops: ClassVar[frozenset[str]] = frozenset({"avg_pool2d", "max_pool2d"})
@@ -173,12 +182,12 @@ class Pool16(_Sixteen):
         return pool16(view)
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """10 instructions for an element of a window, 40 for an output."""
+        """Return 10 instructions per window element, 40 per output."""
         return view.outputs[0].elements * (10.0 * prod(view.op.kernel) + 40)
 
 
 class Mean16(_Sixteen):
-    """MEAN over any axes; loops of plain TIR."""
+    """MEAN over any axes, as loops of plain TIR."""
 
     name = "generic.mean16"
     ops: ClassVar[frozenset[str]] = frozenset({"mean"})
@@ -194,12 +203,12 @@ class Mean16(_Sixteen):
         return mean16(view, *reduced_axes(view))
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """5 instructions for an input, 30 for an output."""
+        """Return 5 instructions per input, 30 per output."""
         return 5.0 * view.inputs[0].elements + 30 * view.outputs[0].elements
 
 
 class Interpolated16(_Sixteen):
-    """LOGISTIC and TANH; loops of plain TIR."""
+    """LOGISTIC and TANH, as loops of plain TIR."""
 
     name = "generic.interpolated16"
     ops: ClassVar[frozenset[str]] = frozenset({"interpolated"})
@@ -217,12 +226,12 @@ class Interpolated16(_Sixteen):
         return interpolated16(view)
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """30 instructions for an element."""
+        """Return 30 instructions per element."""
         return 30.0 * view.outputs[0].elements
 
 
 class Softmax16(_Sixteen):
-    """A row at a time; loops of plain TIR."""
+    """SOFTMAX by rows, as loops of plain TIR."""
 
     name = "generic.softmax16"
     ops: ClassVar[frozenset[str]] = frozenset({"wide_softmax"})
@@ -241,13 +250,16 @@ class Softmax16(_Sixteen):
         return softmax16(view)
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """70 instructions for an element, 300 for a row."""
+        """Return 70 instructions per element, 300 per row."""
         elements = view.outputs[0].elements
         return 70.0 * elements + 300 * elements / view.outputs[0].shape[-1]
 
 
 class Extremes16(_Sixteen):
-    """Larger and smaller of two with broadcasting; largest, smallest and products over axes; loops of plain TIR."""
+    """MINIMUM and MAXIMUM with broadcasting; maximum, minimum and product over axes.
+
+    Loops of plain TIR.
+    """
 
     name = "generic.extremes16"
     ops: ClassVar[frozenset[str]] = frozenset({"maximum", "minimum", "reduce_max", "reduce_min", "reduce_prod"})
@@ -264,7 +276,7 @@ class Extremes16(_Sixteen):
         return reduction_tir.reduce(view, reduced_axes(view)[0], logical_axes(view))
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """8 instructions for an element that is compared, 20 for one that is multiplied."""
+        """Return 8 instructions per compared element, 20 per multiplied one."""
         each = 20.0 if view.op.op == "reduce_prod" else 8.0
         return each * max(tensor.elements for tensor in (*view.inputs, *view.outputs))
 

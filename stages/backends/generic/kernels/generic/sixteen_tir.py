@@ -1,4 +1,4 @@
-"""TIR of layers on 16-bit activations."""
+"""TIR of layers on int16 activations."""
 
 from __future__ import annotations
 
@@ -24,7 +24,10 @@ _BIGGEST = 65536.0  # beyond every 16-bit value
 
 
 def conv16(view: LayerView, depth: int, units: int) -> Lowering:
-    """The loop over images, around the block of one; groups have `depth` input and `units` output channels."""
+    """Return the loop over images around the block of one.
+
+    Groups have `depth` input and `units` output channels.
+    """
     op, x, y = view.op, view.inputs[0], view.outputs[0]
     kernel, (batch, height, width, count) = tuple(op.kernel), y.shape
 
@@ -65,7 +68,7 @@ def conv16(view: LayerView, depth: int, units: int) -> Lowering:
 
 
 def fully_connected16(view: LayerView) -> Lowering:
-    """One row after the other."""
+    """Return the layer, one row after the other."""
     op = view.op
 
     def meaning(b: Any) -> None:
@@ -103,12 +106,12 @@ def fully_connected16(view: LayerView) -> Lowering:
 
 
 def elementwise16(view: LayerView) -> Lowering:
-    """One block of loops over all elements."""
+    """Return one block of loops over all elements."""
     return elements(view, lambda x, b: _VALUES[view.op.op](view, x), ())
 
 
 def elements(view: LayerView, value: Callable[[Sequence[Expr], Any], Expr], constants: tuple[Operand, ...]) -> Lowering:
-    """y = value(elements of the inputs, operands), with constants by their names."""
+    """Return y = value(elements, operands) over the inputs' elements, with constants by name."""
     op, out = view.op, view.outputs[0]
     axes = walk(out.shape, logical_strides(out), *(broadcast_strides(x, out.shape) for x in view.inputs))
     names = [f"x{number}" for number in range(len(view.inputs))]
@@ -163,7 +166,7 @@ _VALUES: dict[str, Callable[[LayerView, Sequence[Expr]], Expr]] = {
 
 
 def interpolated16(view: LayerView) -> Lowering:
-    """The formula of `stages.ir.operators.interpolated.Interpolated`."""
+    """Return the formula of `stages.ir.operators.interpolated.Interpolated`."""
     op = view.op
 
     def value(x: Sequence[Expr], b: Any) -> Expr:
@@ -183,7 +186,7 @@ def interpolated16(view: LayerView) -> Lowering:
 
 
 def softmax16(view: LayerView) -> Lowering:
-    """The formula of `stages.ir.operators.interpolated.WideSoftmax`, a row at a time."""
+    """Return the formula of `stages.ir.operators.interpolated.WideSoftmax`, a row at a time."""
     op, x = view.op, view.inputs[0]
     count = x.shape[-1]
 
@@ -229,7 +232,7 @@ def softmax16(view: LayerView) -> Lowering:
 
 
 def pool16(view: LayerView) -> Lowering:
-    """One block for each image."""
+    """Return one block per image."""
     op, x, y = view.op, view.inputs[0], view.outputs[0]
     is_max = op.op == "max_pool2d"
     batch, height, width, channels = y.shape
@@ -261,7 +264,7 @@ def pool16(view: LayerView) -> Lowering:
 
 
 def mean16(view: LayerView, kept: Sequence[Axis], summed: Sequence[Axis]) -> Lowering:
-    """Strides of the axes that are `kept` are of (output, input), of those that are `summed` of (input,)."""
+    """Return MEAN. Strides of `kept` axes are of (output, input), of `summed` axes of (input,)."""
     op, x, y = view.op, view.inputs[0], view.outputs[0]
 
     def meaning(b: Any) -> None:
@@ -283,7 +286,7 @@ def mean16(view: LayerView, kept: Sequence[Axis], summed: Sequence[Axis]) -> Low
 
 
 def _nearest(value: Expr, dtype: str) -> Expr:
-    """The integer nearest to a float within int32, halves away from zero."""
+    """Return the nearest integer to a float within int32, halves away from zero."""
     whole, half = T.Cast("int32", value), tirx.const(0.5, dtype)
     rest = value - T.Cast(dtype, whole)
     return whole + T.Cast("int32", rest >= half) - T.Cast("int32", rest <= -half)

@@ -1,4 +1,4 @@
-"""FULLY_CONNECTED whose results are looked up: those that no multiplier of 32 bits gives."""
+"""FULLY_CONNECTED by requantization breakpoints, for scales without a 32-bit multiplier."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class SteppedFullyConnected(Kernel):
-    """A row at a time; each sum finds its result among 256 by eight comparisons."""
+    """A row at a time. Eight comparisons find each sum's result among 256."""
 
     name = "generic.stepped_fully_connected"
     ops: ClassVar[frozenset[str]] = frozenset({"fully_connected"})
@@ -58,7 +58,7 @@ class SteppedFullyConnected(Kernel):
         return stepped(view)
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """5 instructions for a product, 70 for an output."""
+        """Return 5 instructions per product, 70 per output."""
         return float(view.op.batch * view.op.units * (5 * view.op.depth + 70))
 
 

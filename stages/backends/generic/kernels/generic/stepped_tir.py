@@ -1,4 +1,4 @@
-"""TIR of fully connected layers whose results are looked up by steps."""
+"""TIR of fully connected layers with requantization breakpoints."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def stepped(view: LayerView) -> Lowering:
-    """One row after the other."""
+    """Return the layer, one row after the other."""
     op, x, y = view.op, view.inputs[0], view.outputs[0]
     steps_shape, zero_point = view.constant("steps").shape, weight_zero_point(view)
 

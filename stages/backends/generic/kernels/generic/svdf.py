@@ -1,4 +1,4 @@
-"""SVDF, on integers and in float32."""
+"""SVDF on integers and in float32."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class _Svdf(Kernel):
-    """A row of the batch at a time, with its part of the state."""
+    """SVDF, one row of the batch at a time, with its section of the state."""
 
     def _sizes(self, view: LayerView) -> dict[str, int]:
         op = view.op
@@ -31,7 +31,7 @@ class _Svdf(Kernel):
 
 
 class Svdf(_Svdf):
-    """int8 data and an int16 state."""
+    """SVDF with int8 data and an int16 state."""
 
     name = "generic.svdf"
     estimate_error = 1.25
@@ -58,7 +58,7 @@ class Svdf(_Svdf):
         return {**self._arrays(view, np.int32), "svdf": structure}
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """6 instructions for a product and 4 for a step of the memory, 30 for a feature, 30 for a unit."""
+        """Return instructions: 6 per product, 4 per step of the memory, 30 per feature and unit."""
         op, out = view.op, view.outputs[0].elements
         return float(out * (op.rank * (6 * op.depth + 10 * op.memory + 30) + 30))
 
@@ -69,7 +69,7 @@ class Svdf(_Svdf):
 
 
 class NarrowSvdf(_Svdf):
-    """int8 data and an int8 state; loops of plain TIR."""
+    """SVDF with int8 data and an int8 state, as loops of plain TIR."""
 
     name = "generic.narrow_svdf"
     ops: ClassVar[frozenset[str]] = frozenset({"narrow_svdf"})
@@ -85,7 +85,7 @@ class NarrowSvdf(_Svdf):
         return self._arrays(view, np.int32)
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """7 instructions for a product, 6 for a step of the memory, 40 for a feature, 30 for a unit."""
+        """Return instructions: 7 per product, 6 per memory step, 40 per feature, 30 per unit."""
         op, out = view.op, view.outputs[0].elements
         return float(out * (op.rank * (7 * op.depth + 13 * op.memory + 40) + 30))
 
@@ -96,7 +96,7 @@ class NarrowSvdf(_Svdf):
 
 
 class FloatSvdf(_Svdf):
-    """All in float32."""
+    """SVDF in float32."""
 
     name = "generic.float_svdf"
     ops: ClassVar[frozenset[str]] = frozenset({"float_svdf"})
@@ -112,7 +112,7 @@ class FloatSvdf(_Svdf):
         return {**self._arrays(view, np.float32), "svdf": FLOAT_SVDF.of(self._sizes(view))}
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """8 instructions for a product with an FPU, 120 without."""
+        """Return 8 instructions per product with an FPU, 120 without."""
         op, each = view.op, 8 if target.fpu else 120
         return float(view.outputs[0].elements * op.rank * (op.depth + op.memory) * each)
 

@@ -1,4 +1,4 @@
-"""Copies of a tensor of state, and into one, of any type."""
+"""Copies from and to a tensor of state, of any type."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Variable(Kernel):
-    """One memcpy. State has the layout of the file."""
+    """Copy by one memcpy. State has the layout of the file."""
 
     name = "generic.variable"
     ops: ClassVar[frozenset[str]] = frozenset({"read_variable", "assign_variable"})
@@ -25,7 +25,7 @@ class Variable(Kernel):
         return "" if x.lies_as(y.layout) else f"input and output lie as {x.layout} and {y.layout}"
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """20 instructions for a call, half of one for a byte; 5 for each of a few elements."""
+        """Return 20 instructions per call and 0.5 per byte, or 5 per element for few elements."""
         y = view.outputs[0]
         return 20 + 0.5 * y.bytes if y.bytes >= RUN_BYTES else 5.0 * y.elements
 
