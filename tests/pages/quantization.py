@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from pipeline.api import run_recipe
-from pipeline.commands.search import Measured, search
+from pipeline.commands.search import Measurement, search
 from pipeline.plugins.registry import default_registry
 from pipeline.recipes.loader import load_recipe
 from stages.ir.models.spec import FileModel
@@ -53,7 +53,7 @@ NETWORKS = (
 )
 
 
-def of_search(found: Sequence[Measured]) -> Callable[[Row], Row]:
+def of_search(found: Sequence[Measurement]) -> Callable[[Row], Row]:
     """Rows of the candidates that the table has."""
     by_name = {one.candidate.name: one for one in found}
 
