@@ -25,7 +25,7 @@ from stages.ir.reference import Reference
 from stages.ir.reference.onnx_runtime import OnnxReference
 from tests.support.integer import LAYOUTS
 from tests.support.onnx_graphs import model, node
-from tests.unit.import_model.from_onnx.holding import held
+from tests.unit.import_model.from_onnx.comparison import compare_layers
 
 FORMS = ("float", "qdq", "qlinear")
 OPSETS = (14, 17, 21)
@@ -229,7 +229,7 @@ def check(seed: int, form: str) -> Counter[str]:
         if form != "float":
             proto = quantized(proto, form, seed, folder)
         if form != "float":
-            layers = held(proto, folder, sorted(LAYOUTS)[seed % len(LAYOUTS)], runs=2)
+            layers = compare_layers(proto, folder, sorted(LAYOUTS)[seed % len(LAYOUTS)], runs=2)
             differing = sum(ties.differing for ties in layers.ties.values())
             return Counter(layers=len(layers.graph.layers), differing=differing)
         data = proto.SerializeToString()

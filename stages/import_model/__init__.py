@@ -1,4 +1,4 @@
-"""import: a TFLite file to a Relax module with one function per operator."""
+"""Stage import: TFLite or ONNX file to a Relax module with one function per operator."""
 
 from stages.import_model.stage import STAGE
 

@@ -1,4 +1,4 @@
-"""A TFLite file to a Relax module: one private function per operator, called one after the other by `main`."""
+"""Build the Relax module of a TFLite file: `main` calls one private function per operator."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from stages.base import StageError
 from stages.import_model.checks import check_ends, check_graph, check_operator, operator_error
 from stages.import_model.checks.graph import NOTHING_TO_RUN
 from stages.import_model.converter import Converter, Unsupported
-from stages.import_model.operators import what_to_do, why_not
-from stages.import_model.windows import without_excess
+from stages.import_model.operators import hint_for, unsupported_reason
+from stages.import_model.trim_windows import trim_options
 from stages.ir.models.tflite_reader import ModelInfo, OperatorInfo
 from stages.ir.operators.declaration import CUSTOM
 from stages.ir.operators.table import OPERATORS, kind_of
@@ -21,14 +21,18 @@ from stages.support.messages.operator_error import OperatorError, together
 
 
 def build_module(data: bytes, info: ModelInfo) -> IRModule:
-    """The module for the TFLite file `data` whose checked contents are `info`.
+    """Return the Relax module of the TFLite file `data`, whose checked contents are `info`.
 
-    `main` has the attributes firmline.inputs and firmline.outputs, tensor indices in the file: the model's inputs, then
-    what operators keep from one inference to the next, which firmline.states lists where there is any. Raises
-    StageError naming all operators that cannot be imported.
+    Attributes of `main`, with tensor indices of the file:
+
+    - firmline.inputs: the model's inputs, then the state tensors
+    - firmline.outputs: the model's outputs
+    - firmline.states: the state tensors, if there are any
+
+    Raises StageError that lists all operators that cannot be imported.
     """
     _check_all(info)
-    converter = Converter(tflite.Model.GetRootAs(without_excess(data, info), 0), info)
+    converter = Converter(tflite.Model.GetRootAs(trim_options(data, info), 0), info)
     builder = relax.BlockBuilder()
     steps, errors = [], []
     for operator in info.operators:
@@ -47,23 +51,23 @@ def build_module(data: bytes, info: ModelInfo) -> IRModule:
         raise together(errors)
 
     computed = {name for step in steps for name in step.results} | set(_names(info.inputs))
-    known = [index for index in dict.fromkeys(info.outputs) if f"t{index}" not in computed]
-    if len(known) == len(set(info.outputs)):
+    constants = [index for index in dict.fromkeys(info.outputs) if f"t{index}" not in computed]
+    if len(constants) == len(set(info.outputs)):
         raise StageError(NOTHING_TO_RUN)
-    for number, index in enumerate(known, len(info.operators)):
-        function = _constant(converter, index, number)
+    for position, index in enumerate(constants, len(info.operators)):
+        function = _constant(converter, index, position)
         steps.append(Step(builder.add_func(function, f"constant{index}"), (), _names((index,))))
     states = states_of(info)
-    given = [*info.inputs, *states]
-    inputs = {f"t{index}": converter.type(index) for index in given}
-    facts = {"firmline.inputs": given, "firmline.outputs": list(info.outputs)}
+    data_inputs = [*info.inputs, *states]
+    inputs = {f"t{index}": converter.type(index) for index in data_inputs}
+    attributes = {"firmline.inputs": data_inputs, "firmline.outputs": list(info.outputs)}
     if states:
-        facts["firmline.states"] = list(states)
-    return build_main(builder, inputs, steps, _names(info.outputs), facts)
+        attributes["firmline.states"] = list(states)
+    return build_main(builder, inputs, steps, _names(info.outputs), attributes)
 
 
 def states_of(info: ModelInfo) -> tuple[int, ...]:
-    """The variable tensors that operators keep their state in, in the order in which they are met."""
+    """Return the state tensors: variable tensors that operators read, in order of first use."""
     read = (index for operator in info.operators for index in operator.inputs if index >= 0)
     return tuple(dict.fromkeys(index for index in read if info.tensors[index].variable))
 
@@ -85,35 +89,35 @@ def _convert(converter: Converter, operator: OperatorInfo, name: str) -> tuple[r
     except Exception as error:  # TVM raises anything: AssertionError, KeyError, InternalError from C++
         reason = str(error).strip().splitlines()[-1:] or [type(error).__name__]
         raise operator_error(operator, info, f"cannot be converted by TVM's front end: {reason[0]}") from error
-    facts: dict[str, Any] = {
+    attributes: dict[str, Any] = {
         "firmline.index": operator.index,
         "firmline.op": operator.op,
         "firmline.name": info.tensors[operator.outputs[0]].name,
         "firmline.inputs": list(parameters),
         "firmline.outputs": list(operator.outputs),
     }
-    return function.with_attrs(facts), parameters
+    return function.with_attrs(attributes), parameters
 
 
 def _constant(converter: Converter, index: int, number: int) -> relax.Function:
     """A step that gives a constant: an output of the model that does not depend on its inputs."""
     function = build_function(f"constant{index}", [], lambda _: converter.typed(index))
-    facts: dict[str, Any] = {
+    attributes: dict[str, Any] = {
         "firmline.index": number,
         "firmline.op": CONSTANT,
         "firmline.name": converter.info.tensors[index].name,
         "firmline.inputs": [],
         "firmline.outputs": [index],
     }
-    return function.with_attrs(facts)
+    return function.with_attrs(attributes)
 
 
 def _hint(op: str) -> str:
-    return what_to_do(op) or "`doit operators` lists those that are (docs/reference/operators.md)."
+    return hint_for(op) or "`doit operators` lists the supported operators (docs/reference/operators.md)."
 
 
 def _check_all(info: ModelInfo) -> None:
-    """Raises StageError, naming all operators to blame, for a graph that no later stage could do anything with."""
+    """Raise StageError that lists all operators and tensors that later stages cannot handle."""
     check_graph(info)
     errors = []
     for operator in info.operators:
@@ -127,10 +131,10 @@ def _check_all(info: ModelInfo) -> None:
 
 
 def _check(operator: OperatorInfo, info: ModelInfo) -> None:
-    """Raises OperatorError for an operator that no later stage could do anything with."""
+    """Raise OperatorError for an operator that later stages cannot handle."""
     known = OPERATORS.get(operator.op)
     if known is None:
-        raise operator_error(operator, info, why_not(operator.op), _hint(operator.op))
+        raise operator_error(operator, info, unsupported_reason(operator.op), _hint(operator.op))
     tensors = [info.tensors[index] for index in (*operator.inputs, *operator.outputs) if index >= 0]
     if not known.quantized and any(tensor.scale.size for tensor in tensors):
         raise operator_error(operator, info, "is supported for float32 only, not quantized")

@@ -1,4 +1,4 @@
-"""tensors.json: what the imported file says about its tensors and operators, for stages without a TFLite reader."""
+"""tensors.json: tensors and operators of the imported file."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ _NAMES = {"fusedActivationFunction": "ActivationFunctionType", "padding": "Paddi
 
 
 def operator_options(data: bytes) -> list[dict[str, Any]]:
-    """The options of each operator of a sound TFLite file, with the schema's field names; enumerations as names.
+    """Return the options of each operator, by the schema's field names; enumerations as names.
 
-    Those of a custom operator are `custom_options`, its bytes in hexadecimal digits.
+    A custom operator has `custom_options`: its bytes in hexadecimal digits. `data` is a checked TFLite file.
     """
     from ai_edge_litert import schema_py_generated as schema
 
     graph = schema.Model.GetRootAs(data, 0).Subgraphs(0)
-    found = []
+    options_list = []
     for index in range(graph.OperatorsLength()):
         options = schema.OperatorT.InitFromObj(graph.Operators(index)).builtinOptions
         fields = vars(options) if options is not None else {}
-        found.append({key: _plain(schema, key, value) for key, value in fields.items()})
+        options_list.append({key: _json_value(schema, key, value) for key, value in fields.items()})
         if graph.Operators(index).CustomOptionsLength():
-            found[-1]["custom_options"] = bytes(graph.Operators(index).CustomOptionsAsNumpy()).hex()
-    return found
+            options_list[-1]["custom_options"] = bytes(graph.Operators(index).CustomOptionsAsNumpy()).hex()
+    return options_list
 
 
-def _plain(schema: Any, key: str, value: Any) -> Any:
+def _json_value(schema: Any, key: str, value: Any) -> Any:
     if key in _NAMES:
         names = {number: name for name, number in vars(getattr(schema, _NAMES[key])).items() if name[0] != "_"}
         return names.get(value, value)
@@ -46,15 +46,18 @@ def _plain(schema: Any, key: str, value: Any) -> Any:
 def describe(
     info: ModelInfo, options: list[dict[str, Any]], rules: Mapping[int, Mapping[str, Any]] | None = None
 ) -> dict[str, Any]:
-    """{tensors: [{index, name, shape, dtype, scales, zero_points, axis, constant}], operators: [{index, op, inputs,
-    outputs, options}], inputs, outputs}.
+    """Return the contents of tensors.json.
 
-    Tensors and operators are in the order of the file; `inputs` and `outputs` are tensor indices, -1 for an absent
-    input. Operators that have some have `intermediates`, tensors too. Scales are the float32 values of the file,
-    written so that reading them back gives the same float32; `axis` is null where there is one scale or none. Of a
-    network that came as ONNX `arithmetic` is `onnxruntime`, and operators have a `rule`, where they need one: `sums`
-    (float: of real numbers, integer: of integers), `rounded_bias` where real numbers became one of integers, `table`
-    with the name of its `function`, `lowered` (stages.ir.arithmetic.pairs).
+        {tensors: [{index, name, shape, dtype, scales, zero_points, axis, constant}],
+         operators: [{index, op, inputs, outputs, options, intermediates, rule}], inputs, outputs, arithmetic}
+
+    - Tensors and operators are in file order. `inputs` and `outputs` are tensor indices; -1 is an absent input.
+    - `scales` are float32 values of the file, written so that they read back exactly. `axis` is null for one scale or
+      none.
+    - `intermediates` is present if the operator has such tensors.
+    - `arithmetic: onnxruntime` and `rule` are present for networks from ONNX. Keys of `rule`: `sums` (`float`: in real
+      numbers, `integer`: in integers), `rounded_bias` (a float bias was rounded to integers), `table` with the name of
+      its `function`, `lowered` (stages.ir.arithmetic.pairs).
     """
     tensors = [
         {
@@ -89,7 +92,7 @@ def describe(
 
 
 def dump(description: dict[str, Any]) -> str:
-    """The description as JSON with one line for each tensor and operator."""
+    """Return the description as JSON, one line per tensor and operator."""
     parts = []
     for key, value in description.items():
         if key in ("tensors", "operators"):

@@ -1,4 +1,4 @@
-"""Tables of the imported file as TVM's converter takes them."""
+"""Flatbuffer tables of the imported file in the form that TVM's converter reads."""
 
 from __future__ import annotations
 
@@ -9,20 +9,22 @@ from tflite.TensorType import TensorType
 
 
 class Widened(Tensor):  # type: ignore[misc]
-    """A tensor of the file that says int8: what `Converter.constant` makes of int4, which TVM does not know."""
+    """An int4 tensor that reports int8, as TVM has no int4; the converter unpacks the values."""
 
     @classmethod
     def of(cls, tensor: Any) -> Widened:
-        made = cls()
-        made.Init(tensor._tab.Bytes, tensor._tab.Pos)
-        return made
+        """Return a copy of the table `tensor` with the type int8."""
+        widened = cls()
+        widened.Init(tensor._tab.Bytes, tensor._tab.Pos)
+        return widened
 
     def Type(self) -> int:
+        """Return the type code of int8."""
         return int(TensorType.INT8)
 
 
 def options_of(op: Any, table: str) -> Any:
-    """The operator's options as the flatbuffer class `table`."""
+    """Return the operator's options as the flatbuffer class `table`."""
     import tflite
 
     options = getattr(tflite, table)()

@@ -1,10 +1,12 @@
-"""Dynamic-range quantization: float32 data, 8-bit weights.
+"""Dynamic-range quantization: operators with float32 data and 8-bit weights.
 
-LiteRT's hybrid kernels quantize the input at run time, once per batch, and multiply integers. So does the Relax made
-here: the integers are held in float32, where sums below 2^24 are exact, and scaled back. The formulas are those of
-SymmetricQuantizeFloats and AsymmetricQuantizeFloats (portable_tensor_utils) and of EvalHybrid in conv.cc,
-depthwise_conv.cc and fully_connected.cc: weights with one scale go with symmetric inputs, weights with a scale per
-channel with asymmetric ones (fully connected: by its option). Equal to LiteRT to the last bits of a float.
+LiteRT's hybrid kernels quantize the input at run time, once per batch, and multiply integers. The Relax here computes
+the same: integers are stored as float32, where sums below 2^24 are exact, and scaled back. Results equal LiteRT's to
+the last bits of a float.
+
+Formulas: SymmetricQuantizeFloats and AsymmetricQuantizeFloats (portable_tensor_utils), EvalHybrid in conv.cc,
+depthwise_conv.cc and fully_connected.cc. Weights with one scale take symmetric inputs, weights with a scale per
+channel take asymmetric inputs; FULLY_CONNECTED has an option.
 """
 
 from __future__ import annotations
@@ -22,12 +24,12 @@ from stages.ir.models.tflite_reader import ModelInfo, OperatorInfo, TensorInfo
 from stages.ir.operators.declaration import NARROW
 from stages.ir.operators.table import OPERATORS
 
-# Smaller than any range that matters; keeps an input of all zeros from dividing by zero.
+# Smaller than any relevant range; avoids a division by zero for an all-zero input.
 _TINY = 1e-30
 
 
 def is_hybrid(operator: OperatorInfo, info: ModelInfo) -> bool:
-    """Whether the operator multiplies float32 data with constant weights of at most 8 bits."""
+    """Return whether the operator multiplies float32 data by constant 8-bit or 4-bit weights."""
     if OPERATORS[operator.op].macs is None:
         return False
     data, weights = (info.tensors[index] for index in operator.inputs[:2])
@@ -37,7 +39,7 @@ def is_hybrid(operator: OperatorInfo, info: ModelInfo) -> bool:
 
 @dataclass(frozen=True)
 class _Quantized:
-    """Integers as float32, zero point already subtracted, and the scale of each batch."""
+    """Integers stored as float32, with the zero point subtracted, and the scale of each batch."""
 
     values: relax.Expr
     scale: relax.Expr
@@ -51,9 +53,10 @@ def convert_hybrid(
     options: Any,
     activation: Callable[[relax.Expr, int], relax.Expr],
 ) -> relax.Expr:
-    """The operator as float Relax: quantize `data`, multiply, scale back, add the bias, activate.
+    """Return the operator as float Relax.
 
-    `options` is the flatbuffer's options table, `activation(expression, code)` the fused activation of TVM's front end.
+    Steps: quantize `data`, multiply, scale back, add the bias, activate. options: the operator's flatbuffer options.
+    activation(expression, code): the fused activation of TVM's front end.
     """
     source, weights = (info.tensors[index] for index in operator.inputs[:2])
     result = info.tensors[operator.outputs[0]]
@@ -66,13 +69,13 @@ def convert_hybrid(
         quantized = _quantize(data, 4, asymmetric=weights.scale.size > 1)
         product = _convolution(operator.op, source, weights, quantized.values, options)
     if weights.scale.size > 1:
-        made = relax.op.multiply(relax.op.multiply(product, _float(weights.scale)), quantized.scale)
+        expression = relax.op.multiply(relax.op.multiply(product, _float(weights.scale)), quantized.scale)
     else:
-        made = relax.op.multiply(product, relax.op.multiply(quantized.scale, _float(weights.scale.reshape(()))))
+        expression = relax.op.multiply(product, relax.op.multiply(quantized.scale, _float(weights.scale.reshape(()))))
     if bias is not None:
-        made = relax.op.add(made, _float(bias))
-    made = activation(made, options.FusedActivationFunction())
-    return relax.op.reshape(made, result.shape) if operator.op == "FULLY_CONNECTED" else made
+        expression = relax.op.add(expression, _float(bias))
+    expression = activation(expression, options.FusedActivationFunction())
+    return relax.op.reshape(expression, result.shape) if operator.op == "FULLY_CONNECTED" else expression
 
 
 def _float(values: npt.NDArray[Any]) -> relax.Expr:
@@ -107,22 +110,22 @@ def _quantize(data: relax.Expr, rank: int, *, asymmetric: bool) -> _Quantized:
 
 
 def _round(values: relax.Expr) -> relax.Expr:
-    """To the nearest integer, halves away from zero as C's round; Relax's own goes to even."""
+    """Round to the nearest integer, halves away from zero like C's round; Relax rounds to even."""
     nearest = relax.op.floor(relax.op.add(relax.op.abs(values), _scalar(0.5)))
     return relax.op.multiply(relax.op.sign(values), nearest)
 
 
 def _convolution(op: str, source: TensorInfo, weights: TensorInfo, data: relax.Expr, options: Any) -> relax.Expr:
-    """conv2d in NHWC. Zeros around the image are zeros of the quantized values too: their zero point is gone."""
+    """Return a conv2d in NHWC. Padding is 0, as the zero point is already subtracted."""
     dilation = (options.DilationHFactor(), options.DilationWFactor())
     stride = (options.StrideH(), options.StrideW())
     padding = [0, 0, 0, 0]
     if options.Padding() == 0:
-        (top, bottom), (left, right) = (
+        (top_pad, bottom_pad), (left_pad, right_pad) = (
             same_padding(source.shape[1 + axis], weights.shape[1 + axis], stride[axis], dilation[axis])
             for axis in (0, 1)
         )
-        padding = [top, left, bottom, right]
+        padding = [top_pad, left_pad, bottom_pad, right_pad]
     channels = source.shape[3]
     if op == "DEPTHWISE_CONV_2D":
         layout, groups = "HWOI", channels  # from (1, kh, kw, O)

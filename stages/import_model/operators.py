@@ -1,8 +1,7 @@
-"""What to say of operators that cannot be imported.
+"""Messages for operators that cannot be imported.
 
-TVM's converter knows some 200 operators, but float arithmetic on quantized integers is one result of asking for the
-wrong one. Those of stages.ir.operators are converted as quantize(op(dequantize(x))), move integers without looking at
-them, or are refused unless they are float.
+TVM's converter knows about 200 operators, but computes some of them in float on quantized integers. Import accepts
+the operators of stages.ir.operators: as quantize(op(dequantize(x))), as data movement, or in float32 only.
 """
 
 from __future__ import annotations
@@ -20,17 +19,17 @@ _RANDOM = frozenset({"MULTINOMIAL", "RANDOM_STANDARD_NORMAL", "RANDOM_UNIFORM"})
 
 
 def has_effects(op: str) -> bool:
-    """Whether an operator does more than compute its results from its inputs."""
+    """Return whether an operator has control flow, state or randomness."""
     return op in _CONTROL_FLOW | _STATE | _RANDOM or op.startswith("STABLEHLO_")
 
 
 LOOP = (
-    "Export the steps of the loop one after the other (unroll=True of Keras' recurrent layers), or the body as a "
-    "model of its own that your code runs in a loop."
+    "Unroll the loop (unroll=True in Keras' recurrent layers), or export its body as a separate model and run it "
+    "in a loop in your code."
 )
-BRANCH = "Export each branch as a model of its own, between which your code chooses, or compute both and SELECT."
-_FIXED = "Export the model with fixed shapes: what follows from them is computed when the model is imported."
-_WHAT_TO_DO = {
+BRANCH = "Export each branch as a separate model and choose in your code, or compute both and use SELECT."
+_FIXED = "Export the model with fixed shapes: import then computes the results of this operator."
+_HINTS = {
     **dict.fromkeys(("BROADCAST_ARGS", "RANGE", "RANK", "SHAPE", "ZEROS_LIKE"), _FIXED),
     "IF": BRANCH,
     "STABLEHLO_CASE": BRANCH,
@@ -38,25 +37,23 @@ _WHAT_TO_DO = {
     "STABLEHLO_WHILE": LOOP,
     "WHILE": LOOP,
     f"{CUSTOM}TFLite_Detection_PostProcess": (
-        "Export the detector without its post-processing (boxes and scores as outputs) and select the boxes in your "
-        "code, or bring the operator as a plug-in (docs/how-to/add_operator.md)."
+        "Export the detector without post-processing (boxes and scores as outputs) and select the boxes in your "
+        "code, or define the operator in a plug-in (docs/how-to/add_operator.md)."
     ),
 }
 
 
-def what_to_do(op: str) -> str:
-    """What helps with an operator that is not among these, '' where nothing is known."""
-    return _WHAT_TO_DO.get(op, "")
+def hint_for(op: str) -> str:
+    """Return a hint for an unsupported operator; '' if there is none."""
+    return _HINTS.get(op, "")
 
 
-def why_not(op: str) -> str:
-    """What to say of an operator that is not among these: `is control flow, which is not supported`."""
+def unsupported_reason(op: str) -> str:
+    """Return why an operator is not supported: `is control flow, which is not supported`."""
     if op in _CONTROL_FLOW:
         return "is control flow, which is not supported"
     if op in _STATE:
         return "keeps state from one inference to the next, which is not supported"
     if op.startswith(CUSTOM):
-        return (
-            "is a custom operator: the file does not say what it computes, a plug-in can (docs/how-to/add_operator.md)"
-        )
+        return "is a custom operator, which the file does not define; a plug-in can (docs/how-to/add_operator.md)"
     return "is not supported"

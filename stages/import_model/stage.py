@@ -1,10 +1,13 @@
-"""The import stage: finds the TFLite or ONNX file, checks it, and makes the Relax module.
+"""Stage import: read and check the TFLite or ONNX file, and build the Relax module.
 
-Artifact: model.tflite (the bytes as they came, or normalized: stages.import_model.normalize; of an ONNX file what
-stages.import_model.onnx makes, with model.onnx, the file itself, and onnx.json, stages.ir.models.onnx_names),
-module.json (stages.ir.relax_module), tensors.json (stages.import_model.describe) and import.json {name, sha256 and
-bytes of the file as it came, operators, macs, signature, warnings}. Where the stage ptq quantized the model, the file
-is what that left.
+Artifact:
+
+- model.tflite: the file unchanged, or normalized (stages.import_model.normalize), or converted from ONNX
+  (stages.import_model.onnx); after the stage ptq, its quantized file
+- model.onnx and onnx.json: the ONNX file and its tensor names (stages.ir.models.onnx_names), for ONNX models
+- module.json: the Relax module (stages.ir.relax_module)
+- tensors.json: tensors and operators (stages.import_model.describe)
+- import.json: {name, sha256 and bytes of the original file, operators, macs, signature, warnings}
 """
 
 from __future__ import annotations
@@ -28,16 +31,16 @@ if TYPE_CHECKING:
     from stages.ir.models.spec import ModelSource
     from stages.ir.models.tflite_reader import ModelInfo
 
-_BESIDE = "constants in "  # before the name of a file that an ONNX file has constants in
+_EXTERNAL = "constants in "  # prefix of files with external constants of an ONNX file
 MODEL, TENSORS, SUMMARY = "model.tflite", "tensors.json", "import.json"
 
 
 class ImportConfig(StageConfig):
-    """No options: what to import is the recipe's `model:`."""
+    """Options of import: none. The recipe's `model:` selects the model."""
 
 
 class ImportStage(Stage[ImportConfig]):
-    """Recipe's model -> Relax module with one private function per operator."""
+    """The stage: recipe's model to a Relax module with one private function per operator."""
 
     kind: ClassVar[str] = "import"
     exclusive = True
@@ -46,7 +49,7 @@ class ImportStage(Stage[ImportConfig]):
     sources: ClassVar[tuple[str, ...]] = ("stages/import_model/**/*.py",)
 
     def tools(self, config: ImportConfig, target: Target) -> tuple[Tool, ...]:
-        """TVM, the flatbuffer reader of its front end, and the TFLite schema that LiteRT ships."""
+        """Return TVM, its TFLite flatbuffer reader, and LiteRT, which ships the TFLite schema."""
         return (
             Tool("tvm", package="apache-tvm"),
             Tool("tflite", package="tflite"),
@@ -54,13 +57,13 @@ class ImportStage(Stage[ImportConfig]):
         )
 
     def model_tools(self, model: ModelSource) -> tuple[Tool, ...]:
-        """ONNX' own reader for a file of its own."""
+        """Return ONNX's reader for ONNX files."""
         return (Tool("onnx", package="onnx", group="onnx"),) if is_onnx(model) else ()
 
     def files(self, config: ImportConfig, model: ModelSource, root: Path) -> dict[str, Path]:
-        """The model file, when the recipe names one, and those in which an ONNX file has its constants.
+        """Return the recipe's model file, and the files with external constants of an ONNX file.
 
-        Raises StageError for one that is larger than any TFLite file.
+        Raises StageError for a file larger than any TFLite file can be.
         """
         from stages.ir.models.onnx_external import external_files
         from stages.ir.models.resolve import check_size, external_file
@@ -69,11 +72,11 @@ class ImportStage(Stage[ImportConfig]):
         if path is None:
             return {}
         check_size(path)
-        beside = external_files(path) if is_onnx(model) else {}
-        return {"model": path} | {f"{_BESIDE}{name}": place for name, place in beside.items()}
+        external = external_files(path) if is_onnx(model) else {}
+        return {"model": path} | {f"{_EXTERNAL}{name}": file for name, file in external.items()}
 
     def model_entry(self, model: ModelSource) -> dict[str, Any]:
-        """All of it but a file's folder: the same file elsewhere is the same model."""
+        """Return the model's part of the action key: its options, without a file's folder."""
         entry = model.model_dump(mode="json")
         for key in ("signature", "shapes", "layout"):
             if entry.get(key, "") is None:
@@ -85,6 +88,7 @@ class ImportStage(Stage[ImportConfig]):
         return entry
 
     def model_code(self, model: ModelSource) -> dict[str, Path]:
+        """Return the Python files of a plug-in model's package."""
         from stages.ir.models.spec import PluginModel
         from stages.support.system.loaded_code import package_files
 
@@ -93,15 +97,15 @@ class ImportStage(Stage[ImportConfig]):
     def preflight(
         self, config: ImportConfig, model: ModelSource, target: Target, root: Path, made: Mapping[str, Path]
     ) -> None:
-        """A file at hand that is not sound, has not the signature that the recipe wants, or unknown ONNX operators."""
+        """Check a local model file: format, signature and, for ONNX, known operators."""
         if "import" not in made and "ptq" not in made:
             known_model(model, root)
 
     def run(self, job: Job[ImportConfig]) -> None:
-        """Writes the artifact. Raises StageError for a missing, corrupt or unsupported model, or one LiteRT refuses."""
+        """Write the artifact. Raises StageError for a missing, corrupt or unsupported model."""
         from stages.ir.models.spec import OpModel
 
-        # What is wrong with a model of one operator is wrong with what the recipe says of it.
+        # The recipe describes a model of one operator, so errors point to `model`.
         with blaming("model") if isinstance(job.model, OpModel) else nullcontext():
             self._import(job)
 
@@ -116,23 +120,25 @@ class ImportStage(Stage[ImportConfig]):
         quantized = "ptq" in job.inputs
         data = (job.inputs["ptq"] / MODEL).read_bytes() if quantized else model_bytes(job)
         of_onnx = is_onnx(job.model) and not quantized
-        made = (_of_onnx if of_onnx else _of_tflite)(job, data, escape.name(source, 200))
-        info = made.info
+        normalized_model = (_from_onnx if of_onnx else _from_tflite)(job, data, escape.name(source, 200))
+        info = normalized_model.info
         job.progress(f"import {name}: {len(info.operators)} operators")
-        module = build_module(made.data, info)
+        module = build_module(normalized_model.data, info)
         if not of_onnx:
-            _check_litert(made, source)
-        (job.out / MODEL).write_bytes(made.data)
+            _check_litert(normalized_model, source)
+        (job.out / MODEL).write_bytes(normalized_model.data)
         save_module(module, job.out)
-        (job.out / TENSORS).write_text(dump(describe(info, operator_options(made.data), made.rules)))
-        notes = (*made.notes, *_narrow(info))
+        (job.out / TENSORS).write_text(
+            dump(describe(info, operator_options(normalized_model.data), normalized_model.rules))
+        )
+        notes = (*normalized_model.notes, *_narrow_warning(info))
         summary = {
             "name": name,
             "sha256": hashlib.sha256(data).hexdigest(),
             "bytes": len(data),
             "operators": len(info.operators),
             "macs": macs(info),
-            "signature": made.signature or None,
+            "signature": normalized_model.signature or None,
             "warnings": list(notes),
         }
         (job.out / SUMMARY).write_text(json.dumps(summary, indent=1) + "\n")
@@ -142,14 +148,17 @@ class ImportStage(Stage[ImportConfig]):
 
 
 def known_model(model: ModelSource, root: Path) -> ModelInfo | None:
-    """Return the graph as `local_model.sound_model` does. Unknown operators of an ONNX file raise StageError."""
+    """Return the checked contents of a local model file; None if it is not local.
+
+    Raises StageError as `stages.ir.models.local_model.sound_model`, and for unknown operators of an ONNX file.
+    """
     from stages.ir.models.local_model import local_bytes, sound_model
 
     info = sound_model(model, root)
     if is_onnx(model) and find_spec("onnx") is not None:
         assert isinstance(model, FileModel | UrlModel)
         data = local_bytes(model, root)
-        # Constants in other files may be gigabytes.
+        # External constants may be gigabytes.
         if data is not None and len(STAGE.files(ImportConfig(), model, root)) < 2:
             from stages.import_model.onnx.convert import check_known
 
@@ -157,15 +166,15 @@ def known_model(model: ModelSource, root: Path) -> ModelInfo | None:
     return info
 
 
-def _of_tflite(job: Job[ImportConfig], data: bytes, source: str) -> Normalized:
+def _from_tflite(job: Job[ImportConfig], data: bytes, source: str) -> Normalized:
     from stages.import_model.normalize import normalized
 
-    # What ptq left has one graph.
+    # The quantized file of ptq has one graph.
     return normalized(data, source, None if "ptq" in job.inputs else getattr(job.model, "signature", None))
 
 
-def _of_onnx(job: Job[ImportConfig], data: bytes, source: str) -> Normalized:
-    """The file of the same network, with what its oracle needs beside it."""
+def _from_onnx(job: Job[ImportConfig], data: bytes, source: str) -> Normalized:
+    """Convert an ONNX file, and write what its reference needs: the file and its tensor names."""
     from stages.import_model.normalize import Normalized
     from stages.import_model.onnx import convert
     from stages.ir.models.onnx_names import dumped
@@ -173,36 +182,38 @@ def _of_onnx(job: Job[ImportConfig], data: bytes, source: str) -> Normalized:
     from stages.ir.reference.onnx_runtime import NAMES, ONNX_FILE
 
     assert isinstance(job.model, FileModel | UrlModel)
-    made = convert(data, source, job.model.shapes or {}, job.model.layout or "nchw")
-    (job.out / ONNX_FILE).write_bytes(made.original)
-    (job.out / NAMES).write_text(dumped(made.names))
-    return Normalized(made.data, read(made.data, source), "", (), made.rules)
+    converted = convert(data, source, job.model.shapes or {}, job.model.layout or "nchw")
+    (job.out / ONNX_FILE).write_bytes(converted.original)
+    (job.out / NAMES).write_text(dumped(converted.names))
+    return Normalized(converted.data, read(converted.data, source), "", (), converted.rules)
 
 
-def _check_litert(made: Normalized, source: str) -> None:
-    """Raises StageError where LiteRT, whose results are to be met, does not load the file."""
+def _check_litert(normalized_model: Normalized, source: str) -> None:
+    """Raise StageError if LiteRT, the reference, does not load the file."""
     from stages.ir.models.tflite_reader import read
     from stages.ir.reference.partitions import partitions
     from stages.ir.reference.probe import check_loads
 
-    for partition in partitions(made.data, made.info):
+    for partition in partitions(normalized_model.data, normalized_model.info):
         if partition.model:
-            info = made.info if partition.model is made.data else read(partition.model, source)
-            check_loads(partition.model, info, source)
+            is_whole = partition.model is normalized_model.data
+            check_loads(partition.model, normalized_model.info if is_whole else read(partition.model, source), source)
 
 
-def _narrow(info: ModelInfo) -> list[str]:
-    """What the user should know of constants with less than a byte for an element."""
-    found = [tensor for tensor in info.tensors if tensor.dtype in NARROW and tensor.data is not None]
-    if not found:
+def _narrow_warning(info: ModelInfo) -> list[str]:
+    """Return a warning about constants with fewer than 8 bits per element, if there are any."""
+    constants = [tensor for tensor in info.tensors if tensor.dtype in NARROW and tensor.data is not None]
+    if not constants:
         return []
-    types, count = ", ".join(sorted({tensor.dtype for tensor in found})), sum(tensor.bytes for tensor in found)
-    each = "a whole byte for each element (without tensorize's narrow_weights), or a float; for engines what they read"
-    return [f"{len(found)} x {types} constants, {count:,} bytes in the file: the firmware stores {each}"]
+    types, count = ", ".join(sorted({tensor.dtype for tensor in constants})), sum(tensor.bytes for tensor in constants)
+    storage = (
+        "a whole byte for each element (without tensorize's narrow_weights), or a float; for engines what they read"
+    )
+    return [f"{len(constants)} x {types} constants, {count:,} bytes in the file: the firmware stores {storage}"]
 
 
 def model_name(model: ModelSource) -> str:
-    """How reports name the model: the file's name without its ending, the zoo's entry, or the operator."""
+    """Return the model's name for reports: zoo entry, operator, or file name without suffix."""
     for field in ("zoo", "op"):
         if hasattr(model, field):
             return str(getattr(model, field))
@@ -211,7 +222,7 @@ def model_name(model: ModelSource) -> str:
 
 
 def model_bytes(job: Job[Any]) -> bytes:
-    """The file that the recipe's model names, or is built as. Raises StageError."""
+    """Return the file of the recipe's model, built if necessary. Raises StageError."""
     path = job.files.get("model")
     if path is None:
         from stages.ir.models.resolve import resolve
@@ -222,12 +233,12 @@ def model_bytes(job: Job[Any]) -> bytes:
     except OSError as error:
         reason = error.strerror or error
         raise StageError(f"cannot read the model file {path}: {reason}") from None
-    beside = {name.removeprefix(_BESIDE): place for name, place in job.files.items() if name.startswith(_BESIDE)}
-    if not beside:
+    external = {name.removeprefix(_EXTERNAL): place for name, place in job.files.items() if name.startswith(_EXTERNAL)}
+    if not external:
         return data
     from stages.ir.models.onnx_external import whole
 
-    return whole(data, beside, escape.name(path.name))
+    return whole(data, external, escape.name(path.name))
 
 
 STAGE = ImportStage()

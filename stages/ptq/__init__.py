@@ -1,4 +1,4 @@
-"""ptq: post-training quantization, a float network and data to an integer TFLite file."""
+"""Stage ptq: post-training quantization of a float network with data."""
 
 from stages.ptq.stage import STAGE
 

@@ -1,7 +1,7 @@
-"""Bias correction: what rounded weights add to a layer's outputs on average is taken from its bias.
+"""Bias correction: subtract the mean error of rounded weights from the biases.
 
-Nagel et al., arXiv:1906.04721, section 4.2: with W' the weights that the integers stand for, the outputs are off by
-(W' - W) * E[x] on average over samples and positions; E[x] is the mean input, its padding zeros included.
+Nagel et al., arXiv:1906.04721, section 4.2: with W' the weights that the integers represent, the outputs are off by
+(W' - W) * E[x] on average over samples and positions. E[x] is the mean input, padding zeros included.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _SAME = 0  # the schema's Padding
 
 
 def mean_inputs(runs: Iterable[Mapping[int, npt.NDArray[np.float32]]]) -> dict[int, Array]:
-    """The mean of each tensor over samples, in its shape, from what stages.ptq.observe.runs gives."""
+    """Return the mean of each tensor over samples, from stages.ptq.observe.runs."""
     sums: dict[int, Array] = {}
     count = 0
     for values in runs:
@@ -34,7 +34,7 @@ def mean_inputs(runs: Iterable[Mapping[int, npt.NDArray[np.float32]]]) -> dict[i
 
 
 def corrected(data: bytes, info: ModelInfo, quantized: Quantized, means: Mapping[int, Array]) -> tuple[bytes, int]:
-    """The float file with biases that make up for the weights of `quantized`, and how many layers have such."""
+    """Return the float file with biases corrected for `quantized`, and their count."""
     weights = Weights(data, info)
     count = 0
     for operator in info.operators:
@@ -42,7 +42,7 @@ def corrected(data: bytes, info: ModelInfo, quantized: Quantized, means: Mapping
             continue
         tensor = quantized.tensor(operator.inputs[1])
         if tensor is None or not tensor.scale.size or tensor.data is None:
-            continue  # it stays float
+            continue  # stays float
         exact = info.tensors[operator.inputs[1]].values().astype(np.float64)
         weights.add_bias(operator, -shift(real(tensor) - exact, operator, info, means[operator.inputs[0]]))
         count += 1
@@ -50,21 +50,21 @@ def corrected(data: bytes, info: ModelInfo, quantized: Quantized, means: Mapping
 
 
 def shift(error: Array, operator: OperatorInfo, info: ModelInfo, mean: Array) -> Array:
-    """What an error of the weights adds to each output channel, on average over positions, for a mean input."""
+    """Return the mean effect of a weight error on each output channel, for a mean input."""
     if operator.op == "FULLY_CONNECTED":
         rows = mean.reshape(-1, error.shape[1])
         return np.asarray((rows @ error.T).mean(axis=0))
     out = info.tensors[operator.outputs[0]].shape[1:3]
-    taps = [one.mean(axis=(0, 1, 2)) for one in _windows(operator, mean, error.shape[1:3], (out[0], out[1]))]
+    taps = [window.mean(axis=(0, 1, 2)) for window in _windows(operator, mean, error.shape[1:3], (out[0], out[1]))]
     patch = np.stack(taps).reshape(*error.shape[1:3], -1)
     if operator.op == "CONV_2D":
         return np.asarray(np.einsum("ohwi,hwi->o", error, patch))
-    each = error[0].reshape(*patch.shape, -1)
-    return np.asarray(np.einsum("hwcm,hwc->cm", each, patch)).reshape(prod(each.shape[2:]))
+    mean_shift = error[0].reshape(*patch.shape, -1)
+    return np.asarray(np.einsum("hwcm,hwc->cm", mean_shift, patch)).reshape(prod(mean_shift.shape[2:]))
 
 
 def _windows(operator: OperatorInfo, image: Array, kernel: tuple[int, int], out: tuple[int, int]) -> list[Array]:
-    """For each tap the elements of an image that it meets, padding among them."""
+    """Return for each tap the image elements that it meets, padding included."""
     assert operator.options is not None
     fields = operator.options.fields
     stride, dilation = (fields["stride_h"], fields["stride_w"]), (fields["dilation_h"], fields["dilation_w"])

@@ -1,4 +1,4 @@
-"""How far a quantized network is from the float one: classes, signal to noise of each layer, what saturates."""
+"""Compare a quantized network with the float one: classes, SNR per layer, saturation."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from stages.ptq.data import Sample
 from stages.ptq.observe import Array, runs
 from stages.ptq.quantizer import Quantized
 
-Begins = Callable[[int], None]
-MOST_DB = 200.0  # of equal tensors, whose ratio is infinite
+SampleStarted = Callable[[int], None]
+MOST_DB = 200.0  # the value for equal tensors
 
 
 @dataclass
 class Noise:
-    """Sums over all samples of one tensor: signal is the float network's, noise the difference from it."""
+    """Sums of one tensor over all samples; noise is the difference from the float network."""
 
     signal: float = 0.0
     noise: float = 0.0
     clipped: int = 0
     elements: int = 0
 
-    def add(self, exact: Array, got: npt.NDArray[Any], tensor: TensorInfo) -> None:
-        """One sample: the float tensor, and the quantized one as it is in the file."""
-        reals = real(got, tensor).reshape(exact.shape)
+    def add(self, exact: Array, quantized: npt.NDArray[Any], tensor: TensorInfo) -> None:
+        """Add one sample: the float tensor, and the quantized tensor with the file's integers."""
+        reals = real(quantized, tensor).reshape(exact.shape)
         wide = exact.astype(np.float64)
         self.signal += float(np.square(wide).sum())
         self.noise += float(np.square(wide - reals).sum())
@@ -54,9 +54,10 @@ class Noise:
 class Comparison:
     """Both networks on the same samples.
 
-    `layers` by the number of the float file's tensor; `outputs` is all outputs together. Hits are counted of the
-    samples that have a label; `agree` are samples in which both have the same class: the largest element of the first
-    output.
+    layers: by tensor number of the float file
+    outputs: all outputs together
+    float_hits, quantized_hits: correct classes, of samples with a label
+    agree: samples with the same class in both networks; the class is the largest element of the first output
     """
 
     samples: int = 0
@@ -69,13 +70,16 @@ class Comparison:
 
     @property
     def loss(self) -> float:
-        """Percentage points of accuracy lost; without labels, percent of samples whose class changed."""
+        """Accuracy lost, in percentage points.
+
+        Without labels, percent of samples with another class.
+        """
         if self.labelled:
             return 100 * (self.float_hits - self.quantized_hits) / self.labelled
         return 100 * (1 - self.agree / self.samples)
 
     def accuracy(self) -> dict[str, Any]:
-        """`{images, float, quantized}`, shares of 1; None where there are no labels."""
+        """Return `{samples, agree, float, quantized}` as shares of 1; the last two need labels."""
         shares: dict[str, Any] = {"samples": self.samples, "agree": round(self.agree / self.samples, 6)}
         if self.labelled:
             shares |= {
@@ -85,36 +89,38 @@ class Comparison:
         return shares
 
 
-def compare(reference: Reference, quantized: Quantized, samples: Sequence[Sample], begins: Begins) -> Comparison:
-    """Runs the float network, loaded as `reference`, and the quantized one. Raises StageError, RunError."""
+def compare(
+    reference: Reference, quantized: Quantized, samples: Sequence[Sample], on_sample: SampleStarted
+) -> Comparison:
+    """Run `reference`, the float network, and the quantized one. Raises StageError, RunError."""
     integers = Reference(quantized.data, name="the quantized network")
     computed = [index for operator in reference.info.operators for index in operator.outputs]
-    found = Comparison()
-    for sample, exact in zip(samples, runs(reference, samples, begins), strict=True):
-        fed = [stored(array, tensor) for array, tensor in zip(sample.inputs, integers.inputs, strict=True)]
+    comparison = Comparison()
+    for sample, exact in zip(samples, runs(reference, samples, on_sample), strict=True):
+        inputs = [stored(array, tensor) for array, tensor in zip(sample.inputs, integers.inputs, strict=True)]
         if sample.first:
             integers.reset()
-        outputs = integers.run(fed)
+        outputs = integers.run(inputs)
         for index in (*reference.info.inputs, *computed):
             tensor = quantized.tensor(index)
             if index in exact and tensor is not None:
-                found.layers.setdefault(index, Noise()).add(exact[index], integers.tensor(tensor.index), tensor)
+                comparison.layers.setdefault(index, Noise()).add(exact[index], integers.tensor(tensor.index), tensor)
         expected = [reference.tensor(tensor.index) for tensor in reference.outputs]
-        for theirs, ours, tensor in zip(expected, outputs, integers.outputs, strict=True):
-            if theirs.dtype == np.float32:
-                found.outputs.add(theirs, ours, tensor)
+        for exact_output, output, tensor in zip(expected, outputs, integers.outputs, strict=True):
+            if exact_output.dtype == np.float32:
+                comparison.outputs.add(exact_output, output, tensor)
         classes = [int(np.argmax(expected[0])), int(np.argmax(outputs[0]))]
-        found.samples += 1
-        found.agree += classes[0] == classes[1]
+        comparison.samples += 1
+        comparison.agree += classes[0] == classes[1]
         if sample.label is not None:
-            found.labelled += 1
-            found.float_hits += classes[0] == sample.label
-            found.quantized_hits += classes[1] == sample.label
-    return found
+            comparison.labelled += 1
+            comparison.float_hits += classes[0] == sample.label
+            comparison.quantized_hits += classes[1] == sample.label
+    return comparison
 
 
 def stored(values: Array, tensor: TensorInfo) -> npt.NDArray[Any]:
-    """Numbers as a tensor of the file has them, as TFLite's QUANTIZE: halves away from zero, clamped."""
+    """Return real numbers in the tensor's type, as TFLite's QUANTIZE: halves away from zero."""
     if not tensor.scale.size:
         return values.astype(tensor.dtype)
     limits = np.iinfo(tensor.dtype)
@@ -123,7 +129,7 @@ def stored(values: Array, tensor: TensorInfo) -> npt.NDArray[Any]:
 
 
 def real(values: npt.NDArray[Any], tensor: TensorInfo) -> npt.NDArray[np.float64]:
-    """The numbers that a tensor's elements stand for."""
+    """Return the real numbers that a tensor's elements represent."""
     wide = values.astype(np.float64)
     if not tensor.scale.size:
         return wide
@@ -131,7 +137,7 @@ def real(values: npt.NDArray[Any], tensor: TensorInfo) -> npt.NDArray[np.float64
 
 
 def bounds(tensor: TensorInfo) -> tuple[float, float]:
-    """The least and the largest number that a quantized tensor can stand for."""
+    """Return the least and the largest real number that a quantized tensor represents."""
     limits = np.iinfo(tensor.dtype)
     low, high = real(np.asarray([limits.min, limits.max]), tensor)
     return float(low), float(high)

@@ -1,4 +1,4 @@
-"""Constants of a float network that its file has as integers: weights of dynamic-range quantization."""
+"""Integer constants of a float network: weights with dynamic-range quantization."""
 
 from __future__ import annotations
 
@@ -10,24 +10,25 @@ from stages.ir.models.tflite_reader import ModelInfo, TensorInfo
 
 
 def narrow_constants(info: ModelInfo) -> list[TensorInfo]:
-    """The constants that stand for float32 numbers in less than these: integers with scales."""
+    """Return the integer constants with scales, which represent float32 numbers."""
     return [tensor for tensor in info.tensors if tensor.scale.size and tensor.data is not None]
 
 
 def with_float_constants(data: bytes, info: ModelInfo) -> bytes:
-    """The file with the numbers that these constants stand for, as float32."""
+    """Return the file with these constants as float32."""
     from ai_edge_litert import schema_py_generated as schema
 
     graph = one_graph(data, "the network", 0)
     for tensor in narrow_constants(info):
-        made = graph.tensors[tensor.index]
-        made.type, made.quantization, made.buffer = schema.TensorType.FLOAT32, None, len(graph.buffers)
+        replacement = graph.tensors[tensor.index]
+        replacement.type, replacement.quantization = schema.TensorType.FLOAT32, None
+        replacement.buffer = len(graph.buffers)
         graph.buffers.append(memoryview(real(tensor).tobytes()))
     return graph.pack()
 
 
 def real(tensor: TensorInfo) -> npt.NDArray[np.float32]:
-    """A quantized constant's numbers: scale * (q - zero point), by channel."""
+    """Return a quantized constant's real numbers: scale * (q - zero point), per channel."""
     shape = [1] * len(tensor.shape)
     if tensor.scale.size > 1:
         shape[tensor.axis] = tensor.scale.size

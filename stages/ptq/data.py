@@ -1,4 +1,4 @@
-"""What the networks are run on: calibration data and evaluation data, from files or drawn."""
+"""Calibration and evaluation samples, from files or random."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ if TYPE_CHECKING:
     from stages.support.options.encoding import Encoding
 
 _AT: Place = ("stages", "quantize")
-MOST_SAMPLES = 500  # where a recipe does not say how many
-_DRAWN = 100
+MOST_SAMPLES = 500  # default for files
+_RANDOM_SAMPLES = 100
 _LABELS = "labels"
 
 
 @dataclass(frozen=True)
 class Sample:
-    """The inputs of one inference, float32, in the network's order; its class if that is known.
+    """Inputs of one inference, float32, in the network's order, with an optional class.
 
-    `first`: it begins a sequence, before which a network's state is reset.
+    first: the sample begins a sequence, so the network's state is reset before it.
     """
 
     inputs: tuple[np.ndarray, ...]
@@ -42,39 +42,42 @@ class Sample:
 
 
 def external_files(options: QuantizeOptions, root: Path) -> dict[str, Path]:
-    """The files that the options name, by `data: NAME`, `evaluate: NAME` and `labels`."""
-    found: dict[str, Path] = {}
+    """Return the files that the options name, by `data: NAME`, `evaluate: NAME` and `labels`."""
+    paths: dict[str, Path] = {}
     for key in ("data", "evaluate"):
         source = getattr(options, key)
-        named = files_named(source.files, root, (*_AT, key, "files")) if source is not None else {}
-        found |= {f"{key}: {name}": path for name, path in named.items()}
+        source_files = files_named(source.files, root, (*_AT, key, "files")) if source is not None else {}
+        paths |= {f"{key}: {name}": path for name, path in source_files.items()}
     if options.evaluate is not None and options.evaluate.labels is not None:
-        found[_LABELS] = located(options.evaluate.labels, root)
-    return found
+        paths[_LABELS] = located(options.evaluate.labels, root)
+    return paths
 
 
 def calibration(options: QuantizeOptions, files: Mapping[str, Path], info: ModelInfo) -> list[Sample]:
-    """The samples that ranges come from. Raises StageError for files that do not fit, and too few."""
+    """Return the calibration samples. Raises StageError for unfit or too few files."""
     assert options.data is not None
     if options.data.random is not None:
-        return _drawn(options.data.random, options.samples or _DRAWN, info)
-    found = _read("data", options.data, files, info)
-    return _chosen(found, options, info)
+        return _sampled(options.data.random, options.samples or _RANDOM_SAMPLES, info)
+    samples = _read("data", options.data, files, info)
+    return _select(samples, options, info)
 
 
 def evaluation(options: QuantizeOptions, files: Mapping[str, Path], info: ModelInfo) -> list[Sample] | None:
-    """The samples that networks are compared on; None where the recipe has none of their own."""
+    """Return the evaluation samples; None if the recipe has no `evaluate`."""
     if options.evaluate is None:
         return None
-    found = _read("evaluate", options.evaluate, files, info)
+    samples = _read("evaluate", options.evaluate, files, info)
     if _LABELS not in files:
-        return found
-    labels = _labels(options.evaluate, files, len(found), info)
-    return [replace(one, label=label) for one, label in zip(found, labels, strict=True)]
+        return samples
+    labels = _labels(options.evaluate, files, len(samples), info)
+    return [replace(sample, label=label) for sample, label in zip(samples, labels, strict=True)]
 
 
 def check_data(options: QuantizeOptions, files: Mapping[str, Path], info: ModelInfo | None) -> None:
-    """Raises StageError as `calibration` and `evaluation` will, as far as that shows early; `info` if it is known."""
+    """Raise StageError as `calibration` and `evaluation`, as far as possible before the run.
+
+    info: the model's contents, if known.
+    """
     counts = {"data": 0, "evaluate": 0}
     for key in counts:
         source: CalibrationData | EvaluationData | None = getattr(options, key)
@@ -104,12 +107,13 @@ def _read(
     key: str, source: CalibrationData | EvaluationData, files: Mapping[str, Path], info: ModelInfo
 ) -> list[Sample]:
     ports = [_port(info.tensors[index], source.encoding) for index in info.inputs]
-    found = []
+    samples = []
     for name, path in _named(key, files).items():
         with blaming(*blamed(source.files, name, (*_AT, key, "files"))):
-            for one in read_inferences(name, path, ports):
-                found.append(Sample(tuple(decoded(one.data, ports, source.encoding)), one.name, first=one.first))
-    return found
+            for inference in read_inferences(name, path, ports):
+                inputs = tuple(decoded(inference.data, ports, source.encoding))
+                samples.append(Sample(inputs, inference.name, first=inference.first))
+    return samples
 
 
 def _port(tensor: TensorInfo, encoding: Encoding | None) -> Port:
@@ -117,8 +121,11 @@ def _port(tensor: TensorInfo, encoding: Encoding | None) -> Port:
     return stored_as(port, encoding) if encoding is not None else port
 
 
-def _drawn(random: RandomSamples, count: int, info: ModelInfo) -> list[Sample]:
-    """One sequence of PCG64's raw output, which NumPy promises to keep: the same seed gives the same numbers."""
+def _sampled(random: RandomSamples, count: int, info: ModelInfo) -> list[Sample]:
+    """Return random samples from PCG64's raw output, which NumPy guarantees to keep.
+
+    The same seed gives the same numbers.
+    """
     import numpy as np
 
     stream, samples = np.random.PCG64(random.seed), []
@@ -133,23 +140,26 @@ def _drawn(random: RandomSamples, count: int, info: ModelInfo) -> list[Sample]:
     return samples
 
 
-def _chosen(found: list[Sample], options: QuantizeOptions, info: ModelInfo) -> list[Sample]:
-    """As many as wanted, evenly over all; of a network with state each sequence's share from its beginning."""
-    _check_enough(len(found), options)
-    total = len(found)
+def _select(samples: list[Sample], options: QuantizeOptions, info: ModelInfo) -> list[Sample]:
+    """Return the requested number of samples, evenly spaced.
+
+    For a network with state, each sequence contributes its share from its beginning.
+    """
+    _check_enough(len(samples), options)
+    total = len(samples)
     count = options.samples or min(total, MOST_SAMPLES)
     if not any(tensor.variable for tensor in info.tensors):
-        return [found[number * total // count] for number in range(count)]
-    begins = [*(at for at, one in enumerate(found) if one.first), total]
-    shares = [(begin, end * count // total - begin * count // total) for begin, end in pairwise(begins)]
-    return [one for begin, share in shares for one in found[begin : begin + share]]
+        return [samples[number * total // count] for number in range(count)]
+    sequence_starts = [*(at for at, sample in enumerate(samples) if sample.first), total]
+    shares = [(begin, end * count // total - begin * count // total) for begin, end in pairwise(sequence_starts)]
+    return [sample for begin, share in shares for sample in samples[begin : begin + share]]
 
 
-def _check_enough(there: int, options: QuantizeOptions) -> None:
-    if options.samples is not None and there < options.samples:
-        held = f"{there} inference{'' if there == 1 else 's'}"
-        message = f"the files of data hold {held}, {options.samples} samples are wanted"
-        raise StageError(message, hint="more files, or fewer samples", at=(*_AT, "samples"))
+def _check_enough(available: int, options: QuantizeOptions) -> None:
+    if options.samples is not None and available < options.samples:
+        count = f"{available} inference{'' if available == 1 else 's'}"
+        message = f"the data files hold {count}, but samples is {options.samples}"
+        raise StageError(message, hint="add files, or lower samples", at=(*_AT, "samples"))
 
 
 def _classes(info: ModelInfo) -> int:

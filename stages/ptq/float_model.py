@@ -1,4 +1,4 @@
-"""The float network as it is quantized: one graph, everything said, and nothing quantized in it yet."""
+"""Prepare the float network for quantization: one normalized graph in float32."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from stages.ptq.constants import narrow_constants, with_float_constants
 from stages.support.messages import escape
 from stages.support.messages.wording import several
 
-# What computes beside float32 in a float network: shapes, indices, conditions.
-_OTHERS = ("float32", "int32", "int64", "bool")
+# Types in a float network: data, shapes, indices, conditions.
+_ALLOWED_TYPES = ("float32", "int32", "int64", "bool")
 
 
 @dataclass(frozen=True)
 class FloatModel:
-    """A TFLite file of one graph in float32; `notes` are sentences on what was changed in it."""
+    """A TFLite file of one float32 graph; `notes` are sentences about changes."""
 
     data: bytes
     info: ModelInfo
@@ -27,45 +27,48 @@ class FloatModel:
 
 
 def float_model(model: ModelSource, data: bytes, name: str) -> FloatModel:
-    """The recipe's model, whose file is `data`: the graph of its signature, or of an ONNX file the same in TFLite.
+    """Return the recipe's model in the file `data`, as a normalized float32 TFLite file.
 
-    Raises StageError for what is corrupt, refused by LiteRT, or no float network.
+    Raises StageError for a file that is corrupt, refused by LiteRT, or not a float network.
     """
     if is_onnx(model):
         from stages.import_model.onnx import convert
 
         assert isinstance(model, FileModel | UrlModel)
         data = convert(data, escape.name(name, 200), model.shapes or {}, model.layout or "nchw").data
-    made = normalized(data, name, getattr(model, "signature", None))
-    check_float(made.info, name)
-    data, info, notes = made.data, made.info, made.notes
-    narrow = narrow_constants(info)
-    if narrow:
+    normalized_model = normalized(data, name, getattr(model, "signature", None))
+    check_float(normalized_model.info, name)
+    data, info, notes = normalized_model.data, normalized_model.info, normalized_model.notes
+    integer_constants = narrow_constants(info)
+    if integer_constants:
         data = with_float_constants(data, info)
         info = read(data, name)
         notes = (
             *notes,
-            f"{len(narrow)} constants are integers in the file: quantized is what they stand for",
+            f"{len(integer_constants)} integer constants of the file are dequantized before quantization",
         )
     check_loads(data, info, name)
     return FloatModel(data, info, notes)
 
 
 def check_float(info: ModelInfo, name: str) -> None:
-    """Raises StageError unless all is float32 but for shapes, indices and constants: files may be quantized in part."""
+    """Raise StageError unless all tensors are float32, except shapes, indices and constants.
+
+    Files may be quantized in part.
+    """
     name = escape.name(name, 200)
     constants = {tensor.index for tensor in narrow_constants(info)}
     foreign = [
         tensor
         for tensor in info.tensors
-        if tensor.index not in constants and (tensor.scale.size or tensor.dtype not in _OTHERS)
+        if tensor.index not in constants and (tensor.scale.size or tensor.dtype not in _ALLOWED_TYPES)
     ]
     if foreign:
         named = several([f"{tensor.index} {escape.quoted(tensor.name)}: {tensor.dtype}" for tensor in foreign])
         raise StageError(
-            f"{name} is no float32 network: {len(foreign)} of its {len(info.tensors)} tensors are of other types\n"
+            f"{name} is not a float32 network: {len(foreign)} of its {len(info.tensors)} tensors have other types\n"
             f"({named})",
-            hint="mode: prequantized runs a quantized file as it is; calibrate needs it as it was trained",
+            hint="use mode: prequantized for a quantized file; calibrate needs the float32 network",
             at=("stages", "quantize", "mode"),
         )
     for index in info.inputs:

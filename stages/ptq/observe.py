@@ -1,4 +1,4 @@
-"""Runs a float network on samples and sees which values each tensor has."""
+"""Run a float network on samples and record the value range of each tensor."""
 
 from __future__ import annotations
 
@@ -14,59 +14,59 @@ from stages.ptq.data import Sample
 from stages.support.messages import escape
 
 Array = npt.NDArray[np.float32]
-Begins = Callable[[int], None]
+SampleStarted = Callable[[int], None]
 
 
 @dataclass(frozen=True)
 class Range:
-    """The least and the largest value of a tensor over all samples."""
+    """Least and largest value of a tensor over all samples."""
 
     low: float
     high: float
 
 
-def runs(reference: Reference, samples: Sequence[Sample], begins: Begins) -> Iterator[dict[int, Array]]:
-    """For each sample the float32 tensors that are fed or computed, by number; `begins` is told the sample's number.
+def runs(reference: Reference, samples: Sequence[Sample], on_sample: SampleStarted) -> Iterator[dict[int, Array]]:
+    """Yield for each sample its input and computed float32 tensors, by number.
 
-    Raises StageError where one has a NaN, an infinity or the largest float32.
+    on_sample(number) is called before each sample. Raises StageError for a NaN, an infinity or the largest float32.
     """
-    fed = [tensor.index for tensor in reference.inputs]
+    input_indices = [tensor.index for tensor in reference.inputs]
     for number, sample in enumerate(samples):
-        begins(number)
+        on_sample(number)
         if sample.first:
             reference.reset()
         reference.run(list(sample.inputs))
-        found = {**dict(zip(fed, sample.inputs, strict=True)), **reference.computed()}
-        values = {index: array for index, array in found.items() if array.dtype == np.float32}
+        tensors = {**dict(zip(input_indices, sample.inputs, strict=True)), **reference.computed()}
+        values = {index: array for index, array in tensors.items() if array.dtype == np.float32}
         for index, array in values.items():
-            if not (np.abs(array) < np.finfo(np.float32).max).all():  # to which LiteRT clamps
-                called = escape.quoted(reference.info.tensors[index].name)
+            if not (np.abs(array) < np.finfo(np.float32).max).all():  # LiteRT clamps to the largest float32
+                tensor_name = escape.quoted(reference.info.tensors[index].name)
                 raise StageError(
-                    f"the float network's tensor {index} {called} leaves the range of float32 "
+                    f"the float network's tensor {index} {tensor_name} leaves the range of float32 "
                     f"on {escape.name(sample.name, 200)}",
-                    hint="is the data of the range that the network was trained on?",
+                    hint="check that the data has the range of the training data",
                 )
         yield values
 
 
-def ranges(reference: Reference, samples: Sequence[Sample], begins: Begins) -> dict[int, Range]:
-    """The range of each float32 tensor that is fed or computed, by number. Raises StageError as `runs`."""
-    found: dict[int, Range] = {}
-    for values in runs(reference, samples, begins):
+def ranges(reference: Reference, samples: Sequence[Sample], on_sample: SampleStarted) -> dict[int, Range]:
+    """Return the range of each input and computed float32 tensor. Raises StageError as `runs`."""
+    seen: dict[int, Range] = {}
+    for values in runs(reference, samples, on_sample):
         for index, array in values.items():
             low, high = float(array.min(initial=np.inf)), float(array.max(initial=-np.inf))
-            before = found.get(index, Range(low, high))
-            found[index] = Range(min(low, before.low), max(high, before.high))
-    return {index: one for index, one in found.items() if one.low <= one.high}
+            previous = seen.get(index, Range(low, high))
+            seen[index] = Range(min(low, previous.low), max(high, previous.high))
+    return {index: bounds for index, bounds in seen.items() if bounds.low <= bounds.high}
 
 
 def histograms(
-    reference: Reference, samples: Sequence[Sample], bounds: Mapping[int, Range], bins: int, begins: Begins
+    reference: Reference, samples: Sequence[Sample], bounds: Mapping[int, Range], bins: int, on_sample: SampleStarted
 ) -> dict[int, npt.NDArray[np.int64]]:
-    """How many values of each tensor, but for zeros, lie in each of `bins` equal parts of its range."""
-    found = {index: np.zeros(bins, np.int64) for index in bounds}
-    for values in runs(reference, samples, begins):
+    """Return counts of each tensor's nonzero values in `bins` equal parts of its range."""
+    counts = {index: np.zeros(bins, np.int64) for index in bounds}
+    for values in runs(reference, samples, on_sample):
         for index, bound in bounds.items():
             array = values[index]
-            found[index] += np.histogram(array[array != 0], bins, (bound.low, bound.high))[0]
-    return found
+            counts[index] += np.histogram(array[array != 0], bins, (bound.low, bound.high))[0]
+    return counts

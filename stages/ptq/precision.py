@@ -1,4 +1,4 @@
-"""Which operators get which types: the recipe's own, and what its rules except."""
+"""The precision of each operator: the recipe's types, and the exceptions of its rules."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from stages.ir.operators.table import OPERATORS
 from stages.quantize.options import QuantizeOptions
 from stages.support.messages.wording import several
 
-# LiteRT's reference has 4-bit weights for depthwise convolutions too, the quantizer has not.
+# LiteRT's reference also supports 4-bit depthwise weights; the quantizer does not.
 NARROW = ("CONV_2D", "FULLY_CONNECTED")
 
 
@@ -28,49 +28,54 @@ Precisions = dict[int, Precision | None]  # by operator; None: it stays float
 
 
 def precisions(info: ModelInfo, options: QuantizeOptions) -> tuple[Precisions, list[str]]:
-    """What each operator is to have, as far as it has such a form; sentences on what has none, and on unused rules."""
-    usual = Precision(int(options.activations.removeprefix("int")), int(options.weights.removeprefix("int")))
-    found: Precisions = {}
-    deciding: dict[str, set[int]] = {"keep_float": set(), "keep_int16": set()}
-    fitting: dict[str, set[int]] = {"keep_float": set(), "keep_int16": set()}
-    narrower: Counter[str] = Counter()
+    """Return the precision of each operator, and notes about missing kernels and unused rules.
+
+    Operators without an int16 or narrow-weight form get int8.
+    """
+    default = Precision(int(options.activations.removeprefix("int")), int(options.weights.removeprefix("int")))
+    by_operator: Precisions = {}
+    deciding_rules: dict[str, set[int]] = {"keep_float": set(), "keep_int16": set()}
+    matching_rules: dict[str, set[int]] = {"keep_float": set(), "keep_int16": set()}
+    without_int16: Counter[str] = Counter()
     for operator in info.operators:
-        wanted: Precision | None = usual
-        for name, made in (("keep_int16", Precision(16, usual.weights)), ("keep_float", None)):
-            matching = [number for number, rule in enumerate(getattr(options, name), 1) if fits(rule, operator, info)]
-            fitting[name].update(matching)
-            if matching:
-                deciding[name].add(matching[0])
-                wanted = made
+        wanted: Precision | None = default
+        for name, exception in (("keep_int16", Precision(16, default.weights)), ("keep_float", None)):
+            rule_numbers = [
+                number for number, rule in enumerate(getattr(options, name), 1) if fits(rule, operator, info)
+            ]
+            matching_rules[name].update(rule_numbers)
+            if rule_numbers:
+                deciding_rules[name].add(rule_numbers[0])
+                wanted = exception
         if wanted is not None and wanted.activations == 16 and not _computes(operator, "int16"):
-            narrower[operator.op] += 1
+            without_int16[operator.op] += 1
             wanted = Precision(8, wanted.weights)
         if wanted is not None and not (operator.op in NARROW and _has_weights(operator, wanted)):
             wanted = Precision(wanted.activations, 8)
-        found[operator.index] = wanted
+        by_operator[operator.index] = wanted
     notes = []
-    for name in deciding:
-        shown = [rule.described() for rule in getattr(options, name)]
-        notes += about_unused(f"{name} rule", shown, deciding[name], fitting[name])
-    if narrower:
-        counted = several([f"{count} x {op}" for op, count in sorted(narrower.items())])
-        notes.append(f"{counted}: there is no form in 16 bits, they get int8")
-    return found, notes
+    for name in deciding_rules:
+        rule_names = [rule.described() for rule in getattr(options, name)]
+        notes += about_unused(f"{name} rule", rule_names, deciding_rules[name], matching_rules[name])
+    if without_int16:
+        counted = several([f"{count} x {op}" for op, count in sorted(without_int16.items())])
+        notes.append(f"{counted}: no int16 form, int8 is used")
+    return by_operator, notes
 
 
 def _computes(operator: OperatorInfo, dtype: str) -> bool:
-    """Whether Firmline has the operator for data of a type; one that it does not know import will refuse."""
+    """Return whether Firmline has the operator for a type; import reports unknown operators."""
     return operator.op not in OPERATORS or dtype in OPERATORS[operator.op].types
 
 
 def _has_weights(operator: OperatorInfo, wanted: Precision) -> bool:
-    """Whether it has weights of so few bits, for data of so many."""
+    """Return whether the operator supports weights with so few bits."""
     weights, data = f"int{wanted.weights}", f"int{wanted.activations}"
     return operator.op in OPERATORS and weights in OPERATORS[operator.op].narrow.get(data, ())
 
 
 def fits(rule: LayerMatch, operator: OperatorInfo, info: ModelInfo) -> bool:
-    """Whether a rule is for this operator: its kind, the name and the shape of its first output."""
+    """Return whether a rule matches an operator's kind, and its first output's name and shape."""
     output = info.tensors[operator.outputs[0]]
     if rule.op is not None and rule.op != kind(operator):
         return False
@@ -78,11 +83,14 @@ def fits(rule: LayerMatch, operator: OperatorInfo, info: ModelInfo) -> bool:
 
 
 def kind(operator: OperatorInfo) -> str:
-    """What rules and reports call an operator: `conv2d`."""
+    """Return an operator's name in rules and reports: `conv2d`."""
     return OPERATORS[operator.op].kind if operator.op in OPERATORS else operator.op.lower()
 
 
-def described(found: Sequence[Precision | None]) -> str:
-    """`int8 x 7, float x 1`, for the log."""
-    names = ["float" if one is None else f"int{one.activations} (weights int{one.weights})" for one in found]
+def described(precisions: Sequence[Precision | None]) -> str:
+    """Return `int8 x 7, float x 1`, for the log."""
+    names = [
+        "float" if precision is None else f"int{precision.activations} (weights int{precision.weights})"
+        for precision in precisions
+    ]
     return ", ".join(f"{name} x {names.count(name)}" for name in dict.fromkeys(names))

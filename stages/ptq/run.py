@@ -1,4 +1,4 @@
-"""Runs the stage: the float network on data, its ranges, the quantized file, and how far that is from the float one."""
+"""Run the stage: calibrate, quantize, compare with the float network."""
 
 from __future__ import annotations
 
@@ -29,68 +29,73 @@ if TYPE_CHECKING:
     from stages.ptq.stage import PtqConfig
 
 _AT = ("stages", "quantize")
-_FEW = 5  # samples
-_LEAST_SNR, _MOST_LOSS = 10.0, 10.0  # dB and percentage points: beyond, nobody means it
+_FEW_SAMPLES = 5  # samples
+_LOW_SNR, _HIGH_LOSS = 10.0, 10.0  # dB and percentage points: limits of the warning
 
 
 def run(job: Job[PtqConfig]) -> None:
-    """Writes model.tflite and ptq.json. Raises StageError for data or a model that do not fit, and too much loss."""
+    """Write model.tflite and ptq.json. Raises StageError for unfit data, or a large loss."""
     from stages.import_model.stage import model_bytes
 
     config, data = job.config, model_bytes(job)
     source = str(getattr(job.model, "file", "") or getattr(job.model, "url", "")) or "the model"
     model = float_model(job.model, data, source)
     samples = calibration(config, job.files, model.info)
-    judged = evaluation(config, job.files, model.info)
+    eval_samples = evaluation(config, job.files, model.info)
     if config.equalize:
-        model = _equalized(model, job)
+        model = _equalize(model, job)
     reference = Reference(model.data, name="the float network")
-    seen = ranges(reference, samples, _progress(job, "calibrate", len(samples)))
-    taken = _clipped(job, reference, samples, seen)
-    wanted, notes = precisions(model.info, config)
-    job.log(f"{len(samples)} samples; operators: {described(list(wanted.values()))}")
-    quantized = quantize(model.data, model.info, taken, wanted, config.per_channel)
+    seen_ranges = ranges(reference, samples, _progress(job, "calibrate", len(samples)))
+    selected = _clip_ranges(job, reference, samples, seen_ranges)
+    operator_precisions, notes = precisions(model.info, config)
+    job.log(f"{len(samples)} samples; operators: {described(list(operator_precisions.values()))}")
+    quantized = quantize(model.data, model.info, selected, operator_precisions, config.per_channel)
     if config.bias_correction:
         means = mean_inputs(runs(reference, samples, _progress(job, "means", len(samples))))
-        better, count = corrected(model.data, model.info, quantized, means)
-        quantized = quantize(better, model.info, taken, wanted, config.per_channel)
+        corrected_data, count = corrected(model.data, model.info, quantized, means)
+        quantized = quantize(corrected_data, model.info, selected, operator_precisions, config.per_channel)
         job.log(f"biases of {count} layers corrected")
     check_runs(quantized)
-    judged = samples if judged is None else judged
-    found = compare(reference, quantized, judged, _progress(job, "compare", len(judged)))
-    layers = layer_entries(model.info, quantized, seen, found)
-    _check_loss(found, layers, config)
+    eval_samples = samples if eval_samples is None else eval_samples
+    comparison = compare(reference, quantized, eval_samples, _progress(job, "compare", len(eval_samples)))
+    layers = layer_entries(model.info, quantized, seen_ranges, comparison)
+    _check_loss(comparison, layers, config)
     (job.out / MODEL).write_bytes(quantized.data)
     summary = {
         "float": file_entry(data),
         "quantized": file_entry(quantized.data),
         "samples": len(samples),
         "evaluated": config.evaluate is not None,
-        "accuracy": found.accuracy(),
-        "loss": round(found.loss, 4),
-        "snr": round(found.outputs.snr, 2),
+        "accuracy": comparison.accuracy(),
+        "loss": round(comparison.loss, 4),
+        "snr": round(comparison.outputs.snr, 2),
         "layers": layers,
         "warnings": [
-            *(*model.notes, *notes, *_left_float(model, quantized, wanted), *_always_zero(model, seen)),
-            *(*_few(samples), *_ruined(found, layers), *_guessing(found, reference)),
+            *model.notes,
+            *notes,
+            *_left_float(model, quantized, operator_precisions),
+            *_always_zero(model, seen_ranges),
+            *_few_samples(samples),
+            *_large_loss(comparison, layers),
+            *_chance_warning(comparison, reference),
         ],
     }
     (job.out / SUMMARY).write_text(json.dumps(summary, indent=1) + "\n")
-    for line in said(found):
+    for line in summary_lines(comparison):
         job.log(line)
 
 
-def _equalized(model: FloatModel, job: Job[PtqConfig]) -> FloatModel:
+def _equalize(model: FloatModel, job: Job[PtqConfig]) -> FloatModel:
     data, count = equalized(model.data, model.info)
     job.log(f"{count} pairs of layers equalized")
-    none = "equalize changes nothing: no two layers in a row have only ReLU, pooling or nothing between them"
-    return FloatModel(data, read(data, "the equalized network"), model.notes if count else (*model.notes, none))
+    no_pairs = "equalize changes nothing: no two successive layers have only ReLU, pooling or nothing between them"
+    return FloatModel(data, read(data, "the equalized network"), model.notes if count else (*model.notes, no_pairs))
 
 
-def _clipped(
+def _clip_ranges(
     job: Job[PtqConfig], reference: Reference, samples: Sequence[Sample], seen: Mapping[int, Range]
 ) -> Mapping[int, Range]:
-    """The ranges to quantize by, of those that were seen."""
+    """Return the ranges for quantization, clipped as the recipe says."""
     config = job.config
     if config.ranges == "minmax":
         return seen
@@ -100,12 +105,14 @@ def _clipped(
     return clipped(seen, counts, by_percentile(share) if config.ranges == "percentile" else by_error(bits))
 
 
-def said(found: Comparison) -> list[str]:
-    """The comparison in sentences."""
-    shares = found.accuracy()
-    lines = [f"outputs: {found.outputs.snr:.1f} dB from the float network, same class in {shares['agree']:.2%}"]
-    if found.labelled:
-        lines.append(f"accuracy: float {shares['float']:.2%}, quantized {shares['quantized']:.2%} of {found.labelled}")
+def summary_lines(comparison: Comparison) -> list[str]:
+    """Return the comparison as lines for the log."""
+    shares = comparison.accuracy()
+    lines = [f"outputs: {comparison.outputs.snr:.1f} dB from the float network, same class in {shares['agree']:.2%}"]
+    if comparison.labelled:
+        lines.append(
+            f"accuracy: float {shares['float']:.2%}, quantized {shares['quantized']:.2%} of {comparison.labelled}"
+        )
     return lines
 
 
@@ -113,54 +120,56 @@ def _progress(job: Job[PtqConfig], what: str, count: int) -> Any:
     return lambda number: job.progress(f"{what}: sample {number + 1} of {count}", number / count)
 
 
-def _check_loss(found: Comparison, layers: Sequence[dict[str, Any]], config: PtqConfig) -> None:
-    """Raises StageError for a network that is further from the float one than the recipe allows."""
-    most = several([escape.name(one, 200) for one in worst(layers)])
-    hint = f"most is lost in {most}" if most else ""
-    if config.max_loss is not None and found.loss > config.max_loss:
-        shares = found.accuracy()
-        if found.labelled:
-            told = f"accuracy {shares['quantized']:.2%}, of the float network {shares['float']:.2%}"
+def _check_loss(comparison: Comparison, layers: Sequence[dict[str, Any]], config: PtqConfig) -> None:
+    """Raise StageError if the loss exceeds the recipe's limits."""
+    worst_layers = several([escape.name(layer, 200) for layer in worst(layers)])
+    hint = f"largest losses: {worst_layers}" if worst_layers else ""
+    if config.max_loss is not None and comparison.loss > config.max_loss:
+        shares = comparison.accuracy()
+        if comparison.labelled:
+            result = f"accuracy {shares['quantized']:.2%}, of the float network {shares['float']:.2%}"
         else:
-            told = f"the class changes in {1 - shares['agree']:.2%} of {found.samples} samples"
-        message = f"{told}: a loss of {found.loss:.2f} percentage points, {config.max_loss:g} are allowed"
+            result = f"the class changes in {1 - shares['agree']:.2%} of {comparison.samples} samples"
+        message = f"{result}: a loss of {comparison.loss:.2f} percentage points; max_loss is {config.max_loss:g}"
         raise StageError(message, hint=hint, at=(*_AT, "max_loss"))
-    if config.min_snr is not None and found.outputs.snr < config.min_snr:
-        message = f"the outputs are {found.outputs.snr:.1f} dB from the float network's, {config.min_snr:g} are wanted"
+    if config.min_snr is not None and comparison.outputs.snr < config.min_snr:
+        message = (
+            f"the outputs are {comparison.outputs.snr:.1f} dB from the float network's; min_snr is {config.min_snr:g}"
+        )
         raise StageError(message, hint=hint, at=(*_AT, "min_snr"))
 
 
-def _few(samples: Sequence[Sample]) -> tuple[str, ...]:
-    """A sentence on data too few for ranges."""
-    if len(samples) >= _FEW:
+def _few_samples(samples: Sequence[Sample]) -> tuple[str, ...]:
+    """Return a warning about few samples."""
+    if len(samples) >= _FEW_SAMPLES:
         return ()
-    one = "1 sample" if len(samples) == 1 else f"{len(samples)} samples"
-    return (f"the ranges are of {one}: other inputs may lie outside of them; some hundred are usual",)
+    count = "1 sample" if len(samples) == 1 else f"{len(samples)} samples"
+    return (f"the ranges come from {count}: other inputs may exceed them; use some hundred samples",)
 
 
-def _guessing(found: Comparison, reference: Reference) -> list[str]:
-    """A sentence on a float network that is not better than guessing, which no loss shows."""
-    doubt = chance_warning(found.float_hits, found.labelled, prod(reference.outputs[0].shape))
-    return [f"of the float network {doubt}"] if doubt else []
+def _chance_warning(comparison: Comparison, reference: Reference) -> list[str]:
+    """Return a warning about a float network that is no better than chance."""
+    message = chance_warning(comparison.float_hits, comparison.labelled, prod(reference.outputs[0].shape))
+    return [f"of the float network {message}"] if message else []
 
 
-def _ruined(found: Comparison, layers: Sequence[dict[str, Any]]) -> list[str]:
-    """A sentence on a network that is no longer the float one, whether or not the recipe has a limit."""
-    told = []
-    if found.outputs.snr < _LEAST_SNR:
-        told.append(f"its outputs are {found.outputs.snr:.1f} dB from the float network's")
-    if found.labelled and found.loss > _MOST_LOSS:
-        told.append(f"its accuracy is {found.loss:.1f} percentage points lower")
-    if not told:
+def _large_loss(comparison: Comparison, layers: Sequence[dict[str, Any]]) -> list[str]:
+    """Return a warning about a large loss, independent of the recipe's limits."""
+    problems = []
+    if comparison.outputs.snr < _LOW_SNR:
+        problems.append(f"its outputs are {comparison.outputs.snr:.1f} dB from the float network's")
+    if comparison.labelled and comparison.loss > _HIGH_LOSS:
+        problems.append(f"its accuracy is {comparison.loss:.1f} percentage points lower")
+    if not problems:
         return []
-    most = several([escape.name(one, 200) for one in worst(layers)])
-    lost = f"; most is lost in {most}" if most else ""
-    return [f"the quantized network is hardly the float one: {' and '.join(told)}{lost}"]
+    worst_layers = several([escape.name(layer, 200) for layer in worst(layers)])
+    lost = f"; largest losses: {worst_layers}" if worst_layers else ""
+    return [f"the quantized network differs a lot from the float one: {' and '.join(problems)}{lost}"]
 
 
 def _left_float(model: FloatModel, quantized: Quantized, wanted: Any) -> list[str]:
-    """A sentence on operators without integers."""
-    left = [
+    """Return a warning about operators that stay float."""
+    float_operators = [
         operator.op
         for operator in model.info.operators
         if wanted[operator.index] is not None
@@ -168,13 +177,17 @@ def _left_float(model: FloatModel, quantized: Quantized, wanted: Any) -> list[st
         and (tensor := quantized.tensor(operator.outputs[0])) is not None
         and tensor.dtype == "float32"
     ]
-    if not left:
+    if not float_operators:
         return []
-    counted = several([f"{count} x {op}" for op, count in sorted(Counter(left).items())])
-    return [f"there are no integers for {counted}: they stay float"]
+    counted = several([f"{count} x {op}" for op, count in sorted(Counter(float_operators).items())])
+    return [f"no integer kernels for {counted}: they stay float"]
 
 
 def _always_zero(model: FloatModel, seen: Any) -> list[str]:
-    """A sentence on tensors that the data tell nothing of."""
-    named = [escape.quoted(model.info.tensors[index].name) for index, one in seen.items() if one.low == one.high == 0.0]
-    return [f"on all calibration data these are 0, and have no range: {several(named)}"] if named else []
+    """Return a warning about tensors that are 0 on all calibration data."""
+    named = [
+        escape.quoted(model.info.tensors[index].name)
+        for index, bounds in seen.items()
+        if bounds.low == bounds.high == 0.0
+    ]
+    return [f"always 0 on the calibration data, so without a range: {several(named)}"] if named else []

@@ -1,7 +1,7 @@
-"""The stage ptq: post-training quantization of a float TFLite file by the ranges that its tensors have on data.
+"""Stage ptq: post-training quantization with value ranges from calibration data.
 
-It runs before import where a recipe says `quantize: {mode: calibrate, …}`. Artifact: model.tflite (integers), which
-import reads in place of the recipe's model, and ptq.json (stages.ptq.summary).
+Runs before import if a recipe has `quantize: {mode: calibrate, …}`. Artifact: model.tflite (integers), which import
+reads instead of the recipe's model, and ptq.json (stages.ptq.summary).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class PtqConfig(QuantizeOptions, StageConfig):
 
 
 class PtqStage(Stage[PtqConfig]):
-    """Float network and data -> integer TFLite file."""
+    """The stage: float network and data to an integer TFLite file."""
 
     kind: ClassVar[str] = "ptq"
     config: ClassVar[type[StageConfig]] = PtqConfig
@@ -36,13 +36,15 @@ class PtqStage(Stage[PtqConfig]):
     sources: ClassVar[tuple[str, ...]] = ("stages/ptq/*.py",)
 
     def wanted(self, options: Mapping[str, Any]) -> bool:
+        """Return whether the recipe quantizes with calibration data."""
         return options.get("mode") == "calibrate"
 
     def parameters(self, config: PtqConfig) -> dict[str, Any]:
-        """All but the budget of `doit search`."""
+        """Return the options for the action key; the budget of `doit search` is not part of it."""
         return config.model_dump(mode="json", exclude={"kind", "search"})
 
     def tools(self, config: PtqConfig, target: Target) -> tuple[Tool, ...]:
+        """Return the quantizer library, LiteRT and NumPy."""
         return (
             Tool("ai-edge-quantizer", package="ai-edge-quantizer", group=GROUP),
             Tool("litert", package="ai-edge-litert"),
@@ -50,24 +52,27 @@ class PtqStage(Stage[PtqConfig]):
         )
 
     def model_tools(self, model: ModelSource) -> tuple[Tool, ...]:
+        """Return import's tools for the model's format."""
         return IMPORT.model_tools(model)
 
     def files(self, config: PtqConfig, model: ModelSource, root: Path) -> dict[str, Path]:
-        """The model's file, and those with data and labels. Raises StageError for a glob without a match."""
+        """Return model, data and label files. Raises StageError for a glob without a match."""
         from stages.ptq.data import external_files
 
         return IMPORT.files(ImportConfig(), model, root) | external_files(config, root)
 
     def model_entry(self, model: ModelSource) -> dict[str, Any]:
+        """Return the model's part of the action key, as import does."""
         return IMPORT.model_entry(model)
 
     def model_code(self, model: ModelSource) -> dict[str, Path]:
+        """Return the Python files of a plug-in model, as import does."""
         return IMPORT.model_code(model)
 
     def preflight(
         self, config: PtqConfig, model: ModelSource, target: Target, root: Path, made: Mapping[str, Path]
     ) -> None:
-        """A file that is not sound or no float network; data and labels of a wrong kind, or that it does not take."""
+        """Check local files: a sound float network, and data and labels that fit."""
         from stages.ptq.data import check_data
         from stages.ptq.float_model import check_float
 
@@ -77,6 +82,7 @@ class PtqStage(Stage[PtqConfig]):
         check_data(config, self.files(config, model, root), info)
 
     def run(self, job: Job[PtqConfig]) -> None:
+        """Write the artifact. Raises StageError."""
         from stages.ptq.run import run
 
         run(job)

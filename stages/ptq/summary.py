@@ -1,12 +1,14 @@
-"""ptq.json: what was done and how far the quantized network is from the float one.
+"""ptq.json: settings, and the distance of the quantized network from the float one.
 
     {float: {sha256, bytes}, quantized: {sha256, bytes}, samples, evaluated, accuracy: {samples, agree, float,
      quantized}, loss, snr, ranges, layers: [{index, op, name, dtype, weights, scale, low, high, seen: [low, high], snr,
      drop, clipped}], warnings}
 
-`loss` in percentage points, `snr` of the outputs and of each layer in dB, `drop` what a layer loses of it, `clipped`
-the share of the float network's values that lie outside of what the layer's type can hold. `accuracy` has `float` and
-`quantized` where there are labels. A layer that stays float has null for scale, low, high and clipped.
+- `loss`: percentage points; `snr`: of the outputs and of each layer, in dB
+- `drop`: dB that a layer loses
+- `clipped`: share of the float values outside of the layer's type
+- `accuracy` has `float` and `quantized` if there are labels
+- a layer that stays float has null for scale, low, high and clipped
 """
 
 from __future__ import annotations
@@ -25,28 +27,28 @@ MODEL, SUMMARY = "model.tflite", "ptq.json"
 
 
 def file_entry(data: bytes) -> dict[str, Any]:
-    """A file by its digest and size."""
+    """Return digest and size of a file."""
     return {"sha256": hashlib.sha256(data).hexdigest(), "bytes": len(data)}
 
 
 def layer_entries(
-    info: ModelInfo, quantized: Quantized, seen: Mapping[int, Range], found: Comparison
+    info: ModelInfo, quantized: Quantized, seen: Mapping[int, Range], comparison: Comparison
 ) -> list[dict[str, Any]]:
-    """An entry for each operator of the float file with a float32 output."""
+    """Return an entry for each operator of the float file with a float32 output."""
     return [
-        _entry(info, operator, quantized, seen[operator.outputs[0]], found)
+        _entry(info, operator, quantized, seen[operator.outputs[0]], comparison)
         for operator in info.operators
-        if operator.outputs[0] in seen and operator.outputs[0] in found.layers
+        if operator.outputs[0] in seen and operator.outputs[0] in comparison.layers
     ]
 
 
 def _entry(
-    info: ModelInfo, operator: OperatorInfo, quantized: Quantized, seen: Range, found: Comparison
+    info: ModelInfo, operator: OperatorInfo, quantized: Quantized, seen: Range, comparison: Comparison
 ) -> dict[str, Any]:
     index = operator.outputs[0]
-    tensor, noise = quantized.tensor(index), found.layers[index]
+    tensor, noise = quantized.tensor(index), comparison.layers[index]
     assert tensor is not None
-    inputs = [found.layers[one].snr for one in operator.inputs if one in found.layers]
+    inputs = [comparison.layers[index_in].snr for index_in in operator.inputs if index_in in comparison.layers]
     low, high = bounds(tensor) if tensor.scale.size else (None, None)
     return {
         "index": operator.index,
@@ -65,7 +67,7 @@ def _entry(
 
 
 def _weights(operator: OperatorInfo, quantized: Quantized) -> str | None:
-    """The type of the operator's weights; None where it has none."""
+    """Return the type of an operator's weights, else None."""
     if operator.op not in ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", "TRANSPOSE_CONV"):
         return None
     tensor = quantized.tensor(operator.inputs[1])
@@ -73,6 +75,6 @@ def _weights(operator: OperatorInfo, quantized: Quantized) -> str | None:
 
 
 def worst(layers: Sequence[Mapping[str, Any]], count: int = 3) -> list[str]:
-    """The layers that lose most, in words: `conv2d "conv_1" 4.2 dB`."""
-    losing = sorted((one for one in layers if one["drop"] > 0), key=lambda one: -one["drop"])[:count]
-    return [f"{one['op']} '{one['name']}' {one['drop']:.1f} dB" for one in losing]
+    """Return the layers that lose most: `conv2d 'conv_1' 4.2 dB`."""
+    by_drop = sorted((layer for layer in layers if layer["drop"] > 0), key=lambda layer: -layer["drop"])[:count]
+    return [f"{layer['op']} '{layer['name']}' {layer['drop']:.1f} dB" for layer in by_drop]

@@ -1,4 +1,4 @@
-"""The weights and biases of a float network, to be changed: by output channel, by input channel."""
+"""Weights and biases of a float network, changed by output or input channel."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _INPUT = {"CONV_2D": 3, "FULLY_CONNECTED": 1}
 
 
 class Weights:
-    """The constants of the weighted layers of a file, in float64 until they are `packed`."""
+    """Constants of a file's weighted layers, in float64 until they are `packed`."""
 
     def __init__(self, data: bytes, info: ModelInfo) -> None:
         self._data, self._info = data, info
@@ -28,36 +28,36 @@ class Weights:
         for operator in info.operators:
             constants = [index for index in operator.inputs[1:3] if index >= 0] if operator.op in _OUTPUT else []
             tensors = [info.tensors[index] for index in constants]
-            # What several layers share cannot be changed for one of them.
+            # Shared constants cannot be changed for one layer.
             if all(t.data is not None and t.dtype == "float32" and readers[t.index] == 1 for t in tensors):
                 self._values |= {tensor.index: tensor.values().astype(np.float64) for tensor in tensors}
 
     def has(self, operator: OperatorInfo) -> bool:
-        """Whether it has weights of its own, each of which belongs to one input channel of one group."""
+        """Return whether the operator has private weights, each for one input channel of one group."""
         if operator.op not in _OUTPUT or operator.inputs[1] not in self._values:
             return False
         channels = self._info.tensors[operator.inputs[0]].shape[-1:]
         return operator.op != "CONV_2D" or channels == self._values[operator.inputs[1]].shape[3:]
 
     def has_bias(self, operator: OperatorInfo) -> bool:
-        """Whether it has a bias to be changed."""
+        """Return whether the operator has a private bias."""
         return self._bias(operator) is not None
 
     def by_output(self, operator: OperatorInfo) -> Array:
-        """[output channels, …], a view."""
+        """Return the weights as a view, [output channels, …]."""
         return np.moveaxis(self._values[operator.inputs[1]], _OUTPUT[operator.op], 0)
 
     def by_input(self, operator: OperatorInfo) -> Array:
-        """[input channels, …], a view."""
+        """Return the weights as a view, [input channels, …]."""
         values = self._values[operator.inputs[1]]
         if operator.op in _INPUT:
             return np.moveaxis(values, _INPUT[operator.op], 0)
-        # Each channel of a depthwise layer makes as many as its multiplier.
+        # A depthwise input channel has `multiplier` output channels.
         channels = self._info.tensors[operator.inputs[0]].shape[3]
         return np.moveaxis(values.reshape(*values.shape[:3], channels, -1), 3, 0)
 
     def scale_output(self, operator: OperatorInfo, factors: Array) -> None:
-        """Multiplies each output channel, with its bias."""
+        """Multiply the weights and the bias of each output channel."""
         view = self.by_output(operator)
         view *= factors.reshape(-1, *[1] * (view.ndim - 1))
         bias = self._bias(operator)
@@ -67,20 +67,20 @@ class Weights:
         self._changed.add(operator.inputs[1])
 
     def scale_input(self, operator: OperatorInfo, factors: Array) -> None:
-        """Multiplies the weights for each input channel."""
+        """Multiply the weights of each input channel."""
         view = self.by_input(operator)
         view *= factors.reshape(-1, *[1] * (view.ndim - 1))
         self._changed.add(operator.inputs[1])
 
     def add_bias(self, operator: OperatorInfo, amounts: Array) -> None:
-        """Adds to the bias of each output channel; the operator has one."""
+        """Add to the bias of each output channel; the operator must have a bias."""
         bias = self._bias(operator)
         assert bias is not None
         self._values[bias] += amounts
         self._changed.add(bias)
 
     def packed(self) -> bytes:
-        """The file with what was changed, as float32."""
+        """Return the file with the changed constants as float32."""
         graph: Any = one_graph(self._data, "the network", 0)
         for index in sorted(self._changed):
             graph.tensors[index].buffer = len(graph.buffers)

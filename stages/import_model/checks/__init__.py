@@ -1,13 +1,12 @@
-"""What must hold of each operator before anything is made of it.
+"""Checks of the imported operators, before anything is built from them.
 
-    check_all_counts(info)                StageError for operators with too few or too many tensors; comes first
-    check_graph(info)                     there is something to run
-    check_operator(operator, info)        StageError with the operator, the tensor and the value that is wrong
-    check_ends(info)                      StageError with the input or output that no program can have
+    check_all_counts(info)          StageError for operators with too few or too many tensors; runs first
+    check_graph(info)               StageError for a graph that computes nothing
+    check_operator(operator, info)  StageError with the operator, the tensor and the wrong value
+    check_ends(info)                StageError for an unsupported input or output of the model
 
-LiteRT and TVM's front end take sound files for granted. Each module here has one concern: `counts` (tensors and options
-that are there), `types`, `values` of options and constants, `quantization`. What each operator takes, and
-the shapes that it gives, are in stages.ir.operators.
+LiteRT and TVM's front end rely on sound files. One module per concern: `counts` (tensors and options), `types`,
+`values` (options and constants), `quantization`. stages.ir.operators declares what each operator takes.
 """
 
 from __future__ import annotations
@@ -29,13 +28,13 @@ _CHECKS = (check_counts, check_options, check_sizes, check_types, check_values, 
 
 
 def check_operator(operator: OperatorInfo, info: ModelInfo) -> None:
-    """Raises StageError when a supported operator contradicts itself or its tensors."""
+    """Raise StageError if a supported operator contradicts itself or its tensors."""
     try:
         operation = Operation.of(operator, info)
         for check in _CHECKS:
             check(operation)
-        if (own := OPERATORS[operator.op].check) is not None:
-            own(operation)
+        if (operator_check := OPERATORS[operator.op].check) is not None:
+            operator_check(operation)
         _check_shapes(operation)
     except Refused as refused:
         raise operator_error(operator, info, refused.what, refused.hint) from None
@@ -44,5 +43,5 @@ def check_operator(operator: OperatorInfo, info: ModelInfo) -> None:
 def _check_shapes(operation: Operation) -> None:
     for tensor, shape in zip(operation.outputs, OPERATORS[operation.op].shapes(operation), strict=True):
         if tensor.shape != shape:
-            found, declared = f"{tensor.dtype}{listed(shape)}", f"{tensor.dtype}{listed(tensor.shape)}"
-            raise Refused(f"gives {found}, but the file declares {declared} in {named(tensor)}")
+            result, declared = f"{tensor.dtype}{listed(shape)}", f"{tensor.dtype}{listed(tensor.shape)}"
+            raise Refused(f"gives {result}, but the file declares {declared} in {named(tensor)}")

@@ -1,4 +1,4 @@
-"""Number of inputs and outputs, and the table of options."""
+"""Check the number of inputs and outputs, and the table of options."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from stages.ir.operators.table import OPERATORS
 from stages.support.messages.operator_error import OperatorError, together
 
 _Limits = tuple[tuple[int, int], tuple[int, int]]  # least and most inputs, least and most outputs
-# Operators that normalizing replaces or computes; ASSIGN_VARIABLE has a first value and a result once it is replaced.
+# Operators that normalization replaces or folds. A replaced ASSIGN_VARIABLE also has an initial value and a result.
 _NORMALIZED: dict[str, _Limits] = {
     "ASSIGN_VARIABLE": ((2, 3), (0, 1)),
     "BROADCAST_ARGS": ((2, 2), (1, 1)),
@@ -25,9 +25,9 @@ _NORMALIZED: dict[str, _Limits] = {
 
 
 def check_all_counts(info: ModelInfo) -> None:
-    """Raise StageError, naming all operators with too few, too many or too large tensors.
+    """Raise StageError that lists all operators with too few, too many or too large tensors.
 
-    It comes before any code that takes the number of tensors for granted.
+    Runs before any code that relies on the number of tensors.
     """
     errors: list[OperatorError] = []
     for operator in info.operators:
@@ -54,7 +54,7 @@ def _check_operator_counts(operator: OperatorInfo, info: ModelInfo) -> None:
 
 
 def check_counts(operation: Operation) -> None:
-    """Refused when an operator has too few or too many tensors, lacks one, or has one twice among its outputs."""
+    """Raise Refused for too few or too many tensors, or an absent required tensor."""
     declared = OPERATORS[operation.op]
     _check_limits(operation, declared.inputs, declared.outputs)
     for position in sorted({*range(declared.inputs[0])} - {*declared.optional}):
@@ -62,21 +62,21 @@ def check_counts(operation: Operation) -> None:
 
 
 def _check_limits(operation: Operation, inputs: tuple[int, int], outputs: tuple[int, int]) -> None:
-    for what, limits, found in (("inputs", inputs, operation.inputs), ("outputs", outputs, operation.outputs)):
-        if not limits[0] <= len(found) <= limits[1]:
-            counted = f"{len(found)} {what}" if len(found) != 1 else f"1 {what[:-1]}"
-            raise Refused(f"has {counted}; it {'takes' if what == 'inputs' else 'gives'} {_range(limits)}")
+    for label, limits, tensors in (("inputs", inputs, operation.inputs), ("outputs", outputs, operation.outputs)):
+        if not limits[0] <= len(tensors) <= limits[1]:
+            count = f"{len(tensors)} {label}" if len(tensors) != 1 else f"1 {label[:-1]}"
+            raise Refused(f"has {count}; it {'takes' if label == 'inputs' else 'gives'} {_range(limits)}")
 
 
 def check_options(operation: Operation) -> None:
-    """Refused when the table of options is another operator's, or is missing where it is needed."""
-    table, found = OPERATORS[operation.op].table, operation.operator.options
+    """Raise Refused if the options table is missing or belongs to another operator."""
+    table, options = OPERATORS[operation.op].table, operation.operator.options
     if table is None:
         return
-    if found is None and table.required:
+    if options is None and table.required:
         raise Refused(f"has no options; it needs {table.name}")
-    if found is not None and found.table != table.name:
-        raise Refused(f"has {found.table} as its options, where {table.name} belong")
+    if options is not None and options.table != table.name:
+        raise Refused(f"has {options.table} as its options; it needs {table.name}")
 
 
 def _range(limits: tuple[int, int]) -> str:

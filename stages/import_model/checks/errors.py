@@ -1,4 +1,4 @@
-"""Errors that name an operator of the file."""
+"""Errors about an operator of the file."""
 
 from __future__ import annotations
 
@@ -8,6 +8,6 @@ from stages.support.messages.operator_error import OperatorError
 
 
 def operator_error(operator: OperatorInfo, info: ModelInfo, what: str, hint: str = "") -> OperatorError:
-    """operator 3 (CONV_2D) `what`, with the names of its tensors on a second line."""
+    """Return the error `operator 3 (CONV_2D) WHAT`, with its tensor names on a second line."""
     name = info.tensors[operator.outputs[0]].name if operator.outputs else ""
     return OperatorError(operator.index, operator.op, name, what, sides(operator, info), hint=hint)

@@ -1,4 +1,4 @@
-"""Scales and zero points of the tensors of one operator."""
+"""Check scales and zero points of the tensors of one operator."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from stages.ir.operators.table import OPERATORS
 
 # Fixed-point multipliers have 31 bits and are shifted by at most 30.
 _LARGEST_MULTIPLIER = 2.0**30
-_ANEW = "Quantize the model anew."
+_ANEW = "Quantize the model again."
 
 
 def check_quantization(operation: Operation) -> None:
-    """Refused for bytes without a scale, several scales where one is needed, zero points outside of their type."""
+    """Raise Refused for missing scales, too many scales, or invalid zero points."""
     declared = OPERATORS[operation.op]
-    apart = {*declared.indices, *declared.apart}
-    data = [tensor for at, tensor in enumerate(operation.inputs) if at not in apart and tensor is not None]
+    excluded = {*declared.indices, *declared.apart}
+    data = [tensor for at, tensor in enumerate(operation.inputs) if at not in excluded and tensor is not None]
     for tensor in (*data, *operation.outputs):
         _zero_points(tensor)
         if tensor.dtype in (*INTEGERS, *NARROW) and declared.scales == "one":
@@ -27,7 +27,7 @@ def check_quantization(operation: Operation) -> None:
         if operation.op in ("QUANTIZE", "DEQUANTIZE") and not tensor.dtype.startswith("float"):
             _scale(tensor)
         if operation.op == "QUANTIZE" and tensor.dtype == "int32" and tensor.zero_point.any():
-            raise Refused(f"has the zero point {int(tensor.zero_point[0])} in {named(tensor)}; of int32 it must be 0")
+            raise Refused(f"has the zero point {int(tensor.zero_point[0])} in {named(tensor)}; for int32 it must be 0")
     if declared.channels is not None:
         _weighted(operation, declared.channels)
     elif declared.scales != "any":
@@ -42,16 +42,22 @@ def check_quantization(operation: Operation) -> None:
 def _scale(tensor: TensorInfo) -> None:
     if _is_scaled(tensor):
         return
-    lacks = "a scale of 0" if tensor.scale.size else "no quantization"
-    raise Refused(f"cannot be computed: tensor {tensor.index} {named(tensor)} is {tensor.dtype} but has {lacks}", _ANEW)
+    problem = "a scale of 0" if tensor.scale.size else "no quantization"
+    raise Refused(
+        f"cannot be computed: tensor {tensor.index} {named(tensor)} is {tensor.dtype} but has {problem}", _ANEW
+    )
 
 
 def _symmetric(operation: Operation, tensor: TensorInfo) -> None:
-    """Refused for a zero point in 16 bits, but for those that SOFTMAX and QUANTIZE take beside another type."""
-    alone = {one.dtype for one in (operation.input(0), *operation.outputs)} == {"int16"}
-    if tensor.dtype == "int16" and tensor.zero_point.any() and (alone or operation.op not in ("SOFTMAX", "QUANTIZE")):
+    """Raise Refused for an int16 zero point, except where SOFTMAX and QUANTIZE mix types."""
+    all_int16 = {other.dtype for other in (operation.input(0), *operation.outputs)} == {"int16"}
+    if (
+        tensor.dtype == "int16"
+        and tensor.zero_point.any()
+        and (all_int16 or operation.op not in ("SOFTMAX", "QUANTIZE"))
+    ):
         raise Refused(
-            f"has the zero point {int(tensor.zero_point[0])} in {named(tensor)}; of int16 it must be 0", _ANEW
+            f"has the zero point {int(tensor.zero_point[0])} in {named(tensor)}; for int16 it must be 0", _ANEW
         )
 
 
@@ -70,7 +76,7 @@ def _one_scale(operation: Operation, tensor: TensorInfo) -> None:
         return
     if operation.op == "DEQUANTIZE" and tensor.data is not None:
         return
-    raise Refused(f"has {tensor.scale.size} scales in {named(tensor)}; it takes one for the whole tensor", _ANEW)
+    raise Refused(f"has {tensor.scale.size} scales in {named(tensor)}; it takes one per tensor", _ANEW)
 
 
 def _alike(source: TensorInfo, result: TensorInfo) -> None:
@@ -80,7 +86,9 @@ def _alike(source: TensorInfo, result: TensorInfo) -> None:
         if not _is_scaled(tensor):
             _scale(tensor)
     if (source.scale[0], source.zero_point[0]) != (result.scale[0], result.zero_point[0]):
-        raise Refused(f"takes one scale for input and output, but {_quantized(source)} and {_quantized(result)}", _ANEW)
+        raise Refused(
+            f"needs equal scales for input and output, but {_quantized(source)} and {_quantized(result)}", _ANEW
+        )
 
 
 def _all_or_none(tensors: list[TensorInfo]) -> None:
@@ -124,4 +132,4 @@ def _weighted(operation: Operation, axis: int) -> None:
     largest = float(weights.scale.max()) * float(data.scale[0]) / float(result.scale[0])
     if largest >= _LARGEST_MULTIPLIER:
         scales = f"{float(data.scale[0]):g} x {float(weights.scale.max()):g} / {float(result.scale[0]):g}"
-        raise Refused(f"has scales that no 32 bits hold: {scales} (input x weights / output) is {largest:g}", _ANEW)
+        raise Refused(f"has scales that exceed 32 bits: {scales} (input x weights / output) is {largest:g}", _ANEW)

@@ -1,4 +1,4 @@
-"""Types and sizes of the tensors of one operator."""
+"""Check types and sizes of the tensors of one operator."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from stages.ir.operators.declaration import INTEGERS, NARROW
 from stages.ir.operators.operation import Operation, Refused, listed
 from stages.ir.operators.table import OPERATORS
 
-_LARGEST_TENSOR = 2**31  # bytes: offsets in emitted loops are 32 bits with a sign
+_LARGEST_TENSOR = 2**31  # bytes: offsets in emitted loops are signed 32-bit integers
 _LARGEST_RANK = 8
 _BIAS = {"float32": ("float32",), "int8": ("int32",), "uint8": ("int32",), "int16": ("int64",)}
 
 
 def check_sizes(operation: Operation) -> None:
-    """Refused for a shape that is not fixed, has too many axes, or is larger than any target."""
+    """Raise Refused for a dynamic shape, too many axes, or a tensor of 2 GB or more."""
     indices = {at for at in OPERATORS[operation.op].indices if at < len(operation.inputs)}
     for at, tensor in enumerate((*operation.inputs, *operation.outputs)):
         if tensor is None:
@@ -25,7 +25,7 @@ def check_sizes(operation: Operation) -> None:
             )
         _check_state(tensor, at in OPERATORS[operation.op].state and at < len(operation.inputs))
         if len(tensor.shape) > _LARGEST_RANK:
-            raise Refused(f"has {len(tensor.shape)} axes in {named(tensor)}; {_LARGEST_RANK} are the most")
+            raise Refused(f"has {len(tensor.shape)} axes in {named(tensor)}; at most {_LARGEST_RANK} are supported")
         if tensor.data is None and any(size <= 0 for size in tensor.shape):
             hint = "Export the model with fixed shapes."
             raise Refused(f"has the dynamic shape {listed(tensor.shape)} in {named(tensor)}", hint)
@@ -36,7 +36,7 @@ def check_sizes(operation: Operation) -> None:
 
 
 def check_bytes(tensor: TensorInfo) -> None:
-    """Refused for a tensor that is larger than any target."""
+    """Raise Refused for a tensor of 2 GB or more."""
     if tensor.bytes >= _LARGEST_TENSOR:
         size = f"{tensor.dtype}{listed(tensor.shape)}"
         raise Refused(f"does not fit any target: {named(tensor)} is {size}, 2 GB or more")
@@ -44,31 +44,29 @@ def check_bytes(tensor: TensorInfo) -> None:
 
 def _check_state(tensor: TensorInfo, kept: bool) -> None:
     if tensor.variable and not kept:
-        raise Refused(
-            f"takes {named(tensor)}, a variable tensor, where it keeps nothing from one inference to the next"
-        )
+        raise Refused(f"reads the variable tensor {named(tensor)} as an input that is no state")
     if kept and not tensor.variable:
-        raise Refused(f"keeps its state in {named(tensor)}, which is no variable tensor")
+        raise Refused(f"has the state {named(tensor)}, which is not a variable tensor")
     if kept and tensor.data is not None:
-        raise Refused(f"keeps its state in {named(tensor)}, which is a constant")
+        raise Refused(f"has the state {named(tensor)}, which is a constant")
 
 
 def check_types(operation: Operation) -> None:
-    """Refused for a type that the operator does not compute with, or two that do not go together."""
+    """Raise Refused for an unsupported type, or types that cannot be combined."""
     declared = OPERATORS[operation.op]
-    apart = {*declared.indices, *declared.own, *declared.state, *declared.apart}
-    data = [tensor for at, tensor in enumerate(operation.inputs) if at not in apart and tensor is not None]
+    excluded = {*declared.indices, *declared.own, *declared.state, *declared.apart}
+    data = [tensor for at, tensor in enumerate(operation.inputs) if at not in excluded and tensor is not None]
     checked = [(tensor, declared.types) for tensor in data]
     checked += [(tensor, declared.results or declared.types) for tensor in operation.outputs]
     for tensor, types in checked:
         if tensor.dtype not in types:
-            known = ", ".join(types)
-            hint = "Export with int8: it has no form in 16 bits." if tensor.dtype == "int16" else ""
-            raise Refused(f"has the type {tensor.dtype} in {named(tensor)}; known are {known}", hint)
+            supported = ", ".join(types)
+            hint = "Export with int8: the operator has no int16 form." if tensor.dtype == "int16" else ""
+            raise Refused(f"has the type {tensor.dtype} in {named(tensor)}; supported: {supported}", hint)
     if operation.op == "DEQUANTIZE":
         _dequantize(operation)
     elif operation.op == "QUANTIZE" and operation.outputs[0].dtype == "float32":
-        raise Refused(f"makes float32 in {named(operation.outputs[0])}; it makes integers")
+        raise Refused(f"writes float32 to {named(operation.outputs[0])}; its result must be integers")
     elif data and not declared.mixed:
         for tensor in (*data[1:], *(() if declared.results else operation.outputs)):
             if tensor.dtype != data[0].dtype:
@@ -82,7 +80,7 @@ def check_types(operation: Operation) -> None:
 def _dequantize(operation: Operation) -> None:
     source, result = operation.input(0), operation.outputs[0]
     if result.dtype != "float32" or source.dtype == "float32":
-        raise Refused(f"makes {result.dtype} in {named(result)} of {source.dtype} in {named(source)}")
+        raise Refused(f"cannot convert {source.dtype} in {named(source)} to {result.dtype} in {named(result)}")
     if source.dtype in ("float16", *NARROW) and source.data is None:
         kind = source.dtype
         raise Refused(f"reads {kind} in {named(source)}, which is computed; only constants may be {kind}")
@@ -91,16 +89,20 @@ def _dequantize(operation: Operation) -> None:
 def _weights(operation: Operation, data: TensorInfo, weights: TensorInfo, bias: TensorInfo | None) -> None:
     narrow = OPERATORS[operation.op].narrow
     if weights.dtype in NARROW and weights.dtype not in narrow.get(data.dtype, ()):
-        known = ", ".join(f"{each} with {kind} data" for kind, types in narrow.items() for each in types)
-        raise Refused(f"has {weights.dtype} weights in {named(weights)} with {data.dtype} data; LiteRT has {known}")
-    whole = weights.dtype if weights.dtype not in NARROW else "int8"
+        supported = ", ".join(
+            f"{narrow_dtype} with {kind} data" for kind, types in narrow.items() for narrow_dtype in types
+        )
+        raise Refused(
+            f"has {weights.dtype} weights in {named(weights)} with {data.dtype} data; LiteRT supports {supported}"
+        )
+    unpacked_dtype = weights.dtype if weights.dtype not in NARROW else "int8"
     constant = OPERATORS[operation.op].macs is not None and weights.data is not None
-    hybrid = constant and data.dtype == "float32" and whole == "int8" and weights.scale.size > 0
-    if not hybrid and whole != {"int16": "int8"}.get(data.dtype, data.dtype):
+    hybrid = constant and data.dtype == "float32" and unpacked_dtype == "int8" and weights.scale.size > 0
+    if not hybrid and unpacked_dtype != {"int16": "int8"}.get(data.dtype, data.dtype):
         hint = "Export with full integer quantization, or all in float32."
         raise Refused(f"has {data.dtype} data and {weights.dtype} weights in {named(weights)}", hint)
     if data.dtype in INTEGERS and weights.data is None:
-        raise Refused(f"has weights {named(weights)} that are computed; they must be a constant")
+        raise Refused(f"has computed weights {named(weights)}; they must be constant")
     if bias is None:
         return
     if bias.dtype not in _BIAS[data.dtype]:
@@ -108,4 +110,4 @@ def _weights(operation: Operation, data: TensorInfo, weights: TensorInfo, bias: 
             f"has a bias of {bias.dtype} in {named(bias)}; with {data.dtype} data it is {_BIAS[data.dtype][0]}"
         )
     if data.dtype in INTEGERS and bias.data is None:
-        raise Refused(f"has a bias {named(bias)} that is computed; it must be a constant")
+        raise Refused(f"has a computed bias {named(bias)}; it must be constant")

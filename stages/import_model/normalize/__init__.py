@@ -1,7 +1,7 @@
-"""From a TFLite file as it came to one that says everything: one graph, composites resolved, axes and shapes given.
+"""Normalize a TFLite file: one graph, composites replaced, axes and shapes filled in.
 
-TVM's front end, LiteRT and the description of the import all read the file that comes out, so they agree. A file that
-is already so is left as it is, byte for byte.
+TVM's front end, LiteRT and the import's description all read the normalized file. A file that needs no change stays
+as it is, byte for byte.
 """
 
 from stages.import_model.normalize.file import Normalized, normalized

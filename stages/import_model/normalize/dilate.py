@@ -1,7 +1,7 @@
-"""SPACE_TO_BATCH_ND, a convolution and BATCH_TO_SPACE_ND are a dilated convolution: so TensorFlow writes one.
+"""Replace SPACE_TO_BATCH_ND, convolution, BATCH_TO_SPACE_ND by a dilated convolution.
 
-Along an axis, blocks of d put every d-th place side by side; a window on them meets places that are d apart. What the
-first pads before and behind and the last crops there is padding of the convolution, where it is not negative:
+TensorFlow writes dilated convolutions in this form. Blocks of d along an axis place elements with distance d side by
+side. Padding p of the first operator minus crop c of the last one is the convolution's padding, if it is not negative:
 
     x padded by p, cut into d phases, each convolved, joined, cropped by c
       = x padded by p - c, convolved with dilation d
@@ -26,7 +26,7 @@ Pads = list[list[int]]
 
 @dataclass(frozen=True)
 class Dilated:
-    """The three operators, by number; `pads` are (before, after) of rows and columns."""
+    """The three operators; `pads` are [before, after] of rows and columns."""
 
     before: OperatorInfo
     convolution: OperatorInfo
@@ -36,40 +36,43 @@ class Dilated:
 
 
 def dilated(info: ModelInfo) -> list[Dilated]:
-    """All places where three operators stand for one."""
+    """Return all groups of three operators that one dilated convolution can replace."""
     readers: dict[int, list[OperatorInfo]] = {}
     for operator in info.operators:
         for index in operator.inputs:
             readers.setdefault(index, []).append(operator)
     writer = {index: operator for operator in info.operators for index in operator.outputs}
-    found = []
+    matches = []
     for operator in info.operators:
         if operator.op not in _CONVOLUTIONS or operator.options is None or not operator.options.fields:
             continue
         first, behind = writer.get(operator.inputs[0]), readers.get(operator.outputs[0], [])
         inside = {operator.inputs[0], operator.outputs[0]}
-        alone = len(readers[operator.inputs[0]]) == len(behind) == 1 and not inside & {*info.outputs}
-        if first is not None and alone and (first.op, behind[0].op) == ("SPACE_TO_BATCH_ND", "BATCH_TO_SPACE_ND"):
-            made = _together(first, operator, behind[0], info)
-            found += [made] if made is not None else []
-    return found
+        is_private = len(readers[operator.inputs[0]]) == len(behind) == 1 and not inside & {*info.outputs}
+        if first is not None and is_private and (first.op, behind[0].op) == ("SPACE_TO_BATCH_ND", "BATCH_TO_SPACE_ND"):
+            match = _match(first, operator, behind[0], info)
+            matches += [match] if match is not None else []
+    return matches
 
 
-def _together(first: OperatorInfo, convolution: OperatorInfo, last: OperatorInfo, info: ModelInfo) -> Dilated | None:
+def _match(first: OperatorInfo, convolution: OperatorInfo, last: OperatorInfo, info: ModelInfo) -> Dilated | None:
     fields = convolution.options.fields if convolution.options else {}
     steps = (fields["stride_h"], fields["stride_w"], fields["dilation_h"], fields["dilation_w"])
     if steps != (1, 1, 1, 1) or fields["padding"] != _VALID or len(info.tensors[first.inputs[0]].shape) != 4:
         return None
-    parts = [_constants(operator, info) for operator in (first, last)]
-    if parts[0] is None or parts[1] is None or parts[0][0] != parts[1][0]:
+    constants = [_constants(operator, info) for operator in (first, last)]
+    if constants[0] is None or constants[1] is None or constants[0][0] != constants[1][0]:
         return None
-    (block, amounts), (_, crops) = parts[0], parts[1]
-    pads = [[p - c for p, c in zip(one, other, strict=True)] for one, other in zip(amounts, crops, strict=True)]
+    (block, amounts), (_, crops) = constants[0], constants[1]
+    pads = [
+        [p - c for p, c in zip(pad_row, crop_row, strict=True)]
+        for pad_row, crop_row in zip(amounts, crops, strict=True)
+    ]
     return Dilated(first, convolution, last, (block[0], block[1]), pads) if min(map(min, pads)) >= 0 else None
 
 
 def _constants(operator: OperatorInfo, info: ModelInfo) -> tuple[list[int], Pads] | None:
-    """Block and amounts of such an operator, None where they are computed, or not of two axes."""
+    """Return block and amounts of an operator; None if they are computed or not of two axes."""
     tensors = [info.tensors[index] for index in operator.inputs[1:]]
     if len(tensors) != 2 or any(tensor.data is None for tensor in tensors):
         return None
@@ -79,39 +82,42 @@ def _constants(operator: OperatorInfo, info: ModelInfo) -> tuple[list[int], Pads
     return block.tolist(), amounts.tolist()
 
 
-def dilate(graph: OneGraph, found: Sequence[Dilated], info: ModelInfo) -> None:
-    """Puts a convolution in the place of each three operators, with a PAD before it where it needs one."""
+def dilate(graph: OneGraph, matches: Sequence[Dilated], info: ModelInfo) -> None:
+    """Replace each match by a dilated convolution, with a PAD before it if necessary."""
     removed = set()
-    for one in found:
-        convolution, source = graph.operators[one.convolution.index], one.before.inputs[0]
+    for match in matches:
+        convolution, source = graph.operators[match.convolution.index], match.before.inputs[0]
         options, shape = convolution.builtinOptions, info.tensors[source].shape
-        window = info.tensors[one.convolution.inputs[1]].shape[1:3]
-        options.dilationHFactor, options.dilationWFactor = one.dilation
-        removed |= {one.after.index}
-        convolution.outputs = np.array([one.after.outputs[0]], np.int32)
-        totals = [(size - 1) * step for size, step in zip(window, one.dilation, strict=True)]
+        window = info.tensors[match.convolution.inputs[1]].shape[1:3]
+        options.dilationHFactor, options.dilationWFactor = match.dilation
+        removed |= {match.after.index}
+        convolution.outputs = np.array([match.after.outputs[0]], np.int32)
+        totals = [(size - 1) * step for size, step in zip(window, match.dilation, strict=True)]
         same = [[total // 2, total - total // 2] for total in totals]
-        options.padding = _SAME if one.pads == same else _VALID
-        if any(map(any, one.pads)) and one.pads != same:
-            padded = [size + sum(pads) for size, pads in zip(shape[1:3], one.pads, strict=True)]
-            _make_pad(graph, one, (shape[0], *padded, shape[3]), info)
+        options.padding = _SAME if match.pads == same else _VALID
+        if any(map(any, match.pads)) and match.pads != same:
+            padded = [size + sum(pads) for size, pads in zip(shape[1:3], match.pads, strict=True)]
+            _make_pad(graph, match, (shape[0], *padded, shape[3]), info)
             continue
-        removed |= {one.before.index}
-        convolution.inputs = np.array([source, *one.convolution.inputs[1:]], np.int32)
+        removed |= {match.before.index}
+        convolution.inputs = np.array([source, *match.convolution.inputs[1:]], np.int32)
     graph.remove(removed)
 
 
-def _make_pad(graph: OneGraph, one: Dilated, shape: tuple[int, ...], info: ModelInfo) -> None:
-    """SPACE_TO_BATCH_ND becomes a PAD, which pads with the zero point too; its tensor of blocks is the amounts."""
+def _make_pad(graph: OneGraph, match: Dilated, shape: tuple[int, ...], info: ModelInfo) -> None:
+    """Change SPACE_TO_BATCH_ND into a PAD, which also pads with the zero point.
+
+    A new constant holds the amounts.
+    """
     from ai_edge_litert import schema_py_generated as schema
 
-    operator, made = graph.operators[one.before.index], one.before.outputs[0]
+    operator, padded_tensor = graph.operators[match.before.index], match.before.outputs[0]
     amounts: Any = schema.TensorT(name=b"pads", type=schema.TensorType.INT32, hasRank=True)
     graph.tensors.append(amounts)
-    graph.make_constant({len(graph.tensors) - 1: np.array([[0, 0], *one.pads, [0, 0]], np.int32)})
-    code, version = schema.BuiltinOperator.PAD, 2 if info.tensors[made].dtype == "int8" else 1
+    graph.make_constant({len(graph.tensors) - 1: np.array([[0, 0], *match.pads, [0, 0]], np.int32)})
+    code, version = schema.BuiltinOperator.PAD, 2 if info.tensors[padded_tensor].dtype == "int8" else 1
     graph.codes.append(schema.OperatorCodeT(builtinCode=code, deprecatedBuiltinCode=code, version=version))
     operator.opcodeIndex = len(graph.codes) - 1
-    operator.inputs = np.array([one.before.inputs[0], len(graph.tensors) - 1], np.int32)
+    operator.inputs = np.array([match.before.inputs[0], len(graph.tensors) - 1], np.int32)
     operator.builtinOptions, operator.builtinOptionsType = schema.PadOptionsT(), schema.BuiltinOptions.PadOptions
-    graph.set_shapes({made: shape})
+    graph.set_shapes({padded_tensor: shape})

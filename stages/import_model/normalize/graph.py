@@ -1,4 +1,4 @@
-"""One graph of a TFLite file, with composites replaced by the operators they stand for, to be written as a file."""
+"""One graph of a TFLite file, with composites replaced by their operators, for writing."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from stages.ir.models.graphs import Composite, composites
 from stages.ir.models.tflite_reader import buffers, opened, read
 from stages.ir.models.tflite_writer import finished
 
-_MOST_OPERATORS = 100_000  # composites of composites can multiply without end
+_MOST_OPERATORS = 100_000  # nested composites can multiply without limit
 
 
 @dataclass
 class OneGraph:
-    """Tensors and operators as the schema's objects (`TensorT`, `OperatorT`), to be changed and then packed.
+    """Tensors and operators as mutable objects of the schema (`TensorT`, `OperatorT`).
 
-    Tensors of the file's graph keep their numbers; those inside of composites come after them. `composites` counts
-    what was replaced, by name.
+    Tensors of the graph keep their numbers; tensors inside of composites follow them. `composites` counts the replaced
+    composites by name.
     """
 
     codes: list[Any]
@@ -33,8 +33,8 @@ class OneGraph:
     outputs: list[int] = field(default_factory=list)
     composites: Counter[str] = field(default_factory=Counter)
 
-    def mend_axes(self) -> None:
-        """Scales on an axis that their tensor does not have go to axis 0: one scale has none, a list only this one."""
+    def fix_axes(self) -> None:
+        """Move scales on an axis that their tensor does not have to axis 0."""
         for tensor in self.tensors:
             quantization, rank = tensor.quantization, len(_shape(tensor))
             if quantization is None or quantization.scale is None or not len(quantization.scale):
@@ -44,24 +44,24 @@ class OneGraph:
                 quantization.quantizedDimension = 0
 
     def set_shapes(self, shapes: Mapping[int, tuple[int, ...]]) -> None:
-        """Gives tensors, by number, fixed shapes."""
+        """Set fixed shapes of tensors, by number."""
         for index, shape in shapes.items():
             tensor = self.tensors[index]
             tensor.shape, tensor.shapeSignature, tensor.hasRank = np.asarray(shape, dtype=np.int32), None, True
 
     def make_constant(self, values: Mapping[int, Any]) -> None:
-        """Gives tensors, by number, values."""
+        """Set the values of tensors, by number."""
         self.set_shapes({index: array.shape for index, array in values.items()})
         for index, array in values.items():
             self.tensors[index].buffer = len(self.buffers)
             self.buffers.append(memoryview(np.ascontiguousarray(array).tobytes()))
 
     def remove(self, operators: Collection[int]) -> None:
-        """Takes operators, by number, out."""
+        """Remove operators, by number."""
         self.operators = [operator for number, operator in enumerate(self.operators) if number not in operators]
 
     def pack(self, **fields: Any) -> bytes:
-        """The graph as a TFLite file, with the buffers it uses; `fields` are others of the schema's `ModelT`."""
+        """Return the graph as a TFLite file; `fields` are further fields of `ModelT`."""
         from ai_edge_litert import schema_py_generated as schema
 
         used = sorted({tensor.buffer for tensor in self.tensors if len(self.buffers[tensor.buffer])})
@@ -82,84 +82,87 @@ class OneGraph:
 
 
 def one_graph(data: bytes, name: str, subgraph: int) -> OneGraph:
-    """The graph with that number. Raises StageError when it or a decomposition in it is corrupt, or never ends."""
+    """Return the subgraph with that number. Raises StageError if it is corrupt or recursive."""
     with opened(data, name) as model:
         stored = buffers(model)
     try:
-        return _Flattening(data, name, stored).whole(subgraph)
+        return _Flattening(data, name, stored).flattened(subgraph)
     except StageError:
         raise
-    except Exception as error:  # the schema's generated code trusts the file and raises anything
-        told = f"a table of subgraph {subgraph} points beyond the file"
+    except Exception as error:  # the schema's generated code does not check the file and raises various exceptions
+        reason = f"a table of subgraph {subgraph} points beyond the file"
         raise StageError(
-            f"{name} is a corrupt TFLite file ({len(data)} bytes): {told}", hint="Export or download it again."
+            f"{name} is a corrupt TFLite file ({len(data)} bytes): {reason}", hint="Export or download it again."
         ) from error
 
 
 class _Flattening:
+    """Copy a subgraph and the decompositions of its composites into a OneGraph."""
+
     def __init__(self, data: bytes, name: str, stored: list[memoryview]) -> None:
         from ai_edge_litert import schema_py_generated as schema
 
         self._data, self._name, self._schema = data, name, schema
         self._model = schema.Model.GetRootAs(data, 0)
         codes = [self._model.OperatorCodes(index) for index in range(self._model.OperatorCodesLength())]
-        self._made = OneGraph([schema.OperatorCodeT.InitFromObj(code) for code in codes], stored)
+        self._flat = OneGraph([schema.OperatorCodeT.InitFromObj(code) for code in codes], stored)
 
-    def whole(self, subgraph: int) -> OneGraph:
+    def flattened(self, subgraph: int) -> OneGraph:
+        """Return the subgraph with all composites replaced."""
         read(self._data, self._name, subgraph)
         graph = self._model.Subgraphs(subgraph)
         places = {index: index for index in range(graph.TensorsLength())}
-        self._made.tensors = [self._tensor(graph, index) for index in places]
-        self._made.inputs = _inputs(graph)
+        self._flat.tensors = [self._tensor(graph, index) for index in places]
+        self._flat.inputs = _inputs(graph)
         self._operators(subgraph, places, (subgraph,))
-        self._made.outputs = [places[index] for index in _outputs(graph)]
-        return self._made
+        self._flat.outputs = [places[index] for index in _outputs(graph)]
+        return self._flat
 
     def _tensor(self, graph: Any, index: int) -> Any:
         return self._schema.TensorT.InitFromObj(graph.Tensors(index))
 
     def _operators(self, subgraph: int, places: dict[int, int], within: tuple[int, ...]) -> None:
-        """Appends the operators of a graph whose tensors are at `places`; what is not there yet is appended too."""
+        """Append the operators of a subgraph, and its tensors that are not in `places` yet."""
         graph, inner = self._model.Subgraphs(subgraph), composites(self._data, self._name, subgraph)
 
         def place(index: int) -> int:
             if index >= 0 and index not in places:
-                places[index] = len(self._made.tensors)
-                self._made.tensors.append(self._tensor(graph, index))
+                places[index] = len(self._flat.tensors)
+                self._flat.tensors.append(self._tensor(graph, index))
             return places[index] if index >= 0 else -1
 
         for index in range(graph.OperatorsLength()):
             inputs, outputs = _inputs(graph.Operators(index)), _outputs(graph.Operators(index))
-            between = [place(tensor) for tensor in _intermediates(graph.Operators(index))]
+            intermediates = [place(tensor) for tensor in _intermediates(graph.Operators(index))]
             read_at, written_at = [place(tensor) for tensor in inputs], [place(tensor) for tensor in outputs]
-            if len(self._made.operators) + self._made.composites.total() >= _MOST_OPERATORS:
-                raise StageError(f"{self._name} has composites of {_MOST_OPERATORS:,} operators and more")
+            if len(self._flat.operators) + self._flat.composites.total() >= _MOST_OPERATORS:
+                raise StageError(f"{self._name} has composites with {_MOST_OPERATORS:,} operators or more")
             if index in inner:
-                found = self._composite(inner[index], read_at, written_at, within)
-                places.update(zip(outputs, found, strict=True))
+                results = self._composite(inner[index], read_at, written_at, within)
+                places.update(zip(outputs, results, strict=True))
                 continue
             operator = self._schema.OperatorT.InitFromObj(graph.Operators(index))
             operator.inputs = np.asarray(read_at, dtype=np.int32)
             operator.outputs = np.asarray(written_at, dtype=np.int32)
-            operator.intermediates = np.asarray(between, dtype=np.int32) if between else None
-            self._made.operators.append(operator)
+            operator.intermediates = np.asarray(intermediates, dtype=np.int32) if intermediates else None
+            self._flat.operators.append(operator)
 
     def _composite(
         self, composite: Composite, inputs: list[int], outputs: list[int], within: tuple[int, ...]
     ) -> list[int]:
-        """Appends what the composite stands for; where its results are: at `outputs`, or where they already were."""
+        """Append a composite's decomposition; return where its results are."""
         if composite.subgraph in within:
-            raise StageError(f"{self._name}: composite {composite.name!r} is made of itself")
+            raise StageError(f"{self._name}: composite {composite.name!r} is recursive")
         info = read(self._data, self._name, composite.subgraph)
         graph = self._model.Subgraphs(composite.subgraph)
         parameters, results = _inputs(graph), _outputs(graph)
         if len(parameters) != len(inputs) or len(results) != len(outputs):
             raise StageError(
-                f"{self._name}: composite {composite.name!r} has {len(inputs)} inputs and {len(outputs)} outputs, what "
-                f"it stands for (subgraph {composite.subgraph}) has {len(parameters)} and {len(results)}"
+                f"{self._name}: composite {composite.name!r} has {len(inputs)} inputs and {len(outputs)} outputs, "
+                f"its decomposition (subgraph {composite.subgraph}) has {len(parameters)} and {len(results)}"
             )
-        self._made.composites[composite.name] += 1
-        places = {parameter: given for parameter, given in zip(parameters, inputs, strict=True) if given >= 0}
+        self._flat.composites[composite.name] += 1
+        places = {parameter: argument for parameter, argument in zip(parameters, inputs, strict=True) if argument >= 0}
         computed = {index for operator in info.operators for index in operator.outputs}
         for result, wanted in zip(results, outputs, strict=True):
             if result in computed:
@@ -167,8 +170,8 @@ class _Flattening:
         self._operators(composite.subgraph, places, (*within, composite.subgraph))
         for result in results:
             if result not in places:  # a constant
-                places[result] = len(self._made.tensors)
-                self._made.tensors.append(self._tensor(graph, result))
+                places[result] = len(self._flat.tensors)
+                self._flat.tensors.append(self._tensor(graph, result))
         return [places[result] for result in results]
 
 
@@ -177,14 +180,15 @@ def _shape(tensor: Any) -> list[int]:
 
 
 def _inputs(table: Any) -> list[int]:
-    """The tensors that a graph or an operator reads."""
+    """Return the tensors that a graph or an operator reads."""
     return [int(table.Inputs(index)) for index in range(table.InputsLength())]
 
 
 def _outputs(table: Any) -> list[int]:
+    """Return the tensors that a graph or an operator writes."""
     return [int(table.Outputs(index)) for index in range(table.OutputsLength())]
 
 
 def _intermediates(operator: Any) -> list[int]:
-    """The tensors that stand for what an operator computes on the way."""
+    """Return an operator's tensors for intermediate results."""
     return [int(operator.Intermediates(index)) for index in range(operator.IntermediatesLength())]

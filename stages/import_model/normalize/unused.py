@@ -1,4 +1,4 @@
-"""Operators that no output needs, as exporters leave them: branches of training, taps for debugging."""
+"""Operators that no output needs, such as training branches and debug taps."""
 
 from __future__ import annotations
 
@@ -11,17 +11,18 @@ from stages.support.messages.wording import several
 
 
 def unused(info: ModelInfo) -> list[OperatorInfo]:
-    """Return the operators that neither an output nor an operator with an effect (ASSIGN_VARIABLE) depends on."""
-    needed, found = set(info.outputs), []
+    """Return the operators that neither an output nor an operator with an effect depends on."""
+    needed, operators = set(info.outputs), []
     for operator in reversed(info.operators):
         if has_effects(operator.op) or needed & set(operator.outputs):
             needed |= set(operator.inputs)
         else:
-            found.append(operator)
-    return found[::-1]
+            operators.append(operator)
+    return operators[::-1]
 
 
-def about_unused(operators: Sequence[OperatorInfo]) -> str:
-    """Return the sentence for the report: `no output needs 2 x RELU, 1 x ADD: left out`."""
+def unused_note(operators: Sequence[OperatorInfo]) -> str:
+    """Return the note: `removed operators that no output needs: 2 x RELU, 1 x ADD`."""
     count = Counter(operator.op for operator in operators)
-    return f"no output needs {several([f'{number} x {op}' for op, number in sorted(count.items())])}: left out"
+    counts = several([f"{number} x {op}" for op, number in sorted(count.items())])
+    return f"removed operators that no output needs: {counts}"

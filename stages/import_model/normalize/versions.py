@@ -1,8 +1,8 @@
-"""Operator versions that LiteRT's reference kernels do not list, although they compute them.
+"""Lower operator versions that LiteRT's reference kernels compute but do not list.
 
-TFLite raises an operator's version when the operator learns a type or an option. LiteRT lists the versions that each
-set of kernels accepts, and its list for the reference kernels lags behind that for the usual kernels. The kernels are
-the same: the file is written with the newest version that the reference list has.
+TFLite raises an operator's version when the operator learns a type or an option. LiteRT lists the accepted versions for
+each kernel set. The reference list lags behind the list of the usual kernels, although the kernels are the same. The
+file is written with the newest version of the reference list.
 """
 
 from __future__ import annotations
@@ -34,7 +34,10 @@ VERSIONS = {
 
 
 def lower_versions(codes: Sequence[Any]) -> list[str]:
-    """Lower the versions of operator codes (`OperatorCodeT`) in place; return `DEPTH_TO_SPACE 2` for each change."""
+    """Lower the versions of operator codes (`OperatorCodeT`) in place.
+
+    Returns `DEPTH_TO_SPACE 2` for each change.
+    """
     changed = []
     for code in codes:
         op = builtin_name(max(code.builtinCode, code.deprecatedBuiltinCode))
@@ -55,6 +58,6 @@ def has_newer_versions(data: bytes) -> bool:
 
 
 def _listed(op: str, version: int) -> int:
-    """Return the version to write: the newest of the reference list if only the usual list has `version`."""
+    """Return the version to write, which the reference list has."""
     listed, newest = VERSIONS.get(op, (version, version))
     return listed if listed < version <= newest else version

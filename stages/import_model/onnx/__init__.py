@@ -1,13 +1,13 @@
-"""From an ONNX file to the TFLite file of the same network, which the rest of the import reads.
+"""Convert an ONNX file to a TFLite file of the same network.
 
-    load          the file as a graph: checked, of fixed shapes, functions in line
-    values        what a name of that graph stands for: a tensor and the order of its axes, a constant
-    fold          operators on constants alone
-    operators     all others, by family
-    convert       the whole
+    load          parse and check the file, fix shapes, inline functions
+    values        values of names: tensor views with an axis order, constants
+    fold          evaluate operators on constants
+    operators     translate all other operators, one module per group
+    convert       the whole conversion
 
-An ONNX network is NCHW and says its integers by scales at each operator; the TFLite file is NHWC and has the scales at
-the tensors. ONNX Runtime is the judge of what it computes (stages.ir.reference.onnx_runtime), not LiteRT.
+The rest of the import reads the TFLite file. ONNX networks are NCHW and state scales at each operator; TFLite files
+are NHWC and state scales at tensors. The reference is ONNX Runtime (stages.ir.reference.onnx_runtime), not LiteRT.
 """
 
 from stages.import_model.onnx.convert import Converted, convert

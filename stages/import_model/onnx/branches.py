@@ -1,7 +1,7 @@
-"""If with a condition that is known when the model is imported: the branch that is taken, in its place.
+"""Replace an If whose condition is known at import by the selected branch.
 
-A condition is known where it follows from constants, and from shapes of tensors, which are fixed: exporters ask so
-whether an axis is 1.
+A condition is known if it follows from constants and from shapes, which are fixed. Exporters test so whether an axis
+is 1.
 """
 
 from __future__ import annotations
@@ -13,54 +13,54 @@ from stages.import_model.onnx.known_values import known_constants
 from stages.import_model.onnx.subgraphs import all_names, defined, rename, subgraphs
 
 
-def put_in_line(model: onnx.ModelProto) -> bool:
-    """Replaces every If of the graph whose condition is known, those inside of a branch too; whether there was one.
+def inline_known_branches(model: onnx.ModelProto) -> bool:
+    """Replace each If with a known condition, also inside of branches.
 
-    The shapes of inputs are fixed. What is not known stays as it is.
+    Returns whether there was one. Input shapes are fixed. An If with an unknown condition stays.
     """
     changed = False
-    while (known := _known(model)) is not None:
-        place, taken = known
-        _replace(model.graph, place, taken)
+    while (next_known := _known(model)) is not None:
+        place, condition = next_known
+        _replace(model.graph, place, condition)
         changed = True
     return changed
 
 
 def _known(model: onnx.ModelProto) -> tuple[int, bool] | None:
-    """The first If with a known condition: its place in the graph, and the condition."""
+    """Return position and condition of the first If with a known condition."""
     places = [place for place, node in enumerate(model.graph.node) if node.op_type == "If" and not node.domain]
     constants = known_constants(model) if places else {}
     for place in places:
         node = model.graph.node[place]
         value = constants.get(node.input[0]) if node.input else None
-        if value is None or value.size != 1 or any(one.sparse_initializer for one in subgraphs(node)):
+        if value is None or value.size != 1 or any(subgraph.sparse_initializer for subgraph in subgraphs(node)):
             continue
-        taken = bool(value.reshape(-1)[0])
-        if len(_branch(node, taken).output) >= len(node.output):
-            return place, taken
+        condition = bool(value.reshape(-1)[0])
+        if len(_branch(node, condition).output) >= len(node.output):
+            return place, condition
     return None
 
 
-def _branch(node: onnx.NodeProto, taken: bool) -> onnx.GraphProto:
-    wanted = "then_branch" if taken else "else_branch"
-    return next(one.g for one in node.attribute if one.name == wanted)
+def _branch(node: onnx.NodeProto, condition: bool) -> onnx.GraphProto:
+    branch_name = "then_branch" if condition else "else_branch"
+    return next(attribute.g for attribute in node.attribute if attribute.name == branch_name)
 
 
-def _replace(graph: onnx.GraphProto, place: int, taken: bool) -> None:
-    """Puts a branch of the If at `place` there; names that stand for something else already get a number."""
+def _replace(graph: onnx.GraphProto, place: int, condition: bool) -> None:
+    """Replace the If at `place` by a branch; names that are already used get a number."""
     node = onnx.NodeProto()
     node.CopyFrom(graph.node[place])
-    branch = _branch(node, taken)
+    branch = _branch(node, condition)
     del graph.node[place]
-    made = {name for inner in branch.node for name in inner.output}
+    computed = {name for inner in branch.node for name in inner.output}
     names: dict[str, str] = {}
-    same = []
-    outs = [*node.output, *[""] * len(branch.output)]  # the last ones may be left out
-    for end, out in zip(branch.output, outs, strict=False):
-        if out and end.name in made and end.name not in names:
+    copies = []
+    results = [*node.output, *[""] * len(branch.output)]  # the If may omit the last ones
+    for end, out in zip(branch.output, results, strict=False):
+        if out and end.name in computed and end.name not in names:
             names[end.name] = out
-        else:  # a constant, what is around the branch, a result for the second time, or one without a name
-            same.append((end.name, out))
+        else:  # a constant, an outer value, or a repeated or unnamed result
+            copies.append((end.name, out))
     used = all_names(graph)
     for name in sorted(defined(branch) - names.keys()):
         names[name] = _unused(name, used)
@@ -68,21 +68,23 @@ def _replace(graph: onnx.GraphProto, place: int, taken: bool) -> None:
         tensor.name = names[tensor.name]
     graph.initializer.extend(branch.initializer)
     nodes = list(branch.node)
-    called = {one.name for one in graph.node}
+    used_node_names = {inner_node.name for inner_node in graph.node}
     for inner in nodes:
         rename(inner, names)
-        inner.name = _unused(inner.name, called) if inner.name else ""
-    nodes += [helper.make_node("Identity", [names.get(read, read)], [out], name=out) for read, out in same if out]
-    after = list(graph.node)[place:]
+        inner.name = _unused(inner.name, used_node_names) if inner.name else ""
+    nodes += [
+        helper.make_node("Identity", [names.get(source, source)], [out], name=out) for source, out in copies if out
+    ]
+    remainder = list(graph.node)[place:]
     del graph.node[place:]
-    graph.node.extend([*nodes, *after])
+    graph.node.extend([*nodes, *remainder])
 
 
 def _unused(name: str, used: set[str]) -> str:
-    """The name, with a number where it is `used`; it is from now on."""
-    found, number = name, 1
-    while found in used:
+    """Return the name, with a number if it is in `used`, and add it there."""
+    candidate, number = name, 1
+    while candidate in used:
         number += 1
-        found = f"{name}#{number}"
-    used.add(found)
-    return found
+        candidate = f"{name}#{number}"
+    used.add(candidate)
+    return candidate

@@ -1,7 +1,7 @@
-"""Networks in float16 or bfloat16: computed in float32, which holds every number of the two.
+"""Widen float16 and bfloat16 networks to float32, which represents all of their numbers.
 
-Cores without half-precision arithmetic run them, and ONNX Runtime has no float16 kernels on most CPUs: it casts to
-float32 and back around each operator. The float32 network has less rounding; it is also the one that verify asks.
+Cores without half-precision arithmetic can run them. ONNX Runtime has no float16 kernels on most CPUs: it casts to
+float32 and back around each operator. The float32 network rounds less, and verify compares with it.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ _TYPE_ATTRIBUTES = ("to", "dtype", "output_dtype", "stash_type", "softmax_precis
 
 
 def widen(model: onnx.ModelProto, name: str) -> bool:
-    """Make every float16 and bfloat16 of the model float32: constants, types and casts; whether there was one.
+    """Change each float16 and bfloat16 constant, type and cast to float32.
 
-    Raises StageError, with the file's `name`, for a constant of another size than its shape has.
+    Returns whether there was one. Raises StageError, with the file's `name`, for a constant with a wrong byte count.
     """
     changed = False
     waiting: list[Any] = [model]

@@ -1,4 +1,4 @@
-"""Local functions of an ONNX file, as torch exports modules: their bodies replace the calls."""
+"""Inline local functions of an ONNX file, which torch exports for modules."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ Key = tuple[str, str, str]
 
 
 def inlined(model: onnx.ModelProto) -> onnx.ModelProto:
-    """Return the model without local functions; itself if it has none. Raises what `onnx` raises for unsound ones.
+    """Return the model without local functions; itself if it has none.
 
-    `onnx.inliner` leaves out two things, which are added here: default values of attributes, and results that are
-    inputs of the function. Functions of another opset than the model's are converted.
+    `onnx.inliner` lacks two things, which are added here: default values of attributes, and results that are inputs of
+    the function. Functions of another opset than the model's are converted. Raises errors of `onnx`.
     """
     if not model.functions:
         return model
@@ -25,15 +25,17 @@ def inlined(model: onnx.ModelProto) -> onnx.ModelProto:
     functions = {_key(function.domain, function.name, function.overload): function for function in prepared.functions}
     for function in prepared.functions:
         _copy_passed_inputs(function)
-    # A default may pass through several functions, and each pass brings it to the next.
+    # A default may pass through several functions: each iteration copies it to the next one.
     while any(_inherit_defaults(function, functions) for function in prepared.functions):
         pass
     for nodes in (prepared.graph.node, *(function.node for function in prepared.functions)):
         for node in _with_inner(nodes):
             function = functions.get(_key_of(node))
             if function is not None:
-                given = {attribute.name for attribute in node.attribute}
-                node.attribute.extend(one for one in function.attribute_proto if one.name not in given)
+                attribute_names = {attribute.name for attribute in node.attribute}
+                node.attribute.extend(
+                    default for default in function.attribute_proto if default.name not in attribute_names
+                )
     for function in prepared.functions:  # operators of a domain that only functions import
         known = {entry.domain for entry in prepared.opset_import}
         prepared.opset_import.extend(entry for entry in function.opset_import if entry.domain not in known)
@@ -41,17 +43,17 @@ def inlined(model: onnx.ModelProto) -> onnx.ModelProto:
     differs = any(
         versions[entry.domain] != entry.version for function in prepared.functions for entry in function.opset_import
     )
-    if differs:  # the conversion asks for the types of what the functions give
+    if differs:  # the conversion needs the types of the functions' results
         prepared = onnx.shape_inference.infer_shapes(prepared)
     return inliner.inline_local_functions(prepared, convert_version=differs)
 
 
 def _inherit_defaults(outer: onnx.FunctionProto, functions: Mapping[Key, onnx.FunctionProto]) -> bool:
-    """Give attributes of a function the defaults of those that they become in its calls; whether there was one."""
+    """Pass defaults of called functions' attributes to `outer`; return whether any changed."""
     changed = False
     for node in _with_inner(outer.node):
         called = functions.get(_key_of(node))
-        defaults = {one.name: one for one in called.attribute_proto} if called is not None else {}
+        defaults = {default.name: default for default in called.attribute_proto} if called is not None else {}
         for attribute in node.attribute:
             name = attribute.ref_attr_name
             if name in outer.attribute and attribute.name in defaults:
@@ -80,7 +82,7 @@ def _with_inner(nodes: Sequence[onnx.NodeProto]) -> Iterator[onnx.NodeProto]:
 
 
 def _copy_passed_inputs(function: onnx.FunctionProto) -> None:
-    """Give results that are inputs, or another result, a name of their own."""
+    """Rename results that are inputs or repeated results, with an Identity."""
     seen = set(function.input)
     for place, name in enumerate(function.output):
         if name in seen:

@@ -1,4 +1,4 @@
-"""The values of a constant of an ONNX file."""
+"""Values of ONNX constants."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from stages.support.messages import escape
 
 
 def tensor_values(constant: TensorProto, name: str) -> Array:
-    """Return the values of a constant in the file `name`. Raises StageError for more or fewer than its shape takes."""
+    """Return a constant's values. Raises StageError if its byte count does not fit its shape."""
     try:
         values: Array = numpy_helper.to_array(constant)
     except (ValueError, TypeError, KeyError):
         of = f"the constant {escape.quoted(constant.name)} {listed(constant.dims)}"
-        message = f"{name} is corrupt: {of} has more or fewer bytes than its shape and type take"
+        message = f"{name} is corrupt: {of} has a byte count that does not match its shape and type"
         raise StageError(message, hint="Check that the download or export is complete.") from None
     return values

@@ -1,6 +1,6 @@
-"""Operators that ONNX does not have in the opset of the file, or of a domain that the file imports none of.
+"""Operators that are not in the file's opset, or whose domain the file does not import.
 
-Two that ONNX Runtime computes in files of any opset are known all the same.
+Two operators that ONNX Runtime computes in any opset are accepted.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from stages.support.messages import escape
 from stages.support.messages.operator_error import OperatorError, together
 from stages.support.messages.wording import several
 
-RUNTIMES_OWN = frozenset({"LayerNormalization", "SimplifiedLayerNormalization"})
+RUNTIME_OPERATORS = frozenset({"LayerNormalization", "SimplifiedLayerNormalization"})
 """Operators of ONNX' own domain that ONNX Runtime has in opsets in which ONNX has not."""
-_OWN = "A plug-in of the project can say what it computes (docs/how-to/add_operator.md)."
+_PLUGIN_HINT = "A plug-in can define it (docs/how-to/add_operator.md)."
 
 
 def refuse_unregistered(model: onnx.ModelProto) -> None:
-    """Raises StageError that names them all, by the numbers of the graph's operators that they are or stand in."""
+    """Raise StageError that lists all unregistered operators of the graph."""
     versions = {_domain(entry.domain): entry.version for entry in model.opset_import}
     functions = {(function.domain, function.name) for function in model.functions}
     errors = [
@@ -33,21 +33,21 @@ def refuse_unregistered(model: onnx.ModelProto) -> None:
 
 
 def for_checker(model: onnx.ModelProto) -> onnx.ModelProto:
-    """The model, or a copy in which `RUNTIMES_OWN` are of a domain that onnx's checker does not look into."""
-    own = [node for node in model.graph.node if node.op_type in RUNTIMES_OWN and not _domain(node.domain)]
-    if not own:
+    """Return the model, with `RUNTIME_OPERATORS` moved to a domain that onnx's checker ignores."""
+    extra = [node for node in model.graph.node if node.op_type in RUNTIME_OPERATORS and not _domain(node.domain)]
+    if not extra:
         return model
     copy = onnx.ModelProto()
     copy.CopyFrom(model)
     for node in copy.graph.node:
-        if node.op_type in RUNTIMES_OWN and not _domain(node.domain):
+        if node.op_type in RUNTIME_OPERATORS and not _domain(node.domain):
             node.domain = "com.microsoft"
     copy.opset_import.append(onnx.helper.make_opsetid("com.microsoft", 1))
     return copy
 
 
 def _with_inner(node: onnx.NodeProto) -> Iterator[onnx.NodeProto]:
-    """An operator and those of the graphs in it."""
+    """Yield an operator and the operators of its subgraphs."""
     yield node
     for attribute in node.attribute:
         for graph in (*([attribute.g] if attribute.HasField("g") else ()), *attribute.graphs):
@@ -58,30 +58,30 @@ def _with_inner(node: onnx.NodeProto) -> Iterator[onnx.NodeProto]:
 def _error(index: int, node: onnx.NodeProto, versions: dict[str, int]) -> OperatorError | None:
     domain = _domain(node.domain)
     if domain not in versions:
-        called = escape.quoted(domain or "ai.onnx")
-        hint = f"Export it with onnx.helper.make_opsetid({called}, …) among opset_imports."
-        return _made(index, node, f"is of the domain {called}, of which the file imports no opset", hint)
-    known = [one for one in onnx.defs.get_all_schemas_with_history() if one.domain == domain]
-    if domain == "" and node.op_type in RUNTIMES_OWN:
+        opset_name = escape.quoted(domain or "ai.onnx")
+        hint = f"Export it with onnx.helper.make_opsetid({opset_name}, …) among opset_imports."
+        return _operator_error(index, node, f"is in the domain {opset_name}, for which the file imports no opset", hint)
+    domain_schemas = [schema for schema in onnx.defs.get_all_schemas_with_history() if schema.domain == domain]
+    if domain == "" and node.op_type in RUNTIME_OPERATORS:
         return None
-    if not known:  # of a domain that is not ONNX' own
+    if not domain_schemas:  # a domain of others
         return None
-    version, called = versions[domain], "opset" if domain == "" else f"opset of {domain}"
-    of_name = {one.since_version: one for one in known if one.name == node.op_type}
-    if not of_name:
-        hint = f"Give an operator of your own a domain of its own. {_OWN}"
-        return _made(index, node, f"is in no {called} of ONNX", hint)
-    if version < min(of_name):
-        what = f"is an operator from {called} {min(of_name)} on; the file has {version}"
-        return _made(index, node, what, f"Export it with opset_version={min(of_name)} or newer.")
-    current = of_name[max(since for since in of_name if since <= version)]
+    version, opset_name = versions[domain], "opset" if domain == "" else f"opset of {domain}"
+    versions_of_op = {schema.since_version: schema for schema in domain_schemas if schema.name == node.op_type}
+    if not versions_of_op:
+        hint = f"Put your own operators in a separate domain. {_PLUGIN_HINT}"
+        return _operator_error(index, node, f"is in no {opset_name} of ONNX", hint)
+    if version < min(versions_of_op):
+        what = f"needs {opset_name} {min(versions_of_op)}; the file has {version}"
+        return _operator_error(index, node, what, f"Export it with opset_version={min(versions_of_op)} or newer.")
+    current = versions_of_op[max(since for since in versions_of_op if since <= version)]
     if current.deprecated:
-        what = f"is no operator any more from {called} {current.since_version} on; the file has {version}"
-        return _made(index, node, what, f"Export it with opset_version={current.since_version - 1}.")
+        what = f"was removed in {opset_name} {current.since_version}; the file has {version}"
+        return _operator_error(index, node, what, f"Export it with opset_version={current.since_version - 1}.")
     return None
 
 
-def _made(index: int, node: onnx.NodeProto, what: str, hint: str) -> OperatorError:
+def _operator_error(index: int, node: onnx.NodeProto, what: str, hint: str) -> OperatorError:
     domain = _domain(node.domain)
     sides = (several([escape.quoted(name) for name in names if name], 4) for names in (node.input, node.output))
     op = escape.name(f"{domain}.{node.op_type}" if domain else node.op_type)

@@ -1,4 +1,4 @@
-"""What a name of the ONNX graph stands for while it is translated."""
+"""Values that ONNX names have during translation."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ Order = tuple[int, ...]
 
 
 def plain_order(rank: int) -> Order:
-    """Axes as ONNX has them."""
+    """Return ONNX' axis order for a tensor with `rank` axes."""
     return tuple(range(rank))
 
 
 def image_order(rank: int) -> Order:
-    """(N, C, H, W) as NHWC; (N, C) and others as they are."""
+    """Return the order of (N, C, H, W) as NHWC; ONNX' order for other ranks."""
     return (0, 2, 3, 1) if rank == 4 else plain_order(rank)
 
 
 @dataclass(frozen=True)
-class Held:
-    """A tensor that is computed.
+class TensorView:
+    """A computed tensor with an axis order and a pending reshape.
 
-    tensor  as it lies in the TFLite file, an array of shape `base` whose axis i is axis order[i] of `base`
-    base    the shape, in ONNX' order, of what was written there
-    shape   the shape that it has in ONNX now: another one after a Reshape that nothing was done for yet
+    tensor  the TFLite tensor: an array of shape `base` whose axis i is axis order[i] of `base`
+    base    the shape, in ONNX' order, with which the tensor was written
+    shape   the current ONNX shape; it differs from `base` after a Reshape that is still pending
     """
 
     tensor: Tensor
@@ -41,8 +41,8 @@ class Held:
     order: Order
 
     @classmethod
-    def of(cls, tensor: Tensor, order: Order) -> Held:
-        """A tensor whose axes are those of ONNX in `order`."""
+    def of(cls, tensor: Tensor, order: Order) -> TensorView:
+        """Return a view of a tensor whose axes are ONNX' axes in `order`."""
         shape = [0] * len(order)
         for place, axis in enumerate(order):
             shape[axis] = tensor.shape[place]
@@ -50,36 +50,40 @@ class Held:
 
     @property
     def reshaped(self) -> bool:
+        """Whether a reshape is pending."""
         return self.base != self.shape
 
     @property
     def is_plain(self) -> bool:
-        """Whether its elements lie in ONNX' order: axes of size 1 may be anywhere."""
+        """Whether the elements are in ONNX' order; axes of size 1 may be anywhere."""
         moved = [axis for axis in self.order if self.base[axis] != 1]
         return moved == sorted(moved)
 
-    def transposed(self, moved: Sequence[int]) -> Held:
-        """With its axes in this order: nothing is moved, they have other numbers. It is not `reshaped`."""
+    def transposed(self, moved: Sequence[int]) -> TensorView:
+        """Return the view with permuted axes; no data moves. It must not be `reshaped`."""
         shape = permuted(self.shape, tuple(moved))
-        return Held(self.tensor, shape, shape, tuple(moved.index(axis) for axis in self.order))
+        return TensorView(self.tensor, shape, shape, tuple(moved.index(axis) for axis in self.order))
 
-    def places(self) -> Array:
-        """For each element in ONNX' order of `shape`, its place in the tensor, as int64 of that shape."""
+    def element_offsets(self) -> Array:
+        """Return for each element of `shape` its offset in the tensor, as int64 of that shape."""
         count = int(np.prod(self.base, dtype=np.int64))
         lie = np.arange(count).reshape([self.base[axis] for axis in self.order])
         return lie.transpose(np.argsort(self.order)).reshape(self.shape)
 
 
 @dataclass(frozen=True)
-class Real:
-    """The real numbers that the integers of `held`, whose tensor has a scale, stand for: a DequantizeLinear."""
+class Dequantized:
+    """Real numbers of a DequantizeLinear: `integers` is a tensor with a scale."""
 
-    held: Held
+    integers: TensorView
 
 
 @dataclass(frozen=True)
-class Stored:
-    """A constant. Integers with a scale (one, or one for each index along `axis`) stand for real numbers."""
+class Constant:
+    """A constant.
+
+    Integers with a scale (one, or one per index of `axis`) represent real numbers.
+    """
 
     values: Array
     scale: Array | None = None
@@ -87,28 +91,28 @@ class Stored:
     axis: int = 0
 
     @property
-    def real(self) -> Array:
-        """The numbers that it stands for; dequantized in float32, as ONNX has it."""
+    def real_values(self) -> Array:
+        """Its real numbers; dequantized in float32, as in ONNX."""
         if self.scale is None:
             return self.values
         scale, zero_point = (along(part, self.axis, self.values.ndim) for part in (self.scale, self.zero_point))
         return (self.values.astype(np.int32) - zero_point.astype(np.int32)).astype(np.float32) * scale
 
     @property
-    def exchanged(self) -> Stored:
-        """A matrix with its axes exchanged."""
+    def matrix_transpose(self) -> Constant:
+        """The constant, a matrix, with exchanged axes."""
         return replace(self, values=self.values.T, axis=1 - self.axis % 2)
 
 
-Value = Held | Real | Stored
+Value = TensorView | Dequantized | Constant
 
 
 def along(values: Array | None, axis: int, rank: int) -> Array:
-    """One value, or one for each index along `axis`, so that it broadcasts over `rank` axes."""
+    """Return one value, or one per index of `axis`, in a shape that broadcasts to `rank` axes."""
     array = np.asarray(values)
     return array.reshape([-1 if place == axis % max(rank, 1) else 1 for place in range(rank)] if array.size > 1 else [])
 
 
 def permuted(shape: Sequence[int], order: Order) -> Shape:
-    """Sizes in ONNX' order as they lie."""
+    """Return sizes in the stored order."""
     return tuple(shape[axis] for axis in order)

@@ -25,9 +25,9 @@ def branching() -> ModelBuilder:
     """x splits into two; one half is squared, the other joins it; two outputs."""
     b = ModelBuilder()
     x = b.input("x", (1, 2, 2, 4), "float32")
-    left, right = b.split(x, 2, name="halves")
-    squared = b.mul(left, left, name="squared")
-    b.output(b.add(squared, right, name="sum"), squared)
+    first, second = b.split(x, 2, name="halves")
+    squared = b.mul(first, first, name="squared")
+    b.output(b.add(squared, second, name="sum"), squared)
     return b
 
 
@@ -58,21 +58,21 @@ def test_two_tensors_of_the_same_name_stay_apart() -> None:
 
 
 @pytest.mark.parametrize(
-    ("op", "told"),
+    ("op", "hint"),
     [
-        ("WHILE", "Export the steps of the loop one after the other"),
-        ("IF", "Export each branch as a model of its own"),
-        ("CUSTOM:TFLite_Detection_PostProcess", "Export the detector without its post-processing"),
+        ("WHILE", "Unroll the loop"),
+        ("IF", "Export each branch as a separate model"),
+        ("CUSTOM:TFLite_Detection_PostProcess", "Export the detector without post-processing"),
     ],
 )
-def test_what_to_do_about_an_operator_is_said(op: str, told: str) -> None:
+def test_what_to_do_about_an_operator_is_said(op: str, hint: str) -> None:
     b = ModelBuilder()
     x, y = b.input("x", (1, 8), "float32"), b.tensor("y", (1, 8), "float32")
     b.operator(op, [x], [y])
     b.output(y)
     with pytest.raises(StageError) as caught:
         build(b)
-    assert caught.value.hint.startswith(told)
+    assert caught.value.hint.startswith(hint)
 
 
 def test_all_operators_that_cannot_be_imported_are_named_at_once() -> None:
@@ -96,7 +96,7 @@ def test_all_operators_that_cannot_be_imported_are_named_at_once() -> None:
     ]
     assert lines[2].startswith("  1 x TANH (operator 4 'wrong'): gives float32[1, 8], but the file declares")
     assert lines[3].startswith("  1 x RESHAPE (operator 5 'shaped'): takes the shape from 'wanted', a computed tensor")
-    assert lines[4] == "`doit operators` lists those that are (docs/reference/operators.md)."
+    assert lines[4] == "`doit operators` lists the supported operators (docs/reference/operators.md)."
 
 
 def test_dynamic_shape_is_refused() -> None:
@@ -112,7 +112,7 @@ def test_model_whose_outputs_are_all_constants_is_refused() -> None:
     b = ModelBuilder()
     b.relu(b.input("x", (1, 8), "float32"))
     b.output(b.constant("fixed", np.ones(3, np.float32)))
-    with pytest.raises(StageError, match="all outputs of the model are constants: there is nothing to run"):
+    with pytest.raises(StageError, match="all outputs of the model are constants, so nothing remains to run"):
         build(b)
 
 

@@ -148,8 +148,8 @@ MOVED: dict[str, Callable[[Case, Tensor], Tensor | list[Tensor]]] = {
 @pytest.mark.parametrize("name", MOVED)
 def test_moved_data_is_exact(name: str, dtype: str) -> None:
     case = Case(dtype)
-    made = MOVED[name](case, case.input())
-    assert difference(case.build(*(made if isinstance(made, list) else [made]))) == 0
+    result = MOVED[name](case, case.input())
+    assert difference(case.build(*(result if isinstance(result, list) else [result]))) == 0
 
 
 @pytest.mark.parametrize("batch", [1, 3])

@@ -14,8 +14,8 @@ Pads = list[list[int]]
 
 
 def blocks(b: ModelBuilder, op: str, x: Tensor, block: list[int], around: Pads) -> Tensor:
-    given = [b.constant("block", np.array(block, np.int32)), b.constant("around", np.array(around, np.int32))]
-    return b.emit(op, [x, *given], None, None, op.lower())
+    arguments = [b.constant("block", np.array(block, np.int32)), b.constant("around", np.array(around, np.int32))]
+    return b.emit(op, [x, *arguments], None, None, op.lower())
 
 
 def network(
@@ -62,20 +62,20 @@ CASES = {
 @pytest.mark.parametrize("dtype", ["int8", "uint8", "float32"])
 @pytest.mark.parametrize("depthwise", [False, True])
 def test_three_operators_are_one(case: str, dtype: str, depthwise: bool) -> None:
-    block, pads, crops, left = CASES[case]
+    block, pads, crops, remaining = CASES[case]
     data = network(block, pads, crops, dtype=dtype, depthwise=depthwise)
-    found = normalized(data, "net")
-    wanted = ["DEPTHWISE_CONV_2D" if depthwise and op == "CONV_2D" else op for op in left]
-    assert [operator.op for operator in found.info.operators] == wanted
-    assert bool(found.notes) == (case != "cropped")
-    inputs = random_inputs(found.info, 3)
-    for ours, theirs in zip(Reference(found.data).run(inputs), Reference(data).run(inputs), strict=True):
+    result = normalized(data, "net")
+    wanted = ["DEPTHWISE_CONV_2D" if depthwise and op == "CONV_2D" else op for op in remaining]
+    assert [operator.op for operator in result.info.operators] == wanted
+    assert bool(result.notes) == (case != "cropped")
+    inputs = random_inputs(result.info, 3)
+    for ours, theirs in zip(Reference(result.data).run(inputs), Reference(data).run(inputs), strict=True):
         if dtype == "float32":
             np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-5)
         else:
             np.testing.assert_array_equal(ours, theirs)
     if dtype != "float32":
-        assert compare(found.data, inputs).wrong == {}
+        assert compare(result.data, inputs).wrong == {}
         assert compare(data, inputs).wrong == {}
 
 

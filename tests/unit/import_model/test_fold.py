@@ -25,11 +25,11 @@ def integers(b: ModelBuilder, *values: int) -> Tensor:
 
 def size_of(b: ModelBuilder, x: Tensor, axis: int) -> Tensor:
     """The size of an axis as Keras takes it: SHAPE, then one element of that."""
-    shape, one = b.tensor("shape", (len(x.shape),), "int32"), b.tensor("size", (), "int32")
+    shape, size = b.tensor("shape", (len(x.shape),), "int32"), b.tensor("size", (), "int32")
     b.operator("SHAPE", [x], [shape], "ShapeOptions", {"outType": 2})
     bounds = [integers(b, axis), integers(b, axis + 1), integers(b, 1)]
-    b.operator("STRIDED_SLICE", [shape, *bounds], [one], "StridedSliceOptions", {"shrinkAxisMask": 1})
-    return one
+    b.operator("STRIDED_SLICE", [shape, *bounds], [size], "StridedSliceOptions", {"shrinkAxisMask": 1})
+    return size
 
 
 def flatten(b: ModelBuilder, x: Tensor) -> Tensor:
@@ -79,7 +79,7 @@ def model(add: Add, shape: tuple[int, ...], dtype: str = "float32") -> bytes:
 
 
 @pytest.mark.parametrize(
-    ("add", "shape", "dtype", "left", "note"),
+    ("add", "shape", "dtype", "remaining", "note"),
     [
         (flatten, (1, 3, 4, 2), "int8", ["RESHAPE"], "1 x PACK, 1 x SHAPE, 1 x STRIDED_SLICE: "),
         (flatten, (2, 5), "float32", ["RESHAPE"], "1 x PACK, 1 x SHAPE, 1 x STRIDED_SLICE: "),
@@ -89,15 +89,17 @@ def model(add: Add, shape: tuple[int, ...], dtype: str = "float32") -> bytes:
     ],
     ids=lambda value: getattr(value, "__name__", None),
 )
-def test_what_is_known_is_a_constant(add: Add, shape: tuple[int, ...], dtype: str, left: list[str], note: str) -> None:
+def test_what_is_known_is_a_constant(
+    add: Add, shape: tuple[int, ...], dtype: str, remaining: list[str], note: str
+) -> None:
     data = model(add, shape, dtype)
-    found = normalized(data, "net")
-    assert [operator.op for operator in found.info.operators] == left
-    assert [text.startswith(note) for text in found.notes] == [True]
-    inputs = random_inputs(found.info, 3)
-    for ours, theirs in zip(Reference(found.data).run(inputs), Reference(data).run(inputs), strict=True):
+    result = normalized(data, "net")
+    assert [operator.op for operator in result.info.operators] == remaining
+    assert [text.startswith(note) for text in result.notes] == [True]
+    inputs = random_inputs(result.info, 3)
+    for ours, theirs in zip(Reference(result.data).run(inputs), Reference(data).run(inputs), strict=True):
         np.testing.assert_array_equal(ours, theirs)
-    build_module(found.data, found.info)
+    build_module(result.data, result.info)
 
 
 @pytest.mark.parametrize("dtype", ["int8", "float32"])
@@ -113,44 +115,44 @@ def test_an_output_that_is_known_is_copied_in_every_run(dtype: str, tmp_path: Pa
     b.output(shape, b.add(x, x), wide, image, bits)
     inputs = random_inputs(Reference(b.build()).info, 1)
     expected = Reference(b.build()).run(inputs)
-    (found,) = run_tflite(b.build(), [inputs], tmp_path)
-    for ours, theirs in zip(found.outputs, expected, strict=True):
+    (output,) = run_tflite(b.build(), [inputs], tmp_path)
+    for ours, theirs in zip(output.outputs, expected, strict=True):
         np.testing.assert_array_equal(ours, theirs, strict=True)
 
 
 def test_a_value_that_is_computed_fills_a_shape_that_is_known(tmp_path: Path) -> None:
     b = ModelBuilder()
     x, value = b.input("x", (1, 3, 4), "float32"), b.input("value", (), "float32")
-    shape, made = b.tensor("shape", (3,), "int32"), b.tensor("made", x.shape, "float32")
+    shape, filled = b.tensor("shape", (3,), "int32"), b.tensor("made", x.shape, "float32")
     b.operator("SHAPE", [x], [shape], "ShapeOptions", {"outType": 2})
-    b.operator("FILL", [shape, value], [made])
-    b.output(b.add(x, made))
+    b.operator("FILL", [shape, value], [filled])
+    b.output(b.add(x, filled))
     inputs = random_inputs(Reference(b.build()).info, 1)
-    (found,) = run_tflite(b.build(), [inputs], tmp_path)
-    np.testing.assert_array_equal(found.outputs[0], inputs[0] + inputs[1])
+    (output,) = run_tflite(b.build(), [inputs], tmp_path)
+    np.testing.assert_array_equal(output.outputs[0], inputs[0] + inputs[1])
 
 
 def test_a_shape_that_follows_from_one_that_is_left_out() -> None:
     """The pooled image's shape is LiteRT's to infer; what SHAPE gives of it is known then, and the flatten."""
 
-    def leave_out(found, schema) -> None:
-        for tensor in found.subgraphs[0].tensors:
+    def leave_out(result, schema) -> None:
+        for tensor in result.subgraphs[0].tensors:
             if tensor.name in (b"pool", b"flat"):
                 tensor.shape, tensor.hasRank = None, False
 
     data = edited(model(lambda b, x: flatten(b, b.max_pool2d(x, (2, 2), name="pool")), (1, 6, 6, 2), "int8"), leave_out)
-    found = normalized(data, "net")
-    assert [operator.op for operator in found.info.operators] == ["MAX_POOL_2D", "RESHAPE"]
-    assert [found.info.tensors[index].shape for index in found.info.outputs] == [(1, 18)]
+    result = normalized(data, "net")
+    assert [operator.op for operator in result.info.operators] == ["MAX_POOL_2D", "RESHAPE"]
+    assert [result.info.tensors[index].shape for index in result.info.outputs] == [(1, 18)]
 
 
 def test_the_shape_of_a_dynamic_tensor_says_what_to_do() -> None:
-    def opened(found, schema) -> None:
-        x = next(tensor for tensor in found.subgraphs[0].tensors if tensor.name == b"x")
+    def opened(result, schema) -> None:
+        x = next(tensor for tensor in result.subgraphs[0].tensors if tensor.name == b"x")
         x.shape = np.array([0, 5], np.int32)
 
     data = edited(model(flatten, (2, 5)), opened)
-    found = normalized(data, "net")
+    result = normalized(data, "net")
     with pytest.raises(StageError, match="SHAPE") as caught:
-        build_module(found.data, found.info)
+        build_module(result.data, result.info)
     assert "Export the model with fixed shapes" in f"{caught.value}{caught.value.hint}"

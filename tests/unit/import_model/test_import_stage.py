@@ -144,8 +144,8 @@ def test_what_is_wrong_with_a_model_of_one_operator_is_wrong_in_the_recipe(tmp_p
     path = tmp_path / "pool.yaml"
     model = "{op: max_pool2d, shape: [8, 8, 3], kernel: [1073741824, 1]}"
     path.write_text(f"schema: 1\nname: pool\ntarget: host\nmodel: {model}\n")
-    said = r"pool\.yaml:4:\d+: import: model op 'max_pool2d': MAX_POOL_2D has a window of 1073741824x1"
-    with pytest.raises(StageFailed, match=said):
+    message = r"pool\.yaml:4:\d+: import: model op 'max_pool2d': MAX_POOL_2D has a window of 1073741824x1"
+    with pytest.raises(StageFailed, match=message):
         run_recipe(path, store=tmp_path / "store", build=tmp_path / "build")
 
 

@@ -37,20 +37,20 @@ def function_of(op: str) -> bytes:
     return b.build()
 
 
-def outcome(found: Normalized) -> list[np.ndarray[Any, Any]]:
+def outcome(result: Normalized) -> list[np.ndarray[Any, Any]]:
     """What LiteRT computes of it, after a check that the imported module gives the same."""
-    inputs = random_inputs(found.info, 5)
-    expected = Reference(found.data).run(inputs)
-    for ours, theirs in zip(run_relax(build_module(found.data, found.info), inputs), expected, strict=True):
+    inputs = random_inputs(result.info, 5)
+    expected = Reference(result.data).run(inputs)
+    for ours, theirs in zip(run_relax(build_module(result.data, result.info), inputs), expected, strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1)
     return expected
 
 
 def test_a_file_that_says_everything_is_left_as_it_is() -> None:
     data = layers()
-    found = normalized(data, "net")
-    assert found.data is data
-    assert (found.signature, found.notes) == ("", ())
+    result = normalized(data, "net")
+    assert result.data is data
+    assert (result.signature, result.notes) == ("", ())
 
 
 # ---- versions and shapes that LiteRT reads otherwise than they stand ---------------------------------------------
@@ -114,11 +114,11 @@ def test_what_no_output_needs_is_left_out() -> None:
     b.reshape(taps, (4, 1), name="last")
     b.relu(spare, name="other")
     b.output(used)
-    found = normalized(b.build(), "net")
-    assert [operator.op for operator in found.info.operators] == ["RELU"]
-    assert [found.info.tensors[index].name for index in found.info.inputs] == ["x", "spare"]
-    told = "no output needs 1 x COMPLEX_ABS, 1 x LOGISTIC, 1 x RELU, 1 x RESHAPE: left out"
-    assert found.notes == (told,)
+    result = normalized(b.build(), "net")
+    assert [operator.op for operator in result.info.operators] == ["RELU"]
+    assert [result.info.tensors[index].name for index in result.info.inputs] == ["x", "spare"]
+    note = "removed operators that no output needs: 1 x COMPLEX_ABS, 1 x LOGISTIC, 1 x RELU, 1 x RESHAPE"
+    assert result.notes == (note,)
 
 
 # ---- scales on an axis that the tensor does not have -----------------------------------------------------------
@@ -131,12 +131,12 @@ def test_scales_of_a_bias_on_axis_3_are_on_its_only_axis() -> None:
     data = edited(layers(), misplace)
     with pytest.raises(RunError, match="quantized_dimension"):
         Reference(data)
-    found = normalized(data, "net")
-    assert found.info.tensors[2].axis == 0
-    assert not any(tensor.misplaced for tensor in found.info.tensors)
-    said = "quantized_dimension is an axis that the tensor does not have; it is taken as 0, and LiteRT"
-    assert found.notes == (f"tensor 2 'conv/bias': {said} is given the file so changed",)
-    np.testing.assert_array_equal(outcome(found)[0], outcome(normalized(layers(), "net"))[0])
+    result = normalized(data, "net")
+    assert result.info.tensors[2].axis == 0
+    assert not any(tensor.misplaced for tensor in result.info.tensors)
+    note = "quantized_dimension is an axis that the tensor does not have; 0 is used instead, for LiteRT"
+    assert result.notes == (f"tensor 2 'conv/bias': {note} too",)
+    np.testing.assert_array_equal(outcome(result)[0], outcome(normalized(layers(), "net"))[0])
 
 
 @pytest.mark.parametrize("axis", [4, 99, -1])
@@ -149,9 +149,9 @@ def test_one_scale_has_no_axis_whatever_the_file_says(axis: int) -> None:
     data = edited(layers(), misplace)
     with pytest.raises(RunError):
         Reference(data)
-    found = normalized(data, "net")
-    assert found.notes[0].startswith("3 tensors (0 'x', 3 'conv', 4 'pool'): quantized_dimension is an axis")
-    np.testing.assert_array_equal(outcome(found)[0], Reference(layers()).run(random_inputs(found.info, 5))[0])
+    result = normalized(data, "net")
+    assert result.notes[0].startswith("3 tensors (0 'x', 3 'conv', 4 'pool'): quantized_dimension is an axis")
+    np.testing.assert_array_equal(outcome(result)[0], Reference(layers()).run(random_inputs(result.info, 5))[0])
 
 
 def test_scales_that_fit_no_axis_of_the_weights_are_refused() -> None:
@@ -174,11 +174,11 @@ def test_shapes_between_operators_are_inferred(shape: list[int] | None) -> None:
             if shape:  # an exporter that does not know a size writes 1 for it, and -1 here
                 tensor.shapeSignature = np.asarray([1, -1, -1, 4], np.int32)
 
-    found = normalized(edited(layers(), leave_out), "net")
-    assert [found.info.tensors[index].shape for index in (3, 4)] == [(1, 6, 6, 4), (1, 3, 3, 4)]
-    assert not any(tensor.dynamic for tensor in found.info.tensors)
-    assert found.notes == ("2 tensors (3 'conv', 4 'pool'): the file leaves the shape out; LiteRT infers it",)
-    np.testing.assert_array_equal(outcome(found)[0], Reference(layers()).run(random_inputs(found.info, 5))[0])
+    result = normalized(edited(layers(), leave_out), "net")
+    assert [result.info.tensors[index].shape for index in (3, 4)] == [(1, 6, 6, 4), (1, 3, 3, 4)]
+    assert not any(tensor.dynamic for tensor in result.info.tensors)
+    assert result.notes == ("2 tensors (3 'conv', 4 'pool'): shape missing in the file; LiteRT infers it",)
+    np.testing.assert_array_equal(outcome(result)[0], Reference(layers()).run(random_inputs(result.info, 5))[0])
 
 
 def test_a_name_that_is_not_utf_8_hides_no_other_shape() -> None:
@@ -188,8 +188,8 @@ def test_a_name_that_is_not_utf_8_hides_no_other_shape() -> None:
         tensor_named(model, "pool").shape = None
         tensor_named(model, "conv").name = b"caf\xe9"
 
-    found = normalized(edited(layers(), change), "net")
-    assert [found.info.tensors[index].shape for index in (3, 4)] == [(1, 6, 6, 4), (1, 3, 3, 4)]
+    result = normalized(edited(layers(), change), "net")
+    assert [result.info.tensors[index].shape for index in (3, 4)] == [(1, 6, 6, 4), (1, 3, 3, 4)]
 
 
 def test_an_unknown_batch_that_the_file_gives_as_1_is_no_change() -> None:
@@ -199,9 +199,9 @@ def test_an_unknown_batch_that_the_file_gives_as_1_is_no_change() -> None:
                 tensor.shapeSignature = np.asarray([-1, *tensor.shape[1:]], np.int32)
 
     data = edited(layers(), unknown_batch)
-    found = normalized(data, "net")
-    assert found.data is data
-    assert found.notes == ()
+    result = normalized(data, "net")
+    assert result.data is data
+    assert result.notes == ()
 
 
 def test_shapes_that_litert_cannot_infer_are_refused_with_its_reason() -> None:
@@ -239,9 +239,9 @@ def test_an_empty_list_of_sizes_makes_a_scalar() -> None:
         sizes = tensor_named(model, "sizes")
         sizes.shape, sizes.buffer = np.zeros(1, np.int32), 0
 
-    found = normalized(edited(b.build(), empty), "net")
-    assert found.info.tensors[2].values().shape == (0,)
-    assert outcome(found)[0].shape == ()
+    result = normalized(edited(b.build(), empty), "net")
+    assert result.info.tensors[2].values().shape == (0,)
+    assert outcome(result)[0].shape == ()
 
 
 # ---- several graphs --------------------------------------------------------------------------------------------
@@ -253,18 +253,18 @@ def two_signatures() -> bytes:
 
 @pytest.mark.parametrize(("signature", "op"), [("squash", "TANH"), ("clip", "RELU")])
 def test_the_graph_of_the_signature_is_imported(signature: str, op: str) -> None:
-    found = normalized(two_signatures(), "net", signature)
-    assert ([operator.op for operator in found.info.operators], found.signature) == ([op], signature)
-    assert found.notes == ()
-    x = random_inputs(found.info, 5)[0]
-    np.testing.assert_allclose(outcome(found)[0], np.tanh(x) if op == "TANH" else np.maximum(x, 0), rtol=1e-5)
+    result = normalized(two_signatures(), "net", signature)
+    assert ([operator.op for operator in result.info.operators], result.signature) == ([op], signature)
+    assert result.notes == ()
+    x = random_inputs(result.info, 5)[0]
+    np.testing.assert_allclose(outcome(result)[0], np.tanh(x) if op == "TANH" else np.maximum(x, 0), rtol=1e-5)
 
 
 def test_the_first_signature_is_the_default_and_said() -> None:
-    found = normalized(two_signatures(), "net")
-    assert (found.signature, found.info.operators[0].op) == ("squash", "TANH")
-    said = "the file has 2 signatures ('squash', 'clip'): the first is imported"
-    assert found.notes == (f"{said}; choose with model: {{file: ..., signature: NAME}}",)
+    result = normalized(two_signatures(), "net")
+    assert (result.signature, result.info.operators[0].op) == ("squash", "TANH")
+    note = "the file has 2 signatures ('squash', 'clip'): the first is imported"
+    assert result.notes == (f"{note}; choose with model: {{file: ..., signature: NAME}}",)
     turned = together(function_of("tanh"), function_of("relu"), signatures={"clip": 1, "squash": 0})
     assert normalized(turned, "net").info.operators[0].op == "RELU"
 
@@ -278,10 +278,10 @@ def test_a_signature_that_is_not_there_gets_its_names() -> None:
 
 def test_of_graphs_without_a_signature_the_first_is_imported_and_said() -> None:
     data = together(function_of("tanh"), function_of("relu"))
-    found = normalized(data, "net")
-    assert found.data is data
-    assert found.notes == ("the file has 2 subgraphs and no signature: the first is imported",)
-    outcome(found)
+    result = normalized(data, "net")
+    assert result.data is data
+    assert result.notes == ("the file has 2 subgraphs and no signature: the first is imported",)
+    outcome(result)
 
 
 def test_a_signature_of_a_graph_that_is_not_there_is_corrupt() -> None:
@@ -316,30 +316,30 @@ def with_composite(*graphs: bytes, subgraph: int = 1, operator: int = 1) -> byte
 
 
 def test_a_composite_is_the_operators_it_stands_for() -> None:
-    found = normalized(with_composite(square_and_add()), "net")
-    assert [operator.op for operator in found.info.operators] == ["TANH", "MUL", "ADD", "RELU6"]
-    assert found.notes == ("composites are imported as the operators that they stand for: 1 x 'test.square'",)
-    x = random_inputs(found.info, 5)[0]
-    last, inner = outcome(found)
+    result = normalized(with_composite(square_and_add()), "net")
+    assert [operator.op for operator in result.info.operators] == ["TANH", "MUL", "ADD", "RELU6"]
+    assert result.notes == ("composites are replaced by their operators: 1 x 'test.square'",)
+    x = random_inputs(result.info, 5)[0]
+    last, inner = outcome(result)
     np.testing.assert_allclose(inner, np.tanh(x) ** 2 + 1, rtol=1e-5)
     np.testing.assert_allclose(last, np.tanh(x) ** 2 + 1, rtol=1e-5)
     # Tensors of the file keep their numbers and names.
-    assert [found.info.tensors[index].name for index in found.info.outputs] == ["last", "inner"]
+    assert [result.info.tensors[index].name for index in result.info.outputs] == ["last", "inner"]
 
 
 def test_a_composite_that_hands_on_a_constant() -> None:
     def hand_on(model: Any, schema: Any) -> None:
-        one = next(i for i, tensor in enumerate(model.subgraphs[1].tensors) if tensor.name == b"one")
-        model.subgraphs[1].outputs = np.asarray([one], np.int32)
+        constant = next(i for i, tensor in enumerate(model.subgraphs[1].tensors) if tensor.name == b"one")
+        model.subgraphs[1].outputs = np.asarray([constant], np.int32)
 
-    found = normalized(edited(with_composite(square_and_add()), hand_on), "net")
-    (last,) = (found.info.tensors[index] for index in found.info.outputs if found.info.tensors[index].name == "last")
+    result = normalized(edited(with_composite(square_and_add()), hand_on), "net")
+    (last,) = (result.info.tensors[index] for index in result.info.outputs if result.info.tensors[index].name == "last")
     assert last.values().tolist() == [1.0]  # of RELU6
 
 
 def test_composites_without_end_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("stages.import_model.normalize.graph._MOST_OPERATORS", 3)
-    with pytest.raises(StageError, match="net has composites of 3 operators and more"):
+    with pytest.raises(StageError, match="net has composites with 3 operators or more"):
         normalized(with_composite(square_and_add()), "net")
 
 
@@ -348,20 +348,20 @@ def test_composites_of_composites() -> None:
         composite("test.inner", 2)(model.subgraphs[1].operators[0], model, schema)
         model.subgraphs[1].operators[0].inputs = np.asarray([0], np.int32)
 
-    found = normalized(edited(with_composite(square_and_add(), function_of("logistic")), nest), "net")
-    assert [operator.op for operator in found.info.operators] == ["TANH", "LOGISTIC", "ADD", "RELU6"]
-    assert found.notes[0].endswith("1 x 'test.inner', 1 x 'test.square'")
-    x = np.tanh(random_inputs(found.info, 5)[0])
-    np.testing.assert_allclose(outcome(found)[1], 1 / (1 + np.exp(-x)) + 1, rtol=1e-5)
+    result = normalized(edited(with_composite(square_and_add(), function_of("logistic")), nest), "net")
+    assert [operator.op for operator in result.info.operators] == ["TANH", "LOGISTIC", "ADD", "RELU6"]
+    assert result.notes[0].endswith("1 x 'test.inner', 1 x 'test.square'")
+    x = np.tanh(random_inputs(result.info, 5)[0])
+    np.testing.assert_allclose(outcome(result)[1], 1 / (1 + np.exp(-x)) + 1, rtol=1e-5)
 
 
 def test_a_composite_made_of_itself_or_of_another_number_of_tensors_is_refused() -> None:
     def itself(model: Any, schema: Any) -> None:
         composite("test.square", 1)(model.subgraphs[1].operators[0], model, schema)
 
-    with pytest.raises(StageError, match=r"net: composite 'test.square' is made of itself"):
+    with pytest.raises(StageError, match=r"net: composite 'test.square' is recursive"):
         normalized(edited(with_composite(square_and_add()), itself), "net")
-    two = "1 inputs and 1 outputs, what it stands for (subgraph 1) has 1 and 2"
+    two = "1 inputs and 1 outputs, its decomposition (subgraph 1) has 1 and 2"
     with pytest.raises(StageError) as caught:
         normalized(with_composite(scaled_tanh()), "net")
     assert two in str(caught.value)
@@ -383,5 +383,5 @@ def test_damage_that_only_unpacking_finds_is_corruption_and_no_surprise() -> Non
             normalized(damaged, "net", None)
         except StageError as error:
             refused.add(str(error).splitlines()[0].partition(": ")[2])
-    assert any(told.startswith("a table of subgraph 0 points beyond the file") for told in refused)
+    assert any(message.startswith("a table of subgraph 0 points beyond the file") for message in refused)
     assert len(refused) > 10

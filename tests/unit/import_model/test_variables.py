@@ -24,13 +24,13 @@ def litert(data: bytes, inputs: Sequence[Sequence[np.ndarray]]) -> list[list[np.
     """The outputs of a sequence, by LiteRT on the file as it is."""
     interpreter = Interpreter(model_content=data, experimental_op_resolver_type=OpResolverType.BUILTIN_REF)
     interpreter.allocate_tensors()
-    made = []
-    for given in inputs:
-        for detail, array in zip(interpreter.get_input_details(), given, strict=True):
+    outputs = []
+    for arrays in inputs:
+        for detail, array in zip(interpreter.get_input_details(), arrays, strict=True):
             interpreter.set_tensor(detail["index"], array)
         interpreter.invoke()
-        made.append([interpreter.get_tensor(detail["index"]) for detail in interpreter.get_output_details()])
-    return made
+        outputs.append([interpreter.get_tensor(detail["index"]) for detail in interpreter.get_output_details()])
+    return outputs
 
 
 def same(ours: Sequence[np.ndarray], theirs: Sequence[np.ndarray]) -> bool:
@@ -40,13 +40,13 @@ def same(ours: Sequence[np.ndarray], theirs: Sequence[np.ndarray]) -> bool:
 @pytest.mark.parametrize("dtype", ["int8", "float32"])
 def test_the_oracle_and_the_graph_do_what_litert_does(dtype: str) -> None:
     data = frames(dtype)
-    made = normalized(data, "frames.tflite").data
-    reference, graph = reference_of(made), integer_graph(made) if dtype == "int8" else None
+    normalized_data = normalized(data, "frames.tflite").data
+    reference, graph = reference_of(normalized_data), integer_graph(normalized_data) if dtype == "int8" else None
     for sequence in range(2):
-        given = [random_inputs(read(made), sequence * STEPS + step) for step in range(STEPS)]
+        samples = [random_inputs(read(normalized_data), sequence * STEPS + step) for step in range(STEPS)]
         reference.reset()
         states = None
-        for inputs, expected in zip(given, litert(data, given), strict=True):
+        for inputs, expected in zip(samples, litert(data, samples), strict=True):
             assert same(reference.run(inputs), expected)
             if graph is not None:
                 values = run_graph(graph, inputs, None, states)
@@ -65,8 +65,8 @@ def test_a_value_that_was_written_is_read_again() -> None:
     b.output(b.sub(after, before, name="step"), b.mul(after, before, name="product"))
     data = b.build()
     reference = reference_of(normalized(data, "m").data)
-    given = [[np.full(4, step, np.float32)] for step in range(3)]
-    for inputs, expected in zip(given, litert(data, given), strict=True):
+    samples = [[np.full(4, step, np.float32)] for step in range(3)]
+    for inputs, expected in zip(samples, litert(data, samples), strict=True):
         assert same(reference.run(inputs), expected)
 
 
@@ -94,7 +94,7 @@ def test_a_variable_without_a_first_value_is_refused() -> None:
     y = b.add(x, b.read(handle, (4,), "float32"))
     b.assign(handle, y)
     b.output(y)
-    with pytest.raises(StageError, match="variable 'state' is read, and nothing gives it a first value"):
+    with pytest.raises(StageError, match="variable 'state' is read without an initial value"):
         normalized(b.build(), "net.tflite")
 
 
@@ -104,7 +104,7 @@ def test_two_types_of_one_variable_are_refused() -> None:
     handle = b.resource("state", np.zeros(4, np.float32))
     b.output(b.add(x, b.read(handle, (4,), "float32")))
     b.assign(handle, b.input("n", (4,), "int32"))
-    with pytest.raises(StageError, match="variable 'state' is read and written in 2 types"):
+    with pytest.raises(StageError, match="variable 'state' is read and written with 2 types"):
         normalized(b.build(), "net.tflite")
 
 
@@ -131,5 +131,5 @@ def test_a_beginning_that_computes_is_refused() -> None:
     model.subgraphs[1].operators[-1].opcodeIndex = len(model.operatorCodes) - 1
     builder = Builder(4096)
     builder.Finish(model.Pack(builder), file_identifier=b"TFL3")
-    with pytest.raises(StageError, match=r"\(CALL_ONCE\) begins with HASHTABLE_IMPORT; variables are given"):
+    with pytest.raises(StageError, match=r"\(CALL_ONCE\) initializes variables with HASHTABLE_IMPORT; only constants"):
         normalized(bytes(builder.Output()), "net.tflite")

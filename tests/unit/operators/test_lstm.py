@@ -69,7 +69,7 @@ def lstm(
         ({"changed": {19: "coarse"}}, "has the scale 0.00390625 for the cell state 'coarse'"),
         ({"changed": {19: "short"}}, "has the state 'short' [1, 3]; it must hold [1, 4]"),
         ({"changed": {18: "real"}}, "keeps float32 in 'real'; with int8 data it must be int8"),
-        ({"changed": {18: "bias"}}, "keeps its state in 'bias', which is no variable tensor"),
+        ({"changed": {18: "bias"}}, "has the state 'bias', which is not a variable tensor"),
         ({"between": 0}, "has 0 intermediate tensors"),
         ({"fusedActivationFunction": 1}, "has an activation other than TANH"),
         ({"diagonalRecurrentTensors": True}, "has diagonal recurrent weights"),

@@ -24,8 +24,8 @@ QUANTIZER = needs("ai_edge_quantizer", "ptq")
 def snr(folder: Path, model: bytes, **config: Any) -> float:
     """Of the outputs, in dB, on clean images."""
     np.save(folder / "test.npy", images(8, 9))
-    given = {"data": {"files": ["images.npy"]}, "evaluate": {"files": ["test.npy"]}, **config}
-    return float(json.loads((run_ptq(folder, model, given) / "ptq.json").read_text())["snr"])
+    options = {"data": {"files": ["images.npy"]}, "evaluate": {"files": ["test.npy"]}, **config}
+    return float(json.loads((run_ptq(folder, model, options) / "ptq.json").read_text())["snr"])
 
 
 def bounded() -> bytes:
@@ -54,15 +54,15 @@ def large_images(count: int, seed: int) -> Any:
 def test_ranges_help_where_few_values_are_large(
     tmp_path: Path, config: dict[str, Any], spoilt: tuple[int, ...], gain: int
 ) -> None:
-    given = large_images(100, 1)
-    given[spoilt] *= 50
-    np.save(tmp_path / "images.npy", given)
+    calibration_images = large_images(100, 1)
+    calibration_images[spoilt] *= 50
+    np.save(tmp_path / "images.npy", calibration_images)
     np.save(tmp_path / "test.npy", large_images(4, 2))
-    found = {}
+    results = {}
     for name, more in (("minmax", {}), ("chosen", config)):
         options = {"data": {"files": ["images.npy"]}, "evaluate": {"files": ["test.npy"]}, **more}
-        found[name] = json.loads((run_ptq(tmp_path, bounded(), options) / "ptq.json").read_text())["snr"]
-    assert found["chosen"] > found["minmax"] + gain
+        results[name] = json.loads((run_ptq(tmp_path, bounded(), options) / "ptq.json").read_text())["snr"]
+    assert results["chosen"] > results["minmax"] + gain
 
 
 def unbalanced() -> bytes:
@@ -90,7 +90,7 @@ def test_equalization_changes_no_result() -> None:
     model = unbalanced()
     changed, count = equalized(model, read(model))
     image = images(1)
-    expected, got = (Reference(each, preserve_all=False).run([image])[0][0] for each in (model, changed))
+    expected, got = (Reference(network, preserve_all=False).run([image])[0][0] for network in (model, changed))
     assert count == 2 and changed != model
     np.testing.assert_allclose(got, expected, rtol=1e-4, atol=1e-4 * np.abs(expected).max())
 
@@ -156,9 +156,9 @@ def test_the_shift_is_what_the_error_adds_on_average(kind: str, stride: Any, dil
     x = b.input("x", (1, 9, 8, 2), "float32")
     b.output(getattr(b, kind)(x, error, stride=stride, dilation=dilation, padding=padding))
     model = b.build()
-    oracle, given = Reference(model), random.standard_normal((5, 1, 9, 8, 2)).astype(np.float32)
-    expected = np.mean([oracle.run([one])[0].mean(axis=(0, 1, 2)) for one in given], axis=0)
-    found = shift(
-        error.astype(np.float64), oracle.info.operators[0], oracle.info, given.astype(np.float64).mean(axis=0)
+    oracle, samples = Reference(model), random.standard_normal((5, 1, 9, 8, 2)).astype(np.float32)
+    expected = np.mean([oracle.run([sample])[0].mean(axis=(0, 1, 2)) for sample in samples], axis=0)
+    computed_shift = shift(
+        error.astype(np.float64), oracle.info.operators[0], oracle.info, samples.astype(np.float64).mean(axis=0)
     )
-    np.testing.assert_allclose(found, expected, atol=1e-5)
+    np.testing.assert_allclose(computed_shift, expected, atol=1e-5)

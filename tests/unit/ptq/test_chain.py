@@ -58,11 +58,11 @@ MISTAKES = [
 ]
 
 
-@pytest.mark.parametrize(("quantize", "said"), MISTAKES)
-def test_mistakes_are_shown_at_their_line(tmp_path: Path, quantize: str, said: str) -> None:
+@pytest.mark.parametrize(("quantize", "message"), MISTAKES)
+def test_mistakes_are_shown_at_their_line(tmp_path: Path, quantize: str, message: str) -> None:
     with pytest.raises(RecipeError) as caught:
         load_recipe(str(recipe(tmp_path, quantize)), root=ROOT, registry=default_registry())
-    assert f"small.yaml:{said}" in str(caught.value)
+    assert f"small.yaml:{message}" in str(caught.value)
 
 
 @needs("ai_edge_quantizer", "ptq")
@@ -73,15 +73,15 @@ def test_keys_follow_the_data_and_only_its_own(tmp_path: Path) -> None:
             return {action.kind: action.ingredients for action in plan}
 
     np.save(tmp_path / "images.npy", images())
-    given = f"{{mode: calibrate, data: {{files: [{tmp_path}/images.npy]}}}}"
-    first, again = ingredients(given), ingredients(given)
+    options = f"{{mode: calibrate, data: {{files: [{tmp_path}/images.npy]}}}}"
+    first, again = ingredients(options), ingredients(options)
     assert first == again
-    other = ingredients(given.replace("}}", "}, weights: int4}"))
+    other = ingredients(options.replace("}}", "}, weights: int4}"))
     assert [kind for kind in first if first[kind] != other[kind]] == ["ptq"]
     assert first["quantize"] == ingredients("{mode: prequantized}")["quantize"]
     assert {kind for kind in first if "ai-edge-quantizer" in first[kind]["tools"]} == {"ptq"}
     np.save(tmp_path / "images.npy", images(seed=2))
-    changed = ingredients(given)
+    changed = ingredients(options)
     assert [kind for kind in first if first[kind] != changed[kind]] == ["ptq"]
 
 
@@ -91,19 +91,19 @@ def test_inputs_are_held_against_the_quantized_network(tmp_path: Path) -> None:
     np.save(tmp_path / "int8.npy", np.zeros((2, 8, 8, 3), np.int8))
     np.save(tmp_path / "flat.npy", np.zeros((2, 64, 3), np.int8))
     inputs = "  simulate: {{inputs: {{random: 0, extremes: false, files: [{}/{}.npy]}}}}\n"
-    made = recipe(tmp_path, CALIBRATE, inputs.format(tmp_path, "int8"))
-    result = run_recipe(str(made), until="import", store=tmp_path / "store", build=tmp_path / "build")
+    loaded = recipe(tmp_path, CALIBRATE, inputs.format(tmp_path, "int8"))
+    result = run_recipe(str(loaded), until="import", store=tmp_path / "store", build=tmp_path / "build")
     assert set(result.artifacts) == {"ptq", "import"}
-    made = recipe(tmp_path, CALIBRATE, inputs.format(tmp_path, "flat"))
+    loaded = recipe(tmp_path, CALIBRATE, inputs.format(tmp_path, "flat"))
     with pytest.raises(PipelineError, match=r"simulate: .*flat.npy: has shape \[2, 64, 3\], the network's input x"):
-        run_recipe(str(made), store=tmp_path / "store", build=tmp_path / "build")
+        run_recipe(str(loaded), store=tmp_path / "store", build=tmp_path / "build")
 
 
 def test_a_quantized_model_is_refused_before_anything_runs(tmp_path: Path) -> None:
-    made = recipe(tmp_path, CALIBRATE)
+    loaded = recipe(tmp_path, CALIBRATE)
     (tmp_path / "net.tflite").write_bytes((ROOT / "recipes/digits/digits_int8.tflite").read_bytes())
     pytest.importorskip("ai_edge_quantizer")
     with pytest.raises(PipelineError) as caught:
-        run_recipe(str(made), store=tmp_path / "store", build=tmp_path / "build")
-    assert "small.yaml:6:20: ptq: " in str(caught.value) and "is no float32 network" in str(caught.value)
+        run_recipe(str(loaded), store=tmp_path / "store", build=tmp_path / "build")
+    assert "small.yaml:6:20: ptq: " in str(caught.value) and "is not a float32 network" in str(caught.value)
     assert not list((tmp_path / "store").glob("*/manifest.json"))

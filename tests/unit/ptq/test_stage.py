@@ -38,12 +38,12 @@ def quantized(folder: Path, model: bytes | None = None, **config: Any) -> tuple[
 
 def types(info: ModelInfo) -> list[tuple[str, str, str]]:
     """Of each operator: its name, the type of its weights if it has some, of its output."""
-    found = []
+    operator_types = []
     for operator in info.operators:
         constants = [info.tensors[index] for index in operator.inputs[1:2] if info.tensors[index].data is not None]
         weights = constants[0].dtype if constants else ""
-        found.append((operator.op, weights, info.tensors[operator.outputs[0]].dtype))
-    return found
+        operator_types.append((operator.op, weights, info.tensors[operator.outputs[0]].dtype))
+    return operator_types
 
 
 def test_all_becomes_int8_with_a_scale_for_each_channel(data: Path) -> None:
@@ -69,12 +69,12 @@ def test_all_becomes_int8_with_a_scale_for_each_channel(data: Path) -> None:
 
 
 def test_the_same_bytes_in_every_process(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    made = []
+    results = []
     for seed in ("1", "2"):
         monkeypatch.setenv("PYTHONHASHSEED", seed)
         out = run_ptq(data, small_network(), {"data": {"files": ["images.npy"]}})
-        made.append([(out / name).read_bytes() for name in ("model.tflite", "ptq.json")])
-    assert made[0] == made[1]
+        results.append([(out / name).read_bytes() for name in ("model.tflite", "ptq.json")])
+    assert results[0] == results[1]
 
 
 def test_int4_weights_where_the_quantizer_has_them(data: Path) -> None:
@@ -85,14 +85,14 @@ def test_int4_weights_where_the_quantizer_has_them(data: Path) -> None:
 
 def test_int16_activations_where_there_is_such_a_form(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pool = OPERATORS["MAX_POOL_2D"]
-    narrow = replace(pool, types=tuple(one for one in pool.types if one != "int16"))
+    narrow = replace(pool, types=tuple(candidate for candidate in pool.types if candidate != "int16"))
     monkeypatch.setattr(precision, "OPERATORS", {**dict(OPERATORS), "MAX_POOL_2D": narrow})
     eight, sixteen = (quantized(data, activations=kind)[1] for kind in ("int8", "int16"))
-    snr = [{layer["name"]: layer["snr"] for layer in one["layers"]}["dense"] for one in (eight, sixteen)]
+    snr = [{layer["name"]: layer["snr"] for layer in candidate["layers"]}["dense"] for candidate in (eight, sixteen)]
     assert snr[1] > snr[0] + 5
     types = {layer["name"]: layer["dtype"] for layer in sixteen["layers"]}
     assert [types[name] for name in ("conv", "depthwise", "pool", "dense")] == ["int16", "int16", "int8", "int16"]
-    assert "1 x MAX_POOL_2D" in sixteen["warnings"][0] and "no form in 16 bits, they get int8" in sixteen["warnings"][0]
+    assert "1 x MAX_POOL_2D" in sixteen["warnings"][0] and "no int16 form, int8 is used" in sixteen["warnings"][0]
 
 
 def test_rules_keep_layers_float_or_at_16_bits(data: Path) -> None:
@@ -120,7 +120,7 @@ def test_what_has_no_integers_stays_float_and_is_named(data: Path) -> None:
     b.output(b.relu(b.emit("COS", [x], x.shape, None, "cos")))
     info, summary = quantized(data, b.build())
     assert ("COS", "", "float32") in types(info)
-    assert summary["warnings"] == ["there are no integers for 1 x COS: they stay float"]
+    assert summary["warnings"] == ["no integer kernels for 1 x COS: they stay float"]
 
 
 def test_names_that_repeat_or_look_like_patterns(data: Path) -> None:
@@ -201,11 +201,11 @@ def test_a_loss_beyond_the_bound_fails_and_names_the_layers(data: Path) -> None:
         quantized(data, bad_network(), min_snr=20.0)
     assert caught.value.at == ("stages", "quantize", "min_snr")
     first, second = str(caught.value).splitlines()
-    assert first.startswith("the outputs are ") and first.endswith(" dB from the float network's, 20 are wanted")
-    assert second.startswith("most is lost in ") and "conv2d 'chosen'" in second
+    assert first.startswith("the outputs are ") and first.endswith(" dB from the float network's; min_snr is 20")
+    assert second.startswith("largest losses: ") and "conv2d 'chosen'" in second
     with pytest.raises(StageError) as caught:
         quantized(data, bad_network(), max_loss=1.0)
-    assert "percentage points, 1 are allowed" in str(caught.value)
+    assert "percentage points; max_loss is 1" in str(caught.value)
     assert caught.value.at == ("stages", "quantize", "max_loss")
 
 
@@ -223,7 +223,7 @@ def test_weights_that_are_integers_already_are_taken_as_their_numbers(data: Path
     reals = (stored * scales.astype(np.float64)[:, None, None, None]).astype(np.float32)
     narrow, summary = quantized(data, network(stored, weight_scale=scales))
     plain, _ = quantized(data, network(reals))
-    assert summary["warnings"] == ["1 constants are integers in the file: quantized is what they stand for"]
+    assert summary["warnings"] == ["1 integer constants of the file are dequantized before quantization"]
     for info in (narrow, plain):
         assert types(info) == [("CONV_2D", "int8", "int8")]
     ours, theirs = (info.tensors[info.operators[0].inputs[1]] for info in (narrow, plain))
@@ -237,7 +237,7 @@ def test_constants_among_the_inputs_of_a_file_stay_constants(data: Path) -> None
     info, _ = quantized(data, graph.pack())
     plain, _ = quantized(data)
     assert types(info) == types(plain)
-    weights = [found.tensors[found.operators[0].inputs[1]] for found in (info, plain)]
+    weights = [file_info.tensors[file_info.operators[0].inputs[1]] for file_info in (info, plain)]
     assert np.array_equal(weights[0].scale, weights[1].scale) and not weights[0].zero_point.any()
 
 
@@ -258,7 +258,7 @@ UNFIT: list[tuple[dict[str, Any], str, tuple[Any, ...]]] = [
         FIRST,
     ),
     ({"data": {"files": ["nan.npy"]}}, "nan.npy[1]: element [0, 4, 2, 1] of the input x is nan", FIRST),
-    ({"samples": 7}, "the files of data hold 6 inferences, 7 samples are wanted", ("samples",)),
+    ({"samples": 7}, "the data files hold 6 inferences, but samples is 7", ("samples",)),
     (
         {"evaluate": {"files": ["images.npy"], "labels": "five.npy"}},
         "five.npy: [5] int64 is not one integer class for each of the 6 inferences from quantize.evaluate.files",
@@ -272,8 +272,8 @@ UNFIT: list[tuple[dict[str, Any], str, tuple[Any, ...]]] = [
 ]
 
 
-@pytest.mark.parametrize(("config", "said", "at"), UNFIT)
-def test_data_that_do_not_fit(data: Path, config: dict[str, Any], said: str, at: tuple[Any, ...]) -> None:
+@pytest.mark.parametrize(("config", "message", "at"), UNFIT)
+def test_data_that_do_not_fit(data: Path, config: dict[str, Any], message: str, at: tuple[Any, ...]) -> None:
     np.save(data / "bytes.npy", np.zeros((3, 8, 8, 3), np.uint8))
     spoilt = images()
     spoilt[1, 4, 2, 1] = np.nan
@@ -282,7 +282,7 @@ def test_data_that_do_not_fit(data: Path, config: dict[str, Any], said: str, at:
     np.save(data / "high.npy", np.arange(6))
     with pytest.raises(StageError) as caught:
         quantized(data, **config)
-    assert str(caught.value).startswith(said)
+    assert str(caught.value).startswith(message)
     assert caught.value.at == ("stages", "quantize", *at)
     assert len(str(caught.value).splitlines()) <= 5
 
@@ -291,7 +291,7 @@ def test_a_file_that_is_quantized_in_part_is_refused(data: Path) -> None:
     with pytest.raises(StageError) as caught:
         quantized(data, half_quantized())
     first, second, _ = str(caught.value).splitlines()
-    assert first == "net.tflite is no float32 network: 2 of its 6 tensors are of other types"
+    assert first == "net.tflite is not a float32 network: 2 of its 6 tensors have other types"
     assert second == "(1 'quantize': int8, 4 'conv': int8)"
     assert caught.value.at == ("stages", "quantize", "mode")
 
@@ -310,14 +310,16 @@ def test_a_ruined_network_and_few_samples_are_told(data: Path) -> None:
     _, summary = quantized(data, bad_network())
     (line,) = summary["warnings"]
     assert summary["snr"] < 10
-    assert line.startswith(f"the quantized network is hardly the float one: its outputs are {summary['snr']:.1f} dB")
-    assert "most is lost in" in line and "conv2d 'chosen'" in line
+    assert line.startswith(
+        f"the quantized network differs a lot from the float one: its outputs are {summary['snr']:.1f} dB"
+    )
+    assert "largest losses: " in line and "conv2d 'chosen'" in line
     _, summary = quantized(data, samples=1)
     assert summary["warnings"][0].startswith("the ranges are of 1 sample: ")
     # Labels that only the float network gives.
     np.save(
         data / "labels.npy",
-        np.array([int(np.argmax(Reference(bad_network()).run([one[None]])[0])) for one in images()]),
+        np.array([int(np.argmax(Reference(bad_network()).run([image[None]])[0])) for image in images()]),
     )
     _, summary = quantized(data, bad_network(), evaluate={"files": ["images.npy"], "labels": "labels.npy"})
     assert (

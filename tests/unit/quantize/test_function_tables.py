@@ -70,7 +70,7 @@ def test_what_litert_stops_at_is_as_zero(op: str) -> None:
 
 @pytest.mark.parametrize("op", ["ABS", "ELU", "EXP", "LOG", "NEG", "RSQRT", "SQRT"])
 def test_uint8_is_refused_as_by_litert(op: str) -> None:
-    with pytest.raises(StageError, match=r"has the type uint8 in 'x'; known are int8, float32"):
+    with pytest.raises(StageError, match=r"has the type uint8 in 'x'; supported: int8, float32"):
         integer_graph(model(op, "uint8", None, (0.1, 128), (0.1, 128)))
 
 

@@ -84,10 +84,15 @@ def test_of_a_fully_connected_layer_litert_takes_none(dtype: str) -> None:
             "conv2d",
             "int2",
             "int8",
-            "has int2 weights in 'conv2d/weights' with int8 data; LiteRT has int4 with int8 data",
+            "has int2 weights in 'conv2d/weights' with int8 data; LiteRT supports int4 with int8 data",
         ),
-        ("depthwise_conv2d", "int4", "float32", "with float32 data; LiteRT has int4 with int8 data"),
-        ("fully_connected", "int4", "uint8", "LiteRT has int4 with int8 data, int2 with int8 data, int4 with float32"),
+        ("depthwise_conv2d", "int4", "float32", "with float32 data; LiteRT supports int4 with int8 data"),
+        (
+            "fully_connected",
+            "int4",
+            "uint8",
+            "LiteRT supports int4 with int8 data, int2 with int8 data, int4 with float32",
+        ),
     ],
 )
 def test_what_litert_has_no_kernel_for_is_refused(op: str, dtype: str, data: str, told: str) -> None:

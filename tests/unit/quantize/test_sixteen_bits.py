@@ -118,7 +118,7 @@ def _dense(weight_zero_point: int = 0, bias: type = np.int64) -> Callable[[Model
     [
         (QUANT, _dense(bias=np.int32), "has a bias of int32 in 'fully_connected/bias'; with int16 data it is int64"),
         (QUANT, _dense(3), "has the zero point 3 in 'fully_connected/weights'; with int16 data it must be 0"),
-        ((3e-4, 5), _dense(), "has the zero point 5 in 'x'; of int16 it must be 0"),
+        ((3e-4, 5), _dense(), "has the zero point 5 in 'x'; for int16 it must be 0"),
         (QUANT, lambda b, x: b.hard_swish(x), "has the type int16 in 'x'"),
         (
             QUANT,

@@ -1,50 +1,52 @@
-"""What becomes of each operator of ONNX: one module per family."""
+"""Translation of each ONNX operator, one module per group."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 from stages.import_model.onnx.operators import (
-    choices,
+    convolution,
     elementwise,
     functions,
-    images,
-    lookup,
+    gather,
+    integer_products,
+    logic,
     movement,
     normalization,
     padding,
-    places,
     pools,
+    positions,
     products,
     qlinear,
     quantization,
     reductions,
+    resize,
+    softmax,
     transposed,
-    whole,
-    windows,
 )
 from stages.import_model.onnx.translation import MICROSOFT, Node, Translation
-from stages.import_model.onnx.values import Held, Real, Stored
+from stages.import_model.onnx.values import Constant, Dequantized, TensorView
 
-MOVES: dict[str, Callable[[Translation, Node, Held], Held | list[Held]]] = {
+MOVES: dict[str, Callable[[Translation, Node, TensorView], TensorView | list[TensorView]]] = {
     **movement.MOVES,
-    **images.MOVES,
+    **resize.MOVES,
     **padding.MOVES,
     **pools.MOVES,
 }
 TRANSLATORS: dict[str, Callable[[Translation, Node], None]] = {
-    **choices.TRANSLATORS,
+    **logic.TRANSLATORS,
     **elementwise.TRANSLATORS,
     **functions.TRANSLATORS,
-    **lookup.TRANSLATORS,
+    **gather.TRANSLATORS,
     **normalization.TRANSLATORS,
-    **places.TRANSLATORS,
+    **positions.TRANSLATORS,
     **pools.TRANSLATORS,
     **reductions.TRANSLATORS,
+    **softmax.TRANSLATORS,
     **qlinear.TRANSLATORS,
-    **whole.TRANSLATORS,
+    **integer_products.TRANSLATORS,
     **quantization.TRANSLATORS,
-    **windows.TRANSLATORS,
+    **convolution.TRANSLATORS,
     **products.TRANSLATORS,
     **transposed.TRANSLATORS,
 }
@@ -56,16 +58,16 @@ FOLDED = ("Constant", "ConstantOfShape", "Range", "Shape", "Size")
 
 
 def translate(t: Translation, node: Node) -> None:
-    """Appends what the operator stands for; raises Refused. It is one of MOVES or TRANSLATORS.
+    """Append the TFLite form of an operator of MOVES or TRANSLATORS. Raises Refused.
 
-    One of both moves by constants, and is translated where it reads other computed tensors than the first.
+    An operator of both is a move if its other inputs are constants.
     """
-    constants = all(isinstance(t.values[name], Stored) for name in node.inputs[1:] if name)
+    constants = all(isinstance(t.values[name], Constant) for name in node.inputs[1:] if name)
     if node.op in TRANSLATORS and not (node.op in MOVES and constants):
         TRANSLATORS[node.op](t, node)
         return
     value = t.value(node, 0)
-    x = value.held if isinstance(value, Real) else t.held(node, 0, integers=True)
-    made = MOVES[node.op](t, node, x)
-    for name, one in zip(node.outputs, made if isinstance(made, list) else [made], strict=False):
-        t.bind(name, Real(one) if isinstance(value, Real) and one.tensor.scale else one)
+    x = value.integers if isinstance(value, Dequantized) else t.computed(node, 0, integers=True)
+    results = MOVES[node.op](t, node, x)
+    for name, result in zip(node.outputs, results if isinstance(results, list) else [results], strict=False):
+        t.bind(name, Dequantized(result) if isinstance(value, Dequantized) and result.tensor.scale else result)

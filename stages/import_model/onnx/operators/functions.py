@@ -1,6 +1,6 @@
-"""Functions of one tensor that TFLite does not have, of real numbers: composed of those that it has.
+"""Functions of one tensor that TFLite lacks, composed of float32 operators.
 
-Between integers each is a table, as every function of one tensor.
+Between integers, each is a table.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from stages.import_model.onnx.operators.tables import looked_up
+from stages.import_model.onnx.operators.tables import lower_to_table
 from stages.import_model.onnx.translation import MICROSOFT, Node, Translation
-from stages.import_model.onnx.values import Held
+from stages.import_model.onnx.values import TensorView
 from stages.ir.models.tflite_writer import Tensor
 
 Part = Tensor | float
@@ -24,35 +24,35 @@ _ERF_P = 0.3275911
 
 
 class Steps:
-    """Appends operators of float32; numbers among their operands become constants."""
+    """Appends float32 operators; numbers among the operands become constants."""
 
     def __init__(self, t: Translation, name: str) -> None:
         self.t, self.name = t, name
 
     def __call__(self, op: str, *parts: Part) -> Tensor:
-        """An operator of tensors that broadcast."""
+        """Append an operator of tensors that broadcast."""
         tensors = self._tensors(parts)
         method = getattr(self.t.builder, op.lower(), None) if len(tensors) == 2 else None
         if method is not None:
-            made: Tensor = method(*tensors, name=f"{self.name}/{op.lower()}")
-            return made
+            result: Tensor = method(*tensors, name=f"{self.name}/{op.lower()}")
+            return result
         table = _TABLES.get(op, "MaximumMinimumOptions" if op in ("MAXIMUM", "MINIMUM") else "")
         shape = np.broadcast_shapes(*(tensor.shape for tensor in tensors))
         return self.t.builder.emit(op, tensors, shape, None, f"{self.name}/{op.lower()}", table)
 
     def truth(self, op: str, *parts: Part) -> Tensor:
-        """A comparison, which gives bool."""
+        """Append a comparison with a bool result."""
         tensors = self._tensors(parts)
         shape = np.broadcast_shapes(*(tensor.shape for tensor in tensors))
-        made = self.t.builder.tensor(f"{self.name}/{op.lower()}", shape, "bool")
-        self.t.builder.operator(op, tensors, [made])
-        return made
+        result = self.t.builder.tensor(f"{self.name}/{op.lower()}", shape, "bool")
+        self.t.builder.operator(op, tensors, [result])
+        return result
 
     def number(self, x: Tensor) -> Tensor:
-        """A truth value as 0 or 1."""
-        made = self.t.builder.tensor(f"{self.name}/number", x.shape, "float32")
-        self.t.builder.operator("CAST", [x], [made])
-        return made
+        """Append a cast from bool to 0.0 or 1.0."""
+        result = self.t.builder.tensor(f"{self.name}/number", x.shape, "float32")
+        self.t.builder.operator("CAST", [x], [result])
+        return result
 
     def _tensors(self, parts: tuple[Part, ...]) -> list[Tensor]:
         return [
@@ -68,20 +68,22 @@ Formula = Callable[[Steps, Tensor, Node], Tensor]
 
 def _composed(formula: Formula) -> Callable[[Translation, Node], None]:
     def translate(t: Translation, node: Node) -> None:
-        if looked_up(t, node):
+        if lower_to_table(t, node):
             return
-        x = t.held(node, 0)
-        made = formula(Steps(t, node.outputs[0]), x.tensor, node)
-        t.bind(node.outputs[0], Held(made, x.base, x.shape, x.order))
+        x = t.computed(node, 0)
+        result = formula(Steps(t, node.outputs[0]), x.tensor, node)
+        t.bind(node.outputs[0], TensorView(result, x.base, x.shape, x.order))
 
     return translate
 
 
 def reciprocal(s: Steps, x: Tensor, node: Node) -> Tensor:
+    """1 / x."""
     return s("DIV", 1.0, x)
 
 
 def sign(s: Steps, x: Tensor, node: Node) -> Tensor:
+    """(x > 0) - (x < 0)."""
     above, below = (s.number(s.truth(op, x, 0.0)) for op in ("GREATER", "LESS"))
     return s("SUB", above, below)
 
@@ -93,10 +95,12 @@ def softplus(s: Steps, x: Tensor, node: Node) -> Tensor:
 
 
 def softsign(s: Steps, x: Tensor, node: Node) -> Tensor:
+    """x / (|x| + 1)."""
     return s("DIV", x, s("ADD", s("ABS", x), 1.0))
 
 
 def mish(s: Steps, x: Tensor, node: Node) -> Tensor:
+    """x * tanh(softplus(x))."""
     return s("MUL", x, s("TANH", softplus(s, x, node)))
 
 
@@ -108,21 +112,25 @@ def _exponential(s: Steps, x: Tensor, alpha: float, within: float = 1.0) -> Tens
 
 
 def elu(s: Steps, x: Tensor, node: Node) -> Tensor:
+    """x for x > 0, alpha * (exp(x) - 1) below."""
     alpha = float(node.attributes.get("alpha", 1.0))
     return s("ELU", x) if alpha == 1.0 else _exponential(s, x, alpha)
 
 
 def celu(s: Steps, x: Tensor, node: Node) -> Tensor:
+    """x for x > 0, alpha * (exp(x / alpha) - 1) below."""
     alpha = float(node.attributes.get("alpha", 1.0))
     return _exponential(s, x, alpha, alpha)
 
 
 def selu(s: Steps, x: Tensor, node: Node) -> Tensor:
+    """gamma * elu(x)."""
     alpha = float(node.attributes.get("alpha", 1.67326319217681884765625))
     return s("MUL", _exponential(s, x, alpha), float(node.attributes.get("gamma", 1.05070102214813232421875)))
 
 
 def swish(s: Steps, x: Tensor, node: Node) -> Tensor:
+    """x * sigmoid(alpha * x)."""
     alpha = float(node.attributes.get("alpha", 1.0))
     return s("MUL", x, s("LOGISTIC", x if alpha == 1.0 else s("MUL", x, alpha)))
 
@@ -140,6 +148,7 @@ def shrink(s: Steps, x: Tensor, node: Node) -> Tensor:
 
 
 def thresholded_relu(s: Steps, x: Tensor, node: Node) -> Tensor:
+    """x where x > alpha, else 0."""
     return s("MUL", x, s.number(s.truth("GREATER", x, float(node.attributes.get("alpha", 1.0)))))
 
 

@@ -1,4 +1,4 @@
-"""Products of matrices that are both computed, or of which one is a constant that is no layer's weights."""
+"""Products of two computed matrices, or with a constant that is not a layer's weights."""
 
 from __future__ import annotations
 
@@ -10,69 +10,78 @@ import numpy as np
 
 from stages.import_model.onnx.operators.elementwise import with_rank
 from stages.import_model.onnx.translation import Node, Out, Translation
-from stages.import_model.onnx.values import Array, Held, Real, Stored, Value, plain_order
+from stages.import_model.onnx.values import Array, Constant, Dequantized, TensorView, Value, plain_order
 from stages.ir.models.onnx_names import LOWERED
 from stages.ir.models.tflite_writer import Tensor
 from stages.ir.operators.operation import Refused, listed
 
-_MOST = 5  # axes of TFLite's
+_MOST = 5  # axes in TFLite
 
 
 def multiply(t: Translation, node: Node) -> None:
-    """MatMul as BATCH_MATMUL, of real numbers or between integers; an exchange of the last two axes is part of it."""
+    """Translate MatMul as BATCH_MATMUL, with an exchange of the last two axes folded in."""
     parts, out = operands_of(t, node)
     t.finish(out, product(t, parts, out, sums="float"))
 
 
-def operands_of(t: Translation, node: Node) -> tuple[list[Held | Stored], Out]:
-    """The two operands and where their product goes: integers where both are and a QuantizeLinear follows."""
+def operands_of(t: Translation, node: Node) -> tuple[list[TensorView | Constant], Out]:
+    """Return the two operands and the destination of their product.
+
+    They are integers if both have scales and a QuantizeLinear follows.
+    """
     values = [t.value(node, at) for at in (0, 1)]
     out = t.destination(node, integers=True)
-    integers = [integers_of(one) for one in values]
+    integers = [integers_behind(value) for value in values]
     if out is not None and integers[0] is not None and integers[1] is not None:
         return [part for part in integers if part is not None], out
-    reals = [Stored(one.real) if isinstance(one, Stored) else t.held(node, at) for at, one in enumerate(values)]
+    reals = [
+        Constant(value.real_values) if isinstance(value, Constant) else t.computed(node, at)
+        for at, value in enumerate(values)
+    ]
     return list(reals), Out(node.outputs[0])
 
 
-def integers_of(value: Value) -> Held | Stored | None:
-    """The integers that real numbers are of, with one scale and one zero point; None where there are none."""
-    if isinstance(value, Real):
-        return value.held
-    if not isinstance(value, Stored) or value.scale is None or value.values.dtype not in (np.int8, np.uint8):
+def integers_behind(value: Value) -> TensorView | Constant | None:
+    """Return integers with one scale and zero point behind real numbers, else None."""
+    if isinstance(value, Dequantized):
+        return value.integers
+    if not isinstance(value, Constant) or value.scale is None or value.values.dtype not in (np.int8, np.uint8):
         return None
     return value if value.scale.size == 1 and np.asarray(value.zero_point).size == 1 else None
 
 
-def product(t: Translation, parts: Sequence[Held | Stored], out: Out, **rule: Any) -> Held:
-    """A product of tensors of 2 to 5 axes, called as `out` is, between integers where that has a scale.
+def product(t: Translation, parts: Sequence[TensorView | Constant], out: Out, **rule: Any) -> TensorView:
+    """Append a product of tensors with 2 to 5 axes, between integers if `out` has a scale.
 
-    rule: facts for later stages, of integers.
+    rule: arithmetic for later stages, for integers.
     """
-    ranks = [part.values.ndim if isinstance(part, Stored) else len(part.shape) for part in parts]
+    ranks = [part.values.ndim if isinstance(part, Constant) else len(part.shape) for part in parts]
     rank = max(ranks)
     if min(ranks) < 2 or rank > _MOST:
         raise Refused(f"multiplies tensors of {ranks[0]} and {ranks[1]} axes; 2 to {_MOST} are supported")
-    (left, left_turned), (right, right_turned) = (
+    (lhs, lhs_transposed), (rhs, rhs_transposed) = (
         _operand(t, part, rank, f"{out.name}/operand{at}") for at, part in enumerate(parts)
     )
-    shapes = [_matrix(left, left_turned), _matrix(right, right_turned)]
+    shapes = [_matrix(lhs, lhs_transposed), _matrix(rhs, rhs_transposed)]
     if shapes[0][-1] != shapes[1][-2]:
         raise Refused(f"multiplies {listed(shapes[0])} by {listed(shapes[1])}")
     batch = np.broadcast_shapes(shapes[0][:-2], shapes[1][:-2])
-    fields = {"adjX": left_turned, "adjY": right_turned}
+    fields = {"adjX": lhs_transposed, "adjY": rhs_transposed}
     shape = (*batch, shapes[0][-2], shapes[1][-1])
-    made = t.builder.emit("BATCH_MATMUL", [left, right], shape, out.quant, out.name, "BatchMatMulOptions", fields)
+    result = t.builder.emit("BATCH_MATMUL", [lhs, rhs], shape, out.quant, out.name, "BatchMatMulOptions", fields)
     if out.quant is not None:
         t.rule(clamp=out.bounds, **rule)
-    return Held.of(made, plain_order(rank))
+    return TensorView.of(result, plain_order(rank))
 
 
 def einsum(t: Translation, node: Node) -> None:
-    """A product of two tensors, summed over what both have and the result has not, as one of matrices."""
+    """Translate Einsum of two tensors as a product of matrices.
+
+    It sums over the axes that both inputs have and the result lacks.
+    """
     equation = "".join(str(node.attributes["equation"]).split())
-    given, arrow, out = equation.partition("->")
-    terms = given.split(",")
+    sources, arrow, out = equation.partition("->")
+    terms = sources.split(",")
     once = all(len({*term}) == len(term) and term.isalpha() for term in (*terms, out))
     if not arrow or len(terms) != 2 or not once:
         raise Refused(f"is '{equation}'; two tensors, with each axis named once, are supported")
@@ -82,11 +91,11 @@ def einsum(t: Translation, node: Node) -> None:
     rows, columns = ([label for label in term if label in out and label not in batch] for term in terms)
     if sorted((*batch, *rows, *summed)) != sorted(first) or sorted((*batch, *summed, *columns)) != sorted(second):
         raise Refused(f"is '{equation}', which sums one tensor alone")
-    given_parts, result = operands_of(t, node)
-    parts = [part if isinstance(part, Stored) else t.settled(part) for part in given_parts]
+    raw_parts, result = operands_of(t, node)
+    parts = [part if isinstance(part, Constant) else t.materialized(part) for part in raw_parts]
     sizes: dict[str, int] = {}
     for term, part in zip(terms, parts, strict=True):
-        shape = part.values.shape if isinstance(part, Stored) else part.shape
+        shape = part.values.shape if isinstance(part, Constant) else part.shape
         if len(shape) != len(term) or any(sizes.setdefault(*pair) != pair[1] for pair in zip(term, shape, strict=True)):
             raise Refused(f"is '{equation}' of tensors that have other axes")
     name, matrices = result.name, []
@@ -94,34 +103,34 @@ def einsum(t: Translation, node: Node) -> None:
         zip(terms, parts, ((batch, rows, summed), (batch, summed, columns)), strict=True)
     ):
         moved = [term.index(label) for group in order for label in group]
-        laid = [prod(sizes[label] for label in group) for group in order]
-        if isinstance(part, Stored):
-            matrices.append(_constant(t, part, part.values.transpose(moved).reshape(laid), f"{name}/operand{at}"))
+        shape_3d = [prod(sizes[label] for label in group) for group in order]
+        if isinstance(part, Constant):
+            matrices.append(_constant(t, part, part.values.transpose(moved).reshape(shape_3d), f"{name}/operand{at}"))
         else:
             plain = t.plain(part.transposed(moved))
-            matrices.append(t.builder.reshape(plain.tensor, laid, name=f"{name}/operand{at}"))
+            matrices.append(t.builder.reshape(plain.tensor, shape_3d, name=f"{name}/operand{at}"))
     sides = [*matrices[0].shape[:2], matrices[1].shape[2]]
-    made = t.builder.emit("BATCH_MATMUL", matrices, sides, result.quant, name, "BatchMatMulOptions")
+    matrix_product = t.builder.emit("BATCH_MATMUL", matrices, sides, result.quant, name, "BatchMatMulOptions")
     if result.quant is not None:
         t.rule(clamp=result.bounds, sums="float")
     labels = [*batch, *rows, *columns]
-    whole = t.builder.reshape(made, [sizes[label] for label in labels], name=f"{name}/axes")
-    turned = Held.of(whole, plain_order(len(labels))).transposed([labels.index(label) for label in out])
-    t.finish(result, turned)
+    unflattened = t.builder.reshape(matrix_product, [sizes[label] for label in labels], name=f"{name}/axes")
+    permuted = TensorView.of(unflattened, plain_order(len(labels))).transposed([labels.index(label) for label in out])
+    t.finish(result, permuted)
 
 
-def _operand(t: Translation, part: Held | Stored, rank: int, name: str) -> tuple[Tensor, bool]:
-    """A tensor of so many axes, and whether its last two are exchanged."""
-    if isinstance(part, Stored):
+def _operand(t: Translation, part: TensorView | Constant, rank: int, name: str) -> tuple[Tensor, bool]:
+    """Return a tensor with `rank` axes, and whether its last two are exchanged."""
+    if isinstance(part, Constant):
         values = part.values.reshape((1,) * (rank - part.values.ndim) + part.values.shape)
         return _constant(t, part, values, name), False
-    x, order = t.settled(with_rank(t, part, rank)), plain_order(rank)
-    turned = x.order == (*order[:-2], order[-1], order[-2])
-    return (x.tensor if turned else t.plain(x).tensor), turned
+    x, order = t.materialized(with_rank(t, part, rank)), plain_order(rank)
+    transposed = x.order == (*order[:-2], order[-1], order[-2])
+    return (x.tensor if transposed else t.plain(x).tensor), transposed
 
 
-def _constant(t: Translation, part: Stored, values: Array, name: str) -> Tensor:
-    """The values of a constant, in another order or shape, as a tensor: int8 or float32."""
+def _constant(t: Translation, part: Constant, values: Array, name: str) -> Tensor:
+    """Return a constant's reordered values as an int8 or float32 tensor."""
     if part.scale is None:
         return t.builder.constant(name, np.ascontiguousarray(values, np.float32))
     lowered = LOWERED if values.dtype == np.uint8 else 0
@@ -130,6 +139,6 @@ def _constant(t: Translation, part: Stored, values: Array, name: str) -> Tensor:
     return t.builder.constant(name, integers, *quant)
 
 
-def _matrix(tensor: Tensor, turned: bool) -> tuple[int, ...]:
+def _matrix(tensor: Tensor, transposed: bool) -> tuple[int, ...]:
     *batch, rows, columns = tensor.shape
-    return (*batch, columns, rows) if turned else tensor.shape
+    return (*batch, columns, rows) if transposed else tensor.shape

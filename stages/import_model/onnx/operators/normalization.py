@@ -1,4 +1,4 @@
-"""Normalizations of real numbers, as products, sums and means."""
+"""Normalizations in float32, composed of products, sums and means."""
 
 from __future__ import annotations
 
@@ -7,44 +7,44 @@ from dataclasses import replace
 
 import numpy as np
 
-from stages.import_model.onnx.operators.elementwise import laid
+from stages.import_model.onnx.operators.elementwise import broadcast_constant
 from stages.import_model.onnx.operators.functions import Steps
 from stages.import_model.onnx.operators.reductions import reduced
 from stages.import_model.onnx.translation import Node, Translation, axis_in
-from stages.import_model.onnx.values import Held, plain_order
+from stages.import_model.onnx.values import TensorView, plain_order
 from stages.ir.models.tflite_writer import Tensor
 from stages.ir.operators.operation import Refused, listed
 
 
 def batch_normalization(t: Translation, node: Node) -> None:
-    """(x - mean) / sqrt(variance + epsilon) * scale + bias, of each channel: a product and a sum."""
-    x = t.settled(t.held(node, 0))
-    scale, bias, mean, variance = (t.stored(node, at, "its constants").astype(np.float64) for at in range(1, 5))
+    """(x - mean) / sqrt(variance + epsilon) * scale + bias, as a product and a sum per channel."""
+    x = t.materialized(t.computed(node, 0))
+    scale, bias, mean, variance = (t.constant(node, at, "its constants").astype(np.float64) for at in range(1, 5))
     factor = scale / np.sqrt(variance + node.attributes.get("epsilon", 1e-5))
     shape = (-1, *(1,) * (len(x.shape) - 2))
     out = t.destination(node, integers=False)
     assert out is not None
     constants = [
-        t.builder.constant(f"{out.name}/{what}", laid(values.astype(np.float32).reshape(shape), x))
-        for what, values in (("factor", factor), ("shift", bias - mean * factor))
+        t.builder.constant(f"{out.name}/{label}", broadcast_constant(values.astype(np.float32).reshape(shape), x))
+        for label, values in (("factor", factor), ("shift", bias - mean * factor))
     ]
-    made = t.builder.mul(x.tensor, constants[0], name=f"{out.name}/scaled")
-    made = t.builder.add(made, constants[1], activation=out.activation, name=out.name)
-    t.finish(out, Held.of(made, x.order))
+    result = t.builder.mul(x.tensor, constants[0], name=f"{out.name}/scaled")
+    result = t.builder.add(result, constants[1], activation=out.activation, name=out.name)
+    t.finish(out, TensorView.of(result, x.order))
 
 
 def layer_normalization(t: Translation, node: Node) -> None:
-    """Over all axes from one on, by the mean and the variance that are found there."""
+    """Normalize over all axes from `axis` on."""
     if any(name in t.readers or name in t.outputs for name in node.outputs[1:] if name):
         raise Refused("gives its mean or deviation as well")
-    x = t.settled(t.held(node, 0))
+    x = t.materialized(t.computed(node, 0))
     first = axis_in(int(node.attributes.get("axis", -1)), len(x.shape))
     _normalized(t, node, x, range(first, len(x.shape)), x.shape[first:])
 
 
 def instance_normalization(t: Translation, node: Node) -> None:
-    """Of each channel over the axes behind it."""
-    x = t.settled(t.held(node, 0))
+    """Normalize each channel over the axes after it."""
+    x = t.materialized(t.computed(node, 0))
     rank = len(x.shape)
     if rank < 3:
         raise Refused(f"reads {listed(x.shape)}; there are axes behind the channels")
@@ -52,74 +52,84 @@ def instance_normalization(t: Translation, node: Node) -> None:
 
 
 def rms_normalization(t: Translation, node: Node) -> None:
-    """x / sqrt(mean(x^2) + epsilon) * scale, over all axes from one on."""
-    x, name = t.settled(t.held(node, 0)), node.outputs[0]
+    """x / sqrt(mean(x^2) + epsilon) * scale, over all axes from `axis` on."""
+    x, name = t.materialized(t.computed(node, 0)), node.outputs[0]
     first = axis_in(int(node.attributes.get("axis", -1)), len(x.shape))
     steps = Steps(t, name)
     squares = replace(x, tensor=steps("MUL", x.tensor, x.tensor))
     mean = reduced(t, f"{name}/mean", "MEAN", squares, range(first, len(x.shape)), keep=True)
     moved = steps("ADD", mean.tensor, float(node.attributes.get("epsilon", 1e-5)))
     unit = steps("DIV", x.tensor, steps("SQRT", moved))
-    scale = t.builder.constant(f"{name}/scale", laid(t.stored(node, 1, "the scale").astype(np.float32), x))
-    t.bind(name, Held.of(steps("MUL", unit, scale), x.order))
+    scale = t.builder.constant(
+        f"{name}/scale", broadcast_constant(t.constant(node, 1, "the scale").astype(np.float32), x)
+    )
+    t.bind(name, TensorView.of(steps("MUL", unit, scale), x.order))
 
 
 def lp_normalization(t: Translation, node: Node) -> None:
-    """Over one axis by the sum of absolute values, or the root of the sum of squares; by 1 where that is 0."""
-    x, name, p = t.settled(t.held(node, 0)), node.outputs[0], int(node.attributes.get("p", 2))
+    """Divide by the L1 or L2 norm along one axis; by 1 where the norm is 0."""
+    x, name, p = t.materialized(t.computed(node, 0)), node.outputs[0], int(node.attributes.get("p", 2))
     axis = axis_in(int(node.attributes.get("axis", -1)), len(x.shape))
     steps = Steps(t, name)
     powers = steps("ABS", x.tensor) if p == 1 else steps("MUL", x.tensor, x.tensor)
     total = reduced(t, f"{name}/sum", "SUM", replace(x, tensor=powers), [axis], keep=True).tensor
     norm = total if p == 1 else steps("SQRT", total)
-    t.bind(name, Held.of(steps("DIV", x.tensor, _but_zero(steps, norm)), x.order))
+    t.bind(name, TensorView.of(steps("DIV", x.tensor, _zero_as_one(steps, norm)), x.order))
 
 
 def group_normalization(t: Translation, node: Node) -> None:
-    """Of each group of channels and the axes behind them; scale and bias are of channels."""
-    x, groups = t.plain(t.held(node, 0)), int(node.attributes["num_groups"])
+    """Normalize each group of channels; scale and bias are per channel."""
+    x, groups = t.plain(t.computed(node, 0)), int(node.attributes["num_groups"])
     channels = x.shape[1]
     if channels % groups:
         raise Refused(f"makes {groups} groups of {channels} channels")
     name, rows = node.outputs[0], (x.shape[0], groups, -1)
-    flat = Held.of(t.builder.reshape(x.tensor, rows, name=f"{name}/groups"), plain_order(3))
+    flat = TensorView.of(t.builder.reshape(x.tensor, rows, name=f"{name}/groups"), plain_order(3))
     unit = t.builder.reshape(_unit(t, node, flat, [2]), x.shape, name=f"{name}/unit")
     steps = Steps(t, name)
     for at, op in ((1, "MUL"), (2, "ADD")):
-        values = t.stored(node, at, "its constants").astype(np.float32).reshape(-1)
+        values = t.constant(node, at, "its constants").astype(np.float32).reshape(-1)
         if values.size != channels:
             raise Refused(f"has {values.size} numbers for {channels} channels")
-        each = values.reshape(1, -1, *(1,) * (len(x.shape) - 2))
-        unit = steps(op, unit, t.builder.constant(f"{name}/{op.lower()}", each))
-    t.bind(name, Held.of(unit, x.order))
+        per_channel = values.reshape(1, -1, *(1,) * (len(x.shape) - 2))
+        unit = steps(op, unit, t.builder.constant(f"{name}/{op.lower()}", per_channel))
+    t.bind(name, TensorView.of(unit, x.order))
 
 
 def mean_variance_normalization(t: Translation, node: Node) -> None:
-    """(x - mean) / sqrt(mean((x - mean)^2)), as ONNX Runtime has it, but 0 where x is its mean everywhere."""
-    x, name = t.settled(t.held(node, 0)), node.outputs[0]
+    """(x - mean) / sqrt(mean((x - mean)^2)), as in ONNX Runtime.
+
+    0 where all x equal their mean.
+    """
+    x, name = t.materialized(t.computed(node, 0)), node.outputs[0]
     axes = [axis_in(int(axis), len(x.shape)) for axis in node.attributes.get("axes", (0, 2, 3))]
     steps = Steps(t, name)
     centred, variance = _centred(t, steps, x, axes)
-    made = steps("DIV", centred, _but_zero(steps, steps("SQRT", variance)))
-    t.bind(name, Held.of(made, x.order))
+    result = steps("DIV", centred, _zero_as_one(steps, steps("SQRT", variance)))
+    t.bind(name, TensorView.of(result, x.order))
 
 
-def _normalized(t: Translation, node: Node, x: Held, axes: Sequence[int], shape: Sequence[int]) -> None:
-    """(x - mean) / sqrt(mean((x - mean)^2) + epsilon) * scale + bias; `shape` is that of scale and bias."""
-    name, made = node.outputs[0], _unit(t, node, x, axes)
-    steps = [(at, what) for at, what in ((1, "scale"), (2, "bias")) if node.has(at)]
-    for at, (position, what) in enumerate(steps, 1):
-        values = t.stored(node, position, f"the {what}")
+def _normalized(t: Translation, node: Node, x: TensorView, axes: Sequence[int], shape: Sequence[int]) -> None:
+    """Bind (x - mean) / sqrt(mean((x - mean)^2) + epsilon) * scale + bias.
+
+    shape: of scale and bias.
+    """
+    name, result = node.outputs[0], _unit(t, node, x, axes)
+    steps = [(at, label) for at, label in ((1, "scale"), (2, "bias")) if node.has(at)]
+    for at, (position, label) in enumerate(steps, 1):
+        values = t.constant(node, position, f"the {label}")
         if values.size != np.prod(shape):
-            raise Refused(f"has the {what} {listed(values.shape)} for {listed(shape)}")
-        step = t.builder.mul if what == "scale" else t.builder.add
-        called = name if at == len(steps) else f"{name}/scaled"
-        constant = t.builder.constant(f"{name}/{what}", laid(values.astype(np.float32).reshape(shape), x))
-        made = step(made, constant, name=called)
-    t.bind(name, Held.of(made, x.order))
+            raise Refused(f"has the {label} {listed(values.shape)} for {listed(shape)}")
+        step = t.builder.mul if label == "scale" else t.builder.add
+        result_name = name if at == len(steps) else f"{name}/scaled"
+        constant = t.builder.constant(
+            f"{name}/{label}", broadcast_constant(values.astype(np.float32).reshape(shape), x)
+        )
+        result = step(result, constant, name=result_name)
+    t.bind(name, TensorView.of(result, x.order))
 
 
-def _unit(t: Translation, node: Node, x: Held, axes: Sequence[int]) -> Tensor:
+def _unit(t: Translation, node: Node, x: TensorView, axes: Sequence[int]) -> Tensor:
     """(x - mean) / sqrt(mean((x - mean)^2) + epsilon)."""
     steps = Steps(t, node.outputs[0])
     centred, variance = _centred(t, steps, x, axes)
@@ -127,15 +137,18 @@ def _unit(t: Translation, node: Node, x: Held, axes: Sequence[int]) -> Tensor:
     return steps("DIV", centred, steps("SQRT", moved))
 
 
-def _centred(t: Translation, steps: Steps, x: Held, axes: Sequence[int]) -> tuple[Tensor, Tensor]:
-    """x - mean, and the mean of its squares: mean(x^2) - mean^2 loses the digits that both share."""
+def _centred(t: Translation, steps: Steps, x: TensorView, axes: Sequence[int]) -> tuple[Tensor, Tensor]:
+    """Return x - mean, and the mean of its squares.
+
+    mean(x^2) - mean^2 would lose the digits that both share.
+    """
     centred = steps("SUB", x.tensor, reduced(t, f"{steps.name}/mean", "MEAN", x, axes, keep=True).tensor)
     squares = replace(x, tensor=steps("MUL", centred, centred))
     return centred, reduced(t, f"{steps.name}/variance", "MEAN", squares, axes, keep=True).tensor
 
 
-def _but_zero(steps: Steps, divisor: Tensor) -> Tensor:
-    """With 1 in place of 0."""
+def _zero_as_one(steps: Steps, divisor: Tensor) -> Tensor:
+    """Return the divisor with 0 replaced by 1."""
     return steps("ADD", divisor, steps.number(steps.truth("EQUAL", divisor, 0.0)))
 
 

@@ -1,4 +1,4 @@
-"""MaxPool and AveragePool, of real numbers and of integers with scales."""
+"""MaxPool and AveragePool, in float32 and between integers."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from typing import Any
 import numpy as np
 import onnx
 
-from stages.import_model.onnx.operators.evaluated import evaluated
+from stages.import_model.onnx.operators.convolution import Pads, Window, as_image, convolve, from_image
+from stages.import_model.onnx.operators.evaluate import evaluated
 from stages.import_model.onnx.operators.weights import Weights
-from stages.import_model.onnx.operators.windows import Pads, Window, as_image, convolve, from_image
 from stages.import_model.onnx.translation import MICROSOFT, Node, Out, Translation, check_rank
-from stages.import_model.onnx.values import Array, Held, Real
+from stages.import_model.onnx.values import Array, Dequantized, TensorView
 from stages.ir.models.tflite_writer import Tensor
 from stages.ir.operators.operation import Refused, listed
 
-_MOST_PARTS = 25  # of an image whose windows have several divisors: what a window of 5x5 with pads of 2 takes
+_MOST_PARTS = 25  # image parts with different divisors: enough for a 5x5 window with pads of 2
 
 
-def max_pool(t: Translation, node: Node, x: Held) -> Held:
-    """MaxPool, whose padding takes no part."""
+def max_pool(t: Translation, node: Node, x: TensorView) -> TensorView:
+    """Translate MaxPool, which ignores the padding."""
     check_rank(x, (3, 4))
     if len(node.outputs) > 1 and node.outputs[1]:
-        raise Refused("gives the places of its maxima as well")
+        raise Refused("has the positions of its maxima as a second result")
     window = Window.of(node, x, node.attributes["kernel_shape"])
     if window.dilation != (1, 1):
         raise Refused(f"is dilated by {listed(window.dilation)}")
@@ -33,8 +33,8 @@ def max_pool(t: Translation, node: Node, x: Held) -> Held:
     padding, name = window.padding(image.shape[1:3]), node.outputs[0]
     if padding is None:
         image, padding = _padded_lowest(t, image, window.pads, f"{name}/padded"), "valid"
-    made = t.builder.max_pool2d(image, window.kernel, window.stride, padding=padding, name=_pool_name(x, name))
-    return from_image(t, made, len(x.shape), name)
+    pooled = t.builder.max_pool2d(image, window.kernel, window.stride, padding=padding, name=_pool_name(x, name))
+    return from_image(t, pooled, len(x.shape), name)
 
 
 def _padded_lowest(t: Translation, image: Tensor, pads: Pads, name: str) -> Tensor:
@@ -46,16 +46,17 @@ def _padded_lowest(t: Translation, image: Tensor, pads: Pads, name: str) -> Tens
     return t.builder.emit("PADV2", [image, constant, value], shape, None, name, "PadV2Options")
 
 
-def _pool_name(x: Held, name: str) -> str:
+def _pool_name(x: TensorView, name: str) -> str:
     return f"{name}/image" if len(x.shape) == 3 else name
 
 
 @dataclass(frozen=True)
-class _Along:
-    """Windows with the same taps inside of the image, along one axis: `places` from `first` on.
+class _WindowRun:
+    """Neighbouring windows along one axis with equal taps inside of the image.
 
-    taps   of each window that lie inside
-    begin  the first element of the image that the first window meets
+    first, places  index of the first window, number of windows
+    taps           taps of each window inside of the image
+    begin          first image element of the first window
     """
 
     first: int
@@ -66,99 +67,104 @@ class _Along:
 
 @dataclass(frozen=True)
 class _Averages:
-    """The windows of an AveragePool, and what the sum of each is divided by, [H, W]."""
+    """Windows of an AveragePool, and the divisor of each sum, [H, W]."""
 
     window: Window
     image: tuple[int, int]
     divisors: Array
 
     @classmethod
-    def of(cls, t: Translation, node: Node, x: Held) -> _Averages:
-        """Divisors are those with which ONNX Runtime averages ones. Refused for windows that lie in padding alone."""
+    def of(cls, t: Translation, node: Node, x: TensorView) -> _Averages:
+        """Return the windows, with ONNX Runtime's divisors, measured on ones.
+
+        Raises Refused for windows that lie in the padding alone.
+        """
         check_rank(x, (3, 4))
         window, rank = Window.of(node, x, node.attributes["kernel_shape"]), len(x.shape) - 2
         image = (1, x.shape[2]) if rank == 1 else (x.shape[2], x.shape[3])
-        kept = ("auto_pad", "ceil_mode", "count_include_pad", "dilations", "kernel_shape", "pads", "strides")
-        options = {name: node.attributes[name] for name in kept if name in node.attributes}
+        attribute_names = ("auto_pad", "ceil_mode", "count_include_pad", "dilations", "kernel_shape", "pads", "strides")
+        options = {name: node.attributes[name] for name in attribute_names if name in node.attributes}
         pool = Node(node.index, onnx.helper.make_node("AveragePool", ["x"], ["y"], node.name, **options))
         ones = evaluated(t, pool, np.ones((1, 1, *x.shape[2:]), np.float32))
-        made = cls(window, image, np.ones(0))
-        inside = np.multiply.outer(*(made.taps(axis).sum(axis=1) for axis in (0, 1)))
-        shares = ones.reshape((1, *ones.shape[2:]) if rank == 1 else ones.shape[2:])
-        if shares.shape != inside.shape:
-            raise Refused(f"has {listed(inside.shape)} windows, and ONNX Runtime {listed(shares.shape)}")
+        averages = cls(window, image, np.ones(0))
+        inside = np.multiply.outer(*(averages.taps(axis).sum(axis=1) for axis in (0, 1)))
+        mean_of_ones = ones.reshape((1, *ones.shape[2:]) if rank == 1 else ones.shape[2:])
+        if mean_of_ones.shape != inside.shape:
+            raise Refused(f"has {listed(inside.shape)} windows, and ONNX Runtime {listed(mean_of_ones.shape)}")
         if not inside.all():
-            raise Refused(f"has windows {listed(window.kernel)} that lie in the padding {list(window.pads)} alone")
-        divisors = np.rint(inside / shares).astype(np.int64)
+            raise Refused(f"has windows {listed(window.kernel)} that lie completely in the padding {list(window.pads)}")
+        divisors = np.rint(inside / mean_of_ones).astype(np.int64)
         if node.op == f"{MICROSOFT}.QLinearAveragePool" and node.attributes.get("count_include_pad", 0):
-            divisors[:] = window.kernel[0] * window.kernel[1]  # there what ceil_mode adds counts as well
+            divisors[:] = window.kernel[0] * window.kernel[1]  # it also counts the padding that ceil_mode adds
         return cls(window, image, divisors)
 
     def taps(self, axis: int) -> Array:
-        """For each place of a window along the axis which of its taps are inside of the image, bool[places, taps]."""
+        """Return for each window along the axis which taps are in the image, bool[windows, taps]."""
         window, (before, after) = self.window, self.window.pads[axis]
         size, stride, dilation = self.image[axis], window.stride[axis], window.dilation[axis]
         reach = (window.kernel[axis] - 1) * dilation + 1
         starts = np.arange((size + before + after - reach) // stride + 1) * stride - before
-        met = starts[:, None] + np.arange(window.kernel[axis]) * dilation
-        return np.asarray((met >= 0) & (met < size))
+        positions = starts[:, None] + np.arange(window.kernel[axis]) * dilation
+        return np.asarray((positions >= 0) & (positions < size))
 
-    def runs(self, axis: int) -> Iterator[_Along]:
-        """Neighbouring places with the same taps inside and the same divisors."""
+    def runs(self, axis: int) -> Iterator[_WindowRun]:
+        """Yield runs of windows with the same taps and divisors."""
         taps, divisors = self.taps(axis), self.divisors if axis == 0 else self.divisors.T
         keys = [(tuple(taps[at]), tuple(divisors[at])) for at in range(len(taps))]
         first = 0
         for (inside, _), group in groupby(keys):
             count, begin = len(list(group)), inside.index(True)
-            met = first * self.window.stride[axis] - self.window.pads[axis][0] + begin * self.window.dilation[axis]
-            yield _Along(first, count, sum(inside), met)
+            first_position = (
+                first * self.window.stride[axis] - self.window.pads[axis][0] + begin * self.window.dilation[axis]
+            )
+            yield _WindowRun(first, count, sum(inside), first_position)
             first += count
 
 
 def average_pool(t: Translation, node: Node) -> None:
-    """AveragePool of real numbers, or between integers."""
+    """Translate AveragePool, in float32 or between integers."""
     value = t.value(node, 0)
-    if isinstance(value, Real):
+    if isinstance(value, Dequantized):
         out = t.destination(node, integers=True)
-        if out is not None and average_integers(t, node, value.held, out, sums="float"):
+        if out is not None and average_integers(t, node, value.integers, out, sums="float"):
             return
-    x, out = t.held(node, 0), t.destination(node, integers=False)
+    x, out = t.computed(node, 0), t.destination(node, integers=False)
     assert out is not None
     averages = _Averages.of(t, node, x)
     window, image, name = averages.window, as_image(t, x), _pool_name(x, out.name)
-    padding, whole = window.padding(image.shape[1:3]), window.kernel[0] * window.kernel[1]
+    padding, window_size = window.padding(image.shape[1:3]), window.kernel[0] * window.kernel[1]
     inside = np.multiply.outer(*(averages.taps(axis).sum(axis=1) for axis in (0, 1)))
     if padding is not None and window.dilation == (1, 1) and (averages.divisors == inside).all():
-        made = t.builder.avg_pool2d(
+        result = t.builder.avg_pool2d(
             image, window.kernel, window.stride, padding=padding, activation=out.activation, name=name
         )
-        t.finish(out, from_image(t, made, len(x.shape), out.name))
+        t.finish(out, from_image(t, result, len(x.shape), out.name))
         return
     if window.padded:
         image = t.builder.pad(image, [(0, 0), *window.pads, (0, 0)], name=f"{out.name}/padded")
-    one = bool((averages.divisors == whole).all())
+    single_divisor = bool((averages.divisors == window_size).all())
     options: dict[str, Any] = {
         "stride": window.stride,
         "padding": "valid",
-        "activation": out.activation if one else "none",
-        "name": name if one else f"{out.name}/sums",
+        "activation": out.activation if single_divisor else "none",
+        "name": name if single_divisor else f"{out.name}/sums",
     }
     if window.dilation == (1, 1):
-        made = t.builder.avg_pool2d(image, window.kernel, **options)
+        result = t.builder.avg_pool2d(image, window.kernel, **options)
     else:
-        weights = np.full((1, *window.kernel, image.shape[3]), 1 / whole, np.float32)
-        made = t.builder.depthwise_conv2d(image, weights, None, dilation=window.dilation, **options)
-    if not one:
-        shares = (whole / averages.divisors).astype(np.float32)[None, :, :, None]
-        factor = t.builder.constant(f"{out.name}/shares", shares)
-        made = t.builder.mul(made, factor, activation=out.activation, name=name)
-    t.finish(out, from_image(t, made, len(x.shape), out.name))
+        weights = np.full((1, *window.kernel, image.shape[3]), 1 / window_size, np.float32)
+        result = t.builder.depthwise_conv2d(image, weights, None, dilation=window.dilation, **options)
+    if not single_divisor:
+        ratios = (window_size / averages.divisors).astype(np.float32)[None, :, :, None]
+        factor = t.builder.constant(f"{out.name}/shares", ratios)
+        result = t.builder.mul(result, factor, activation=out.activation, name=name)
+    t.finish(out, from_image(t, result, len(x.shape), out.name))
 
 
-def average_integers(t: Translation, node: Node, x: Held, out: Out, **rule: Any) -> bool:
-    """Appends a depthwise convolution by ones for each part of the image whose windows have one divisor.
+def average_integers(t: Translation, node: Node, x: TensorView, out: Out, **rule: Any) -> bool:
+    """Append a depthwise convolution by ones for each image part with one divisor.
 
-    False, and nothing is appended, where these are too many.
+    Returns False, without change, if there are too many parts.
     """
     averages = _Averages.of(t, node, x)
     divisor = averages.divisors[0, 0]
@@ -172,16 +178,25 @@ def average_integers(t: Translation, node: Node, x: Held, out: Out, **rule: Any)
     if len(rows) * len(columns) > _MOST_PARTS:
         return False
     image, name = as_image(t, x), _pool_name(x, out.name)
-    lines = []
-    for at, row in enumerate(rows):
-        called = name if len(rows) == 1 else f"{out.name}/rows{at}"
+    row_tensors = []
+    for row_number, row in enumerate(rows):
+        row_name = name if len(rows) == 1 else f"{out.name}/rows{row_number}"
         parts = [
-            _averaged(t, averages, image, row, column, out, called if len(columns) == 1 else f"{called}/{beside}", rule)
-            for beside, column in enumerate(columns)
+            _averaged(
+                t,
+                averages,
+                image,
+                row,
+                column,
+                out,
+                row_name if len(columns) == 1 else f"{row_name}/{column_number}",
+                rule,
+            )
+            for column_number, column in enumerate(columns)
         ]
-        lines.append(parts[0] if len(parts) == 1 else t.builder.concatenation(parts, 2, name=called))
-    made = lines[0] if len(lines) == 1 else t.builder.concatenation(lines, 1, name=name)
-    t.finish(out, from_image(t, made, len(x.shape), out.name))
+        row_tensors.append(parts[0] if len(parts) == 1 else t.builder.concatenation(parts, 2, name=row_name))
+    result = row_tensors[0] if len(row_tensors) == 1 else t.builder.concatenation(row_tensors, 1, name=name)
+    t.finish(out, from_image(t, result, len(x.shape), out.name))
     return True
 
 
@@ -189,23 +204,23 @@ def _averaged(
     t: Translation,
     averages: _Averages,
     image: Tensor,
-    row: _Along,
-    column: _Along,
+    row: _WindowRun,
+    column: _WindowRun,
     out: Out,
     name: str,
     rule: dict[str, Any],
 ) -> Tensor:
-    """The averages of one part of the image."""
+    """Append the averages of one part of the image."""
     window, (batch, height, width, channels) = averages.window, image.shape
     sizes = [
-        (along.places - 1) * stride + (along.taps - 1) * dilation + 1
-        for along, stride, dilation in zip((row, column), window.stride, window.dilation, strict=True)
+        (run.places - 1) * stride + (run.taps - 1) * dilation + 1
+        for run, stride, dilation in zip((row, column), window.stride, window.dilation, strict=True)
     ]
     if sizes != [height, width]:
         begins = [0, row.begin, column.begin, 0]
         image = t.builder.slice(image, begins, [batch, *sizes, channels], name=f"{name}/part")
     divisor = averages.divisors[row.first, column.first]
-    made = t.builder.depthwise_conv2d(
+    result = t.builder.depthwise_conv2d(
         image,
         np.ones((1, row.taps, column.taps, channels), np.int8),
         np.zeros(channels, np.int32),
@@ -218,8 +233,8 @@ def _averaged(
         name=name,
     )
     t.rule(**rule)
-    return made
+    return result
 
 
 TRANSLATORS: dict[str, Callable[[Translation, Node], None]] = {"AveragePool": average_pool}
-MOVES: dict[str, Callable[[Translation, Node, Held], Held]] = {"MaxPool": max_pool}
+MOVES: dict[str, Callable[[Translation, Node, TensorView], TensorView]] = {"MaxPool": max_pool}

@@ -1,4 +1,4 @@
-"""QuantizeLinear and DequantizeLinear: between real numbers and integers."""
+"""QuantizeLinear and DequantizeLinear."""
 
 from __future__ import annotations
 
@@ -6,34 +6,40 @@ from collections.abc import Callable
 
 from stages.import_model.onnx.operators.tables import requantized
 from stages.import_model.onnx.translation import Node, Translation
-from stages.import_model.onnx.values import Held, Real, Stored
+from stages.import_model.onnx.values import Constant, Dequantized, TensorView
 from stages.ir.operators.operation import Refused
 
 
 def quantize(t: Translation, node: Node) -> None:
-    """x / scale to the nearest integer, halves to even. What was dequantized by the same scale is what it was."""
+    """Translate QuantizeLinear: x / scale to the nearest integer, halves to even.
+
+    A value that was dequantized with the same scale is not computed again.
+    """
     value, name, quant = t.value(node, 0), node.outputs[0], t.parameters(node, 1, 2)
-    if isinstance(value, Real) and (value.held.tensor.scale[0], value.held.tensor.zero_point[0]) == quant:
-        t.bind(name, value.held)
+    if (
+        isinstance(value, Dequantized)
+        and (value.integers.tensor.scale[0], value.integers.tensor.zero_point[0]) == quant
+    ):
+        t.bind(name, value.integers)
         return
-    if isinstance(value, Real):
-        t.bind(name, requantized(t, value.held, quant, name))
+    if isinstance(value, Dequantized):
+        t.bind(name, requantized(t, value.integers, quant, name))
         return
-    x = t.held(node, 0)
-    made = t.builder.quantize(x.tensor, "int8", quant, name=name)
-    t.bind(name, Held(made, x.base, x.shape, x.order))
+    x = t.computed(node, 0)
+    result = t.builder.quantize(x.tensor, "int8", quant, name=name)
+    t.bind(name, TensorView(result, x.base, x.shape, x.order))
 
 
 def dequantize(t: Translation, node: Node) -> None:
-    """Nothing is computed until something needs real numbers."""
+    """Translate DequantizeLinear; nothing is computed until an operator needs real numbers."""
     value = t.value(node, 0)
-    if isinstance(value, Stored | Real):
+    if isinstance(value, Constant | Dequantized):
         raise Refused("dequantizes real numbers")
     scale, zero_point = t.parameters(node, 1, 2)
     if (value.tensor.scale, value.tensor.zero_point) != ((scale,), (zero_point,)):
-        was = f"{value.tensor.scale[0]:g}" if value.tensor.scale else "none"
-        raise Refused(f"dequantizes by the scale {scale:g} what was quantized by {was}")
-    t.bind(node.outputs[0], Real(value))
+        source_scale = f"{value.tensor.scale[0]:g}" if value.tensor.scale else "none"
+        raise Refused(f"dequantizes with the scale {scale:g} a tensor of scale {source_scale}")
+    t.bind(node.outputs[0], Dequantized(value))
 
 
 TRANSLATORS: dict[str, Callable[[Translation, Node], None]] = {

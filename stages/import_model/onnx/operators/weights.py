@@ -1,4 +1,4 @@
-"""Weights and biases that are constants, of real numbers and of integers."""
+"""Constant weights and biases, in float32 and as integers."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from stages.import_model.onnx.values import Array, Held, Stored
+from stages.import_model.onnx.values import Array, Constant, TensorView
 from stages.ir.models.onnx_names import LOWERED
 from stages.ir.operators.operation import Refused, listed
 
 
 @dataclass(frozen=True)
 class Weights:
-    """values, float32 or int8; scale (one, or one for each output channel) and zero point of integers.
+    """values: float32 or int8. scale: one, or one per output channel. zero_point: of integers.
 
-    values are int16 where each channel has a zero point of its own, less which they are not int8 (`parts`).
+    values are int16 if zero points per channel move them out of int8 (`parts`).
     """
 
     values: Array
@@ -24,8 +24,8 @@ class Weights:
     zero_point: int = 0
 
     @classmethod
-    def of(cls, stored: Stored, axis: int) -> Weights:
-        """Those of a constant, whose output channels are along `axis`. Refused for several zero points."""
+    def of(cls, stored: Constant, axis: int) -> Weights:
+        """Return a constant's weights. axis: of the output channels. Raises Refused."""
         if stored.scale is None:
             return cls(stored.values)
         if stored.scale.size > 1 and stored.axis % stored.values.ndim != axis:
@@ -40,60 +40,62 @@ class Weights:
         if values.dtype == np.uint8:
             values, zero_points = (values.astype(np.int16) - LOWERED).astype(np.int8), zero_points - LOWERED
         if zero_points.min() != zero_points.max():
-            along = (1,) * axis + (-1,) + (1,) * (values.ndim - axis - 1)
-            moved = values.astype(np.int64) - zero_points.reshape(along)
-            whole = moved.min() >= -128 and moved.max() <= 127
-            values, zero_points = moved.astype(np.int8 if whole else np.int16), np.zeros(1, np.int64)
+            channel_shape = (1,) * axis + (-1,) + (1,) * (values.ndim - axis - 1)
+            centred = values.astype(np.int64) - zero_points.reshape(channel_shape)
+            fits_int8 = centred.min() >= -128 and centred.max() <= 127
+            values, zero_points = centred.astype(np.int8 if fits_int8 else np.int16), np.zeros(1, np.int64)
         return cls(values, stored.scale.reshape(-1).astype(np.float32), int(zero_points.reshape(-1)[0]))
 
     def with_values(self, values: Array) -> Weights:
+        """Return the same scale and zero point with other values."""
         return Weights(np.ascontiguousarray(values), self.scale, self.zero_point)
 
     @property
     def parts(self) -> list[Array]:
-        """Weights of int8 whose sum these are: a product by them is the sum of products by each.
+        """int8 weights whose sum these are; the sum of products by each is the product.
 
-        Two where they are from -256 to 254, three for 255, which a weight of uint8 is less a zero point of 0.
+        Two parts for values from -256 to 254, three for 255.
         """
         if self.values.dtype != np.int16:
             return [self.values]
-        found: list[Array] = []
-        rest = self.values
-        while rest.any() or not found:
-            found.append(np.clip(rest, -128, 127))
-            rest = rest - found[-1]
-        return [part.astype(np.int8) for part in found]
+        parts: list[Array] = []
+        remainder = self.values
+        while remainder.any() or not parts:
+            parts.append(np.clip(remainder, -128, 127))
+            remainder = remainder - parts[-1]
+        return [part.astype(np.int8) for part in parts]
 
-    def check_whole(self) -> None:
-        """Refused for weights that are not int8 less their zero points."""
+    def check_int8(self) -> None:
+        """Raise Refused for weights that are not int8 after subtracting their zero points."""
         if self.values.dtype == np.int16:
-            what = "has weights with a zero point for each channel, less which they are not int8"
-            raise Refused(what, "Quantize weights as int8, without zero points, or all by one scale.")
+            what = "has weights that leave int8 when the zero point of each channel is subtracted"
+            raise Refused(what, "Quantize weights as int8 without zero points, or with one scale.")
 
     def centred(self) -> Weights:
-        """With a zero point of 0, where the integers are int8 then. Refused where each channel needs it."""
+        """Return the weights with a zero point of 0, if the integers stay int8."""
         moved = self.values.astype(np.int32) - self.zero_point if self.scale is not None else self.values
         if not self.zero_point or moved.min() < -128 or moved.max() > 127:
             if self.zero_point and self.scale is not None and len(set(self.scale.tolist())) > 1:
                 what = "has weights with a zero point and a scale for each channel"
-                raise Refused(what, "Quantize weights as int8, without zero points, or all by one scale.")
+                raise Refused(what, "Quantize weights as int8 without zero points, or with one scale.")
             return self
         return Weights(moved.astype(np.int8), self.scale)
 
     def options(self) -> dict[str, Any]:
-        """Arguments of the builder."""
+        """Return the arguments for the model builder."""
         return {} if self.scale is None else {"weight_scale": self.scale, "weight_zero_point": self.zero_point}
 
 
-def is_bias(added: Stored, units: int) -> bool:
-    """Whether a constant that broadcasts to rows of `units` has one number, or one for each unit: not one for a row."""
+def is_bias(added: Constant, units: int) -> bool:
+    """Return whether an added constant has one number, or one per unit, for rows of `units`."""
     return added.values.size == 1 or added.values.size == added.values.shape[-1] == units
 
 
-def whole_bias(bias: Stored | None, x: Held, weights: Weights) -> tuple[Array | None, dict[str, bool]]:
-    """The bias on the scale of sums, int32: as it is where it has that scale, else rounded, as the rule says then.
+def integer_bias(bias: Constant | None, x: TensorView, weights: Weights) -> tuple[Array | None, dict[str, bool]]:
+    """Return the bias as int32 on the scale of the sums, and its rule.
 
-    weights: output channels are their first axis. Refused for a bias that is neither one number nor one for each.
+    The rule is `rounded_bias` if it was rounded. weights: output channels first. Raises Refused for a bias with another
+    number of elements.
     """
     if bias is None:
         return None, {}
@@ -102,8 +104,8 @@ def whole_bias(bias: Stored | None, x: Held, weights: Weights) -> tuple[Array | 
     if bias.values.size not in (1, count):
         raise Refused(f"has the bias {listed(bias.values.shape)} for {count} outputs")
     scale = np.broadcast_to(np.float32(x.tensor.scale[0]) * weights.scale, count)
-    own = None if bias.scale is None else np.broadcast_to(bias.scale.reshape(-1), count)
-    if bias.values.dtype == np.int32 and own is not None and np.array_equal(own, scale):
+    bias_scale = None if bias.scale is None else np.broadcast_to(bias.scale.reshape(-1), count)
+    if bias.values.dtype == np.int32 and bias_scale is not None and np.array_equal(bias_scale, scale):
         return np.broadcast_to(bias.values.reshape(-1), count), {}
-    sums = np.rint(np.broadcast_to(bias.real.reshape(-1), count).astype(np.float64) / scale.astype(np.float64))
+    sums = np.rint(np.broadcast_to(bias.real_values.reshape(-1), count).astype(np.float64) / scale.astype(np.float64))
     return np.clip(sums, -(2.0**31), 2.0**31 - 1).astype(np.int32), {"rounded_bias": True}

@@ -100,22 +100,24 @@ NETWORKS = {
 @pytest.mark.parametrize("name", NETWORKS)
 def test_the_branch_that_is_taken(name: str) -> None:
     nodes, constants = NETWORKS[name]
-    made = model(nodes, {"x": (1, 4)}, ["y"], {"yes": YES, "no": NO, **constants})
-    (wanted,) = ReferenceEvaluator(made).run(None, {"x": X})
-    found = convert(made.SerializeToString(), "net.onnx", {}, "nchw")
-    np.testing.assert_allclose(Reference(found.data).run([X])[0], wanted, rtol=1e-6)
-    oracle = OnnxReference(found.data, found.original, found.names)  # all tensors of the file are in its graph
+    proto = model(nodes, {"x": (1, 4)}, ["y"], {"yes": YES, "no": NO, **constants})
+    (wanted,) = ReferenceEvaluator(proto).run(None, {"x": X})
+    converted = convert(proto.SerializeToString(), "net.onnx", {}, "nchw")
+    np.testing.assert_allclose(Reference(converted.data).run([X])[0], wanted, rtol=1e-6)
+    oracle = OnnxReference(
+        converted.data, converted.original, converted.names
+    )  # all tensors of the file are in its graph
     np.testing.assert_allclose(oracle.run([X])[0], wanted, rtol=1e-6)
 
 
 def test_a_shape_that_the_recipe_gives_decides() -> None:
     nodes, constants = NETWORKS["shape"]
-    made = model(nodes, {"x": (1, "n")}, ["y"], constants)
+    proto = model(nodes, {"x": (1, "n")}, ["y"], constants)
     for size in (4, 5):
         x = np.arange(size, dtype=np.float32).reshape(1, size) - 2
-        found = convert(made.SerializeToString(), "net.onnx", {"x": (1, size)}, "nchw")
-        (wanted,) = ReferenceEvaluator(made).run(None, {"x": x})
-        np.testing.assert_allclose(Reference(found.data).run([x])[0], wanted, rtol=1e-6)
+        converted = convert(proto.SerializeToString(), "net.onnx", {"x": (1, size)}, "nchw")
+        (wanted,) = ReferenceEvaluator(proto).run(None, {"x": x})
+        np.testing.assert_allclose(Reference(converted.data).run([x])[0], wanted, rtol=1e-6)
 
 
 def loop() -> onnx.NodeProto:
@@ -143,9 +145,9 @@ def loop() -> onnx.NodeProto:
     ],
 )
 def test_what_is_not_known_is_refused(nodes: list[onnx.NodeProto], op: int, hint: str) -> None:
-    made = model(nodes, {"x": (1, 4)}, ["y"], {"yes": YES, "two": np.array(2)})
+    proto = model(nodes, {"x": (1, 4)}, ["y"], {"yes": YES, "two": np.array(2)})
     with pytest.raises(
         StageError, match=rf"operator {op} \({nodes[op].op_type}\) 'y_node' is not supported"
     ) as refused:
-        convert(made.SerializeToString(), "net.onnx", {}, "nchw")
+        convert(proto.SerializeToString(), "net.onnx", {}, "nchw")
     assert hint in refused.value.hint

@@ -17,7 +17,7 @@ from stages.import_model.onnx import convert
 from stages.ir.models.tflite_reader import read
 from tests.support.onnx_graphs import drawn, model, node
 from tests.support.onnx_integers import Net, qdq
-from tests.unit.import_model.from_onnx.holding import held
+from tests.unit.import_model.from_onnx.comparison import compare_layers
 from tests.unit.import_model.from_onnx.test_float import IMAGE, chain, floats, ints, judged, one
 from tests.unit.import_model.from_onnx.test_refused import refused
 
@@ -185,7 +185,9 @@ def test_deviations_that_are_small_beside_the_mean() -> None:
 
 def test_gelu_is_one_operator_and_others_are_not() -> None:
     def made(proto: Any) -> list[str]:
-        return [one.op for one in read(convert(proto.SerializeToString(), "n", {}, "nhwc").data, "n").operators]
+        return [
+            operator.op for operator in read(convert(proto.SerializeToString(), "n", {}, "nhwc").data, "n").operators
+        ]
 
     assert all(made(proto) == ["GELU"] for proto in GELUS.values())
     assert all("EXP" in made(CASES[name]) for name in ("erf of another scale", "erf that is read twice"))
@@ -254,18 +256,18 @@ OLD = {
 @pytest.mark.parametrize("case", OLD)
 def test_tables_are_of_the_operators_of_the_file(case: str, tmp_path: Path) -> None:
     """Opsets that lack what would do as well: Gelu is of opset 20, Clip with bounds as inputs of 11."""
-    layers = held(OLD[case], tmp_path)
+    layers = compare_layers(OLD[case], tmp_path)
     assert not layers.ties and not any(layer.op.op == "float" for layer in layers.graph.layers)
 
 
 @pytest.mark.parametrize("case", INTEGERS)
 def test_integers_are_onnx_runtimes(case: str, tmp_path: Path) -> None:
-    layers = held(INTEGERS[case], tmp_path)
+    layers = compare_layers(INTEGERS[case], tmp_path)
     assert not layers.ties and not any(layer.op.op == "float" for layer in layers.graph.layers)
 
 
 @pytest.mark.parametrize(
-    ("proto", "told"),
+    ("proto", "message"),
     [
         (one("Pad", IMAGE, ints(0, 0, 9, 0, 0, 0, 0, 0), mode="reflect"), "reflects 9 elements of axis 2, which has 9"),
         (one("Expand", IMAGE, ints(5, 1, 1)), "expands [1, 6, 9, 7] to [5, 1, 1]"),
@@ -275,9 +277,9 @@ def test_integers_are_onnx_runtimes(case: str, tmp_path: Path) -> None:
         (one("Einsum", (3, 4), drawn(1, 3), equation="ab,a->a"), "which sums one tensor alone"),
         (
             model([node("TopK", ["x", "k"], ["v", "i"])], {"x": IMAGE}, ["v"], {"k": ints(3)}),
-            "takes the first 3; one is supported",
+            "has k = 3; only 1 is supported",
         ),
     ],
 )
-def test_what_is_refused(proto: Any, told: str) -> None:
-    assert told in refused(proto)
+def test_what_is_refused(proto: Any, message: str) -> None:
+    assert message in refused(proto)

@@ -370,8 +370,8 @@ CASES = {
 def judged(proto: Any, layout: str = "nchw") -> tuple[OnnxReference, Reference]:
     """ONNX Runtime, and LiteRT on the file that import makes."""
     data = proto.SerializeToString()
-    made = convert(data, "net.onnx", {}, layout)
-    return OnnxReference(made.data, data, loaded(dumped(made.names))), Reference(made.data)
+    converted = convert(data, "net.onnx", {}, layout)
+    return OnnxReference(converted.data, data, loaded(dumped(converted.names))), Reference(converted.data)
 
 
 @pytest.mark.parametrize("layout", ["nchw", "nhwc"])
@@ -379,7 +379,7 @@ def judged(proto: Any, layout: str = "nchw") -> tuple[OnnxReference, Reference]:
 def test_operators_give_what_onnx_runtime_gives(case: str, layout: str) -> None:
     theirs, ours = judged(CASES[case], layout)
     inputs = [drawn(7 + at, *tensor.shape) for at, tensor in enumerate(ours.inputs)]
-    inputs = [one > 0 if tensor.dtype == "bool" else one for one, tensor in zip(inputs, ours.inputs, strict=True)]
+    inputs = [array > 0 if tensor.dtype == "bool" else array for array, tensor in zip(inputs, ours.inputs, strict=True)]
     expected = theirs.run(inputs)
     for tensor, got, wanted in zip(ours.outputs, ours.run(inputs), expected, strict=True):
         np.testing.assert_allclose(got, wanted, rtol=1e-5, atol=2e-6, err_msg=tensor.name)
@@ -390,7 +390,9 @@ def test_operators_give_what_onnx_runtime_gives(case: str, layout: str) -> None:
 def test_images_are_transposed_once_at_the_entry_and_not_at_all_where_the_recipe_says_nhwc() -> None:
     proto = CASES["flatten after images"]
     operators = {
-        layout: [one.op for one in read(convert(proto.SerializeToString(), "n", {}, layout).data, "n").operators]
+        layout: [
+            operator.op for operator in read(convert(proto.SerializeToString(), "n", {}, layout).data, "n").operators
+        ]
         for layout in ("nchw", "nhwc")
     }
     assert operators == {
@@ -408,4 +410,4 @@ def test_activations_are_fused_and_one_channel_needs_no_transpose() -> None:
         w=drawn(1, 4, 1, 3, 3),
     )
     info = read(convert(proto.SerializeToString(), "n", {}, "nchw").data, "n")
-    assert [one.op for one in info.operators] == ["RESHAPE", "CONV_2D", "MAX_POOL_2D", "TRANSPOSE"]
+    assert [operator.op for operator in info.operators] == ["RESHAPE", "CONV_2D", "MAX_POOL_2D", "TRANSPOSE"]

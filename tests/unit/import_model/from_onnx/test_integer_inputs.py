@@ -11,7 +11,7 @@ from onnx import TensorProto
 
 from stages.ir.models.index_ranges import index_ranges
 from tests.support.onnx_graphs import drawn, model, node
-from tests.unit.import_model.from_onnx.holding import graph_of, held
+from tests.unit.import_model.from_onnx.comparison import compare_layers, graph_of
 
 I32, I64, U8, I8 = TensorProto.INT32, TensorProto.INT64, TensorProto.UINT8, TensorProto.INT8
 TABLE = {"t": drawn(1, 20, 8)}
@@ -84,7 +84,7 @@ NETWORKS: dict[str, Case] = {
 def test_as_onnx_runtime(name: str, tmp_path: Path) -> None:
     nodes, inputs, types, constants, limits = NETWORKS[name]
     proto = model(nodes, inputs, ["y"], constants, opset=13, types=types)
-    held(proto, tmp_path / "graph")
+    compare_layers(proto, tmp_path / "graph")
     _, theirs, description = graph_of(proto)
     rules = {number: operator.get("rule") or {} for number, operator in enumerate(description["operators"])}
     assert index_ranges(theirs.info, rules).get(theirs.inputs[0].index) == limits

@@ -42,7 +42,7 @@ from tests.support.onnx_integers import (
     raw_clip,
     whole,
 )
-from tests.unit.import_model.from_onnx.holding import graph_of, held
+from tests.unit.import_model.from_onnx.comparison import compare_layers, graph_of
 
 CASES = {
     "qdq conv, a zero point for each channel": moved_channels(-120, 121),
@@ -115,15 +115,15 @@ CASES = {
 
 @pytest.mark.parametrize("case", CASES)
 def test_every_number_is_onnx_runtimes(case: str, tmp_path: Path) -> None:
-    layers = held(CASES[case], tmp_path)
-    assert all(one.near <= max(6, one.values / 20) for one in layers.ties.values()), layers.ties
+    layers = compare_layers(CASES[case], tmp_path)
+    assert all(tie.near <= max(6, tie.values / 20) for tie in layers.ties.values()), layers.ties
     if case.startswith("qlinear") or case == "qgemm":
-        assert sum(one.differing for one in layers.ties.values()) == 0
+        assert sum(tie.differing for tie in layers.ties.values()) == 0
 
 
 @pytest.mark.parametrize("layout", ["planar depthwise", "NCHW"])
 def test_in_other_layouts(layout: str, tmp_path: Path) -> None:
-    held(CASES["qlinear depthwise"], tmp_path, layout)
+    compare_layers(CASES["qlinear depthwise"], tmp_path, layout)
 
 
 def test_channels_without_an_exact_multiplier_differ_in_near_ties_alone(tmp_path: Path) -> None:
@@ -132,10 +132,10 @@ def test_channels_without_an_exact_multiplier_differ_in_near_ties_alone(tmp_path
     q = net.quantize("x", "q", 0.05)
     w = net.weights("w", (256, 96, 3, 3), "int8", 0, channels=True)
     net.op("QLinearConv", [q, "q_s", "q_z", *w, *net.quant("y", 0.4, 5)], "y")
-    layers = held(net.model((1, 96, 12, 12)), tmp_path, runs=1)
+    layers = compare_layers(net.model((1, 96, 12, 12)), tmp_path, runs=1)
     conv = next(layer for layer in layers.graph.layers if layer.kind == "conv2d")
     assert conv.op.rounding == "single"
-    assert sum(one.differing for one in layers.ties.values()) < 10
+    assert sum(tie.differing for tie in layers.ties.values()) < 10
 
 
 def test_sums_that_are_scaled_beyond_int32_are_refused() -> None:
@@ -161,7 +161,7 @@ def test_a_multiplier_that_is_off_is_found(tmp_path: Path) -> None:
 
 def test_zero_points_that_leave_no_int8_are_refused() -> None:
     with pytest.raises(
-        StageError, match="has weights with a zero point for each channel, less which they are not int8"
+        StageError, match="has weights that leave int8 when the zero point of each channel is subtracted"
     ):
         graph_of(moved_channels(-127, 128))
 
@@ -173,4 +173,4 @@ def test_real_numbers_that_onnx_does_not_have_may_move_before_integers(tmp_path:
     net.number("w", drawn(1, 6, 4, 3, 3))
     sizes = {"strides": [2, 2], "pads": [1, 1, 1, 1], "output_padding": [1, 1]}
     net.quantize(net.op("ConvTranspose", [x, "w"], "v", **sizes), "y", 0.05, 3)
-    held(net.model(), tmp_path)
+    compare_layers(net.model(), tmp_path)

@@ -14,7 +14,7 @@ from onnx import TensorProto, helper, numpy_helper
 from stages.base import StageError
 from stages.import_model.onnx import convert
 from tests.support.onnx_graphs import drawn, model, node
-from tests.unit.import_model.from_onnx.holding import graph_of
+from tests.unit.import_model.from_onnx.comparison import graph_of
 
 X = drawn(7, 1, 3, 6, 6)
 WEIGHTS = {"w": drawn(1, 3, 3, 3, 3), "b": drawn(2, 3)}
@@ -29,7 +29,7 @@ def refers(to_node: onnx.NodeProto, attribute: str, name: str) -> onnx.NodeProto
 def function(name: str, nodes: Sequence[onnx.NodeProto], inputs: str = "a", outputs: str = "z", **more: Any) -> Any:
     """A function of the domain `pkg.torch`; other domains of its operators are imported."""
     opset = more.pop("opset", 21)
-    domains = {one.domain for one in nodes} - {""}
+    domains = {operator.domain for operator in nodes} - {""}
     imports = [helper.make_opsetid("", opset), *(helper.make_opsetid(domain, 1) for domain in sorted(domains))]
     return helper.make_function("pkg.torch", name, inputs.split(), outputs.split(), nodes, imports, **more)
 
@@ -54,7 +54,7 @@ PASSING = function("Passing", [node("Neg", ["a"], ["n"])], outputs="a n n")
 def branches(then: onnx.NodeProto) -> onnx.NodeProto:
     """An If whose condition is true."""
     ends = [helper.make_tensor_value_info("t", TensorProto.FLOAT, None)]
-    graphs = [helper.make_graph([one], "g", [], ends) for one in (then, node("Neg", ["x"], ["t"]))]
+    graphs = [helper.make_graph([operator], "g", [], ends) for operator in (then, node("Neg", ["x"], ["t"]))]
     return node("If", ["yes"], ["z"], then_branch=graphs[0], else_branch=graphs[1])
 
 
@@ -77,7 +77,7 @@ def test_local_functions(name: str) -> None:
     nodes, functions = FUNCTIONS[name]
     proto = model(nodes, {"x": X.shape}, ["y"], WEIGHTS | {"yes": np.array(True)})
     proto.functions.extend(functions)
-    if "pkg.torch" not in {one.domain for one in proto.opset_import}:
+    if "pkg.torch" not in {entry.domain for entry in proto.opset_import}:
         proto.opset_import.append(helper.make_opsetid("pkg.torch", 1))
     if name not in ("results that are inputs", "of another opset"):  # which ONNX Runtime does not take
         expected = onnxruntime.InferenceSession(proto.SerializeToString()).run(None, {"x": X})[0]
@@ -105,7 +105,9 @@ def test_float16_is_computed_in_float32(kind: int, opset: int) -> None:
         node("Cast", ["p"], ["h"], to=kind),
         node("Add", ["h", "c"], ["y"]),
     ]
-    constants = [helper.make_tensor(one, kind, values.shape, values.ravel()) for one, values in WEIGHTS.items()]
+    constants = [
+        helper.make_tensor(constant, kind, values.shape, values.ravel()) for constant, values in WEIGHTS.items()
+    ]
     graph = helper.make_graph(
         nodes,
         "half",
@@ -116,15 +118,17 @@ def test_float16_is_computed_in_float32(kind: int, opset: int) -> None:
     proto = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8)
     _, theirs, _ = graph_of(proto)
     assert {tensor.dtype for tensor in (*theirs.inputs, *theirs.outputs)} == {"float32"}
-    found = theirs.run([half(X).astype(np.float32)])[0]
+    result = theirs.run([half(X).astype(np.float32)])[0]
     if kind == TensorProto.FLOAT16:
         expected = onnxruntime.InferenceSession(proto.SerializeToString()).run(None, {"x": half(X)})[0]
-        np.testing.assert_allclose(found, expected, atol=2e-3)
-    assert found.std() > 0.1
+        np.testing.assert_allclose(result, expected, atol=2e-3)
+    assert result.std() > 0.1
 
 
 def test_a_float16_constant_of_another_size_is_refused() -> None:
     proto = model([node("Add", ["x", "c"], ["y"])], {"x": (4,)}, ["y"], {"c": half([1, 2, 3, 4])})
     proto.graph.initializer[0].raw_data = b"\0\0\0"
-    with pytest.raises(StageError, match=r"net.onnx is corrupt: the constant 'c' \[4\] has more or fewer bytes"):
+    with pytest.raises(
+        StageError, match=r"net.onnx is corrupt: the constant 'c' \[4\] has a byte count that does not match"
+    ):
         convert(proto.SerializeToString(), "net.onnx", {}, "nchw")

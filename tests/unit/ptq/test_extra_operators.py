@@ -18,10 +18,10 @@ from stages.ir.operators.table import OPERATORS
 from stages.ir.reference.integer import run_graph
 from stages.ir.reference.interpreter import random_inputs
 from stages.ir.reference.partitions import reference_of
+from stages.ptq.extra_operators import REMAINING
 from stages.ptq.observe import Range
 from stages.ptq.precision import precisions
 from stages.ptq.quantizer import Quantized, check_runs, quantize
-from stages.ptq.remaining import REMAINING
 from stages.quantize.options import QuantizeOptions
 from tests.support.integer import integer_graph
 from tests.support.optional import needs
@@ -40,42 +40,48 @@ APART = {
 def of_float(name: str) -> Case:
     """A case of the operator in float32 that LiteRT runs and import takes."""
     more = load(name.lower()) if name.lower() in files() else []
-    usable = (one for one in (*more, *_cases(OPERATORS[name])) if one.data and not one.impossible)
-    for case in (one for one in usable if _data_type(one) != "bool"):
+    usable = (
+        candidate for candidate in (*more, *_cases(OPERATORS[name])) if candidate.data and not candidate.impossible
+    )
+    for case in (candidate for candidate in usable if _data_type(candidate) != "bool"):
         for version in (1, 2, 3):
             try:
-                made = replace(_retyped(case, "float32", None), version=version)
+                float_case = replace(_retyped(case, "float32", None), version=version)
                 if name == "TRANSPOSE_CONV":  # the library takes no bias of 4 axes, which this case has
-                    made = replace(made, inputs=made.inputs[:3])
+                    float_case = replace(float_case, inputs=float_case.inputs[:3])
                 if name == "SQUEEZE":  # this one declares the shape of its input
-                    made = replace(made, outputs=(replace(made.outputs[0], shape=(2, 2, 4)),))
-                reference = reference_of(model([made]))
-                build_module(model([made]), reference.info)
-                reference.run([np.zeros(one.shape, one.dtype) for one in reference.inputs])
+                    float_case = replace(float_case, outputs=(replace(float_case.outputs[0], shape=(2, 2, 4)),))
+                reference = reference_of(model([float_case]))
+                build_module(model([float_case]), reference.info)
+                reference.run([np.zeros(candidate.shape, candidate.dtype) for candidate in reference.inputs])
             except (BuildError, StageError, ValueError, IndexError, RuntimeError):
                 continue
-            return made
+            return float_case
     raise AssertionError(f"no case of {name}")
 
 
 def calibrated(data: bytes, **options: Any) -> tuple[Quantized, list[np.ndarray], dict[int, np.ndarray]]:
     """The quantized network, its calibration inputs and the values of the float network's tensors on them."""
     info, reference = read(data), reference_of(data)
-    inputs = [np.abs(one) + np.float32(0.1) if one.dtype == np.float32 else one * 0 for one in random_inputs(info, 1)]
-    inputs = [one.astype(info.tensors[at].dtype) for one, at in zip(inputs, info.inputs, strict=True)]
+    inputs = [
+        np.abs(array) + np.float32(0.1) if array.dtype == np.float32 else array * 0 for array in random_inputs(info, 1)
+    ]
+    inputs = [array.astype(info.tensors[at].dtype) for array, at in zip(inputs, info.inputs, strict=True)]
     reference.run(inputs)
     values = {**dict(zip(info.inputs, inputs, strict=True)), **reference.computed()}
-    ranges = {at: Range(float(one.min()), float(one.max())) for at, one in values.items() if one.dtype == np.float32}
+    ranges = {
+        at: Range(float(array.min()), float(array.max())) for at, array in values.items() if array.dtype == np.float32
+    }
     wanted, _ = precisions(
         info, QuantizeOptions.model_validate({"mode": "calibrate", "data": {"random": {}}, **options})
     )
     return quantize(data, info, ranges, wanted, per_channel=True), inputs, values
 
 
-def floats(made: Quantized) -> Iterator[str]:
-    for operator in made.info.operators:
-        tensors = [made.info.tensors[index] for index in (*operator.inputs, *operator.outputs) if index >= 0]
-        if any(one.dtype == "float32" for one in tensors):
+def floats(quantized: Quantized) -> Iterator[str]:
+    for operator in quantized.info.operators:
+        tensors = [quantized.info.tensors[index] for index in (*operator.inputs, *operator.outputs) if index >= 0]
+        if any(tensor.dtype == "float32" for tensor in tensors):
             yield operator.op
 
 
@@ -88,17 +94,19 @@ def test_every_operator_with_an_int8_kernel_is_integer() -> None:
     ]
     assert {*names} >= REMAINING
     data = model([of_float(name) for name in names])
-    made, inputs, values = calibrated(data)
-    assert list(floats(made)) == []
-    check_runs(made)
-    graph, reference = integer_graph(made.data), reference_of(made.data)
-    given = [_in(made.info.tensors[at], one) for at, one in zip(made.info.inputs, inputs, strict=True)]
-    expected = reference.run(given)
-    found = run_graph(graph, given)
+    quantized, inputs, values = calibrated(data)
+    assert list(floats(quantized)) == []
+    check_runs(quantized)
+    graph, reference = integer_graph(quantized.data), reference_of(quantized.data)
+    integer_inputs = [
+        _in(quantized.info.tensors[at], array) for at, array in zip(quantized.info.inputs, inputs, strict=True)
+    ]
+    expected = reference.run(integer_inputs)
+    results = run_graph(graph, integer_inputs)
     for name, theirs in zip(graph.outputs, expected, strict=True):
-        np.testing.assert_array_equal(found[name], theirs, name)
+        np.testing.assert_array_equal(results[name], theirs, name)
     for operator in read(data).operators:
-        out = made.tensor(operator.outputs[0])
+        out = quantized.tensor(operator.outputs[0])
         assert out is not None
         if operator.op in REMAINING and values[operator.outputs[0]].dtype == np.float32:
             real = (reference.tensor(out.index).astype(float) - out.zero_point) * out.scale
@@ -131,12 +139,12 @@ OPERATORS_OF_CHAIN = ["CONV_2D", "LEAKY_RELU", "REDUCE_MAX", "ABS", "FULLY_CONNE
 @pytest.mark.parametrize("activations", ["int8", "int16"])
 def test_nothing_stands_between_neighbours(activations: str) -> None:
     """No conversion is left: operators that pick values have the scale of what they read."""
-    made, *_ = calibrated(chain(), activations=activations)
-    assert [operator.op for operator in made.info.operators] == OPERATORS_OF_CHAIN
-    assert {made.info.tensors[operator.outputs[0]].dtype for operator in made.info.operators} == {activations}
+    quantized, *_ = calibrated(chain(), activations=activations)
+    assert [operator.op for operator in quantized.info.operators] == OPERATORS_OF_CHAIN
+    assert {quantized.info.tensors[operator.outputs[0]].dtype for operator in quantized.info.operators} == {activations}
 
 
 def test_what_the_recipe_keeps_in_float_stays() -> None:
-    made, *_ = calibrated(chain(), keep_float=[{"op": "leaky_relu"}])
-    assert [*floats(made)] == ["DEQUANTIZE", "LEAKY_RELU", "QUANTIZE"]
-    check_runs(made)
+    quantized, *_ = calibrated(chain(), keep_float=[{"op": "leaky_relu"}])
+    assert [*floats(quantized)] == ["DEQUANTIZE", "LEAKY_RELU", "QUANTIZE"]
+    check_runs(quantized)

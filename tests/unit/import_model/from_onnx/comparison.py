@@ -24,30 +24,30 @@ from tests.support.integer import LAYOUTS
 def graph_of(proto: Any, layout: str = "NHWC", *, twice: bool = False) -> tuple[Graph, OnnxReference, dict[str, Any]]:
     """The integer graph, ONNX Runtime, and what import says of the network."""
     data = proto.SerializeToString()
-    made = convert(data, "net.onnx", {}, "nchw")
-    info = read(made.data, "net.onnx")
-    description = describe(info, operator_options(made.data), made.rules)
-    module, _ = lay_out(build_module(made.data, info), LAYOUTS[layout])
-    theirs = OnnxReference(made.data, made.original, made.names)
-    return lower_module(module, description, twice=twice).graph, theirs, description
+    converted = convert(data, "net.onnx", {}, "nchw")
+    info = read(converted.data, "net.onnx")
+    description = describe(info, operator_options(converted.data), converted.rules)
+    module, _ = lay_out(build_module(converted.data, info), LAYOUTS[layout])
+    reference = OnnxReference(converted.data, converted.original, converted.names)
+    return lower_module(module, description, twice=twice).graph, reference, description
 
 
-def held(proto: Any, folder: Path, layout: str = "NHWC", runs: int = 3, *, twice: bool = False) -> OnnxLayers:
+def compare_layers(proto: Any, folder: Path, layout: str = "NHWC", runs: int = 3, *, twice: bool = False) -> OnnxLayers:
     """After some runs on random numbers in which every layer was ONNX Runtime's. StageError where one was not."""
-    graph, theirs, description = graph_of(proto, layout, twice=twice)
+    graph, reference, description = graph_of(proto, layout, twice=twice)
     folder.mkdir(exist_ok=True)
     graph.save(folder)
     (folder / "tensors.json").write_text(json.dumps(description))
-    layers = OnnxLayers(folder, folder / "tensors.json", theirs)
+    layers = OnnxLayers(folder, folder / "tensors.json", reference)
     rules = {number: operator.get("rule") or {} for number, operator in enumerate(description["operators"])}
-    ranges = index_ranges(theirs.info, rules)
+    ranges = index_ranges(reference.info, rules)
     for seed in range(runs):
         random = np.random.default_rng(seed)
         inputs = []
-        for t in theirs.inputs:
+        for t in reference.inputs:
             low, high = ranges.get(t.index, (-128, 127))
             floats = random.uniform(-3, 3, t.shape).astype(np.float32)
-            whole = random.integers(low, high + 1, t.shape).astype(t.dtype)
-            inputs.append(floats if t.dtype == "float32" and t.index not in ranges else whole)
+            integers = random.integers(low, high + 1, t.shape).astype(t.dtype)
+            inputs.append(floats if t.dtype == "float32" and t.index not in ranges else integers)
         layers.run(inputs)
     return layers

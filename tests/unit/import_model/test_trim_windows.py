@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from stages.import_model.build import build_module
-from stages.import_model.windows import sliding_taps, sliding_window
+from stages.import_model.trim_windows import sliding_taps, sliding_window
 from stages.ir.models.tflite_reader import read
 from stages.ir.reference.interpreter import random_inputs, run
 from tests.support.malformed import altered, constant, conv, option, pool
