@@ -100,7 +100,7 @@ def _convert(converter: Converter, operator: OperatorInfo, name: str) -> tuple[r
 
 
 def _constant(converter: Converter, index: int, number: int) -> relax.Function:
-    """A step that gives a constant: an output of the model that does not depend on its inputs."""
+    """Return the function of a constant output, which depends on no input."""
     function = build_function(f"constant{index}", [], lambda _: converter.typed(index))
     attributes: dict[str, Any] = {
         "firmline.index": number,

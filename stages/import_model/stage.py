@@ -206,9 +206,7 @@ def _narrow_warning(info: ModelInfo) -> list[str]:
     if not constants:
         return []
     types, count = ", ".join(sorted({tensor.dtype for tensor in constants})), sum(tensor.bytes for tensor in constants)
-    storage = (
-        "a whole byte for each element (without tensorize's narrow_weights), or a float; for engines what they read"
-    )
+    storage = "one byte per element (unless tensorize's narrow_weights is set), a float, or an engine's own format"
     return [f"{len(constants)} x {types} constants, {count:,} bytes in the file: the firmware stores {storage}"]
 
 

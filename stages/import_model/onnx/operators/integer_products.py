@@ -1,4 +1,4 @@
-"""ConvInteger and MatMulInteger, whose sums float32 operators scale.
+"""ConvInteger and MatMulInteger with float32 operators that scale their sums.
 
     ConvInteger(x, w) -> Cast to float32 -> Mul by constants [-> Add a constant] [-> Relu] -> QuantizeLinear
 
