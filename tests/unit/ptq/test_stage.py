@@ -315,7 +315,7 @@ def test_a_ruined_network_and_few_samples_are_told(data: Path) -> None:
     )
     assert "largest losses: " in line and "conv2d 'chosen'" in line
     _, summary = quantized(data, samples=1)
-    assert summary["warnings"][0].startswith("the ranges are of 1 sample: ")
+    assert summary["warnings"][0].startswith("the ranges come from 1 sample: ")
     # Labels that only the float network gives.
     np.save(
         data / "labels.npy",
