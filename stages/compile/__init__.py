@@ -24,11 +24,13 @@ class CompileStage(Stage[CompileConfig]):
     target_fields = ("name", "family", "compiler", "memory", "simulated", "simulator", "board")
 
     def target_sources(self, target: Target) -> tuple[str, ...]:
+        """Return the patterns of the target's runtime code."""
         from stages.backends.targets.runtime import code_patterns
 
         return code_patterns(target)
 
     def tools(self, config: CompileConfig, target: Target) -> tuple[Tool, ...]:
+        """Return compiler, linker, C library and pyelftools."""
         from stages.backends.targets.runtime import runtime_for
         from stages.backends.toolchain.compiler import binutil
 
@@ -57,6 +59,7 @@ class CompileStage(Stage[CompileConfig]):
             check_fits(least_memory(info), target)
 
     def run(self, job: Job[CompileConfig]) -> None:
+        """Compile and link the emitted sources."""
         import json
 
         from stages.compile.firmware import compile_firmware

@@ -13,10 +13,10 @@ from stages.compile.flags import check_flag
 class CompileConfig(StageConfig):
     """Options of the compile stage.
 
-    `optimize` is the level for the model's own files (flags of a single kernel file come after it); `flags` are added
-    to every file's: such as tune code, and none that changes the target, the ABI, the link or the results of floats
-    (stages/compile/flags.py). `host` is who reads inputs and takes outputs: the simulator, or on a board a `debugger`,
-    which `run_on=` of the command line sets.
+    `optimize` is the optimization level; flags of a single kernel file come after it. `flags` are added for every file.
+    Allowed are flags that tune code. Flags that change the target, the ABI, the link or float results are errors
+    (stages/compile/flags.py). `host` reads inputs and writes outputs: the simulator, or a `debugger` for a board, which
+    `run_on=` on the command line sets.
     """
 
     kind: Literal["compile"] = "compile"

@@ -21,14 +21,15 @@ if TYPE_CHECKING:
 class EmitConfig(StageConfig):
     """Options of the emit stage.
 
-    `prefix` begins the names of everything that the sources define, in capitals those of macros: `kws` makes kws_run
-    and KWS_INPUT0_BYTES, so that several models fit into one program. They share the kernels, whose files are equal.
-    `weights`: `incbin` writes weights.bin and a short weights.S, which costs no compile time; `c` writes an array for
-    toolchains whose assembler has no `.incbin`. `alignment` is that of each tensor in the arena and of each constant,
-    in bytes. `arena`: `static` is a block of the emitted sources, `caller` is handed in (`model_init(arena, bytes)`),
-    so that models may share one; where a target has several regions for it, it is a block, or two parameters, for each
-    that is used. An arena above `arena_limit` bytes, which the recipe's `memory.arena_limit` sets, is
-    an error. `memory_rules`, which the recipe's `memory.rules` sets, say which regions of the target hold what.
+    `prefix` is the prefix of all C names, in upper case for macros: `kws` gives kws_run and KWS_INPUT0_BYTES. So
+    several models fit into one program. They share the kernels.
+    `weights`: `incbin` writes weights.bin and a short weights.S, which needs no compile time; `c` writes an array, for
+    assemblers without `.incbin`.
+    `alignment` of each tensor in the arena and of each constant, in bytes.
+    `arena`: `static` is part of the emitted sources; `caller` is passed by the caller (`model_init(arena, bytes)`), so
+    that models can share it. If several memory regions are used, there is one block, or two parameters, for each.
+    An arena larger than `arena_limit` bytes is an error; the recipe's `memory.arena_limit` sets it. `memory_rules`,
+    which the recipe's `memory.rules` sets, select the memory regions of buffers and constants.
     """
 
     prefix: Identifier = "model"
@@ -60,17 +61,20 @@ class EmitStage(Stage[EmitConfig]):
     target_fields = ("core", "word_bits", "compiler", "rooms", "kernels", "accelerator")
 
     def target_code(self, target: Target) -> dict[str, Path]:
+        """Return the kernel and accelerator code of plug-ins."""
         from stages.backends.targets.places import accelerator_code, kernel_code
 
         return kernel_code(target) | accelerator_code(target)
 
     def target_sources(self, target: Target) -> tuple[str, ...]:
+        """Return the patterns of the kernels' and the accelerator's code."""
         from stages.backends.accelerators.registry import code_patterns_of
         from stages.backends.kernels.places import code_patterns
 
         return (*code_patterns(target.kernels), *code_patterns_of(target))
 
     def tools(self, config: EmitConfig, target: Target) -> tuple[Tool, ...]:
+        """Return TVM and Jinja."""
         return (Tool("tvm", package="apache-tvm"), Tool("jinja2", package="jinja2"))
 
     def preflight(
@@ -93,6 +97,7 @@ class EmitStage(Stage[EmitConfig]):
             )
 
     def run(self, job: Job[EmitConfig]) -> None:
+        """Write the C sources and model.json."""
         import json
 
         from stages.emit.build import emit

@@ -14,7 +14,7 @@ from stages.ir.models.spec import ModelSource
 class ReportConfig(StageConfig):
     """Options of the report stage.
 
-    `classes` are names for the elements of the network's first output, in order: report.html shows them in place of
+    `classes` are names for the elements of the network's first output, in order. report.html shows them instead of
     numbers.
     """
 
@@ -50,6 +50,7 @@ class ReportStage(Stage[ReportConfig]):
     )
 
     def tools(self, config: ReportConfig, target: Target) -> tuple[Tool, ...]:
+        """Return Jinja."""
         return (Tool("jinja2", package="jinja2"),)
 
     def preflight(
@@ -68,12 +69,14 @@ class ReportStage(Stage[ReportConfig]):
             check_classes(config.classes, elements)
 
     def run(self, job: Job[ReportConfig]) -> None:
+        """Write the report."""
         from stages.report.build import write_report
 
         job.progress("writing the report")
         write_report(job)
 
     def render(self, report: dict[str, Any], width: int) -> Any:
+        """Return the report as a table for the terminal."""
         from stages.report.terminal import render
 
         return render(report, width=width)

@@ -19,16 +19,17 @@ from stages.support.system.pathname import Pathname
 
 
 class InputsConfig(StageConfig):
-    """What the network is run on, in this order.
+    """Inputs of the run, in this order: random values, extremes, files.
 
-    `random` inferences over the full range of the input's type (float32: -1 to 1; indices: those of the tensor that
-    they look up), drawn from `seed`; with `extremes` one of all minimum and one of all maximum; then `files`, as paths
-    or globs relative to the project's root (`**`: in any folder below; names that begin with a dot are left out): a
-    .bin is the bytes of exactly one inference (all inputs one after the other), a .npy has a leading axis of
-    inferences, float32 also where
-    the input is quantized. `encoding` says how numbers stand in the files, if not as the network takes them.
-    For a network that keeps state from one inference to the next, each of `random` and `extremes` is a sequence of
-    `steps` inferences, and so is a file, as long as it is; the state is reset before each sequence.
+    `random` is the number of inferences with random values from `seed`, over the full range of the input's type
+    (float32: -1 to 1; indices: the range of the tensor that they index).
+    `extremes` adds an inference with the minimum everywhere, and one with the maximum.
+    `files` are paths or globs relative to the project's root. `**` matches any folder; names that begin with a dot are
+    skipped. A .bin has the bytes of one inference (all inputs concatenated). A .npy has a leading axis of inferences;
+    float32 is also allowed for quantized inputs. `encoding` is the encoding of the files' numbers, if it differs from
+    the network's.
+    With state, each of `random` and `extremes` is a sequence of `steps` inferences, and each file is a sequence. The
+    state is reset before each sequence.
     `labels` is a .npy with the class of each inference from `files`.
     """
 
@@ -50,13 +51,13 @@ class InputsConfig(StageConfig):
 class SimulateConfig(StageConfig):
     """Options of the simulate stage.
 
-    `trace` keeps every layer's output for verify. `timeout` is in seconds, for all inferences. `instruction_limit` is
-    for one inference: one that exceeds it is reported with the line it was at; by default it is many times what the
-    layers are expected to take, and 0 turns it off. It also bounds the whole run, by 10^9 instructions more than all
-    inferences have; on `host`, which counts none, by processor time. `cycles` estimates those of the first inference,
-    in a second run, where the target has a timing model. `run_on` is a board at gdb://HOST:PORT instead of a simulator
-    (docs/how-to/hardware.md): it may compute for `stall_seconds` at most from one layer to the next, `timeout` is for
-    all of its run with transfers, and `instruction_limit` is not kept there.
+    `trace` records every layer's output for verify. `timeout` is in seconds, for all inferences.
+    `instruction_limit` is for one inference. The error names the source line. The default is a multiple of the
+    expected instructions; 0 disables it. It also limits the run, to 10^9 instructions more than all inferences may
+    need, and on `host`, which has no counter, by processor time.
+    `cycles` estimates the cycles of the first inference in a second run, if the target has a timing model.
+    `run_on` is a board at gdb://HOST:PORT instead of a simulator (docs/how-to/hardware.md). Then a layer may take at
+    most `stall_seconds`, `timeout` includes transfers, and `instruction_limit` has no effect.
     """
 
     kind: Literal["simulate"] = "simulate"
@@ -94,11 +95,13 @@ class SimulateStage(Stage[SimulateConfig]):
         return config.run_on is None
 
     def target_sources(self, target: Target) -> tuple[str, ...]:
+        """Return the patterns of the simulator's code."""
         from stages.backends.simulators.program import code_patterns
 
         return code_patterns(target)
 
     def tools(self, config: SimulateConfig, target: Target) -> tuple[Tool, ...]:
+        """Return the simulator's tools, or GDB for a board."""
         if config.run_on is not None:
             from stages.backends.hardware.gdb import TOOL
 
@@ -110,11 +113,13 @@ class SimulateStage(Stage[SimulateConfig]):
         return (*simulator_tools(target), disassembler(target)) if timed else simulator_tools(target)
 
     def target_code(self, target: Target) -> dict[str, Path]:
+        """Return plug-in code of the target's simulator and devices."""
         from stages.backends.targets.places import device_code, plugin_code, simulator_code
 
         return plugin_code(target) | simulator_code(target) | device_code(target)
 
     def files(self, config: SimulateConfig, model: ModelSource, root: Path) -> dict[str, Path]:
+        """Return the files with inputs and labels."""
         from stages.simulate.inputs import external_files
 
         return external_files(config.inputs, root)
@@ -147,6 +152,7 @@ class SimulateStage(Stage[SimulateConfig]):
         check_files(config.inputs, files, *((None, None) if info is None else inputs_and_classes(info, rules)))
 
     def run(self, job: Job[SimulateConfig]) -> None:
+        """Run the firmware and write its results."""
         from stages.simulate.simulate import simulate
 
         simulate(job)

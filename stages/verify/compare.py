@@ -31,6 +31,7 @@ class Difference:
     relative: float
 
     def as_dict(self) -> dict[str, Any]:
+        """Return the fields as JSON values."""
         return asdict(self) | {"index": list(self.index)}
 
 

@@ -15,10 +15,10 @@ from stages.verify.reference_name import reference_name
 
 
 class VerifyConfig(StageConfig):
-    """Integer tensors are compared byte for byte, always; `tolerance` is for float32 outputs only.
+    """Options of the verify stage. Integers are always compared byte for byte; `tolerance` is for float32 outputs only.
 
-    Where an engine's own arithmetic is what the network means (`requantize: engine` of tensorize), they are compared
-    with that, and `max_difference` and `max_share` say how far outputs may be from LiteRT's.
+    With tensorize's `requantize: engine`, outputs are compared with the accelerator's own arithmetic. `max_difference`
+    and `max_share` then limit the difference from LiteRT.
     """
 
     tolerance: float = Field(
@@ -27,10 +27,15 @@ class VerifyConfig(StageConfig):
         description="largest difference of a float32 output, relative to the largest magnitude in that output",
     )
     max_difference: float | None = Field(
-        default=None, ge=0, description="largest difference of an output from LiteRT's, with an engine's own arithmetic"
+        default=None,
+        ge=0,
+        description="largest difference of an output from LiteRT's, with an accelerator's own arithmetic",
     )
     max_share: float | None = Field(
-        default=None, ge=0, le=1, description="share of output values that may differ from LiteRT's then"
+        default=None,
+        ge=0,
+        le=1,
+        description="largest share of output values that differ from LiteRT's, with an accelerator's own arithmetic",
     )
 
 

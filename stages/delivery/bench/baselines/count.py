@@ -152,6 +152,7 @@ class _Compiler:
     include: Sequence[Path]
 
     def objects(self, sources: Sequence[Source], out: Path) -> list[Path]:
+        """Compile the sources and return the object files."""
         runtime = runtime_for(self.target)
         return compile_sources(self.target, runtime, sources, out, flags=self.flags, include=self.include)
 
