@@ -21,7 +21,7 @@ from pathlib import Path
 from stages.base import StageError
 from stages.support.messages import escape
 from stages.support.messages.wording import in_lines
-from stages.support.system.installation import WHOLE
+from stages.support.system.installation import REINSTALL_HINT
 from stages.support.system.system_limits import system_limit
 
 _MAX_NAMES = 120
@@ -117,12 +117,12 @@ def environment_error(error: BaseException, root: Path) -> StageError | None:
     if limit is not None:
         return StageError(limit[0], hint=limit[1])
     if isinstance(error, ImportError) and (error.name or "").partition(".")[0] in ("stages", "pipeline"):
-        return StageError(f"module {error.name} cannot be imported: {first_line(error)}", hint=WHOLE)
+        return StageError(f"module {error.name} cannot be imported: {first_line(error)}", hint=REINSTALL_HINT)
     if isinstance(error, OSError) and isinstance(error.filename, str | bytes):
         path = Path(os.fsdecode(error.filename))
         if path.is_relative_to(root):
             problem = "is missing" if isinstance(error, FileNotFoundError) else f"cannot be used: {error.strerror}"
-            return StageError(f"{path.relative_to(root)} {problem}", hint=WHOLE)
+            return StageError(f"{path.relative_to(root)} {problem}", hint=REINSTALL_HINT)
     return None
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from pipeline.errors import PipelineError
 from stages.support.messages import escape
 from stages.support.system.installation import INSTALLATION, is_clone
-from stages.support.system.ownership import VARIABLE, foreign, user_name
+from stages.support.system.ownership import VARIABLE, foreign_owner, user_name
 
 PROJECT_FILE = "pipeline.yaml"
 RECIPES = "recipes"
@@ -93,7 +93,7 @@ def check_owner(project: Project) -> Project:
 
     Raises PipelineError if another user owns a part that would be loaded.
     """
-    foreign_part = None if project.is_standalone else foreign(project.root, _TRUSTED)
+    foreign_part = None if project.is_standalone else foreign_owner(project.root, _TRUSTED)
     if foreign_part is None:
         return project
     path, owner = foreign_part

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from stages.support.cache import Cache as Cache
 from stages.support.messages.stage_error import StageError as StageError
-from stages.support.messages.stage_error import blaming as blaming
+from stages.support.messages.stage_error import error_at as error_at
 from stages.support.options.strict_model import StrictModel
 from stages.support.system.loaded_code import has_code, note_class, plug_in_files, source_file
 from stages.support.tool import Tool as Tool

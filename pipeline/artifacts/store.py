@@ -36,7 +36,7 @@ from pipeline.artifacts.manifest import FORMAT, LOG, MANIFEST, MOST_BYTES, SHARE
 from pipeline.errors import DiskFullError, StoreError
 from pipeline.process.interruption import removed_on_interruption
 from stages.support.system.atomic_write import remove_stale_files
-from stages.support.system.below import OutsideError, below
+from stages.support.system.path_below import OutsideError, path_below
 from stages.support.system.regular_file import open_regular, read_regular
 from stages.support.system.system_limits import is_disk_full, system_limit
 
@@ -98,7 +98,7 @@ class Store:
         self._read_only_reason = ""
         try:
             for name in _FOLDERS:
-                make_folder(below(folder, name))
+                make_folder(path_below(folder, name))
             self._read_only_reason = _read_only_cause(folder)
         except OSError as error:
             if isinstance(error, OutsideError) or not all((folder / name).is_dir() for name in _FOLDERS):
@@ -109,7 +109,7 @@ class Store:
 
     def path(self, key: str) -> Path:
         """Return the path of a key's artifact. Raises OSError if a link leads out of the store."""
-        return below(self.folder, "artifacts", key[:2], key)
+        return path_below(self.folder, "artifacts", key[:2], key)
 
     def find(self, key: str) -> Artifact | None:
         """Return a key's artifact if it exists and all files are unchanged, else None.
@@ -219,7 +219,7 @@ class Store:
         Only the holder of the key's lock may call this.
         """
         # A new name: a compiler that outlived a killed run may still write to that run's folder.
-        building = below(self.folder, "building", f"{key}.{time.time_ns()}")
+        building = path_below(self.folder, "building", f"{key}.{time.time_ns()}")
         with removed_on_interruption(building):
             try:
                 (building / FILES).mkdir(parents=True)
@@ -291,7 +291,7 @@ class Store:
     def _trim(self, days: float | None, size: int | None) -> tuple[int, int]:
         artifacts = []
         for folder in (self.folder / "artifacts").glob("*/*"):
-            below(self.folder, folder.parent)
+            path_below(self.folder, folder.parent)
             bytes_ = sum(path.lstat().st_size for path in (folder, *folder.rglob("*")) if not path.is_dir())
             artifacts.append((folder.lstat().st_mtime, bytes_, folder))
         artifacts.sort()
@@ -338,11 +338,11 @@ class Store:
 
     def _lock_file(self, name: str) -> TextIO:
         try:
-            path = below(self.folder, "locks") / f"{name}.lock"
+            path = path_below(self.folder, "locks") / f"{name}.lock"
             if name != _STORE and path.name == f"{name}.lock" and (path.is_dir() or path.is_symlink()):
                 # A lock is a file: a folder or link is not held.
                 remove(path)
-            below(self.folder, "locks", f"{name}.lock")
+            path_below(self.folder, "locks", f"{name}.lock")
             return path.open("a", encoding="utf-8")
         except OSError as error:
             raise _store_error(error, self.folder) from error

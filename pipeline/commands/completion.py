@@ -20,7 +20,7 @@ from pipeline.errors import PipelineError
 from pipeline.project import current_project
 from stages.support.messages import escape
 from stages.support.messages.wording import did_you_mean
-from stages.support.options.names import RECIPE_PATTERN, why_not
+from stages.support.options.names import RECIPE_PATTERN, invalid_name
 
 # bash splits words at `:` and `=`, so it gets the part after the last of them. bash inserts the text as it is, so the
 # script quotes it; zsh (compadd without -Q) and fish quote inserted text.
@@ -139,7 +139,7 @@ def _names(kind: str) -> list[str]:
     project = current_project()
     if kind in ("recipe", "recipes", "extends"):
         known = recipe_names(project, abstract=kind == "extends", nested=True)
-        return [name for name in known if not why_not(name, RECIPE_PATTERN)]
+        return [name for name in known if not invalid_name(name, RECIPE_PATTERN)]
     if kind in ("target", "board"):
         targets = load_targets(project)
         return [name for name, target in targets.items() if kind == "target" or target.board is not None]

@@ -28,7 +28,7 @@ from stages.delivery.export.form import Form
 from stages.delivery.export.names import identifier
 from stages.delivery.export.render import facts_of, files_of
 from stages.support.messages import escape
-from stages.support.system.below import below
+from stages.support.system.path_below import path_below
 
 _AS, _TO = "as", "to"
 _USUAL_PREFIX = "model"
@@ -137,7 +137,7 @@ def export(
 def _check_build_folder(project: Project, place: Path, shown: str) -> None:
     """Raise PipelineError for a folder that links out of build/."""
     try:
-        below(project.root / "build", project.root / place)
+        path_below(project.root / "build", project.root / place)
     except OSError as error:
         raise PipelineError(
             f"{shown} cannot be written: {error.strerror}", hint="choose another with to=FOLDER"

@@ -26,8 +26,8 @@ from stages.base import StageError
 from stages.ir.models.spec import ModelSource, OpModel
 from stages.support.messages import escape
 from stages.support.messages.wording import did_you_mean
-from stages.support.options.names import RECIPE_PATTERN, why_not
-from stages.support.system.pathname import located, of_variable
+from stages.support.options.names import RECIPE_PATTERN, invalid_name
+from stages.support.system.pathname import located, variable_hint
 
 _LAYER, _EXTENDS = "layer", "extends"
 VARIABLES = ("model", "target", "set")
@@ -86,7 +86,7 @@ def new_recipe(
     `more` may have `set`. The default target is that of the recipe that it `extends`, or rv64-rvp.
     Raises PipelineError.
     """
-    if wrong := why_not(name, RECIPE_PATTERN):
+    if wrong := invalid_name(name, RECIPE_PATTERN):
         raise PipelineError(wrong)
     path = project.root / RECIPES / f"{name}.yaml"
     shown = project.display_path(path)
@@ -164,7 +164,7 @@ def _model(text: str, project: Project) -> Mapping[str, Any]:
     (override,) = parse_overrides({"model": text})
     entry: dict[str, Any] = override.value
     if "file" in entry and not located(entry["file"], project.root).is_file():
-        raise RecipeError(f"model={escape.name(text, 200)}: no such file", hint=of_variable(entry["file"]))
+        raise RecipeError(f"model={escape.name(text, 200)}: no such file", hint=variable_hint(entry["file"]))
     return entry
 
 

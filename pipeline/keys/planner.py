@@ -36,7 +36,7 @@ from stages.base import Stage, StageConfig, StageError, Tool, ToolIdentity
 from stages.ir.models.spec import ModelSource
 from stages.support.messages import escape
 from stages.support.system.loaded_code import package_files
-from stages.support.system.pathname import located, of_variable
+from stages.support.system.pathname import located, variable_hint
 
 _OPERATORS = "stages/ir/operators/table.py"  # code that depends on the operators of plug-ins
 
@@ -339,7 +339,7 @@ class Planner:
             value_path, name = next(
                 _paths_to(values, self._root, self._root / path), (("stages", _options_entry(link)), "")
             )
-            raise loaded.sources.error(message, value_path, hint=of_variable(name)) from None
+            raise loaded.sources.error(message, value_path, hint=variable_hint(name)) from None
 
 
 def _options_entry(link: Link) -> str:

@@ -24,7 +24,7 @@ from pipeline.errors import ToolError
 from pipeline.keys.package_groups import install_command, install_debian
 from stages.base import Tool, ToolIdentity
 from stages.support.system.caches import read_cache, write_cache
-from stages.support.system.programs import ended_by
+from stages.support.system.programs import ended_by_signal
 from stages.support.system.system_limits import system_limit
 
 _FORMAT = 3
@@ -266,7 +266,7 @@ def _ask_version(path: str) -> str:
     except (OSError, subprocess.TimeoutExpired) as error:
         raise _does_not_run(f"{path} --version", error) from None
     if result.returncode < 0:
-        raise ToolError(f"{path} --version {ended_by('was', result.returncode)}")
+        raise ToolError(f"{path} --version {ended_by_signal('was', result.returncode)}")
     if result.returncode:
         output = (result.stderr or result.stdout).strip().splitlines()[:1]
         raise ToolError(f"{path} --version failed: {''.join(output)[:200] or f'exit code {result.returncode}'}")

@@ -38,7 +38,7 @@ from pipeline.documents.overrides import Override, model_entry, yaml_path
 from pipeline.errors import RecipeError, list_known
 from stages.support.messages import escape
 from stages.support.messages.wording import did_you_mean
-from stages.support.options.names import as_name, why_not
+from stages.support.options.names import as_name, invalid_name
 from stages.support.options.strict_model import mistake
 
 MAX_COMBINATIONS = 5_000
@@ -58,7 +58,7 @@ def _axis(value: Any) -> Any:
     if not value:
         raise PydanticCustomError("matrix_empty", f"has no values; it should be {form}")
     for name in value if isinstance(value, dict) else ():
-        if wrong := why_not(name):
+        if wrong := invalid_name(name):
             raise mistake(wrong, name, key=True)
     return value
 

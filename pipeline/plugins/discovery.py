@@ -26,7 +26,7 @@ from pathlib import Path
 from pipeline.errors import PipelineError
 from pipeline.project import Project
 from stages.support.messages import escape
-from stages.support.options.names import why_not
+from stages.support.options.names import invalid_name
 from stages.support.system.loaded_code import make_package, record
 
 KINDS = ("stages", "kernels", "accelerators", "targets", "simulators", "models", "operators", "exports")
@@ -58,7 +58,7 @@ def plugins_of(project: Project) -> Plugins:
     plugins: dict[str, dict[str, Plugin]] = {kind: {} for kind in KINDS}
     for kind, plugin in (*_of_project(project), *_of_environment()):
         for part in plugin.name.split("/"):
-            if wrong := why_not(part):
+            if wrong := invalid_name(part):
                 raise PipelineError(f"plug-in {escape.name(plugin.display_name)}: {wrong}")
         other = plugins[kind].setdefault(plugin.name, plugin)
         if other is not plugin:

@@ -17,7 +17,7 @@ from pipeline.plugins.importing import plugin_attribute
 from pipeline.project import Project
 from stages.base import Stage
 from stages.ir.models.zoo.names import NAMES
-from stages.support.options.names import why_not
+from stages.support.options.names import invalid_name
 
 _PACKAGES = (
     *("ptq", "import_model", "layout", "quantize", "count", "tensorize"),
@@ -59,7 +59,7 @@ class Registry:
         reserved = stage.config.model_fields.keys() & set(PLACEMENT_KEYS)
         if reserved:
             raise ValueError(f"stage {stage.kind} has an option '{min(reserved)}', which is a reserved key of stages")
-        if wrong := why_not(stage.kind):
+        if wrong := invalid_name(stage.kind):
             raise ValueError(wrong)
         self._stages[stage.kind] = stage
 

@@ -12,7 +12,7 @@ from pipeline.errors import RecipeError, list_known
 from pipeline.project import RECIPES, Project, project_of
 from stages.support.messages import escape
 from stages.support.messages.wording import did_you_mean
-from stages.support.system.pathname import what_lies_at
+from stages.support.system.pathname import describe_path
 
 _ABSTRACT = re.compile(r"^abstract:\s*true\b", re.MULTILINE)
 _SUFFIXES = (".yaml", ".yml")
@@ -67,7 +67,7 @@ def find_recipe(name: str, root: Path | Project) -> Path:
     if is_path(name):
         path = project.root / name
         if not _is_file(path):
-            file_type = what_lies_at(path)
+            file_type = describe_path(path)
             why = f"is {file_type}" if file_type else "does not exist"
             known = list_known("recipes", recipe_names(project, nested="/" in name))
             raise RecipeError(f"recipe file {escape.name(name)} {why}", hint=known)
@@ -76,7 +76,7 @@ def find_recipe(name: str, root: Path | Project) -> Path:
         path = folder / f"{name}.yaml"
         if _is_file(path):
             return path
-        if file_type := what_lies_at(path):
+        if file_type := describe_path(path):
             raise RecipeError(f"recipe '{escape.name(name)}': {escape.name(project.display_path(path))} is {file_type}")
     if _is_file(project.root / RECIPES / f"{name}.yml"):
         raise RecipeError(f"unknown recipe '{name}'", hint=f"rename recipes/{name}.yml to {name}.yaml")

@@ -30,7 +30,7 @@ from pipeline.remote.health import Health, health_of
 from pipeline.remote.settings import RemoteSettings
 from pipeline.remote.traffic import Traffic
 from pipeline.remote.transport import RemoteError, Transport
-from stages.support.system.below import below
+from stages.support.system.path_below import path_below
 
 # Threads that fetch an artifact's files, and that send artifacts.
 _FETCHING, _SENDING = 8, 4
@@ -271,7 +271,7 @@ class Remote:
 
     def _fetch_files(self, folder: Path, manifest: dict[str, Any], files: dict[str, Blob]) -> dict[str, Any]:
         """Fetch an artifact's files into a folder. An OSError is one of the disk."""
-        places = [(below(folder, name), blob) for name, blob in files.items() if name != MANIFEST]
+        places = [(path_below(folder, name), blob) for name, blob in files.items() if name != MANIFEST]
         size, free = sum(blob.size for _, blob in places), shutil.disk_usage(folder).free
         if size > free:
             raise RemoteError(f"an artifact of {size:,} bytes does not fit on the disk ({free:,} bytes free)")

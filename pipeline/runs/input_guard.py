@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING
 
 from pipeline.artifacts.digest import Identity, identity_of
 from pipeline.errors import InputChanged, PipelineError
-from stages.support.system.loaded_code import loaded_digest, loads
+from stages.support.system.loaded_code import loaded_digest, recorded_loads
 
 if TYPE_CHECKING:
     from pipeline.artifacts.store import Artifact
@@ -57,7 +57,7 @@ class InputGuard:
         """
         files = self._begin(folder)
         try:
-            with loads() as loaded:
+            with recorded_loads() as loaded:
                 yield files
         except Exception as error:
             self._check_unchanged(error)

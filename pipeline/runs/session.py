@@ -36,8 +36,8 @@ from pipeline.runs.worker_artifacts import ArtifactFolders, local_if_fetched
 from pipeline.runs.workspace import Workspace
 from stages.base import StageError
 from stages.support.messages import escape
-from stages.support.system.below import below
-from stages.support.system.pathname import what_lies_at
+from stages.support.system.path_below import path_below
+from stages.support.system.pathname import describe_path
 from stages.support.system.system_limits import is_disk_full, system_limit
 
 
@@ -146,7 +146,7 @@ class Session:
             place = place.parent
         shown = self.workspace.display_path(place)
         if not place.is_dir():
-            kind = what_lies_at(place) or "a file"
+            kind = describe_path(place) or "a file"
             message = f"{shown} is {kind}; the build folder is {self.workspace.display_path(self.folder)}"
             raise PipelineError(message, hint="move it away")
         if not os.access(place, os.W_OK | os.X_OK):
@@ -241,7 +241,7 @@ class Session:
     def _build_folder(self) -> Path:
         """Return the build folder. Raises PipelineError for a link that leads out of build/."""
         try:
-            return below(self.workspace.build, self.plan.folder)
+            return path_below(self.workspace.build, self.plan.folder)
         except OSError as error:
             raise PipelineError(f"{error.filename} cannot be written: {error.strerror}") from None
 

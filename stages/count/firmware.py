@@ -27,7 +27,7 @@ from stages.count.code import Sections
 from stages.count.parallel import results
 from stages.emit import EmitConfig
 from stages.emit.build import emit
-from stages.ir.graph import Graph, place
+from stages.ir.graph import Graph, storage_of
 from stages.ir.graph.layer_rules import LayerMatch
 from stages.ir.graph.packed import limits
 from stages.ir.reference.integer import run_layer, to_logical, to_physical
@@ -237,7 +237,7 @@ def joined(calls: Sequence[KernelCall]) -> Graph:
         names = {name: f"call{index}.{name}" for name in (*layer.inputs, *layer.outputs, *layer.state)}
         for old, new in names.items():
             tensor = call.view.tensors[old]
-            root = call.view.tensors[place(call.view.tensors, old)[0]]
+            root = call.view.tensors[storage_of(call.view.tensors, old)[0]]
             changes = {"name": new, "alias_of": None, "offset": 0, "tflite_index": None, "constant": root.constant}
             changes["state"] = old in layer.state  # a state that the layer only reads becomes an input
             graph.tensors[new] = tensor.model_copy(update=changes)

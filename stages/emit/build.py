@@ -14,7 +14,7 @@ from stages.emit.kernel_sources import copy_kernels
 from stages.emit.model import Model
 from stages.emit.placement import Placement, Placer
 from stages.emit.render import KernelFiles, render
-from stages.ir.graph import place
+from stages.ir.graph import storage_of
 from stages.lower.arena import liveness
 from stages.lower.arena.rules import Contents
 from stages.lower.codegen.layers import layer_function
@@ -132,7 +132,7 @@ def _constants(graph: Graph, tensorized_model: Tensorized) -> tuple[dict[str, np
     constants = {key: tensorized_model.weights[key] for keys in of_layers.values() for key in keys}
     for layer in graph.layers:
         for name in layer.inputs:
-            root, _ = place(graph.tensors, name)
+            root, _ = storage_of(graph.tensors, name)
             if graph.tensors[root].constant:
                 constants[root] = graph.constants[root]
                 of_layers[layer.index].append(root)

@@ -14,9 +14,9 @@ from pathlib import Path
 
 from stages.backends.kernels.folder import INCLUDE, KernelFolder
 from stages.base import StageError
-from stages.support.options.names import why_not
-from stages.support.system.below import below
-from stages.support.system.installation import WHOLE
+from stages.support.options.names import invalid_name
+from stages.support.system.installation import REINSTALL_HINT
+from stages.support.system.path_below import path_below
 
 LICENCE = "/* SPDX-License-Identifier: Apache-2.0 */\n"
 _INCLUDE = re.compile(r'^(\s*#\s*include\s+)"([^"]+)"', re.MULTILINE)
@@ -36,7 +36,7 @@ def copy_kernels(files: Iterable[str], out: Path, folders: Mapping[str, KernelFo
             continue
         copied.add(name)
         for component in name.split("/"):
-            if wrong := why_not(component):
+            if wrong := invalid_name(component):
                 raise StageError(f"kernel file {wrong}")
         path = _place(name, folders)
         if path is None:
@@ -47,7 +47,7 @@ def copy_kernels(files: Iterable[str], out: Path, folders: Mapping[str, KernelFo
         text, includes = _relocate(path.read_text(), name, folders)
         pending += includes
         try:
-            place = below(out, name)
+            place = path_below(out, name)
         except OSError as error:
             raise StageError(f"kernel file {name} cannot be written: {error.strerror}") from None
         place.parent.mkdir(parents=True, exist_ok=True)
@@ -59,7 +59,7 @@ def _remedy(name: str, folders: Mapping[str, KernelFolder], field: str) -> str:
     """Return the hint for a missing file: of Firmline, or of a plug-in whose `field` may be wrong."""
     folder = folders.get(name.partition("/")[0])
     if folder is None or folder.path.is_relative_to(_BACKENDS):
-        return WHOLE
+        return REINSTALL_HINT
     return f"create it, or correct {field} in {folder.path.parent.name}/{folder.name}"
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from stages.ir.graph import place
+from stages.ir.graph import storage_of
 from stages.lower.arena.liveness import scratch_name
 from stages.lower.arena.planner import round_up
 
@@ -105,7 +105,7 @@ class Model:
 
     def where(self, tensor: str) -> tuple[Block, int]:
         """Return the arena or the state, and the offset in bytes. Raises KeyError for a constant tensor."""
-        root, start = place(self.graph.tensors, tensor)
+        root, start = storage_of(self.graph.tensors, tensor)
         if root in self.state_offsets:
             return self.state, self.state_offsets[root] + start
         _, offset, block = self._buffers[self.lives.home[tensor]]
@@ -131,7 +131,7 @@ class Model:
         tensor = {"input": graph_layer.inputs, "output": graph_layer.outputs, "state": graph_layer.state}[kind][
             int(key)
         ]
-        root, start = place(self.graph.tensors, tensor)
+        root, start = storage_of(self.graph.tensors, tensor)
         if root in self.state_offsets:
             return self.state_at(tensor)
         if tensor in self.lives.home:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 def reset_of(model: Model, name: str) -> dict[str, Any]:
     """Return how a state tensor is reset: to a single byte `value`, or to the bytes in `rows`."""
     tensor = model.graph.tensors[name]
-    data = model.graph.beginning(name).tobytes()
+    data = model.graph.initial_state(name).tobytes()
     is_uniform = len({*data}) < 2
     return {
         "place": model.state_at(name),

@@ -17,7 +17,7 @@ from stages.ir.models.tflite_reader import ModelInfo, OperatorInfo
 from stages.ir.operators.declaration import CUSTOM
 from stages.ir.operators.table import OPERATORS, kind_of
 from stages.ir.relax_module import CONSTANT, Step, build_function, build_main
-from stages.support.messages.operator_error import OperatorError, together
+from stages.support.messages.operator_error import OperatorError, combined_error
 
 
 def build_module(data: bytes, info: ModelInfo) -> IRModule:
@@ -48,7 +48,7 @@ def build_module(data: bytes, info: ModelInfo) -> IRModule:
             continue
         steps.append(Step(builder.add_func(function, name), _names(parameters), _names(operator.outputs)))
     if errors:
-        raise together(errors)
+        raise combined_error(errors)
 
     computed = {name for step in steps for name in step.results} | set(_names(info.inputs))
     constants = [index for index in dict.fromkeys(info.outputs) if f"t{index}" not in computed]
@@ -126,7 +126,7 @@ def _check_all(info: ModelInfo) -> None:
         except OperatorError as error:
             errors.append(error)
     if errors:
-        raise together(errors)
+        raise combined_error(errors)
     check_ends(info)
 
 

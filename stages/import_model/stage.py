@@ -20,7 +20,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from stages.base import Job, Stage, StageConfig, StageError, Tool, blaming
+from stages.base import Job, Stage, StageConfig, StageError, Tool, error_at
 from stages.ir.models.spec import FileModel, UrlModel, is_onnx
 from stages.ir.operators.declaration import NARROW
 from stages.support.messages import escape
@@ -106,7 +106,7 @@ class ImportStage(Stage[ImportConfig]):
         from stages.ir.models.spec import OpModel
 
         # The recipe describes a model of one operator, so errors point to `model`.
-        with blaming("model") if isinstance(job.model, OpModel) else nullcontext():
+        with error_at("model") if isinstance(job.model, OpModel) else nullcontext():
             self._import(job)
 
     def _import(self, job: Job[ImportConfig]) -> None:
@@ -177,14 +177,14 @@ def _from_onnx(job: Job[ImportConfig], data: bytes, source: str) -> Normalized:
     """Convert an ONNX file, and write what its reference needs: the file and its tensor names."""
     from stages.import_model.normalize import Normalized
     from stages.import_model.onnx import convert
-    from stages.ir.models.onnx_names import dumped
+    from stages.ir.models.onnx_names import names_to_json
     from stages.ir.models.tflite_reader import read
     from stages.ir.reference.onnx_runtime import NAMES, ONNX_FILE
 
     assert isinstance(job.model, FileModel | UrlModel)
     converted = convert(data, source, job.model.shapes or {}, job.model.layout or "nchw")
     (job.out / ONNX_FILE).write_bytes(converted.original)
-    (job.out / NAMES).write_text(dumped(converted.names))
+    (job.out / NAMES).write_text(names_to_json(converted.names))
     return Normalized(converted.data, read(converted.data, source), "", (), converted.rules)
 
 

@@ -14,7 +14,7 @@ from stages.ir.relax_module import LAYOUT, OperatorCall, Step, attributes, build
 from stages.layout.assign import Plan, Transform, assign
 from stages.layout.relayout import NotRenumberable, relayout, renumberable, transform_function
 from stages.layout.rules import LayoutConfig, Operator, class_of, unused, warnings
-from stages.support.messages.operator_error import called
+from stages.support.messages.operator_error import operator_label
 
 
 def lay_out(module: IRModule, config: LayoutConfig) -> tuple[IRModule, dict[str, Any]]:
@@ -109,7 +109,9 @@ def _apply(
         try:
             function = relayout(call.function, call.symbol, decision.data, decision.out)
         except NotRenumberable as error:
-            raise StageError(f"{called(call.index, call.op, call.name)} cannot change its layout: {error}") from None
+            raise StageError(
+                f"{operator_label(call.index, call.op, call.name)} cannot change its layout: {error}"
+            ) from None
         function = function.with_attrs({
             "firmline.data_layout": decision.data,
             "firmline.out_layout": decision.out,

@@ -13,7 +13,7 @@ from stages.base import StageConfig, StageError
 from stages.ir.operators.table import kind_of, kinds, operator_of
 from stages.ir.tensor_layout import Layout
 from stages.support.messages import escape
-from stages.support.messages.operator_error import called
+from stages.support.messages.operator_error import operator_label
 from stages.support.messages.wording import did_you_mean, of_several
 from stages.support.options.strict_model import StrictModel, mistake
 
@@ -63,7 +63,7 @@ class Operator:
     @property
     def label(self) -> str:
         """Name in messages."""
-        return called(self.index, self.op, self.name)
+        return operator_label(self.index, self.op, self.name)
 
 
 class Match(StrictModel):

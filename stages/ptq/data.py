@@ -9,7 +9,7 @@ from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from stages.base import StageError, blaming
+from stages.base import StageError, error_at
 from stages.ir.samples.encoding import decoded, stored_as
 from stages.ir.samples.files import Port, inferences_in, read_inferences, read_labels
 from stages.ir.samples.named import Place, blamed, files_named
@@ -85,7 +85,7 @@ def check_data(options: QuantizeOptions, files: Mapping[str, Path], info: ModelI
             continue
         ports = [_port(info.tensors[index], source.encoding) for index in info.inputs] if info is not None else None
         for name, path in _named(key, files).items():
-            with blaming(*blamed(source.files, name, (*_AT, key, "files"))):
+            with error_at(*blamed(source.files, name, (*_AT, key, "files"))):
                 counts[key] += inferences_in(name, path, ports)
     if options.data is not None and options.data.files and info is not None:
         _check_enough(counts["data"], options)
@@ -94,7 +94,7 @@ def check_data(options: QuantizeOptions, files: Mapping[str, Path], info: ModelI
 
 
 def _labels(source: EvaluationData, files: Mapping[str, Path], count: int, info: ModelInfo) -> list[int]:
-    with blaming(*_AT, "evaluate", "labels"):
+    with error_at(*_AT, "evaluate", "labels"):
         name = source.labels or _LABELS
         return read_labels(name, files[_LABELS], count, _classes(info), "quantize.evaluate.files")
 
@@ -109,7 +109,7 @@ def _read(
     ports = [_port(info.tensors[index], source.encoding) for index in info.inputs]
     samples = []
     for name, path in _named(key, files).items():
-        with blaming(*blamed(source.files, name, (*_AT, key, "files"))):
+        with error_at(*blamed(source.files, name, (*_AT, key, "files"))):
             for inference in read_inferences(name, path, ports):
                 inputs = tuple(decoded(inference.data, ports, source.encoding))
                 samples.append(Sample(inputs, inference.name, first=inference.first))

@@ -17,7 +17,7 @@ from stages.quantize.onnx_runtime import PATTERNS as ONNX_PATTERNS
 from stages.quantize.operator import Operator, quant_of
 from stages.quantize.patterns import MOVES, PATTERNS, pattern_of
 from stages.quantize.writer import GraphWriter
-from stages.support.messages.operator_error import OperatorError, together
+from stages.support.messages.operator_error import OperatorError, combined_error
 
 _EDGES = {("QUANTIZE", "float32"), ("QUANTIZE", "int32"), ("DEQUANTIZE", "float32")}
 _FLOAT_TYPES = {"float32", "int32", "int64", "bool"}
@@ -70,7 +70,7 @@ class _Lowering:
             for binding in block.bindings:
                 self._bind(binding.var, binding.value, calls)
         if self.errors:
-            raise together(self.errors)
+            raise combined_error(self.errors)
         result = self._value(main.body.body)
         graph.outputs.extend(tensor.name for tensor in (result if isinstance(result, list) else [result]))
         return self.lowered

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from stages.ir.graph import Graph, Layer, LayerOp, Layout, Quant, Tensor, Wanted
+from stages.ir.graph import Graph, Layer, LayerOp, Layout, Quant, RequestedLayout, Tensor
 from stages.ir.relax_module import CONSTANT, LAYOUT, OperatorCall
 from stages.quantize.operator import Array, Operator
 
@@ -90,6 +90,6 @@ class GraphWriter:
         return output
 
 
-def _wanted(call: OperatorCall) -> Wanted | None:
+def _wanted(call: OperatorCall) -> RequestedLayout | None:
     layout = call.attributes.get("wanted_layout")
-    return Wanted(layout=Layout(str(layout)), rule=int(call.attributes["layout_rule"])) if layout else None
+    return RequestedLayout(layout=Layout(str(layout)), rule=int(call.attributes["layout_rule"])) if layout else None

@@ -7,8 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from stages.base import StageError, blaming
-from stages.ir.samples.encoding import fed, stored_as
+from stages.base import StageError, error_at
+from stages.ir.samples.encoding import in_network_types, stored_as
 from stages.ir.samples.files import RANGE, Inference, Port, inferences_in, read_inferences, read_labels
 from stages.ir.samples.named import Place, blamed, files_named
 from stages.support.system.pathname import located
@@ -74,7 +74,7 @@ def make_inputs(
                 inferences.append(Inference(data, name, first=step == 0, drawn=True))
     from_files: list[Inference] = []
     for name, path in files.items():
-        with blaming(*_blamed(config, name)):
+        with error_at(*_blamed(config, name)):
             if name == LABELS:
                 labels = read_labels(config.labels or name, path, len(from_files), classes, "simulate.inputs.files")
                 from_files = [replace(sample, label=label) for sample, label in zip(from_files, labels, strict=True)]
@@ -90,7 +90,7 @@ def _read(name: str, path: Path, ports: Sequence[Port], encoding: Encoding | Non
     if encoding is None:
         return read_inferences(name, path, ports)
     samples = read_inferences(name, path, [stored_as(port, encoding) for port in ports])
-    return [fed(sample, ports, encoding) for sample in samples]
+    return [in_network_types(sample, ports, encoding) for sample in samples]
 
 
 def check_files(
@@ -104,7 +104,7 @@ def check_files(
         ports = [stored_as(port, config.encoding) for port in ports]
     count = 0
     for name, path in files.items():
-        with blaming(*_blamed(config, name)):
+        with error_at(*_blamed(config, name)):
             if name == LABELS:
                 read_labels(config.labels or name, path, count, classes, "simulate.inputs.files")
             else:

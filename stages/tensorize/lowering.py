@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from stages.ir.graph import place
+from stages.ir.graph import storage_of
 from stages.support.messages import escape
 from stages.tensorize.plan import Step
 
@@ -98,5 +98,5 @@ def _key(view: LayerView, kernel: Kernel, params: Any) -> str:
     """Return everything that a kernel may read to lower a layer."""
     tensors = (*view.inputs, *view.outputs)
     parts = [kernel.name, params.model_dump_json(), view.layer.model_dump_json()]
-    parts += [f"{tensor.model_dump_json()} {place(view.tensors, tensor.name)}" for tensor in tensors]
+    parts += [f"{tensor.model_dump_json()} {storage_of(view.tensors, tensor.name)}" for tensor in tensors]
     return "\n".join(parts)

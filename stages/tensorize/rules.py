@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from stages.backends.kernels import registry
 from stages.backends.kernels.places import folder_names
-from stages.base import StageError, blaming
+from stages.base import StageError, error_at
 from stages.support.messages import escape
 from stages.support.messages.wording import all_known, did_you_mean
 
@@ -30,7 +30,7 @@ def check_names(rules: Sequence[TensorizeRule], target: Target) -> None:
     folders = {*folder_names(), *target.kernels, *names()}
     for number, rule in enumerate(rules):
         if rule.kernel not in known and rule.kernel.partition(".")[0] in folders:
-            with blaming("stages", "tensorize", "rules", number, "kernel"):
+            with error_at("stages", "tensorize", "rules", number, "kernel"):
                 guess = _near(rule.kernel, known)
                 message = f"unknown kernel {escape.name(rule.kernel)} in a tensorize rule{guess}"
                 raise StageError(message, hint="" if guess else all_known(sorted(available)))

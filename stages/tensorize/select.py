@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from stages.base import StageError, blaming
+from stages.base import StageError, error_at
 from stages.ir.graph.layer_rules import about_unused
 from stages.support.messages import escape
 from stages.support.options.wrong_option import first_wrong
@@ -114,7 +114,7 @@ def choose(
     rule = next((rule for rule in rules if rule.match.fits(view)), None)
     if rule is not None:
         number = list(rules).index(rule)
-        with blaming("stages", "tensorize", "rules", number, "kernel"):
+        with error_at("stages", "tensorize", "rules", number, "kernel"):
             kernel = _named(rule, target, known)
             params = _params(kernel, rule, ("stages", "tensorize", "rules", number, "params"))
             _check_able(kernel, view, target, reasons)

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from stages.backends.kernels.copies import SLICES, Copy, copy_of, parts
-from stages.ir.graph import Graph, Layer, place
+from stages.ir.graph import Graph, Layer, storage_of
 from stages.ir.graph.tensor import ITEM_BYTES
 from stages.lower.arena import liveness, plan
 
@@ -72,13 +72,13 @@ def _parts_of(graph: Graph, layer: Layer) -> Iterator[SubTensor]:
     item_bytes = ITEM_BYTES[graph.tensors[out].dtype]
     if layer.op.op == "move" and layer.kind in SLICES:
         copy, source = copy_of(view), layer.inputs[0]
-        root, _ = place(graph.tensors, source)
+        root, _ = storage_of(graph.tensors, source)
         if _is_one_run(copy) and not graph.tensors[root].constant:
             yield out, source, copy.source_offset * item_bytes
     if layer.op.op == "concatenation":
         for copy in parts(view):
             x = graph.tensors[layer.inputs[copy.source]]
-            root, _ = place(graph.tensors, x.name)
+            root, _ = storage_of(graph.tensors, x.name)
             is_root = graph.tensors[root].bytes == x.bytes
             if _is_one_run(copy) and is_root and not graph.tensors[root].constant and root not in graph.inputs:
                 yield root, out, copy.target_offset * item_bytes
@@ -88,8 +88,8 @@ def _with_parts(graph: Graph, parts: Iterable[SubTensor]) -> Graph | None:
     """Return the graph with the aligned parts placed, None if there are none."""
     tensors = dict(graph.tensors)
     for part, container, offset in parts:
-        root, start = place(tensors, container)
-        is_output = any(place(tensors, name)[0] == part for name in graph.outputs)
+        root, start = storage_of(tensors, container)
+        is_output = any(storage_of(tensors, name)[0] == part for name in graph.outputs)
         alignment = OUTPUT_ALIGNMENT if is_output else ALIGNMENT
         if part != root and tensors[part].alias_of is None and (start + offset) % alignment == 0:
             tensors[part] = tensors[part].model_copy(update={"alias_of": container, "offset": offset})

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from stages.ir.graph import Graph, Layer, LayerView, Quant, Requantize, Tensor, place
+from stages.ir.graph import Graph, Layer, LayerView, Quant, Requantize, Tensor, storage_of
 from stages.ir.graph.tensor import DType
 from stages.ir.operators.layer import Shifted
 from stages.lower.offload.kernel import OffloadKernel
@@ -179,9 +179,9 @@ class _Choices:
         Tensors that share memory are written in one type.
         """
         graph = self.graph
-        fixed = {place(graph.tensors, name)[0] for name in graph.inputs}
+        fixed = {storage_of(graph.tensors, name)[0] for name in graph.inputs}
         fixed |= {
-            place(graph.tensors, name)[0]
+            storage_of(graph.tensors, name)[0]
             for layer in graph.layers
             for name in layer.outputs
             if not renames_only(graph, layer) and not self._is_free(layer)
@@ -189,13 +189,13 @@ class _Choices:
         domains: dict[Variable, tuple[DType, ...]] = {}
         for name, tensor in graph.tensors.items():
             if tensor.dtype in TYPES:
-                root = place(graph.tensors, name)[0]
+                root = storage_of(graph.tensors, name)[0]
                 constant = graph.tensors[root].constant
                 domains[None, root] = _types(graph.tensors[root].dtype, only=constant or root in fixed)
         for layer in graph.layers:
             if not renames_only(graph, layer):
                 for name in layer.inputs:
-                    tensor, root = graph.tensors[name], place(graph.tensors, name)[0]
+                    tensor, root = graph.tensors[name], storage_of(graph.tensors, name)[0]
                     if tensor.dtype in TYPES:
                         view_of_constant = graph.tensors[root].constant and not tensor.constant
                         only = view_of_constant or not self._is_free(layer)
@@ -220,7 +220,7 @@ class _Choices:
     def of_tensors(self, domains: Mapping[Variable, tuple[DType, ...]]) -> Iterator[Costs[Variable]]:
         """Yield the cost of each tensor's flip: one, if any reader needs it."""
         for name, tensor in self.graph.tensors.items():
-            root = place(self.graph.tensors, name)[0]
+            root = storage_of(self.graph.tensors, name)[0]
             reads = [variable for variable in domains if variable[0] is not None and variable[1] == name]
             if not reads or self.graph.tensors[root].constant:
                 continue
@@ -236,7 +236,7 @@ class _Choices:
 
     def _of_layer(self, layer: Layer) -> list[Variable]:
         reads: list[Variable] = [(layer.index, name) for name in dict.fromkeys(layer.inputs)]
-        homes: list[Variable] = [(None, place(self.graph.tensors, name)[0]) for name in layer.outputs]
+        homes: list[Variable] = [(None, storage_of(self.graph.tensors, name)[0]) for name in layer.outputs]
         return [v for v in reads + homes if self.graph.tensors[v[1]].dtype in TYPES]
 
     def _instructions(self, layer: Layer, types: Types) -> float:
@@ -246,7 +246,7 @@ class _Choices:
         graph = self.graph
         inputs = [types.get((layer.index, name), graph.tensors[name].dtype) for name in layer.inputs]
         out = layer.outputs[0]
-        output = types.get((None, place(graph.tensors, out)[0]), graph.tensors[out].dtype)
+        output = types.get((None, storage_of(graph.tensors, out)[0]), graph.tensors[out].dtype)
         view = in_types(graph.view(layer), inputs, output)
         return float("inf") if view is None else self.price(view)
 
@@ -273,7 +273,7 @@ class _Rewriting:
         return replace(self.graph, tensors=self.tensors, layers=self.layers, outputs=outputs, constants=self.constants)
 
     def _written(self, tensor: Tensor) -> Tensor:
-        root = place(self.graph.tensors, tensor.name)[0]
+        root = storage_of(self.graph.tensors, tensor.name)[0]
         return in_type(tensor, self.types.get((None, root), tensor.dtype)) if tensor.dtype in TYPES else tensor
 
     def _layer(self, layer: Layer) -> None:

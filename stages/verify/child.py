@@ -71,10 +71,10 @@ def _aborted(
     signal_name: str, condition: str, model: Path, emitted: Path, simulated: Path, inference: int | None
 ) -> StageError:
     """Return the error for an abort of LiteRT, with the operator. `inference` None: while the model was loaded."""
-    from stages.ir.models.naming import sides
+    from stages.ir.models.naming import tensor_names
     from stages.ir.models.tflite_reader import read
     from stages.ir.reference.probe import crashing_operator
-    from stages.support.messages.operator_error import called
+    from stages.support.messages.operator_error import operator_label
     from stages.verify.records import Records
 
     data = model.read_bytes()
@@ -86,7 +86,7 @@ def _aborted(
         return StageError(f"LiteRT aborted with {signal_name} {condition}")
     return StageError(
         f"LiteRT aborted with {signal_name} {condition}\n"
-        f"in {called(operator.index, operator.op)} {sides(operator, info)}",
+        f"in {operator_label(operator.index, operator.op)} {tensor_names(operator, info)}",
         hint=_SOFTMAX if operator.op == "SOFTMAX" and inference is not None else "",
     )
 

@@ -122,7 +122,7 @@ class Formulas:
         if not _has_formula(layer.op):
             raise _Unknown
         inputs = [self._value(name, values) for name in layer.inputs]
-        states = [self._states.get(name, self.graph.beginning(name)) for name in layer.state]
+        states = [self._states.get(name, self.graph.initial_state(name)) for name in layer.state]
         output, new_states = advance_layer(self.graph.view(layer), inputs, states)
         self._states |= dict(zip(layer.state, new_states, strict=True))
         return output

@@ -29,7 +29,7 @@ from stages.ir.models.zoo.names import check
 from stages.support.messages import escape
 from stages.support.options.names import as_name
 from stages.support.system.installation import INSTALLATION, is_clone
-from stages.support.system.pathname import located, of_variable
+from stages.support.system.pathname import located, variable_hint
 
 VARIABLES = ("model", "target")
 _FILES = Path(__file__).with_name("files")
@@ -121,7 +121,7 @@ def _model(model: str, root: Path, content: dict[str, bytes]) -> dict[str, str]:
         except ValueError as error:
             raise RecipeError(str(error)) from None
         return entry
-    variable = of_variable(entry["file"])
+    variable = variable_hint(entry["file"])
     path = located(entry["file"], root) if variable else Path(entry["file"]).expanduser().absolute()
     try:
         # Reading a pipe would block.

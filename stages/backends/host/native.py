@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from stages.backends.simulators.process import Finished, ProgramLimitReached, run_process
 from stages.support.messages.stage_error import StageError
-from stages.support.system.programs import ended_by
+from stages.support.system.programs import ended_by_signal
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -54,7 +54,7 @@ def run(
             "AddressSanitizer cannot reserve the addresses that it needs", hint="raise the limit with ulimit -v"
         )
     if finished.exit_code < 0:
-        raise ended_by("the program was", finished.exit_code)
+        raise ended_by_signal("the program was", finished.exit_code)
     return finished
 
 

@@ -8,7 +8,7 @@ from itertools import pairwise, product
 from typing import TYPE_CHECKING
 
 from stages.backends.kernels.tir.strides import Axis, logical_strides, row_major, walk
-from stages.ir.graph.tensor import ITEM_BYTES, place
+from stages.ir.graph.tensor import ITEM_BYTES, storage_of
 
 if TYPE_CHECKING:
     from stages.backends.targets.spec import Target
@@ -131,11 +131,11 @@ def parts(view: LayerView) -> list[Copy]:
     y = view.outputs[0]
     into = logical_strides(y)
     axis = view.op.axis % len(into)
-    root, place_of_y = place(view.tensors, y.name)
+    root, place_of_y = storage_of(view.tensors, y.name)
     copies, start = [], 0
     for number, x in enumerate(view.inputs):
         offset = start * into[axis]
-        if place(view.tensors, x.name) != (root, place_of_y + offset * ITEM_BYTES[y.dtype]):
+        if storage_of(view.tensors, x.name) != (root, place_of_y + offset * ITEM_BYTES[y.dtype]):
             copies.append(_copy(x.shape, into, logical_strides(x), source=number, target_offset=offset))
         start += x.shape[axis]
     return copies

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from stages.backends.simulators.process import Finished
 from stages.backends.simulators.symbols import is_below_stack, place, stack_remedy
-from stages.support.system.programs import ended_by
+from stages.support.system.programs import ended_by_signal
 
 if TYPE_CHECKING:
     from stages.backends.targets.spec import Target
@@ -69,7 +69,7 @@ def fault_message(finished: Finished, elf: Path, target: Target) -> str:
         return f"the core locked up: a fault inside a fault handler, or none to be found{where}"
     if finished.exit_code < 0:
         said = output.strip()[-200:].splitlines()[-2:]
-        ended = ended_by("QEMU was", finished.exit_code)
+        ended = ended_by_signal("QEMU was", finished.exit_code)
         return "\n".join([f"{ended.message}:" if said else ended.message, *said, *ended.hint.splitlines()])
     return ""
 

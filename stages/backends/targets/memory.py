@@ -21,7 +21,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, model_validator
 
-from stages.support.options.names import IDENTIFIER_PATTERN, why_not
+from stages.support.options.names import IDENTIFIER_PATTERN, invalid_name
 from stages.support.options.strict_model import StrictModel, mistake
 
 Part = Literal["code", "constants", "weights", "data", "stack", "arena"]
@@ -159,7 +159,7 @@ class Memory(StrictModel):
     @model_validator(mode="after")
     def _check(self) -> Memory:
         for name, region in self.regions.items():
-            if wrong := why_not(name, IDENTIFIER_PATTERN):
+            if wrong := invalid_name(name, IDENTIFIER_PATTERN):
                 raise mistake(wrong, name, key=True)
             if name in _LINKERS:
                 raise mistake(f"no region can be called {name}, which means something to the linker", name, key=True)

@@ -12,7 +12,7 @@ from stages.base import StageError
 from stages.delivery.export.names import SYMBOLS, renamed
 from stages.delivery.export.sample import Sample, rows, sample
 from stages.delivery.export.symbols import defined
-from stages.support.system.below import below
+from stages.support.system.path_below import path_below
 from stages.support.system.scratch import temporary_folder
 
 if TYPE_CHECKING:
@@ -178,7 +178,7 @@ def _with_unique_names(src: Path, model: Mapping[str, Any], target: Target) -> d
     sources = renamed(files, defined(src, model, target), prefix)
     with temporary_folder("export") as folder:
         for name, content in sources.items():
-            place = below(folder, name)
+            place = path_below(folder, name)
             place.parent.mkdir(parents=True, exist_ok=True)
             place.write_bytes(content)
         clashing = sorted(name for name in defined(folder, model, target) if not name.startswith(f"{prefix}_"))

@@ -16,8 +16,8 @@ from typing import Any
 from stages.base import StageError
 from stages.support.messages import escape
 from stages.support.system.atomic_write import write_atomically
-from stages.support.system.below import below
 from stages.support.system.json_text import parsed_json
+from stages.support.system.path_below import path_below
 
 MANIFEST = ".firmline-export.json"
 _MOST_NAMED = 5
@@ -125,7 +125,7 @@ def _check_below(folder: Path, files: Iterable[str], shown: str) -> None:
     """Raise StageError for a path outside of the folder."""
     for path in (*files, MANIFEST):
         try:
-            below(folder, path)
+            path_below(folder, path)
         except OSError as error:
             raise StageError(f"{shown}/{escape.name(path)} cannot be written: {error.strerror}") from None
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from stages.delivery.export.form import SHARED, Files
 from stages.support.messages import escape
 from stages.support.messages.templates import c, environment
-from stages.support.system.installation import INSTALLATION, WHOLE
+from stages.support.system.installation import INSTALLATION, REINSTALL_HINT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -66,7 +66,7 @@ def _licence(facts: Mapping[str, Any]) -> bytes:
     """Return the licence of the code. The licence of the weights is their author's."""
     path = INSTALLATION / "LICENSE"
     if not path.is_file():
-        raise FileNotFoundError(2, WHOLE, str(path))
+        raise FileNotFoundError(2, REINSTALL_HINT, str(path))
     weights = (
         f"The sources of {facts['name']} are written by Firmline and licensed under Apache-2.0, below. The numbers of\n"
         f"the network {escape.visible(facts['network'])} (weights) are its author's, and so is their licence.\n"

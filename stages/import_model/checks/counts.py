@@ -8,7 +8,7 @@ from stages.ir.models.tflite_reader import ModelInfo, OperatorInfo
 from stages.ir.operators.declaration import MANY
 from stages.ir.operators.operation import Operation, Refused
 from stages.ir.operators.table import OPERATORS
-from stages.support.messages.operator_error import OperatorError, together
+from stages.support.messages.operator_error import OperatorError, combined_error
 
 _Limits = tuple[tuple[int, int], tuple[int, int]]  # least and most inputs, least and most outputs
 # Operators that normalization replaces or folds. A replaced ASSIGN_VARIABLE also has an initial value and a result.
@@ -36,7 +36,7 @@ def check_all_counts(info: ModelInfo) -> None:
         except Refused as refused:
             errors.append(operator_error(operator, info, refused.what))
     if errors:
-        raise together(errors)
+        raise combined_error(errors)
 
 
 def _check_operator_counts(operator: OperatorInfo, info: ModelInfo) -> None:

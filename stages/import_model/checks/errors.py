@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stages.ir.models.naming import sides
+from stages.ir.models.naming import tensor_names
 from stages.ir.models.tflite_reader import ModelInfo, OperatorInfo
 from stages.support.messages.operator_error import OperatorError
 
@@ -10,4 +10,4 @@ from stages.support.messages.operator_error import OperatorError
 def operator_error(operator: OperatorInfo, info: ModelInfo, what: str, hint: str = "") -> OperatorError:
     """Return the error `operator 3 (CONV_2D) WHAT`, with its tensor names on a second line."""
     name = info.tensors[operator.outputs[0]].name if operator.outputs else ""
-    return OperatorError(operator.index, operator.op, name, what, sides(operator, info), hint=hint)
+    return OperatorError(operator.index, operator.op, name, what, tensor_names(operator, info), hint=hint)

@@ -26,7 +26,7 @@ from stages.import_model.normalize.graph import OneGraph, one_graph
 from stages.ir.models.graphs import graphs
 from stages.ir.models.tflite_reader import builtin_name, read
 from stages.support.messages import escape
-from stages.support.messages.operator_error import called
+from stages.support.messages.operator_error import operator_label
 
 OPERATORS = frozenset({"CALL_ONCE", "VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIABLE"})
 _EXPORT = "Initialize it: tf.Variable(tf.zeros(...))."
@@ -57,7 +57,7 @@ def plain_variables(graph: OneGraph, data: bytes, name: str) -> list[str]:
         if op in ("READ_VARIABLE", "ASSIGN_VARIABLE"):
             handle = handles.get(int(operator.inputs[0]))
             if handle is None:
-                raise StageError(f"{name}: {called(number, op)} uses a variable without VAR_HANDLE")
+                raise StageError(f"{name}: {operator_label(number, op)} uses a variable without VAR_HANDLE")
             variable = variables.setdefault(handle, _Variable(initial_values.get(handle), [], []))
             (variable.readers if op == "READ_VARIABLE" else variable.writers).append(number)
     removed = {n for n, operator in enumerate(graph.operators) if _op(graph, operator) in ("CALL_ONCE", "VAR_HANDLE")}
@@ -158,7 +158,9 @@ def _initial_values(graph: OneGraph, data: bytes, name: str) -> dict[Name, tuple
     for number, operator in enumerate(graph.operators):
         if _op(graph, operator) == "CALL_ONCE":
             subgraph = getattr(operator.builtinOptions, "initSubgraphIndex", -1)
-            initial_values |= _assigned_constants(data, subgraph, f"{name}: {called(number, 'CALL_ONCE')}", name)
+            initial_values |= _assigned_constants(
+                data, subgraph, f"{name}: {operator_label(number, 'CALL_ONCE')}", name
+            )
     return initial_values
 
 

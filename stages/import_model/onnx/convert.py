@@ -24,7 +24,7 @@ from stages.ir.models.tflite_writer import BuildError
 from stages.ir.operators.declaration import MOVED
 from stages.ir.operators.operation import Refused
 from stages.support.messages import escape
-from stages.support.messages.operator_error import OperatorError, called, together
+from stages.support.messages.operator_error import OperatorError, combined_error, operator_label
 from stages.support.messages.wording import several
 
 _LOOP = (
@@ -135,7 +135,7 @@ def _walk(t: Translation) -> None:
         except BuildError as error:
             raise _error(t, node, f"has no form in TFLite: {error}", "") from None
         except Exception as error:  # a bug in a translator: name the operator
-            error.add_note(f"in {called(node.index, node.op, node.name)}")
+            error.add_note(f"in {operator_label(node.index, node.op, node.name)}")
             raise
 
 
@@ -147,7 +147,7 @@ def _check_known(t: Translation) -> None:
     unknown = [node for node in foreign if declared(node) is None]
     if unknown:
         reference = f"docs/how-to/onnx.md lists the {len({*TRANSLATORS, *MOVES})} supported operators."
-        raise together([_error(t, node, "is not supported", _hint(node, reference)) for node in unknown])
+        raise combined_error([_error(t, node, "is not supported", _hint(node, reference)) for node in unknown])
 
 
 def _check_finite(t: Translation, node: Node) -> None:

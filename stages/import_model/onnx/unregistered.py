@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import onnx
 
 from stages.support.messages import escape
-from stages.support.messages.operator_error import OperatorError, together
+from stages.support.messages.operator_error import OperatorError, combined_error
 from stages.support.messages.wording import several
 
 RUNTIME_OPERATORS = frozenset({"LayerNormalization", "SimplifiedLayerNormalization"})
@@ -29,7 +29,7 @@ def refuse_unregistered(model: onnx.ModelProto) -> None:
         if (node.domain, node.op_type) not in functions and (error := _error(index, node, versions)) is not None
     ]
     if errors:
-        raise together(errors)
+        raise combined_error(errors)
 
 
 def for_checker(model: onnx.ModelProto) -> onnx.ModelProto:

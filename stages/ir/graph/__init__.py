@@ -5,8 +5,8 @@ multipliers, zero points, activation bounds), so that a kernel needs nothing els
 `constants.npz`; numpy is only imported when constants are used.
 """
 
-from stages.ir.graph.graph import Graph, Layer, LayerView, Wanted
-from stages.ir.graph.tensor import Quant, Tensor, place
+from stages.ir.graph.graph import Graph, Layer, LayerView, RequestedLayout
+from stages.ir.graph.tensor import Quant, Tensor, storage_of
 from stages.ir.operators.activations import Activation
 from stages.ir.operators.arithmetic import Add, Mul
 from stages.ir.operators.concat_and_split import Concatenation
@@ -42,8 +42,8 @@ __all__ = [
     "Quant",
     "Quantize",
     "Requantize",
+    "RequestedLayout",
     "Softmax",
     "Tensor",
-    "Wanted",
-    "place",
+    "storage_of",
 ]

@@ -34,7 +34,7 @@ else:
 FORMAT = 1
 
 
-class Wanted(BaseModel):
+class RequestedLayout(BaseModel):
     """The layout that the recipe requests for a layer's input.
 
     rule  number of its layout rule, 0 for the `default`
@@ -66,7 +66,7 @@ class Layer(BaseModel):
     state: tuple[str, ...] = ()
     constants: dict[str, str] = Field(default_factory=dict)
     tflite_op: tuple[int, str] | None = None
-    wanted: Wanted | None = None
+    wanted: RequestedLayout | None = None
 
     @property
     def kind(self) -> str:
@@ -104,7 +104,7 @@ class Graph:
         """
         return layer.op.products(self.tensors[layer.outputs[0]])
 
-    def beginning(self, name: str) -> np.ndarray:
+    def initial_state(self, name: str) -> np.ndarray:
         """Return the value of a state tensor after a reset.
 
         The constant `begin` of a layer that writes it, else `Tensor.initial`.

@@ -99,7 +99,7 @@ class Tensor(BaseModel):
         return self.zero_point if self.dtype == "int8" else 0
 
 
-def place(tensors: Mapping[str, Tensor], name: str) -> tuple[str, int]:
+def storage_of(tensors: Mapping[str, Tensor], name: str) -> tuple[str, int]:
     """Return the tensor at the end of the chain of aliases, and the offset in it in bytes.
 
     Raises ValueError for a cycle.

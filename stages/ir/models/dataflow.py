@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from stages.ir.models.flatbuffer import Corrupt
 from stages.support.messages import escape
-from stages.support.messages.operator_error import called
+from stages.support.messages.operator_error import operator_label
 
 if TYPE_CHECKING:
     from stages.ir.models.tflite_reader import ModelInfo, OperatorInfo
@@ -43,7 +43,7 @@ def check_order(graph: ModelInfo) -> None:
 
 
 def _called(operator: OperatorInfo) -> str:
-    return called(operator.index, operator.op)
+    return operator_label(operator.index, operator.op)
 
 
 def _named(graph: ModelInfo, index: int) -> str:

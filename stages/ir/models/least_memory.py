@@ -19,7 +19,7 @@ import numpy as np
 from stages.ir.models.tflite_reader import ModelInfo, OperatorInfo, TensorInfo
 from stages.ir.operators.table import OPERATORS
 from stages.ir.operators.windows import Pool2D
-from stages.support.messages.operator_error import called
+from stages.support.messages.operator_error import operator_label
 
 _WEIGHTED = frozenset(name for name, operator in OPERATORS.items() if operator.macs is not None)
 _POOLED = frozenset(name for name, operator in OPERATORS.items() if Pool2D in operator.layers)
@@ -143,4 +143,4 @@ def _sized(tensor: TensorInfo) -> str:
 
 
 def _named(operator: OperatorInfo, info: ModelInfo) -> str:
-    return called(operator.index, operator.op, info.tensors[operator.outputs[0]].name)
+    return operator_label(operator.index, operator.op, info.tensors[operator.outputs[0]].name)

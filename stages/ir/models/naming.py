@@ -17,7 +17,7 @@ def named(tensor: TensorInfo) -> str:
     return escape.quoted(tensor.name)
 
 
-def sides(operator: OperatorInfo, info: ModelInfo) -> str:
+def tensor_names(operator: OperatorInfo, info: ModelInfo) -> str:
     """Return the names of an operator's tensors: 'input', 'weights' -> 'output'."""
     inputs, outputs = operator.inputs, operator.outputs
     return f"{_listed(inputs, info) or 'nothing'} -> {_listed(outputs, info) or 'nothing'}"

@@ -44,14 +44,14 @@ class Traced:
         return np.ascontiguousarray(permuted)
 
 
-def dumped(names: Mapping[int, Traced]) -> str:
+def names_to_json(names: Mapping[int, Traced]) -> str:
     """Return the names as JSON, one line per tensor."""
     lines = ",\n".join(f' "{index}": {json.dumps(asdict(names[index]))}' for index in sorted(names))
     return f"{{\n{lines}\n}}\n"
 
 
-def loaded(text: str) -> dict[int, Traced]:
-    """Return the names from the JSON of `dumped`."""
+def names_from_json(text: str) -> dict[int, Traced]:
+    """Return the names from the JSON of `names_to_json`."""
     return {
         int(index): Traced(entry["name"], tuple(entry["base"]), tuple(entry["order"]))
         for index, entry in json.loads(text).items()

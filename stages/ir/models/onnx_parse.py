@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from stages.ir.models.other_files import FILE, not_onnx
 from stages.support.messages import escape
-from stages.support.messages.operator_error import called
+from stages.support.messages.operator_error import operator_label
 from stages.support.messages.stage_error import StageError
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def _place(message: Any, number: int) -> str:
     kind = message.DESCRIPTOR.name
     if kind == "NodeProto":
         name = message.name or next(iter(message.output), "")
-        return f"{called(number, escape.name(_text(message.op_type)), _text(name))}: "
+        return f"{operator_label(number, escape.name(_text(message.op_type)), _text(name))}: "
     if kind in ("TensorProto", "ValueInfoProto") and message.name:
         return f"{'constant' if kind == 'TensorProto' else 'tensor'} {escape.quoted(_text(message.name))}: "
     return ""

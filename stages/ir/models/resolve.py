@@ -8,7 +8,7 @@ from pathlib import Path
 
 from stages.ir.models.spec import FileModel, ModelSource, OpModel, PluginModel, UrlModel, ZooModel
 from stages.support.messages import escape
-from stages.support.messages.stage_error import StageError, blaming
+from stages.support.messages.stage_error import StageError, error_at
 from stages.support.system.atomic_write import write_atomically
 from stages.support.system.installation import default_cache
 from stages.support.system.pathname import located
@@ -58,10 +58,10 @@ def resolve(source: ModelSource, root: Path | None = None, cache_dir: Path | Non
     `stages.ir.models.tflite_reader.read` checks the bytes.
     """
     if isinstance(source, FileModel):
-        with blaming("model", "file"):
+        with error_at("model", "file"):
             return _read_file(source, root or Path.cwd())
     if isinstance(source, UrlModel):
-        with blaming("model", "url"):
+        with error_at("model", "url"):
             return _download(source, (cache_dir or default_cache()) / "models")
     if isinstance(source, ZooModel):
         from stages.ir.models import zoo

@@ -24,7 +24,7 @@ from stages.ir.models.operator_options import Options, read_options
 from stages.ir.models.other_files import FILE, advice
 from stages.ir.operators.declaration import CUSTOM
 from stages.support.messages import escape
-from stages.support.messages.operator_error import called
+from stages.support.messages.operator_error import operator_label
 from stages.support.messages.stage_error import StageError
 
 # Name and bits of an element by the schema's TensorType; 0 bits: no fixed size.
@@ -314,7 +314,7 @@ def _operator(index: int, table: Table, codes: list[str], tensors: int) -> Opera
     code = table.scalar(0, "<I")
     if code >= len(codes):
         raise Corrupt(f"operator {index} refers to operator code {code} of {len(codes)}")
-    subject = called(index, codes[code])
+    subject = operator_label(index, codes[code])
     options = read_options(table, codes[code], f"the options of {subject}")
     inputs = _indices(table.numbers(1, "<i4"), tensors, f"the inputs of {subject}", optional=True)
     outputs = _indices(table.numbers(2, "<i4"), tensors, f"the outputs of {subject}")

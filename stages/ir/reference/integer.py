@@ -76,7 +76,7 @@ def run_graph(
         if tensor.constant:
             values[tensor.name] = to_logical(graph.constants[tensor.name], tensor)
         if tensor.state:
-            values[tensor.name] = graph.beginning(tensor.name) if states is None else states[tensor.name]
+            values[tensor.name] = graph.initial_state(tensor.name) if states is None else states[tensor.name]
     for layer in graph.layers:
         operands = [values[name] for name in layer.inputs]
         before = [values[name] for name in layer.state]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from stages.ir.models.onnx_names import Traced, loaded
+from stages.ir.models.onnx_names import Traced, names_from_json
 from stages.ir.models.tflite_reader import ModelInfo, TensorInfo, read
 from stages.ir.operators.declaration import CUSTOM
 from stages.ir.operators.table import OPERATORS
@@ -128,5 +128,5 @@ def onnx_reference(folder: Path, name: str) -> OnnxReference | None:
     """Return the reference of an import artifact that came from ONNX, else None."""
     if not (folder / ONNX_FILE).exists():
         return None
-    names = loaded((folder / NAMES).read_text())
+    names = names_from_json((folder / NAMES).read_text())
     return OnnxReference((folder / "model.tflite").read_bytes(), (folder / ONNX_FILE).read_bytes(), names, name=name)

@@ -20,7 +20,7 @@ from stages.ir.operators.table import OPERATORS, plugin_operators
 from stages.ir.reference.interpreter import Array, Reference, is_optimized, litert
 from stages.ir.reference.refusal import RunError
 from stages.support.messages import escape
-from stages.support.messages.operator_error import called
+from stages.support.messages.operator_error import operator_label
 from stages.support.messages.stage_error import StageError
 
 _ASSIGN = "ASSIGN_VARIABLE"
@@ -130,7 +130,7 @@ def run_plug_in(operator: OperatorInfo, info: ModelInfo, tensor: Callable[[int],
     operation, declared = Operation.of(operator, info), OPERATORS[operator.op]
     assert declared.reference is not None
     arrays = [None if operand is None else tensor(operand.index) for operand in operation.inputs]
-    subject = f"the reference of {called(operator.index, operator.op)} in {computed_by(operator.op)}"
+    subject = f"the reference of {operator_label(operator.index, operator.op)} in {computed_by(operator.op)}"
     try:
         results = declared.reference(operation, *arrays)
     except Exception as error:

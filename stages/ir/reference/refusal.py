@@ -8,9 +8,9 @@ from signal import Signals
 
 import numpy as np
 
-from stages.ir.models.naming import named, sides
+from stages.ir.models.naming import named, tensor_names
 from stages.ir.models.tflite_reader import ModelInfo, OperatorInfo, TensorInfo
-from stages.support.messages.operator_error import called
+from stages.support.messages.operator_error import operator_label
 from stages.support.messages.stage_error import StageError
 from stages.support.messages.wording import several
 
@@ -47,9 +47,9 @@ def refusal(info: ModelInfo, name: str, message: str) -> RunError:
     operator = info.operators[int(node[1])]
     if "scale" in reason or "params.zero_point" in reason:
         return _scales(operator, info, _PRINTED.sub("", reason))
-    subject = called(operator.index, operator.op)
+    subject = operator_label(operator.index, operator.op)
     return RunError(
-        f"{subject} is refused by LiteRT: {reason or 'it does not say why'}\n  {sides(operator, info)}",
+        f"{subject} is refused by LiteRT: {reason or 'it does not say why'}\n  {tensor_names(operator, info)}",
         hint=_INDICES if "index out of bounds" in reason else _HINT,
     )
 
@@ -67,7 +67,7 @@ def _scales(operator: OperatorInfo, info: ModelInfo, condition: str) -> RunError
     if operator.op not in _ONE_SCALE:
         what = f"does not take these scales (LiteRT: {condition})"
     return RunError(
-        f"{called(operator.index, operator.op)} {what}\n  {reads} -> {writes}",
+        f"{operator_label(operator.index, operator.op)} {what}\n  {reads} -> {writes}",
         hint=f"Quantize the model anew, or put a QUANTIZE before the operator. {_HINT}",
     )
 
@@ -90,7 +90,9 @@ def _unknown(info: ModelInfo, op: str, version: str) -> RunError:
     operator = next((operator for operator in info.operators if operator.op == op), None)
     if operator is None:
         return RunError(f"the file lists {what}; no operator uses it", hint=_HINT)
-    return RunError(f"{called(operator.index, operator.op)} is {what}\n  {sides(operator, info)}", hint=_HINT)
+    return RunError(
+        f"{operator_label(operator.index, operator.op)} is {what}\n  {tensor_names(operator, info)}", hint=_HINT
+    )
 
 
 def crash(info: ModelInfo, name: str, signal: int, operator: OperatorInfo | None, when: str) -> RunError:
@@ -101,7 +103,9 @@ def crash(info: ModelInfo, name: str, signal: int, operator: OperatorInfo | None
     ended = f"ends LiteRT with {Signals(signal).name} {when}"
     if operator is None:
         return RunError(f"{name} {ended}", hint=_HINT)
-    return RunError(f"{called(operator.index, operator.op)} {ended}\n  {sides(operator, info)}", hint=_HINT)
+    return RunError(
+        f"{operator_label(operator.index, operator.op)} {ended}\n  {tensor_names(operator, info)}", hint=_HINT
+    )
 
 
 def first_crashing_operator(model: bytes, info: ModelInfo, dies: Callable[[bytes], bool]) -> OperatorInfo | None:

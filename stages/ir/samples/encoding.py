@@ -36,7 +36,7 @@ def decoded(data: bytes, ports: Sequence[Port], encoding: Encoding | None) -> It
         yield stored.astype(np.float32)
 
 
-def fed(inference: Inference, ports: Sequence[Port], encoding: Encoding) -> Inference:
+def in_network_types(inference: Inference, ports: Sequence[Port], encoding: Encoding) -> Inference:
     """Return an encoded inference in the network's types, real numbers quantized.
 
     ports  the network's inputs

@@ -9,7 +9,7 @@ from stages.ir.samples.globs import MOST_LOOKED_AT, TooMany, expand, fits, is_gl
 from stages.support.messages import escape
 from stages.support.messages.stage_error import StageError
 from stages.support.messages.wording import several
-from stages.support.system.pathname import located, of_variable, what_lies_at
+from stages.support.system.pathname import describe_path, located, variable_hint
 
 Place = tuple[str | int, ...]  # a path in the recipe
 
@@ -41,8 +41,8 @@ def _files_of(pattern: str, root: Path, at: Place) -> dict[str, Path]:
             at=at,
         ) from None
     if not matches:
-        listed = several([f"{other.name} is {what_lies_at(other)}" for other in others], 3)
-        where = of_variable(pattern) or f"it is looked up in {folder}"
+        listed = several([f"{other.name} is {describe_path(other)}" for other in others], 3)
+        where = variable_hint(pattern) or f"it is looked up in {folder}"
         hint = f"the matches are not files: {listed}" if others else where
         raise StageError(f"no file matches {pattern}", hint=escape.name(hint, 300), at=at)
     return {(named / match.relative_to(folder)).as_posix(): match for match in matches}

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from stages.ir.graph import Graph, Layer, Tensor, place
+from stages.ir.graph import Graph, Layer, Tensor, storage_of
 from stages.lower.arena.planner import Buffer
 
 
@@ -47,7 +47,7 @@ def liveness(
     may_overlay  indices of layers whose kernel may write its output over an input (`Kernel.overlays`)
     ahead        by buffer name, the earlier layer from which scratch is in use
     """
-    places = {name: place(graph.tensors, name) for name, tensor in graph.tensors.items() if not tensor.constant}
+    places = {name: storage_of(graph.tensors, name) for name, tensor in graph.tensors.items() if not tensor.constant}
     elsewhere = {name for name, tensor in graph.tensors.items() if tensor.constant or tensor.state}
     home = {name: root for name, (root, _) in places.items() if root not in elsewhere}
     first, last = _spans(graph, home)
@@ -132,5 +132,5 @@ def _order(tensor: Tensor) -> str:
 
 def _is_part(graph: Graph, name: str) -> bool:
     """Return whether the tensor's memory is a part of a larger tensor's."""
-    root, _ = place(graph.tensors, name)
+    root, _ = storage_of(graph.tensors, name)
     return graph.tensors[root].bytes != graph.tensors[name].bytes

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from stages.ir.arithmetic.fixed_point import Array
-from stages.ir.graph import Graph, Layer, LayerOp, place
+from stages.ir.graph import Graph, Layer, LayerOp, storage_of
 
 
 def readers(graph: Graph, name: str) -> list[Layer]:
@@ -59,7 +59,9 @@ def merged(graph: Graph, layer: Layer, name: str) -> Graph | None:
         if maker is None or name in graph.outputs or len(maker.outputs) != 1:
             return None
         removed, kept = name, removed
-    if any(graph.tensors[tensor].alias_of and place(graph.tensors, tensor)[0] != name for tensor in (removed, kept)):
+    if any(
+        graph.tensors[tensor].alias_of and storage_of(graph.tensors, tensor)[0] != name for tensor in (removed, kept)
+    ):
         return None
 
     def new(old: str) -> str:

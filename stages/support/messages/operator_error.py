@@ -14,7 +14,7 @@ _GROUPS = 3  # kinds of error that get a line: a message has at most five lines
 _PARTICULAR = re.compile(r"'[^']*'|\"[^\"]*\"|\[[^\]]*\]|[-+]?\d[\d.,e+-]*")
 
 
-def called(index: int, op: str, name: str | None = None) -> str:
+def operator_label(index: int, op: str, name: str | None = None) -> str:
     """Return `operator 3 (CONV_2D)`, or with a name `operator 3 (CONV_2D) 'conv'`."""
     return f"operator {index} ({op})" if name is None else f"operator {index} ({op}) {escape.quoted(name)}"
 
@@ -29,11 +29,11 @@ class OperatorError(StageError):
     """
 
     def __init__(self, index: int, op: str, name: str, what: str, tensors: str, *, hint: str = "", named: bool = False):
-        super().__init__(f"{called(index, op, name if named else None)} {what}\n  {tensors}", hint=hint)
+        super().__init__(f"{operator_label(index, op, name if named else None)} {what}\n  {tensors}", hint=hint)
         self.index, self.op, self.name, self.what = index, op, name, what
 
 
-def together(errors: Sequence[OperatorError]) -> StageError:
+def combined_error(errors: Sequence[OperatorError]) -> StageError:
     """Return one error for all, in at most five lines, the most frequent kind first."""
     if len(errors) == 1:
         return errors[0]

@@ -23,7 +23,7 @@ class StageError(Exception):
 
 
 @contextmanager
-def blaming(*at: str | int) -> Iterator[None]:
+def error_at(*at: str | int) -> Iterator[None]:
     """Set `at` of a StageError that is raised inside, unless it has one."""
     try:
         yield

@@ -31,7 +31,7 @@ _FORMS = {
 }
 
 
-def why_not(text: object, pattern: str = NAME_PATTERN) -> str:
+def invalid_name(text: object, pattern: str = NAME_PATTERN) -> str:
     """Return why the text is not a valid name for this pattern; '' if it is."""
     form, limit = _FORMS[pattern]
     if isinstance(text, str) and re.fullmatch(pattern, text) and len(text) <= limit:
@@ -49,7 +49,7 @@ def as_name(text: str) -> str:
 
 def _checked(pattern: str, text: str) -> str:
     """Return the text. Raises an error of `mistake` if it does not match the pattern."""
-    if wrong := why_not(text, pattern):
+    if wrong := invalid_name(text, pattern):
         raise mistake(wrong)
     return text
 

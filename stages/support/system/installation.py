@@ -18,7 +18,9 @@ def is_clone(folder: Path = INSTALLATION) -> bool:
 
 
 # Hint for a missing file of Firmline.
-WHOLE = "is the project whole? `git status` tells" if is_clone() else "install Firmline again: a file of it is gone"
+REINSTALL_HINT = (
+    "is the clone complete? run `git status`" if is_clone() else "install Firmline again: a file of it is missing"
+)
 
 
 def default_cache() -> Path:

@@ -36,7 +36,7 @@ _PROJECT = ("pipeline", _PACKAGE)
 # PEP 552: the pyc contains a hash of the source, which is compared.
 _CHECKED_HASH = (0b11).to_bytes(4, "little")
 
-# Paths of the modules that a thread loads, inside a block of `loads`.
+# Paths of the modules that a thread loads, inside a block of `recorded_loads`.
 _loading = threading.local()
 # sha256 of the source that each module was compiled from, by real path; '' if it differs from the file.
 _loaded: dict[str, str] = {}
@@ -51,7 +51,7 @@ def loaded_digest(path: Path) -> str | None:
 
 
 @contextlib.contextmanager
-def loads() -> Iterator[list[Path]]:
+def recorded_loads() -> Iterator[list[Path]]:
     """Yield a list that collects the files of stage modules that this thread loads."""
     before = getattr(_loading, "paths", None)
     paths: list[Path] = []

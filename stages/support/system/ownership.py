@@ -11,7 +11,7 @@ from pathlib import Path
 VARIABLE = "FIRMLINE_SAFE_DIRECTORY"
 
 
-def foreign(root: Path, loaded: Iterable[str]) -> tuple[Path, str] | None:
+def foreign_owner(root: Path, loaded: Iterable[str]) -> tuple[Path, str] | None:
     """Return the first path that belongs to another user, and that user; None if there is none.
 
     loaded  names in `root` that are read as code or settings. Links are not followed. In a shared folder such as /tmp

@@ -66,7 +66,7 @@ def _expanded(name: str) -> str:
     return f"{folder}{match['rest']}" if match and folder else name
 
 
-def of_variable(name: str) -> str:
+def variable_hint(name: str) -> str:
     """Return a hint about the variable in the name of a missing file; '' without a variable."""
     match = _VARIABLE.match(name)
     if match is None:
@@ -75,7 +75,7 @@ def of_variable(name: str) -> str:
     return f"the environment variable {match['name']} names the folder; it is {value or 'not set'}"
 
 
-def what_lies_at(path: Path) -> str:
+def describe_path(path: Path) -> str:
     """Return "a folder", "a pipe", "a link that leads nowhere"; '' for a file or nothing."""
     try:
         return _KINDS.get(stat.S_IFMT(path.stat().st_mode), "")

@@ -41,9 +41,9 @@ def run_tool(
     except OSError as error:
         raise cannot_start(command[0], error) from None
     except subprocess.TimeoutExpired:
-        raise StageError(f"{shown(command[0])} did not end within {timeout:g} s") from None
+        raise StageError(f"{program_name(command[0])} did not end within {timeout:g} s") from None
     if process.returncode < 0:
-        raise ended_by(f"{shown(command[0])} was", process.returncode)
+        raise ended_by_signal(f"{program_name(command[0])} was", process.returncode)
     return process
 
 
@@ -58,10 +58,10 @@ def cannot_start(program: str, error: OSError) -> StageError:
         if not Path(program).is_file():
             return StageError(f"{program} is not installed or not on PATH")
         reason = "the interpreter in its first line, or its loader, is missing"
-    return StageError(f"{shown(program)} cannot be started{where}: {reason}", hint=hint)
+    return StageError(f"{program_name(program)} cannot be started{where}: {reason}", hint=hint)
 
 
-def ended_by(subject: str, returncode: int) -> StageError:
+def ended_by_signal(subject: str, returncode: int) -> StageError:
     """Return the error for a program that a signal ended; `subject` is such as `spike was`."""
     number = -returncode
     try:
@@ -71,6 +71,6 @@ def ended_by(subject: str, returncode: int) -> StageError:
     return StageError(f"{subject} ended by {name}", hint=_HINTS.get(number, ""))
 
 
-def shown(program: str) -> str:
+def program_name(program: str) -> str:
     """Return a program's name without its folder."""
     return os.path.basename(program)  # noqa: PTH119 - any text

@@ -17,7 +17,7 @@ from pipeline.plugins.registry import default_registry
 from pipeline.project import Project
 from pipeline.recipes.loader import load_recipes
 from pipeline.recipes.targets import load_targets
-from stages.support.options.names import IDENTIFIER_PATTERN, NAME_PATTERN, RECIPE_PATTERN, as_name, why_not
+from stages.support.options.names import IDENTIFIER_PATTERN, NAME_PATTERN, RECIPE_PATTERN, as_name, invalid_name
 from stages.support.system.installation import INSTALLATION
 
 HOSTILE = [
@@ -33,8 +33,8 @@ RECIPE = {"schema": 1, "target": "host", "model": {"op": "relu", "shape": [4]}}
 @pytest.mark.parametrize("name", HOSTILE)
 def test_no_pattern_takes_it(name: str) -> None:
     for pattern in (NAME_PATTERN, RECIPE_PATTERN, IDENTIFIER_PATTERN):
-        assert "cannot be a name; allowed are" in why_not(name, pattern)
-    assert not as_name(name) or not why_not(as_name(name))
+        assert "cannot be a name; allowed are" in invalid_name(name, pattern)
+    assert not as_name(name) or not invalid_name(as_name(name))
 
 
 def catalogues(name: str) -> dict[str, dict[str, Any]]:
@@ -86,7 +86,7 @@ def test_a_name_made_of_values_is_one() -> None:
     """What a matrix calls its combinations, also of values that are no names, or of many."""
     recipe = {**RECIPE, "matrix": {"model": ["../$(id)/a b.tflite", f"{'x' * 150}.tflite", f"{'x' * 151}.tflite"]}}
     variants = [one.variant for one in load_recipes(recipe, root=INSTALLATION, registry=default_registry())]
-    assert len(set(variants)) == 3 and not any(map(why_not, variants))
+    assert len(set(variants)) == 3 and not any(map(invalid_name, variants))
 
 
 @pytest.mark.parametrize("file", ["kernels/a;b/__init__.py", "targets/a b.yaml", "stages/$(id).py", "exports/a'b.py"])

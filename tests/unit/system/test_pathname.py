@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from stages.ir.models.spec import FileModel
 from stages.simulate import InputsConfig
-from stages.support.system.pathname import located, of_variable
+from stages.support.system.pathname import located, variable_hint
 
 
 @pytest.mark.parametrize(
@@ -46,8 +46,8 @@ def test_located_in_a_folder_that_a_variable_names(monkeypatch: pytest.MonkeyPat
     for value, folder in (("/nets", "/nets"), ("nets", "/project/nets")):
         monkeypatch.setenv("NETS", value)
         assert [str(located(name, root)) for name in names[:3]] == [f"{folder}/a", f"{folder}/a/b", folder]
-        assert of_variable(names[1]) == f"the environment variable NETS names the folder; it is {value}"
-    assert of_variable("plain") == ""
+        assert variable_hint(names[1]) == f"the environment variable NETS names the folder; it is {value}"
+    assert variable_hint("plain") == ""
 
 
 @pytest.mark.parametrize("name", ["${NETS/a", "${}/a", "${1}/a", "${NETS}a", "${NETS-x}/a", "${N:-${M}}/a"])

@@ -8,7 +8,7 @@ from pydantic import ValidationError
 from stages.backends.targets.linker_script import fill, own_section, start_flags
 from stages.backends.targets.load import PIPELINE, load_target
 from stages.backends.targets.memory import Memory
-from stages.support.options.names import IDENTIFIER_PATTERN, why_not
+from stages.support.options.names import IDENTIFIER_PATTERN, invalid_name
 
 ROM = {"origin": 0, "length": "1M"}
 RAM = {"origin": "0x20000000", "length": "64K"}
@@ -19,7 +19,7 @@ CAPITALS = {**RAM, "origin": 0x30000000, "holds": ["data"]}
     ("changes", "message"),
     [
         ({"rom": {**ROM, "holds": ["code", "weights"]}}, ": no region holds constants"),
-        ({"DTCM": CAPITALS}, f"DTCM: {why_not('DTCM', IDENTIFIER_PATTERN)}"),
+        ({"DTCM": CAPITALS}, f"DTCM: {invalid_name('DTCM', IDENTIFIER_PATTERN)}"),
         (
             {"org": {**RAM, "origin": 0x30000000, "holds": ["data"]}},
             "org: no region can be called org, which means something to the linker",

@@ -16,7 +16,7 @@ from stages.emit import EmitConfig
 from stages.emit.build import emit
 from stages.import_model.build import build_module
 from stages.import_model.describe import describe, operator_options
-from stages.ir.graph import Graph, Layout, Wanted
+from stages.ir.graph import Graph, Layout, RequestedLayout
 from stages.ir.graph.layer_rules import LayerMatch
 from stages.ir.models.builder import ModelBuilder
 from stages.ir.models.tflite_reader import read
@@ -168,7 +168,9 @@ def test_a_sum_that_repeats_one_of_its_inputs_does_not_take_blocks() -> None:
 
 
 def wanting(graph: Graph, layout: str, number: int = 0) -> Graph:
-    graph.layers[number] = graph.layers[number].model_copy(update={"wanted": Wanted(layout=Layout(layout), rule=2)})
+    graph.layers[number] = graph.layers[number].model_copy(
+        update={"wanted": RequestedLayout(layout=Layout(layout), rule=2)}
+    )
     return graph
 
 
@@ -201,7 +203,7 @@ def test_what_the_recipe_says_reaches_the_layer(config: dict[str, Any], wanted: 
     module, _ = lay_out(build_module(data, info), LayoutConfig.model_validate(config))
     graph = lower_module(module, describe(info, operator_options(data))).graph
     (layer,) = [layer for layer in graph.layers if layer.kind == "conv2d"]
-    assert layer.wanted == (Wanted(layout=Layout(wanted[0]), rule=wanted[1]) if wanted else None)
+    assert layer.wanted == (RequestedLayout(layout=Layout(wanted[0]), rule=wanted[1]) if wanted else None)
     assert (graph.tensors[layer.inputs[0]].layout == "NCHW") == (wanted == ("NCHW", 1))
 
 

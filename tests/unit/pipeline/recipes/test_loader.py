@@ -10,7 +10,7 @@ import pytest
 from pipeline.errors import RecipeError
 from pipeline.plugins.registry import default_registry
 from pipeline.recipes.loader import LoadedRecipe, load_recipe
-from stages.support.options.names import IDENTIFIER_PATTERN, why_not
+from stages.support.options.names import IDENTIFIER_PATTERN, invalid_name
 from tests.support.emitted import ROOT
 from tests.unit.pipeline.conftest import FakeProject
 
@@ -133,7 +133,7 @@ def test_dictionary(project: FakeProject) -> None:
 @pytest.mark.parametrize(
     ("emit", "expected"),
     [
-        ("prefix: Kws", f"stages.emit.prefix: {why_not('Kws', IDENTIFIER_PATTERN)}"),
+        ("prefix: Kws", f"stages.emit.prefix: {invalid_name('Kws', IDENTIFIER_PATTERN)}"),
         ("alignment: 4", "stages.emit.alignment: should be 8, 16, 32 or 64, is 4"),
         ('alignment: "16"', "stages.emit.alignment: should be the number 16, is the text '16'"),
     ],

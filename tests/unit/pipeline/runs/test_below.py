@@ -11,7 +11,7 @@ from pipeline.artifacts.store import Store
 from pipeline.errors import PipelineError
 from stages.base import StageError
 from stages.delivery.export import folder as export_folder
-from stages.support.system.below import OutsideError, below
+from stages.support.system.path_below import OutsideError, path_below
 from tests.unit.pipeline.conftest import FakeProject
 
 FACTS = {"recipe": "r", "target": "t", "form": "f", "overrides": ""}
@@ -35,7 +35,7 @@ def test_what_leads_out(tmp_path: Path, victim: Path, name: str) -> None:
     (tmp_path / "root/link").symlink_to(victim)
     (tmp_path / "root/loop").symlink_to("../root/link/sub")
     with pytest.raises(OutsideError, match="outside of"):
-        below(tmp_path / "root", name)
+        path_below(tmp_path / "root", name)
 
 
 def test_what_stays_inside(tmp_path: Path) -> None:
@@ -43,7 +43,7 @@ def test_what_stays_inside(tmp_path: Path) -> None:
     (tmp_path / "root").symlink_to("disk")  # a build folder on another disk
     (tmp_path / "root/link").symlink_to("a")
     for name in ("a", "a/b.c", "..a/b", "a/../b", "link/x"):
-        assert below(tmp_path / "root", name) == tmp_path / "root" / name
+        assert path_below(tmp_path / "root", name) == tmp_path / "root" / name
 
 
 @pytest.mark.parametrize("linked", ["artifacts", "building", "locks", "runs", "artifacts/ab", "locks/store.lock"])

@@ -11,7 +11,7 @@ class OutsideError(OSError):
     """A path that leads out of its folder; `strerror` names the real path."""
 
 
-def below(root: Path, *parts: str | Path) -> Path:
+def path_below(root: Path, *parts: str | Path) -> Path:
     """Return the path root/parts, not resolved. It need not exist; `root` may itself be a link.
 
     Raises OutsideError where `..`, an absolute part or a link leads out of `root`, or to `root` itself.
