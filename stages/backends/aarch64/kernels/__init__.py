@@ -1,1 +1,1 @@
-"""Kernel folders, one for each instruction set; stages.backends.kernels describes them."""
+"""Kernel folders, one per instruction set (see stages.backends.kernels)."""

@@ -1,4 +1,4 @@
-"""Kernels for Armv8-A in its 64-bit state: NEON, without what later versions added."""
+"""Kernels for 64-bit Armv8-A (A64) with base NEON."""
 
 from stages.backends.aarch64.kernels.neon.convolution import Gemm4x4
 from stages.backends.aarch64.kernels.neon.depthwise_conv2d import Depthwise, Depthwise3x3, Depthwise3x3Pairs

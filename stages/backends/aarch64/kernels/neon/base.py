@@ -1,4 +1,4 @@
-"""What the NEON kernels share: the checks of types and layouts, and the output's constants."""
+"""Type and layout checks and output constants of the NEON kernels."""
 
 from __future__ import annotations
 
@@ -24,24 +24,25 @@ class NeonKernel(Kernel):
         return not_eight_bit(view) or self.why_not_planar(view) or self.why_not_operator(view)
 
     def why_not_planar(self, view: LayerView) -> str:
-        """Why a tensor's bytes are in another order than NHWC, '' if none's are."""
+        """Return why a tensor is not in NHWC order, '' if all are."""
         return why_not_nhwc(view)
 
     def why_not_operator(self, view: LayerView) -> str:
-        """The reason the kernel cannot compute a layer whose types and layouts fit, '' when it can."""
+        """Return why the kernel cannot compute a layer of supported types and layouts, '' if it can."""
         return ""
 
 
 def mode(view: LayerView) -> int:
-    """How the kernels round a layer with weights."""
+    """Return the rounding mode of a layer with weights."""
     double = HALVES if view.constant("shift").max() < 0 else SHIFTS
     return ONCE if view.op.rounding == "single" else double
 
 
 def output_constants(view: LayerView, zero_point: int | None = None) -> np.ndarray:
-    """int8[64], 16 bytes each: zero point (int16), lowest and highest value as int8, what is xored into each byte.
+    """Return the output constants, int8 [64].
 
-    `zero_point` is given for operators that have none of their own.
+    16 bytes each: zero point (int16), lowest and highest value as int8, mask xored into each byte. `zero_point`
+    replaces the operator's.
     """
     import numpy as np
 

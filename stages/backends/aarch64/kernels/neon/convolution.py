@@ -1,4 +1,4 @@
-"""CONV_2D and FULLY_CONNECTED without the dot product."""
+"""CONV_2D and FULLY_CONNECTED without dot-product instructions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Gemm4x4(MatrixKernel):
-    """Four rows times four columns, 16 products in three instructions."""
+    """Four rows times four columns, 16 products per three instructions."""
 
     name = "neon.gemm_4x4"
     estimate_error = 4
@@ -29,7 +29,7 @@ class Gemm4x4(MatrixKernel):
         return "neon_gemm_s8_wide" if packing.has_low_pairs(packing.flat_weights(view)) else "neon_gemm_s8"
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """As counted: 55 instructions for 256 products, 75 for the 16 outputs of a tile."""
+        """Return the instructions, from counts: 55 per 256 products, 75 per tile of 16 outputs."""
         batch, rows = images(view, self.format)
         deep, columns = depth(view, self.format), columns_of(view)
         tiles = batch * -(-rows // 4) * -(-columns // 4)

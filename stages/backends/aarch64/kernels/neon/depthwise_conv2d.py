@@ -1,4 +1,4 @@
-"""DEPTHWISE_CONV_2D on NHWC images: 3x3 with 16 channels at a time, any other window with 8."""
+"""DEPTHWISE_CONV_2D on NHWC images: 3x3 with 16 channels at a time, other windows with 8."""
 
 from __future__ import annotations
 
@@ -27,9 +27,10 @@ STRUCTURE_BYTES = 80 + 4 * len(FIELDS)
 
 
 class DepthwiseKernel(NeonKernel):
-    """`group` channels of an image at a time; the last group overlaps the one before where channels are left over.
+    """Depthwise convolution of `group` channels of an image at a time.
 
-    Overlapping channels are computed twice, with the same result.
+    The last group overlaps the one before if the channels are not a multiple; the overlapping channels get the same
+    result twice.
     """
 
     ops: ClassVar[frozenset[str]] = frozenset({"depthwise_conv2d"})
@@ -49,7 +50,7 @@ class DepthwiseKernel(NeonKernel):
         return self.why_not_window(view)
 
     def why_not_window(self, view: LayerView) -> str:
-        """The reason the kernel cannot do the layer's window or arithmetic, '' when it can."""
+        """Return why the kernel cannot compute the layer's window or arithmetic, '' if it can."""
         return ""
 
     def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
@@ -88,24 +89,24 @@ class DepthwiseKernel(NeonKernel):
         return depthwise(view, group)
 
     def weight_shape(self, view: LayerView) -> tuple[int, ...]:
-        """The shape of a group's weights as they are packed."""
+        """Return the shape of a group's packed weights."""
         return (*view.op.kernel, self.group)
 
     def pack_group(self, weights: np.ndarray) -> np.ndarray:
-        """The weights of a group, [ky, kx, channel], as the kernel reads them."""
+        """Pack the weights [ky, kx, channel] of a group."""
         return weights
 
     def weight(self, buffer: Any, ky: Any, kx: Any, lane: Any) -> Any:
-        """Where the kernel finds a weight in a group's."""
+        """Return a weight of a packed group."""
         return buffer[ky, kx, lane]
 
     @abstractmethod
     def function(self, view: LayerView) -> str:
-        """The C function of a group of channels."""
+        """Return the C function for a channel group."""
 
 
 class ThreeByThree(DepthwiseKernel):
-    """3x3 on int8 values, stride 1 or 2."""
+    """3x3 depthwise convolution on int8 values, stride 1 or 2."""
 
     weight_type = "int8"
     int8_activations = True
@@ -121,7 +122,7 @@ class ThreeByThree(DepthwiseKernel):
         return self.why_not_weights(view)
 
     def why_not_weights(self, view: LayerView) -> str:
-        """Why int8 does not hold the weights, '' if it does."""
+        """Return why the weights do not fit int8, '' if they do."""
         from stages.backends.aarch64.kernels.neon import packing
 
         weights = packing.depthwise_weights(view)
@@ -130,7 +131,7 @@ class ThreeByThree(DepthwiseKernel):
 
 
 class InPairs(ThreeByThree):
-    """Products are added in int16, two at a time."""
+    """Depthwise convolution that adds products in int16, two at a time."""
 
     per_output: ClassVar[tuple[int, int]]  # instructions for a pixel of a group at stride 1 and 2
     per_row: ClassVar[int]
@@ -145,7 +146,7 @@ class InPairs(ThreeByThree):
         return super().why_not_weights(view) or (meet if both else "")
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """As counted."""
+        """Return the instructions, from counts."""
         batch, height, width, channels = view.outputs[0].shape
         groups = len(group_starts(channels, self.group))
         each = self.per_output[view.op.stride[0] - 1]
@@ -153,7 +154,7 @@ class InPairs(ThreeByThree):
 
 
 class Depthwise3x3(InPairs):
-    """Columns of the window stay in registers from one output to the next."""
+    """3x3 depthwise convolution that keeps window columns in registers between outputs."""
 
     name = "neon.depthwise3x3"
     estimate_error = 1.25
@@ -166,7 +167,7 @@ class Depthwise3x3(InPairs):
 
 
 class Depthwise3x3Pairs(InPairs):
-    """Two neighbouring outputs in a register, for images of few channels."""
+    """3x3 depthwise convolution with two neighbouring outputs per register, for few channels."""
 
     name = "neon.depthwise3x3_pairs"
     estimate_error = 1.25
@@ -179,7 +180,7 @@ class Depthwise3x3Pairs(InPairs):
 
 
 class Depthwise(DepthwiseKernel):
-    """Any window, stride and dilation."""
+    """Depthwise convolution of any window, stride and dilation."""
 
     name = "neon.depthwise"
     estimate_error = 1.5
@@ -192,19 +193,19 @@ class Depthwise(DepthwiseKernel):
         return f"neon_depthwise_{SUFFIX[view.inputs[0].dtype]}"
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """9 instructions for a tap of 8 channels, 70 around them; as counted."""
+        """Return the instructions, from counts: 9 per tap of 8 channels, 70 around."""
         op, (batch, height, width, channels) = view.op, view.outputs[0].shape
         groups = len(group_starts(channels, self.group))
         return float(batch * groups * height * width * (prod(op.kernel) * 9 + 70))
 
 
 def group_starts(channels: int, group: int) -> list[int]:
-    """The first channel of each group."""
+    """Return the first channel of each group."""
     return [*range(0, channels - group + 1, group), *([channels - group] if channels % group else [])]
 
 
 def fields(view: LayerView) -> dict[str, int]:
-    """The int32 fields of neon_depthwise."""
+    """Return the int32 fields of neon_depthwise."""
     op, (_, height, width, channels) = view.op, view.inputs[0].shape
     _, out_height, out_width, _ = view.outputs[0].shape
     return {

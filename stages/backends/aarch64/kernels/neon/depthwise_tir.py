@@ -1,4 +1,4 @@
-"""TIR of depthwise convolution: a block for each group of channels of an image."""
+"""TIR of depthwise convolution: one block per channel group of an image."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ class Group:
     """`channels` channels that a kernel's `function` computes at a time.
 
     weight_shape, weight_type  of a group's packed weights
-    weight                     (weights, ky, kx, channel) -> where the kernel finds a weight in them
+    weight                     (weights, ky, kx, channel) -> the weight in packed order
     structure_bytes            size of the C structure with the layer's constants
-    int8_activations           uint8 activations become int8 and no zero point is subtracted, else it is
+    int8_activations           uint8 activations become int8 without a zero point to subtract
     """
 
     channels: int
@@ -36,7 +36,7 @@ class Group:
 
 
 def _group(view: LayerView, group: Group) -> Block:
-    """All outputs of a group of channels."""
+    """All outputs of a channel group."""
     op, x, y = view.op, view.inputs[0], view.outputs[0]
     _, height, width, _ = x.shape
     _, out_height, out_width, _ = y.shape
@@ -69,7 +69,7 @@ def _group(view: LayerView, group: Group) -> Block:
 
 
 def depthwise(view: LayerView, group: Group) -> Lowering:
-    """The loops over images and groups of channels; channels left over make a group with some before them."""
+    """Loops over images and channel groups; the last group may overlap the one before it."""
     op, x, y = view.op, view.inputs[0], view.outputs[0]
     whole, left = divmod(op.out_channels, group.channels)
     groups = whole + (1 if left else 0)

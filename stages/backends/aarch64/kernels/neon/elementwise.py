@@ -22,7 +22,7 @@ LEAST = 16  # elements
 
 
 class Add(NeonKernel):
-    """Sixteen elements at a time."""
+    """ADD and SUB, sixteen elements at a time."""
 
     name = "neon.add"
     estimate_error = 1.25
@@ -32,7 +32,7 @@ class Add(NeonKernel):
     in_place = True
 
     def why_not_planar(self, view: LayerView) -> str:
-        """Any layout will do, if all tensors have the same."""
+        """Return why the layouts do not fit, '' if all tensors have the same."""
         planar = {tensor.layout == "NCHW" for tensor in (*view.inputs, *view.outputs)}
         return "NHWC and NCHW tensors in one layer" if len(planar) > 1 else ""
 
@@ -63,5 +63,5 @@ class Add(NeonKernel):
         return add(view, function, [Operand("add", (ADD_BYTES,), "int8")])
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """105 instructions for 16 elements; as counted."""
+        """Return the instructions, from counts: 105 per 16 elements."""
         return 105.0 * -(-view.outputs[0].elements // 16) + 60

@@ -1,4 +1,7 @@
-"""How NEON's matrix kernels want rows and columns.
+"""Operand formats of NEON's matrix kernels.
+
+Columns form blocks of the kernel's width, then of four. Within a block the depth is divided into chunks, and the chunks
+of the columns lie side by side:
 
 Columns come in blocks of a width that the kernel likes, then of four; within a block the depth is cut into chunks, and
 the columns' chunks lie side by side:
@@ -30,7 +33,7 @@ GATHERED = Structure("neon_windows", (*WINDOWS, "fill", "flip", "row", "weight_z
 
 @dataclass(frozen=True)
 class Columns:
-    """`blocks` blocks of `width` columns from column `first`; `used` are wanted in each."""
+    """`blocks` blocks of `width` columns from column `first`, with `used` real columns in each."""
 
     first: int
     blocks: int
@@ -40,11 +43,11 @@ class Columns:
 
 @dataclass(frozen=True)
 class Format:
-    """How a kernel wants its operands.
+    """Operand format of a kernel.
 
-    width     columns of a block, as long as there are enough
-    chunks    bytes of a chunk of the depth, and of those behind the last whole one
-    interleaved  rows are interleaved in tiles of eight or four, else they are as they are
+    width        columns of a block, while enough columns remain
+    chunks       bytes of a depth chunk, and of chunks behind the last full one
+    interleaved  rows are interleaved in tiles of eight or four, otherwise read in place
     """
 
     width: int
@@ -53,11 +56,11 @@ class Format:
 
     @property
     def multiple(self) -> int:
-        """The depth is filled up to a multiple of this."""
+        """Multiple to which the depth is padded."""
         return self.chunks[-1]
 
     def columns(self, count: int) -> list[Columns]:
-        """The blocks of `count` columns, in order; those of the same kind are one entry."""
+        """Return the blocks of `count` columns in order, equal ones as one entry."""
         found, first = [], 0
         for width, used in ((self.width, self.width), (NARROW, NARROW), (NARROW, count % NARROW)):
             blocks = (count - first) // used if used else 0
@@ -67,7 +70,7 @@ class Format:
         return found
 
     def depths(self, depth: int) -> Iterator[tuple[int, int, int]]:
-        """(first k, number of chunks, bytes of a chunk) for a depth that is a multiple of `multiple`."""
+        """Return (first k, number of chunks, bytes of a chunk) for a depth multiple of `multiple`."""
         first = 0
         for size in self.chunks:
             count = (depth - first) // size
@@ -77,12 +80,15 @@ class Format:
 
 
 def depth(view: LayerView, layout: Format) -> int:
-    """The depth with what a row is filled up with."""
+    """Return the depth with row padding."""
     return -(-depth_of(view) // layout.multiple) * layout.multiple
 
 
 def images(view: LayerView, layout: Format) -> tuple[int, int]:
-    """How many products there are, and the rows of each. Rows that are read in place need no border between images."""
+    """Return the number of products and the rows of each.
+
+    Rows that are read in place need no border between images.
+    """
     if view.op.op == "fully_connected":
         return 1, int(view.op.batch)
     batch, height, width, _ = view.outputs[0].shape
@@ -90,13 +96,16 @@ def images(view: LayerView, layout: Format) -> tuple[int, int]:
 
 
 def native(view: LayerView, layout: Format) -> bool:
-    """Whether rows are read where the input lies: single pixels that need no filling, no other sign and no sum."""
+    """Return whether rows are read from the input in place.
+
+    Single pixels without padding, sign change or sums.
+    """
     whole = depth_of(view) % layout.multiple == 0
     return not has_windows(view) and whole and view.inputs[0].dtype == "int8" and weight_zero_point(view) == 0
 
 
 def windows_fields(view: LayerView, layout: Format) -> dict[str, int]:
-    """The fields of neon_windows."""
+    """Return the fields of neon_windows."""
     op, offset = view.op, INT8_OFFSET[view.inputs[0].dtype]
     windows = windows_of(view) if op.op == "conv2d" else pixels_of(op.batch, op.depth)
     return windows | {
@@ -108,6 +117,6 @@ def windows_fields(view: LayerView, layout: Format) -> dict[str, int]:
 
 
 def gemm_fields(view: LayerView, layout: Format) -> dict[str, int]:
-    """The fields of neon_gemm behind the output's constants."""
+    """Return the fields of neon_gemm behind the output constants."""
     filled, columns = depth(view, layout), columns_of(view)
     return {"x_row": filled, "y_row": columns, "depth": filled, "columns": columns, "mode": mode(view)}

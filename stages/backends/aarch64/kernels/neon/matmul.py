@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class NeonMatmul(Matmul8):
-    """Four rows times eight units with SMLAL, in halves."""
+    """Four rows times eight units with SMLAL on int16."""
 
     name = "neon.matmul_s8"
     function = "neon_matmul_s8"

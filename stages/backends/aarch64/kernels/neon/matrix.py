@@ -1,4 +1,4 @@
-"""Convolution and fully connected layers as products of matrices, for NEON's matrix kernels (format.py)."""
+"""Convolution and fully connected layers as matrix products (format.py)."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ PANEL_BYTES = 16384  # of gathered rows, unless a recipe says how many: what sta
 
 
 class GemmParams(KernelParams):
-    """`rows` windows are gathered at a time (0: as many as 16 KB hold)."""
+    """`rows` windows are gathered at a time (0: as many as fit 16 KB)."""
 
     rows: int = Field(default=0, ge=0, le=4096)
 
 
 class MatrixKernel(NeonKernel):
-    """CONV_2D or FULLY_CONNECTED with `format`."""
+    """CONV_2D or FULLY_CONNECTED with operands in `format`."""
 
     format: ClassVar[Format]
     params = GemmParams
@@ -72,17 +72,17 @@ class MatrixKernel(NeonKernel):
         return product_layer(view, self.format, self.function(view), rows_at_a_time(view, self.format, params))
 
     def gathering(self, view: LayerView) -> float:
-        """Instructions to gather the rows: 0.3 for a byte, 40 for a row; as counted."""
+        """Return the instructions that gather rows, from counts: 0.3 per byte, 40 per row."""
         batch, rows = images(view, self.format)
         return 0 if native(view, self.format) else batch * rows * (0.3 * depth(view, self.format) + 40)
 
     @abstractmethod
     def function(self, view: LayerView) -> str:
-        """The C function of the product."""
+        """Return the C function of the product."""
 
 
 def rows_at_a_time(view: LayerView, layout: Format, params: GemmParams) -> int:
-    """Rows of one product: all where nothing has to be copied."""
+    """Return the rows of a product: all if nothing is copied."""
     rows = images(view, layout)[1]
     if native(view, layout) and not layout.interleaved:
         return rows

@@ -32,7 +32,7 @@ Expr = Any  # a TIR expression or a Python int
 
 
 class _Layer:
-    """The blocks of one layer."""
+    """Blocks of one layer."""
 
     def __init__(self, view: LayerView, layout: Format, function: str) -> None:
         self.view, self.format, self.function = view, layout, function
@@ -44,12 +44,12 @@ class _Layer:
         self.padded_columns = sum(c.blocks * c.width for c in self.format.columns(self.columns))
 
     def gather(self, name: str, rows: int) -> Block:
-        """Windows of output pixels first ... first + rows - 1."""
+        """Gather the windows of output pixels first ... first + rows - 1."""
         shape = {"rows": rows, "row": self.depth, "written": self.depth}
         return gather_rows(self.view, name, "neon_windows", self.windows, **shape)
 
     def interleave(self, name: str, rows: int) -> Block:
-        """The rows in tiles, four elements of each in turn."""
+        """Interleave rows in tiles, four elements of each row in turn."""
 
         def meaning(b: Any) -> None:
             for first, tiles, height in _tiles(rows):
@@ -68,7 +68,7 @@ class _Layer:
         return Block(name, operands, meaning, "neon_dotprod_interleave", lambda b: [b.rows, b.panel, rows, b.gemm])
 
     def product(self, name: str, rows: int) -> Block:
-        """All columns of `rows` rows."""
+        """Compute all columns of `rows` rows."""
 
         def meaning(b: Any) -> None:
             if not self.format.interleaved:
@@ -104,7 +104,7 @@ class _Layer:
         return Block(name, operands, meaning, self.function, arguments)
 
     def _row(self, b: Any, i: Expr, activation: Any) -> None:
-        """All columns of row i."""
+        """Compute all columns of row i."""
         op = self.view.op
         position_of_block = 0
         for group in self.format.columns(self.columns):
@@ -132,7 +132,7 @@ def _of_panel(panel: Any, at: Expr, height: int, k: Expr) -> Expr:
 
 
 def _tiles(rows: int) -> Iterator[tuple[int, int, int]]:
-    """(first row, tiles, their height): tiles of eight, and one of four if no more are left."""
+    """Return (first row, tiles, height): tiles of eight, then one of four if no more rows remain."""
     by_eight = -(-rows // 8) if rows % 8 > 4 else rows // 8
     if by_eight:
         yield 0, by_eight, 8
@@ -141,7 +141,7 @@ def _tiles(rows: int) -> Iterator[tuple[int, int, int]]:
 
 
 def _used(first: int, tiles: int, height: int, rows: int) -> Iterator[tuple[int, int, int]]:
-    """(first row, tiles, rows in use of each): the last tile may not be full."""
+    """Return (first row, tiles, used rows per tile); the last tile may be incomplete."""
     full = min(tiles, (rows - first) // height)
     if full:
         yield first, full, height
@@ -150,12 +150,12 @@ def _used(first: int, tiles: int, height: int, rows: int) -> Iterator[tuple[int,
 
 
 def panel_rows(rows: int) -> int:
-    """Rows of a panel with those that fill the last tile."""
+    """Return the rows of a panel, rounded up to whole tiles."""
     return sum(tiles * height for _, tiles, height in _tiles(rows))
 
 
 def product_layer(view: LayerView, layout: Format, function: str, tile: int) -> Lowering:
-    """`tile` rows at a time; `function` multiplies them."""
+    """Build the layer, `tile` rows at a time; `function` multiplies them."""
     layer, x, y = _Layer(view, layout, function), view.inputs[0], view.outputs[0]
     batch, rows = images(view, layout)
     interleaved = layout.interleaved
@@ -176,7 +176,7 @@ def product_layer(view: LayerView, layout: Format, function: str, tile: int) -> 
         panel = f.scratch("panel", (panel_rows(tile) * layer.depth,), "int8") if interleaved else None
 
         def part(suffix: str, count: int, start: Any, n: Any) -> None:
-            """The blocks for `count` rows from row `start`."""
+            """Build the blocks of `count` rows from row `start`."""
             left: Any = (source, n, start, 0)
             extra: dict[str, Any] = {}
             if layer.gathered:

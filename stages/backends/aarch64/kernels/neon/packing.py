@@ -1,4 +1,4 @@
-"""Constants as the NEON kernels read them."""
+"""Constants in the layouts that the NEON kernels read."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 
 def flat_weights(view: LayerView) -> np.ndarray:
-    """The weights as int8 [columns, depth], the depth as (ky, kx, input channel)."""
+    """Return the weights as int8 [columns, depth], the depth as (ky, kx, input channel)."""
     return weight_rows(view, generic.signed_weights(view)[0])
 
 
 def weights(flat: np.ndarray, layout: Format, depth: int) -> np.ndarray:
-    """int8[]: the blocks of `layout`; zeros where a row is filled up to `depth`, and for columns that are not there."""
+    """Pack weights into the blocks of `layout`, int8 []; row and column padding is 0."""
     parts = []
     for columns in layout.columns(len(flat)):
         for block in range(columns.blocks):
@@ -35,7 +35,7 @@ def weights(flat: np.ndarray, layout: Format, depth: int) -> np.ndarray:
 
 
 def params(view: LayerView, flat: np.ndarray, weight_zero_point: int, layout: Format) -> np.ndarray:
-    """int32[]: for each block bias with the input's zero point, multiplier, and shift as the mode wants it."""
+    """Return int32 [] per block: bias with the input's zero point, multiplier, shift for the mode."""
     zero_point = view.op.input_zero_point - INT8_OFFSET[view.inputs[0].dtype]
     channels = generic.channels(view, flat, weight_zero_point, zero_point)
     if view.op.rounding == "single":
@@ -52,25 +52,28 @@ def params(view: LayerView, flat: np.ndarray, weight_zero_point: int, layout: Fo
 
 
 def structure(output: np.ndarray, fields: Sequence[int]) -> np.ndarray:
-    """int8[]: the output's constants and int32 fields behind them."""
+    """Return int8 []: the output constants followed by int32 fields."""
     return np.concatenate([output, np.array(fields, "<i4").view(np.int8)])
 
 
 def has_low_pairs(flat: np.ndarray) -> bool:
-    """Whether weights k and k + 8 of some 16 are both -128: two products of -128 * -128 do not fit int16."""
+    """Return whether weights k and k + 8 of a group of 16 are both -128.
+
+    Two products of -128 * -128 do not fit int16.
+    """
     filled = np.pad(flat, ((0, 0), (0, -flat.shape[1] % 16)))
     return bool((filled.reshape(len(flat), -1, 2, 8) == -128).all(axis=2).any())
 
 
 def depthwise_weights(view: LayerView) -> np.ndarray:
-    """int16 [ky, kx, channels] without their zero point."""
+    """Return int16 [ky, kx, channels] weights minus their zero point."""
     op = view.op
     taps = view.constant("weights").astype(np.int16) - np.int16(op.weight_zero_point)
     return weight_rows(view, taps).T.reshape(*op.kernel, op.out_channels)
 
 
 def depthwise_channels(view: LayerView, input_zero_point: int) -> np.ndarray:
-    """int32 [3, channels]: bias with the input's zero point folded in, multiplier, shift as the mode wants it."""
+    """Return int32 [3, channels]: bias with the input's zero point, multiplier, shift for the mode."""
     op = view.op
     weights = depthwise_weights(view).reshape(-1, op.out_channels).T
     channels = generic.channels(view, weights, 0, input_zero_point).T.copy()

@@ -23,7 +23,7 @@ MAX_WINDOW = 1 << 14  # elements of a window whose average is exact in float32
 
 
 class Pool2d(NeonKernel):
-    """Sixteen channels at a time; the last of them overlap those before where channels are left over."""
+    """Pooling of sixteen channels at a time; the last group may overlap the one before it."""
 
     name = "neon.pool2d"
     estimate_error = 4
@@ -54,7 +54,7 @@ class Pool2d(NeonKernel):
         return pool2d(view, f"neon_{kind}", Operand("pool", (POOL_BYTES,), "int8"))
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """For 16 channels 6 instructions for an element and 60 around, 40 for a pixel; as counted."""
+        """Return the instructions per 16 channels, from counts: 6 per element, 60 around, 40 per pixel."""
         batch, height, width, channels = view.outputs[0].shape
         groups = -(-channels // GROUP)
         return float(batch * height * width * (groups * (6 * prod(view.op.kernel) + 60) + 40))

@@ -1,7 +1,7 @@
-"""CONV_2D and FULLY_CONNECTED with the dot product, in two strategies.
+"""CONV_2D and FULLY_CONNECTED with the dot product, in two formats.
 
-Hybrid reads the rows of activations as they are, four bytes of a row against four bytes of 16 channels. Interleaved
-copies rows into a panel first, from which one load brings eight rows. The panel pays where there are many channels.
+Hybrid reads the rows of activations in place: four bytes of a row times four bytes of 16 channels. Interleaved copies
+rows into a panel first; one load then brings eight rows, which pays with many channels.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class DotProductKernel(MatrixKernel):
 
 
 class Hybrid4x16(DotProductKernel):
-    """Four rows as they are times 16 columns."""
+    """Four rows in place times 16 columns."""
 
     name = "neon_dotprod.hybrid_4x16"
     estimate_error = 1.25
@@ -34,7 +34,10 @@ class Hybrid4x16(DotProductKernel):
         return "neon_dotprod_hybrid"
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """As counted: a tile of R x 16 takes 17 R + 6 for four steps and 28 R + 27 around, one of R x 4 fewer."""
+        """Return the instructions, from counts.
+
+        A tile of R x 16 takes 17 R + 6 per four steps and 28 R + 27 around, a tile of R x 4 fewer.
+        """
         batch, rows = images(view, self.format)
         deep, columns = depth(view, self.format), columns_of(view)
         total = 60.0
@@ -58,7 +61,10 @@ class Interleaved8x12(DotProductKernel):
         return "neon_dotprod_interleaved"
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """As counted: a tile of R x 12 takes 3 R + 2.5 for a step and 25 R + 40 around; 0.4 for a byte of the panel."""
+        """Return the instructions, from counts.
+
+        A tile of R x 12 takes 3 R + 2.5 per step and 25 R + 40 around; a byte of the panel 0.4.
+        """
         batch, rows = images(view, self.format)
         deep, columns = depth(view, self.format), columns_of(view)
         steps, total = deep / 4, 100.0

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Depthwise3x3(ThreeByThree):
-    """Two rows of output at a time, from columns of four rows that are interleaved once."""
+    """Two output rows at a time, from columns of four rows that are interleaved once."""
 
     name = "neon_dotprod.depthwise3x3"
     estimate_error = 1.25
@@ -32,7 +32,7 @@ class Depthwise3x3(ThreeByThree):
         return 2, 3, self.group, 4
 
     def pack_group(self, weights: np.ndarray) -> np.ndarray:
-        """(w0, w1, w2, 0) and (0, w0, w1, w2) of each column and channel."""
+        """Return (w0, w1, w2, 0) and (0, w0, w1, w2) of each column and channel."""
         import numpy as np
 
         packed = np.zeros((2, 3, self.group, 4), np.int8)
@@ -46,7 +46,7 @@ class Depthwise3x3(ThreeByThree):
         return f"neon_dotprod_depthwise3x3_{SUFFIX[view.inputs[0].dtype]}"
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """125 instructions for two outputs of 16 channels, 100 for two rows; as counted."""
+        """Return the instructions, from counts: 125 per two outputs of 16 channels, 100 per two rows."""
         batch, height, width, channels = view.outputs[0].shape
         groups = len(group_starts(channels, self.group))
         return float(batch * groups * (-(-height // 2) * (width * 125 + 100) + 80))

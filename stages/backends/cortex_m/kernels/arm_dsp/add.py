@@ -1,8 +1,8 @@
 """ADD and SUB, with broadcasting.
 
-The reference brings both inputs to twice the larger scale, in Q20, and adds. For the input that has the larger scale
-this is (x - zero_point) << 19, exactly: its real multiplier is 1/2. What the other becomes is a table of 256 values,
-from which the first one's zero point is subtracted as well.
+The reference scales both inputs to twice the larger scale, in Q20, and adds. For the input with the larger scale this
+is exactly (x - zero_point) << 19, as its real multiplier is 1/2. The other input uses a table of 256 values, from which
+the first input's zero point is subtracted too.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ COMMON_SHIFT = 19
 
 
 class Add(Kernel):
-    """One input by a shift, the other by a table of 1 KB."""
+    """ADD and SUB: one input by a shift, the other by a table of 1 KB."""
 
     name = "arm_dsp.add_s8"
     estimate_error = 1.25
@@ -65,7 +65,10 @@ class Add(Kernel):
         return layer(view, rows, f"arm_dsp_add_{kind}_{suffix}", constants, lambda x: rescaled_sum(view.op, x))
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """As measured: 10 instructions for an element, 8 or 9 where one operand repeats; 14 a run."""
+        """Return the instructions, as measured: 10 per element, 14 per run.
+
+        An element takes 8 or 9 where one operand repeats.
+        """
         elements = view.outputs[0].elements
         if _is_flat(view):
             return 10.0 * elements + 40
@@ -75,7 +78,7 @@ class Add(Kernel):
 
 
 def _is_flat(view: LayerView) -> bool:
-    """Whether all tensors are of one shape and layout: one run."""
+    """Return whether all tensors have one shape and layout and form a single run."""
     return all(same_bytes(tensor, view.outputs[0]) for tensor in view.inputs)
 
 
@@ -92,7 +95,10 @@ def _why_not_arithmetic(view: LayerView) -> str:
 
 
 def table(view: LayerView) -> NDArray[np.int32]:
-    """int32[256], by the byte of the other input: its share of the sum, and that of the shifted input's zero point."""
+    """Return int32 [256]: the addend for each byte of the other input.
+
+    It includes the zero point of the shifted input.
+    """
     import numpy as np
 
     op, shifted = view.op, shifted_input(view)
@@ -109,9 +115,10 @@ def table(view: LayerView) -> NDArray[np.int32]:
 
 
 def factors(view: LayerView) -> tuple[int, int]:
-    """The output's multiplier, doubled, and its rounder, lowered (rounding.py). Raises ValueError where there is none.
+    """Return the output's doubled multiplier and its lowered rounder (rounding.py).
 
-    Sums are within 2^29, results must be within 2^15 less the zero point's share.
+    Sums are within 2^29, results within 2^15 minus the zero point's share. Raises ValueError if no exact rounding
+    exists.
     """
     import numpy as np
 

@@ -1,4 +1,4 @@
-"""What the arm_dsp kernels share: a layer's arithmetic as they want it."""
+"""Layer arithmetic in the form that the arm_dsp kernels share."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ CLAMP = ("zero_point", "floor", "low")  # which most structures have
 
 @dataclass(frozen=True)
 class Arithmetic(Sums):
-    """The sums of a layer, 0 in channels that only give the zero point, and their `scale` of rounding.py."""
+    """Sums of a layer (0 in channels that only yield the zero point) and their `scale` (rounding.py)."""
 
     scale: Requantization
 
 
 def arithmetic(view: LayerView, *, long: bool = False) -> Arithmetic:
-    """The constants of a convolution or fully connected layer.
+    """Return the constants of a convolution or fully connected layer.
 
     Activations reach the kernel as int8 (uint8 minus 128). `long`: the kernel has the long rounding. Raises ValueError
-    where rounding.py has no exact one.
+    if rounding.py has no exact one.
     """
     import numpy as np
 
@@ -44,23 +44,23 @@ def arithmetic(view: LayerView, *, long: bool = False) -> Arithmetic:
 
 
 def rounding_suffix(view: LayerView) -> str:
-    """Of the functions that round a layer of a long scale, or once."""
+    """Return the function suffix for layers with a long scale or a single rounding."""
     if view.op.rounding == "single":
         return "_once"
     return "_long" if arithmetic(view, long=True).scale.long else ""
 
 
 def splat(value: int) -> int:
-    """A byte in every byte of an int32."""
+    """Repeat a byte in all four bytes of an int32."""
     word = (value & 0xFF) * 0x01010101
     return word - (1 << 32) if word >= 1 << 31 else word
 
 
 def clamps(view: LayerView) -> dict[str, int]:
-    """The fields CLAMP.
+    """Return the fields CLAMP.
 
-    A result is max(clamp(y + zero_point, 0, 255), floor) - floor + low. The zero point is moved so that the upper bound
-    falls on 255, where usat16 stops; floor and low are in every byte.
+    A result is max(clamp(y + zero_point, 0, 255), floor) - floor + low. The zero point is shifted so that the upper
+    bound becomes 255, where usat16 saturates. `floor` and `low` fill every byte.
     """
     op = view.op
     up = 255 - op.act_max

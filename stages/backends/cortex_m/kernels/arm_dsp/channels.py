@@ -1,4 +1,4 @@
-"""Blocks of four channels, which depthwise_channels.S reads."""
+"""Blocks of four channels for depthwise_channels.S."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def pairs(view: LayerView) -> int:
 
 
 def scale_words(view: LayerView) -> int:
-    """Words that round a channel's sum."""
+    """Words of a channel's rounding constants."""
     return int(arithmetic(view, long=True).scale.scale.shape[1])
 
 
@@ -39,19 +39,19 @@ def block_words(view: LayerView) -> int:
 
 
 def block_count(view: LayerView) -> int:
-    """Blocks of the input's channels."""
+    """Blocks of the input channels."""
     return -(-int(view.inputs[0].shape[3]) // BLOCK)
 
 
 def starts(view: LayerView) -> NDArray[np.int64]:
-    """The first channel of each block; the last one may overlap."""
+    """Return the first channel of each block; the last block may overlap the one before it."""
     import numpy as np
 
     return np.minimum(np.arange(block_count(view)) * BLOCK, view.inputs[0].shape[3] - BLOCK)
 
 
 def blocks(view: LayerView) -> NDArray[np.int32]:
-    """int32 [multiplier, blocks, words]: for each of a channel's results, all channels."""
+    """Return int32 [multiplier, blocks, words]: all channels for each result of a channel."""
     import numpy as np
 
     from stages.backends.cortex_m.kernels.arm_dsp.packing import half_words
@@ -74,12 +74,12 @@ def blocks(view: LayerView) -> NDArray[np.int32]:
 
 
 def is_near(view: LayerView) -> bool:
-    """Whether the results of neighbouring channels are neighbours."""
+    """Return whether neighbouring channels have neighbouring results."""
     return _steps(view)[2] == 1
 
 
 def fields(view: LayerView) -> dict[str, int]:
-    """The fields of the C structure arm_dsp_channels."""
+    """Return the fields of the C structure arm_dsp_channels."""
     pixel, group, channel = _steps(view)
     return {
         **sizes(view),
@@ -96,7 +96,7 @@ def fields(view: LayerView) -> dict[str, int]:
 
 
 def _steps(view: LayerView) -> tuple[int, int, int]:
-    """Bytes of y between pixels, between the results of a channel, and between those of neighbouring channels."""
+    """Return bytes of y between pixels, results of a channel, and results of neighbouring channels."""
     multiplier, y = view.op.depth_multiplier, view.outputs[0]
     pixels = y.shape[1] * y.shape[2]
     return (1, pixels, multiplier * pixels) if y.layout == "NCHW" else (y.shape[3], 1, multiplier)

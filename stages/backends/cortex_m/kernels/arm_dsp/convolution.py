@@ -37,10 +37,10 @@ class GemmParams(KernelParams):
 
 
 class Conv2d(Kernel):
-    """Pointwise layers on NHWC rows or NCHW planes, any other window on NHWC images; the output may have either layout.
+    """Pointwise layers on NHWC or NCHW, other windows on NHWC; the output may have either layout.
 
-    Four pixels, or three, go into a panel, widened to int16, which is multiplied with all channels in one call: that is
-    all the scratch there is. A pointwise layer with as many channels in as out can work in place.
+    A panel of four or three pixels, widened to int16, is multiplied with all channels in one call and needs no other
+    scratch. A pointwise layer with equal input and output channels can work in place.
     """
 
     name = "arm_dsp.gemm_s8"
@@ -55,11 +55,11 @@ class Conv2d(Kernel):
         return shape or why_not_sums(depth_of(view), lambda: arithmetic(view, long=True))
 
     def overlays(self, view: LayerView) -> bool:
-        """A panel holds all that its pixels' results depend on, and these take the place of what was read."""
+        """Return whether results may replace the input: a panel holds everything they depend on."""
         return same_bytes(view.inputs[0], view.outputs[0]) and not has_windows(view)
 
     def candidates(self, view: LayerView, target: Target) -> Sequence[KernelParams]:
-        """Three pixels save a twentieth of the inner loop and cost more around it."""
+        """Four or three pixels; three save 5 % of the inner loop and cost more around it."""
         return GemmParams(mr=4), GemmParams(mr=3)
 
     def pack(self, view: LayerView, params: GemmParams) -> Mapping[str, np.ndarray]:
@@ -86,9 +86,9 @@ class Conv2d(Kernel):
         return conv2d(view, params.mr)
 
     def cost(self, view: LayerView, params: GemmParams, target: Target) -> float:
-        """Of whole tiles, of the pixels left over, and of gathering windows.
+        """Return the instructions of complete tiles, remaining pixels and gathered windows.
 
-        Within 2 % of what was measured for pointwise layers on planes, 5 % for windows.
+        Within 2 % of measurements for pointwise layers on planes, 5 % for windows.
         """
         out, mr = view.outputs[0], params.mr
         pixels = out.shape[1] * out.shape[2]
@@ -98,7 +98,7 @@ class Conv2d(Kernel):
 
 
 def _tile_cost(view: LayerView, params: GemmParams, rows: int) -> float:
-    """Instructions for `rows` pixels: the panel of a pointwise layer, then all pairs of channels."""
+    """Return the instructions for `rows` pixels: the panel of a pointwise layer, then channel pairs."""
     planar_in, planar_out = (tensor.layout == "NCHW" for tensor in (view.inputs[0], view.outputs[0]))
     steps, form = len(step_elements(view, params.mr)), layer_form(view)
     panel = 0.0 if has_windows(view) else 20.0 * steps if planar_in else rows * 2.0 * steps

@@ -34,7 +34,7 @@ Expr = Any  # a TIR expression or a Python int
 
 
 class _Gemm:
-    """The blocks of one layer."""
+    """Blocks of one layer."""
 
     def __init__(self, view: LayerView, mr: int) -> None:
         self.view = view
@@ -53,7 +53,7 @@ class _Gemm:
         return (self.steps + self.offsets) * rows
 
     def gather(self, name: str, rows: int) -> Block:
-        """The panel of `rows` pixels, from rows or columns of the matrix or from the image."""
+        """Fill the panel of `rows` pixels from matrix rows, matrix columns or the image."""
         view, flipped = self.view, INT8_OFFSET[self.view.inputs[0].dtype]
         planes, windows = view.inputs[0].layout == "NCHW", has_windows(view)
         run = self.depth if planes else run_elements(view)
@@ -107,7 +107,7 @@ class _Gemm:
         return Block(name, *self._gather_call(rows, meaning))
 
     def _gather_call(self, rows: int, meaning: Callable[[Any], None]) -> tuple[Any, ...]:
-        """Operands, meaning, function and arguments of the block that fills a panel."""
+        """Return operands, meaning, function and arguments of the block that fills a panel."""
         view = self.view
         x = view.inputs[0]
         flipped = INT8_OFFSET[x.dtype]
@@ -138,14 +138,14 @@ class _Gemm:
         return gathered_element(g, pixel, k, lambda iy, ix, c: widen(b.x[iy, ix, c]), g["fill"])
 
     def weight(self, word: Expr, number: int, channel: int) -> Expr:
-        """The weight of element `number` of a step for channel A (0) or B (1)."""
+        """Return the weight of element `number` of a step for channel A (0) or B (1)."""
         if self.form == "bytes":
             return byte(word, 2 * number + channel)
         a = byte(word, 2 * number)
         return T.shift_right(half_word(word, number) - a, 8) if channel else a
 
     def multiply(self, name: str, rows: int, pairs: int) -> Block:
-        """All columns of `pairs` pairs for `rows` pixels."""
+        """Compute all columns of `pairs` channel pairs for `rows` pixels."""
         op, dtype, steps = self.view.op, self.view.outputs[0].dtype, self.steps
 
         def meaning(b: Any) -> None:
@@ -176,14 +176,14 @@ class _Gemm:
         return Block(name, operands, meaning, function, lambda b: [b.panel, b.pairs, b.y, pairs, b.fields])
 
     def _kind(self) -> str:
-        """Suffix of the functions: of the rounding, or of results that are clipped to no less than 8 bits hold."""
+        """Return the function suffix of the rounding, or of results clipped to less than 8 bits."""
         rounding = rounding_suffix(self.view)
         full = self.form == "ab" and not rounding and self.view.op.act_max - self.view.op.act_min == 255
         return "_full" if full else rounding
 
 
 def conv2d(view: LayerView, mr: int) -> Lowering:
-    """The layer, `mr` pixels at a time."""
+    """Build the layer, `mr` pixels at a time."""
     g, windows = _Gemm(view, mr), has_windows(view)
     x, y = view.inputs[0], view.outputs[0]
     images, planes = y.shape[0], x.layout == "NCHW"
@@ -201,7 +201,7 @@ def conv2d(view: LayerView, mr: int) -> Lowering:
         panel = f.scratch("panel", (g.words(max(parts.values())),), "int32")
 
         def part(suffix: str, start: Any, n: Any) -> None:
-            """The blocks for the pixels of a part from pixel `start`."""
+            """Build the blocks for the pixels of a range from pixel `start`."""
             rows = parts[suffix]
             collect = g.gather("panel" + suffix, rows)
             if windows:

@@ -1,4 +1,4 @@
-"""DEPTHWISE_CONV_2D: by planes of 3x3 and of rows of five and seven taps, and any window by channels."""
+"""DEPTHWISE_CONV_2D: 3x3 and rows of five or seven taps by planes, any window by channels."""
 
 from __future__ import annotations
 
@@ -39,25 +39,25 @@ if TYPE_CHECKING:
 
 
 class _Planes(SingleChannel):
-    """What the depthwise kernels share: channels are planes, of which a copy is made."""
+    """Depthwise kernels that copy each channel into a plane."""
 
     def why_not_layer(self, view: LayerView, target: Target) -> str:
         return why_not_types(view) or self.why_not_shape(view) or _why_not_arithmetic(view)
 
     @abstractmethod
     def why_not_shape(self, view: LayerView) -> str:
-        """The reason the kernel cannot compute windows or weights of this kind, '' when it can."""
+        """Return why the kernel cannot compute these windows or weights, '' if it can."""
 
     def overlays(self, view: LayerView) -> bool:
-        """A channel is copied before its results are written over it."""
+        """Return whether results may replace the input; a channel is copied before it is overwritten."""
         return same_bytes(view.inputs[0], view.outputs[0])
 
 
 class DepthwiseConv2d(_Planes):
-    """3x3, stride 1 and 2, one channel at a time; the input and the output may each be NHWC or NCHW.
+    """3x3 depthwise convolution, stride 1 and 2, one channel at a time; NHWC or NCHW tensors.
 
-    A channel is widened into scratch, a padded plane of int16, and multiplied from there. Rows and columns are
-    exchanged where that is cheaper. With stride 1 the output can take the input's place.
+    A channel is widened into scratch, a padded plane of int16. Rows and columns are swapped where that is cheaper. With
+    stride 1 the output can replace the input.
     """
 
     name = "arm_dsp.depthwise3x3_s8"
@@ -85,16 +85,16 @@ class DepthwiseConv2d(_Planes):
         return depthwise(view)
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """Of the channels and of the padding; as measured."""
+        """Return the instructions of the channels and the padding, as measured."""
         plane = plane_of(view)
         channels = view.op.out_channels * view.inputs[0].shape[0]
         return float(channels * plane_cost(view, plane) + plane.elements * 2.0)
 
 
 class DepthwiseConv2dRows(_Planes):
-    """Five or seven columns and up to seven rows, any stride of the rows and dilation along the columns.
+    """Depthwise convolution of five or seven columns and up to seven rows.
 
-    Two outputs at a time, from pairs of taps that begin with an even one and with an odd one.
+    Any row stride and column dilation. Computes two outputs at a time, from pairs of taps at even and at odd columns.
     """
 
     name = "arm_dsp.depthwise_rows_s8"
@@ -131,7 +131,10 @@ class DepthwiseConv2dRows(_Planes):
         return depthwise(view)
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """As measured: 9 or 12 for a row of taps of two outputs, 31 for these; 2.6 an element, 25 a row."""
+        """Return the instructions, as measured.
+
+        9 or 12 per row of taps of two outputs, 31 per two outputs, 2.6 per element, 25 per row.
+        """
         op, out, plane = view.op, view.outputs[0], row_plane(view)
         long = 9 if arithmetic(view, long=True).scale.long else 0
         pair = op.kernel[0] * (9 if op.kernel[1] == 5 else 12) + 31 + long
@@ -141,9 +144,10 @@ class DepthwiseConv2dRows(_Planes):
 
 
 class DepthwiseConv2dChannels(Kernel):
-    """NHWC images, four channels at a time: any window, stride, dilation and multiplier; the output in either layout.
+    """Depthwise convolution of any window, stride, dilation and multiplier on NHWC images.
 
-    Nothing is copied: a window is a list of pointers to its pixels.
+    Four channels at a time; the output may have either layout. A window is a list of pointers to its pixels, without
+    copies.
     """
 
     name = "arm_dsp.depthwise_channels_s8"
@@ -176,7 +180,10 @@ class DepthwiseConv2dChannels(Kernel):
         return depthwise(view)
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """As measured: 16 for two taps of a block, 29 for its results; for a window 5 for a tap and 60."""
+        """Return the instructions, as measured.
+
+        16 per two taps of a block, 29 per block results, 60 per window and 5 per tap.
+        """
         op, y = view.op, view.outputs[0]
         pixels, taps = y.shape[0] * y.shape[1] * y.shape[2], prod(op.kernel)
         long = 20 if channels.scale_words(view) > 2 else 0
@@ -190,7 +197,7 @@ def _why_not_arithmetic(view: LayerView) -> str:
 
 
 def tap_words(view: LayerView) -> NDArray[np.int32]:
-    """A channel's taps as depthwise3x3.S reads them, in the order of its plane: [channels, 3], wide [channels, 6]."""
+    """Return the taps of each channel for depthwise3x3.S: [channels, 3], wide [channels, 6]."""
     import numpy as np
 
     from stages.backends.cortex_m.kernels.arm_dsp.packing import half_words
@@ -208,7 +215,7 @@ def tap_words(view: LayerView) -> NDArray[np.int32]:
 
 
 def result_words(made: Arithmetic) -> NDArray[np.int32]:
-    """Bias and scale of each channel."""
+    """Return bias and scale of each channel."""
     import numpy as np
 
     bias = made.bias.astype(np.uint64).astype(np.uint32).view(np.int32)
@@ -216,7 +223,7 @@ def result_words(made: Arithmetic) -> NDArray[np.int32]:
 
 
 def fields(view: LayerView) -> dict[str, int]:
-    """The fields of depthwise3x3.S."""
+    """Return the fields of depthwise3x3.S."""
     op, plane, stride = view.op, plane_of(view), view.op.stride[0]
     pairs, odd = divmod(plane.out_columns, 2)
     jump = 4 if stride == 1 else 8 * (pairs + odd) + 8
@@ -234,7 +241,7 @@ def fields(view: LayerView) -> dict[str, int]:
 
 
 def row_fields(view: LayerView) -> dict[str, int]:
-    """The fields of the C structure arm_dsp_depthwise."""
+    """Return the fields of the C structure arm_dsp_depthwise."""
     op, plane = view.op, row_plane(view)
     row, column = channel_steps(view.outputs[0], False)
     return {

@@ -1,4 +1,4 @@
-"""Depthwise convolutions of 16-bit activations: four channels at a time."""
+"""Depthwise convolution of 16-bit activations, four channels at a time."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class ArmDepthwise16(Depthwise16):
-    """Products by SMLABB and SMLATT."""
+    """Depthwise convolution of int16 with SMLABB and SMLATT."""
 
     name = "arm_dsp.depthwise16"
     sources = ("depthwise16.c",)

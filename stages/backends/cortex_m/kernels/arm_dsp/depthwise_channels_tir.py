@@ -1,4 +1,4 @@
-"""TIR of depthwise convolution by blocks of four channels: one block for each image."""
+"""TIR of depthwise convolution by blocks of four channels: one block per image."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def depthwise(view: LayerView) -> Lowering:
-    """The loop over images."""
+    """Loop over images."""
     op, x, y = view.op, view.inputs[0], view.outputs[0]
     _, height, width, channels = x.shape
     _, out_height, out_width, count = y.shape
@@ -39,7 +39,7 @@ def depthwise(view: LayerView) -> Lowering:
     scale_from = BLOCK * (1 + pairs(view))
 
     def result(b: Any, at: tuple[Any, Any], c: Any, word: Any, lane: int) -> Any:
-        """Adds up the sum of a lane of a block, whose words `word` gives, and scales it."""
+        """Add up and scale the sum of a block's lane, whose words `word` returns."""
         store(b.acc, word(lane), 0)
         with loop(("ky", op.kernel[0]), ("kx", op.kernel[1])) as (ky, kx):
             value = padded(op, (height, width), at, (ky, kx), lambda iy, ix: widen(b.x[iy, ix, c]), op.input_zero_point)

@@ -1,4 +1,4 @@
-"""TIR of depthwise convolution by windows of five or seven columns: the loops of depthwise_tir.py, another block."""
+"""TIR of depthwise convolution with five or seven columns, in the loops of depthwise_tir.py."""
 
 from __future__ import annotations
 

@@ -36,18 +36,18 @@ if TYPE_CHECKING:
 
 
 def channel_shape(tensor: Tensor) -> tuple[int, ...]:
-    """One channel of an image, as a region of its buffer."""
+    """Return one channel of an image as a region of its buffer."""
     _, height, width, _ = tensor.shape
     return (height, width) if tensor.layout == "NCHW" else (height, width, 1)
 
 
 def pixel(tensor: Tensor, row: Any, column: Any) -> tuple[Any, ...]:
-    """Indices of a channel's element."""
+    """Return the indices of a channel's element."""
     return (row, column) if tensor.layout == "NCHW" else (row, column, 0)
 
 
 def fill(view: LayerView, plane: Plane) -> Block:
-    """The whole plane is padding."""
+    """Fill the whole plane with padding."""
     elements = plane.elements
     value = view.op.input_zero_point - INT8_OFFSET[view.inputs[0].dtype]
 
@@ -60,7 +60,7 @@ def fill(view: LayerView, plane: Plane) -> Block:
 
 
 def widened(view: LayerView, plane: Plane) -> Block:
-    """A channel of the image in its place."""
+    """Copy a channel of the image into the plane."""
     x = view.inputs[0]
     offset = INT8_OFFSET[x.dtype]
 
@@ -79,7 +79,7 @@ def widened(view: LayerView, plane: Plane) -> Block:
 
 
 def channel_words(view: LayerView) -> int:
-    """Words of a channel: its taps, and what makes the result."""
+    """Words of a channel: its taps and its result constants."""
     return tap_word_count(view) + result_word_count(view)
 
 
@@ -88,7 +88,10 @@ def tap_word_count(view: LayerView) -> int:
 
 
 def _wide_tap(b: Any, stride: int, ky: int, kx: int) -> Any:
-    """A tap of six words: pairs 0, 1 and, with stride 1, 1, 2 of each row; else the third taps are pairs."""
+    """Return a tap of six words.
+
+    With stride 1 a row has pairs 0, 1 and 1, 2; otherwise third taps form pairs.
+    """
     if kx < 2:
         return half_word(b.channel[2 * ky], kx)
     return half_word(b.channel[2 * ky + 1], 1) if stride == 1 else half_word(b.channel[ky // 2 * 2 + 1], ky % 2)
@@ -129,7 +132,7 @@ def _plane(view: LayerView) -> Block:
 
 
 def depthwise(view: LayerView) -> Lowering:
-    """The layer by the kernel for 3x3."""
+    """Build the layer with the 3x3 kernel."""
     constants = (
         Operand("channels", (view.op.out_channels, channel_words(view)), "int32"),
         Operand("fields", FIELDS.shape, "int32"),
@@ -138,7 +141,10 @@ def depthwise(view: LayerView) -> Lowering:
 
 
 def over_planes(view: LayerView, plane: Plane, block: Block, constants: tuple[Operand, Operand]) -> Lowering:
-    """The loops over images and channels around `block`, which has the operands plane, channel, y, fields, acc."""
+    """Loop over images and channels around `block`.
+
+    Its operands are plane, channel, y, fields, acc.
+    """
     op, x, y = view.op, view.inputs[0], view.outputs[0]
     padding, channel = fill(view, plane), widened(view, plane)
 

@@ -1,4 +1,4 @@
-"""CONV_2D and FULLY_CONNECTED with few output channels, and convolutions in groups."""
+"""CONV_2D and FULLY_CONNECTED with few output channels, and grouped convolutions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class FewChannels(Kernel):
-    """Up to four channels at a time of windows where they lie: what a panel costs pays for more channels only.
+    """Up to four channels at a time on windows in place, where a panel would not pay.
 
     Windows that leave the image are copied first.
     """
@@ -48,8 +48,10 @@ class FewChannels(Kernel):
         return few(Windows(view))
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """As measured: fours of all channels of a block, 14 a run, 5 a result, 25 a window; a copied row 150; 70 around
-        rows alone, 200 around windows.
+        """Return the instructions, as measured.
+
+        Products of four bytes for all channels of a block; 14 per run, 5 per result, 25 per window, 150 per copied row.
+        Per layer 70 for plain rows, 200 for windows.
         """
         made = Windows(view)
         n = made.at_once

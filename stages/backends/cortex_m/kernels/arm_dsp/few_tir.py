@@ -1,4 +1,4 @@
-"""TIR of layers with few output channels: one block for each image."""
+"""TIR of layers with few output channels: one block per image."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def few(made: Windows) -> Lowering:
-    """The loop over images."""
+    """Loop over images."""
     view = made.view
     x, y = view.inputs[0], view.outputs[0]
     (height, width), (rows, columns), count = made.size, made.out, columns_of(view)

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 
 class FullyConnected(Kernel):
-    """A row of x times all units, six at once; for a batch of one, and row by row for others.
+    """A row of x times all units, six at once, row by row for batches.
 
-    x is read where it lies. Only uint8 rows, rows that are no multiple of four long, and those that meet weights with a
-    zero point are copied into scratch first.
+    x is read in place. Rows are copied into scratch if they are uint8, not a multiple of four long, or if the weights
+    have a zero point.
     """
 
     name = "arm_dsp.dot_s8"
@@ -60,7 +60,10 @@ class FullyConnected(Kernel):
         return fully_connected(view)
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """6.5 instructions (bytes: 9) for four elements of a pair, 3.2 more for a block; a copied element 7."""
+        """Return the instructions.
+
+        6.5 (bytes: 9) per four elements of a pair, 3.2 more per block, 7 per copied element.
+        """
         op, pairs = view.op, len(padded_pairs(view))
         four = 6.5 if layer_form(view) == "ab" else 9
         blocks, copied = -(-pairs // PAIRS), 7 * op.depth if copies(view) else 0
@@ -68,7 +71,7 @@ class FullyConnected(Kernel):
 
 
 def with_padding(values: np.ndarray, fill: int) -> np.ndarray:
-    """`values` with one more unit behind the last."""
+    """Append a padding unit to `values`."""
     import numpy as np
 
     return np.concatenate([values, np.full((1, *values.shape[1:]), fill, values.dtype)])

@@ -63,7 +63,7 @@ def _dot(view: LayerView, words: int) -> Block:
         return T.shift_right(half_word(word, number) - a, 8) if channel else a
 
     def unit(b: Any, first: Any, pairs: int, pair: Any, channel: int, number: Any) -> None:
-        """A unit of the block of `pairs` pairs that starts at word `first`."""
+        """Compute a unit of the block of `pairs` pairs that starts at word `first`."""
         bias = b.blocks[first + pair * 2 + channel]
         if form == "ab" and channel:
             bias = T.shift_right(bias - b.blocks[first + pair * 2], 8)
@@ -103,7 +103,7 @@ def _dot(view: LayerView, words: int) -> Block:
 
 
 def fully_connected(view: LayerView) -> Lowering:
-    """The rows of a batch, one after the other."""
+    """Build the layer: the rows of a batch one after the other."""
     op, x, y = view.op, view.inputs[0], view.outputs[0]
     words = block_words(view, len(padded_pairs(view)))
     dot, copied = _dot(view, words), copies(view)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class ArmLstm(Lstm8):
-    """Four elements of a row with SMLAD, from a copy in halves."""
+    """LSTM, four elements of a row with SMLAD, from an int16 copy."""
 
     name = "arm_dsp.lstm"
     estimate_error = 1.25

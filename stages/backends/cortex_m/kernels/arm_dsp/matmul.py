@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class ArmMatmul(Matmul8):
-    """Two rows times two units with SMLAD, in halves."""
+    """Two rows times two units with SMLAD on int16."""
 
     name = "arm_dsp.matmul_s8"
     estimate_error = 1.25

@@ -28,7 +28,10 @@ MAX_COLUMNS = 255  # that are added in 16 bits
 
 
 class Mean(Kernel):
-    """Channels that are neighbours, four at a time, or pixels that are: what means of the last axis are, too."""
+    """Mean of four neighbouring channels at a time, or of neighbouring pixels.
+
+    Means of the last axis use the second form.
+    """
 
     name = "arm_dsp.mean_s8"
     estimate_error = 1.5
@@ -66,8 +69,10 @@ class Mean(Kernel):
         return means(view, kept, pixels(summed), function, FIELDS.shape)
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """As counted: of a block of 16 means 540 and 15.5 for a pixel, of 4 means 200 and 6, with 40 for a row; of one
-        105 and 5. Planes take 6.5 for four elements and 45 for each of those left over.
+        """Return the instructions, from counts.
+
+        A block of 16 means takes 540 and 15.5 per pixel; 4 means 200 and 6, with 40 per row; one 105 and 5. Planes take
+        6.5 per four elements and 45 per remaining element.
         """
         kept, summed = reduced_axes(view)
         (rows, columns), count, run = pixels(summed), view.op.count, kept[-1].extent
@@ -81,7 +86,7 @@ class Mean(Kernel):
 
 
 def kind(view: LayerView) -> str:
-    """`rows`: means are neighbours, as their elements are; `planes`: elements of a mean are; '' for neither.
+    """`rows`: means and their elements are neighbours; `planes`: elements of a mean are; '': neither.
 
     Means of single elements are rows, which are faster.
     """
@@ -100,7 +105,10 @@ def kind(view: LayerView) -> str:
 
 
 def pixels(added: list[Axis]) -> tuple[Axis, Axis]:
-    """Rows and columns of one or two axes; one too long for 16 bits is taken in the longest rows that are not."""
+    """Rows and columns of one or two axes.
+
+    An axis too long for 16 bits is split into the longest rows that fit.
+    """
     columns = added[-1]
     if len(added) > 1:
         return added[0], columns

@@ -1,6 +1,6 @@
-"""Data movement by rows of bytes: pad, slices, split, layout, concatenation.
+"""Data movement in rows of bytes: pad, slices, split, layout, concatenation.
 
-Single bytes that are apart are left to others.
+Rows of single bytes apart from each other are left to other kernels.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ LAYER, CALL = 30.0, 24.0  # instructions around a layer, and around each call fo
 
 
 class _Rows(WordCopies):
-    """Runs of neighbours, 32 bytes at once."""
+    """Copies of neighbouring bytes, 32 at a time."""
 
     sources = ("copies.S",)
     prefix: ClassVar[str] = "arm_dsp"
@@ -30,14 +30,14 @@ class _Rows(WordCopies):
         return "" if all(calls_of(copy).is_run for copy in self.copies(view)) else "elements that are no neighbours"
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """As counted."""
+        """Return the instructions, from counts."""
         item_bytes = ITEM_BYTES[view.outputs[0].dtype]
         filled = sum(CALL + fill.runs * _filled(fill.extent * item_bytes) for fill in self.fills(view))
         return LAYER + filled + sum(_copied(copy, item_bytes) for copy in self.copies(view))
 
 
 class Move(_Rows, WordMove):
-    """Slices and the like are one copy; a pad fills what is around it."""
+    """Slices and similar layers as one copy, pads as a fill and a copy."""
 
     name = "arm_dsp.move"
     estimate_error = 1.25
@@ -47,7 +47,7 @@ class Move(_Rows, WordMove):
 
 
 class Concatenation(_Rows, WordConcatenation):
-    """One copy for each input."""
+    """Concatenation as one copy per input."""
 
     name = "arm_dsp.concatenation"
     estimate_error = 1.5
@@ -72,6 +72,6 @@ def _copied(copy: Copy, item_bytes: int) -> float:
 
 
 def _filled(size: int) -> float:
-    """Instructions for a run of a pad's value."""
+    """Return the instructions of a run of the padding value."""
     whole, rest = divmod(size, 32)
     return 14 + (5 if size >= 16 else 0) + 3 * whole + 4 * (rest % 16 > 0)

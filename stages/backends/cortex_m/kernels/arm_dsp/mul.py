@@ -23,7 +23,7 @@ FIELDS = Structure("arm_dsp_mul", (*ROWS.fields, "zero0", "zero1", "doubled", "r
 
 
 class Mul(Kernel):
-    """Products of halves of words, requantized by two multiplications."""
+    """MUL: int16 products, requantized by two multiplications."""
 
     name = "arm_dsp.mul_s8"
     estimate_error = 1.25
@@ -65,7 +65,10 @@ class Mul(Kernel):
         return layer(view, rows, function, [Operand("fields", FIELDS.shape, "int32")], scaled)
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """As measured: 7.5 for an element, 6.2 where one operand repeats; 20 a run, 6 each of its last elements."""
+        """Return the instructions, as measured.
+
+        7.5 per element (6.2 where one operand repeats), 20 per run, 6 per element at its end.
+        """
         rows, y = mul_rows(view), view.outputs[0]
         runs = y.elements / rows.run.extent
         each = 7.5 if rows.steps == (1, 1) else 6.2
@@ -73,13 +76,16 @@ class Mul(Kernel):
 
 
 def mul_rows(view: LayerView) -> Rows:
-    """The layer's rows; the first operand is one that steps along."""
+    """Return the layer's rows; the first operand advances along a run."""
     rows = rows_of(view, 0)
     return rows if rows.steps[0] else rows_of(view, 1)
 
 
 def factors(view: LayerView) -> tuple[int, int]:
-    """The output's multiplier, doubled, and its rounder. Raises ValueError where there is no short rounding."""
+    """Return the output's doubled multiplier and its rounder.
+
+    Raises ValueError if no short rounding is exact.
+    """
     import numpy as np
 
     from stages.backends.cortex_m.kernels.arm_dsp.rounding import requantization
@@ -99,6 +105,6 @@ def factors(view: LayerView) -> tuple[int, int]:
 
 
 def _halves(value: int) -> int:
-    """A value of 16 bits in both halves of an int32."""
+    """Repeat a 16-bit value in both halves of an int32."""
     word = (value & 0xFFFF) * 0x10001
     return word - (1 << 32) if word >= 1 << 31 else word

@@ -1,4 +1,4 @@
-"""Weights of gemm.S and dot.S as words, and when the faster of the two forms is exact.
+"""Weights of gemm.S and dot.S as words, and when the faster form is exact.
 
 A word holds the weights of two elements of the depth for a pair of channels A and B:
 
@@ -21,39 +21,42 @@ Packing = Literal["ab", "bytes"]
 
 
 def run_steps(count: int) -> list[tuple[int, int]]:
-    """The elements of each step of a run (panel.h); -1 for none."""
+    """Return the elements of each step of a run (panel.h); -1 for none."""
     whole = count - count % 4
     steps = [step for k in range(0, whole, 4) for step in ((k, k + 2), (k + 1, k + 3))]
     return steps + [(k, k + 1 if k + 1 < count else -1) for k in range(whole, count, 2)]
 
 
 def depth_steps(depth: int, run: int) -> NDArray[np.int64]:
-    """[steps, 2]: the elements of the depth that a step multiplies, for runs of `run` elements; -1 for none."""
+    """Return [steps, 2]: the depth elements of each step for runs of `run` elements; -1 for none."""
     one = np.array(run_steps(run), np.int64)
     starts = np.arange(0, depth, run)[:, None, None]
     return np.where(one < 0, -1, one + starts).reshape(-1, 2)
 
 
 def depth_steps_of_fours(depth: int) -> NDArray[np.int64]:
-    """The same with an incomplete four in the order of a whole one: what dot.S reads."""
+    """Return depth steps with an incomplete four in the order of a full one, for dot.S."""
     elements = np.array(run_steps(-(-depth // 4) * 4), np.int64)
     return np.where(elements < depth, elements, -1)
 
 
 def plane_steps(depth: int) -> NDArray[np.int64]:
-    """The same for planes: neighbours."""
+    """Return depth steps for planes: neighbours."""
     first = np.arange(0, depth, 2)
     return np.stack([first, np.where(first + 1 < depth, first + 1, -1)], 1)
 
 
 def channel_pairs(channels: int) -> NDArray[np.int64]:
-    """[pairs, 2]: neighbours; the last pair of an odd number shares a channel with the one before it."""
+    """Return [pairs, 2] neighbours; an odd last channel pairs with the one before it."""
     first = np.minimum(np.arange(0, channels, 2), channels - 2)
     return np.stack([first, first + 1], 1)
 
 
 def form(made: Arithmetic, pairs: NDArray[np.int64]) -> Packing:
-    """`ab` where it is exact: 256 * b + a fits int16, 256 * B + A int32, and there is no zero point to subtract."""
+    """Return the weight form, `ab` where it is exact.
+
+    256 * b + a fits int16, 256 * B + A fits int32, and the weights have no zero point.
+    """
     a, b = made.weights[pairs[:, 0]], made.weights[pairs[:, 1]]
     if made.weight_zero_point or (256 * b + a).min() < -(1 << 15):
         return "bytes"
@@ -63,7 +66,7 @@ def form(made: Arithmetic, pairs: NDArray[np.int64]) -> Packing:
 def weight_words(
     weights: NDArray[np.int64], steps: NDArray[np.int64], pairs: NDArray[np.int64], how: Packing
 ) -> NDArray[np.int32]:
-    """int8 values [channels, depth] -> int32 [pairs, steps]; 0 where a step has no element, whatever x has there."""
+    """int8 values [channels, depth] -> int32 [pairs, steps]; 0 where a step has no element."""
     padded = np.concatenate([weights, np.zeros((len(weights), 1), np.int64)], 1)
     chosen = padded[:, steps]  # [channels, steps, 2]
     a, b = chosen[pairs[:, 0]], chosen[pairs[:, 1]]
@@ -72,13 +75,13 @@ def weight_words(
 
 
 def bias_words(bias: NDArray[np.int64], pairs: NDArray[np.int64], how: Packing) -> NDArray[np.int32]:
-    """int32 [pairs, 2]: where the sums start, modulo 2^32."""
+    """Return int32 [pairs, 2]: the start values of the sums, modulo 2^32."""
     a, b = bias[pairs[:, 0]], bias[pairs[:, 1]]
     return np.stack([a, 256 * b + a if how == "ab" else b], 1).astype(np.uint64).astype(np.uint32).view(np.int32)
 
 
 def scale_words(scale: NDArray[np.int32], pairs: NDArray[np.int64]) -> NDArray[np.int32]:
-    """[channels, words] -> [pairs, 2 * words]: each word of A and of B."""
+    """[channels, words] -> [pairs, 2 * words]: each word of A, then of B."""
     return scale[pairs].transpose(0, 2, 1).reshape(len(pairs), -1)
 
 

@@ -1,4 +1,4 @@
-"""What panel.c takes to gather the windows of a convolution."""
+"""Instruction model of panel.c, which gathers convolution windows."""
 
 from __future__ import annotations
 
@@ -22,7 +22,10 @@ ADJUSTED, ADJUSTED_RUN, ADJUSTED_FOUR = 100.0, 57.0, 28.0  # the same of one tha
 
 
 def gathered(view: LayerView, mr: int) -> float:
-    """Instructions for all panels of `mr` pixels of an image, as counted; most are where windows leave the image."""
+    """Return the instructions for all panels of `mr` pixels of an image, from counts.
+
+    Windows that leave the image cost the most.
+    """
     import numpy as np
 
     op, channels = view.op, view.inputs[0].shape[3]

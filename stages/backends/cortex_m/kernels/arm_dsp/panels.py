@@ -1,4 +1,4 @@
-"""Panels of pixels: how the GEMM kernel sees a convolution."""
+"""Layout of a convolution as pixel panels for the GEMM kernel."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ FIELDS = Structure("arm_dsp_gemm_fields", ("steps", "step", *CLAMP))  # of gemm.
 
 
 def layer_form(view: LayerView) -> Packing:
-    """How the layer's weights are packed."""
+    """Return the form of the layer's packed weights."""
     from stages.backends.cortex_m.kernels.arm_dsp import packing
 
     return packing.form(arithmetic(view, long=True), packing.channel_pairs(view.op.out_channels))
 
 
 def step_elements(view: LayerView, mr: int) -> NDArray[np.int64]:
-    """[steps, 2]: the elements of the depth in each step of a panel, -1 for none.
+    """Return [steps, 2]: the depth elements of each panel step, -1 for none.
 
-    Their number is even where gemm.S takes steps by twos: in the form ab, for panels of three pixels.
+    Panels of three pixels in the form ab have an even number of steps, as gemm.S takes two at a time.
     """
     import numpy as np
 
@@ -47,12 +47,12 @@ def step_elements(view: LayerView, mr: int) -> NDArray[np.int64]:
 
 
 def geometry(view: LayerView) -> dict[str, int]:
-    """The fields of arm_dsp_geometry."""
+    """Return the fields of arm_dsp_geometry."""
     return windows_of(view) | {"fill": view.op.input_zero_point}
 
 
 def fields(view: LayerView, mr: int) -> dict[str, int]:
-    """The fields of gemm.S."""
+    """Return the fields of gemm.S."""
     op, out = view.op, view.outputs[0]
     step = out.shape[1] * out.shape[2] if out.layout == "NCHW" else op.out_channels
     return {"steps": len(step_elements(view, mr)), "step": step, **clamps(view)}

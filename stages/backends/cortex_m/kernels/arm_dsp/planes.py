@@ -1,4 +1,4 @@
-"""Padded planes of channels, which the depthwise kernels read, and what they know of weights."""
+"""Padded channel planes for the depthwise kernels, and checks of their weights."""
 
 from __future__ import annotations
 
@@ -28,28 +28,28 @@ ROW_FIELDS = Structure(
 
 
 def centred_taps(view: LayerView) -> NDArray[np.int64]:
-    """Weights less their zero point, [channels, ky, kx]."""
+    """Return the weights minus their zero point, [channels, ky, kx]."""
     made = arithmetic(view, long=True)
     return (made.weights - made.weight_zero_point).reshape(-1, *view.op.kernel)
 
 
 def is_wide(view: LayerView) -> bool:
-    """Whether weights less their zero point do not fit int8."""
+    """Return whether weights minus their zero point do not fit int8."""
     taps = centred_taps(view)
     return bool(taps.min() < -128 or taps.max() > 127)
 
 
 def result_word_count(view: LayerView) -> int:
-    """Words of `result_words`."""
+    """Number of words of `result_words`."""
     return 1 + int(arithmetic(view, long=True).scale.scale.shape[1])
 
 
 @dataclass(frozen=True)
 class Plane:
-    """The padded plane of a channel. Rows and columns are the image's columns and rows where `swapped`.
+    """Padded plane of a channel; `swapped`: its rows and columns are the image's columns and rows.
 
-    pitch      elements from a row to the next
-    near       the output's rows lie one after the other
+    pitch      elements between rows
+    near       the output's rows are consecutive
     """
 
     swapped: bool
@@ -69,7 +69,7 @@ class Plane:
 
 
 def plane_of(view: LayerView) -> Plane:
-    """The cheaper of the two orders."""
+    """Return the cheaper of the two orders."""
     return min((_plane(view, swapped) for swapped in (False, True)), key=lambda plane: plane_cost(view, plane))
 
 
@@ -95,7 +95,10 @@ def _plane(view: LayerView, swapped: bool) -> Plane:
 
 
 def plane_cost(view: LayerView, plane: Plane) -> float:
-    """Instructions of one channel: 28 for a pair of outputs (stride 2: 31, apart: 2 more), 1.9 or 2.6 an element."""
+    """Return the instructions of one channel.
+
+    28 per pair of outputs (31 with stride 2, 2 more where outputs are apart), 1.9 or 2.6 per element.
+    """
     long = 7 if arithmetic(view, long=True).scale.long else 0
     pair = (28 if view.op.stride[0] == 1 else 31) + (0 if plane.near else 2) + long
     single = 26 + long if plane.out_columns % 2 else 0
@@ -105,7 +108,7 @@ def plane_cost(view: LayerView, plane: Plane) -> float:
 
 
 def widen_fields(view: LayerView, plane: Plane) -> dict[str, int]:
-    """The fields of arm_dsp_widen."""
+    """Return the fields of arm_dsp_widen."""
     row_step, column_step = channel_steps(view.inputs[0], plane.swapped)
     return {
         "rows": plane.in_rows,
@@ -118,31 +121,34 @@ def widen_fields(view: LayerView, plane: Plane) -> dict[str, int]:
 
 
 def widen_function(view: LayerView, plane: Plane) -> str:
-    """The function of widen.S for the image."""
+    """Return the function of widen.S for the image."""
     x = view.inputs[0]
     near = channel_steps(x, plane.swapped)[1] == 1
     return f"arm_dsp_widen_{SUFFIX[x.dtype]}_{'near' if near else 'apart'}"
 
 
 def clamped(view: LayerView) -> bool:
-    """Whether the output's bounds are others than those of int8."""
+    """Return whether the output bounds differ from those of int8."""
     return (view.op.act_min, view.op.act_max) != (-128, 127)
 
 
 def channel_steps(tensor: Tensor, swapped: bool) -> tuple[int, int]:
-    """Bytes from a row and from a column to the next."""
+    """Return the bytes between rows and between columns of a channel."""
     _, _, width, channels = tensor.shape
     steps = (width, 1) if tensor.layout == "NCHW" else (width * channels, channels)
     return steps[::-1] if swapped else steps
 
 
 def tap_pairs(view: LayerView) -> int:
-    """Pairs of taps in a row of the window."""
+    """Tap pairs in a window row."""
     return -(-int(view.op.kernel[1]) // 2)
 
 
 def row_plane(view: LayerView) -> Plane:
-    """The plane for five or seven columns. Rows are even, and one pair of outputs longer than the outputs need."""
+    """Return the plane for five or seven columns.
+
+    Row lengths are even, with room for one extra pair of outputs.
+    """
     op, x, y = view.op, view.inputs[0], view.outputs[0]
     rows = (y.shape[1] - 1) * op.stride[0] + (op.kernel[0] - 1) * op.dilation[0] + 1
     columns = (y.shape[2] + y.shape[2] % 2 - 1) * op.stride[1] + 2 * tap_pairs(view)

@@ -22,7 +22,7 @@ MAX_COLUMNS = 255  # of a window whose elements are added in 16 bits
 
 
 class Pool2d(Kernel):
-    """Any window: sums of 16 or 4 channels at a time, in halves of words."""
+    """Average pooling of any window: sums of 16 or 4 channels at a time, as pairs of int16."""
 
     name = "arm_dsp.pool2d"
     estimate_error = 1.5
@@ -47,7 +47,10 @@ class Pool2d(Kernel):
         return pool2d(view, function, Operand("fields", POOL.shape, "int32"))
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """As measured: for a pixel of a window, a result and a window, of 16 channels, 4 or fewer."""
+        """Return the instructions, as measured.
+
+        Per window pixel, result and window, for 16, 4 or fewer channels.
+        """
         batch, height, width, channels = view.outputs[0].shape
         blocks, rest = divmod(channels, 16)
         fours = -(-rest // 4) if channels >= 4 else 0

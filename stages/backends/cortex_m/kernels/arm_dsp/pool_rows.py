@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class ArmPoolRows(PoolRows):
-    """Four maxima or sums at a time."""
+    """Pooling by rows, four maxima or sums at a time."""
 
     name = "arm_dsp.pool_rows"
     estimate_error = 1.25
@@ -23,8 +23,10 @@ class ArmPoolRows(PoolRows):
     headers: ClassVar[tuple[str, ...]] = ("arm_dsp_pool_rows.h",)
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """As counted: of an average a word of sums 14 and of means 25, of more taps 6.5 and 12 for each;
-        60 for each group of pixels. Of maxima `_maxima`, 120 for a row.
+        """Return the instructions, from counts.
+
+        Averages: 14 per word of sums and 25 per word of means, 6.5 and 12 more per further tap, 60 per pixel group.
+        Maxima: `_maxima`, 120 per row.
         """
         op, (batch, height, out_width, channels) = view.op, view.outputs[0].shape
         rows, across = taps_inside(view, 0), view.inputs[0].shape[2] * channels
@@ -39,20 +41,26 @@ class ArmPoolRows(PoolRows):
 
 
 def _sums(count: int, taps: int) -> float:
-    """Of the columns of a row."""
+    """Return the instructions of the column sums of a row."""
     word = {2: 13.5, 3: 16.5, 4: 19.5}.get(taps, 16 + 6.5 * taps)
     return count // 4 * word + count % 4 * 8.5 * taps
 
 
 def _means(count: int, taps: int) -> float:
-    """Of one call; what is left of whole words is a word again, or single means of fewer than four."""
+    """Return the instructions of the means of one call.
+
+    The elements behind the last full word take another word, or single means for fewer than four.
+    """
     if count < 4:
         return count * 4.5 * taps
     return ceil(count / 4) * {2: 24.0, 3: 29.0}.get(taps, 9 + 11.7 * taps)
 
 
 def _maxima(count: int, taps: int) -> float:
-    """Passes over three taps, and one of two: a word takes 11.6 and 8, a single element 7.6; 27 for a pass."""
+    """Return the instructions of passes over three taps, then two.
+
+    A word takes 11.6 and 8, a single element 7.6, a pass 27.
+    """
     threes = (taps - 1) // 2 if taps > 2 else 0
     twos = int(taps < 3 or taps % 2 == 0)
     passes = 27.0 * (threes + twos)

@@ -1,4 +1,4 @@
-"""PRELU, whose slopes broadcast."""
+"""PRELU with broadcast slopes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FIELDS = ("zero_point0", "zero_point1", "doubled", "rounder", "zero_point", "low
 
 
 class Prelu(TablePrelu):
-    """One element at a time."""
+    """PRELU, one element at a time."""
 
     name = "arm_dsp.prelu"
     estimate_error = 1.25

@@ -1,4 +1,4 @@
-"""Layers on 16-bit activations: four pixels times two channels."""
+"""Layers on 16-bit activations, four pixels times two channels at a time."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class ArmProducts16(Products16):
-    """Sums by SMLAD: two products an instruction."""
+    """Products of int16 by SMLAD, two per instruction."""
 
     name = "arm_dsp.products16"
     sources = ("products16.c", "products16_tile.S")

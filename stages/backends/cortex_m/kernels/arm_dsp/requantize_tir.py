@@ -1,4 +1,4 @@
-"""Requantization as the arm_dsp kernels do it (rounding.py), in TIR."""
+"""Requantization of the arm_dsp kernels in TIR (rounding.py)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ Expr = Any  # a TIR expression or a Python int
 
 
 def requantize(acc: Expr, scale: Sequence[Expr], rounding: Rounding) -> Expr:
-    """A channel's result without its zero point; `scale` are its words: two, or four for the long rounding.
+    """Return a channel's result without its zero point.
+
+    `scale` has two words, or four for the long rounding.
 
     short  smmlar(smmlar(acc, doubled, acc), rounder, 0); the first without rounding for `single`
     long   acc and the first result are shifted to the left, the latter is lowered; smmlsr(..., rounder, 0)
@@ -35,6 +37,6 @@ def requantize(acc: Expr, scale: Sequence[Expr], rounding: Rounding) -> Expr:
 
 
 def _high_multiply(acc: Expr, doubled: Expr, half: Expr | None) -> Expr:
-    """smmlar(acc, doubled, acc) as int64; smmla without `half`."""
+    """Return smmlar(acc, doubled, acc) as int64, or smmla without `half`."""
     scaled = int64(acc) * T.int64(1 << 32) + int64(acc) * int64(doubled)
     return T.shift_right(scaled if half is None else scaled + half, T.int64(32))

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class ArmResize(HalvingResize):
-    """Half sums of 16-bit lanes with SHADD16."""
+    """Bilinear resize with half sums of 16-bit lanes (SHADD16)."""
 
     name = "arm_dsp.resize_bilinear_s8"
     estimate_error = 1.25

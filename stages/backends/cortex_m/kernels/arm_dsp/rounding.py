@@ -1,4 +1,4 @@
-"""Requantization in two multiplications, and the proof for each channel that it is exact.
+"""Requantization in two multiplications, with a proof of exactness per channel.
 
 Short rounding
 
@@ -47,12 +47,15 @@ MARGIN = 512  # of 16 bits, for the zero point and the kernels' offset of it
 
 
 def doubled(multiplier: NDArray[np.int32]) -> NDArray[np.int32]:
-    """2m modulo 2^32 as int32."""
+    """Return 2m modulo 2^32 as int32."""
     return (multiplier.astype(np.int64) * 2).astype(np.uint32).view(np.int32)
 
 
 def lowered_rounder(shift: int) -> int:
-    """`p` for a t that is lowered by one where it is negative. Raises ValueError for a shift above -2."""
+    """Return `p` for a t lowered by one if negative.
+
+    Raises ValueError for a shift above -2.
+    """
     if shift > -2:
         raise ValueError(f"the shift is {shift}: no rounding by multiplication")
     return 1 << (32 + max(shift, -31))
@@ -60,9 +63,9 @@ def lowered_rounder(shift: int) -> int:
 
 @dataclass(frozen=True)
 class Requantization:
-    """`scale`: int32 [channels, 2], 2m and p; where it is `long` [channels, 4], left, 2m, post and p.
+    """Rounding constants `scale`: int32 [channels, 2], 2m and p; if `long` [channels, 4].
 
-    A channel whose p is 0 gives the zero point, whatever its accumulator is.
+    The four words are left, 2m, post and p. A channel with p = 0 always yields the zero point.
     """
 
     scale: NDArray[np.int32]
@@ -72,9 +75,9 @@ class Requantization:
 def requantization(
     multiplier: NDArray[np.int32], shift: NDArray[np.int32], acc: Range, rounding: Rounding, *, long: bool
 ) -> Requantization:
-    """The short rounding of a layer, or the `long` one where that is allowed and there is no short one.
+    """Return the short rounding of a layer, or the `long` one if allowed and needed.
 
-    Raises ValueError, naming the channel, where neither is exact.
+    Raises ValueError naming the channel if neither is exact.
     """
     try:
         p = rounders(multiplier, shift, acc, rounding)
@@ -87,7 +90,10 @@ def requantization(
 
 
 def long_rounding(multiplier: NDArray[np.int32], shift: NDArray[np.int32], acc: Range) -> NDArray[np.int32]:
-    """Left, 2m, post and p of each channel. Raises ValueError, naming the channel, where its range is too large."""
+    """Return left, 2m, post and p of each channel.
+
+    Raises ValueError naming the channel if its range is too large.
+    """
     m, s = multiplier.astype(np.int64), -shift.astype(np.int64)
     left = np.maximum(-s, 0)
     size = np.where(m == 0, 0, acc.size)
@@ -106,7 +112,10 @@ def long_rounding(multiplier: NDArray[np.int32], shift: NDArray[np.int32], acc: 
 def rounders(
     multiplier: NDArray[np.int32], shift: NDArray[np.int32], acc: Range, rounding: Rounding
 ) -> NDArray[np.int32]:
-    """`p` of each channel. Raises ValueError, naming the channel, where none is exact."""
+    """Return `p` of each channel.
+
+    Raises ValueError naming the channel if no p is exact.
+    """
     m, s = multiplier.astype(np.int64), -shift.astype(np.int64)
     s = np.where(m == 0, 2, s)
     half_ulp = 1 << 30 if rounding == "double" else 0

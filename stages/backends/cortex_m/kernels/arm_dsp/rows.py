@@ -1,4 +1,7 @@
-"""Element-wise layers as rows of runs: in each run an input steps along or repeats one element."""
+"""Element-wise layers as rows of runs.
+
+In each run an input advances or repeats one element.
+"""
 
 from __future__ import annotations
 
@@ -16,11 +19,13 @@ ROWS = Structure("arm_dsp_rows", ("rows", "count", "row0", "row1", "y_row"))
 
 @dataclass(frozen=True)
 class Rows:
-    """Axes with strides of (output, first operand, second operand), `order` has the numbers of these inputs.
+    """Axes with strides of (output, first operand, second operand).
+
+    `order` holds the input numbers of the operands.
 
     outer  loops around a call
-    row    of the runs of a call
-    run    elements of the output that are neighbours
+    row    axis of the runs of a call
+    run    neighbouring elements of the output
     """
 
     order: tuple[int, int]
@@ -30,18 +35,18 @@ class Rows:
 
     @property
     def steps(self) -> tuple[int, int]:
-        """Of the operands, within a run."""
+        """Steps of the operands within a run."""
         return self.run.strides[1], self.run.strides[2]
 
     @property
     def fields(self) -> dict[str, int]:
-        """Of the C structure arm_dsp_rows."""
+        """Fields of the C structure arm_dsp_rows."""
         y_row, row0, row1 = self.row.strides
         return {"rows": self.row.extent, "count": self.run.extent, "row0": row0, "row1": row1, "y_row": y_row}
 
 
 def rows_of(view: LayerView, first: int) -> Rows:
-    """The layer's rows, with input number `first` as the first operand."""
+    """Return the layer's rows, with input number `first` as the first operand."""
     out, order = view.outputs[0], (first, 1 - first)
     strides = [broadcast_strides(view.inputs[number], out.shape) for number in order]
     axes = walk(out.shape, logical_strides(out), *strides)
@@ -50,7 +55,7 @@ def rows_of(view: LayerView, first: int) -> Rows:
 
 
 def why_not_rows(view: LayerView) -> str:
-    """Why runs of the output are none of the inputs, '' if they are."""
+    """Return why runs of the output are not runs of the inputs, '' if they are."""
     run = rows_of(view, 0).run
     if run.strides[0] == 1 and set(run.strides[1:]) <= {0, 1}:
         return ""

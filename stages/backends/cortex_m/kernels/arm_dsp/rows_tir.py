@@ -1,4 +1,4 @@
-"""TIR of element-wise layers on two operands: one block for rows of runs."""
+"""TIR of element-wise layers on two operands: one block per row of runs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,10 @@ def layer(
     constants: Sequence[Operand],
     scaled: Callable[[Sequence[Any]], Any],
 ) -> Lowering:
-    """`function(x0, x1, y, constants...)`; `scaled` gives a result without its zero point from the inputs' elements."""
+    """Build calls of `function(x0, x1, y, constants...)`.
+
+    `scaled` returns a result without its zero point from the elements of the inputs.
+    """
     out, row, run = view.outputs[0], rows.row, rows.run
 
     def reach(buffer: int) -> int:

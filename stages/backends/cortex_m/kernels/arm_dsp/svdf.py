@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class ArmSvdf(Svdf8):
-    """Four elements of a row, two steps of a memory with SMLAD."""
+    """SVDF, four elements of a row or two steps of a memory per SMLAD pair."""
 
     name = "arm_dsp.svdf_s8"
     estimate_error = 1.25

@@ -1,4 +1,4 @@
-"""Functions of one 8-bit number, four at a time."""
+"""Functions of one 8-bit value by table, four at a time."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Table(ByteTable):
-    """Loads beside each other, of which none waits for the one before it."""
+    """Table lookups with independent loads."""
 
     name = "arm_dsp.table"
     estimate_error = 1.25
@@ -21,5 +21,5 @@ class Table(ByteTable):
     function = "arm_dsp_table"
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """12 instructions for four elements and 2 for a turn of 16; 30 around."""
+        """Return the instructions: 12 per four elements, 2 per iteration of 16, 30 around."""
         return 3.13 * view.outputs[0].elements + 30

@@ -1,4 +1,4 @@
-"""TRANSPOSE and changes of layout of bytes."""
+"""TRANSPOSE and layout changes of bytes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ _ONE = Axis(1, (0, 0))
 
 @dataclass(frozen=True)
 class Matrices:
-    """A copy as transposes: calls along `outer`, of matrices along `matrices`. Strides are (output, input).
+    """A copy as matrix transposes: calls along `outer`, matrices along `matrices`.
+
+    Strides are (output, input).
 
     rows     neighbours in the output
     columns  neighbours in the input
@@ -35,7 +37,7 @@ class Matrices:
 
     @property
     def cost(self) -> float:
-        """Instructions, as counted: 27 for a block of four by four, 11 for a word of fewer rows or columns."""
+        """Return the instructions, from counts: 27 per 4x4 block, 11 per word of a smaller block."""
         rows, columns = self.rows.extent, self.columns.extent
         if min(rows, columns) >= 4:
             matrix = -(-rows // 4) * (27 * -(-columns // 4) + 14)
@@ -46,7 +48,7 @@ class Matrices:
 
 
 class Transpose(Kernel):
-    """Matrices whose rows are neighbours in one of the tensors and whose columns are in the other."""
+    """Transpose of matrices whose rows and columns are neighbours in one tensor each."""
 
     name = "arm_dsp.transpose"
     estimate_error = 1.25
@@ -55,7 +57,7 @@ class Transpose(Kernel):
     headers: ClassVar[tuple[str, ...]] = ("transpose.h",)
 
     def why_not_layouts(self, view: LayerView) -> str:
-        """Tensors change from any layout to any other."""
+        """Return '': tensors may change between any layouts."""
         return "" if view.op.kind == "layout" else super().why_not_layouts(view)
 
     def why_not_layer(self, view: LayerView, target: Target) -> str:
@@ -86,7 +88,10 @@ def _copies(view: LayerView) -> list[Copy]:
 
 
 def _matrices(copy: Copy) -> Matrices | None:
-    """None where no axis beside the last is a run of the input, or elements stay where they are."""
+    """Return the matrices, or None.
+
+    None if no axis but the last is a run of the input, or if elements keep their order.
+    """
     *others, rows = copy.axes
     columns = next((axis for axis in others if axis.strides[1] == 1), None)
     if columns is None or rows.strides[0] != 1:

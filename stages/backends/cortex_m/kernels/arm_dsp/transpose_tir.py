@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def transposes(view: LayerView, wanted: Sequence[Matrices]) -> Lowering:
-    """One after the other; tensors as they lie."""
+    """Build the transposes one after the other; tensors keep their memory layout."""
     x, y = view.inputs[0], view.outputs[0]
     with Function(view.layer.kind) as f:
         given, out = f.input(0, (prod(x.physical_shape),), x.dtype), f.output(0, (prod(y.physical_shape),), y.dtype)

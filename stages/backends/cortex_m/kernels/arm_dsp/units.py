@@ -1,4 +1,4 @@
-"""Units of a fully connected layer in pairs, its depth in fours: how dot.S sees them."""
+"""Layout of a fully connected layer for dot.S: units in pairs, depth in fours."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FIELDS = Structure("arm_dsp_dot_fields", ("fours", *CLAMP))  # of dot.S
 
 
 def layer_form(view: LayerView) -> Packing:
-    """How the layer's weights are packed."""
+    """Return the form of the layer's packed weights."""
     from stages.backends.cortex_m.kernels.arm_dsp import packing
 
     made, units = arithmetic(view), view.op.units
@@ -33,12 +33,12 @@ def fours(view: LayerView) -> int:
 
 
 def padded_pairs(view: LayerView) -> np.ndarray:
-    """[pairs, 2]: units of each pair; `units` behind the last of an odd number."""
+    """Return [pairs, 2]: the units of each pair; `units` pads an odd number."""
     import numpy as np
 
     return np.arange(view.op.units + view.op.units % 2).reshape(-1, 2)
 
 
 def copies(view: LayerView) -> bool:
-    """Whether rows of x are copied before they are multiplied."""
+    """Return whether rows of x are copied before multiplication."""
     return view.inputs[0].dtype == "uint8" or view.op.depth % 4 != 0 or weight_zero_point(view) != 0

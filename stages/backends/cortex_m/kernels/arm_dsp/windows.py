@@ -1,4 +1,4 @@
-"""Windows as runs of bytes, and weights in their order: what few.S reads."""
+"""Windows as byte runs, and weights in their order, for few.S."""
 
 from __future__ import annotations
 
@@ -33,7 +33,10 @@ AT_ONCE = 4  # channels
 
 @dataclass(frozen=True)
 class Windows:
-    """A layer's windows. One without windows, or fully connected, is an image of one row, of windows of one pixel."""
+    """Windows of a layer.
+
+    A layer without windows is an image of one row with single-pixel windows.
+    """
 
     view: LayerView
 
@@ -43,7 +46,7 @@ class Windows:
 
     @property
     def rows_alone(self) -> bool:
-        """Whether all that is computed are rows of one block of channels: nothing is copied, there are no groups."""
+        """Whether only rows of one channel block are computed, without copies or groups."""
         return self.plain and self.groups == self.blocks == 1
 
     @property
@@ -52,7 +55,7 @@ class Windows:
 
     @property
     def channels(self) -> int:
-        """Of the input."""
+        """Input channels."""
         op = self.view.op
         return int(op.depth if op.op == "fully_connected" else op.in_channels)
 
@@ -62,7 +65,7 @@ class Windows:
 
     @property
     def size(self) -> tuple[int, int]:
-        """Of the image."""
+        """Size of the image."""
         return self._pixels(self.view.inputs[0])
 
     @property
@@ -83,7 +86,7 @@ class Windows:
 
     @property
     def before(self) -> tuple[int, int]:
-        """Padding on the top and on the left."""
+        """Padding at the top and the left."""
         return (0, 0) if self.plain else self.view.op.padding[:2]
 
     @property
@@ -96,7 +99,7 @@ class Windows:
 
     @property
     def at_once(self) -> int:
-        """Output channels of a block."""
+        """Output channels per block."""
         return min(AT_ONCE, self.group_out)
 
     @property
@@ -105,22 +108,22 @@ class Windows:
 
     @property
     def joined(self) -> bool:
-        """Whether a row of a window is one run."""
+        """Whether a window row is one run."""
         return self.groups == 1 and self.dilation[1] == 1
 
     @property
     def runs(self) -> int:
-        """Of a window."""
+        """Runs per window."""
         return self.kernel[0] if self.joined else self.kernel[0] * self.kernel[1]
 
     @property
     def run(self) -> int:
-        """Bytes of a run."""
+        """Bytes per run."""
         return self.kernel[1] * self.channels if self.joined else self.group_in
 
     @property
     def fours(self) -> int:
-        """Fours of a run, the last one maybe incomplete."""
+        """Groups of four bytes per run; the last may be incomplete."""
         return -(-self.run // 4)
 
     @cached_property
@@ -143,11 +146,11 @@ class Windows:
 
     @property
     def inside_count(self) -> int:
-        """Windows of an image that lie inside of it."""
+        """Windows that lie inside an image."""
         return len(self._whole(0)) * len(self._whole(1))
 
     def weights(self) -> NDArray[np.int32]:
-        """int32 [groups * blocks, words]."""
+        """Return int32 [groups * blocks, words]."""
         import numpy as np
 
         from stages.backends.cortex_m.kernels.arm_dsp.packing import half_words
@@ -171,7 +174,7 @@ class Windows:
         return np.concatenate(parts, 1).astype(np.int32)
 
     def fields(self) -> NDArray[np.int32]:
-        """The C structure arm_dsp_few, of rows alone arm_dsp_few_windows."""
+        """Return the C structure arm_dsp_few, or arm_dsp_few_windows for plain rows."""
         import numpy as np
 
         (height, width), (rows, columns), step = self.size, self.out, self.channels
@@ -213,11 +216,11 @@ class Windows:
         return height, width
 
     def _whole(self, axis: int) -> range:
-        """Which rows or columns of outputs have windows that lie inside the image along the axis."""
+        """Return which output rows or columns have windows inside the image along the axis."""
         return range(self.out[axis]) if self.plain else whole_windows(self.view, axis)
 
     def _runs(self, width: int, dilation_y: int, dilation_x: int) -> tuple[int, ...]:
-        """units to row_jump of a window in an image of that width."""
+        """Return the fields units to row_jump of a window in an image of that width."""
         by, step = (8 if self.at_once == 1 else 4), self.channels
         fours, rest = divmod(self.run, 4)
         counts = (fours * 4 // by, fours % (by // 4), rest)

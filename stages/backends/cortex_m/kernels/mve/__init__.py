@@ -1,4 +1,4 @@
-"""Kernels for Cortex-M cores with Helium, the vectors of Armv8.1-M (MVE, integer)."""
+"""Kernels for Cortex-M cores with Helium (Armv8.1-M MVE, integer vectors)."""
 
 from stages.backends.cortex_m.kernels.mve.depthwise import Depthwise, Depthwise3x3
 from stages.backends.cortex_m.kernels.mve.depthwise16 import MveDepthwise16

@@ -1,4 +1,4 @@
-"""What the MVE kernels share: the checks of types and layouts, and a layer's constants."""
+"""Type and layout checks and layer constants of the MVE kernels."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ if TYPE_CHECKING:
 
 
 class MveKernel(Kernel):
-    """A kernel for Armv8.1-M with the integer vectors, on 8-bit tensors of one type in NHWC."""
+    """Kernel for Armv8.1-M integer vectors on 8-bit NHWC tensors of one type."""
 
     def why_not_layer(self, view: LayerView, target: Target) -> str:
         return not_eight_bit(view) or why_not_nhwc(view) or self.why_not_operator(view)
 
     @abstractmethod
     def why_not_operator(self, view: LayerView) -> str:
-        """The reason the kernel cannot compute a layer of 8-bit NHWC tensors, '' when it can."""
+        """Return why the kernel cannot compute a layer of 8-bit NHWC tensors, '' if it can."""
 
 
 @dataclass(frozen=True)
 class Arithmetic(Sums):
-    """The sums of a layer, and how they become its results.
+    """Sums of a layer and their requantization.
 
     mode    of rounding.py
     params  int32 [3, channels]: bias (modulo 2^32), multiplier, rounder
@@ -42,9 +42,10 @@ class Arithmetic(Sums):
 
 
 def arithmetic(view: LayerView, *, lowered: bool = False, shifted: bool = True) -> Arithmetic:
-    """The constants of a layer with weights; `lowered` prefers that mode, `shifted` permits that one.
+    """Return the constants of a layer with weights.
 
-    Activations reach the kernel as int8 (uint8 minus 128). Raises ValueError where rounding.py has no way.
+    `lowered` prefers that mode, `shifted` permits that one. Activations reach the kernel as int8 (uint8 minus 128).
+    Raises ValueError if rounding.py has no exact mode.
     """
     import numpy as np
 

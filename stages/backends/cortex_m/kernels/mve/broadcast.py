@@ -1,4 +1,4 @@
-"""Which bytes meet in two tensors that broadcast, as elementwise.S is told."""
+"""Geometry of two broadcast tensors for elementwise.S."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ GEOMETRY = ("rows", "whole", "rest", "row0", "row1", "repeat")  # of elementwise
 
 
 def geometry(view: LayerView, first: int) -> dict[str, int]:
-    """The fields of two inputs; x0 is number `first`."""
+    """Return the geometry fields of two inputs; x0 is input number `first`."""
     found = broadcast(view, first)
     whole, rest = divmod(found.run.extent, VECTOR)
     repeat = {(1, 1): 0, (0, 1): 1, (1, 0): 2}[found.run.strides[1], found.run.strides[2]]
@@ -23,6 +23,9 @@ def geometry(view: LayerView, first: int) -> dict[str, int]:
 
 
 def why_not_geometry(view: LayerView) -> str:
-    """Why rows cannot be computed: an input lies in another order than the output; '' if they can."""
+    """Return why rows cannot be computed, '' if they can.
+
+    An input must have the order of the output.
+    """
     steps = broadcast(view).run.strides[1:]
     return "" if steps in ((1, 1), (0, 1), (1, 0)) else "an input is read in another order than the output is written"

@@ -1,4 +1,4 @@
-"""DEPTHWISE_CONV_2D on NHWC images, with channels in the lanes."""
+"""DEPTHWISE_CONV_2D on NHWC images, one channel per lane."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class DepthwiseKernel(MveKernel):
-    """Layers without a multiplier, in modes exact and lowered."""
+    """Depthwise layers without a multiplier, in modes exact and lowered."""
 
     ops: ClassVar[frozenset[str]] = frozenset({"depthwise_conv2d"})
     headers: ClassVar[tuple[str, ...]] = ("depthwise.h",)
@@ -41,18 +41,18 @@ class DepthwiseKernel(MveKernel):
         return why_not_sums(prod(op.kernel), lambda: self.arithmetic(view)) or self.why_not_window(view)
 
     def why_not_window(self, view: LayerView) -> str:
-        """The reason the kernel cannot do the layer's window, '' when it can."""
+        """Return why the kernel cannot compute the layer's window, '' if it can."""
         return ""
 
     def arithmetic(self, view: LayerView) -> Arithmetic:
-        """The layer's constants with weights as [channels, (ky, kx)]."""
+        """Return the layer's constants with weights as [channels, (ky, kx)]."""
         return arithmetic(view, lowered=False, shifted=False)
 
 
 class Depthwise3x3(DepthwiseKernel):
-    """Strides of 1 and 2 columns, in assembly.
+    """3x3 depthwise convolution with column strides 1 and 2, in assembly.
 
-    Row by row, whose lines are used in turn: as many as a window spans rows are all the scratch there is.
+    Works row by row; scratch holds as many line buffers as a window spans rows, used in turn.
     """
 
     name = "mve.depthwise3x3_s8"
@@ -86,7 +86,7 @@ class Depthwise3x3(DepthwiseKernel):
         return depthwise(view, f"mve_depthwise3x3_{mode}_s{view.op.stride[1]}{clipped}", mode)
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """As counted: outputs, 4 or 6 for a pixel that is copied, 140 for a row."""
+        """Return the instructions, from counts: outputs, 4 or 6 per copied pixel, 140 per row."""
         batch, height, width, channels = view.outputs[0].shape
         _, in_height, in_width, _ = view.inputs[0].shape
         output = 116 + 8 * (self.arithmetic(view).mode == "lowered") + 6 * (not is_plain(view))
@@ -96,7 +96,10 @@ class Depthwise3x3(DepthwiseKernel):
 
 
 class Depthwise(DepthwiseKernel):
-    """Any window, stride and dilation; 16 channels at a time, or four where fewer are left."""
+    """Depthwise convolution of any window, stride and dilation.
+
+    16 channels at a time, or four where fewer remain.
+    """
 
     name = "mve.depthwise_s8"
     estimate_error = 1.25
@@ -123,6 +126,9 @@ class Depthwise(DepthwiseKernel):
 
 
 def why_not_pairs(weights: np.ndarray) -> str:
-    """Why the products of weights [channels, pairs * 2] cannot be added in int16 two by two, '' when they can."""
+    """Return why products cannot be added in int16 two by two, '' if they can.
+
+    Weights are [channels, pairs * 2].
+    """
     pairs = (weights == -128).reshape(len(weights), -1, 2)
     return "two weights of -128 meet: their products do not fit int16" if pairs.all(axis=2).any() else ""

@@ -1,4 +1,4 @@
-"""Depthwise convolutions of 16-bit activations: eight channels at a time."""
+"""Depthwise convolution of 16-bit activations, eight channels at a time."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class MveDepthwise16(Depthwise16):
-    """Products by VMULLB and VMULLT."""
+    """Depthwise convolution of int16 with VMULLB and VMULLT."""
 
     name = "mve.depthwise16"
     estimate_error = 1.25

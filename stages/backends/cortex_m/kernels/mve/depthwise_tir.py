@@ -1,4 +1,4 @@
-"""TIR of depthwise convolution: a block for each group of channels of an image, and one for the channels left over."""
+"""TIR of depthwise convolution: one block per channel group of an image and one for the rest."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def _group(view: LayerView, function: str, mode: Mode, name: str, channels: int)
 
 
 def depthwise(view: LayerView, function: str, mode: Mode) -> Lowering:
-    """The loop over groups."""
+    """Loop over groups."""
     x, y = view.inputs[0], view.outputs[0]
     whole, left = divmod(view.op.out_channels, GROUP)
     span, pitch = lines(view)

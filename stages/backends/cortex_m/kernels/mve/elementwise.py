@@ -1,7 +1,8 @@
 """ADD, SUB and MUL, with broadcasting.
 
-The reference brings both inputs of a sum to twice the larger scale, in Q20, and adds. For the input that has the larger
-scale this is (x - zero_point) << 19, exactly: its real multiplier is 1/2. The other is scaled, and so is the sum.
+The reference scales both inputs of a sum to twice the larger scale, in Q20, and adds. For the input with the larger
+scale this is exactly (x - zero_point) << 19, as its real multiplier is 1/2. The other input is scaled, and so is the
+sum.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ _LARGEST = 255 * 255  # product of two inputs less their zero points
 
 
 class _Elementwise(MveKernel):
-    """Eight elements at a time, in rows along which an input steps, or repeats one value."""
+    """Eight elements at a time, in rows along which an input advances or repeats one value."""
 
     sources = ("elementwise.S",)
     headers: ClassVar[tuple[str, ...]] = ("elementwise.h",)
@@ -48,19 +49,19 @@ class _Elementwise(MveKernel):
 
     @abstractmethod
     def why_not_arithmetic(self, view: LayerView) -> str:
-        """The reason the kernel cannot scale the layer's numbers, '' when it can."""
+        """Return why the kernel cannot scale the layer's values, '' if it can."""
 
     def first(self, view: LayerView) -> int:
-        """Which input is the C function's x0."""
+        """Return the number of the input that is the C function's x0."""
         return 0
 
     @abstractmethod
     def fields(self, view: LayerView) -> dict[str, int]:
-        """The fields behind the geometry."""
+        """Return the fields behind the geometry."""
 
     @abstractmethod
     def function(self, view: LayerView) -> str:
-        """The C function."""
+        """Return the C function."""
 
     def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
         values = geometry(view, self.first(view)) | self.fields(view)
@@ -72,7 +73,10 @@ class _Elementwise(MveKernel):
         return elementwise(view, self.function(view), self.structure.shape, self.first(view))
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """As counted: vectors, what is left of a row like one more and 6, 20 for a row, 55 for a call."""
+        """Return the instructions, from counts.
+
+        Vectors, the rest of a row as one more vector plus 6, 20 per row, 55 per call.
+        """
         found = broadcast(view, self.first(view))
         whole, rest = divmod(found.run.extent, VECTOR)
         row = whole * self.vector + (self.vector + 6 if rest else 0) + 20
@@ -80,7 +84,7 @@ class _Elementwise(MveKernel):
 
 
 class Add(_Elementwise):
-    """Sums and differences, where one input has the larger scale."""
+    """Sums and differences where one input has the larger scale."""
 
     name = "mve.add_s8"
     estimate_error = 1.25
@@ -106,8 +110,10 @@ class Add(_Elementwise):
         return f"mve_{view.op.op}_{SUFFIX[view.outputs[0].dtype]}"
 
     def fields(self, view: LayerView) -> dict[str, int]:
-        """1/2 as the scale of the other input is (2^31 - 1, -1): the multiplication changes no number below 2^30, and
-        the shift drops a zero.
+        """Return the fields of a sum.
+
+        A scale of 1/2 is (2^31 - 1, -1): the multiplication preserves every value below 2^30, and the shift drops a
+        zero.
         """
         op, shifted = view.op, shifted_input(view)
         other = 1 - shifted
@@ -141,7 +147,10 @@ class Mul(_Elementwise):
         return ""
 
     def scaling(self, view: LayerView) -> Requantization:
-        """How products become outputs. ValueError where rounding.py has no way."""
+        """Return the output scaling of products.
+
+        Raises ValueError if rounding.py has no exact mode.
+        """
         import numpy as np
 
         from stages.backends.cortex_m.kernels.mve.rounding import requantization

@@ -1,4 +1,4 @@
-"""CONV_2D and FULLY_CONNECTED: int8 rows times weights, two rows and four columns at a time, or four and one."""
+"""CONV_2D and FULLY_CONNECTED: int8 rows times weights, 2 rows x 4 columns or 4 x 1 at a time."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 class GemmParams(KernelParams):
-    """`rows` windows are gathered at a time (0: as many as 1 KB holds, and at least a tile)."""
+    """`rows` windows are gathered at a time (0: as many as fit 1 KB, at least a tile)."""
 
     rows: int = Field(default=0, ge=0, le=4096)
 
@@ -91,7 +91,7 @@ class _Gemm(MveKernel):
 
 
 class Conv2d(_Gemm):
-    """Pointwise layers read their rows in place; windows are gathered into scratch, about 1 KB at a time."""
+    """Convolution: pointwise layers read rows in place, windows are gathered in about 1 KB of scratch."""
 
     name = "mve.gemm_s8"
     estimate_error = 1.25
@@ -99,7 +99,10 @@ class Conv2d(_Gemm):
 
 
 class FullyConnected(_Gemm):
-    """Rows of x times all units; a single row streams its weights through, four units at once."""
+    """Fully connected layer: rows of x times all units.
+
+    A single row streams the weights, four units at once.
+    """
 
     name = "mve.dot_s8"
     estimate_error = 1.25
@@ -107,7 +110,10 @@ class FullyConnected(_Gemm):
 
 
 def rows_at_a_time(view: LayerView, params: GemmParams) -> int:
-    """Rows of one product: all where nothing has to be copied, else those of a pixel row at most where they overlap."""
+    """Return the rows of a product.
+
+    All if nothing is copied; otherwise at most one pixel row where windows overlap.
+    """
     rows = images(view)[1]
     if not gathers(view):
         return rows

@@ -1,6 +1,6 @@
-"""Instructions of mve.gemm_s8 and mve.dot_s8: how often each part of their code runs, and what it takes, as counted.
+"""Instruction model of mve.gemm_s8 and mve.dot_s8: executions of each code part times its cost.
 
-The numbers are those of the least squares of the relative errors over the layers of the Cortex-M55's cost table.
+The coefficients minimize squared relative errors over the layers of the Cortex-M55 cost table.
 """
 
 from __future__ import annotations
@@ -52,12 +52,12 @@ _COUNTED: Mapping[str, float] = {
 
 
 def gemm_cost(view: LayerView, tile: int) -> float:
-    """Of the layer, `tile` rows at a time."""
+    """Return the instructions of the layer, `tile` rows at a time."""
     return sum(count * _COUNTED[part] for part, count in work(view, tile).items())
 
 
 def work(view: LayerView, tile: int) -> Counter[str]:
-    """How often each part runs."""
+    """Return how often each part runs."""
     done = Counter(layer=1)
     for rows, times in Counter(_tiles(view, tile)).items():
         for part, count in _multiplied(view, rows).items():
@@ -74,20 +74,20 @@ def work(view: LayerView, tile: int) -> Counter[str]:
 
 
 def _tiles(view: LayerView, tile: int) -> Iterator[int]:
-    """Rows of each product; those of a strip are of one row of pixels."""
+    """Return the rows of each product; the rows of a strip belong to one pixel row."""
     count, rows = images(view)
     width = view.outputs[0].shape[2] if slides(view) else rows
     return chain.from_iterable(repeat(_row_of_tiles(view, tile), count * (rows // width)))
 
 
 def _row_of_tiles(view: LayerView, tile: int) -> list[int]:
-    """The same of a row of pixels, or of all where they are in none."""
+    """Count the tiles of a pixel row, or of all rows where they are independent of pixel rows."""
     width = view.outputs[0].shape[2] if slides(view) else images(view)[1]
     return [*repeat(tile, width // tile), *([width % tile] if width % tile else [])]
 
 
 def _multiplied(view: LayerView, rows: int) -> Counter[str]:
-    """Blocks of columns, and single ones, of so many rows of a group."""
+    """Count column blocks and single columns for the rows of a group."""
     split, (whole, rest) = columns(view), divmod(multiplied(view), CHUNK)
     found, blocks, chunks = Counter[str](), len(split.starts), whole + (rest > 0)
     if blocks:
@@ -110,7 +110,7 @@ def _multiplied(view: LayerView, rows: int) -> Counter[str]:
 
 
 def _strips(view: LayerView, tile: int) -> Counter[str]:
-    """Strips of neighbouring windows: what is copied and filled of each of their lines."""
+    """Count copies and fills per line of strips of neighbouring windows."""
     op, width, groups, (batch, strips, _, _) = view.op, view.inputs[0].shape[2], groups_of(view), view.outputs[0].shape
     (high, wide), inside = op.kernel, sum(taps_inside(view, 0))
     found, first = Counter[str](), 0
@@ -127,7 +127,7 @@ def _strips(view: LayerView, tile: int) -> Counter[str]:
 
 
 def _copied(view: LayerView, pixels: int) -> Counter[str]:
-    """So many pixels of a line into a strip."""
+    """Count the copy of a line's pixels into a strip."""
     groups, found = groups_of(view), Counter[str]()
     channels = view.op.in_channels // groups
     if groups == 1 and view.op.kernel[0] == 1:
@@ -141,7 +141,7 @@ def _copied(view: LayerView, pixels: int) -> Counter[str]:
 
 
 def _gathered(view: LayerView, tile: int) -> Counter[str]:
-    """Rows that are copied one by one."""
+    """Count rows that are copied one by one."""
     groups, (count, rows), depth = groups_of(view), images(view), depth_of(view)
     run = run_elements(view) if groups == 1 else view.op.in_channels // groups
     copied, runs = groups * count * rows, depth // run

@@ -51,7 +51,7 @@ Expr = Any  # a TIR expression or a Python int
 
 
 class _Gemm:
-    """The blocks of one layer."""
+    """Blocks of one layer."""
 
     def __init__(self, view: LayerView) -> None:
         self.view = view
@@ -65,7 +65,7 @@ class _Gemm:
         self.mode = arithmetic(view).mode
 
     def gather(self, name: str, rows: int) -> Block:
-        """The windows of output pixels first ... first + rows - 1."""
+        """Gather the windows of output pixels first ... first + rows - 1."""
         if self.slides:
             return gather_strip(self.view, name, self.windows, rows)
         shape = {"rows": rows, "row": self.row, "written": self.depth}
@@ -73,11 +73,11 @@ class _Gemm:
         return gather_rows(self.view, name, f"mve_windows_{suffix}", self.windows, **shape)
 
     def strip_bytes(self, rows: int) -> int:
-        """Of the windows of `rows` neighbouring pixels."""
+        """Return the bytes of a strip of the windows of `rows` neighbouring pixels."""
         return (rows - 1) * self.row + self.depth
 
     def product(self, name: str, rows: int, blocks: int) -> Block:
-        """`blocks` blocks of columns of `rows` rows."""
+        """Compute `blocks` column blocks of `rows` rows."""
 
         def meaning(b: Any) -> None:
             with loop(("i", rows), ("block", blocks), ("lane", BLOCK)) as (i, block, lane):
@@ -90,7 +90,7 @@ class _Gemm:
         return self._product(name, (rows, blocks * BLOCK), shapes, meaning, block_function(self.view), blocks)
 
     def singles(self, name: str, rows: int) -> Block:
-        """The columns of `rows` rows that are in no block."""
+        """Compute the columns of `rows` rows outside the blocks."""
         count = self.columns.singles
 
         def meaning(b: Any) -> None:
@@ -139,7 +139,7 @@ class _Gemm:
 
 
 def gemm(view: LayerView, tile: int) -> Lowering:
-    """The layer, `tile` rows at a time."""
+    """Build the layer, `tile` rows at a time."""
     g, x, y = _Gemm(view), view.inputs[0], view.outputs[0]
     batch, rows = images(view)
     image = g.image if g.gathered else (rows, g.depth * g.groups)
@@ -167,7 +167,7 @@ def gemm(view: LayerView, tile: int) -> Lowering:
         offsets = f.scratch("offsets", (tile,), "int32") if g.gathered else None
 
         def part(suffix: str, start: Any, n: Any) -> None:
-            """The blocks for the rows of a part from row `start`."""
+            """Build the blocks for a range of rows from row `start`."""
             count = parts[suffix]
             gather = g.gather("gather" + suffix, count) if g.gathered else None
             last = g.in_group - BLOCK

@@ -1,4 +1,4 @@
-"""Depthwise layers with channels in the lanes: how vectors share the channels, and what that takes."""
+"""Depthwise layers with one channel per lane: distribution of channels over vectors, and cost."""
 
 from __future__ import annotations
 
@@ -35,7 +35,10 @@ FIELDS = Structure(  # of lanes.h
 
 @dataclass(frozen=True)
 class Part:
-    """`channels` neighbours from `first` on, `lanes` at a time; the last group may overlap the one before it."""
+    """`channels` neighbouring channels from `first` on, `lanes` at a time.
+
+    The last group may overlap the one before it.
+    """
 
     first: int
     channels: int
@@ -50,11 +53,11 @@ class Part:
         return -(-self.channels // self.lanes)
 
     def words(self, taps: int) -> int:
-        """Of a group's constants: bias, multiplier, rounder and weights of its lanes."""
+        """Words of a group's constants: bias, multiplier, rounder and weights per lane."""
         return 3 * self.lanes + taps * self.lanes // 4
 
     def numbers(self) -> NDArray[np.int64]:
-        """int64 [groups, lanes]: the channels; those behind the last, where there are fewer than lanes, are -1."""
+        """Return int64 [groups, lanes]: channel numbers, -1 for lanes behind the last channel."""
         import numpy as np
 
         starts = np.maximum(np.minimum(np.arange(self.groups) * self.lanes, self.channels - self.lanes), 0)
@@ -64,7 +67,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Lanes:
-    """A layer's walk, and the parts that share its pixels' channels."""
+    """Window walk of a layer, and the channel groups that share its pixels."""
 
     view: LayerView
     walk: Walk
@@ -77,9 +80,9 @@ class Lanes:
 
     @property
     def in_place(self) -> bool:
-        """Whether the image is read where it lies: nothing is flipped, and nothing outside is read.
+        """Whether the image is read in place: no sign change and no padding.
 
-        A vector of more lanes than there are channels reads on into the next pixel.
+        A vector with more lanes than channels also reads part of the next pixel.
         """
         walk = self.walk
         bytes_of_image = walk.size[0] * walk.size[1] * walk.channels
@@ -89,18 +92,18 @@ class Lanes:
 
     @property
     def is_long(self) -> bool:
-        """Whether lines of all channels are too long for the scratch."""
+        """Whether lines of all channels exceed the scratch."""
         bytes_of_window = self.walk.needed[1] * self.walk.channels * self.walk.span[0]
         return not self.in_place and bytes_of_window > MOST_LINES
 
     @property
     def by_group(self) -> bool:
-        """Whether lines have 16 channels, which are loaded for each group anew: where those of all are longer."""
+        """Whether lines hold 16 channels and are loaded again for each group, as all do not fit."""
         return self.is_long and self.walk.channels > GROUP
 
     @property
     def _steps(self) -> tuple[int, int]:
-        """Bytes from a row to the next, and from a column, where windows are."""
+        """Return the bytes between rows and between columns where windows are read."""
         if self.in_place:
             return self.walk.size[1] * self.walk.channels, self.walk.channels
         pixel = GROUP if self.by_group else self.walk.channels
@@ -108,23 +111,23 @@ class Lanes:
 
     @property
     def band(self) -> int:
-        """Rows of outputs that are computed from the lines at a time."""
+        """Output rows computed from the lines at a time."""
         most = max(BAND // self._steps[0], self.walk.span[0])
         return min(self.walk.out[0], (most - self.walk.span[0]) // self.lines_y + 1)
 
     @property
     def scratch(self) -> int:
-        """Bytes of the lines of a band, and what is read behind the last; one where there are none."""
+        """Bytes of a band's lines and the bytes read behind them; 1 without lines."""
         return 1 if self.in_place else self._lines_of(self.band) * self._steps[0] + GROUP
 
     @property
     def lines_y(self) -> int:
-        """Lines from a row of windows to the next: rows between windows have none."""
+        """Lines between window rows; rows between windows have no line."""
         return min(self.walk.stride[0], self.walk.span[0])
 
     @property
     def in_rows(self) -> bool:
-        """Whether lines are rows of the image, as many bytes and one behind the other."""
+        """Whether lines are consecutive image rows of the same length."""
         walk = self.walk
         are_rows = not self.by_group and walk.before[1] == 0 and walk.needed[1] == walk.size[1]
         return are_rows and walk.stride[0] == self.lines_y
@@ -134,17 +137,17 @@ class Lanes:
 
     @property
     def offsets(self) -> list[int]:
-        """Of all taps but the first, at least one number."""
+        """Return the offsets of all taps but the first (at least one number)."""
         return self.walk.offsets(*self._steps)[1:] or [0]
 
     def function(self, part: Part) -> str:
-        """The C function of a part."""
+        """Return the C function of a channel group."""
         taps = str(self.taps) if self.taps <= FEW else ("even", "odd")[self.taps % 2]
         clipped = "" if is_plain(self.view) or part.lanes == QUAD else "_clipped"
         return f"mve_depthwise_{part.name}_{taps}_{self.mode}{clipped}"
 
     def fields(self, part: Part) -> dict[str, int]:
-        """The fields of lanes.h."""
+        """Return the fields of lanes.h."""
         op, walk, flipped = self.view.op, self.walk, flip(self.view)
         line, pixel = self._steps
         offset = flipped if part.lanes == GROUP else 0
@@ -180,7 +183,7 @@ class Lanes:
         }
 
     def cost(self) -> float:
-        """As counted, for one image."""
+        """Return the instructions of one image, from counts."""
         return 10.0 + sum(self._part_cost(part) for part in self.parts)
 
     def _part_cost(self, part: Part) -> float:
@@ -192,7 +195,7 @@ class Lanes:
         return made + groups * self._loading(part)
 
     def _of_outputs(self, lanes: int) -> float:
-        """The outputs of a vector: lanes.S, quads.S."""
+        """Instructions of the outputs of a vector (lanes.S, quads.S)."""
         taps, pairs = self.taps, (self.taps - 1) // 2
         if lanes == QUAD:
             few, (odd, even, pair), lowered, clipped = (13, 19, 24, 29), (18, 24, 12), 2, 0
@@ -202,7 +205,7 @@ class Lanes:
         return made + lowered * (self.mode == "lowered") + clipped * (not is_plain(self.view))
 
     def _loading(self, part: Part) -> float:
-        """The lines of up to 16 channels, or of all."""
+        """Instructions of loading the lines of up to 16 channels, or of all."""
         walk = self.walk
         rows, bands = self._lines_of(walk.out[0]), -(-walk.out[0] // self.band)
         columns = min(walk.size[1], walk.needed[1])
@@ -215,16 +218,20 @@ class Lanes:
 
 
 def lanes_of(view: LayerView, mode: Mode) -> Lanes:
-    """The walk and the parts that take least; constants of 40 lanes more have to save a percent."""
+    """Return the cheapest walk and channel groups.
+
+    40 more lanes of constants must save one percent.
+    """
     found = [Lanes(view, walk, parts, mode) for walk in walks(view) for parts in _shares(walk)]
     fitting = [lanes for lanes in found if lanes.walk.is_plain or not lanes.is_long]
     return min(fitting, key=lambda lanes: lanes.cost() * (1 + lanes.walk.lanes / 4000))
 
 
 def _shares(walk: Walk) -> list[tuple[Part, ...]]:
-    """The ways to share a pixel's channels: groups of 16 alone, quads for what these leave, quads alone.
+    """Return the possible divisions of a pixel's channels.
 
-    Where outputs are taken together there is one part.
+    Groups of 16, groups of 16 with quads for the rest, or quads only. Where several outputs count as one, there is one
+    group set.
     """
     channels, (groups, rest) = walk.lanes, divmod(walk.lanes, GROUP)
     found: list[tuple[Part, ...]] = [(Part(0, channels, GROUP),)]
@@ -237,9 +244,10 @@ def _shares(walk: Walk) -> list[tuple[Part, ...]]:
 
 
 def packed(params: np.ndarray, weights: np.ndarray, part: Part, channels: int) -> np.ndarray:
-    """int32 [groups, words]: a part's constants, of params [3, channels] and weights [channels, taps] of the layer.
+    """Return a part's constants, int32 [groups, words].
 
-    Vector j of a group of 16 is of its channels j, j + 4, j + 8, j + 12, which is what narrowing interleaves.
+    From params [3, channels] and weights [channels, taps] of the layer. Vector j of a group of 16 holds channels j, j +
+    4, j + 8, j + 12, the order that narrowing interleaves.
     """
     import numpy as np
 
@@ -255,7 +263,7 @@ def packed(params: np.ndarray, weights: np.ndarray, part: Part, channels: int) -
 
 
 def constants_of(lanes: Lanes, params: np.ndarray, weights: np.ndarray) -> dict[str, Any]:
-    """The constants of all parts by key."""
+    """Return the constants of all parts by key."""
     import numpy as np
 
     channels = int(lanes.view.op.in_channels)

@@ -1,4 +1,4 @@
-"""TIR of depthwise convolution with channels in the lanes: a block for each part of an image's channels."""
+"""TIR of depthwise convolution with one channel per lane: a block per channel part of an image."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def _block(lanes: Lanes, part: Part) -> Block:
 
 
 def depthwise(lanes: Lanes) -> Lowering:
-    """The loop over images."""
+    """Loop over images."""
     x, y = lanes.view.inputs[0], lanes.view.outputs[0]
     with Function("depthwise_conv2d") as f:
         image = f.input(0, x.shape, x.dtype)

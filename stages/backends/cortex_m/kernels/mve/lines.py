@@ -1,4 +1,4 @@
-"""Depthwise convolution in groups of sixteen channels: constants, and the lines that rows are copied into."""
+"""Constants and line buffers of depthwise convolution in groups of sixteen channels."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ FIELDS = Structure(  # of depthwise.h
 
 
 def parts_of(view: LayerView) -> int:
-    """How many int8 numbers a weight is the sum of."""
+    """Return the number of int8 addends of a weight."""
     weights = centred_weights(view)
     return 1 if weights.min() >= -128 and weights.max() <= 127 else 2
 
 
 def is_plain(view: LayerView) -> bool:
-    """Whether the output's bounds are those of int8, where narrowing saturates anyway, and it is none of uint8."""
+    """Return whether the output is int8 and bounded by int8 only, as saturating narrowing does."""
     return view.inputs[0].dtype == "int8" and (view.op.act_min, view.op.act_max) == (-128, 127)
 
 
@@ -37,7 +37,7 @@ def group_count(view: LayerView) -> int:
 
 
 def lines(view: LayerView) -> tuple[int, int]:
-    """Lines of the scratch, and the bytes of one."""
+    """Return the number of line buffers and the bytes of each."""
     op = view.op
     span = [(op.kernel[i] - 1) * op.dilation[i] + 1 for i in range(2)]
     columns = (view.outputs[0].shape[2] - 1) * op.stride[1] + span[1]
@@ -45,7 +45,7 @@ def lines(view: LayerView) -> tuple[int, int]:
 
 
 def fields(view: LayerView) -> dict[str, int]:
-    """The fields of mve_depthwise."""
+    """Return the fields of mve_depthwise."""
     op, offset = view.op, INT8_OFFSET[view.inputs[0].dtype]
     _, height, width, channels = view.inputs[0].shape
     _, out_height, out_width, _ = view.outputs[0].shape

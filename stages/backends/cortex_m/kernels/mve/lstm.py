@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class MveLstm(Lstm8):
-    """Vectors: sixteen elements of a row, four gates, eight cells."""
+    """LSTM in vectors: sixteen elements of a row, four gates, eight cells."""
 
     name = "mve.lstm"
     estimate_error = 1.25

@@ -22,7 +22,7 @@ _BLOCK_PARAMETERS = 12
 
 
 class MveMatmul(Matmul8):
-    """Two rows times four units by gemm.S, sixteen elements at a time."""
+    """Two rows times four units with gemm.S, sixteen elements at a time."""
 
     name = "mve.matmul_s8"
     estimate_error = 1.25
@@ -38,7 +38,10 @@ class MveMatmul(Matmul8):
         return {"matmul": FIELDS.of(dict(zip(PRODUCT.fields, packed.tolist(), strict=True)))}
 
     def scratch_bytes(self, view: LayerView, target: Target) -> int:
-        """Blocks of units with their parameters; a panel of rows where these are the columns of the first operand."""
+        """Return the scratch: unit blocks with parameters, and a row panel.
+
+        The panel is needed where rows are columns of the first operand.
+        """
         chunks, blocks = -(-view.op.depth // 16), -(-view.outputs[0].shape[-1] // 4)
         turned = PANEL * chunks * 16 if view.op.adj_x and view.outputs[0].shape[-2] > 1 else 0
         return 4 * (_WORDS + blocks * _BLOCK_PARAMETERS) + blocks * chunks * 64 + turned

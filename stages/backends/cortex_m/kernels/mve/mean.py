@@ -1,4 +1,4 @@
-"""MEAN over the pixels of images whose channels are neighbours."""
+"""MEAN over the pixels of images with neighbouring channels."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ MOST_COLUMNS = 255  # that are added in 16 bits
 
 
 class Mean(Kernel):
-    """Eight means at a time."""
+    """Mean, eight results at a time."""
 
     name = "mve.mean_s8"
     estimate_error = 1.25
@@ -78,14 +78,17 @@ class Mean(Kernel):
         return means(view, reduced_axes(view)[0], pixels(view), function, FIELDS.shape)
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """5 instructions for eight elements, 15 for a row of these, 45 for eight means."""
+        """Return the instructions: 5 per eight elements, 15 per row of these, 45 per eight means."""
         kept, (rows, columns) = reduced_axes(view)[0], pixels(view)
         eights = view.outputs[0].elements / kept[-1].extent * -(-kept[-1].extent // 8)
         return eights * (rows.extent * (5 * columns.extent + 15) + 45) + 30
 
 
 def pixels(view: LayerView) -> tuple[Axis, Axis]:
-    """Rows and columns of a mean; axes too long for 16 bits are taken in the longest rows that are not."""
+    """Rows and columns of a mean.
+
+    Axes too long for 16 bits are split into the longest rows that fit.
+    """
     rows, columns = two_axes(reduced_axes(view)[1])
     if columns.extent <= MOST_COLUMNS or rows.extent > 1:
         return rows, columns

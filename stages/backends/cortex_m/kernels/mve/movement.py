@@ -33,18 +33,18 @@ FILL_RUN, FILL_BYTE = 7.0, 0.125  # instructions of a run of bytes, and of a byt
 
 
 class _Rows(Kernel):
-    """Copies between strided views, each in the way of `ways.py` that takes least."""
+    """Copies between strided views, each by its cheapest candidate."""
 
     sources = ("copies.S",)
     headers: ClassVar[tuple[str, ...]] = ("copies.h",)
 
     @abstractmethod
     def copies(self, view: LayerView) -> list[Copy]:
-        """What the layer does."""
+        """Return the copies of the layer."""
 
     @abstractmethod
     def why_not_copies(self, view: LayerView) -> str:
-        """Why the layer is no copies between strided views, '' if it is."""
+        """Return why the layer is not a set of strided copies, '' if it is."""
 
     def why_not_layer(self, view: LayerView, target: Target) -> str:
         if bad := self.why_not_copies(view):
@@ -65,32 +65,32 @@ class _Rows(Kernel):
         return copies(view, self.ways(view), self.fills(view))
 
     def ways(self, view: LayerView) -> list[tuple[Copy, Way]]:
-        """How each copy is made."""
+        """Return the selected candidate of each copy."""
         found = ((copy, best(copy, ITEM_BYTES[view.outputs[0].dtype])) for copy in self.copies(view))
         return [(copy, way) for copy, way in found if way is not None]
 
     def fills(self, view: LayerView) -> list[Fill]:
-        """What a pad fills around its copy."""
+        """Return the regions that a pad fills around its copy."""
         is_pad = view.op.op == "move" and view.op.kind == "pad"
         padded = self.copies(view) if is_pad else []
         return [fill for copy in padded for fill in fills(copy, view.outputs[0].elements, FILL_RUN, FILL_BYTE)]
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """As counted."""
+        """Return the instructions, from counts."""
         element = ITEM_BYTES[view.outputs[0].dtype]
         filled = sum(fill.runs * (FILL_RUN + FILL_BYTE * fill.extent) for fill in self.fills(view))
         return filled + sum(way.cost(element) for _, way in self.ways(view))
 
 
 class Move(_Rows):
-    """Slices, transposes and the like are one copy. A pad fills its output before."""
+    """Slices, transposes and similar layers as one copy; a pad fills its output first."""
 
     name = "mve.move"
     estimate_error = 1.25
     ops: ClassVar[frozenset[str]] = frozenset({"move"})
 
     def why_not_layouts(self, view: LayerView) -> str:
-        """Tensors change from any layout to any other."""
+        """Return '': tensors may change between any layouts."""
         return "" if view.op.kind == "layout" else super().why_not_layouts(view)
 
     def why_not_copies(self, view: LayerView) -> str:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def copies(view: LayerView, wanted: Sequence[tuple[Copy, Way]], filled: Sequence[Fill]) -> Lowering:
-    """The output's runs of a pad's value, then the copies one after the other."""
+    """Build the fills with a pad's value, then the copies one after the other."""
     y = view.outputs[0]
     item_bytes = ITEM_BYTES[y.dtype]
     with Function(view.layer.kind) as f:
@@ -46,7 +46,7 @@ def copies(view: LayerView, wanted: Sequence[tuple[Copy, Way]], filled: Sequence
 
 
 def _rows(name: str, way: Way, dtype: str, item_bytes: int) -> Block:
-    """y = x along rows, and along the axes of a row; rows may be read backwards."""
+    """Copy y = x along rows and the axes of a row; rows may be read backwards."""
     into, out_of = way.row.strides
     starts = [-_before(way, number) for number in range(2)]
 
@@ -84,17 +84,17 @@ def _rows(name: str, way: Way, dtype: str, item_bytes: int) -> Block:
 
 
 def _reach(way: Way, number: int) -> int:
-    """Elements from the first of a call to its last."""
+    """Return the elements from the first of a call to its last."""
     return 1 + sum((axis.extent - 1) * abs(axis.strides[number]) for axis in (way.row, *way.inner))
 
 
 def _before(way: Way, number: int) -> int:
-    """Where the lowest of all rows begins from the first one, at most 0."""
+    """Return the offset of the lowest row from the first one, at most 0."""
     return min(0, (way.row.extent - 1) * way.row.strides[number])
 
 
 def _fill(name: str, fill: Fill, dtype: str, value: int) -> Block:
-    """y[i * step + j] = value along the last of a fill's axes."""
+    """Fill y[i * step + j] = value along the last axis of a fill."""
     rows = fill.axes[-1]
     step = rows.strides[0]
 

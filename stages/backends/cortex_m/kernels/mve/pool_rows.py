@@ -17,7 +17,7 @@ FEW = 8  # channels of which strided windows are gathered
 
 
 class MvePoolRows(PoolRows):
-    """16 maxima or 8 sums at a time."""
+    """Pooling by rows, 16 maxima or 8 sums at a time."""
 
     name = "mve.pool_rows"
     estimate_error = 1.25
@@ -26,7 +26,10 @@ class MvePoolRows(PoolRows):
     headers: ClassVar[tuple[str, ...]] = ("mve_pool_rows.h",)
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """As counted: of averages 97 for each group of pixels, of maxima 48 for a row; the rest is of vectors."""
+        """Return the instructions, from counts.
+
+        Averages take 97 per pixel group, maxima 48 per row, besides their vectors.
+        """
         op, (batch, height, out_width, channels) = view.op, view.outputs[0].shape
         rows, across = taps_inside(view, 0), view.inputs[0].shape[2] * channels
         if op.op == "avg_pool2d":
@@ -45,21 +48,30 @@ class MvePoolRows(PoolRows):
 
 
 def _sums(count: int, taps: int) -> float:
-    """Of the columns of a row: up to three taps at once, one more in each further pass."""
+    """Return the instructions of the column sums of a row.
+
+    The first pass takes up to three taps, each further pass one more.
+    """
     first = {1: 4.0, 2: 5.0}.get(taps, 7.0)
     more = max(0, taps - 3)
     return ceil(count / 8) * (first + 5 * more) + 8.5 * (1 + more)
 
 
 def _means(count: int, taps: int, elements: int) -> float:
-    """Of one call; of more than `BY_PRODUCT` elements they are quotients."""
+    """Return the instructions of the means of one call.
+
+    Means of more than `BY_PRODUCT` elements are quotients.
+    """
     if elements <= BY_PRODUCT and taps in (2, 3):
         return ceil(count / 8) * (2.0 + 2 * taps)
     return ceil(count / 8) * ((13.5 if elements <= BY_PRODUCT else 23.0) + 5 * taps)
 
 
 def _maxima(count: int, taps: int) -> float:
-    """Passes over three taps, and one of two: a vector takes 7 and 5; 8.5 for a pass, 8 around them."""
+    """Return the instructions of passes over three taps, then two.
+
+    A vector takes 7 and 5, a pass 8.5, and 8 around them.
+    """
     threes = (taps - 1) // 2 if taps > 2 else 0
     twos = int(taps < 3 or taps % 2 == 0)
     return 8 + 8.5 * (threes + twos) + ceil(count / 16) * (7.0 * threes + 5 * twos)

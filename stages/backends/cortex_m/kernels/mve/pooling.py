@@ -23,7 +23,7 @@ POOL = Structure("mve_pool", (*SIZES, *UNDILATED, "low", "high"))
 
 
 class Pool2d(MveKernel):
-    """One image at a time; maxima of 64 channels, sums of 16."""
+    """Pooling one image at a time: maxima of 64 channels, sums of 16."""
 
     name = "mve.pool2d"
     estimate_error = 1.5
@@ -48,7 +48,10 @@ class Pool2d(MveKernel):
         return pool2d(view, function, Operand("fields", POOL.shape, "int32"))
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """As counted: of a vector of 64 maxima, 16 maxima or 16 sums a pixel, a row and a result; 50 for a window."""
+        """Return the instructions, from counts.
+
+        Per pixel, row and result of 64 maxima, 16 maxima or 16 sums; 50 per window.
+        """
         batch, height, width, channels = view.outputs[0].shape
         rows, pixels = view.op.kernel[0], prod(view.op.kernel)
         if view.op.op == "avg_pool2d":

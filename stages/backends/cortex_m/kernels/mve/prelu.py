@@ -1,4 +1,4 @@
-"""PRELU, whose slopes broadcast."""
+"""PRELU with broadcast slopes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FIELDS = ("zero_point0", "zero_point1", "multiplier", "rounder", "zero_point", "
 
 
 class MvePrelu(TablePrelu):
-    """Eight elements at a time."""
+    """PRELU, eight elements at a time."""
 
     name = "mve.prelu"
     estimate_error = 1.25

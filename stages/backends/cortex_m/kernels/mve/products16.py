@@ -1,4 +1,4 @@
-"""Layers on 16-bit activations: three pixels times four channels."""
+"""Layers on 16-bit activations, three pixels times four channels at a time."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class MveProducts16(Products16):
-    """Sums by VMLADAVA: eight products an instruction."""
+    """Products of int16 by VMLADAVA, eight per instruction."""
 
     name = "mve.products16"
     estimate_error = 1.25

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class MveResize(Resize8):
-    """Four channels at a time, on 32 bits: any shares."""
+    """Bilinear resize of four channels at a time, in 32 bits, for any weights."""
 
     name = "mve.resize_bilinear_s8"
     estimate_error = 1.25

@@ -1,4 +1,4 @@
-"""Requantization in two vector multiplications, of 31 bits both; stages.backends.kernels.rounding has the proof.
+"""Requantization in two 31-bit vector multiplications (proof: stages.backends.kernels.rounding).
 
   t = VQRDMULH(acc, m)          (acc * m + 2^30) >> 31, the doubling multiplication of the reference
   y = VQRDMULH(t, p)            (t * p + 2^30) >> 31
@@ -32,7 +32,7 @@ Mode = Literal["exact", "lowered", "single", "shifted"]
 
 @dataclass(frozen=True)
 class Requantization:
-    """The layer's mode, and `rounders` p of its channels, int32."""
+    """Mode of a layer and the `rounders` p of its channels, int32."""
 
     mode: Mode
     rounders: NDArray[np.int32]
@@ -47,9 +47,9 @@ def requantization(
     lowered: bool = False,
     shifted: bool = False,
 ) -> Requantization:
-    """How to requantize accumulators of |acc| <= size; `lowered` prefers that mode, `shifted` permits that one.
+    """Return the requantization of accumulators with |acc| <= size.
 
-    Raises ValueError, naming the channel, where a shift is above -1 and no permitted mode has it.
+    `lowered` prefers that mode, `shifted` permits that one.
     """
     s = np.where(multiplier == 0, 1, -shift.astype(np.int64))
     largest = ((size * multiplier.astype(np.int64)) >> 31) + 1
@@ -73,7 +73,7 @@ def _of_any_shift(
     exact: bool,
     shifted: bool,
 ) -> Requantization:
-    """`requantization` where an s is below 1."""
+    """Return the requantization if an s is below 1."""
     channel = int(np.argmin(s))
     refused = ValueError(f"channel {channel} has shift {-int(s[channel])}; this kernel needs -1 or less")
     if rounding != "double":

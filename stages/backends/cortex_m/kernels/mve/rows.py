@@ -1,4 +1,4 @@
-"""Rows and blocks of columns of layers that are products of matrices."""
+"""Rows and column blocks of layers that are matrix products."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ COLUMN_FIELDS = Structure("mve_columns_fields", ("chunks", "rest", *_OUTPUT))  #
 
 @dataclass(frozen=True)
 class Columns:
-    """How the output channels of a group are computed: blocks of four, which begin at `starts`, and single ones behind.
+    """Division of a group's output channels: blocks of four at `starts`, then single columns.
 
-    The last block overlaps the one before where that computes less than what is left as single columns.
+    The last block overlaps the one before where that is cheaper than single columns.
     """
 
     starts: tuple[int, ...]
@@ -60,7 +60,9 @@ def groups_of(view: LayerView) -> int:
 
 
 def columns(view: LayerView) -> Columns:
-    """Of a tile of two rows a block takes 16 instructions for a chunk and 27 around; a single column of four rows 10
+    """Return the cheapest division of columns.
+
+    With a tile of two rows a block takes 16 instructions per chunk and 27 around; a single column of four rows takes 10
     and 26.
     """
     count = columns_in_group(view)
@@ -72,7 +74,7 @@ def columns(view: LayerView) -> Columns:
 
 
 def block_cost(view: LayerView, blocks: int) -> float:
-    """Instructions for blocks of all rows, as counted."""
+    """Return the instructions of the blocks of all rows, from counts."""
     rows, chunks = rows_of(view), -(-depth_of(view) // CHUNK)
     if is_short(view):
         return blocks * (rows * (18 if arithmetic(view).mode == "exact" else 21) + 15) + 30
@@ -80,7 +82,7 @@ def block_cost(view: LayerView, blocks: int) -> float:
 
 
 def column_cost(view: LayerView, singles: int) -> float:
-    """Instructions for single columns of all rows, as counted."""
+    """Return the instructions of the single columns of all rows, from counts."""
     rows, depth = rows_of(view), depth_of(view)
     chunks, rest = depth // CHUNK, 8 if depth % CHUNK else 0
     quads = rows // 4 * (10 * chunks + 28 + 2 * rest)
@@ -88,12 +90,15 @@ def column_cost(view: LayerView, singles: int) -> float:
 
 
 def gathers(view: LayerView) -> bool:
-    """Whether rows are copied before they are multiplied: windows, another sign, sums for the weights' zero point."""
+    """Return whether rows are copied before multiplication.
+
+    For windows, a sign change, or sums for the weights' zero point.
+    """
     return has_windows(view) or view.inputs[0].dtype == "uint8" or weight_zero_point(view) != 0
 
 
 def slides(view: LayerView) -> bool:
-    """Whether the windows of neighbouring pixels are gathered into one strip: they overlap, and that takes less."""
+    """Return whether overlapping windows are gathered into one strip, where that is cheaper."""
     op = view.op
     overlap = has_windows(view) and op.dilation[1] == 1 and op.stride[1] < op.kernel[1]
     if not overlap or depth_of(view) // op.kernel[1] > MOST_COLUMN:
@@ -102,14 +107,14 @@ def slides(view: LayerView) -> bool:
 
 
 def strip_rows(view: LayerView) -> int:
-    """Windows of a strip: what as many bytes hold as rows that are gathered one by one take."""
+    """Return the windows of a strip that fit the bytes of rows gathered one by one."""
     depth, (_, kernel_x), step = padded_depth(view), view.op.kernel, view.op.stride[1]
     fitting = (gathered_rows(view) - 1) * depth // (depth_of(view) // kernel_x * step) + 1
     return min(fitting // _rows_of_a_tile(view) * _rows_of_a_tile(view), int(view.outputs[0].shape[2]))
 
 
 def gathered_rows(view: LayerView) -> int:
-    """Rows that are gathered at a time."""
+    """Return the rows gathered at a time."""
     least = _rows_of_a_tile(view)
     return max(SCRATCH_BYTES // padded_depth(view) // least * least, least)
 
@@ -119,15 +124,20 @@ def _rows_of_a_tile(view: LayerView) -> int:
 
 
 def gather_cost(view: LayerView) -> float:
-    """Instructions for gathering all rows of a group one by one: 3 for 16 bytes, 8 for each run, 50; as counted."""
+    """Return the instructions to gather the rows of a group one by one, from counts.
+
+    3 per 16 bytes, 8 per run, 50 per row.
+    """
     rows, depth, groups = rows_of(view), depth_of(view), groups_of(view)
     runs = 1 if view.op.op == "fully_connected" else depth * groups // run_elements(view)
     return float(rows * (depth * 3 / CHUNK + runs * 8 + 50))
 
 
 def strip_cost(view: LayerView, tile: int) -> float:
-    """Instructions for strips of `tile` rows of a group: 3 for 16 bytes of a column and 8 around, or 6 for 8 bytes of
-    few channels; 250 for a strip and 60 for each of its lines, of few channels 130; as counted.
+    """Return the instructions for strips of `tile` rows of a group, from counts.
+
+    3 per 16 bytes of a column and 8 around; 6 per 8 bytes with few channels. 250 per strip and 60 per line of it (few
+    channels: 130).
     """
     (kernel_y, kernel_x), step = view.op.kernel, view.op.stride[1]
     groups, rows = groups_of(view), rows_of(view)
@@ -140,12 +150,15 @@ def strip_cost(view: LayerView, tile: int) -> float:
 
 
 def padded_depth(view: LayerView) -> int:
-    """Bytes of a gathered row that are read: whole chunks."""
+    """Return the bytes read of a gathered row: whole chunks."""
     return -(-depth_of(view) // CHUNK) * CHUNK
 
 
 def row_bytes(view: LayerView) -> int:
-    """From a row to the next: in a strip they overlap, other gathered rows are padded to whole chunks."""
+    """Return the bytes between rows.
+
+    In a strip rows overlap; other gathered rows are padded to whole chunks.
+    """
     depth = depth_of(view)
     if slides(view):
         return depth // view.op.kernel[1] * view.op.stride[1]
@@ -153,7 +166,10 @@ def row_bytes(view: LayerView) -> int:
 
 
 def images(view: LayerView) -> tuple[int, int]:
-    """How many products there are, and the rows of each. Rows that are read in place need no border between images."""
+    """Return the number of products and the rows of each.
+
+    Rows that are read in place need no border between images.
+    """
     if not has_windows(view):
         return 1, rows_of(view)
     batch, height, width, _ = view.outputs[0].shape
@@ -161,7 +177,7 @@ def images(view: LayerView) -> tuple[int, int]:
 
 
 def windows_fields(view: LayerView) -> dict[str, int]:
-    """The fields of mve_windows."""
+    """Return the fields of mve_windows."""
     op, offset = view.op, INT8_OFFSET[view.inputs[0].dtype]
     windows = windows_of(view) if has_windows(view) else pixels_of(rows_of(view), depth_of(view) * groups_of(view))
     return windows | {
@@ -178,7 +194,7 @@ def windows_fields(view: LayerView) -> dict[str, int]:
 
 
 def is_short(view: LayerView) -> bool:
-    """Whether pixels.S has the layer: one chunk, and all int8 numbers for outputs."""
+    """Return whether pixels.S supports the layer: one chunk, and the full int8 output range."""
     op, made = view.op, arithmetic(view)
     plain = view.outputs[0].dtype == "int8" and (op.act_min, op.act_max) == (-128, 127)
     fits = multiplied(view) <= CHUNK and weight_zero_point(view) == 0
@@ -186,19 +202,19 @@ def is_short(view: LayerView) -> bool:
 
 
 def block_fields(view: LayerView) -> dict[str, int]:
-    """The fields of gemm.S."""
+    """Return the fields of gemm.S."""
     chunks, rest = divmod(multiplied(view), CHUNK)
     return {"more": max(chunks - 1, 0), "rest": rest, **_output_fields(view)}
 
 
 def column_fields(view: LayerView) -> dict[str, int]:
-    """The fields of columns.S."""
+    """Return the fields of columns.S."""
     chunks, rest = divmod(multiplied(view), CHUNK)
     return {"chunks": chunks, "rest": rest, **_output_fields(view)}
 
 
 def multiplied(view: LayerView) -> int:
-    """Bytes of a row that are multiplied: what fills up a gathered row meets weights of 0."""
+    """Return the bytes of a row that are multiplied; padding meets weights of 0."""
     return padded_depth(view) if gathers(view) else depth_of(view)
 
 
@@ -214,7 +230,7 @@ def _output_fields(view: LayerView) -> dict[str, int]:
 
 
 def block_function(view: LayerView) -> str:
-    """Which function of gemm.S, or pixels.S, multiplies the layer."""
+    """Return the function of gemm.S or pixels.S that multiplies the layer."""
     row = multiplied(view)
     if is_short(view):
         return f"mve_pixels_{arithmetic(view).mode}"
@@ -223,7 +239,7 @@ def block_function(view: LayerView) -> str:
 
 
 def column_function(view: LayerView) -> str:
-    """Which function of columns.S multiplies the layer's single columns."""
+    """Return the function of columns.S that multiplies the layer's single columns."""
     return f"mve_columns_{arithmetic(view).mode}{_offsets(view)}"
 
 

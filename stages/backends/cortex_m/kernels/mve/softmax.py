@@ -1,4 +1,4 @@
-"""SOFTMAX along rows of neighbours."""
+"""SOFTMAX along dense rows."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Softmax(Kernel):
-    """One row at a time, four elements whose exponentials are gathered from a table."""
+    """Softmax one row at a time; exponentials of four elements are gathered from a table."""
 
     name = "mve.softmax"
     estimate_error = 1.25
@@ -41,6 +41,6 @@ class Softmax(Kernel):
         return softmax(view, f"mve_softmax_{SUFFIX[view.inputs[0].dtype]}")
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """4.2 instructions for an element, 120 for a row."""
+        """Return the instructions: 4.2 per element, 120 per row."""
         elements = view.outputs[0].elements
         return 4.2 * elements + 120 * elements / view.outputs[0].shape[-1]

@@ -1,4 +1,4 @@
-"""Windows of neighbouring output pixels gathered into one strip, in TIR."""
+"""TIR of gathering the windows of neighbouring output pixels into one strip."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 
 def gather_strip(view: LayerView, name: str, fields: Mapping[str, int], rows: int) -> Block:
-    """The windows of `rows` output pixels of one row, from `first` on, as int8 [column, ky, channel] (strip.c).
+    """Gather the windows of `rows` pixels of one output row from `first` on (strip.c).
 
-    Where the weights have a zero point, offsets[i] is what it adds to the sums of window i. `fields` are those of the C
-    structure.
+    The strip is int8 [column, ky, channel]. If the weights have a zero point, offsets[i] is its addend to the sums of
+    window i. `fields` are those of the C structure.
     """
     depth, step, zero_point = depth_of(view), row_bytes(view), weight_zero_point(view)
     kernel_y, channels = fields["kernel_height"], fields["channels"]

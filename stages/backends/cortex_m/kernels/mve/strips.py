@@ -1,4 +1,4 @@
-"""Depthwise windows whose taps are neighbouring bytes: the strips of the channels, and the C structure about them."""
+"""Depthwise windows with taps in neighbouring bytes: channel strips and their C structure."""
 
 from __future__ import annotations
 
@@ -31,7 +31,10 @@ FIELDS = Structure(  # of taps.h
 
 @dataclass(frozen=True)
 class Strips:
-    """A layer's strips, along its rows, or along its columns where `turned`: pairs are (across, along) them."""
+    """Strips of a layer along its rows, or along its columns if `turned`.
+
+    Pairs are (across, along) the strips.
+    """
 
     view: LayerView
     turned: bool
@@ -46,7 +49,7 @@ class Strips:
 
     @property
     def lanes(self) -> int:
-        """Channels that have strips at a time."""
+        """Channels with strips at a time."""
         return min(int(self.view.op.in_channels), GROUP)
 
     @property
@@ -55,7 +58,7 @@ class Strips:
         return int(self.view.op.in_channels) == 1
 
     def pair(self, values: Any) -> tuple[int, int]:
-        """A pair (rows, columns)."""
+        """Return a pair (rows, columns) as (across, along)."""
         return (values[1], values[0]) if self.turned else (values[0], values[1])
 
     @property
@@ -80,12 +83,12 @@ class Strips:
 
     @property
     def steps_of_x(self) -> tuple[int, int]:
-        """Bytes between the image's neighbours."""
+        """Return the bytes between neighbours of the image."""
         return self._steps(self.view.inputs[0].shape)
 
     @property
     def steps_of_y(self) -> tuple[int, int]:
-        """Bytes between the output's neighbours."""
+        """Return the bytes between neighbours of the output."""
         return self._steps(self.view.outputs[0].shape)
 
     def _steps(self, shape: tuple[int, ...]) -> tuple[int, int]:
@@ -93,37 +96,40 @@ class Strips:
 
     @property
     def step(self) -> int:
-        """Bytes from a window to the next: those of a dilated one are its own."""
+        """Bytes between windows; a dilated window has separate bytes."""
         return self.kernel[0] * (self.stride[1] if self.dilation[1] == 1 else self.kernel[1])
 
     @property
     def pitch(self) -> int:
-        """Bytes of a channel's strip: all columns that windows have, each of a byte for each row of a window."""
+        """Bytes of a channel's strip: one byte per window row in each column."""
         return (self.out[1] - 1) * self.step + self.taps
 
     @property
     def fits(self) -> bool:
-        """Whether the assembly's offsets hold what is apart."""
+        """Whether the strides fit the offsets of the assembly."""
         return max(self.pitch, self.steps_of_y[1]) <= MOST_BYTES
 
     @property
     def strip_bytes(self) -> int:
-        """Of all strips, with what is read behind the last: windows up to a multiple of 8, whole vectors of each."""
+        """Bytes of all strips, including reads behind the last.
+
+        Windows are read in multiples of 8, each in whole vectors.
+        """
         behind = -self.out[1] % 8 * self.step + self.chunks * CHUNK
         return self.lanes * self.pitch + behind
 
     @cached_property
     def parts(self) -> int:
-        """int8 numbers that a weight is the sum of."""
+        """int8 addends of a weight."""
         return parts_of(self.view)
 
     @property
     def rotated_bytes(self) -> int:
-        """Of a channel's weights in the order of the windows, where a vector does not hold them."""
+        """Bytes of a channel's rotated weights, if they do not fit a vector."""
         return self.chunks * CHUNK * self.parts if self.chunks > 1 else 0
 
     def tap(self, ky: Any, kx: Any) -> Any:
-        """The number of the tap of a row and a column of the window."""
+        """Return the number of the tap at a row and column of the window."""
         across, along = (kx, ky) if self.turned else (ky, kx)
         return across * self.kernel[1] + along
 
@@ -133,9 +139,10 @@ class Strips:
         return self.step in STEPS and self.parts == 1 and self.chunks == 1
 
     def cost(self, mode: str = "") -> float:
-        """As counted, by the mode of rounding.py, '' for exact where that can be: of a row of windows 23 for a channel,
-        and 33 for eight windows in mode exact, 55 in others, or of many taps 30 for four and 9 for each vector; some
-        ten for 16 channels of a pixel that is copied.
+        """Return the instructions, from counts, by the mode of rounding.py ('': exact where possible).
+
+        Per row of windows 23 per channel. Eight windows take 33 in mode exact and 55 in others; with many taps four
+        windows take 30, and 9 per vector. Copying 16 channels of a pixel takes about ten.
         """
         op, chunks, (height, width) = self.view.op, self.chunks, self.out
         wide = self.parts - 1
@@ -162,7 +169,7 @@ class Strips:
 
     @property
     def fields(self) -> dict[str, int]:
-        """The fields of taps.h."""
+        """Return the fields of taps.h."""
         op, offset = self.view.op, INT8_OFFSET[self.view.inputs[0].dtype]
         width, (out_line, out_pixel) = self.out[1], self.steps_of_y
         window = (*self.kernel, *self.stride, *self.dilation, *self.pair(op.padding))
@@ -198,6 +205,6 @@ class Strips:
 
 
 def strips_of(view: LayerView) -> Strips:
-    """Those that cost less; along the rows where neither fits."""
+    """Return the cheaper strips; along the rows if neither fits."""
     fitting = [strips for strips in (Strips(view, turned) for turned in (False, True)) if strips.fits]
     return min(fitting, key=lambda strips: strips.cost()) if fitting else Strips(view, False)

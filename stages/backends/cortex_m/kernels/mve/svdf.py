@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class MveSvdf(Svdf8):
-    """Vectors: sixteen elements of a row, eight steps of a memory."""
+    """SVDF in vectors: sixteen elements of a row, eight steps of a memory."""
 
     name = "mve.svdf_s8"
     estimate_error = 1.5

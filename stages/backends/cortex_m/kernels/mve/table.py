@@ -1,4 +1,4 @@
-"""Functions of one 8-bit number by gathering loads."""
+"""Functions of one 8-bit value by gather loads from a table."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Table(ByteTable):
-    """16 elements at a time."""
+    """Table lookups, 16 elements at a time."""
 
     name = "mve.table"
     estimate_error = 1.25
@@ -21,5 +21,5 @@ class Table(ByteTable):
     function = "mve_table"
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """4 instructions for 16 elements."""
+        """Return the instructions: 4 per 16 elements."""
         return 4.0 * -(-view.outputs[0].elements // 16) + 12

@@ -28,9 +28,9 @@ FEW_OUTPUTS = 3  # of convolutions of several channels: more of them are better 
 
 
 class DepthwiseTaps(SingleChannel, MveKernel):
-    """Any window, stride, dilation and multiplier; convolutions of one channel, and of few filters.
+    """Any window, stride, dilation and multiplier; also convolutions of one channel or few filters.
 
-    These are of one channel too, of as many times more columns.
+    A convolution with few filters is treated as one channel with proportionally more columns.
     """
 
     name = "mve.depthwise_taps_s8"
@@ -90,7 +90,7 @@ class DepthwiseTaps(SingleChannel, MveKernel):
         return depthwise(strips_of(view), self.function(view), taps_arithmetic(view).mode)
 
     def function(self, view: LayerView) -> str:
-        """The C function of a group of channels."""
+        """Return the C function of a channel group."""
         strips = strips_of(view)
         mode, wide = taps_arithmetic(view).mode, "_wide" if strips.parts > 1 else ""
         if strips.chunks > 1:
@@ -103,17 +103,23 @@ class DepthwiseTaps(SingleChannel, MveKernel):
 
 
 def _has_few_filters(op: LayerOp) -> bool:
-    """Whether a convolution reads several channels, and has few filters."""
+    """Return whether a convolution reads several channels and has few filters."""
     return isinstance(op, Conv2D) and not has_single_channels(op) and op.out_channels <= FEW_OUTPUTS
 
 
 def taps_arithmetic(view: LayerView) -> Arithmetic:
-    """The layer's constants with weights as [channels, (ky, kx)]: mode exact only where a function has it."""
+    """Return the layer's constants with weights as [channels, (ky, kx)].
+
+    Mode exact is used only where a function has it.
+    """
     return arithmetic(view, lowered=not strips_of(view).has_exact)
 
 
 def _rotations(kernel_y: int, kernel_x: int) -> np.ndarray:
-    """[kernel_y, chunks * 16]: the taps (ky * kernel_x + kx) of a window's bytes, where its first row is in line i."""
+    """Return [kernel_y, chunks * 16]: the taps (ky * kernel_x + kx) of a window's bytes.
+
+    Row i is for windows whose first row is in line i.
+    """
     import numpy as np
 
     size = kernel_y * kernel_x

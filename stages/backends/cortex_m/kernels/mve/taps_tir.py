@@ -1,4 +1,4 @@
-"""TIR of depthwise convolution, a block for each group of input channels of an image, and one for those left over."""
+"""TIR of depthwise convolution: one block per group of input channels and one for the rest."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How depthwise windows are walked over an image: which axes are rows and columns, which pixels are taken as one."""
+"""Order of depthwise windows over an image: row and column axes, and pixels taken together."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ MOST_LANES = 128  # of neighbouring pixels that are taken as one: each has const
 
 @dataclass(frozen=True)
 class Walk:
-    """Windows on an image of `channels` bytes a pixel; `before` is the padding above and on the left.
+    """Windows on an image of `channels` bytes per pixel; `before` is the padding above and left.
 
-    `repeat` neighbouring outputs are taken as one with as many times the channels, where the stride is one column.
-    `is_plain`: rows are rows, or columns, and outputs are taken one by one.
+    `repeat` neighbouring outputs count as one with `repeat` times the channels, if the column stride is 1. `is_plain`:
+    rows are image rows or columns, and outputs are taken one by one.
     """
 
     size: Pair
@@ -35,12 +35,12 @@ class Walk:
 
     @property
     def lanes(self) -> int:
-        """Channels of what is taken as one output."""
+        """Channels of outputs that count as one."""
         return self.channels * self.repeat
 
     @property
     def columns(self) -> int:
-        """How many of those a row has."""
+        """Combined outputs per row."""
         return self.out[1] // self.repeat
 
     @property
@@ -51,7 +51,7 @@ class Walk:
 
     @property
     def needed(self) -> Pair:
-        """Of the padded image under all windows."""
+        """Padded image size that all windows cover."""
         rows, columns = ((self.out[i] - 1) * self.stride[i] + self.span[i] for i in range(2))
         return rows, columns
 
@@ -61,13 +61,16 @@ class Walk:
         return self.before == (0, 0) and all(self.needed[i] <= self.size[i] for i in range(2))
 
     def offsets(self, line: int, pixel: int) -> list[int]:
-        """Bytes from the first tap to each, by (row, column), where rows are `line` and columns `pixel` bytes apart."""
+        """Return the bytes from the first tap to each, by (row, column).
+
+        Rows are `line` and columns `pixel` bytes apart.
+        """
         rows, columns = (range(self.kernel[i]) for i in range(2))
         return [y * self.dilation[0] * line + x * self.dilation[1] * pixel for y in rows for x in columns]
 
 
 def plain_walk(view: LayerView) -> Walk:
-    """Row by row; an image of one column lies on its side."""
+    """Return the row-by-row walk; an image of one column is transposed."""
     op, size, out = view.op, view.inputs[0].shape[1:3], view.outputs[0].shape[1:3]
     pairs = [size, out, op.kernel, op.stride, op.dilation, op.padding[:2]]
     rows, columns = ([int(pair[i]) for pair in pairs] for i in range(2))
@@ -78,9 +81,9 @@ def plain_walk(view: LayerView) -> Walk:
 
 
 def walks(view: LayerView) -> list[Walk]:
-    """The ways to walk: by rows, or all rows as one where windows of one column stand one behind the other.
+    """Return the possible walks: by rows, or all rows as one for dense windows of one column.
 
-    And with several outputs as one, as many as divide a row evenly.
+    Each also with several outputs counted as one, for divisors of the row length.
     """
     plain = plain_walk(view)
     found = [plain]
@@ -106,5 +109,5 @@ def walks(view: LayerView) -> list[Walk]:
 
 
 def flip(view: LayerView) -> int:
-    """What makes the activations int8 by an exclusive or."""
+    """Return the xor mask that makes the activations int8."""
     return INT8_OFFSET[view.inputs[0].dtype]

@@ -1,11 +1,11 @@
-"""How a copy between strided views is made of rows: as neighbours, every n-th item, or by a table of offsets.
+"""Row candidates of a copy between strided views: dense rows, every n-th item, offset table.
 
-    copy    neighbours to neighbours
-    pick    y[i] = x[i * stride]     a gathering load for eight items of one or two bytes, or for four of four
-    put     y[i * stride] = x[i]     a scattering store, likewise
-    gather  y[i] = x[offsets[i]]     16 bytes at a time, where what the output has together is in 256 bytes of the input
+copy    neighbours to neighbours
+pick    y[i] = x[i * stride]     a gather load for eight items of one or two bytes, or for four of four
+put     y[i * stride] = x[i]     a scatter store, likewise
+gather  y[i] = x[offsets[i]]     16 bytes at a time, for output neighbours within 256 bytes of the input
 
-A transpose can be walked along either of its axes, so that `pick` and `put` compete; small blocks are for `gather`.
+A transpose can run along either of its axes, so `pick` and `put` compete; `gather` is for small blocks.
 """
 
 from __future__ import annotations
@@ -27,9 +27,11 @@ _ONE = Axis(1, (0, 0))
 
 @dataclass(frozen=True)
 class Way:
-    """Loops over `outer` and rows along `row`; a row is all of `inner`. Strides are (output, input), in elements.
+    """Loops over `outer` and rows along `row`; a row covers `inner`.
 
-    item   bytes that `pick` and `put` move as one; the last of `inner` is its elements where there are several
+    Strides are (output, input), in elements.
+
+    item   bytes that `pick` and `put` move at once; the last axis of `inner` holds the elements of an item
     """
 
     kind: Literal["copy", "pick", "put", "gather"]
@@ -45,12 +47,12 @@ class Way:
 
     @property
     def offsets(self) -> list[int]:
-        """Where the elements of a row are in the input, in the order of the output."""
+        """Return the input offsets of a row's elements, in output order."""
         steps = [[number * axis.strides[1] for number in range(axis.extent)] for axis in self.inner]
         return [sum(at) for at in product(*steps)]
 
     def cost(self, element: int) -> float:
-        """Instructions, as counted, for elements of so many bytes."""
+        """Return the instructions for elements of `element` bytes, from counts."""
         size = self.count * element
         if self.kind in ("copy", "gather"):
             each = 3 if self.kind == "copy" else 4
@@ -61,7 +63,10 @@ class Way:
 
 
 def ways(copy: Copy, element: int) -> Iterator[Way]:
-    """The ways of a copy of elements of so many bytes; none for elements of eight bytes that are no neighbours."""
+    """Return the candidates of a copy.
+
+    Elements of eight bytes that are not neighbours have none.
+    """
     *others, run = copy.axes
     if run.extent == 1 or run.strides == (1, 1):
         yield _way("copy", others, (run,))
@@ -77,20 +82,20 @@ def ways(copy: Copy, element: int) -> Iterator[Way]:
 
 
 def best(copy: Copy, element: int) -> Way | None:
-    """The way of the fewest instructions."""
+    """Return the candidate with the fewest instructions."""
     return min(ways(copy, element), key=lambda way: way.cost(element), default=None)
 
 
 def _way(
     kind: Literal["copy", "pick", "put", "gather"], rest: Sequence[Axis], inner: Sequence[Axis], item: int = 1
 ) -> Way:
-    """Rows along the longest of the other axes, for the fewest calls."""
+    """Return the candidate with rows along the longest other axis, for the fewest calls."""
     row = max(rest, key=lambda axis: axis.extent, default=_ONE)
     return Way(kind, tuple(axis for axis in rest if axis is not row), row, tuple(inner), item)
 
 
 def _items(copy: Copy, element: int) -> Iterator[tuple[int, tuple[Axis, ...], Sequence[Axis]]]:
-    """Bytes of an item, the axis of its elements if there are several, and the other axes."""
+    """Return the bytes of an item, the axis of its elements if there are several, and other axes."""
     *others, run = copy.axes
     if element in _LANES:
         yield element, (), copy.axes
@@ -101,16 +106,17 @@ def _items(copy: Copy, element: int) -> Iterator[tuple[int, tuple[Axis, ...], Se
 
 
 def _steps(axis: Axis, inner: Sequence[Axis], dense: int, item: int, element: int) -> bool:
-    """Whether items are neighbours along the axis in the buffer `dense`, and not too far apart in the other."""
+    """Return whether items are neighbours in buffer `dense` and near enough in the other."""
     own = inner[0].extent if inner else 1
     apart = axis.strides[1 - dense] * element
     return axis.strides[dense] == own and apart > 0 and (item == 4 or apart <= MOST_STRIDE)
 
 
 def _block(axes: Sequence[Axis]) -> tuple[list[Axis], list[Axis]] | None:
-    """The axes around a block and those of it: as much as is dense in the output and within `_SPAN` bytes of the input.
+    """Return the axes around a block and those of it.
 
-    The last axis may be taken in part. None where that is no more than one axis: `pick` has no table.
+    A block is as much as is dense in the output and within `_SPAN` bytes of the input; it may use part of the last
+    axis. None if the block has one axis only, as `pick` needs no table.
     """
     rest, inner, size, reach = list(axes), list[Axis](), 1, 1
     while rest and rest[-1].strides[0] == size and rest[-1].strides[1] > 0:

@@ -1,4 +1,4 @@
-"""DEPTHWISE_CONV_2D whose window has one place, inside the image: the window over all pixels before a classifier."""
+"""DEPTHWISE_CONV_2D with a single window position inside the image, as before a classifier."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MOST_OFFSET = 65535  # which 16 bits hold
 
 
 class DepthwiseWhole(MveKernel):
-    """Every element is read once, where it lies."""
+    """Depthwise convolution that reads every element once, in place."""
 
     name = "mve.depthwise_whole_s8"
     estimate_error = 1.5
@@ -83,10 +83,10 @@ class DepthwiseWhole(MveKernel):
         return depthwise(view, f"mve_depthwise_whole_{SUFFIX[view.inputs[0].dtype]}")
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """As written: 14 for eight taps of a block, 36 around them."""
+        """Return the instructions, from the code: 14 per eight taps of a block, 36 around."""
         return float(view.inputs[0].shape[0] * (block_count(view) * (14 * chunks_of(view) + 36) + 60))
 
 
 def whole_arithmetic(view: LayerView) -> Arithmetic:
-    """The layer's constants with weights as [channels, (ky, kx)], in mode lowered."""
+    """Return the layer's constants with weights as [channels, (ky, kx)], in mode lowered."""
     return arithmetic(view, lowered=True, shifted=False)

@@ -1,4 +1,4 @@
-"""TIR of depthwise convolution whose window has one place: one block for each image."""
+"""TIR of depthwise convolution with a single window position: one block per image."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def depthwise(view: LayerView, function: str) -> Lowering:
-    """The loop over images."""
+    """Loop over images."""
     op, x, y = view.op, view.inputs[0], view.outputs[0]
     channels, blocks, chunks = op.in_channels, block_count(view), chunks_of(view)
 

@@ -1,4 +1,4 @@
-"""The one place of a window that covers its image: blocks of channels, chunks of taps, where taps lie."""
+"""Layout of a window that covers its image: channel blocks, tap chunks, tap offsets."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ def chunks_of(view: LayerView) -> int:
 
 
 def block_count(view: LayerView) -> int:
-    """Blocks of channels; the last one may overlap the one before it."""
+    """Return the channel blocks; the last one may overlap the one before it."""
     return -(-int(view.op.in_channels) // BLOCK)
 
 
 def offsets(view: LayerView) -> NDArray[np.int64]:
-    """int64 [taps]: bytes from the first pixel of the window to each."""
+    """Return int64 [taps]: bytes from the first pixel of the window to each tap."""
     import numpy as np
 
     op, (_, _, width, channels) = view.op, view.inputs[0].shape

@@ -1,4 +1,4 @@
-"""Kernels for RISC-V cores with the base instructions and multiplication alone, RV64 and RV32."""
+"""Kernels for RISC-V cores with base and multiply instructions only, RV64 and RV32."""
 
 from stages.backends.kernels.folder import KernelFolder
 from stages.backends.riscv.kernels.riscv.depthwise3x3 import Depthwise3x3

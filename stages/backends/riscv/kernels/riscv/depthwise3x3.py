@@ -1,4 +1,4 @@
-"""DEPTHWISE_CONV_2D, 3x3."""
+"""DEPTHWISE_CONV_2D with 3x3 windows."""
 
 from __future__ import annotations
 
@@ -32,9 +32,11 @@ _SUM_BITS = 20
 
 
 class Depthwise3x3(Kernel):
-    """3x3, undilated: channel by channel in lines of windows, which load a column once, all weights in registers.
+    """3x3 undilated depthwise convolution, channel by channel along lines of windows.
 
-    Lines run along the longer side of the image that the step along lines, 1 or 2, allows.
+    A line loads each column once and keeps all weights in registers.
+
+    Lines run along the longer image axis whose step is 1 or 2.
     """
 
     name = "riscv.depthwise3x3"
@@ -82,7 +84,7 @@ class Depthwise3x3(Kernel):
         return depthwise(view, along_axis(view), FIELDS)
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """For an output 31 instructions on 64 bits (41 with a step of two), on 32 bits 45 and 48; 110 for a line."""
+        """Return the instructions: 31 per output on RV64 (step 2: 41), 45 or 48 on RV32; 110 per line."""
         batch, *sides, channels = view.outputs[0].shape
         along = along_axis(view)
         by_step = (31.0, 41.0) if target.word_bits == 64 else (45.0, 48.0)
@@ -90,7 +92,7 @@ class Depthwise3x3(Kernel):
 
 
 def along_axis(view: LayerView) -> int:
-    """The axis, 0 down and 1 to the right, that lines of windows run along."""
+    """The axis of the lines of windows: 0 down, 1 to the right."""
     possible = [axis for axis in (1, 0) if not _why_not_along(view, axis)]
     return max(possible, key=lambda axis: view.outputs[0].shape[1 + axis])
 
@@ -104,7 +106,10 @@ def _why_not_windows(view: LayerView) -> str:
 
 
 def _why_not_along(view: LayerView, axis: int) -> str:
-    """Why lines cannot run along an axis; of their first windows two columns, or one, may lie outside."""
+    """Return why lines cannot run along `axis`, '' if they can.
+
+    Only the first columns of the first windows may lie outside the image: one, or two.
+    """
     op, shape = view.op, view.inputs[0].shape
     step, before = op.stride[axis], op.padding[axis]
     if step > 2:
@@ -117,7 +122,7 @@ def _why_not_along(view: LayerView, axis: int) -> str:
 
 
 def _steps(tensor: Tensor) -> tuple[int, int, int]:
-    """Bytes to the next row, column and channel."""
+    """Return the bytes to the next row, column and channel."""
     _, height, width, channels = tensor.shape
     return (width, 1, height * width) if tensor.layout == "NCHW" else (width * channels, channels, 1)
 
@@ -129,7 +134,7 @@ def _side(view: LayerView, axis: int) -> tuple[int, ...]:
 
 
 def _floor(view: LayerView, least: int, most: int) -> int:
-    """No more than any sum of up to nine products with weights between `least` and `most`."""
+    """Return a lower bound of every sum of up to nine products with weights in [`least`, `most`]."""
     bounds = (0, 255) if view.inputs[0].dtype == "uint8" else (-128, 127)
     corners = [x * w for x in bounds for w in (least, most)]
     floor, top = 9 * min(0, *corners), 9 * max(0, *corners)

@@ -1,4 +1,4 @@
-"""TIR of depthwise convolution on RISC-V: one block for each image."""
+"""TIR of depthwise convolution on RISC-V: one block per image."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ if TYPE_CHECKING:
 
 
 def depthwise(view: LayerView, along: int, structure: Structure) -> Lowering:
-    """The loop over images around the block of one; lines run along the rows (1) or down the columns (0)."""
+    """Loop over images around the block of one image.
+
+    Lines run along the rows (1) or down the columns (0).
+    """
     x, y, count = view.inputs[0], view.outputs[0], view.op.out_channels
     with Function("depthwise3x3") as f:
         image, out = f.input(0, x.physical_shape, x.dtype), f.output(0, y.physical_shape, y.dtype)
@@ -73,5 +76,5 @@ def _image(view: LayerView, along: int, structure: Structure) -> Block:
 
 
 def _at(tensor: Any, row: Any, column: Any, channel: Any) -> tuple[Any, Any, Any]:
-    """An element's indices in the tensor's layout."""
+    """Return the indices of an element in the tensor's layout."""
     return (channel, row, column) if tensor.layout == "NCHW" else (row, column, channel)

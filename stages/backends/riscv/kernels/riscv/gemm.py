@@ -1,4 +1,4 @@
-"""CONV_2D, six pixels in the words of an element."""
+"""CONV_2D as a matrix product of six pixels at a time."""
 
 from __future__ import annotations
 
@@ -31,7 +31,9 @@ _MOST_PACKED = 16384
 
 
 class Gemm(Kernel):
-    """Convolution as a product of six windows by a panel, each packed into words straight from the image.
+    """Convolution as the product of six windows and a weight panel.
+
+    Both are packed into words, the windows straight from the image.
 
     Input and output may each be NHWC or NCHW. uint8 inputs become int8 in the words.
     """

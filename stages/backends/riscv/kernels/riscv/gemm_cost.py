@@ -1,4 +1,4 @@
-"""Instructions that `gemm.c` takes, as counted on the layers of the calibration grid."""
+"""Instruction model of `gemm.c`, fitted to counts on the calibration grid."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ SEGMENT = 64  # products that are added up on 64 bits before sums are taken apar
 
 @dataclass(frozen=True)
 class _Prices:
-    """Instructions for a tile, an element that is packed, one of a panel, a segment of a panel, and a result.
+    """Instructions per tile, packed element, panel element, panel segment and result.
 
-    A result that no ReLU follows takes `straight` more, as does one of a tile of fewer pixels.
+    A result without a ReLU takes `straight` more, and so does a result of an incomplete tile.
     """
 
     tile: float
@@ -36,7 +36,7 @@ _RUN, _ROW, _WINDOWS = 115, 15, 130
 
 
 def gemm_cost(view: LayerView, words: Rows) -> float:
-    """For a tile, of packing its rows, of its panels, and of its results."""
+    """Return the instructions of tiles, row packing, panels and results."""
     out, op, price = view.outputs[0], view.op, _PRICES[words.word_bits]
     pixels, columns = out.shape[1] * out.shape[2], op.out_channels // op.groups
     panels = words.whole_columns(columns) // words.panel
@@ -48,7 +48,7 @@ def gemm_cost(view: LayerView, words: Rows) -> float:
 
 
 def _windows(view: LayerView, tiles: int) -> float:
-    """Instructions for finding the windows of an image."""
+    """Return the instructions that locate the windows of an image."""
     if reads_in_place(view):
         return 0
     fields = fields_of(view)
@@ -57,7 +57,10 @@ def _windows(view: LayerView, tiles: int) -> float:
 
 
 def _runs(fields: dict[str, int], pixels: int) -> int:
-    """Runs of taps that the tiles of an image pack for a row of their windows: one inside it, and single taps."""
+    """Return the runs of taps that the tiles of an image pack per window row.
+
+    The first count is for windows inside the image, the second for single taps.
+    """
     import numpy as np
 
     width = fields["kernel_width"]

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class _Layer:
-    """A convolution with its rows in words, and the shapes of the C structures."""
+    """A convolution with rows packed in words, and the sizes of the C structures."""
 
     view: LayerView
     words: Rows
@@ -49,11 +49,11 @@ class _Layer:
 
     @property
     def weight_bytes(self) -> int:
-        """Bytes of all panels."""
+        """Bytes of all weight panels."""
         return self.words.whole_columns(self.columns) // self.words.panel * self.words.panel_bytes
 
     def operands(self) -> tuple[Operand, ...]:
-        """What both blocks have beside x."""
+        """Operands of both blocks besides x."""
         pixels, columns, words = self.pixels, self.columns, self.words
         return (
             Operand("w", (self.weight_bytes,), "int8"),
@@ -65,7 +65,10 @@ class _Layer:
         )
 
     def columns_of(self, b: Any, row: Any, products: Callable[[Callable[[Any], Any]], None]) -> None:
-        """All results of a row: `products` adds up those with the weights that it gets as a function of the element."""
+        """Compute all results of a row.
+
+        `products` sums the products with the weights, which it gets as a function of the element.
+        """
         words, columns = self.words, self.columns
         whole = columns - columns % words.panel
 
@@ -84,7 +87,10 @@ class _Layer:
 
 
 def _product(layer: _Layer) -> Block:
-    """y[i, j] = requantize(bias[j] + sum over k of x[i, k] * w[j, k]); NCHW: y is [j, i]. w as `panels` packs it."""
+    """y[i, j] = requantize(bias[j] + sum over k of x[i, k] * w[j, k]), w packed by `panels`.
+
+    NCHW: y is [j, i].
+    """
     pixels, row = layer.pixels, layer.words.row
 
     def meaning(b: Any) -> None:
@@ -107,7 +113,10 @@ def _product(layer: _Layer) -> Block:
 
 
 def _windows(layer: _Layer) -> Block:
-    """The same of windows; their elements are in the order (ky, kx, c), in planes (c, ky, kx)."""
+    """The same product on windows of x.
+
+    Window elements are in the order (ky, kx, c), in planes (c, ky, kx).
+    """
     view, pixels, fields = layer.view, layer.pixels, fields_of(layer.view)
     x, height, width = view.inputs[0], fields["height"], fields["width"]
     kernel_height, kernel_width = fields["kernel_height"], fields["kernel_width"]
@@ -150,7 +159,7 @@ def _windows(layer: _Layer) -> Block:
 
 
 def conv2d(view: LayerView, words: Rows, gemm: tuple[int, ...], windows: tuple[int, ...]) -> Lowering:
-    """`gemm` and `windows` are the shapes of the structures."""
+    """Build the layer; `gemm` and `windows` are the shapes of the C structures."""
     layer = _Layer(view, words, gemm, windows)
     op, x, y = view.op, view.inputs[0], view.outputs[0]
     batch, groups, pixels, columns = y.shape[0], op.groups, layer.pixels, layer.columns

@@ -1,4 +1,4 @@
-"""Data movement by words."""
+"""Data movement in words."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from stages.backends.kernels.word_copies import WordConcatenation, WordMove
 
 
 class Move(WordMove):
-    """Slices, transposes and the like are one copy; a pad fills what is around it; a resize copies pixels, or rows."""
+    """Slices and transposes as one copy, pads as a fill and a copy, resizes as copies of pixels or rows."""
 
     name = "riscv.move"
     estimate_error = 1.25
@@ -17,7 +17,7 @@ class Move(WordMove):
 
 
 class Concatenation(WordConcatenation):
-    """One copy for each input."""
+    """Concatenation as one copy per input."""
 
     name = "riscv.concatenation"
     estimate_error = 1.25

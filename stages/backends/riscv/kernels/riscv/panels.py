@@ -1,4 +1,4 @@
-"""Weights and constants of channels as `panels32.h` and `panels64.h` read them."""
+"""Weights and channel constants in the layout that `panels32.h` and `panels64.h` read."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MOST = 32767  # what is added to halves of words before they are counted
 
 
 def panels(weights: np.ndarray, words: Rows) -> np.ndarray:
-    """int8 [columns, row] as panels one behind the other, int8 [bytes]; what fills them up is 0."""
+    """Pack int8 [columns, row] into consecutive panels, int8 [bytes]; the filling is 0."""
     columns, row = weights.shape
     whole = np.zeros((words.whole_columns(columns), words.depth), np.int8)
     whole[:columns, :row] = weights
@@ -27,17 +27,17 @@ def panels(weights: np.ndarray, words: Rows) -> np.ndarray:
 
 
 def channels(constants: np.ndarray, words: Rows) -> np.ndarray:
-    """int32 [columns, 3] with rows of 0 for the columns that fill up the last panel."""
+    """Return int32 [columns, 3] constants, padded with rows of 0 to whole panels."""
     columns = len(constants)
     return np.pad(constants, ((0, words.whole_columns(columns) - columns), (0, 0)))
 
 
 def _headers(weights: np.ndarray, words: Rows) -> np.ndarray:
-    """int8 [panels, bytes] for weights [panels, depth, columns].
+    """Return int8 [panels, bytes] headers for weights [panels, depth, columns].
 
-    A halfword with the number of counts; then a bit for each group of elements whose products may be counted once, that
-    of the first at the top of a halfword. They may if the sums of four of them, with _MOST added, are within [0, 2^16)
-    for all int8 activations and both columns.
+    A header is a halfword with the number of counts, then one bit per group of elements (the first group in the top bit
+    of a halfword). A set bit means that the products of the group may be counted once: the sums of four of them, plus
+    _MOST, stay in [0, 2^16) for all int8 activations and both columns.
     """
     groups = weights.astype(np.int64).reshape(len(weights), -1, GROUP, words.panel)
     up, down = np.maximum(groups, 0).sum(2), -np.minimum(groups, 0).sum(2)

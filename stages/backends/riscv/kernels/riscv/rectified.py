@@ -1,4 +1,4 @@
-"""Layers behind which a ReLU lies, as far as `rectified.h` takes them."""
+"""Check for layers with a ReLU that `rectified.h` supports."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def is_rectified(view: LayerView) -> bool:
-    """Whether no output is below the zero point, and 32 bits hold what is shifted for all sums of the channels."""
+    """Return whether no output is below the zero point and all shifted sums fit 32 bits."""
     import numpy as np
 
     op, made = view.op, sums(view, 0)

@@ -1,4 +1,4 @@
-"""How rows and weights lie in the words of `panels32.h` and `panels64.h`."""
+"""Layout of rows and weights in the words of `panels32.h` and `panels64.h`."""
 
 from __future__ import annotations
 
@@ -11,29 +11,29 @@ _GROUPS_OF_MASK = 16
 
 @dataclass(frozen=True)
 class Rows:
-    """Six rows of `row` elements on a machine with words of `word_bits`."""
+    """Six rows of `row` elements on a core with words of `word_bits` bits."""
 
     row: int
     word_bits: int
 
     @property
     def panel(self) -> int:
-        """Columns of a panel."""
+        """Columns per panel."""
         return 8 if self.word_bits == 64 else 2
 
     @property
     def depth(self) -> int:
-        """Elements of a row with those that fill up its groups."""
+        """Elements per row, rounded up to whole groups."""
         return self.row if self.word_bits == 64 else -(-self.row // GROUP) * GROUP
 
     @property
     def words(self) -> int:
-        """The scratch that packed rows take, in int32."""
+        """Scratch for packed rows, in int32 words."""
         return self.depth * (4 if self.word_bits == 64 else 3)
 
     @property
     def header(self) -> int:
-        """Bytes in front of the weights of a panel: how often words are counted, and when."""
+        """Header bytes of a panel: number and positions of the counts."""
         return 0 if self.word_bits == 64 else 2 + 2 * -(-self.depth // (GROUP * _GROUPS_OF_MASK))
 
     @property
@@ -41,5 +41,5 @@ class Rows:
         return self.header + self.panel * self.depth
 
     def whole_columns(self, columns: int) -> int:
-        """Columns with those that fill up the last panel."""
+        """Columns rounded up to whole panels."""
         return -(-columns // self.panel) * self.panel

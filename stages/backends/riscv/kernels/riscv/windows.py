@@ -1,4 +1,4 @@
-"""How `gemm.c` reads the windows of an image."""
+"""Window access of `gemm.c`."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ FIELDS = Structure("riscv_windows", (*WINDOWS[:3], "pixel", "planes", *WINDOWS[3
 
 
 def reads_in_place(view: LayerView) -> bool:
-    """Whether windows are single pixels that lie in memory as the matrix product wants them."""
+    """Return whether windows are single pixels laid out as the matrix product needs them."""
     x = view.inputs[0]
     return not has_windows(view) and x.dtype == "int8" and x.layout != "NCHW"
 
 
 def fields_of(view: LayerView) -> dict[str, int]:
-    """The fields of riscv_windows for a group of channels."""
+    """Return the riscv_windows fields of a channel group."""
     op, x = view.op, view.inputs[0]
     planar, depth = x.layout == "NCHW", op.in_channels // op.groups
     fill = op.input_zero_point  # as the image has it: as a signed byte
@@ -35,5 +35,5 @@ def fields_of(view: LayerView) -> dict[str, int]:
 
 
 def outside_bytes(view: LayerView) -> int:
-    """A row of a window in one plane: what is read instead of one outside the image."""
+    """Return the bytes of a window row in one plane, which replaces rows outside the image."""
     return int(view.op.kernel[1] * fields_of(view)["channels"])

@@ -39,7 +39,10 @@ LOOP = Loop(64, 40, 107)  # as measured
 
 
 class Add(Kernel):
-    """Four elements of each 32-bit lane at a time: 32x16-bit products, kadd32, and the output's two roundings."""
+    """ADD and SUB, four elements per 32-bit lane.
+
+    32x16-bit products, kadd32, and the two roundings of the output.
+    """
 
     name = "rvp.add_s8"
     estimate_error = 1.25
@@ -71,7 +74,7 @@ class Add(Kernel):
 
 
 def _why_not_arithmetic(view: LayerView) -> str:
-    """Why the sums of the kernel could differ from the reference's."""
+    """Return why the kernel's sums could differ from the reference, '' if they cannot."""
     op = view.op
     if op.rounding != "double":
         return "rounds once"

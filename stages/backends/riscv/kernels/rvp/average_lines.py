@@ -1,4 +1,4 @@
-"""AVERAGE_POOL_2D of any number of channels."""
+"""AVERAGE_POOL_2D for any number of channels."""
 
 from __future__ import annotations
 
@@ -24,7 +24,10 @@ MAX_WINDOW = 100  # elements; up to so many all counts have a factor in 16 bits 
 
 
 class AveragePoolLines(Kernel):
-    """Rows of pixels as long vectors: the sums of a window's rows, then of columns along that, in 16 bits."""
+    """Average pooling on pixel rows as long vectors, in 16 bits.
+
+    Sums the rows of a window first, then the columns along the result.
+    """
 
     name = "rvp.average_pool_lines"
     estimate_error = 1.25
@@ -51,10 +54,11 @@ class AveragePoolLines(Kernel):
         return pool_lines(view, function, FIELDS, line, 5 * line + view.op.kernel[0] * row + register)
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """As counted: 4.7 instructions for a register of each row of a window, 5.3 for each one or two after three.
+        """Return the instructions, from counts.
 
-        A register of means takes 18 to 21 and 4 to 6 for a further column; 23 for that, 20 and a copy where pixels are
-        no whole registers. 83 go to each run of means, 120 to a row of the output, 6 to a register of a row's copy.
+        A register of a window row: 4.7, and 5.3 for each one or two rows after the third. A register of means: 18 to
+        21, 4 to 6 per further column, and 23 plus 20 and a copy where pixels are not whole registers. A run of means:
+        83. An output row: 120. A register of a copied row: 6.
         """
         x, y, register = view.inputs[0], view.outputs[0], target.word_bits // 8
         (_, height, width, channels), (batch, out_height, _, _) = x.shape, y.shape
@@ -67,13 +71,13 @@ class AveragePoolLines(Kernel):
 
 
 def _runs(view: LayerView) -> int:
-    """Runs of means in a row of the output: windows with all columns are one."""
+    """Return the runs of means per output row; neighbouring complete windows form one run."""
     columns, full = taps_inside(view, 1), view.op.kernel[1]
     return sum(count != full for count in columns) + (full in columns)
 
 
 def _whole_pixels(view: LayerView, register: int) -> float:
-    """Instructions along a line of pixels that are whole registers."""
+    """Return the instructions along a line whose pixels are whole registers."""
     columns, (_, _, out_width, channels) = view.op.kernel[1], view.outputs[0].shape
     each = 18 + 3.7 * (columns - 1) if columns in (1, 3) else 21 + 5.6 * (columns - 1)
     runs = _runs(view) if view.op.stride[1] == 1 else out_width
@@ -81,7 +85,7 @@ def _whole_pixels(view: LayerView, register: int) -> float:
 
 
 def _any_pixels(view: LayerView, register: int) -> float:
-    """Instructions along a line of other pixels, and for the copy of their means."""
+    """Return the instructions along a line of other pixels, with the copy of the means."""
     columns, stride, (_, _, out_width, channels) = view.op.kernel[1], view.op.stride[1], view.outputs[0].shape
     line, runs = ceil(((out_width - 1) * stride + 1) * channels / register), _runs(view)
     unit = next(size for size in (4, 2, 1) if channels % size == 0)

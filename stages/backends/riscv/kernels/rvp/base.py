@@ -1,4 +1,4 @@
-"""What the rvp kernels share: a layer's arithmetic as they want it."""
+"""Layer arithmetic in the form that the rvp kernels share."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ CLIPS_AS_INT8 = 0x007F80  # the bounds of a clip word that need no instruction
 
 @dataclass(frozen=True)
 class Arithmetic(Sums):
-    """The sums of a layer, and their second roundings."""
+    """Sums of a layer and their second roundings."""
 
     rounders: Rounders
 
 
 def arithmetic(view: LayerView, *, signed_activations: bool, any_shift: bool = False) -> Arithmetic:
-    """The constants of a convolution or fully connected layer.
+    """Return the constants of a convolution or fully connected layer.
 
-    `signed_activations`: uint8 activations reach the kernel as int8 (minus 128). Raises ValueError for a shift that the
-    kernels do not take; with `any_shift` one that rounds twice takes all.
+    `signed_activations`: uint8 activations reach the kernel as int8 (minus 128). `any_shift`: a layer that rounds twice
+    may have any shift. Raises ValueError for an unsupported shift.
     """
     from stages.backends.riscv.kernels.rvp import rounding
 
@@ -40,7 +40,7 @@ def arithmetic(view: LayerView, *, signed_activations: bool, any_shift: bool = F
 
 
 def one_rounding_of(view: LayerView, made: Sums) -> OneRounding:
-    """The multiplications that round once, for the channels that have one."""
+    """Return the single-rounding multiplications of the channels that have one."""
     from stages.backends.riscv.kernels.rvp import one_rounding
 
     op, offset = view.op, INT8_OFFSET[view.outputs[0].dtype]
@@ -50,7 +50,7 @@ def one_rounding_of(view: LayerView, made: Sums) -> OneRounding:
 
 
 def clip_word(view: LayerView) -> int:
-    """The layer's output zero point and bounds as the kernels' clip argument."""
+    """Return the kernels' clip argument: the layer's output zero point and bounds."""
     from stages.backends.riscv.kernels.rvp import packing
 
     op, unsigned = view.op, view.outputs[0].dtype == "uint8"
@@ -58,10 +58,10 @@ def clip_word(view: LayerView) -> int:
 
 
 def is_bounded(view: LayerView) -> bool:
-    """Whether outputs are clamped by instructions of their own: saturation to int8 does not do it."""
+    """Return whether outputs need clamp instructions beyond saturation to int8."""
     return clip_word(view) >> 8 != CLIPS_AS_INT8
 
 
 def rounds_once(view: LayerView) -> bool:
-    """Whether steps are of one sign, which one multiplication rounds."""
+    """Return whether all output steps have the same sign and one multiplication rounds them."""
     return bool(view.op.act_min >= view.op.output_zero_point)

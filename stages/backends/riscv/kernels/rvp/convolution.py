@@ -1,4 +1,4 @@
-"""CONV_2D and FULLY_CONNECTED: panels of pixels times all output channels."""
+"""CONV_2D and FULLY_CONNECTED: pixel panels times all output channels."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class _Gemm(Kernel):
 
     @abstractmethod
     def why_not_shape(self, view: LayerView) -> str:
-        """The reason the kernel cannot compute a layer of this shape or layout, '' when it can."""
+        """Return why the kernel cannot compute this shape or layout, '' if it can."""
 
     def pack_for(self, view: LayerView, params: GemmParams, target: Target) -> Mapping[str, np.ndarray]:
         import numpy as np
@@ -74,7 +74,7 @@ class _Gemm(Kernel):
         return constants
 
     def candidates(self, view: LayerView, target: Target) -> tuple[GemmParams, ...]:
-        """Five rows, or four: a tail of few rows costs more than a smaller block."""
+        """Five or four rows: with a tail of few rows the smaller block can be cheaper."""
         rows = rows_of(view)
         return tuple(self.params(mr=mr) for mr in (5, 4)[: 2 if rows > 4 else 1])
 
@@ -90,10 +90,10 @@ class _Gemm(Kernel):
 
 
 class Conv2d(_Gemm):
-    """Any window, stride, dilation and padding on NHWC images; pointwise layers read their rows in place.
+    """Convolution on NHWC images with any window, stride, dilation and padding.
 
-    The panel of five pixels is gathered into scratch once and multiplied with all channels in one call. Groups are
-    products of their own, or several of them one.
+    A panel of five pixels is gathered into scratch once and multiplied with all channels in one call. Pointwise layers
+    read their rows in place. Groups are separate products, or several groups form one.
     """
 
     name = "rvp.gemm_s8"
@@ -112,7 +112,10 @@ class Conv2d(_Gemm):
 
 
 class FullyConnected(_Gemm):
-    """Rows of x times all units; one row is a dot product over streamed weights, 4 * lanes units at once."""
+    """Fully connected layer: rows of x times all units.
+
+    A single row is a dot product over streamed weights, 4 * lanes units at once.
+    """
 
     name = "rvp.dot_s8"
     estimate_error = 1.25

@@ -48,7 +48,7 @@ Call = tuple[str, "Callable[[Any], list[Any]]"]  # a C function, and its argumen
 
 
 class Gemm:
-    """The blocks of one layer."""
+    """Blocks of one layer."""
 
     def __init__(self, view: LayerView, lanes: int) -> None:
         self.view, self.lanes = view, lanes
@@ -68,13 +68,13 @@ class Gemm:
         return panels, self.chunks + (1 if self.weight_zero_point else 0), rows, self.lanes
 
     def gather(self, name: str, rows: int, panels: int) -> Block:
-        """`panels` panels of `rows` rows, from the matrix or from the image."""
+        """Gather `panels` panels of `rows` rows from the matrix or the image."""
         view, windows = self.view, has_windows(self.view)
         x = view.inputs[0]
         flipped = INT8_OFFSET[x.dtype]
 
         def activation(b: Any, pixel: Expr, chunk: Expr, k: Expr) -> Expr:
-            """An element of a chunk of the row as int32; 0 behind the end of a run, where anything may be."""
+            """Return an element of a row's chunk as int32; elements behind the end of a run count as 0."""
             run, within = T.truncdiv(chunk, self.run_chunks), T.truncmod(chunk, self.run_chunks) * 4 + k
             element = run * self.run + within
             value = self._window_element(b, pixel, element) if windows else widen(b.x[pixel, element])
@@ -125,17 +125,17 @@ class Gemm:
         )
 
     def windows_call(self, rows: int, panels: int) -> Call:
-        """What gathers windows."""
+        """Return the call that gathers windows."""
         adjust = INT8_OFFSET[self.view.inputs[0].dtype], self.weight_zero_point
         return "rvp_panel_windows", lambda b: [b.panel, b.x, b.first[0], rows, panels, b.geometry, *adjust]
 
     def rows_call(self, rows: int, panels: int) -> Call:
-        """What gathers rows of a matrix."""
+        """Return the call that gathers matrix rows."""
         adjust = INT8_OFFSET[self.view.inputs[0].dtype], self.weight_zero_point
         return "rvp_panel_rows", lambda b: [b.panel, b.x, rows, panels, self.depth, self.row_step, *adjust]
 
     def constants(self) -> dict[str, tuple[tuple[int, ...], str]]:
-        """Shapes and types of what `multiply` reads of each product."""
+        """Return shapes and types of the constants that `multiply` reads per product."""
         return {
             "weights": ((self.blocks, self.chunks, 4, self.lanes, 4), "int8"),
             "params": ((self.blocks, 3, 4, self.lanes), "int32"),
@@ -146,7 +146,7 @@ class Gemm:
         return gathered_element(g, pixel, k, lambda iy, ix, c: widen(b.x[iy, ix, c]), g["fill"])
 
     def multiply(self, name: str, rows: int, panels: int) -> Block:
-        """All columns of `panels` panels of `rows` rows."""
+        """Multiply `panels` panels of `rows` rows with all columns."""
         op, dtype, lanes = self.view.op, self.view.outputs[0].dtype, self.lanes
         width = self.blocks * 4 * lanes if self.staged else self.columns
         step = width if self.staged else columns_of(self.view)
@@ -195,7 +195,10 @@ class Gemm:
         )
 
     def unstage(self, name: str, rows: int) -> Block:
-        """The columns that are wanted, in the output's layout; a transpose, and rows with gaps between, stay TIR."""
+        """Copy the wanted columns into the output's layout.
+
+        A transpose, and rows with gaps between them, stay TIR.
+        """
         dtype, planar = self.view.outputs[0].dtype, self.view.outputs[0].layout == "NCHW"
         width = self.blocks * 4 * self.lanes
 
@@ -211,7 +214,7 @@ class Gemm:
 
 
 def gemm(g: Gemm, mr: int) -> Lowering:
-    """The layer, panels of `mr` rows."""
+    """Build the layer with panels of `mr` rows."""
     view, lanes, windows = g.view, g.lanes, has_windows(g.view)
     x, y = view.inputs[0], view.outputs[0]
     planar = y.layout == "NCHW"
@@ -233,7 +236,7 @@ def gemm(g: Gemm, mr: int) -> Lowering:
         stage = f.scratch("stage", (tile, width), y.dtype) if g.staged else None
 
         def part(suffix: str, start: Any, n: Any, p: Any) -> None:
-            """The blocks for the rows of a part of product `p`, from row `start`."""
+            """Build the blocks for a range of rows of product `p`, starting at row `start`."""
             size, panel = parts[suffix], buffers[suffix]
             collect, multiply = g.gather("panel" + suffix, *size), g.multiply("gemm" + suffix, *size)
             if windows:

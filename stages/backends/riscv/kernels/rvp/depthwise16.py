@@ -1,4 +1,4 @@
-"""Depthwise convolutions of 16-bit activations: a register of channels at a time."""
+"""Depthwise convolution of 16-bit activations, one register of channels at a time."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class RvpDepthwise16(Depthwise16):
-    """Products by KMABB and KMATT."""
+    """Depthwise convolution of int16 with KMABB and KMATT."""
 
     name = "rvp.depthwise16"
     estimate_error = 1.25
@@ -26,5 +26,5 @@ class RvpDepthwise16(Depthwise16):
         return Lanes(group=group, taps=2, inner=group, apart=2, outer=0)
 
     def is_in_place(self, channels: int, target: Target) -> bool:
-        """Lanes are two channels."""
+        """Return whether pixels are read in place; a lane is two channels."""
         return channels % 2 == 0

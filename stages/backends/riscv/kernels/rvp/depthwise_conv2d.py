@@ -1,4 +1,4 @@
-"""DEPTHWISE_CONV_2D, 3x3."""
+"""DEPTHWISE_CONV_2D with 3x3 windows."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class DepthwiseConv2d(Kernel):
-    """3x3, stride 1 and 2, on NHWC images, a group of 4 * lanes channels at a time.
+    """3x3 depthwise convolution, stride 1 and 2, on NHWC images, 4 * lanes channels at a time.
 
     Strips of four columns (or rows, where that wastes fewer) are transposed into scratch, so that the columns of a
     channel are neighbours, and back.
@@ -78,10 +78,10 @@ class DepthwiseConv2d(Kernel):
         return depthwise(view, target.word_bits // 32)
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """A group 110, a strip 480 and its rows, in the kernel, in and out, 13 % less than alone; 500 around all.
+        """Return the instructions: 110 per group, 480 per strip plus its rows, 500 per layer.
 
-        A row of a strip takes 10 less where its four registers are rounded once; of the last strip go the columns that
-        are there.
+        Kernel, input and output of a strip take 13 % less together than alone. A row of a strip takes 10 less where its
+        four registers are rounded once. The last strip counts its existing columns only.
         """
         lanes, stride = target.word_bits // 32, view.op.stride[0]
         _, _, out_rows, out_columns = extents(view, exchanged=swapped(view))

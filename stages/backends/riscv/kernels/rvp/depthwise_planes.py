@@ -1,4 +1,4 @@
-"""DEPTHWISE_CONV_2D tap by tap, through planes whose registers are pixels: any stride and dilation."""
+"""DEPTHWISE_CONV_2D tap by tap through planes of pixel registers."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 
 class DepthwisePlanes(Kernel):
-    """Any window, stride, dilation, depth multiplier and number of channels; a group of 4 * lanes at a time.
+    """Depthwise convolution of any window, stride, dilation, depth multiplier and channel count.
 
-    What a group costs depends on its taps and outputs alone, and little is around: for windows of few taps, and for
-    small, dilated and strided images, of which lines would be short.
+    Computes 4 * lanes channels at a time. The cost depends on taps and outputs only, with little overhead: best for few
+    taps and for small, dilated or strided images.
     """
 
     name = "rvp.depthwise_planes_s8"
@@ -68,7 +68,7 @@ class DepthwisePlanes(Kernel):
 
 
 def _pairs(view: LayerView, plane: Plane) -> np.ndarray:
-    """The weights of each pair of taps, and of a single one: int64 [words, 2, channels]."""
+    """Return the weights of each tap pair and of a single tap: int64 [words, 2, channels]."""
     import numpy as np
 
     weights = centred_weights(view).astype(np.int64).T.reshape(*view.op.kernel, -1)

@@ -1,4 +1,4 @@
-"""TIR of depthwise convolution through planes of registers: a block for each image."""
+"""TIR of depthwise convolution through register planes: one block per image."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ if TYPE_CHECKING:
 
 
 def _image(view: LayerView, plane: Plane) -> Block:
-    """All groups: channel lane * 4 + j of one has its constants in params[group, :, j, lane]."""
+    """All channel groups of an image.
+
+    Channel lane * 4 + j of a group has its constants in params[group, :, j, lane].
+    """
     op, x, y, lanes = view.op, view.inputs[0], view.outputs[0], plane.lanes
     _, height, width, _ = x.shape
     offset, taps, split = INT8_OFFSET[x.dtype], plane.taps(view), is_split(view)
@@ -86,7 +89,7 @@ def _image(view: LayerView, plane: Plane) -> Block:
 
 
 def depthwise(view: LayerView, plane: Plane) -> Lowering:
-    """The loop over images."""
+    """Loop over images."""
     x, y, block = view.inputs[0], view.outputs[0], _image(view, plane)
     with Function("depthwise_conv2d") as f:
         image = f.input(0, x.shape, x.dtype)

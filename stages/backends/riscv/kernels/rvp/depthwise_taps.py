@@ -1,4 +1,4 @@
-"""DEPTHWISE_CONV_2D output by output: windows that share little, such as one that is the whole image."""
+"""DEPTHWISE_CONV_2D output by output, for windows with little overlap or as large as the image."""
 
 from __future__ import annotations
 
@@ -27,7 +27,10 @@ FIELDS = Structure(
 
 
 class DepthwiseTaps(Kernel):
-    """Any window, stride and dilation; a group of 4 * lanes channels, whose taps are transposed four at a time."""
+    """Depthwise convolution of any window, stride and dilation.
+
+    Computes 4 * lanes channels at a time, whose taps are transposed four at a time.
+    """
 
     name = "rvp.depthwise_taps_s8"
     estimate_error = 1.5
@@ -64,7 +67,7 @@ class DepthwiseTaps(Kernel):
         return depthwise(view, target.word_bits // 32, FIELDS)
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """Of four taps of a group: 11 for products and addresses beside what pixels cost to bring in; 45 around."""
+        """Return the instructions: 11 per four taps of a group plus pixel loads, and 45 around."""
         op, lanes = view.op, target.word_bits // 32
         window = prod(op.kernel)
         come, go = pixel_costs(op.out_channels, lanes)

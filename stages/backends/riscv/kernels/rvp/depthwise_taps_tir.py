@@ -1,4 +1,4 @@
-"""TIR of depthwise convolution output by output: a block for each image."""
+"""TIR of depthwise convolution output by output: one block per image."""
 
 from __future__ import annotations
 
@@ -22,7 +22,10 @@ if TYPE_CHECKING:
 
 
 def _image(view: LayerView, lanes: int, fields: Structure) -> Block:
-    """All outputs: channel lane * 4 + j of a group has its constants in params[group, :, j, lane]."""
+    """All outputs of an image.
+
+    Channel lane * 4 + j of a group has its constants in params[group, :, j, lane].
+    """
     op, x, y = view.op, view.inputs[0], view.outputs[0]
     _, height, width, _ = x.shape
     offset, quads = INT8_OFFSET[x.dtype], -(-prod(op.kernel) // 4)
@@ -64,13 +67,13 @@ def _image(view: LayerView, lanes: int, fields: Structure) -> Block:
 
 
 def scratch_bytes(view: LayerView, lanes: int) -> int:
-    """A pixel, and an address for each tap, in whole quads."""
+    """Return the scratch for one pixel and an address per tap, in whole quads."""
     register = 4 * lanes
     return -(-view.op.out_channels // register) * register + -(-prod(view.op.kernel) // 4) * 4 * register
 
 
 def depthwise(view: LayerView, lanes: int, fields: Structure) -> Lowering:
-    """The loop over images."""
+    """Loop over images."""
     x, y, block = view.inputs[0], view.outputs[0], _image(view, lanes, fields)
     with Function("depthwise_conv2d") as f:
         image = f.input(0, x.shape, x.dtype)

@@ -1,4 +1,4 @@
-"""TIR of depthwise 3x3: a block for each group of channels of an image."""
+"""TIR of 3x3 depthwise convolution: one block per channel group of an image."""
 
 from __future__ import annotations
 
@@ -27,7 +27,10 @@ if TYPE_CHECKING:
 
 
 def _group(view: LayerView, lanes: int, name: str, channels: int) -> Block:
-    """`channels` channels of an image: channel lane * 4 + j has its constants in params[j, :, lane]."""
+    """`channels` channels of an image.
+
+    Channel lane * 4 + j has its constants in params[j, :, lane].
+    """
     op, x, y = view.op, view.inputs[0], view.outputs[0]
     _, height, width, _ = x.shape
     _, out_height, out_width, _ = y.shape
@@ -74,7 +77,7 @@ def _group(view: LayerView, lanes: int, name: str, channels: int) -> Block:
 
 
 def depthwise(view: LayerView, lanes: int) -> Lowering:
-    """The loops over images and groups of channels; the last group may begin within the one before."""
+    """Loops over images and channel groups; the last group may overlap the one before it."""
     op, x, y = view.op, view.inputs[0], view.outputs[0]
     groups = group_channels(op.out_channels, lanes)
     size = len(groups[0])

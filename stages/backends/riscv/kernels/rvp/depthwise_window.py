@@ -1,4 +1,4 @@
-"""DEPTHWISE_CONV_2D with windows of any size, through lines of transposed columns."""
+"""DEPTHWISE_CONV_2D of any window through lines of transposed columns."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 
 class DepthwiseWindow(Kernel):
-    """Any window, dilation, depth multiplier and number of channels; strides 1 and 2 along one of the axes.
+    """Depthwise convolution of any window, dilation, depth multiplier and channel count.
 
-    A group of 4 * lanes channels at a time, whose lines are transposed into scratch, so that four columns of a channel
-    are neighbours, and back.
+    The stride along one axis is 1 or 2. Computes 4 * lanes channels at a time. Their lines are transposed into scratch,
+    so that four columns of a channel are neighbours, and back.
     """
 
     name = "rvp.depthwise_s8"

@@ -1,4 +1,4 @@
-"""TIR of depthwise convolution with any window: a block for each image."""
+"""TIR of depthwise convolution of any window: one block per image."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ if TYPE_CHECKING:
 
 
 def _image(view: LayerView, lines: Lines) -> Block:
-    """All groups: channel lane * 4 + j of one has its constants in params[group, j, :, lane]."""
+    """All channel groups of an image.
+
+    Channel lane * 4 + j of a group has its constants in params[group, j, :, lane].
+    """
     op, x, y = view.op, view.inputs[0], view.outputs[0]
     _, height, width, _ = x.shape
     lanes, words, split = lines.lanes, lines.words, is_split(view)
@@ -73,7 +76,7 @@ def _image(view: LayerView, lines: Lines) -> Block:
 
 
 def depthwise(view: LayerView, lines: Lines) -> Lowering:
-    """The loop over images."""
+    """Loop over images."""
     x, y, block = view.inputs[0], view.outputs[0], _image(view, lines)
     with Function("depthwise_conv2d") as f:
         image = f.input(0, x.shape, x.dtype)

@@ -1,4 +1,4 @@
-"""CONV_2D with wide windows: a tile of rows at a time, each pixel copied once for all windows that cover it."""
+"""CONV_2D with wide windows: a tile of rows at a time, with one copy of each pixel."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SAVED_BY_ONCE = 5.2  # instructions for a register of outputs that is rounded o
 
 
 class DirectConv2d(Kernel):
-    """Windows of 3, 5 or 7 taps along one axis, any along the other, on NHWC int8 images."""
+    """Convolution with 3, 5 or 7 taps along one axis, any along the other, on NHWC int8 images."""
 
     name = "rvp.direct_s8"
     estimate_error = 1.25

@@ -1,4 +1,4 @@
-"""TIR of the direct convolution: a block for each tile of rows of an image, with all columns and channels."""
+"""TIR of the direct convolution: one block per row tile of an image."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 
 def _tile(name: str, view: LayerView, tiling: Tiling, rows: int, lanes: int) -> Block:
-    """`rows` rows of the output from row first[0] on, or columns, where tiles run along these."""
+    """`rows` output rows from row first[0] on, or columns where tiles run along columns."""
     op, x, dtype = view.op, view.inputs[0], view.outputs[0].dtype
     shape, along_rows = tiling.shape, tiling.axis == "rows"
     row_axis, column_axis = (0, 1) if along_rows else (1, 0)
     blocks, depth = op.out_channels // (4 * lanes), op.in_channels
 
     def place(column: Any, u: Any, c: Any) -> tuple[Any, Any, Any]:
-        """The phase, chunk and byte of a weight."""
+        """Return phase, chunk and byte of a weight."""
         if shape.phases:
             byte = T.truncmod(shape.first_byte(column, view), 4) + u * depth + c
             return T.truncmod(column, shape.phases), T.truncdiv(byte, 4), T.truncmod(byte, 4)
@@ -80,7 +80,7 @@ def _tile(name: str, view: LayerView, tiling: Tiling, rows: int, lanes: int) -> 
 
 
 def direct(view: LayerView, tiling: Tiling, lanes: int) -> Lowering:
-    """The loops over images and tiles; rows left over are a tile of their own."""
+    """Loops over images and tiles; the remaining rows form a smaller tile."""
     x, y = view.inputs[0], view.outputs[0]
     shape, along_rows = tiling.shape, tiling.axis == "rows"
     rows = tiling.rows

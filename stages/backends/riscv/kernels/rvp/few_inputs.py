@@ -1,4 +1,4 @@
-"""CONV_2D whose windows are few bytes: widened to registers once, they are multiplied as single pixels are."""
+"""CONV_2D whose windows are few bytes, multiplied like single pixels."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 
 
 class FewInputs(Kernel):
-    """Windows of up to three chunks of four bytes, of which each run (`run_elements`) begins a new one.
+    """Convolution with windows of up to three chunks of four bytes.
 
-    A panel has one row and is gathered into scratch; the constants of a block of channels stay in registers while all
-    panels of a tile pass. Windows beside each other are unpacked from the registers that they share.
+    Each run (`run_elements`) begins a new chunk. A panel has one row and is gathered into scratch. The constants of a
+    channel block stay in registers for all panels of a tile. Neighbouring windows are unpacked from shared registers.
     """
 
     name = "rvp.few_inputs_s8"
@@ -55,7 +55,7 @@ class FewInputs(Kernel):
         return few_inputs(view, target.word_bits // 32)
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """Unpacked chunks, a block's pixels, what a tile and its rows take; windows that leave the image; the stage."""
+        """Return the instructions of unpacked chunks, block pixels, tiles, border windows and staging."""
         op, lanes = view.op, target.word_bits // 32
         rows, blocks, chunks = rows_of(view), block_count(view, lanes), _chunks(view)
         height, width = view.outputs[0].shape[1:3]

@@ -1,6 +1,6 @@
-"""TIR of convolutions with windows of few bytes: panels of one row each, which pointwise_s8.S multiplies.
+"""TIR of convolutions with few window bytes: one-row panels for pointwise_s8.S.
 
-The tiles are those of the GEMM kernels, and so are rows left over and the stage of channels that are no registers.
+Tiles, remaining rows and the staging of incomplete registers are those of the GEMM kernels.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class _FewInputs(Gemm):
-    """The blocks of one layer; panels have one row."""
+    """Blocks of one layer; panels have one row."""
 
     def windows_call(self, rows: int, panels: int) -> Call:
         return "rvp_few_inputs_windows", lambda b: [b.panel, b.x, b.first[0], panels, b.geometry]
@@ -44,5 +44,5 @@ class _FewInputs(Gemm):
 
 
 def few_inputs(view: LayerView, lanes: int) -> Lowering:
-    """The layer."""
+    """Build the layer."""
     return gemm(_FewInputs(view, lanes), 1)

@@ -1,4 +1,4 @@
-"""CONV_2D with few output channels: dot products with the lanes along the depth, four pixels at a time."""
+"""CONV_2D with few output channels: dot products along the depth, four pixels at a time."""
 
 from __future__ import annotations
 
@@ -31,8 +31,9 @@ LAYER = Structure(
 
 
 class FewOutputs(Kernel):
-    """Any window; nothing is computed for channels that are not there. Windows inside the image are read in place where
-    pixels are whole registers, or on RV64 whole lanes of these.
+    """Convolution of any window without computing padding channels.
+
+    Windows inside the image are read in place where pixels are whole registers, or on RV64 whole lanes.
     """
 
     name = "rvp.few_outputs_s8"
@@ -81,14 +82,17 @@ class FewOutputs(Kernel):
 
 
 def load_bytes(view: LayerView, target: Target) -> int:
-    """What is read at once: a register, or a lane where pixels are these, no registers, and that costs less."""
+    """Bytes per load: a register, or a lane where pixels are whole lanes only and that is cheaper."""
     register = target.word_bits // 8
     loads = (register, LANE) if _in_place(view, LANE) and not _in_place(view, register) else (register,)
     return min(loads, key=lambda load: _cost(view, load, target))
 
 
 class _Instructions(NamedTuple):
-    """As counted: of a call, a row of the output, and four pixels, where outputs go in pairs and one may be left."""
+    """Instructions of a call, an output row and four pixels, from counts.
+
+    Outputs go in pairs; an odd number has a single one.
+    """
 
     call: float
     row: float
@@ -121,7 +125,7 @@ def _cost(view: LayerView, load: int, target: Target) -> float:
 
 
 class _Pixels(NamedTuple):
-    """Quads of pixels, begun ones too; windows that are gathered, and by bytes; rows of the output."""
+    """Pixel quads (also incomplete ones), gathered windows, windows gathered by bytes, output rows."""
 
     quads: int
     gathered: int
@@ -147,7 +151,7 @@ def _pixels(view: LayerView, load: int) -> _Pixels:
 
 
 def _in_place(view: LayerView, load: int) -> bool:
-    """Whether windows inside the image are rows of whole loads."""
+    """Return whether windows inside the image are rows of whole loads."""
     return view.op.in_channels % load == 0 and (view.op.dilation[1] == 1 or view.op.kernel[1] == 1)
 
 

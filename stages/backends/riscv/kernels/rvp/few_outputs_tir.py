@@ -1,4 +1,4 @@
-"""TIR of a convolution with few outputs: a block for each image."""
+"""TIR of a convolution with few outputs: one block per image."""
 
 from __future__ import annotations
 
@@ -58,7 +58,10 @@ def _image(view: LayerView, lanes: int, load_bytes: int, fields: Structure) -> B
 
 
 def convolution(view: LayerView, lanes: int, load_bytes: int, fields: Structure) -> Lowering:
-    """The loop over images. `load_bytes`: what is read at once, a register or a lane of one."""
+    """Loop over images.
+
+    `load_bytes`: bytes per load, a register or one lane of it.
+    """
     x, y, block = view.inputs[0], view.outputs[0], _image(view, lanes, load_bytes, fields)
     shapes = {operand.name: operand.shape for operand in block.operands}
     with Function("conv2d") as f:

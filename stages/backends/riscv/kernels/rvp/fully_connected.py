@@ -1,4 +1,4 @@
-"""FULLY_CONNECTED row by row: dot products with the lanes along the depth."""
+"""FULLY_CONNECTED row by row: dot products along the depth."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 
 class FullyConnectedRows(Kernel):
-    """A row of x times all units, eight, four or what is left at a time, without a panel.
+    """A row of x times all units, eight, four or fewer at a time, without a panel.
 
-    A row is read in place, one of several only if it begins at a register. Weights are padded along the depth alone, to
-    a register: nothing is computed or stored for units that are not there.
+    A row is read in place; of several rows only those that begin at a register. Weights are padded along the depth to
+    whole registers, never along the units.
     """
 
     name = "rvp.dot_rows_s8"

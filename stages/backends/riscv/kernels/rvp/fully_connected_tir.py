@@ -1,6 +1,6 @@
-"""TIR of fully connected layers with the lanes along the depth: one block for all rows and units.
+"""TIR of fully connected layers with lanes along the depth: one block for all rows and units.
 
-Weights lie in groups of units (packing.rows_weights), those of eight in a loop, then what is left.
+Weights lie in groups of units (packing.rows_weights): groups of eight in a loop, then the rest.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def _dot(view: LayerView, lanes: int) -> Block:
     zero_point = weight_zero_point(view)
 
     def unit(b: Any, row: Expr, start: Expr, units: int, number: Expr, quad: Expr, j: Expr) -> None:
-        """Unit `number` of the group of `units` that starts at weight `start`; it is unit `j` of `quad`."""
+        """Compute unit `number` of the group of `units` units at weight `start`; it is unit `j` of `quad`."""
 
         def add_products(step: Expr, elements: int) -> None:
             with loop(("k", elements)) as k:
@@ -83,7 +83,7 @@ def _dot(view: LayerView, lanes: int) -> Block:
 
 
 def fully_connected(view: LayerView, lanes: int) -> Lowering:
-    """The layer."""
+    """Build the layer."""
     dot = _dot(view, lanes)
     made = {operand.name: (operand.shape, operand.dtype) for operand in dot.operands}
     with Function("fully_connected") as f:

@@ -1,4 +1,4 @@
-"""Rows times weights, one row at a time (dot_rows.S): what gathered_rows.c must know of them, and what that costs."""
+"""Constants and cost of rows times weights, one row at a time (dot_rows.S, gathered_rows.c)."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ LAYER = Structure("rvp_gathered_rows", ("rows", "bytes", "units", "steps", "clip
 
 
 def rows_cost(rows: int, depth: int, units: int, register: int, zero_point: int) -> float:
-    """Beside the rows' products 22 for each, and 5 for a unit that goes through scratch.
+    """Return the instructions: 22 per row besides its products, 5 per unit that passes through scratch.
 
-    A row that begins at no register is copied, in 11 for four units of bytes, 5 for each other and 8 around.
+    Copying an unaligned row takes 11 per four units of bytes, 5 per further unit and 8 around.
     """
     unit = gcd(depth, register)
     count = depth // unit
@@ -22,15 +22,15 @@ def rows_cost(rows: int, depth: int, units: int, register: int, zero_point: int)
 
 
 def _apart(rows: int, step: int, size: int) -> int:
-    """Rows that do not begin at multiples of `size` bytes, where it is `step` bytes from one to the next."""
+    """Return how many rows at distance `step` bytes do not begin at a multiple of `size` bytes."""
     return rows - -(-rows * gcd(step, size) // size)
 
 
 def row_cost(depth: int, units: int, register: int, zero_point: int) -> float:
-    """Instructions of dot_rows.S for a row of `depth` elements and `units` units; weights have `zero_point`.
+    """Return the instructions of dot_rows.S for a row of `depth` elements and `units` units.
 
-    Of a group of n units: 1 + 2 n for a register of x, 3 more for eight of them, 19 + n around. Four units are
-    requantized in 23 (RV32: 27); 4 for a register of x where the weights have a zero point.
+    The weights have `zero_point`. A group of n units takes 1 + 2 n per register of x, 3 more per eight registers, 19 +
+    n around. Four units are requantized in 23 (RV32: 27). A zero point of the weights adds 4 per register of x.
     """
     from stages.backends.riscv.kernels.rvp.packing import unit_groups
 

@@ -1,8 +1,8 @@
-"""Instructions of the GEMM kernels: how often each part of their code runs, and what it takes, as counted.
+"""Instruction model of the GEMM kernels: executions of each code part times its counted cost.
 
-The loop over chunks is counted by its instructions (gemm_s8.S, dot_s8.S). Of all else each part has a number, found by
-least squares of the relative errors over the layers of the cost tables: calls, blocks of channels, rows of pixels that
-are gathered by panel.c in each of its ways, windows that leave the image, what unstages.
+The loop over chunks is counted by its instructions (gemm_s8.S, dot_s8.S). Each other part has a coefficient, fitted by
+least squares of relative errors over the layers of the cost tables: calls, channel blocks, pixel rows gathered by
+panel.c in each of its copy modes, windows at the border, staging.
 """
 
 from __future__ import annotations
@@ -60,13 +60,13 @@ _COUNTED: Mapping[int, Mapping[str, float]] = {
 
 
 def gemm_cost(view: LayerView, mr: int, lanes: int) -> float:
-    """Of the layer, panels of `mr` rows."""
+    """Return the instructions of the layer with panels of `mr` rows."""
     counted = {"loop": 1.0, "panels": 0.0, **_COUNTED[lanes]}
     return sum(count * counted[part] for part, count in work(view, mr, lanes).items())
 
 
 def work(view: LayerView, mr: int, lanes: int) -> Counter[str]:
-    """How often each part runs; `loop` has the instructions of the loop over chunks."""
+    """Return how often each part runs; `loop` holds the instructions of the loop over chunks."""
     split, done, first = products(view, lanes), Counter[str](layer=1), 0
     for call in calls(view, lanes, mr).values():
         found = _multiplied(view, split, call, lanes)
@@ -79,7 +79,7 @@ def work(view: LayerView, mr: int, lanes: int) -> Counter[str]:
 
 
 def _multiplied(view: LayerView, split: Products, call: Calls, lanes: int) -> Counter[str]:
-    """What the products take, and their results to where they go."""
+    """Count the products and the storing of their results."""
     rows, blocks, chunks = call.rows, block_count(view, lanes), split.chunks
     panels = call.panels * call.times
     turns, size = -(-chunks // _UNROLL), 4 * lanes
@@ -105,7 +105,7 @@ def _multiplied(view: LayerView, split: Products, call: Calls, lanes: int) -> Co
 
 
 def _rows(view: LayerView, split: Products, call: Calls, lanes: int) -> Counter[str]:
-    """What rows of a matrix take on their way into panels."""
+    """Count the copying of matrix rows into panels."""
     depth, size = split.depth, 4 * lanes
     stride = view.inputs[0].shape[-1] if split.parts > 1 else depth
     rows, panels = call.rows * call.panels * call.times, call.panels * call.times
@@ -119,17 +119,17 @@ def _rows(view: LayerView, split: Products, call: Calls, lanes: int) -> Counter[
 
 
 def _place(steps: int, size: int) -> str:
-    """Where runs begin that lie so many bytes apart, those of one bit or several."""
+    """Return the alignments of runs `step` bytes apart, for runs of one or several bits."""
     return "a" if steps % size == 0 else "l" if steps % 4 == 0 else "u"
 
 
 def _run(part: str, count: int, length: int, place: str, size: int) -> Counter[str]:
-    """So many runs of bytes."""
+    """Return the work of a number of byte runs."""
     return Counter({f"{part}_{place}": count, f"{part}_{place}_reg": count * -(-length // size)})
 
 
 def _windows(view: LayerView, split: Products, call: Calls, lanes: int, first: int) -> Counter[str]:
-    """What windows take on their way into panels, from output `first` on."""
+    """Count the gathering of windows into panels from output `first` on."""
     op, image, size = view.op, view.inputs[0].shape, 4 * lanes
     step, channels = image[3], split.channels
     (high, wide), is_whole = op.kernel, op.dilation[1] == 1 and image[3] == split.channels
@@ -154,7 +154,7 @@ def _windows(view: LayerView, split: Products, call: Calls, lanes: int, first: i
 
 
 def _how(view: LayerView, split: Products, length: int, *, is_whole: bool, size: int) -> str:
-    """Which of its ways panel.c takes (how_to_copy)."""
+    """Return the copy mode that panel.c selects (how_to_copy)."""
     channels, step = split.channels, view.inputs[0].shape[3]
     if not is_whole:
         return "taps" if (channels | step) % size == 0 and channels <= 2 * size else "any"
@@ -164,7 +164,7 @@ def _how(view: LayerView, split: Products, length: int, *, is_whole: bool, size:
 
 
 def _reached(view: LayerView, call: Calls, first: int) -> tuple[int, int, int]:
-    """Outputs whose windows lie inside the image, in how many bursts of a panel's neighbours, and other outputs."""
+    """Return outputs with windows inside the image, their bursts within a panel, and other outputs."""
     import numpy as np
 
     columns, total = view.outputs[0].shape[2], call.rows * call.panels * call.times
@@ -177,5 +177,5 @@ def _reached(view: LayerView, call: Calls, first: int) -> tuple[int, int, int]:
 
 
 def _is_adjusted(view: LayerView) -> bool:
-    """Whether activations are made int8 on their way, or summed for the zero point of the weights."""
+    """Return whether activations are converted to int8 or summed for the weights' zero point."""
     return bool(INT8_OFFSET[view.inputs[0].dtype] or weight_zero_point(view))

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class RvpLstm(Lstm8):
-    """A register of a row with SMAQA; on RV64 the functions of two cells at a time."""
+    """LSTM with one register of a row per SMAQA; on RV64 the functions of two cells at a time."""
 
     name = "rvp.lstm"
     estimate_error = 1.25
@@ -24,7 +24,7 @@ class RvpLstm(Lstm8):
         return target.word_bits // 8
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """On RV64 half as much for a product; cells of an odd number take as much as one more."""
+        """Return the instructions; RV64 halves the cost of products, and an odd cell count adds a cell."""
         op, chunk, wide = view.op, self.chunk(target), target.word_bits == 64
         steps = view.outputs[0].elements / op.units
         depth, before = (-(-count // chunk) * chunk for count in (op.depth, op.units))

@@ -30,7 +30,10 @@ _PACKED_BELOW = 3  # rows of x, where the rows of w are along its units
 
 
 class RvpMatmul(Matmul8):
-    """Four rows times four units with SMAQA; one row or two without packing what they are multiplied by."""
+    """Four rows times four units with SMAQA.
+
+    One or two rows are multiplied without packing the other operand.
+    """
 
     name = "rvp.matmul_s8"
     estimate_error = 1.25
@@ -72,7 +75,7 @@ class RvpMatmul(Matmul8):
         return matrices(view, self.function, LAYER.shape, -(-self.scratch_bytes(view, target) // 4))
 
     def scratch_bytes(self, view: LayerView, target: Target) -> int:
-        """As matmul.c says; rows are copied where they may begin within a lane."""
+        """Return the scratch of matmul.c; rows that may begin within a lane are copied."""
         register, units = target.word_bits // 8, view.outputs[0].shape[-1]
         deep, blocks = _whole(view.op.depth, register), -(-units // 4)
         if _is_direct(view):
@@ -81,8 +84,10 @@ class RvpMatmul(Matmul8):
         return deep * 4 * (1 + blocks) + 16 * (1 + _whole(blocks, 2)) + view.op.depth * max(copied, default=0)
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """Of a matrix. A step of a tile takes 27 instructions, its 16 results 172 (RV32: 210). Four rows that are
-        transposed on the way take 44 for a register of units (36 where all rows begin at registers; RV32: 31).
+        """Return the instructions of a matrix.
+
+        A step of a tile takes 27, its 16 results 172 (RV32: 210). Packing four transposed rows takes 44 per register of
+        units (36 where all rows begin at registers; RV32: 31).
         """
         register, (*batch, rows, units) = target.word_bits // 8, view.outputs[0].shape
         op, blocks, panels = view.op, -(-units // 4), -(-rows // 4)
@@ -100,7 +105,7 @@ class RvpMatmul(Matmul8):
 
 
 def _packing(vectors: int, depth: int, register: int, *, across: bool) -> int:
-    """Instructions to pack vectors, `across` their rows."""
+    """Return the instructions that pack vectors, `across` their rows."""
     steps = -(-depth // register)
     if across:
         return -(-vectors // 4) * (steps * (54 if register == 8 else 34) + 100)
@@ -113,7 +118,7 @@ def _is_direct(view: LayerView) -> bool:
 
 
 def _along_depth(view: LayerView) -> list[int]:
-    """Elements of the rows of operands that have a row for each element of the depth: x, then w."""
+    """Elements per row of the operands whose rows are depth steps: x, then w."""
     (*_, rows, units), op = view.outputs[0].shape, view.op
     return [rows] * op.adj_x + [units] * (not op.adj_y)
 
@@ -123,7 +128,7 @@ def _whole(count: int, multiple: int) -> int:
 
 
 def _range(view: LayerView) -> Range:
-    """Bounds of a sum."""
+    """Return the bounds of a sum."""
     import numpy as np
 
     from stages.backends.kernels.eight_bit import Range

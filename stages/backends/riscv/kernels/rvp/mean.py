@@ -1,4 +1,4 @@
-"""MEAN whose results are neighbours, as over the pixels of an image."""
+"""MEAN with neighbouring results, such as over the pixels of an image."""
 
 from __future__ import annotations
 
@@ -26,9 +26,10 @@ MOST_SUMS = 4096  # in scratch, 16 KB
 
 
 class Mean(Kernel):
-    """Two registers of channels at a time: bytes of two pixels are brought together and added by a product.
+    """Mean of two registers of channels at a time.
 
-    Where pixels are no whole registers, so many neighbours as are some are taken for one.
+    Bytes of two pixels are combined and added by a product. Pixels that are not whole registers are grouped until they
+    are.
     """
 
     name = "rvp.mean_s8"
@@ -63,7 +64,10 @@ class Mean(Kernel):
         return means(view, kept, two_axes(summed), function, MEAN.shape, sums)
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """Of a register 5 instructions for an input, 50 for an output; 8 and 115 of one of four bytes of two pixels."""
+        """Return the instructions: 5 per input register, 50 per output register.
+
+        For four bytes of two pixels: 8 and 115.
+        """
         register, form = target.word_bits // 8, _form(view, target.word_bits // 8)
         run, outputs = reduced_axes(view)[0][-1].extent, view.outputs[0].elements
         if form == "groups_":
@@ -74,7 +78,7 @@ class Mean(Kernel):
 
 
 def _form(view: LayerView, register: int) -> str:
-    """How a run of means is computed: in registers, in halves of them, or in groups of pixels."""
+    """Return how a run of means is computed: in registers, half registers or pixel groups."""
     kept, summed = reduced_axes(view)
     steps = [kept[-1].extent, *(axis.strides[-1] for axis in (*kept[:-1], *summed))]
     if all(step % register == 0 for step in steps):
@@ -83,21 +87,21 @@ def _form(view: LayerView, register: int) -> str:
 
 
 def _group(view: LayerView) -> int:
-    """Pixels that are whole units of four bytes together."""
+    """Return the number of pixels that make whole units of four bytes."""
     return 4 // gcd(reduced_axes(view)[0][-1].extent, 4)
 
 
 def _sums(view: LayerView, register: int) -> int:
-    """Sums in scratch: one for each byte of a group, and for each of the registers of a pixel."""
+    """Sums in scratch: one per byte of a group and per register of a pixel."""
     run = reduced_axes(view)[0][-1].extent
     return max(run * _group(view), -(-run // register) * register)
 
 
 def _cost_of_groups(view: LayerView, register: int) -> float:
-    """Of a register of a group 8 instructions for an input and 55 for a row of them; RV32 4.75 and 15.
+    """Return the instructions of pixel groups: 8 per input register, 55 per row (RV32: 4.75, 15).
 
-    A pixel in no group takes 5 for a byte, and 8 for one of these in front of groups or behind. A channel's sums take
-    3.5 each, and a register of results 50.
+    A pixel outside a group takes 5 per byte, and 8 if it is before or behind groups. The sums of a channel take 3.5
+    each, a register of results 50.
     """
     kept, summed = reduced_axes(view)
     run, (rows, columns), group = kept[-1].extent, two_axes(summed), _group(view)
@@ -132,7 +136,7 @@ def _why_not_axes(view: LayerView, register: int) -> str:
 
 
 def _why_not_arithmetic(view: LayerView) -> str:
-    """Why the means of the kernel could differ from the reference's."""
+    """Return why the kernel's means could differ from the reference, '' if they cannot."""
     op = view.op
     if op.rounding != "double":
         return "rounds once"

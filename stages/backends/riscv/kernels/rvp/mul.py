@@ -34,7 +34,7 @@ LOOP = Loop(48, 30, 90)  # as measured
 
 
 class Mul(Kernel):
-    """Four elements of each 32-bit lane at a time: 16x16-bit products, and the output's two roundings."""
+    """MUL, four elements per 32-bit lane: 16x16-bit products and the output's two roundings."""
 
     name = "rvp.mul_s8"
     estimate_error = 1.25
@@ -60,7 +60,7 @@ class Mul(Kernel):
 
 
 def _why_not_arithmetic(view: LayerView) -> str:
-    """Why the products of the kernel could differ from the reference's."""
+    """Return why the kernel's products could differ from the reference, '' if they cannot."""
     op = view.op
     if op.rounding != "double":
         return "rounds once"

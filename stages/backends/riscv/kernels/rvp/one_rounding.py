@@ -1,15 +1,16 @@
-"""One multiplication that rounds, in place of two, where no sum that a channel can have tells the difference.
+"""Replace two roundings by one multiplication where no possible channel sum shows a difference.
 
-The reference is a staircase: an output is zero_point + u or more from the sum T[u] on. One smmul.u with a number added
-to the sum, and another to the product, is a staircase too:
+The reference is a step function: the output is at least zero_point + u from the sum T[u] on. One smmul.u, with offsets
+added to the sum and to the product, is a step function too:
 
   ((acc + d) * m + 2^31) >> 32 >= u + b   where   acc + d >= (u + b - 1/2) * 2^32 / m
 
-They are the same where 0 <= T[u] + d - (u + b - 1/2) * 2^32 / m < 1 for each step u within the layer's bounds and the
-channel's sums. For m near to the scale times 2^32 that leaves d a window, some hundredths wide, whose place b moves by
-2^32 / m. This is no integer, so among some hundred b there is one that puts an integer d into the window. The reference
-rounds halves away from zero, which shifts the steps of negative u against the others: this succeeds where the bounds
-leave steps of one sign, as a ReLU does, or few.
+Both are equal where 0 <= T[u] + d - (u + b - 1/2) * 2^32 / m < 1 for each step u within the layer's bounds and the
+channel's sums. For m near the scale times 2^32, d has a window some hundredths wide, whose place moves by 2^32 / m with
+b. As that is not an integer, one of some hundred b puts an integer d into the window.
+
+The reference rounds halves away from zero, which shifts the steps of negative u. The search therefore succeeds where
+the bounds leave few steps or steps of one sign, as with a ReLU.
 """
 
 from __future__ import annotations
@@ -32,11 +33,11 @@ _NEAR = np.arange(-2, 3)  # how far m is looked for
 
 @dataclass(frozen=True)
 class OneRounding:
-    """What takes the place of two roundings, int64 [channels].
+    """Replacement of two roundings, int64 [channels].
 
-    multiplier  m in [0, 2^31); -1 where there is none
-    bias        d, which the channel's own is raised by
-    zero_point  what is added to the product: the output's (int8), less b
+    multiplier  m in [0, 2^31); -1 where the channel has none
+    bias        d, added to the channel's bias
+    zero_point  added to the product: the output's zero point (int8), less b
     """
 
     multiplier: NDArray[np.int64]
@@ -44,21 +45,22 @@ class OneRounding:
     zero_point: NDArray[np.int64]
 
     def part(self, channels: slice) -> OneRounding:
-        """Those of some channels."""
+        """Return the replacement of some channels."""
         return OneRounding(self.multiplier[channels], self.bias[channels], self.zero_point[channels])
 
     @property
     def everywhere(self) -> bool:
-        """Whether all channels have one."""
+        """Whether all channels have a single rounding."""
         return bool((self.multiplier >= 0).all())
 
 
 def steps(
     multiplier: NDArray[np.int64], s: NDArray[np.int64], u: NDArray[np.int64], rounding: Rounding
 ) -> NDArray[np.int64]:
-    """The smallest sums whose roundings give each `u` or more, int64 [channels, steps]; multiplier > 0, s in [1, 20].
+    """Return the smallest sums that round to each `u` or more, int64 [channels, steps].
 
-    Rounded twice, (acc * m + 2^30) >> 31 is (2u - 1) * 2^(s - 1) or more, and one more where that half is negative.
+    Requires multiplier > 0 and s in [1, 20]. Rounded twice, (acc * m + 2^30) >> 31 is (2u - 1) * 2^(s - 1) or more, and
+    one more where that half is negative.
     """
     half = (2 * u - 1) << (s[:, None] - 1)
     if rounding == "single":
@@ -74,7 +76,7 @@ def one_rounding(
     bounds: tuple[int, int],
     rounding: Rounding,
 ) -> OneRounding:
-    """That of each channel; zero point and bounds are those of int8 outputs."""
+    """Return the single rounding of each channel, for int8 zero point and bounds."""
     s = -shift.astype(np.int64)
     taken = (multiplier > 0) & (s >= 1) & (s <= _MOST_SHIFT)
     m, s = np.where(taken, multiplier, 1).astype(np.int64), np.where(taken, s, 1)
@@ -107,7 +109,7 @@ _OFFSETS = np.array(sorted(range(-_MOST_OFFSET, _MOST_OFFSET + 1), key=abs))
 
 
 def _offsets(m: int, last: float, window: float) -> tuple[int, int] | None:
-    """d and the smallest b for which it lies in the window, if there are any."""
+    """Return d and the smallest b whose window holds d, if any."""
     ends = last + _OFFSETS * (2.0**32 / m)
     d = np.ceil(ends)
     fitting = d - ends < window
@@ -118,7 +120,7 @@ def _offsets(m: int, last: float, window: float) -> tuple[int, int] | None:
 def _is_exact(
     m: int, d: int, b: int, t: NDArray[np.int64], u: NDArray[np.int64], acc: tuple[int, int], zero_point: int
 ) -> bool:
-    """Whether the steps are `t` for all sums in `acc`, and whatever is computed fits its 32 or 16 bits."""
+    """Return whether the steps are `t` for all sums in `acc`, and intermediates fit 32 or 16 bits."""
     low, high = acc
     ends = [((sum_ + d) * m + (1 << 31)) >> 32 for sum_ in acc]
     words = [value for end in ends for value in (end, end + zero_point - b)]

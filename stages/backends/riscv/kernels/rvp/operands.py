@@ -1,4 +1,4 @@
-"""Rows of two operands, as operands.h has them: those of the tensors as they are, or of tiles."""
+"""Rows of two operands for operands.h, from the tensors or from tiles."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ WORTH = 0.97  # of a layer's instructions: what is written out needs scratch, an
 def structures(
     view: LayerView, target: Target, structure: Structure, fields: Mapping[str, int]
 ) -> dict[str, np.ndarray]:
-    """The constants of a layer: `structure` with ROWS for its calls, and for the last one where that is shorter."""
+    """Return the layer's constants: `structure` with ROWS for its calls and for a shorter last call."""
     found = plan(view, target)
     if isinstance(found, Broadcast):
         rows = {"fields": _fields(found.rows, found.run.extent, found.run.strides[1:])}
@@ -44,7 +44,7 @@ def _fields(rows: Axis, count: int, steps: tuple[int, ...]) -> dict[str, int]:
 
 
 def lowering(view: LayerView, target: Target, function: str, structure: Structure) -> Lowering:
-    """The layer as calls of `function(x0, x1, y, fields)`."""
+    """Build the layer as calls of `function(x0, x1, y, fields)`."""
     found = plan(view, target)
     if isinstance(found, Broadcast):
         from stages.backends.kernels.tir.broadcast import elementwise
@@ -56,7 +56,10 @@ def lowering(view: LayerView, target: Target, function: str, structure: Structur
 
 
 def plan(view: LayerView, target: Target) -> Broadcast | Tiles:
-    """The calls for a layer: without scratch unless that takes more. ValueError where there are none."""
+    """Return the calls of a layer, without scratch unless that costs more.
+
+    Raises ValueError if the kernels cannot compute the layer.
+    """
     register, found = target.word_bits // 8, broadcast(view)
     if _why_not_as_they_are(found, register):
         return tiles(view, register)
@@ -69,7 +72,7 @@ def plan(view: LayerView, target: Target) -> Broadcast | Tiles:
 
 
 def why_not_rows(view: LayerView, target: Target) -> str:
-    """Why the kernels cannot walk along rows of registers, '' if they can."""
+    """Return why the kernels cannot process rows of registers, '' if they can."""
     try:
         plan(view, target)
     except ValueError as error:
@@ -90,7 +93,7 @@ def _why_not_as_they_are(found: Broadcast, register: int) -> str:
 
 
 def instructions(view: LayerView, target: Target, loop: Loop) -> float:
-    """Of the layer, by a kernel whose function takes so many."""
+    """Return the instructions of the layer for a kernel function with these costs."""
     found = plan(view, target)
     return _cost(found, target.word_bits // 8, loop) if isinstance(found, Broadcast) else found.cost(loop)
 

@@ -1,4 +1,4 @@
-"""Constants as the rvp kernels read them."""
+"""Constants in the layouts that the rvp kernels read."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ EXACT_SHIFT = 64  # what a rounder that is a shift is more than it
 
 
 def lanes(word_bits: int) -> int:
-    """32-bit lanes of a register."""
+    """Return the number of 32-bit lanes per register."""
     return word_bits // 32
 
 
 def by_block(values: NDArray[np.int64], word_bits: int, blocks: int) -> NDArray[np.int64]:
-    """[channels] -> [blocks, 4, lanes], channels in the order of the kernels' registers, zeros behind the last."""
+    """[channels] -> [blocks, 4, lanes], channels in register order, zeros behind the last."""
     lane_count = lanes(word_bits)
     block = 4 * lane_count
     padded = np.zeros(blocks * block, values.dtype)
@@ -42,11 +42,11 @@ def gemm_params(
     word_bits: int,
     blocks: int,
 ) -> NDArray[np.int32]:
-    """params of gemm_s8.S: int32 [blocks, 3, 4, lanes] of bias, multiplier, rounder.
+    """Return params of gemm_s8.S: int32 [blocks, 3, 4, lanes] of bias, multiplier, rounder.
 
-    A block whose channels all have one multiplication in `once` has that: its first rounder is 0, the next two are zero
-    points, those of registers 0 and 1 side by side and those of 2 and 3. Others are short when every channel in them
-    can be; the first rounder of a wide block carries a mark in its sign (of the register: the upper lane on RV64).
+    A block whose channels all round once (`once`) uses that: its first rounder is 0, the next two are zero points,
+    registers 0 and 1 side by side, then 2 and 3. Other blocks are short if every channel in them can be. The sign of a
+    wide block's first rounder is set (upper lane on RV64).
     """
 
     def arrange(values: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -72,7 +72,7 @@ def _block_params(
     rounder: Rounders,
     arrange: Callable[[NDArray[np.int64]], NDArray[np.int64]],
 ) -> NDArray[np.int32]:
-    """int32 [blocks, 3, registers, lanes] of bias, multiplier, rounder; `arrange` lays channels out in blocks."""
+    """Return int32 [blocks, 3, registers, lanes] of bias, multiplier, rounder; `arrange` forms blocks."""
     short, wide = arrange(rounder.short), arrange(rounder.wide)
     is_wide = np.any(short < 0, axis=(1, 2))
     p = np.where(is_wide[:, None, None], wide, short)
@@ -83,8 +83,8 @@ def _block_params(
 def gemm_weights(weights: NDArray[np.int8], zero_point: int, run: int, word_bits: int, blocks: int) -> NDArray[np.int8]:
     """int8 [channels, depth] -> [blocks, chunks, 4, lanes, 4].
 
-    Each run of `run` elements of the depth starts a new chunk. The rest of a run's last chunk holds the zero point:
-    what the panel has there counts nothing.
+    Each run of `run` elements starts a new chunk. The zero point fills the rest of a run's last chunk, so that panel
+    bytes there have no effect.
     """
     lane_count = lanes(word_bits)
     block = 4 * lane_count
@@ -99,9 +99,10 @@ def gemm_weights(weights: NDArray[np.int8], zero_point: int, run: int, word_bits
 
 
 def on_diagonals(weights: NDArray[np.int8], zero_point: int, groups: int, taps: int) -> NDArray[np.int8]:
-    """int8 [products, channels, taps * inputs of a group] -> [products, channels, taps * inputs of `groups` groups].
+    """Place the weights of each group on the diagonal of a product of several groups.
 
-    Beside its own group a channel has the zero point, which counts nothing.
+    int8 [products, channels, taps * inputs of a group] -> [products, channels, taps * inputs of `groups` groups].
+    Inputs of other groups get the zero point, which has no effect.
     """
     count, channels, depth = weights.shape
     own = weights.reshape(count, groups, channels // groups, taps, depth // taps)
@@ -121,23 +122,27 @@ def pointwise_params(
     word_bits: int,
     blocks: int,
 ) -> NDArray[np.int32]:
-    """params of pointwise_s8.S: int32 [blocks, 3 + chunks, 4, lanes] of bias, weights, multiplier, rounder."""
+    """Return params of pointwise_s8.S.
+
+    int32 [blocks, 3 + chunks, 4, lanes] of bias, weights, multiplier, rounder.
+    """
     made = gemm_params(bias, multiplier, rounder, once, word_bits, blocks)
     words = gemm_weights(weights, 0, run, word_bits, blocks).view("<i4")[..., 0]
     return np.concatenate([made[:, :1], words, made[:, 1:]], axis=1)
 
 
 def unit_groups(units: int) -> list[int]:
-    """Sizes of the groups of units that dot_rows.S computes at a time."""
+    """Return the sizes of the unit groups that dot_rows.S computes at a time."""
     return [8] * (units // 8) + [size for size in (units & 4, units & 3) if size]
 
 
 def rows_params(
     bias: NDArray[np.int64], multiplier: NDArray[np.int32], rounder: Rounders, word_bits: int
 ) -> NDArray[np.int32]:
-    """params of dot_rows.S: int32 [quads, 3, 4] of bias, multiplier, rounder, units in order, zeros behind the last.
+    """Return params of dot_rows.S: int32 [quads, 3, 4] of bias, multiplier, rounder.
 
-    A quad is short or wide as a whole; the last lane of its first register of rounders carries the mark.
+    Units are in order, zeros behind the last. A quad is short or wide as a whole; the last lane of its first register
+    of rounders carries the mark.
     """
 
     def arrange(values: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -147,9 +152,9 @@ def rows_params(
 
 
 def rows_weights(weights: NDArray[np.int8], zero_point: int, word_bits: int) -> NDArray[np.int8]:
-    """int8 [units, depth] -> [units * steps * 4 * lanes]: each group of units as [steps, units, 4 * lanes].
+    """int8 [units, depth] -> [units * steps * 4 * lanes]: groups of [steps, units, 4 * lanes].
 
-    Behind the depth stands the zero point: what lies behind the end of the activations counts nothing.
+    The zero point fills the end of the depth, so that activations read beyond it have no effect.
     """
     units, depth = weights.shape
     register = 4 * lanes(word_bits)
@@ -169,10 +174,10 @@ def run_weights(weights: NDArray[np.int8], run: int, load_bytes: int) -> NDArray
 def few_params(
     bias: NDArray[np.int64], multiplier: NDArray[np.int32], rounder: Rounders, word_bits: int
 ) -> NDArray[np.int32]:
-    """params of few_outputs.c: int32 [outputs, 3, lanes] of bias (lower lane), multiplier, rounder.
+    """Return params of few_outputs.c: int32 [outputs, 3, lanes].
 
-    Of the last lane the rounder's sign marks a wide one; where there is not even that, the multiplier's sign says so,
-    and the rounder is the shift plus EXACT_SHIFT.
+    Bias (lower lane), multiplier, rounder. The sign of the last lane's rounder marks a wide rounding. Where no wide one
+    exists, the multiplier's sign marks it, and the rounder is the shift plus EXACT_SHIFT.
     """
     is_wide, is_exact = rounder.short < 0, rounder.wide < 0
     rounders = np.where(is_exact, rounder.shift + EXACT_SHIFT, np.where(is_wide, rounder.wide, rounder.short))
@@ -186,10 +191,10 @@ def few_params(
 def direct_params(
     bias: NDArray[np.int64], multiplier: NDArray[np.int32], rounder: Rounders, once: OneRounding, word_bits: int
 ) -> NDArray[np.int32]:
-    """params of direct_s8.S: int32 [halves, 3, 2, lanes] of bias, multiplier, rounder; channels are whole blocks.
+    """Return params of direct_s8.S: int32 [halves, 3, 2, lanes] of bias, multiplier, rounder.
 
-    A block is rounded once, short or wide as a whole, and what marks it is in the first rounder of both its halves. The
-    second one of a half that is rounded once is its zero points.
+    Channels are whole blocks. A block is single, short or wide as a whole, marked in the first rounder of both halves.
+    The second rounder of a half that is rounded once is its zero points.
     """
     blocks = len(bias) // (4 * lanes(word_bits))
     params = gemm_params(bias, multiplier, rounder, once, word_bits, blocks)
@@ -202,7 +207,7 @@ def direct_params(
 
 
 def in_chunks(weights: NDArray[np.int8], start: int, chunks: int) -> NDArray[np.int8]:
-    """int8 [channels, taps, columns, depth] -> [channels, taps, chunks, 4]: their bytes from byte `start` on, or 0."""
+    """int8 [channels, taps, columns, depth] -> [channels, taps, chunks, 4], from byte `start` on, or 0."""
     channels, taps = weights.shape[:2]
     made = np.zeros((channels, taps, chunks * 4), np.int8)
     row = weights.reshape(channels, taps, -1)
@@ -211,7 +216,10 @@ def in_chunks(weights: NDArray[np.int8], start: int, chunks: int) -> NDArray[np.
 
 
 def direct_weights(weights: NDArray[np.int8], word_bits: int) -> NDArray[np.int8]:
-    """int8 [channels, taps, columns, depth] -> [halves, columns * chunks, taps, 2, lanes, 4], 0 behind the depth."""
+    """Return weights of direct_s8.S.
+
+    int8 [channels, taps, columns, depth] -> [halves, columns * chunks, taps, 2, lanes, 4], 0 behind the depth.
+    """
     lane_count = lanes(word_bits)
     channels, taps, columns, depth = weights.shape
     blocks, chunks = channels // (4 * lane_count), -(-depth // 4)
@@ -223,7 +231,7 @@ def direct_weights(weights: NDArray[np.int8], word_bits: int) -> NDArray[np.int8
 
 
 def clip_word(zero_point: int, lowest: int, highest: int, *, unsigned: bool) -> int:
-    """The clip argument of the kernels, from the output's own integers: int32."""
+    """Return the kernels' clip argument from the output's zero point and bounds: int32."""
     offset = 128 if unsigned else 0
     parts = [zero_point - offset, lowest - offset, highest - offset, 0x80 if unsigned else 0]
     word = sum((part & 0xFF) << (8 * index) for index, part in enumerate(parts))
@@ -241,12 +249,14 @@ def depthwise_params(
     groups: list[list[int]],
     split: bool = False,
 ) -> NDArray[np.int32]:
-    """params of depthwise3x3_s8.S: int32 [groups, 4, 6, lanes] of three rows of weights, bias, multiplier, rounder.
+    """Return params of depthwise3x3_s8.S.
 
-    weights are [3, 3, channels], int8 values, `groups` the channels of each group. `split`: they are sums of two int8,
-    whose second addends' rows follow (9 instead of 6). A group whose channels all have one multiplication in `once` has
-    that, with a mark in the first multiplier and zero points as rounders, in both halves of a lane. Others are short
-    when every channel in them can be; the first rounder of a wide group carries the mark.
+    int32 [groups, 4, 6, lanes] of three rows of weights, bias, multiplier, rounder.
+
+    `weights` are int8 values [3, 3, channels], `groups` the channels of each group. `split`: weights are sums of two
+    int8; the rows of the second addends follow (9 instead of 6). A group whose channels all round once (`once`) uses
+    that, with a mark in the first multiplier and zero points as rounders, in both halves of a lane. Other groups are
+    short if every channel in them can be; the first rounder of a wide group carries the mark.
     """
     addend = np.clip(weights, -128, 127)
     columns = [*_rows(addend), bias, multiplier.astype(np.int64), rounder.short, *_rows(weights - addend), rounder.wide]
@@ -262,14 +272,14 @@ def depthwise_params(
 
 
 def _by_group(values: NDArray[np.int64], groups: list[list[int]], word_bits: int, behind: int = 0) -> NDArray[np.int64]:
-    """[n, channels] -> [groups, 4, n, lanes]: channel lane * 4 + j of a group at [j, :, lane], or `behind`."""
+    """[n, channels] -> [groups, 4, n, lanes]: channel lane * 4 + j at [j, :, lane], or `behind`."""
     padded = np.full((len(values), len(groups), 4 * lanes(word_bits)), behind, np.int64)
     padded[:, :, : len(groups[0])] = values[:, np.array(groups)]
     return padded.reshape(len(values), len(groups), lanes(word_bits), 4).transpose(1, 3, 0, 2).copy()
 
 
 def _rows(weights: NDArray[np.int64]) -> NDArray[np.int64]:
-    """[3, 3, channels] -> [3, channels]: a row of the window in the bytes of a word, the fourth 0."""
+    """[3, 3, channels] -> [3, channels]: a window row in three bytes of a word, the fourth 0."""
     taps = weights & 0xFF
     return taps[:, 0] | taps[:, 1] << 8 | taps[:, 2] << 16
 
@@ -285,12 +295,14 @@ def window_params(
     groups: list[list[int]],
     split: bool,
 ) -> NDArray[np.int32]:
-    """params of depthwise_window_sums.h: int32 [groups, 4, 3 + words, lanes] of bias, multiplier, rounder, words.
+    """Return params of depthwise_window_sums.h.
 
-    weights are [rows, columns, channels]; `starts` are the columns at which the words of a row begin (what lies outside
-    of the window is 0), `groups` the channels of each group. `split`: weights are sums of two int8, whose second
-    addends' rows follow. The first rounder of a wide group carries the mark; where a channel has not even a wide one,
-    so does the second, and rounders are shifts plus EXACT_SHIFT.
+    int32 [groups, 4, 3 + words, lanes] of bias, multiplier, rounder, words.
+
+    `weights` are [rows, columns, channels]; `starts` are the first columns of a row's words (0 outside the window),
+    `groups` the channels of each group. `split`: weights are sums of two int8; the rows of the second addends follow.
+    The first rounder of a wide group carries the mark. If a channel has no wide rounding, the second rounder does too,
+    and rounders are shifts plus EXACT_SHIFT.
     """
     addend = np.clip(weights, -128, 127)
     rows = [_words(part, starts) for part in ((addend, weights - addend) if split else (addend,))]
@@ -305,9 +317,11 @@ def taps_params(
     word_bits: int,
     groups: list[list[int]],
 ) -> NDArray[np.int32]:
-    """params of depthwise_taps.c: int32 [groups, 3 + quads, 4, lanes] of bias, multiplier, rounder, weights.
+    """Return params of depthwise_taps.c.
 
-    weights are [channels, taps], int8 values, four taps to a word; the rest is as in `window_params`.
+    int32 [groups, 3 + quads, 4, lanes] of bias, multiplier, rounder, weights.
+
+    `weights` are int8 values [channels, taps], four taps per word; the rest is as in `window_params`.
     """
     taps = np.pad(weights.astype(np.int64) & 0xFF, ((0, 0), (0, -weights.shape[1] % 4)))
     words = (taps.reshape(len(weights), -1, 4) << (8 * np.arange(4))).sum(2).T
@@ -322,7 +336,10 @@ def quad_params(
     quads: list[list[list[int]]],
     word_bits: int,
 ) -> NDArray[np.int32]:
-    """params of quads.c: int32 [quads, 4, 3, lanes] of bias, multiplier, rounder; `quads` are the channels by lane."""
+    """Return params of quads.c: int32 [quads, 4, 3, lanes] of bias, multiplier, rounder.
+
+    `quads` are the channels by lane.
+    """
     groups = [[channel for lane in quad for channel in lane] for quad in quads]
     none = np.zeros((0, len(bias)), np.int64)
     return _with_roundings(bias, multiplier, rounder, none, groups, word_bits)
@@ -339,12 +356,14 @@ def planes_params(
     groups: list[list[int]],
     has_single: bool,
 ) -> NDArray[np.int32]:
-    """params of depthwise_planes.c: int32 [groups, 3 + words, 4, lanes] of bias, multiplier, rounder, weights.
+    """Return params of depthwise_planes.c.
 
-    pairs are [words, 2, channels], int8 values; those of register j are in bytes j % 2 and j % 2 + 2 of a word, that of
-    a single tap (`has_single`: the last word's first) in byte j. A group whose channels all have one multiplication in
-    `once` has that, with a mark in the first multiplier; its first two rounders are zero points of registers 0 and 2, 1
-    and 3, side by side. The rest is as in `window_params`.
+    int32 [groups, 3 + words, 4, lanes] of bias, multiplier, rounder, weights.
+
+    `pairs` are int8 values [words, 2, channels]. Those of register j are in bytes j % 2 and j % 2 + 2 of a word, a
+    single tap (`has_single`: the first of the last word) in byte j. A group whose channels all round once (`once`) uses
+    that, with a mark in the first multiplier; its first two rounders are zero points of registers 0 and 2, 1 and 3,
+    side by side. The rest is as in `window_params`.
     """
     halves = pairs & 0xFF
     rows = halves[:, 0] | halves[:, 1] << 16
@@ -369,7 +388,10 @@ def _with_roundings(
     groups: list[list[int]],
     word_bits: int,
 ) -> NDArray[np.int32]:
-    """int32 [groups, 4, 3 + rows, lanes] of bias, multiplier, rounder and rows [rows, channels], with the marks."""
+    """Return int32 [groups, 4, 3 + rows, lanes] with marks: bias, multiplier, rounder, rows.
+
+    `rows` are [rows, channels].
+    """
     columns = [bias, multiplier.astype(np.int64), rounder.short, rounder.wide]
     params = _by_group(np.concatenate([columns, rows]), groups, word_bits)
     # Where there is no channel, the shift is by 0: one by -EXACT_SHIFT is not defined in C.
@@ -383,7 +405,7 @@ def _with_roundings(
 
 
 def _words(weights: NDArray[np.int64], starts: tuple[int, ...]) -> NDArray[np.int64]:
-    """[rows, columns, channels] -> [rows * words, channels]: for each start the four columns from there on."""
+    """[rows, columns, channels] -> [rows * words, channels]: four columns from each start on."""
     rows, columns, channels = weights.shape
     before = -min(starts)
     padded = np.zeros((rows, before + max(columns, max(starts) + 4), channels), np.int64)

@@ -1,4 +1,4 @@
-"""Panels of rows and blocks of channels: how the GEMM kernels see a product of matrices."""
+"""Layers as matrix products of row panels and channel blocks, for the GEMM kernels."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ GEOMETRY = Structure("rvp_geometry", (*WINDOWS, "fill", "pixel_step"))  # of pan
 
 
 class Calls(NamedTuple):
-    """Panels of so many rows, and how often as many are gathered and multiplied in one call."""
+    """Panels of `rows` rows, with the panels per call and the number of calls."""
 
     rows: int
     panels: int
@@ -28,7 +28,7 @@ class Calls(NamedTuple):
 
 
 class Products(NamedTuple):
-    """The products of matrices that a layer is: one, or of a grouped convolution one for each so many groups.
+    """Matrix products of a layer: one, or for a grouped convolution one per set of groups.
 
     parts     products, of which each has channels of its own
     groups    of the layer in each: weights are those of a group on the diagonal, and count nothing beside it
@@ -44,12 +44,12 @@ class Products(NamedTuple):
 
     @property
     def chunks(self) -> int:
-        """Of a row: each run of elements begins a new one."""
+        """Chunks per row; each run of elements begins a new chunk."""
         return self.depth // self.run * -(-self.run // 4)
 
 
 def products(view: LayerView, lanes: int) -> Products:
-    """As many groups in each product as cost least."""
+    """Return the products with the cheapest number of groups in each."""
     op = view.op
     groups = getattr(op, "groups", 1)
     if groups == 1:
@@ -59,7 +59,7 @@ def products(view: LayerView, lanes: int) -> Products:
     block = 4 * lanes
 
     def cost(merged: int) -> float:
-        """Of a row of all products: chunks of its blocks, their epilogues; bytes that are copied one by one."""
+        """Return the relative cost of a row of all products: chunks, block epilogues, bytes copied singly."""
         blocks = -(-columns * merged // block)
         staged = columns * merged % block != 0
         one = blocks * (6 * taps * -(-channels * merged // 4) + 28) + (9 * columns * merged if staged else 0)
@@ -72,9 +72,10 @@ def products(view: LayerView, lanes: int) -> Products:
 
 
 def calls(view: LayerView, lanes: int, mr: int) -> dict[str, Calls]:
-    """Those of each product and image: panels of `mr` rows, as many as scratch holds; `_last` ones; the `_rest`'s.
+    """Return the panel calls per product and image: as many panels of `mr` rows as scratch holds.
 
-    A planar output of several images has the pixels of a channel apart: the product of all rows knows one image only.
+    The `_last` calls have fewer panels, the `_rest` calls fewer rows. With a planar output of several images, each
+    image has its own product, because the pixels of a channel are apart.
     """
     pixels = rows_of(view) // images_of(view)
     rows = min(mr, pixels)
@@ -86,39 +87,39 @@ def calls(view: LayerView, lanes: int, mr: int) -> dict[str, Calls]:
 
 
 def images_of(view: LayerView) -> int:
-    """Images whose products are apart."""
+    """Return the number of images with separate products."""
     return view.outputs[0].shape[0] if view.outputs[0].layout == "NCHW" else 1
 
 
 def why_not_arithmetic(view: LayerView) -> str:
-    """Why the layer's sums are not what the kernels compute and round, '' if they are."""
+    """Return why the kernels cannot compute and round the layer's sums, '' if they can."""
     return why_not_sums(depth_of(view), lambda: arithmetic(view, signed_activations=True))
 
 
 def geometry(view: LayerView, lanes: int) -> dict[str, int]:
-    """The fields of rvp_geometry."""
+    """Return the fields of rvp_geometry."""
     pixel_step = view.inputs[0].shape[-1]
     own = {"channels": products(view, lanes).channels, "fill": view.op.input_zero_point, "pixel_step": pixel_step}
     return windows_of(view) | own
 
 
 def function_suffix(weight_zero_point: int, rounding: str) -> str:
-    """Which variant of the functions of gemm_s8.S."""
+    """Return the suffix that selects a function of gemm_s8.S."""
     return ("z" if weight_zero_point else "") + ("s" if rounding == "single" else "")
 
 
 def block_channels(view: LayerView, lanes: int) -> int:
-    """Channels that the kernel computes at a time: a block, or two for a single row."""
+    """Channels per kernel step: a block, or two blocks for a single row."""
     return 4 * lanes * (2 if rows_of(view) == 1 else 1)
 
 
 def block_count(view: LayerView, lanes: int) -> int:
-    """Blocks of 4 * lanes channels in a product, the last ones maybe without channels."""
+    """Blocks of 4 * lanes channels in a product; the last ones may be padding."""
     at_a_time = block_channels(view, lanes)
     return -(-products(view, lanes).columns // at_a_time) * at_a_time // (4 * lanes)
 
 
 def needs_stage(view: LayerView, lanes: int) -> bool:
-    """Whether rows of output cannot be written in place: not whole registers, or planar."""
+    """Return whether output rows need staging: they are not whole registers, or planar."""
     columns = products(view, lanes).columns
     return columns % block_channels(view, lanes) != 0 or view.outputs[0].layout == "NCHW"

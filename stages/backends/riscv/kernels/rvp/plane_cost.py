@@ -1,4 +1,4 @@
-"""Instructions of rvp.depthwise_planes_s8, as its assembly and the loops of its C take them."""
+"""Instructions of rvp.depthwise_planes_s8, from its assembly and C loops."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ FEW_COLUMNS = 6  # of outputs that are computed one after the other, as depthwis
 
 
 def layer_cost(view: LayerView, plane: Plane) -> float:
-    """All groups, the last of which may have half the columns, twice the moves, and its own filling with padding."""
+    """Return the instructions of all channel groups.
+
+    The last group may have half the columns, twice the moves, and its own padding.
+    """
     groups = -(-view.op.out_channels // (4 * plane.lanes))
     group, last = _group(view, plane, halved=False), 0.0
     bands = _bands(plane)
@@ -29,7 +32,7 @@ def layer_cost(view: LayerView, plane: Plane) -> float:
 
 
 def _bands(plane: Plane) -> list[int]:
-    """Rows of outputs of each band."""
+    """Output rows of each band."""
     return [after - before for before, after in pairwise([*range(0, plane.out[0], plane.band), plane.out[0]])]
 
 
@@ -43,7 +46,10 @@ def _group(view: LayerView, plane: Plane, *, halved: bool) -> float:
 
 
 def _row(view: LayerView, plane: Plane, columns: int) -> float:
-    """A row of a group's outputs: four side by side at a time, and the rest; one by one where weights are few."""
+    """Cost of an output row of a group: four outputs at a time, then the rest.
+
+    With few weights, outputs are computed one by one.
+    """
     taps, direct, moved = plane.taps(view), plane.direct, _moved(view, plane)
     if taps.are_few and columns >= FEW_COLUMNS and not is_bounded(view):
         few = taps.cost_of_few(direct=direct, load=moved) + moved - 1 + (15 if rounds_once(view) else 23)
@@ -54,12 +60,12 @@ def _row(view: LayerView, plane: Plane, columns: int) -> float:
 
 
 def _moved(view: LayerView, plane: Plane) -> int:
-    """A pixel of a group in or out, which takes a register or two lanes."""
+    """Cost of moving a pixel of a group in or out: a register or two lanes."""
     return 3 if plane.by_lanes(view) else 1
 
 
 def _block(view: LayerView, plane: Plane, outputs: int) -> int:
-    """So many outputs side by side: their taps, sums that begin and end, bytes."""
+    """Cost of a block of neighbouring outputs: taps, start and end of sums, bytes."""
     ends = 29 + 17 * outputs if rounds_once(view) else 33 + 21 * outputs
     bounds = 3 + 3 * outputs if is_bounded(view) else 0
     moved = _moved(view, plane)
@@ -67,7 +73,7 @@ def _block(view: LayerView, plane: Plane, outputs: int) -> int:
 
 
 def _brought(view: LayerView, plane: Plane, columns: int) -> float:
-    """Pixels of the image into the planes of a group: those of its own columns, or of both halves of a row."""
+    """Cost of copying image pixels into the planes of a group: its columns, or both row halves."""
     halved = columns < plane.out[1]
     bands, stride = _bands(plane), plane.stride[1]
     starts = [row * plane.stride[0] - plane.padding[0] for row in range(0, plane.out[0], plane.band)]
@@ -85,7 +91,7 @@ def _brought(view: LayerView, plane: Plane, columns: int) -> float:
 
 
 def _line(view: LayerView, lanes: int, pixels: int, *, halved: bool) -> float:
-    """Neighbouring pixels of a group into their place: see depthwise_plane_pixels.h."""
+    """Cost of copying a line of neighbouring pixels of a group (depthwise_plane_pixels.h)."""
     channels, multiplier, size = view.op.out_channels, view.op.depth_multiplier, 4 * lanes
     taken = min(4 if halved else size, channels)
     if multiplier > 1:
@@ -103,7 +109,7 @@ def _line(view: LayerView, lanes: int, pixels: int, *, halved: bool) -> float:
 
 
 def _written(view: LayerView, plane: Plane, *, halved: bool) -> float:
-    """Rows of results that are no registers where they go."""
+    """Cost of writing result rows that are not whole registers in the output."""
     channels, size = view.op.out_channels, 4 * plane.lanes
     if channels % size == 0:
         return 0.0

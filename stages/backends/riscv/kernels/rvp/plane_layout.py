@@ -1,4 +1,4 @@
-"""How rvp.depthwise_planes_s8 sees a layer: which axis outputs run along, and where pixels lie in scratch."""
+"""Layout of rvp.depthwise_planes_s8: axis of the outputs and position of pixels in scratch."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ PLANE_BYTES = {1: 3072, 2: 6144}
 
 @dataclass(frozen=True)
 class Plane:
-    """A layer whose outputs run along its rows or, `exchanged`, along its columns; the rest is as these runs see it.
+    """A layer with outputs along its rows or, `exchanged`, along its columns.
 
-    `direct`: taps are read where they are in the image; `steps` are the bytes between its rows and its columns. Pairs
-    are of rows and columns. The columns of the plane fall into phases: see depthwise_planes.c.
+    `direct`: taps are read from the image in place; `steps` are the bytes between its rows and its columns. Pairs are
+    (rows, columns) as the outputs see them. The columns of the plane fall into phases (depthwise_planes.c).
     """
 
     exchanged: bool
@@ -50,7 +50,7 @@ class Plane:
 
     @classmethod
     def of(cls, view: LayerView, lanes: int) -> Plane:
-        """That which costs least."""
+        """Return the cheapest plane of a layer."""
         found = [_plane(view, lanes, exchanged=one) for one in (False, True)]
         if _is_readable(view, lanes) and not found[0].padded:
             found += [replace(plane, direct=True) for plane in found]
@@ -58,7 +58,7 @@ class Plane:
 
     @property
     def reach(self) -> tuple[int, int]:
-        """Rows and columns of the image from a window's first to its last."""
+        """Rows and columns of the image that a window spans."""
         rows, columns = (1 + (k - 1) * d for k, d in zip(self.kernel, self.dilation, strict=True))
         return rows, columns
 
@@ -72,7 +72,7 @@ class Plane:
 
     @property
     def padded(self) -> bool:
-        """Whether a window reaches over the border of the image."""
+        """Whether a window crosses the border of the image."""
         return any(
             before or (out - 1) * stride + reach > size
             for before, out, stride, reach, size in zip(
@@ -81,7 +81,7 @@ class Plane:
         )
 
     def lines(self, band: int) -> int:
-        """Rows of the plane that `band` rows of the output read."""
+        """Rows of the plane that `band` output rows read."""
         return (band - 1) * self.stride[0] + self.reach[0]
 
     @property
@@ -90,20 +90,23 @@ class Plane:
 
     @property
     def band(self) -> int:
-        """Rows of the output that are computed at a time: all bands about the same."""
+        """Output rows computed at a time; all bands have about the same height."""
         lines = PLANE_BYTES[self.lanes] // (4 * self.lanes * self.line_registers)
         fitting = max((lines - self.reach[0]) // self.stride[0] + 1, 1)
         return -(-self.out[0] // -(-self.out[0] // fitting))
 
     def taps(self, view: LayerView) -> Taps:
-        """How the taps are joined; those next to each other are met by outputs next to each other."""
+        """Return how the taps are joined.
+
+        Joined taps use the same pixel for neighbouring outputs.
+        """
         rows, columns = self.kernel
         stride, dilation = self.stride[1], self.dilation[1]
         apart = stride // dilation if stride % dilation == 0 else columns
         return Taps(rows * (1 + is_split(view)), columns, min(apart, columns))
 
     def offsets(self, view: LayerView) -> list[int]:
-        """Bytes from the first register or pixel of an output: see `Taps.joined`."""
+        """Return the bytes from the first register or pixel of an output (`Taps.joined`)."""
         return [self._offset(row % self.kernel[0], column) for row, column in self.taps(view).joined]
 
     def _offset(self, row: int, column: int) -> int:
@@ -114,22 +117,25 @@ class Plane:
         return (line * self.phase_columns + column // self.stride[1]) * 4 * self.lanes
 
     def scratch_bytes(self) -> int:
-        """Masks, a row of results, the plane of a band: what depthwise_planes.c uses. It uses none for the image."""
+        """Return the scratch of depthwise_planes.c: masks, a result row, the plane of a band.
+
+        An in-place image needs no plane.
+        """
         if self.direct:
             return 0
         registers = 4 * self.lanes + self.out[1] + self.lines(self.band) * self.line_registers
         return 4 * self.lanes * registers
 
     def halved(self, view: LayerView) -> bool:
-        """Whether the lanes of the last group, which has up to four channels, have the halves of a row of outputs."""
+        """Whether the lanes of the last group (up to four channels) hold the halves of an output row."""
         return self.lanes == 2 and not self.direct and 1 <= view.op.out_channels % 8 <= 4 and self.out[1] > 1
 
     def by_lanes(self, view: LayerView) -> bool:
-        """Whether a group's channels are read from the image, and written, as lanes, not as registers."""
+        """Whether the channels of a group are read and written as lanes instead of registers."""
         return self.direct and view.op.out_channels % (4 * self.lanes) != 0
 
     def groups(self, view: LayerView) -> list[list[int]]:
-        """The channel of each byte of a register, for each group."""
+        """Return the channel of each byte of a register, per group."""
         channels = view.op.out_channels
         if not self.halved(view):
             return group_channels(channels, self.lanes)
@@ -138,7 +144,7 @@ class Plane:
         return [*(list(range(first, first + 8)) for first in range(0, channels - 7, 8)), few * 2]
 
     def cost(self, view: LayerView) -> float:
-        """Instructions, as counted."""
+        """Return the instructions, from counts."""
         return layer_cost(view, self)
 
 
@@ -153,20 +159,20 @@ def _plane(view: LayerView, lanes: int, *, exchanged: bool) -> Plane:
 
 
 def _steps(image: Tensor, *, exchanged: bool) -> tuple[int, int]:
-    """Bytes from one row of an image to the next, and from one column."""
+    """Return the bytes between rows and between columns of an image."""
     row, column = image.shape[2] * image.shape[3], image.shape[3]
     return (column, row) if exchanged else (row, column)
 
 
 def _is_readable(view: LayerView, lanes: int) -> bool:
-    """Whether a group's channels of a pixel are whole aligned lanes, as they are."""
+    """Return whether a group's channels of a pixel are whole aligned lanes in place."""
     op = view.op
     whole = op.out_channels % 4 == 0 and op.out_channels >= 4 * lanes
     return whole and op.depth_multiplier == 1 and view.inputs[0].dtype == "int8"
 
 
 def fields(view: LayerView, plane: Plane) -> dict[str, int]:
-    """The fields of rvp_depthwise_planes."""
+    """Return the fields of rvp_depthwise_planes."""
     op, steps, taps = view.op, plane.steps, plane.taps(view)
     out_steps = _steps(view.outputs[0], exchanged=plane.exchanged)
     return {

@@ -1,4 +1,4 @@
-"""Which taps of a window rvp.depthwise_planes_s8 meets at once."""
+"""Grouping of window taps that rvp.depthwise_planes_s8 processes at once."""
 
 from __future__ import annotations
 
@@ -15,12 +15,13 @@ def _choose(condition: bool, then: int, otherwise: int) -> int:
 
 @dataclass(frozen=True)
 class Taps:
-    """The taps of a window of so many rows and columns, as its outputs run along a row; of both addends where
-    weights are sums of two, the second one's rows behind the first's.
+    """Taps of a window of `rows` x `columns`, for outputs along a row.
 
-    Of a couple of taps the second, `apart` columns from the first, is what the next output meets with the first. Two
-    couples, in order, are a quad; the second taps of both are its second pair. What is left makes pairs: the two of a
-    couple, then the taps of no couple; of these, one may be single. Drawn for five columns, `apart` 1 and 2:
+    Where weights are sums of two addends, the rows of the second follow the first's.
+
+    A couple is two taps `apart` columns from each other: the next output multiplies the second tap's pixel by the first
+    tap. Two couples form a quad, with the second taps as its second pair. A remaining couple and taps without a couple
+    form pairs; one tap may stay single. Example for five columns, `apart` 1 and 2:
 
       apart 1   a0 a1 b0 b1 s           apart 2   a0 b0 a1 b1 s
     """
@@ -31,13 +32,13 @@ class Taps:
 
     @property
     def _couples(self) -> int:
-        """Of a row."""
+        """Couples per row."""
         whole, left = divmod(self.columns, 2 * self.apart)
         return whole * self.apart + max(left - self.apart, 0)
 
     @property
     def _alone(self) -> int:
-        """Taps of a row that are in no couple."""
+        """Taps of a row without a couple."""
         return self.columns - 2 * self._couples
 
     @property
@@ -54,12 +55,15 @@ class Taps:
 
     @property
     def words(self) -> int:
-        """Words of weights for each channel: two for a quad, one for a pair or a single tap."""
+        """Words of weights per channel: two per quad, one per pair or single tap."""
         return 2 * self.quads + self.pairs + self.has_single
 
     @property
     def joined(self) -> list[tuple[int, int]]:
-        """Row and column of the first taps of both couples of each quad, of both taps of each pair, of a single tap."""
+        """Row and column of the joined taps.
+
+        The first taps of both couples of each quad, both taps of each pair, the single tap.
+        """
         found: dict[tuple[int, int], tuple[int, int]] = {}
         for row in range(self.rows):
             for column in range(self.columns):
@@ -69,7 +73,10 @@ class Taps:
         return [found[word, half] for word in words for half in (0, 1) if (word, half) in found]
 
     def place(self, row: Expr, column: Expr, choose: Callable[[Expr, Expr, Expr], Expr] = _choose) -> tuple[Expr, Expr]:
-        """The word of weights that has this tap and which half; `choose`: condition ? first : second, of integers."""
+        """Return the weight word and half of a tap.
+
+        `choose`: condition ? first : second, of integers.
+        """
         block, within = column // (2 * self.apart), column % (2 * self.apart)
         number, second = block * self.apart + within % self.apart, within // self.apart
         couple = row * self._couples + number
@@ -85,8 +92,9 @@ class Taps:
         return word, half
 
     def cost(self, outputs: int, *, direct: bool, load: int) -> int:
-        """Instructions for so many outputs, as counted; `direct`: with addresses that no instruction holds; `load`:
-        those that bring a pixel.
+        """Return the instructions of some outputs, from counts.
+
+        `direct`: addresses need extra instructions. `load`: instructions that load a pixel.
         """
         step, both = 2 if direct else 0, 2 * load + 2
         quad = 19 + both * (outputs + 1) + 8 * outputs + step * (outputs + 1)
@@ -96,11 +104,11 @@ class Taps:
 
     @property
     def are_few(self) -> bool:
-        """Whether all weights stay in registers, those of a quad, of two pairs, or of a pair and a single tap."""
+        """Whether all weights fit in registers: a quad, two pairs, or a pair and a single tap."""
         return self.words == 2
 
     def cost_of_few(self, *, direct: bool, load: int) -> float:
-        """Instructions for the sums of one output of such a window, as counted; see `cost`."""
+        """Return the instructions for the sums of one output of such a window, from counts (`cost`)."""
         pointers = 2 if self.quads else 4 - self.has_single
         brought = pointers * load + (2 if self.quads else 4 - 2 * self.has_single)
         return 12 + brought + (pointers + 1 if direct else pointers / 2)

@@ -1,4 +1,7 @@
-"""CONV_2D of single pixels with four or eight channels: the constants of a block of channels stay in registers."""
+"""CONV_2D of single pixels with four or eight input channels.
+
+The constants of a channel block stay in registers.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,7 @@ MOST_CHUNKS = 3  # of a row whose weights stay in registers
 
 
 class Pointwise(Kernel):
-    """Few inputs, of which a panel would be read once for each block: pixels are read where they are."""
+    """Pointwise convolution with few inputs that reads pixels in place instead of panels."""
 
     name = "rvp.pointwise_s8"
     estimate_error = 1.25
@@ -44,21 +47,27 @@ class Pointwise(Kernel):
         return pointwise(view, _blocks(view, target), target.word_bits // 32)
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """What a block of a pixel takes, 50 for a block."""
+        """Return the instructions: those of each block and pixel, and 50 per block."""
         chunks, lanes = depth_of(view) // 4, target.word_bits // 32
         read = chunks if lanes == 1 else chunks + 1  # the chunks into every lane
         return float(_blocks(view, target) * (rows_of(view) * (block_instructions(view, chunks) + read) + 50) + 60)
 
 
 def block_instructions(view: LayerView, chunks: int) -> int:
-    """Of pointwise_s8.S, for a block of a pixel without reading the pixel: four registers of outputs."""
+    """Return the instructions of pointwise_s8.S per block and pixel (four output registers).
+
+    Reading the pixel is not included.
+    """
     late = chunks == MOST_CHUNKS  # rounders from the frame
     saved = 4 + 2 * late if rounds_once(view) else 0
     return 23 + 4 * chunks + 4 * late + (4 if is_bounded(view) else 0) - saved
 
 
 def packed(view: LayerView, run: int, word_bits: int, blocks: int) -> np.ndarray:
-    """params of pointwise_s8.S: int32 [blocks, 3 + chunks, 4, lanes]; each run of `run` elements starts a new chunk."""
+    """Return params of pointwise_s8.S: int32 [blocks, 3 + chunks, 4, lanes].
+
+    Each run of `run` elements starts a new chunk.
+    """
     import numpy as np
 
     from stages.backends.riscv.kernels.rvp import packing
@@ -74,7 +83,7 @@ def _blocks(view: LayerView, target: Target) -> int:
 
 
 def why_not_shape(view: LayerView, target: Target) -> str:
-    """Why the kernel does not read such pixels, '' if it does."""
+    """Return why the kernel cannot read such pixels, '' if it can."""
     op, x = view.op, view.inputs[0]
     block = target.word_bits // 8
     if x.dtype != "int8" or op.weight_zero_point:

@@ -1,4 +1,4 @@
-"""TIR of pointwise convolutions with few inputs: one block."""
+"""TIR of pointwise convolutions with few inputs: one block per layer."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Sizes(NamedTuple):
-    """Rows, chunks of each, blocks of 4 * lanes channels, lanes of a register; elements of a row of the output."""
+    """Rows, chunks per row, blocks of 4 * lanes channels, lanes per register, row elements of y."""
 
     rows: int
     chunks: int
@@ -38,7 +38,10 @@ def product(
     activation: Callable[[Any, Any, Any, Any, Any], Any],
     function: str,
 ) -> Block:
-    """All rows of x times all channels; `activation(b, row, chunk, lane, k)` meets byte k of the weights of a chunk."""
+    """Multiply all rows of x with all channels.
+
+    `activation(b, row, chunk, lane, k)` returns the factor of byte k of a chunk's weights.
+    """
     op, (rows, chunks, blocks, lanes, width) = view.op, sizes
 
     def meaning(b: Any) -> None:
@@ -69,7 +72,7 @@ def product(
 
 
 def params_shape(sizes: Sizes) -> tuple[int, ...]:
-    """Of the constants that pointwise_s8.S reads."""
+    """Return the shape of the constants that pointwise_s8.S reads."""
     return sizes.blocks, 3 + sizes.chunks, 4, sizes.lanes
 
 
@@ -84,7 +87,7 @@ def _image(view: LayerView, blocks: int, lanes: int) -> Block:
 
 
 def pointwise(view: LayerView, blocks: int, lanes: int) -> Lowering:
-    """The layer: all pixels of all images."""
+    """Build the layer: all pixels of all images."""
     block = _image(view, blocks, lanes)
     shapes = {operand.name: operand.shape for operand in block.operands}
     with Function("conv2d") as f:

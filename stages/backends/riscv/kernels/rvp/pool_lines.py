@@ -1,4 +1,4 @@
-"""MAX_POOL_2D of any number of channels."""
+"""MAX_POOL_2D for any number of channels."""
 
 from __future__ import annotations
 
@@ -23,7 +23,10 @@ LONG = {8: 28, 4: 32}  # by register: of so many units pixels are copied as runs
 
 
 class MaxPoolLines(Kernel):
-    """Rows of pixels as long vectors: the largest of a window's rows, then of 2, 4, ... columns along that."""
+    """Max pooling on pixel rows as long vectors.
+
+    Takes the maximum of a window's rows, then of 2, 4, ... columns along the result.
+    """
 
     name = "rvp.max_pool_lines"
     estimate_error = 1.25
@@ -56,15 +59,15 @@ class MaxPoolLines(Kernel):
 
 
 def _by_lanes(view: LayerView, register: int) -> bool:
-    """Whether pixels that are no whole registers go lane by lane (RV64)."""
+    """Whether pixels that are not whole registers are processed by lanes (RV64)."""
     is_whole = view.outputs[0].shape[3] % register == LANE % register > 0
     return is_whole and _whole_pixels(view, LANE) < _any_pixels(view, register)
 
 
 def _row(view: LayerView, word: int) -> float:
-    """Of a word of a line 7.25 instructions for three rows of a window, and for each two more; 5.25 for one or two.
+    """Return the instructions of an output row: 120 plus those of each word of a line.
 
-    A row of the output takes 120.
+    A word takes 7.25 for three window rows and again per two more; 5.25 for one or two.
     """
     rows, (_, _, width, channels) = view.op.kernel[0], view.inputs[0].shape
     each = 7.25 * ((rows - 1) // 2) + (5.25 if rows == 1 or rows % 2 == 0 else 0)
@@ -72,9 +75,9 @@ def _row(view: LayerView, word: int) -> float:
 
 
 def _whole_pixels(view: LayerView, word: int) -> float:
-    """A pass takes 5 for a word of pixels that are whole words, the last one for results alone (_last_pass).
+    """Return the instructions of passes on whole words: 5 per word, the last on results only.
 
-    Windows of more than three columns fill what lies beside a row each time, as passes change it.
+    Windows of more than three columns fill the padding beside a row in each pass (_last_pass).
     """
     op, (_, _, width, channels), (batch, out_height, out_width, _) = (
         view.op,
@@ -89,7 +92,10 @@ def _whole_pixels(view: LayerView, word: int) -> float:
 
 
 def _any_pixels(view: LayerView, register: int) -> float:
-    """A pass takes 8 for a register, four at a time, a copy of one 6; a pixel that is picked 5, its units 2 each."""
+    """Return the instructions of passes on other pixels: 8 per register, four at a time.
+
+    A copied register takes 6, a picked pixel 5 and 2 per unit.
+    """
     op = view.op
     (_, height, width, channels), (batch, out_height, out_width, _) = view.inputs[0].shape, view.outputs[0].shape
     line, kernel = width * channels / register, op.kernel[1]
@@ -109,15 +115,15 @@ def _any_pixels(view: LayerView, register: int) -> float:
 
 
 def _passes(columns: int) -> int:
-    """Passes that take twice the columns of the one before, up to a third of all."""
+    """Return the passes, each over twice the columns of the one before, the last over up to three times."""
     return next(n for n in range(32) if 3 << n >= columns)
 
 
 def _last_pass(view: LayerView, register: int) -> float:
-    """Instructions for a row of results that are whole registers: 5 or, of three windows, 7 for each.
+    """Return the instructions of the last pass on whole registers: 5 each, 7 for three windows.
 
-    Results that are neighbours are one group, else pixels are, which take 12; up to three registers at the end of each
-    take 3 more.
+    Neighbouring results form one group, otherwise each pixel is one. A group takes 12, and 3 for each of up to three
+    registers at its end.
     """
     columns, (_, _, out_width, channels) = view.op.kernel[1], view.outputs[0].shape
     is_run = view.op.stride[1] == 1 or out_width == 1
@@ -129,7 +135,7 @@ def _last_pass(view: LayerView, register: int) -> float:
 
 
 def why_not_beside(view: LayerView) -> str:
-    """Why lines do not do, '' if all windows have some of the image."""
+    """Return why the kernel cannot pool by lines, '' if every window has pixels of the image."""
     op, x, y = view.op, view.inputs[0], view.outputs[0]
     for axis in range(2):
         before, size = op.padding[axis], x.shape[1 + axis]
@@ -140,7 +146,7 @@ def why_not_beside(view: LayerView) -> str:
 
 
 def lines_of(view: LayerView, register: int) -> str:
-    """Which entry pool_lines.c has for a layer: of whole registers, or by how pixels of a line are picked."""
+    """Return the entry of pool_lines.c: whole registers, or the way of picking pixels."""
     channels = view.outputs[0].shape[3]
     if channels % register == 0:
         return "whole_lines"
@@ -151,7 +157,7 @@ def lines_of(view: LayerView, register: int) -> str:
 
 
 def line_bytes(view: LayerView, register: int) -> int:
-    """Of a line with what windows have beside the image, and what passes read behind it."""
+    """Return the bytes of a line, with padding beside the image and bytes read behind it."""
     op, (_, _, width, channels) = view.op, view.inputs[0].shape
     columns = (view.outputs[0].shape[2] - 1) * op.stride[1] + op.kernel[1]
     there = max(columns, op.padding[1] + width) + op.kernel[1]
@@ -159,7 +165,7 @@ def line_bytes(view: LayerView, register: int) -> int:
 
 
 def scratch_bytes(view: LayerView, register: int) -> int:
-    """Of the line, of rows that are copied, and to align them."""
+    """Return the scratch of the line and of copied rows, with alignment."""
     _, _, width, channels = view.inputs[0].shape
     return line_bytes(view, register) + view.op.kernel[0] * _whole(width * channels, register) + register
 

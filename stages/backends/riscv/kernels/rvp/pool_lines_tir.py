@@ -1,4 +1,4 @@
-"""TIR of pooling by lines: one block for each image, with scratch for a line and for rows."""
+"""TIR of pooling by lines: one block per image, with scratch for a line and rows."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def pool_lines(view: LayerView, function: str, fields: int, line_bytes: int, scratch_bytes: int) -> Lowering:
-    """The loop over images, around `function(x, y, scratch, pool, line_bytes)`."""
+    """Loop over images around `function(x, y, scratch, pool, line_bytes)`."""
     x, y = view.inputs[0], view.outputs[0]
     image = pooling._image(view, function, Operand("pool", (fields,), "int32"), planes=False)
     scratch = Operand("scratch", (scratch_bytes,), "int8", "w")

@@ -25,7 +25,10 @@ MAX_WINDOW = 255  # elements of an average: 16-bit sums hold 255 times -128 or 2
 
 
 class Pool2d(Kernel):
-    """A register of channels in 16-bit lanes. On RV64 pixels that are no whole registers go by lower lanes."""
+    """Average pooling of a register of channels in 16-bit lanes.
+
+    On RV64 pixels that are not whole registers use the lower lanes.
+    """
 
     name = "rvp.pool2d"
     estimate_error = 1.25
@@ -60,9 +63,10 @@ class Pool2d(Kernel):
         return pool2d(view, function, Operand("pool", (FIELDS,), "int32"))
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """As counted, of a register of a window: 7 instructions for an element that lies in the image, 16 for a row of
-        these, 35 around. Whole windows of 3x3 have code of their own, 69. The place of a window takes 84. Averages over
-        whole rows take 4.6 for an element and 50 around.
+        """Return the instructions of each register of a window, from counts.
+
+        7 per element in the image, 16 per window row, 35 around. Complete 3x3 windows take 69, in a separate loop.
+        Locating a window takes 84. Averages over whole rows take 4.6 per element and 50 around.
         """
         kernel, out = view.op.kernel, view.outputs[0]
         register = target.word_bits // 8 if out.shape[3] % (target.word_bits // 8) == 0 else LANE

@@ -1,4 +1,4 @@
-"""PRELU, whose slopes broadcast."""
+"""PRELU with broadcast slopes."""
 
 from __future__ import annotations
 
@@ -35,7 +35,10 @@ LOOP = Loop(69, 43, 102)  # as measured
 
 
 class Prelu(Kernel):
-    """Four elements of each 32-bit lane at a time: 16x16-bit products with a slope or one, and two roundings."""
+    """PRELU, four elements per 32-bit lane.
+
+    16x16-bit products with a slope or one, and two roundings.
+    """
 
     name = "rvp.prelu_s8"
     estimate_error = 1.25
@@ -66,7 +69,7 @@ class Prelu(Kernel):
 
 
 def _why_not_arithmetic(view: LayerView) -> str:
-    """Why the results of the kernel could differ from the reference's."""
+    """Return why the kernel's results could differ from the reference, '' if they cannot."""
     op = view.op
     if op.rounding != "double":
         return "rounds once"

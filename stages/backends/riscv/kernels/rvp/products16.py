@@ -1,4 +1,4 @@
-"""Layers on 16-bit activations: three pixels times four channels."""
+"""Layers on 16-bit activations, three pixels times four channels at a time."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _STEP = (13, 17, 26, 26)
 
 
 class RvpProducts16(Products16):
-    """Sums of 64 bits by SMALDA on RV64, four products an instruction, of 32 by KMADA on RV32, two."""
+    """Products of int16: 64-bit sums by SMALDA on RV64 (four products), 32-bit by KMADA on RV32 (two)."""
 
     name = "rvp.products16"
     estimate_error = 1.5
@@ -31,7 +31,7 @@ class RvpProducts16(Products16):
         return Tile(rows=3, channels=4, pair=2, step=word // 2, paired=False, sum_bytes=word, direct=word)
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """Of tiles of three pixels, then of pixels alone; and of their rows, where these are copied."""
+        """Return the instructions of tiles of three pixels, remaining pixels and copied rows."""
         tile = self.tile(target)
         made, channels, pixels = plan(view, tile), columns_of(view), rows_of(view)
         steps, (blocks, left) = made.depth / tile.step, divmod(channels, tile.channels)
@@ -49,13 +49,13 @@ class RvpProducts16(Products16):
 
 
 def _reads_halves(view: LayerView, target: Target) -> bool:
-    """Whether RV64 reads pixels where they lie though these are no whole registers."""
+    """Return whether RV64 reads pixels in place that are not whole registers."""
     is_pixel = view.op.op == "conv2d" and not has_windows(view) and rows_of(view) > 2
     return target.word_bits == 64 and is_pixel and depth_of(view) % 2 == 0
 
 
 def _copied(view: LayerView) -> float:
-    """Of a pixel's row: of a run, and around it."""
+    """Return the instructions of copying a pixel's row: per run, and around it."""
     run = run_elements(view)
     copy = 5 * run if run < 8 else 25 + 2.75 * run
     runs = depth_of(view) // run

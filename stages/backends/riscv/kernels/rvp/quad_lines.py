@@ -1,4 +1,4 @@
-"""How rvp.quads_s8 sees a layer: quads of output bytes, the words of a line that each reads, what lanes share."""
+"""Layout of rvp.quads_s8: quads of output bytes, the line words of each, and the split over lanes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ AT_ONCE = 4  # periods
 
 @dataclass(frozen=True)
 class Quad:
-    """Words of a line that a quad reads, from `start` on: for its first two bytes alone, all, or the others."""
+    """Words of a line that a quad reads from `start` on: for its first two bytes, all, or the last two."""
 
     start: int
     head: int
@@ -43,10 +43,10 @@ class Quad:
 
 @dataclass(frozen=True)
 class QuadLines:
-    """A layer whose lines run along its rows or, `exchanged`, along its only column; the rest is as these lines see it.
+    """A layer with lines along its rows or, `exchanged`, along its only column.
 
-    Pairs are of rows and columns. `depth` and `units` are the channels of a group, of the input and of the output.
-    `split` are rows, periods or groups from what lane 0 computes to what lane 1 does, all 0 where it computes nothing.
+    Pairs are (rows, columns) of the lines. `depth` and `units` are the input and output channels of a group. `split`:
+    rows, periods or groups from the work of lane 0 to that of lane 1, all 0 where lane 1 is idle.
     """
 
     exchanged: bool
@@ -88,7 +88,7 @@ class QuadLines:
         return min((replace(made, split=split) for split in made._splits()), key=cls.cost)
 
     def _splits(self) -> list[tuple[int, int, int]]:
-        """What lanes may share; the best first where they are equal."""
+        """Return the possible splits over lanes, the preferred first among equals."""
         if self.lanes == 1:
             return [(0, 0, 0)]
         if self.groups > 1:
@@ -97,12 +97,12 @@ class QuadLines:
 
     @property
     def step(self) -> int:
-        """Bytes of a line from one window to the next."""
+        """Bytes of a line between windows."""
         return self.stride[1] * self.depth
 
     @property
     def period(self) -> int:
-        """Columns of the output after which quads begin at the same bytes of words again."""
+        """Columns of the output after which quads begin at the same byte of a word again."""
         return lcm(4 // gcd(4, self.units), 4 // gcd(4, self.step))
 
     @property
@@ -111,7 +111,7 @@ class QuadLines:
 
     @cached_property
     def quads(self) -> list[Quad]:
-        """Those of a period."""
+        """Quads of a period."""
         return [self._quad(number) for number in range(self.period * self.units // 4)]
 
     def _quad(self, number: int) -> Quad:
@@ -128,22 +128,22 @@ class QuadLines:
 
     @property
     def row_periods(self) -> int:
-        """Of a whole row of the output."""
+        """Periods of a whole output row."""
         return -(-self.out[1] // self.period)
 
     @property
     def lane_rows(self) -> int:
-        """Rows of the output that a lane computes."""
+        """Output rows per lane."""
         return self.split[0] or self.out[0]
 
     @property
     def periods(self) -> int:
-        """Of a row, for a lane."""
+        """Periods of a row per lane."""
         return self.split[1] or self.row_periods
 
     @property
     def parts(self) -> int:
-        """Groups, or pairs of these."""
+        """Groups, or pairs of groups."""
         return -(-self.groups // self.lanes) if self.groups > 1 else 1
 
     @property
@@ -151,22 +151,22 @@ class QuadLines:
         return (self.periods - 1) * self.period_words + max(quad.start + quad.words for quad in self.quads)
 
     def line_count(self, band: int) -> int:
-        """Lines that `band` rows of the output read."""
+        """Return the lines that `band` output rows read."""
         return (band - 1) * self.stride[0] + (self.kernel[0] - 1) * self.dilation[0] + 1
 
     @property
     def band(self) -> int:
-        """Rows of the output whose lines are in scratch at a time: all bands about the same."""
+        """Output rows whose lines are in scratch at a time; all bands have about the same height."""
         lines = LINES_BYTES[self.lanes] // (4 * self.lanes * self.line_words)
         fitting = max((lines - self.line_count(1)) // self.stride[0] + 1, 2)
         return -(-self.lane_rows // -(-self.lane_rows // fitting))
 
     def scratch_bytes(self) -> int:
-        """The lines of a band, and a register into which copies of the last one may reach."""
+        """Scratch for the lines of a band and one register that copies may overrun."""
         return (self.line_count(self.band) * self.line_words + 1) * 4 * self.lanes
 
     def weight_bytes(self) -> int:
-        """Packed weights of all groups."""
+        """Bytes of the packed weights of all groups."""
         return self.parts * len(self.quads) * self.kernel[0] * self.weight_words * 16 * self.lanes
 
     @property
@@ -178,7 +178,10 @@ class QuadLines:
         return f"rvp_quads_p{words if words <= 3 else 'n'}"
 
     def quad_channels(self) -> list[list[list[int]]]:
-        """The output channels of the bytes of each quad, by lane; the quads of a part are neighbours."""
+        """Return the output channels of the bytes of each quad, by lane.
+
+        The quads of a part are neighbours.
+        """
         made = []
         for part in range(self.parts):
             first = part * self.lanes if self.groups > 1 else 0
@@ -189,7 +192,7 @@ class QuadLines:
         return made
 
     def fields(self) -> dict[str, int]:
-        """The fields of QUADS but those that tell of values."""
+        """Return the fields of QUADS except those about values."""
         rows, periods, groups = self.split
         return {
             **dict(zip(("rows", "columns"), self.image, strict=True)),
@@ -216,7 +219,7 @@ class QuadLines:
         }
 
     def cost(self) -> float:
-        """Instructions for an image: lines, and quads of up to four periods at a time."""
+        """Return the instructions of an image: lines, and quads of up to four periods at a time."""
         bands, lanes = -(-self.lane_rows // self.band), self.lanes if any(self.split) else 1
         lines = lanes * bands * (80 + self.line_count(self.band) * self._line())
         blocks = [AT_ONCE] * (self.periods // AT_ONCE)
@@ -225,7 +228,7 @@ class QuadLines:
         return 120 + self.parts * (lines + self.lane_rows * (40 + outputs))
 
     def _line(self) -> float:
-        """A copy by words, and the bytes of rows that have no whole register before and behind them."""
+        """Return the instructions of copying a line by words, and by bytes at unaligned ends."""
         if self.groups > 1:
             return 40.0 + (5 if self.depth % 4 == 0 else 36) * self.line_words
         row, register = self.image[1] * self.depth, 4 * self.lanes

@@ -1,4 +1,4 @@
-"""Weights as quads.c reads them."""
+"""Weights in the layout that quads.c reads."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 
 def quad_weights(rows: NDArray[np.int8], lines: QuadLines, quads: list[list[list[int]]]) -> NDArray[np.int8]:
-    """weights of quads.c: int8 [quads, rows of the window, words, 4, lanes, 4], from [channels, rows, columns, depth].
+    """Return weights of quads.c: int8 [quads, window rows, words, 4, lanes, 4].
 
-    0 where the window of a byte of the quad is not.
+    The input is [channels, rows, columns, depth]. Bytes outside the window of an output byte are 0.
     """
     _, kernel_rows, columns, depth = rows.shape
     made = np.zeros((len(quads), kernel_rows, 4, lines.lanes, lines.weight_words * 4), np.int8)

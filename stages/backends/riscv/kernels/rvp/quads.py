@@ -1,4 +1,4 @@
-"""CONV_2D of few channels: four neighbouring bytes of the output at a time, from rows of the image as they are."""
+"""CONV_2D of few channels: four neighbouring output bytes at a time, from image rows in place."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MOST_CHANNELS = 16  # of a group of the input, where outputs are not few: panels
 
 
 class Quads(Kernel):
-    """Any window and stride on NHWC images; groups whose outputs are whole quads.
+    """Convolution of any window and stride on NHWC images, with groups of whole output quads.
 
     Weights are repeated for each byte of a word at which a window can begin.
     """

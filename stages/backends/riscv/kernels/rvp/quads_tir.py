@@ -1,4 +1,4 @@
-"""TIR of a convolution in quads of output bytes: a block for each image."""
+"""TIR of a convolution in quads of output bytes: one block per image."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def _image(view: LayerView, lines: QuadLines) -> Block:
 
 
 def convolution(view: LayerView, lines: QuadLines) -> Lowering:
-    """The loop over images."""
+    """Loop over images."""
     x, y, block = view.inputs[0], view.outputs[0], _image(view, lines)
     operands = {operand.name: operand for operand in block.operands}
     with Function("conv2d") as f:

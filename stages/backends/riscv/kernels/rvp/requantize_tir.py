@@ -1,4 +1,4 @@
-"""Requantization as the rvp kernels do it, in TIR: from packed multipliers and rounders (packing.py)."""
+"""Requantization of the rvp kernels in TIR, from packed multipliers and rounders (packing.py)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ Expr = Any  # a TIR expression or a Python int
 
 
 def requantize(acc: Expr, multiplier: Expr, rounder: Expr, mark: Expr, rounding: Rounding) -> Expr:
-    """The accumulator scaled by multiplier and rounder, int32. A negative `mark`: the rounder is a wide one."""
+    """Scale the accumulator by multiplier and rounder, int32.
+
+    A negative `mark` selects the wide rounding.
+    """
     product = int64(acc) * int64(multiplier)
     once = rounding == "single"
     t = T.shift_right(product, T.int64(32)) if once else T.shift_right(product + T.int64(1 << 30), T.int64(31))
@@ -31,19 +34,19 @@ def requantize(acc: Expr, multiplier: Expr, rounder: Expr, mark: Expr, rounding:
 
 
 def requantize_once(view: LayerView, acc: Expr, multiplier: Expr, zero_point: Expr) -> Expr:
-    """The accumulator scaled by one multiplication; `zero_point` (int8) is the channel's, and not the layer's."""
+    """Scale the accumulator by one multiplication; `zero_point` (int8) is the channel's."""
     scaled = T.shift_right(int64(acc) * int64(multiplier) + T.int64(1 << 31), T.int64(32))
     offset = INT8_OFFSET[view.outputs[0].dtype]
     return T.Cast("int32", scaled) + zero_point + (offset - view.op.output_zero_point)
 
 
 def half_of(word: Expr, number: Expr) -> Expr:
-    """The lower (0) or upper (1) 16 bits of an int32, as int32."""
+    """Return the lower (0) or upper (1) 16 bits of an int32, as int32."""
     return T.shift_right(T.shift_left(word, 16 - 16 * number), 16)
 
 
 def requantize_any(acc: Expr, multiplier: Expr, rounder: Expr, mark: Expr, exact_mark: Expr) -> Expr:
-    """The same, rounded twice, where a second negative mark says that the rounder holds the shift itself."""
+    """Scale with two roundings; a second negative mark says that the rounder is the shift itself."""
     shift = T.bitwise_and(rounder, 127) - EXACT_SHIFT
     exact = fixed_point.requantize(acc, multiplier, shift, "double")
     return select(exact_mark < 0, exact, requantize(acc, multiplier, rounder, mark, "double"))

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class RvpResize(HalvingResize):
-    """Half sums of 16-bit lanes with RADD16."""
+    """Bilinear resize with half sums of 16-bit lanes (RADD16)."""
 
     name = "rvp.resize_bilinear_s8"
     estimate_error = 1.5
@@ -25,5 +25,5 @@ class RvpResize(HalvingResize):
         return target.word_bits // 8
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """A register of RV64 has twice as many channels."""
+        """Return the instructions; a register of RV64 holds twice as many channels."""
         return super().cost(view, params, target) * 32 / target.word_bits

@@ -1,4 +1,7 @@
-"""The second roundings of the rvp kernels, and when the short one is exact (proof: stages.backends.kernels.rounding).
+"""Second roundings of the rvp kernels, and when the short one is exact.
+
+The proof is in stages.backends.kernels.rounding. The first rounding of the reference, t = (acc * m + 2^30) >> 31, is
+one kwmmul.u. The second has two forms:
 
 The first rounding of the reference, t = (acc * m + 2^30) >> 31, is one kwmmul.u. There are two ways for the second:
 
@@ -37,7 +40,7 @@ def high_mul(acc: NDArray[np.int64], multiplier: NDArray[np.int64]) -> NDArray[n
 
 @dataclass(frozen=True)
 class Rounders:
-    """Second roundings, int64 [channels]: the short `p` of each channel and the wide one (-1 where there is none).
+    """Second roundings, int64 [channels]: the `short` and `wide` p of each channel, -1 if not exact.
 
     shift   the channel's own
     """
@@ -47,16 +50,17 @@ class Rounders:
     shift: NDArray[np.int64]
 
     def part(self, channels: slice) -> Rounders:
-        """Those of some channels."""
+        """Return the rounders of some channels."""
         return Rounders(self.short[channels], self.wide[channels], self.shift[channels])
 
 
 def rounders(
     multiplier: NDArray[np.int32], shift: NDArray[np.int32], acc: Range, *, any_shift: bool = False
 ) -> Rounders:
-    """Rounders of each channel. Raises ValueError for a multiplier of 1/2 or more (shift >= 0).
+    """Return the rounders of each channel.
 
-    With `any_shift` such a channel has none.
+    With `any_shift` a channel with a multiplier of 1/2 or more (shift >= 0) has none; without it the function raises
+    ValueError.
     """
     m, s = multiplier.astype(np.int64), -shift.astype(np.int64)
     s = np.where(m == 0, 1, s)
@@ -82,7 +86,10 @@ def rounders(
 
 
 def rounders_once(multiplier: NDArray[np.int32], shift: NDArray[np.int32], acc: Range) -> Rounders:
-    """The same for layers that round once. Raises ValueError for a multiplier of 1/4 or more (shift > -2)."""
+    """Return rounders for layers that round once.
+
+    Raises ValueError for a multiplier of 1/4 or more (shift > -2).
+    """
     m, s = multiplier.astype(np.int64), -shift.astype(np.int64)
     s = np.where(m == 0, 2, s)
     if s.min() < 2 or s.max() > 31:

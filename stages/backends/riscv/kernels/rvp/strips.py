@@ -1,4 +1,4 @@
-"""Depthwise convolution in strips of four columns: weights, and where the strips lie."""
+"""Depthwise convolution in strips of four columns: weights and positions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ if TYPE_CHECKING:
 
 
 def layer_arithmetic(view: LayerView) -> Arithmetic:
-    """The layer's constants with weights as [channels, (ky, kx)]. uint8 activations stay unsigned."""
+    """Return the layer's constants with weights as [channels, (ky, kx)].
+
+    uint8 activations stay unsigned.
+    """
     return arithmetic(view, signed_activations=False)
 
 
@@ -24,7 +27,7 @@ GEOMETRY_FIELDS = 14  # int32 fields of the C structure rvp_depthwise_geometry
 
 
 def why_not_arithmetic(view: LayerView, *, any_shift: bool = False) -> str:
-    """Why the layer's constants are not what the kernels multiply and round by, '' if they are."""
+    """Return why the kernels cannot multiply and round the layer's constants, '' if they can."""
     made = partial(arithmetic, view, signed_activations=False, any_shift=any_shift)
     if bad := why_not_sums(prod(view.op.kernel), made):
         return bad
@@ -36,41 +39,47 @@ def why_not_arithmetic(view: LayerView, *, any_shift: bool = False) -> str:
 
 
 def is_split(view: LayerView) -> bool:
-    """Whether weights minus their zero point need more than int8."""
+    """Return whether weights minus their zero point do not fit int8."""
     taps = centred_weights(view)
     return bool(taps.min() < -128 or taps.max() > 127)
 
 
 def swapped(view: LayerView) -> bool:
-    """Whether strips run along the rows of the image, four rows wide: where four columns would waste more."""
+    """Return whether strips run along the image rows, four rows wide, where columns waste more."""
     _, height, width, _ = view.outputs[0].shape
     return bool(_work(width, height) < _work(height, width))
 
 
 def _work(rows: int, columns: int) -> int:
-    """What the strips cost, in sixths of a row: each costs a row beside its own, and one tile more comes in."""
+    """Return the relative cost of the strips, in sixths of a row.
+
+    Each strip costs one extra row and loads one extra tile.
+    """
     return -(-columns // 4) * 6 * (rows + 1) + rows
 
 
 def extents(view: LayerView, *, exchanged: bool) -> tuple[int, int, int, int]:
-    """Rows and columns of input and output, as the strips see them. `exchanged`: they run along the rows."""
+    """Return rows and columns of input and output along the strips.
+
+    `exchanged`: strips run along the rows.
+    """
     _, rows, columns, _ = view.inputs[0].shape
     _, out_rows, out_columns, _ = view.outputs[0].shape
     return (columns, rows, out_columns, out_rows) if exchanged else (rows, columns, out_rows, out_columns)
 
 
 def group_channels(channels: int, lanes: int) -> list[list[int]]:
-    """The channels of each group; the last one begins earlier where they are no multiple of a group."""
+    """Return the channels of each group; an incomplete last group overlaps the one before it."""
     size = min(4 * lanes, channels)
     firsts = [min(first, channels - size) for first in range(0, channels, 4 * lanes)]
     return [list(range(first, first + size)) for first in firsts]
 
 
 def half_columns(view: LayerView, lanes: int, out_columns: int) -> int:
-    """The column of the output with which the upper lanes begin, 0 if they have channels of their own.
+    """Return the output column at which the upper lanes begin, 0 if they have separate channels.
 
-    Up to four channels leave the upper lanes of RV64 to the second half of the strips, where a strip costs more than
-    the columns that this moves in vain.
+    Layers of up to four channels use the upper lanes of RV64 for the second half of the columns, if the saved strip
+    costs more than the extra columns.
     """
     if lanes == 1 or view.op.out_channels > 4 or out_columns <= 4:
         return 0
@@ -81,13 +90,13 @@ def half_columns(view: LayerView, lanes: int, out_columns: int) -> int:
 
 
 def twice(channels: int) -> list[list[int]]:
-    """Up to four channels as a group in each lane, of which the last fills what is left."""
+    """Return up to four channels as a group in each lane, filled up with the last channel."""
     few = [min(channel, channels - 1) for channel in range(4)]
     return [few * 2]
 
 
 def pixel_costs(channels: int, lanes: int) -> tuple[int, int]:
-    """Instructions that bring in four pixels of a group, and that write them."""
+    """Return the instructions that load and that store four pixels of a group."""
     if channels % (4 * lanes) == 0:
         return 32, 28
     if channels < 4:
@@ -97,7 +106,10 @@ def pixel_costs(channels: int, lanes: int) -> tuple[int, int]:
 
 
 def geometry(view: LayerView, lanes: int, *, exchanged: bool) -> tuple[int, ...]:
-    """The fields of rvp_depthwise_geometry, in order. `exchanged`: strips run along the rows."""
+    """Return the fields of rvp_depthwise_geometry, in order.
+
+    `exchanged`: strips run along the rows.
+    """
     op, x, y = view.op, view.inputs[0], view.outputs[0]
     channels = op.out_channels
     rows, columns, out_rows, out_columns = extents(view, exchanged=exchanged)
@@ -111,7 +123,7 @@ def geometry(view: LayerView, lanes: int, *, exchanged: bool) -> tuple[int, ...]
 
 
 def scratch_bytes(view: LayerView, lanes: int) -> int:
-    """Two strips of input, one of results, two registers: what depthwise.c uses."""
+    """Return the scratch of depthwise.c: two input strips, one of results, two registers."""
     stride: int = view.op.stride[0]
     _, _, out_rows, _ = extents(view, exchanged=swapped(view))
     rows = (out_rows - 1) * stride + 3

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class RvpSvdf(Svdf8):
-    """A register of a row with SMAQA, two steps of a memory with KMDA."""
+    """SVDF with one register of a row per SMAQA, two steps of a memory per KMDA."""
 
     name = "rvp.svdf_s8"
     estimate_error = 1.5

@@ -1,4 +1,8 @@
-"""Layers of two operands in tiles: what is broadcast is written out in scratch, so that rows are whole registers.
+"""Layers of two operands in tiles: broadcast operands are expanded in scratch to whole registers.
+
+An operand that repeats every C elements is expanded once, to as many periods as fill whole registers. Rows of the
+output have that length and read the expansion from its beginning. An operand with one value per pixel is expanded for
+some pixels at a time.
 
 An operand that repeats with a period of C elements is written out once, for as many periods as make whole registers;
 rows of the output are as long then, and read it from its beginning each time. An operand with one value for each pixel
@@ -29,7 +33,7 @@ LAYER = 27.0  # instructions around a layer
 
 @dataclass(frozen=True)
 class Loop:
-    """Instructions of a kernel's C function: for a register of elements, for a row and for a call."""
+    """Instructions of a kernel's C function per register of elements, per row and per call."""
 
     register: float
     row: float
@@ -41,7 +45,7 @@ AROUND = Loop(0, 38, 95)  # what kernels take beside their elements, roughly
 
 @dataclass(frozen=True)
 class Repeat:
-    """y[(block * times + time) * length + i] = x[block * length + i]."""
+    """Expansion y[(block * times + time) * length + i] = x[block * length + i]."""
 
     blocks: int
     length: int
@@ -49,30 +53,30 @@ class Repeat:
 
     @property
     def read(self) -> int:
-        """Elements."""
+        """Elements read."""
         return self.blocks * self.length
 
     @property
     def written(self) -> int:
-        """Elements."""
+        """Elements written."""
         return self.read * self.times
 
     def room(self, register: int) -> int:
-        """Bytes of what is written, in whole registers."""
+        """Bytes written, in whole registers."""
         return -(-self.written // register) * register
 
     def cycle(self, register: int) -> int:
-        """After how many bytes registers are the same again."""
+        """Bytes after which registers repeat."""
         return lcm(self.length, register)
 
     def cost(self, register: int) -> float:
-        """Instructions, as measured."""
+        """Return the instructions, as measured."""
         if self.length == 1:
             return 22 + self.blocks * self._spread(register)
         return 50 + self.blocks * self._repeated(register)
 
     def _spread(self, register: int) -> float:
-        """For a value."""
+        """Cost of repeating a single value."""
         registers = self.times / register
         if self.times % register == 0:
             return 6.5 + 3 * registers
@@ -83,7 +87,7 @@ class Repeat:
         return 21 + 2.8 * (registers - 1)
 
     def _repeated(self, register: int) -> float:
-        """For a block: one by one for a cycle, then by registers of the cycle before."""
+        """Cost of repeating a block: element by element for a cycle, then by registers."""
         singly = min(self.times, self.cycle(register) // self.length)
         rest = (self.times - singly) * self.length / register
         return 28 + singly * (20.6 + 15.7 * ((self.length - 1) // register)) + (26 + 5 * rest if rest else 0)
@@ -91,10 +95,10 @@ class Repeat:
 
 @dataclass(frozen=True)
 class Operand:
-    """One input as tiles read it: `repeats` write it out in scratch, innermost first.
+    """One input as tiles read it; `repeats` expand it in scratch, innermost first.
 
-    stride  elements of the input for a step of a tile's axis
-    step    of elements along a tile, 0 where that is one value
+    stride  elements of the input per step of a tile's axis
+    step    elements along a tile, 0 for a single value
     """
 
     stride: int
@@ -103,20 +107,20 @@ class Operand:
 
     @property
     def is_once(self) -> bool:
-        """Whether all tiles read the same."""
+        """Whether all tiles read the same elements."""
         return self.stride == 0
 
 
 @dataclass(frozen=True)
 class Tiles:
-    """A layer in tiles of `steps` steps along `axis`; the last of them has the steps that are left.
+    """A layer in tiles of `steps` steps along `axis`; the last tile has the remaining steps.
 
-    Strides are those of the output and of both inputs.
+    Strides are (output, first input, second input).
 
-    outer      axes around
-    axis       that tiles are steps of
-    inside     the axes of a step
-    register   bytes
+    outer      axes around the tiles
+    axis       axis that the tiles divide
+    inside     axes of a step
+    register   bytes of a register
     """
 
     outer: tuple[Axis, ...]
@@ -127,27 +131,30 @@ class Tiles:
 
     @cached_property
     def inner(self) -> int:
-        """Elements of the output in a step."""
+        """Output elements per step."""
         return prod(axis.extent for axis in self.inside)
 
     @property
     def count(self) -> int:
-        """Of whole tiles."""
+        """Number of complete tiles."""
         return self.axis.extent // self.steps
 
     @property
     def left(self) -> int:
-        """Steps behind the whole tiles."""
+        """Steps behind the complete tiles."""
         return self.axis.extent % self.steps
 
     @cached_property
     def operands(self) -> tuple[Operand, Operand]:
-        """Those of whole tiles. ValueError where an input lies in another order than the output."""
+        """Return the operands of complete tiles.
+
+        Raises ValueError if an input has another order than the output.
+        """
         return self._operand(0, self.steps), self._operand(1, self.steps)
 
     @cached_property
     def last(self) -> tuple[Operand, Operand]:
-        """Those of the steps that are left. What was written out once is there."""
+        """Return the operands of the remaining steps; operands expanded once stay valid."""
         given = enumerate(self.operands)
         first, second = (x if x.is_once else self._operand(number, self.left) for number, x in given)
         return first, second
@@ -159,12 +166,12 @@ class Tiles:
 
     @property
     def one_call(self) -> bool:
-        """Whether all whole tiles are rows of one call: nothing is written out for each."""
+        """Whether one call computes all complete tiles, without an expansion per tile."""
         return all(x.is_once or (x.step == 1 and not x.repeats) for x in self.operands)
 
     @property
     def rows(self) -> Axis:
-        """Of a call for whole tiles, in elements of the output and of what both inputs are read from."""
+        """Return the row elements of a call for complete tiles, of the output and both inputs."""
         if not self.one_call:
             return Axis(1, (0, 0, 0))
         size = self.steps * self.inner
@@ -172,7 +179,7 @@ class Tiles:
 
     @property
     def is_readable(self) -> bool:
-        """Whether inputs can be written out, and what is read as it is begins with a register in each call."""
+        """Return whether inputs can be expanded and unexpanded inputs are aligned in each call."""
         try:
             read = [1 + number for number, x in enumerate(self.operands) if x.step and not x.repeats]
         except ValueError:
@@ -181,11 +188,11 @@ class Tiles:
 
     @property
     def scratch(self) -> int:
-        """The most bytes for an operand."""
+        """Return the largest scratch bytes of an operand."""
         return max((repeat.written for x in self.operands for repeat in x.repeats), default=0)
 
     def cost(self, loop: Loop) -> float:
-        """Instructions of the layer."""
+        """Return the instructions of the layer."""
 
         def written(operands: Sequence[Operand], once: bool) -> float:
             chosen = (x for x in operands if x.is_once == once)
@@ -203,7 +210,10 @@ class Tiles:
 
 
 def tiles(view: LayerView, register: int) -> Tiles:
-    """The tiles that take fewest instructions. ValueError, with the reason, where there are none."""
+    """Return the tiles with the fewest instructions.
+
+    Raises ValueError with the reason if there are no usable tiles.
+    """
     out = view.outputs[0]
     strides = (logical_strides(out), *(broadcast_strides(x, out.shape) for x in view.inputs))
     found = list(_possible(walk(out.shape, *strides), register))
@@ -230,9 +240,9 @@ def _possible(axes: list[Axis], register: int) -> Iterator[Tiles]:
 
 
 def _repeats(extents: Sequence[int], strides: Sequence[int]) -> tuple[int, tuple[Repeat, ...]]:
-    """The step of elements and the repeats of an operand over axes, outermost first.
+    """Return the element step and the repeats of an operand over axes, outermost first.
 
-    ValueError where what repeats is no dense run of elements.
+    Raises ValueError if the repeated elements are not a dense run.
     """
     axes = walk(extents, row_major(extents), strides)
     steps = [axis.strides[1] for axis in axes]

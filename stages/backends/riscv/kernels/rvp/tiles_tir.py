@@ -1,4 +1,4 @@
-"""TIR of layers of two operands in tiles: what is written out, and calls for rows of it."""
+"""TIR of layers of two operands in tiles: expansions, and calls for rows."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def tiled(view: LayerView, tiles: Tiles, function: str, fields: tuple[int, ...]) -> Lowering:
-    """The layer as calls of `function(x0, x1, y, fields)`."""
+    """Build the layer as calls of `function(x0, x1, y, fields)`."""
     out, register = view.outputs[0], tiles.register
     dtype, size = out.dtype, tiles.steps * tiles.inner
     with Function(view.op.op) as f:
@@ -45,7 +45,7 @@ def tiled(view: LayerView, tiles: Tiles, function: str, fields: tuple[int, ...])
             def compute(
                 name: str, operands: tuple[Expanded, Expanded], rows: Axis, count: int, at: Any, given: Any
             ) -> None:
-                """A call for tiles from step `at` on."""
+                """Build the call for tiles from step `at` on."""
                 firsts = [start[1 + number] + at * x.stride for number, x in enumerate(operands)]
                 for number, x in enumerate(operands):
                     if not x.is_once:
@@ -70,7 +70,7 @@ def tiled(view: LayerView, tiles: Tiles, function: str, fields: tuple[int, ...])
 
 
 def _repeat(name: str, repeat: Repeat, dtype: str, register: int) -> Block:
-    """The C functions write the last register whole, so that belongs to y."""
+    """Build an expansion; the C functions write whole registers, so y includes the last one."""
 
     def meaning(b: Any) -> None:
         with loop(("block", repeat.blocks), ("time", repeat.times), ("i", repeat.length)) as (block, time, i):

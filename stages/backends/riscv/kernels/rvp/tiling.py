@@ -1,4 +1,4 @@
-"""Tiles of a direct convolution: outputs that are neighbours along an axis of the image."""
+"""Tiles of a direct convolution: neighbouring outputs along an image axis."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ Expr = Any  # a TIR expression or a Python int
 
 
 class DirectParams(KernelParams):
-    """Tiles of `rows` outputs that are neighbours along an axis of the image: below each other, or side by side.
+    """Tiles of `rows` outputs along an image axis, below or beside each other.
 
-    "" and 0: what costs least for the layer.
+    "" and 0 select the cheapest for the layer.
     """
 
     axis: Literal["", "rows", "columns"] = ""
@@ -39,7 +39,7 @@ class DirectParams(KernelParams):
 
 
 class Shape(NamedTuple):
-    """A layer as its tiles see it: taps and stride along their rows, and the other axis as columns."""
+    """Shape of a layer along its tiles: taps and stride along their rows, the other axis as columns."""
 
     taps: int
     stride: int
@@ -69,23 +69,23 @@ class Shape(NamedTuple):
         )
 
     def slots(self, rows: int) -> int:
-        """Rows of the image that `rows` rows of the output read."""
+        """Image rows that `rows` output rows read."""
         return (rows - 1) * self.stride + self.taps
 
     def strip_width(self, columns: int) -> int:
-        """Columns of the image that `columns` columns of the output read, at most."""
+        """Return the most image columns that `columns` output columns read."""
         distance = (columns - 1) * self.column_stride
         return (distance + 3) // 4 + self.kernel_columns if self.phases else distance + self.kernel_columns
 
     def first_byte(self, column: Expr, view: LayerView) -> Expr:
-        """A byte with the place in its chunk of that at which the window of a column of the output begins."""
+        """Return a byte with the chunk position at which the window of an output column begins."""
         return column * self.column_stride + -view.op.padding[1] * view.op.in_channels % 4
 
 
 def _as_chunks(view: LayerView) -> tuple[int, int]:
-    """Chunks of a row that a window takes, and phases, where the bytes of rows are read as they lie; else 0, 0.
+    """Return the chunks of a window row and the phases for rows read in place; else 0, 0.
 
-    The chunks are no more than the pixels, and weights are there twice at most.
+    Used only if there are no more chunks than pixels and weights are stored twice at most.
     """
     op, width = view.op, view.inputs[0].shape[2]
     channels = op.in_channels
@@ -109,7 +109,10 @@ class Tiling:
 
     @classmethod
     def of(cls, view: LayerView, params: DirectParams, lanes: int) -> Tiling:
-        """The cheapest that the parameters leave free. Raises StageError for an axis that no function is for."""
+        """Return the cheapest tiling that the parameters allow.
+
+        Raises StageError for an axis without a function.
+        """
         possible = [
             cls(axis, rows, shape)
             for axis, most in usable_axes(view)
@@ -123,12 +126,12 @@ class Tiling:
         return min(possible, key=lambda tiling: tiling.cost(view.op.out_channels, lanes))
 
     def tiles(self) -> list[int]:
-        """The sizes of the tiles that cover the output: whole ones, and what is left."""
+        """Sizes of the tiles that cover the output: complete ones, then the remainder."""
         whole, left = divmod(self.shape.out_rows, self.rows)
         return [self.rows] * whole + ([left] if left else [])
 
     def strip_columns(self, lanes: int) -> int:
-        """Columns of the output that one strip is for: all strips about the same."""
+        """Output columns per strip; all strips have about the same width."""
         column = self.shape.column_chunks * self.shape.slots(self.rows) * 4 * lanes
         room = STRIP_BYTES[lanes] // column - self.shape.kernel_columns
         fitting = (room * 4 if self.shape.phases else room) // self.shape.column_stride + 1
@@ -136,12 +139,12 @@ class Tiling:
         return -(-self.shape.out_columns // strips)
 
     def strip_bytes(self, lanes: int) -> int:
-        """What direct.c writes into its strip."""
+        """Bytes that direct.c writes into its strip."""
         width = self.shape.strip_width(self.strip_columns(lanes))
         return width * self.shape.column_chunks * self.shape.slots(self.rows) * 4 * lanes
 
     def cost(self, out_channels: int, lanes: int) -> float:
-        """A half of a block: loads and products of its chunks, 11 a row, 33 around. Then the copies into strips."""
+        """Return the instructions of half blocks (loads and products, 11 per row, 33 around) and copies."""
         shape, halves, columns = self.shape, out_channels // (2 * lanes), self.strip_columns(lanes)
         strips = -(-shape.out_columns // columns)
         chunks = shape.kernel_columns * shape.column_chunks
@@ -155,12 +158,12 @@ class Tiling:
 
 
 def _sizes(wanted: int, most: int) -> Iterable[int]:
-    """Sizes of tiles to choose from: any up to `most`, or the wanted one."""
+    """Return the tile sizes to choose from: any up to `most`, or the requested size."""
     return [min(wanted, most)] if wanted else range(1, most + 1)
 
 
 def usable_axes(view: LayerView) -> Iterator[tuple[Axis, int]]:
-    """The axes of the image along which tiles can run, and how many rows they may have."""
+    """Return the image axes that tiles can follow, with the possible rows of each."""
     names: tuple[Axis, ...] = ("rows", "columns")
     for axis, taps, stride in zip(names, view.op.kernel, view.op.stride, strict=True):
         if (taps, stride) in MOST_ROWS:
@@ -168,7 +171,7 @@ def usable_axes(view: LayerView) -> Iterator[tuple[Axis, int]]:
 
 
 def geometry(view: LayerView, tiling: Tiling, lanes: int) -> tuple[int, ...]:
-    """The fields of rvp_direct_geometry, in order."""
+    """Return the fields of rvp_direct_geometry, in order."""
     op, x, y = view.op, view.inputs[0].shape, view.outputs[0].shape
     shape, sizes = tiling.shape, x[1:3]
     steps, out_steps = (x[2] * x[3], x[3]), (y[2] * y[3], y[3])

@@ -1,4 +1,4 @@
-"""How rvp.depthwise_s8 sees a layer: which axis its lines run along, and what of them is in scratch at a time."""
+"""Layout of rvp.depthwise_s8: axis of the lines and the part of them that is in scratch."""
 
 from __future__ import annotations
 
@@ -31,12 +31,11 @@ LEAST_BAND = 4
 
 @dataclass(frozen=True)
 class Words:
-    """The words of weights for a row of the window: see depthwise_window_sums.h.
+    """Weight words of a window row (depthwise_window_sums.h).
 
-    full    words of a line that all four outputs reach; with stride 2 pairs of words
-    tail    outputs that reach the word behind; with stride 2 whether outputs 0 and 2 lack the last word
-    starts  for each word, in order, the column of its first byte, counted from the window's; negative where zeros come
-            first
+    full    words of a line that all four outputs read; with stride 2 pairs of words
+    tail    outputs that read the word behind; with stride 2 whether outputs 0 and 2 skip the last word
+    starts  first window column of each word, in order; negative for leading zeros
     """
 
     stride: int
@@ -59,21 +58,21 @@ class Words:
 
     @property
     def reach(self) -> int:
-        """Words of a line from the one in which a word of outputs begins to the last that it reads."""
+        """Line words from the first that a word of outputs reads to the last."""
         return self.full + (1 if self.stride == 2 or self.tail else 0)
 
     def place(self, word: int) -> int:
-        """Which word of a row has the columns from 4 * `word` on at their own places."""
+        """Return the word of a row whose columns, from 4 * `word` on, are at their original positions."""
         return word * (4 if self.stride == 1 else 2)
 
     @property
     def _made_for(self) -> int:
-        """Columns of the window, of whole pairs with stride 2."""
+        """Columns of the window, in whole pairs with stride 2."""
         return self.columns if self.stride == 1 else self.columns + self.columns % 2
 
     @property
     def are_looped(self) -> bool:
-        """Whether no function is made for so many columns."""
+        """Whether the columns are looped over because no function has that number."""
         return self._made_for not in {1: (1, 2, 3, 4, 5), 2: (2, 4, 6)}[self.stride]
 
     @property
@@ -84,7 +83,10 @@ class Words:
 
 @dataclass(frozen=True)
 class Lines:
-    """A layer whose lines run along its rows or, `exchanged`, along its columns; the rest is as these lines see it."""
+    """A layer with lines along its rows or, `exchanged`, along its columns.
+
+    All other attributes are relative to the lines.
+    """
 
     exchanged: bool
     along_rows: bool
@@ -96,7 +98,7 @@ class Lines:
 
     @classmethod
     def of(cls, view: LayerView, lanes: int) -> Lines:
-        """Those that cost least."""
+        """Return the cheapest lines of a layer."""
         return min(_possible(view, lanes), key=lambda lines: lines.cost(view))
 
     @property
@@ -105,7 +107,7 @@ class Lines:
 
     @property
     def out_words(self) -> int:
-        """Words of a row of outputs, of one class of columns."""
+        """Words of an output row of one column class."""
         return -(-self.out[1] // (4 * self.dilation[1]))
 
     @property
@@ -113,12 +115,12 @@ class Lines:
         return (self.out_words - 1) * self.stride[1] + self.words.reach
 
     def line_count(self, band: int) -> int:
-        """Lines that `band` rows of the output read."""
+        """Return the lines that `band` output rows read."""
         return (band - 1) * self.stride[0] + self.kernel[0]
 
     @property
     def band(self) -> int:
-        """Rows of the output, of one class of rows, that are computed at a time: all bands about the same."""
+        """Output rows of one row class that are computed at a time; all bands are about the same."""
         rows = -(-self.out[0] // self.dilation[0])
         lines = LINES_BYTES[self.lanes] // (16 * self.lanes * self.line_words)
         fitting = max((lines - self.kernel[0]) // self.stride[0] + 1, LEAST_BAND)
@@ -126,14 +128,14 @@ class Lines:
         return -(-band // LEAST_BAND) * LEAST_BAND if self.along_rows and band < rows else band
 
     def scratch_bytes(self) -> int:
-        """Registers beside the image, masks, results and lines of a band: what depthwise_window.c uses."""
+        """Return the scratch of depthwise_window.c: border registers, masks, results, lines of a band."""
         registers = (
             2 + 4 * self.lanes + 4 * self.band * self.out_words + 4 * self.line_count(self.band) * self.line_words
         )
         return 4 * self.lanes * registers
 
     def cost(self, view: LayerView) -> float:
-        """Instructions, as counted, of all groups and classes."""
+        """Return the instructions of all groups and classes, from counts."""
         groups = -(-view.op.out_channels // (4 * self.lanes))
         sizes = [_classes(size, dilation) for size, dilation in zip(self.out, self.dilation, strict=True)]
         classes = sum(self._class_cost(view, rows, columns) for rows in sizes[0] for columns in sizes[1])
@@ -141,11 +143,10 @@ class Lines:
         return float(view.outputs[0].shape[0] * (groups * (classes + masks + 60) + 150))
 
     def _class_cost(self, view: LayerView, rows: int, columns: int) -> float:
-        """Of one group.
+        """Return the instructions of one class of one group.
 
-        Of four words of outputs and one channel of each lane: loads and products of each row of the window; 25 to
-        requantize a word (24 on RV32), 24 around. What words cost to bring in and write depends on the pixels
-        (`pixel_costs`).
+        Per four output words and one channel of each lane: loads and products of each window row, 25 to requantize a
+        word (RV32: 24), 24 around. Loads and stores depend on the pixels (`pixel_costs`).
         """
         out_words, whole = -(-columns // 4), columns % 4 == 0
         line_words = (out_words - 1) * self.stride[1] + self.words.reach
@@ -167,7 +168,7 @@ class Lines:
         return cost
 
     def _brought(self, view: LayerView, row: int, lines: int, words: int) -> int:
-        """Instructions around the pixels that come in, for each call of `bring` in depthwise_window_lines.h."""
+        """Return the overhead of the calls of `bring` in depthwise_window_lines.h."""
         rows, columns, *_ = extents(view, exchanged=self.exchanged)
         top, left = view.op.padding[:2][::-1] if self.exchanged else view.op.padding[:2]
         rows, columns = -(-rows // self.dilation[0]), -(-columns // self.dilation[1])
@@ -181,7 +182,7 @@ class Lines:
 
 
 def _classes(size: int, dilation: int) -> list[int]:
-    """Rows or columns of outputs in each class."""
+    """Return the output rows or columns in each class."""
     return [-(-(size - first) // dilation) for first in range(min(dilation, size))]
 
 
@@ -200,14 +201,17 @@ def _possible(view: LayerView, lanes: int) -> list[Lines]:
 
 
 def why_not_lines(view: LayerView) -> str:
-    """Why no lines can run through the layer's images, '' if some can."""
+    """Return why lines cannot run through the layer's images, '' if they can."""
     if any(stride > 1 and dilation > 1 for stride, dilation in zip(view.op.stride, view.op.dilation, strict=True)):
         return "a dilated window with a stride"
     return "" if _possible(view, 1) else "neither of the strides is 1 or 2"
 
 
 def _row_cost(words: Words, count: int) -> int:
-    """Loads and products of a row of the window for so many words of outputs; words of any number are a loop."""
+    """Return the loads and products of a window row for a number of output words.
+
+    Other word counts use a loop.
+    """
     weights = len(words.starts)
     products = weights if words.stride == 1 else 2 * weights - 2 * words.tail
     around = 4 * words.full + 3 * count + 2 if words.are_looped else 4
@@ -215,7 +219,7 @@ def _row_cost(words: Words, count: int) -> int:
 
 
 def _moves(view: LayerView, lanes: int) -> tuple[int, int]:
-    """Instructions for a word that comes in and one that goes out."""
+    """Return the instructions of a word that is loaded and one that is stored."""
     come, go = pixel_costs(view.op.out_channels, lanes)
     come -= 3
     if view.op.depth_multiplier > 1:
@@ -225,7 +229,7 @@ def _moves(view: LayerView, lanes: int) -> tuple[int, int]:
 
 
 def fields(view: LayerView, lines: Lines) -> dict[str, int]:
-    """The fields of rvp_depthwise_window."""
+    """Return the fields of rvp_depthwise_window."""
     op, x, y = view.op, view.inputs[0], view.outputs[0]
     steps, out_steps = (x.shape[2] * x.shape[3], x.shape[3]), (y.shape[2] * y.shape[3], y.shape[3])
     padding, words = tuple(op.padding[:2]), lines.words
