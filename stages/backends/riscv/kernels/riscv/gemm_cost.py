@@ -57,10 +57,7 @@ def _windows(view: LayerView, tiles: int) -> float:
 
 
 def _runs(fields: dict[str, int], pixels: int) -> int:
-    """Return the runs of taps that the tiles of an image pack per window row.
-
-    The first count is for windows inside the image, the second for single taps.
-    """
+    """Return the runs of taps that the tiles of an image pack per window row: one inside it, else single taps."""
     import numpy as np
 
     width = fields["kernel_width"]

@@ -119,7 +119,7 @@ def _rows(view: LayerView, split: Products, call: Calls, lanes: int) -> Counter[
 
 
 def _place(steps: int, size: int) -> str:
-    """Return the alignments of runs `step` bytes apart, for runs of one or several bits."""
+    """Return the alignment of runs; `steps` is an OR of byte distances. a: register, l: lane, u: none."""
     return "a" if steps % size == 0 else "l" if steps % 4 == 0 else "u"
 
 

@@ -122,10 +122,7 @@ def pointwise_params(
     word_bits: int,
     blocks: int,
 ) -> NDArray[np.int32]:
-    """Return params of pointwise_s8.S.
-
-    int32 [blocks, 3 + chunks, 4, lanes] of bias, weights, multiplier, rounder.
-    """
+    """Return int32 [blocks, 3 + chunks, 4, lanes] of bias, weights, multiplier, rounder."""
     made = gemm_params(bias, multiplier, rounder, once, word_bits, blocks)
     words = gemm_weights(weights, 0, run, word_bits, blocks).view("<i4")[..., 0]
     return np.concatenate([made[:, :1], words, made[:, 1:]], axis=1)
@@ -249,14 +246,13 @@ def depthwise_params(
     groups: list[list[int]],
     split: bool = False,
 ) -> NDArray[np.int32]:
-    """Return params of depthwise3x3_s8.S.
+    """Return int32 [groups, 4, 6, lanes] for depthwise3x3_s8.S.
 
-    int32 [groups, 4, 6, lanes] of three rows of weights, bias, multiplier, rounder.
-
-    `weights` are int8 values [3, 3, channels], `groups` the channels of each group. `split`: weights are sums of two
-    int8; the rows of the second addends follow (9 instead of 6). A group whose channels all round once (`once`) uses
-    that, with a mark in the first multiplier and zero points as rounders, in both halves of a lane. Other groups are
-    short if every channel in them can be; the first rounder of a wide group carries the mark.
+    Holds three rows of weights, bias, multiplier, rounder. `weights` are int8 values [3, 3, channels], `groups` the
+    channels of each group. `split`: weights are sums of two int8; the rows of the second addends follow (9 instead of
+    6). A group whose channels all round once (`once`) is marked in the first multiplier and has zero points as
+    rounders, in both halves of a lane. Other groups are short if every channel can be; a wide group is marked in the
+    first rounder.
     """
     addend = np.clip(weights, -128, 127)
     columns = [*_rows(addend), bias, multiplier.astype(np.int64), rounder.short, *_rows(weights - addend), rounder.wide]
@@ -295,14 +291,12 @@ def window_params(
     groups: list[list[int]],
     split: bool,
 ) -> NDArray[np.int32]:
-    """Return params of depthwise_window_sums.h.
+    """Return int32 [groups, 4, 3 + words, lanes] for depthwise_window_sums.h.
 
-    int32 [groups, 4, 3 + words, lanes] of bias, multiplier, rounder, words.
-
-    `weights` are [rows, columns, channels]; `starts` are the first columns of a row's words (0 outside the window),
-    `groups` the channels of each group. `split`: weights are sums of two int8; the rows of the second addends follow.
-    The first rounder of a wide group carries the mark. If a channel has no wide rounding, the second rounder does too,
-    and rounders are shifts plus EXACT_SHIFT.
+    Holds bias, multiplier, rounder, words. `weights` are [rows, columns, channels]; `starts` are the first columns of a
+    row's words (0 outside the window), `groups` the channels of each group. `split`: weights are sums of two int8; the
+    rows of the second addends follow. The first rounder of a wide group carries the mark. If a channel has no wide
+    rounding, the second rounder does too, and rounders are shifts plus EXACT_SHIFT.
     """
     addend = np.clip(weights, -128, 127)
     rows = [_words(part, starts) for part in ((addend, weights - addend) if split else (addend,))]
@@ -317,9 +311,7 @@ def taps_params(
     word_bits: int,
     groups: list[list[int]],
 ) -> NDArray[np.int32]:
-    """Return params of depthwise_taps.c.
-
-    int32 [groups, 3 + quads, 4, lanes] of bias, multiplier, rounder, weights.
+    """Return int32 [groups, 3 + quads, 4, lanes] of bias, multiplier, rounder, weights.
 
     `weights` are int8 values [channels, taps], four taps per word; the rest is as in `window_params`.
     """
@@ -336,10 +328,7 @@ def quad_params(
     quads: list[list[list[int]]],
     word_bits: int,
 ) -> NDArray[np.int32]:
-    """Return params of quads.c: int32 [quads, 4, 3, lanes] of bias, multiplier, rounder.
-
-    `quads` are the channels by lane.
-    """
+    """Return params of quads.c: int32 [quads, 4, 3, lanes]; `quads` are the channels by lane."""
     groups = [[channel for lane in quad for channel in lane] for quad in quads]
     none = np.zeros((0, len(bias)), np.int64)
     return _with_roundings(bias, multiplier, rounder, none, groups, word_bits)
@@ -356,14 +345,12 @@ def planes_params(
     groups: list[list[int]],
     has_single: bool,
 ) -> NDArray[np.int32]:
-    """Return params of depthwise_planes.c.
+    """Return int32 [groups, 3 + words, 4, lanes] of bias, multiplier, rounder, weights.
 
-    int32 [groups, 3 + words, 4, lanes] of bias, multiplier, rounder, weights.
-
-    `pairs` are int8 values [words, 2, channels]. Those of register j are in bytes j % 2 and j % 2 + 2 of a word, a
-    single tap (`has_single`: the first of the last word) in byte j. A group whose channels all round once (`once`) uses
-    that, with a mark in the first multiplier; its first two rounders are zero points of registers 0 and 2, 1 and 3,
-    side by side. The rest is as in `window_params`.
+    `pairs` are int8 values [words, 2, channels]. Register j uses bytes j % 2 and j % 2 + 2 of a word; a single tap
+    (`has_single`: the first of the last word) uses byte j. A group whose channels all round once (`once`) is marked in
+    the first multiplier; its first two rounders are zero points of registers 0 and 2, 1 and 3, side by side. The rest
+    is as in `window_params`.
     """
     halves = pairs & 0xFF
     rows = halves[:, 0] | halves[:, 1] << 16
@@ -388,10 +375,7 @@ def _with_roundings(
     groups: list[list[int]],
     word_bits: int,
 ) -> NDArray[np.int32]:
-    """Return int32 [groups, 4, 3 + rows, lanes] with marks: bias, multiplier, rounder, rows.
-
-    `rows` are [rows, channels].
-    """
+    """Return int32 [groups, 4, 3 + rows, lanes] with marks: bias, multiplier, rounder, rows."""
     columns = [bias, multiplier.astype(np.int64), rounder.short, rounder.wide]
     params = _by_group(np.concatenate([columns, rows]), groups, word_bits)
     # Where there is no channel, the shift is by 0: one by -EXACT_SHIFT is not defined in C.
