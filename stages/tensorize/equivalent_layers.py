@@ -107,7 +107,10 @@ def _equivalents(
 
 
 def _with_conv2d(graph: Graph, layer: Layer, op: DepthwiseConv2D) -> Graph:
-    """Replace (1, kh, kw, O) weights by HWIO (kh, kw, 1, O); planar (O, 1, kh, kw) is OIHW."""
+    """Return the graph with the depthwise_conv2d as a conv2d.
+
+    Weights (1, kh, kw, O) become HWIO (kh, kw, 1, O); planar (O, 1, kh, kw) is OIHW.
+    """
     fields = op.model_dump(exclude={"op", "depth_multiplier", "kernel_layout"})
     conv2d = Conv2D(**fields, kernel_layout="HWIO" if op.kernel_layout == "HWC" else "OIHW")
     weights = graph.constants[layer.constants["weights"]]
@@ -117,7 +120,7 @@ def _with_conv2d(graph: Graph, layer: Layer, op: DepthwiseConv2D) -> Graph:
 
 
 def _with_depthwise(graph: Graph, layer: Layer) -> Graph:
-    """Replace a conv2d by a depthwise_conv2d with planar weights."""
+    """Return the graph with the conv2d as a depthwise_conv2d with planar weights."""
     depthwise = as_depthwise(graph.view(layer))
     return _with_operator(graph, layer, depthwise.op, depthwise.constant("weights"))
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class ArenaBound:
-    """Decides whether a kernel keeps the arena of a graph within `limit` bytes.
+    """Checks whether a kernel keeps the arena of a graph within `limit` bytes.
 
     The limit is the recipe's, or `derived` for `optimize_for: ram`. `name` is its name in messages, `at` the option
     that sets it.
@@ -36,7 +36,7 @@ class ArenaBound:
         self._dearer: list[str] = []
 
     def assign(self, view: LayerView, kernel: Kernel, instead: str = "") -> None:
-        """Record a layer's kernel. If it works in place, later layers have less memory alive.
+        """Record a layer's kernel. Working in place changes what is alive at later layers.
 
         `instead` describes the change if the bound excluded the layer's cheapest kernel: `b.gemm instead of a.gemm
         mr=4`.
