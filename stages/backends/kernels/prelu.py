@@ -44,7 +44,7 @@ class TablePrelu(Kernel):
         if bad := not_eight_bit(view) or why_not_steps(view):
             return bad
         if view.op.rounding != "double":
-            return "rounds once"
+            return "the layer rounds once; this kernel rounds twice"
         try:
             self.factors(view, _products(view))
         except ValueError as error:

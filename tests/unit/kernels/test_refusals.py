@@ -47,7 +47,7 @@ DENSE = fully_connected.fully_connected(Draw(1), 1, 16, 4, rounding="single")
         ("direct_s8", DIRECT, {"dilation": (1, 2)}, "dilated"),
         ("direct_s8", DIRECT, {"groups": 2}, "2 groups"),
         ("direct_s8", DIRECT, {"rounding": "single"}, "rounds once"),
-        ("direct_s8", usual_convolution(12), {}, "12 output channels are no multiple of 8"),
+        ("direct_s8", usual_convolution(12), {}, "12 output channels are not a multiple of 8"),
         ("depthwise_s8", DEPTHWISE, {}, ""),
         ("depthwise_s8", usual_depthwise((6, 7)), {}, ""),
         ("depthwise_s8", DEPTHWISE, {"stride": (3, 1)}, ""),

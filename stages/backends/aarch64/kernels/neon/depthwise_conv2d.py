@@ -44,9 +44,9 @@ class DepthwiseKernel(NeonKernel):
         if bad := why_not_centred_types(view):
             return bad
         if op.depth_multiplier != 1:
-            return f"a depth multiplier of {op.depth_multiplier}"
+            return f"a depth multiplier of {op.depth_multiplier} is not supported"
         if op.out_channels < self.group:
-            return f"{op.out_channels} channels; the kernel has {self.group} at a time"
+            return f"{op.out_channels} channels; this kernel needs at least {self.group}"
         return self.why_not_window(view)
 
     def why_not_window(self, view: LayerView) -> str:
@@ -114,11 +114,11 @@ class ThreeByThree(DepthwiseKernel):
     def why_not_window(self, view: LayerView) -> str:
         op = view.op
         if op.kernel != (3, 3) or op.dilation != (1, 1) or op.stride not in ((1, 1), (2, 2)):
-            return "only 3x3 windows without dilation, stride 1 or 2"
+            return "only 3x3 windows without dilation and with stride 1 or 2 are supported"
         if max(op.padding[:2]) > 1:
-            return "more than one row or column of padding before the image"
+            return "more than one row or column of padding before the image is not supported"
         if op.rounding != "double" or view.constant("shift").max() >= 0:
-            return "rounds once, or shifts left"
+            return "the layer rounds once or shifts left; this kernel does neither"
         return self.why_not_weights(view)
 
     def why_not_weights(self, view: LayerView) -> str:
@@ -142,7 +142,7 @@ class InPairs(ThreeByThree):
         weights = packing.depthwise_weights(view)
         by_columns = weights.transpose(1, 0, 2).reshape(9, -1)  # as the kernels pair them
         both = (by_columns[:8].reshape(4, 2, -1) == -128).all(axis=1).any()
-        meet = "two weights of -128 meet: their products do not fit int16"
+        meet = "two paired weights are -128; their products do not fit int16"
         return super().why_not_weights(view) or (meet if both else "")
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:

@@ -34,17 +34,17 @@ class Add(NeonKernel):
     def why_not_planar(self, view: LayerView) -> str:
         """Return why the layouts do not fit, '' if all tensors have the same."""
         planar = {tensor.layout == "NCHW" for tensor in (*view.inputs, *view.outputs)}
-        return "NHWC and NCHW tensors in one layer" if len(planar) > 1 else ""
+        return "the tensors are NHWC and NCHW; this kernel needs one layout" if len(planar) > 1 else ""
 
     def why_not_operator(self, view: LayerView) -> str:
         op, out = view.op, view.outputs[0]
         for tensor in view.inputs:
             if tensor.shape != out.shape:
-                return f"tensor {tensor.name} is broadcast"
+                return f"tensor {tensor.name} is broadcast; this kernel needs equal shapes"
         if out.elements < LEAST:
-            return f"{out.elements} elements; the kernel has {LEAST} at a time"
+            return f"{out.elements} elements; this kernel needs at least {LEAST}"
         if op.rounding != "double" or max(op.shifts) > 0 or op.output_shift >= 0:
-            return "rounds once, or shifts left"
+            return "the layer rounds once or shifts left; this kernel does neither"
         return ""
 
     def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:

@@ -50,7 +50,7 @@ class MatrixKernel(NeonKernel):
         if bad := why_not_types(view):
             return bad
         if op.op == "conv2d" and op.groups != 1:
-            return f"{op.groups} groups; this kernel has one"
+            return f"{op.groups} groups; this kernel supports one"
         return too_deep(depth_of(view))
 
     def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:

@@ -34,7 +34,7 @@ class Pool2d(NeonKernel):
     def why_not_operator(self, view: LayerView) -> str:
         channels, window = view.outputs[0].shape[3], prod(view.op.kernel)
         if channels < GROUP:
-            return f"{channels} channels; the kernel has {GROUP} at a time"
+            return f"{channels} channels; this kernel needs at least {GROUP}"
         return f"a window of {window} elements; averages are exact up to {MAX_WINDOW}" if window > MAX_WINDOW else ""
 
     def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:

@@ -25,7 +25,7 @@ class Depthwise3x3(ThreeByThree):
 
     def why_not_window(self, view: LayerView) -> str:
         if view.op.stride != (1, 1):
-            return f"a stride of {view.op.stride[0]} by {view.op.stride[1]}"
+            return f"a stride of {view.op.stride[0]}x{view.op.stride[1]}; this kernel supports 1x1"
         return super().why_not_window(view)
 
     def weight_shape(self, view: LayerView) -> tuple[int, ...]:

@@ -84,9 +84,9 @@ def _is_flat(view: LayerView) -> bool:
 
 def _why_not_arithmetic(view: LayerView) -> str:
     if view.op.rounding != "double" or view.op.left_shift != COMMON_SHIFT + 1:
-        return "not the reference's 20 bits and two roundings"
+        return "the layer does not use 20 bits and two roundings"
     if shifted_input(view) < 0:
-        return "no input (sub: the first) has the larger scale"
+        return "no input has the larger scale (sub: the first input must have it)"
     try:
         factors(view)
     except ValueError as error:
@@ -126,5 +126,5 @@ def factors(view: LayerView) -> tuple[int, int]:
 
     op = view.op
     if op.output_shift > -15:
-        raise ValueError(f"the output's shift is {op.output_shift}; results may leave 16 bits")
+        raise ValueError(f"an output shift of {op.output_shift}; results may not fit 16 bits")
     return int(rounding.doubled(np.array([op.output_multiplier]))[0]), rounding.lowered_rounder(op.output_shift)

@@ -115,9 +115,9 @@ def _tile_cost(view: LayerView, params: GemmParams, rows: int) -> float:
 def _why_not_shape(view: LayerView) -> str:
     op, x = view.op, view.inputs[0]
     if op.groups != 1:
-        return f"{op.groups} groups; this kernel has one"
+        return f"{op.groups} groups; this kernel supports one"
     if op.out_channels < 2:
         return "one output channel; this kernel computes pairs"
     if x.layout == "NCHW" and has_windows(view):
-        return "windows of an NCHW input; panels are gathered from NHWC"
+        return "windows of an NCHW input; this kernel gathers them from NHWC"
     return ""

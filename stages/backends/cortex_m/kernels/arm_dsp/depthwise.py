@@ -67,8 +67,8 @@ class DepthwiseConv2d(_Planes):
     def why_not_shape(self, view: LayerView) -> str:
         op = view.op
         if op.kernel != (3, 3) or op.dilation != (1, 1) or op.stride not in ((1, 1), (2, 2)):
-            return "only 3x3 windows without dilation, stride 1 or 2"
-        return "rounds once" if op.rounding != "double" else ""
+            return "only 3x3 windows without dilation and with stride 1 or 2 are supported"
+        return "the layer rounds once; this kernel rounds twice" if op.rounding != "double" else ""
 
     def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
         import numpy as np
@@ -105,9 +105,9 @@ class DepthwiseConv2dRows(_Planes):
     def why_not_shape(self, view: LayerView) -> str:
         op = view.op
         if op.rounding != "double":
-            return "rounds once"
+            return "the layer rounds once; this kernel rounds twice"
         if op.kernel[1] not in (5, 7) or op.kernel[0] > 7 or op.stride[1] != 1 or op.dilation[1] != 1:
-            return "only windows of 5 or 7 columns, up to 7 rows and stride 1, without dilation along the rows"
+            return "only windows of 5 or 7 columns and up to 7 rows, column stride 1 and row dilation 1 are supported"
         return ""
 
     def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
@@ -159,9 +159,9 @@ class DepthwiseConv2dChannels(Kernel):
     def why_not_layer(self, view: LayerView, target: Target) -> str:
         x = view.inputs[0]
         if x.shape[3] < channels.BLOCK:
-            return f"{x.shape[3]} channels; this kernel is for {channels.BLOCK} and more"
+            return f"{x.shape[3]} channels; this kernel needs at least {channels.BLOCK}"
         if lies_planar(x):
-            return f"tensor {x.name} is NCHW; this kernel is for NHWC"
+            return f"tensor {x.name} is NCHW; this kernel reads NHWC"
         return why_not_types(view) or _why_not_arithmetic(view)
 
     def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:

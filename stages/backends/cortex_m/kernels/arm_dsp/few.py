@@ -35,7 +35,7 @@ class FewChannels(Kernel):
     def why_not_layer(self, view: LayerView, target: Target) -> str:
         made = Windows(view)
         if made.groups == 1 and columns_of(view) >= AT_ONCE:
-            return f"{columns_of(view)} output channels in one group; this kernel is for groups, and for 1 to 3"
+            return f"{columns_of(view)} output channels in one group; this kernel needs groups, or 1 to 3 channels"
         return why_not_types(view) or _why_not_order(view) or _why_not_arithmetic(view)
 
     def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
@@ -67,7 +67,7 @@ def _why_not_order(view: LayerView) -> str:
     if view.op.op == "fully_connected":
         return why_not_weights_order(view)
     x = view.inputs[0]
-    return f"tensor {x.name} is NCHW; this kernel is for NHWC" if lies_planar(x) else ""
+    return f"tensor {x.name} is NCHW; this kernel reads NHWC" if lies_planar(x) else ""
 
 
 def _why_not_arithmetic(view: LayerView) -> str:

@@ -27,7 +27,7 @@ class _Rows(WordCopies):
     prefix: ClassVar[str] = "arm_dsp"
 
     def why_not_copies(self, view: LayerView) -> str:
-        return "" if all(calls_of(copy).is_run for copy in self.copies(view)) else "elements that are no neighbours"
+        return "" if all(calls_of(copy).is_run for copy in self.copies(view)) else "elements are not neighbours"
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
         """Return the instructions, from counts."""
@@ -43,7 +43,7 @@ class Move(_Rows, WordMove):
     estimate_error = 1.25
 
     def why_not_layer(self, view: LayerView, target: Target) -> str:
-        return "a resize copies pixels" if view.op.kind == RESIZE else super().why_not_layer(view, target)
+        return "a resize copies single pixels" if view.op.kind == RESIZE else super().why_not_layer(view, target)
 
 
 class Concatenation(_Rows, WordConcatenation):

@@ -36,7 +36,7 @@ class Mul(Kernel):
         if bad := not_eight_bit(view) or why_not_rows(view):
             return bad
         if view.op.rounding != "double":
-            return "rounds once"
+            return "the layer rounds once; this kernel rounds twice"
         try:
             factors(view)
         except ValueError as error:

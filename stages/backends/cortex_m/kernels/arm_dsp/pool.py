@@ -33,7 +33,7 @@ class Pool2d(Kernel):
     def why_not_layer(self, view: LayerView, target: Target) -> str:
         columns = view.op.kernel[1]
         if columns > MAX_COLUMNS:
-            return f"averages over {columns} columns; sums of 16 bits hold {MAX_COLUMNS}"
+            return f"averages over {columns} columns; 16-bit sums hold {MAX_COLUMNS}"
         return not_eight_bit(view) or why_not_nhwc(view)
 
     def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:

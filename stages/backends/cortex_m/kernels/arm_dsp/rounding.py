@@ -57,7 +57,7 @@ def lowered_rounder(shift: int) -> int:
     Raises ValueError for a shift above -2.
     """
     if shift > -2:
-        raise ValueError(f"the shift is {shift}: no rounding by multiplication")
+        raise ValueError(f"a shift of {shift} has no rounding by multiplication")
     return 1 << (32 + max(shift, -31))
 
 

@@ -59,4 +59,4 @@ def why_not_rows(view: LayerView) -> str:
     run = rows_of(view, 0).run
     if run.strides[0] == 1 and set(run.strides[1:]) <= {0, 1}:
         return ""
-    return "neighbours in the output are apart in an input"
+    return "neighbours in the output are not neighbours in an input"

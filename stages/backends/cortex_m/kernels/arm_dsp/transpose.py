@@ -63,12 +63,12 @@ class Transpose(Kernel):
     def why_not_layer(self, view: LayerView, target: Target) -> str:
         x, y = view.inputs[0], view.outputs[0]
         if view.op.kind not in ("transpose", "layout"):
-            return f"{view.op.kind} is no transpose"
+            return f"{view.op.kind} is not a transpose"
         if x.dtype != y.dtype or ITEM_BYTES[y.dtype] != 1:
-            return f"{x.dtype} to {y.dtype}; this kernel is for bytes"
+            return f"{x.dtype} to {y.dtype}; this kernel moves bytes"
         if view.op.kind == "layout" and (bad := why_not_relayouts(x, y)):
             return bad
-        return "" if all(map(_matrices, _copies(view))) else "elements that are neighbours stay neighbours"
+        return "" if all(map(_matrices, _copies(view))) else "neighbouring elements stay neighbours"
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
         from stages.backends.cortex_m.kernels.arm_dsp.transpose_tir import transposes

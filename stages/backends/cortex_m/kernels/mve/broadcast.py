@@ -28,4 +28,4 @@ def why_not_geometry(view: LayerView) -> str:
     An input must have the order of the output.
     """
     steps = broadcast(view).run.strides[1:]
-    return "" if steps in ((1, 1), (0, 1), (1, 0)) else "an input is read in another order than the output is written"
+    return "" if steps in ((1, 1), (0, 1), (1, 0)) else "an input has another element order than the output"

@@ -33,9 +33,9 @@ class DepthwiseKernel(MveKernel):
         if bad := why_not_centred_types(view):
             return bad
         if op.depth_multiplier != 1:
-            return f"a depth multiplier of {op.depth_multiplier}"
+            return f"a depth multiplier of {op.depth_multiplier} is not supported"
         if op.rounding != "double":
-            return "rounds once"
+            return "the layer rounds once; this kernel rounds twice"
         if parts_of(view) > 1:
             return "weights minus their zero point do not fit int8"
         return why_not_sums(prod(op.kernel), lambda: self.arithmetic(view)) or self.why_not_window(view)
@@ -62,7 +62,7 @@ class Depthwise3x3(DepthwiseKernel):
     def why_not_window(self, view: LayerView) -> str:
         op = view.op
         if op.kernel != (3, 3) or op.dilation != (1, 1) or op.stride[1] > 2:
-            return "only 3x3 windows without dilation, of stride 1 or 2"
+            return "only 3x3 windows without dilation and with stride 1 or 2 are supported"
         return why_not_pairs(centred_weights(view)[:, :8])
 
     def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
@@ -131,4 +131,4 @@ def why_not_pairs(weights: np.ndarray) -> str:
     Weights are [channels, pairs * 2].
     """
     pairs = (weights == -128).reshape(len(weights), -1, 2)
-    return "two weights of -128 meet: their products do not fit int16" if pairs.all(axis=2).any() else ""
+    return "two paired weights are -128; their products do not fit int16" if pairs.all(axis=2).any() else ""

@@ -95,13 +95,13 @@ class Add(_Elementwise):
     def why_not_arithmetic(self, view: LayerView) -> str:
         op = view.op
         if op.rounding != "double" or op.left_shift != LEFT_SHIFT:
-            return "not the reference's 20 bits and two roundings"
+            return "the layer does not use 20 bits and two roundings"
         number = shifted_input(view)
         if number < 0:
-            return "no input (sub: the first) has the larger scale"
+            return "no input has the larger scale (sub: the first input must have it)"
         if op.shifts[1 - number] > -1 and (op.multipliers[1 - number], op.shifts[1 - number]) != (HALF, 0):
             return "an input is scaled by more than 1/2"
-        return "" if op.output_shift < 0 else f"the output's shift is {op.output_shift}"
+        return "" if op.output_shift < 0 else f"an output shift of {op.output_shift} is not supported"
 
     def first(self, view: LayerView) -> int:
         return shifted_input(view)
@@ -143,7 +143,7 @@ class Mul(_Elementwise):
         try:
             self.scaling(view)
         except ValueError:
-            return f"the output's shift is {view.op.output_shift}"
+            return f"an output shift of {view.op.output_shift} is not supported"
         return ""
 
     def scaling(self, view: LayerView) -> Requantization:

@@ -41,16 +41,16 @@ class Mean(Kernel):
         if bad := not_eight_bit(view):
             return bad
         if view.op.rounding != "double":
-            return "rounds once"
+            return "the layer rounds once; this kernel rounds twice"
         kept, summed = reduced_axes(view)
         if kept[-1].strides != (1, 1) and kept[-1].extent > 1:
-            return "the means are no neighbours in memory"
+            return "the means are not neighbours in memory"
         if len(summed) > 2:
-            return f"the axes are {len(summed)} runs in memory; this kernel sums 2"
+            return f"the summed axes are {len(summed)} runs in memory; the limit is 2"
         if pixels(view)[1].extent > MOST_COLUMNS:
-            return f"rows of {pixels(view)[1].extent} elements are added; sums of 16 bits hold {MOST_COLUMNS}"
+            return f"rows of {pixels(view)[1].extent} elements; 16-bit sums hold {MOST_COLUMNS}"
         reaches = 255 * view.op.count << max(view.op.shift, 0)
-        return "" if reaches < 1 << 31 else f"the output's shift is {view.op.shift}"
+        return "" if reaches < 1 << 31 else f"an output shift of {view.op.shift} is not supported"
 
     def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
         op, (rows, columns) = view.op, pixels(view)

@@ -51,7 +51,7 @@ class _Rows(Kernel):
             return bad
         element = ITEM_BYTES[view.outputs[0].dtype]
         runs = (copy.axes[-1] for copy in self.copies(view) if best(copy, element) is None)
-        return next((f"steps of {run.strides[1]} elements of {element} bytes" for run in runs), "")
+        return next((f"a stride of {run.strides[1]} elements of {element} bytes is not supported" for run in runs), "")
 
     def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
         import numpy as np
@@ -96,13 +96,13 @@ class Move(_Rows):
     def why_not_copies(self, view: LayerView) -> str:
         x, y, kind = view.inputs[0], view.outputs[0], view.op.kind
         if kind not in KINDS:
-            return f"no rows of bytes are moved as {kind!r}"
+            return f"{kind!r} is not supported"
         if x.dtype != y.dtype:
-            return f"{x.dtype} to {y.dtype}"
+            return f"{x.dtype} to {y.dtype} is not supported"
         if kind == "pad" and ITEM_BYTES[y.dtype] != 1:
-            return f"elements of {ITEM_BYTES[y.dtype]} bytes are not filled by bytes"
+            return f"elements of {ITEM_BYTES[y.dtype]} bytes cannot be filled bytewise"
         if kind in RESHAPES and is_permuted(x) and is_permuted(y) and x.shape != y.shape:
-            return "a reshape from NCHW to NCHW reorders elements in a way that has no strides"
+            return "a reshape from NCHW to NCHW is not a strided copy"
         return why_not_relayouts(x, y) if kind == "layout" else ""
 
     def copies(self, view: LayerView) -> list[Copy]:

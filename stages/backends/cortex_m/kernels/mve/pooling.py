@@ -34,7 +34,7 @@ class Pool2d(MveKernel):
     def why_not_operator(self, view: LayerView) -> str:
         size = prod(view.op.kernel)
         if view.op.op == "avg_pool2d" and size > MAX_ELEMENTS:
-            return f"averages of {size} elements; sums hold {MAX_ELEMENTS}"
+            return f"averages of {size} elements; the limit is {MAX_ELEMENTS}"
         return ""
 
     def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:

@@ -32,5 +32,5 @@ class MvePrelu(TablePrelu):
         multiplier, shift = (np.array([values[1]], np.int32) for values in (view.op.multipliers, view.op.shifts))
         made = requantization(multiplier, shift, products.size, view.op.rounding, lowered=True)
         if made.mode != "lowered":
-            raise ValueError(f"the shift of products is {int(shift[0])}")
+            raise ValueError(f"a product shift of {int(shift[0])} is not supported")
         return int(multiplier[0]), int(made.rounders[0])

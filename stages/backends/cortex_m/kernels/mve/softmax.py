@@ -29,7 +29,7 @@ class Softmax(Kernel):
     def why_not_layer(self, view: LayerView, target: Target) -> str:
         for tensor in (*view.inputs, *view.outputs):
             if tensor.shape[-1] > 1 and logical_strides(tensor)[-1] != 1:
-                return f"the elements of a row of {tensor.name} are no neighbours"
+                return f"the row elements of {tensor.name} are not neighbours in memory"
         return not_eight_bit(view)
 
     def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:

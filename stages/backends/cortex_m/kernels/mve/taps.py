@@ -50,11 +50,11 @@ class DepthwiseTaps(SingleChannel, MveKernel):
         if bad := why_not_centred_types(view):
             return bad
         if view.op.rounding != "double":
-            return "rounds once"
+            return "the layer rounds once; this kernel rounds twice"
         if strips.taps > MOST_TAPS:
-            return f"windows of {strips.taps} elements; this kernel has {MOST_TAPS}"
+            return f"windows of {strips.taps} elements; the limit is {MOST_TAPS}"
         if not strips.fits:
-            return f"a row of windows, or a pixel, has more than {MOST_BYTES} bytes"
+            return f"a row of windows or a pixel has more than {MOST_BYTES} bytes"
         if centred_weights(view).max() > WIDEST:
             return f"a weight minus its zero point is above {WIDEST}"
         return why_not_sums(strips.taps, lambda: taps_arithmetic(view))

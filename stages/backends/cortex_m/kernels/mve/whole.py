@@ -37,13 +37,13 @@ class DepthwiseWhole(MveKernel):
         if bad := why_not_centred_types(view):
             return bad
         if y.shape[1:3] != (1, 1) or op.padding != (0, 0, 0, 0):
-            return "the window has several places, or leaves the image"
+            return "the window has several positions or leaves the image"
         if op.depth_multiplier != 1:
-            return f"a depth multiplier of {op.depth_multiplier}"
+            return f"a depth multiplier of {op.depth_multiplier} is not supported"
         if op.in_channels < BLOCK:
-            return f"{op.in_channels} channels; this kernel is for {BLOCK} and more"
+            return f"{op.in_channels} channels; this kernel needs at least {BLOCK}"
         if op.rounding != "double":
-            return "rounds once"
+            return "the layer rounds once; this kernel rounds twice"
         if parts_of(view) > 1:
             return "weights minus their zero point do not fit int8"
         if offsets(view).max() > MOST_OFFSET:

@@ -100,7 +100,7 @@ def along_axis(view: LayerView) -> int:
 def _why_not_windows(view: LayerView) -> str:
     op = view.op
     if tuple(op.kernel) != (3, 3) or tuple(op.dilation) != (1, 1):
-        return "this kernel is for undilated 3x3 windows"
+        return "the window is not 3x3 without dilation"
     reasons = [_why_not_along(view, axis) for axis in (1, 0)]
     return reasons[0] if all(reasons) else ""
 
@@ -113,11 +113,11 @@ def _why_not_along(view: LayerView, axis: int) -> str:
     op, shape = view.op, view.inputs[0].shape
     step, before = op.stride[axis], op.padding[axis]
     if step > 2:
-        return f"windows are {step} pixels apart; this kernel is for 1 and 2"
+        return f"the stride is {step}; this kernel supports 1 and 2"
     if before > 3 - step:
-        return f"{before} pixels of padding in front; this kernel is for {3 - step}"
+        return f"{before} pixels of leading padding; this kernel supports at most {3 - step}"
     if shape[2 - axis] < 3:
-        return f"the image is {shape[1]}x{shape[2]}; this kernel is for 3x3 pixels and more"
+        return f"the image is {shape[1]}x{shape[2]}; this kernel needs at least 3x3 pixels"
     return ""
 
 

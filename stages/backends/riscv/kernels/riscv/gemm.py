@@ -49,9 +49,9 @@ class Gemm(Kernel):
         if bad := why_not_types(view) or too_deep(depth_of(view)):
             return bad
         if weight_zero_point(view):
-            return "the weights have a zero point; this kernel is for weights without one"
+            return "the weights have a zero point; this kernel supports none"
         taken = 4 * rows_of_words(view, target).words
-        return f"a tile takes {taken} bytes of scratch, {_MOST_PACKED} at most" if taken > _MOST_PACKED else ""
+        return f"a tile takes {taken} bytes of scratch; the limit is {_MOST_PACKED}" if taken > _MOST_PACKED else ""
 
     def pack_for(self, view: LayerView, params: Any, target: Target) -> Mapping[str, np.ndarray]:
         import numpy as np

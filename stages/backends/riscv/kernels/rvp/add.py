@@ -77,14 +77,14 @@ def _why_not_arithmetic(view: LayerView) -> str:
     """Return why the kernel's sums could differ from the reference, '' if they cannot."""
     op = view.op
     if op.rounding != "double":
-        return "rounds once"
+        return "the layer rounds once; this kernel rounds twice"
     # v << shift must fit 16 bits for v in [-255, 255]; then |t| <= 255 * 2^20, so 2^(31 - s) + 1 is exact for s <= 3.
     if not 15 <= op.left_shift <= 20:
-        return f"a left shift of {op.left_shift}"
+        return f"a left shift of {op.left_shift} is not supported"
     if any(not -3 <= shift <= 0 for shift in op.shifts):
-        return f"shifts {op.shifts} of the inputs"
+        return f"input shifts {op.shifts} are not supported"
     if not -31 <= op.output_shift <= -1:
-        return f"an output shift of {op.output_shift}"
+        return f"an output shift of {op.output_shift} is not supported"
     largest = sum(
         255 * multiplier << op.left_shift >> (31 - shift)
         for multiplier, shift in zip(op.multipliers, op.shifts, strict=True)

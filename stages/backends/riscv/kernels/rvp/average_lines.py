@@ -38,7 +38,7 @@ class AveragePoolLines(Kernel):
 
     def why_not_layer(self, view: LayerView, target: Target) -> str:
         if prod(view.op.kernel) > MAX_WINDOW:
-            return f"a window has {prod(view.op.kernel)} elements; sums of {MAX_WINDOW} are divided in 16 bits"
+            return f"a window has {prod(view.op.kernel)} elements; the limit is {MAX_WINDOW}"
         return why_not_beside(view) or not_eight_bit(view)
 
     def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:

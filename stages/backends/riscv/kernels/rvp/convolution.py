@@ -103,11 +103,11 @@ class Conv2d(_Gemm):
     def why_not_shape(self, view: LayerView) -> str:
         op, x = view.op, view.inputs[0]
         if op.groups != 1 and rows_of(view) == 1:
-            return f"{op.groups} groups and a single pixel"
+            return f"{op.groups} groups on a single pixel are not supported"
         if x.layout == "NCHW":
-            return "the input is NCHW; panels are gathered from NHWC"
+            return "the input is NCHW; this kernel reads NHWC"
         if x.shape[0] != 1 and has_windows(view):
-            return f"a batch of {x.shape[0]} with windows"
+            return f"a batch of {x.shape[0]} with windows is not supported"
         return ""
 
 

@@ -99,11 +99,11 @@ class DepthwiseConv2d(Kernel):
 def _why_not_shape(view: LayerView) -> str:
     op, x, y = view.op, view.inputs[0], view.outputs[0]
     if op.kernel != (3, 3) or op.dilation != (1, 1) or op.stride not in ((1, 1), (2, 2)):
-        return "only 3x3 windows without dilation, stride 1 or 2"
+        return "only 3x3 windows without dilation and with stride 1 or 2 are supported"
     if op.depth_multiplier != 1:
-        return f"a depth multiplier of {op.depth_multiplier}"
+        return f"a depth multiplier of {op.depth_multiplier} is not supported"
     if "NCHW" in (x.layout, y.layout):
-        return "the kernel reads and writes NHWC; it transposes strips itself"
+        return "a tensor is NCHW; this kernel reads and writes NHWC"
     if op.rounding != "double":
-        return "rounds once"
+        return "the layer rounds once; this kernel rounds twice"
     return ""

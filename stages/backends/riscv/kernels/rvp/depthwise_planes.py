@@ -85,4 +85,6 @@ def _pairs(view: LayerView, plane: Plane) -> np.ndarray:
 
 
 def _why_not_shape(view: LayerView) -> str:
-    return why_not_nhwc(view) or ("rounds once" if view.op.rounding != "double" else "")
+    return why_not_nhwc(view) or (
+        "the layer rounds once; this kernel rounds twice" if view.op.rounding != "double" else ""
+    )

@@ -79,7 +79,7 @@ class DepthwiseTaps(Kernel):
 def _why_not_shape(view: LayerView) -> str:
     op = view.op
     if op.depth_multiplier != 1:
-        return f"a depth multiplier of {op.depth_multiplier}"
+        return f"a depth multiplier of {op.depth_multiplier} is not supported"
     if is_split(view):
         return "weights minus their zero point do not fit int8"
-    return why_not_nhwc(view) or ("rounds once" if op.rounding != "double" else "")
+    return why_not_nhwc(view) or ("the layer rounds once; this kernel rounds twice" if op.rounding != "double" else "")

@@ -74,7 +74,7 @@ def _why_not_shape(view: LayerView) -> str:
     if bad := why_not_lines(view):
         return bad
     if "NCHW" in (x.layout, y.layout):
-        return "the kernel reads and writes NHWC; it transposes lines itself"
+        return "a tensor is NCHW; this kernel reads and writes NHWC"
     if op.rounding != "double":
-        return "rounds once"
+        return "the layer rounds once; this kernel rounds twice"
     return ""

@@ -72,17 +72,15 @@ def _why_not_shape(view: LayerView, target: Target) -> str:
     op, x, y = view.op, view.inputs[0], view.outputs[0]
     block = 4 * (target.word_bits // 32)
     if x.dtype != "int8" or op.weight_zero_point:
-        return "uint8; this kernel is for int8"
+        return "the tensors are uint8; this kernel supports int8"
     if op.groups != 1:
-        return f"{op.groups} groups; this kernel has one"
+        return f"{op.groups} groups; this kernel supports one"
     if not list(usable_axes(view)):
-        return (
-            f"a window of {op.kernel[0]}x{op.kernel[1]}; one axis must have 3, 5 or 7 taps with stride 1, or 3 with 2"
-        )
+        return f"a window of {op.kernel[0]}x{op.kernel[1]}; one axis needs 3, 5 or 7 taps with stride 1, or 3 with 2"
     if op.dilation != (1, 1):
         return "the window is dilated"
     if op.out_channels % block:
-        return f"{op.out_channels} output channels are no multiple of {block}"
+        return f"{op.out_channels} output channels are not a multiple of {block}"
     if "NCHW" in (x.layout, y.layout):
-        return "the kernel reads and writes NHWC"
-    return "rounds once" if op.rounding != "double" else ""
+        return "a tensor is NCHW; this kernel reads and writes NHWC"
+    return "the layer rounds once; this kernel rounds twice" if op.rounding != "double" else ""

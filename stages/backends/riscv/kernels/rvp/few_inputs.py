@@ -81,15 +81,15 @@ def _chunks(view: LayerView) -> int:
 def _why_not_shape(view: LayerView, target: Target) -> str:
     op, x = view.op, view.inputs[0]
     if target.word_bits == 32 and not why_not_pointwise(view, target):
-        return "pixels of registers of their own, which rvp.pointwise_s8 reads where they are"
+        return "pixels are whole registers; rvp.pointwise_s8 reads them in place"
     if x.dtype != "int8" or weight_zero_point(view):
-        return "uint8; this kernel is for int8"
+        return "the tensors are uint8; this kernel supports int8"
     if op.groups != 1:
-        return f"{op.groups} groups; this kernel has one"
+        return f"{op.groups} groups; this kernel supports one"
     if rows_of(view) == 1:
-        return "a single pixel"
+        return "a single pixel is not supported"
     if x.shape[0] != 1 and has_windows(view):
-        return f"a batch of {x.shape[0]} with windows"
+        return f"a batch of {x.shape[0]} with windows is not supported"
     if _chunks(view) > MOST_CHUNKS:
-        return f"windows of {_chunks(view)} chunks of four bytes; this kernel is for {MOST_CHUNKS} or fewer"
-    return why_not_nhwc(view) or ("rounds once" if op.rounding != "double" else "")
+        return f"windows of {_chunks(view)} chunks of four bytes; the limit is {MOST_CHUNKS}"
+    return why_not_nhwc(view) or ("the layer rounds once; this kernel rounds twice" if op.rounding != "double" else "")

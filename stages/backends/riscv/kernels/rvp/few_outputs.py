@@ -158,8 +158,8 @@ def _in_place(view: LayerView, load: int) -> bool:
 def _why_not_shape(view: LayerView) -> str:
     op = view.op
     if op.groups != 1:
-        return f"{op.groups} groups; this kernel has one"
+        return f"{op.groups} groups; this kernel supports one"
     weights = centred_weights(view)
     if weights.min() < -128 or weights.max() > 127:
         return "weights minus their zero point do not fit int8"
-    return why_not_nhwc(view) or ("rounds once" if op.rounding != "double" else "")
+    return why_not_nhwc(view) or ("the layer rounds once; this kernel rounds twice" if op.rounding != "double" else "")

@@ -44,7 +44,7 @@ class RvpMatmul(Matmul8):
 
     def why_not_layer(self, view: LayerView, target: Target) -> str:
         refused = super().why_not_layer(view, target)
-        return refused or ("" if view.op.shift >= -31 else f"sums are shifted by {view.op.shift}, over 31")
+        return refused or ("" if view.op.shift >= -31 else f"a right shift of {-view.op.shift}; the limit is 31")
 
     def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
         import numpy as np

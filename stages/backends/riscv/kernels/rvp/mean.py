@@ -119,19 +119,19 @@ def _why_not_axes(view: LayerView, register: int) -> str:
     kept, summed = reduced_axes(view)
     *around, run = kept
     if len(summed) > 2:
-        return f"the axes are {len(summed)} runs in memory; this kernel sums 2"
+        return f"the summed axes are {len(summed)} runs in memory; the limit is 2"
     if run.strides != (1, 1):
-        return "the means are no neighbours"
+        return "the means are not neighbours in memory"
     if _form(view, register) != "groups_":
         return ""
     sums = _sums(view, register)
     if sums > MOST_SUMS:
-        return f"{sums} sums, of pixels that are whole units of four bytes together, are more than {MOST_SUMS}"
+        return f"a pixel group needs {sums} sums; the limit is {MOST_SUMS}"
     columns = summed[-1]
     if columns.strides[0] != run.extent or any(axis.strides[-1] % run.extent for axis in (*around, *summed)):
-        return "what is added lies apart"
+        return "the summed elements are not neighbours in memory"
     if columns.extent < _group(view):
-        return f"{columns.extent} pixels are less than four bytes wide units"
+        return f"rows of {columns.extent} pixels are shorter than a unit of four bytes"
     return ""
 
 
@@ -139,12 +139,12 @@ def _why_not_arithmetic(view: LayerView) -> str:
     """Return why the kernel's means could differ from the reference, '' if they cannot."""
     op = view.op
     if op.rounding != "double":
-        return "rounds once"
+        return "the layer rounds once; this kernel rounds twice"
     if not -31 <= op.shift <= -1:
-        return f"a shift of {op.shift}"
+        return f"a shift of {op.shift} is not supported"
     largest = 255 * op.count
     if largest >= 1 << 31:
-        return f"{op.count} elements of a mean do not fit 32 bits"
+        return f"the sum of {op.count} elements does not fit 32 bits"
     if largest * op.multiplier >> (31 - op.shift) > 32000:
         return "means do not fit 16 bits"
     return ""

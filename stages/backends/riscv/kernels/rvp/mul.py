@@ -63,9 +63,9 @@ def _why_not_arithmetic(view: LayerView) -> str:
     """Return why the kernel's products could differ from the reference, '' if they cannot."""
     op = view.op
     if op.rounding != "double":
-        return "rounds once"
+        return "the layer rounds once; this kernel rounds twice"
     if not -31 <= op.output_shift <= -1:
-        return f"an output shift of {op.output_shift}"
+        return f"an output shift of {op.output_shift} is not supported"
     if LARGEST * op.output_multiplier >> (31 - op.output_shift) > 32000:
         return "products do not fit 16 bits"
     return ""

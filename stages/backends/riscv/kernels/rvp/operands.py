@@ -85,10 +85,10 @@ def _why_not_as_they_are(found: Broadcast, register: int) -> str:
         return OTHER_ORDER
     around = [axis for axis in (found.rows, *found.outer) if axis.extent > 1]
     if around and found.run.extent % register:
-        return f"rows of {found.run.extent} elements are no multiple of {register}"
+        return f"rows of {found.run.extent} elements are not a multiple of {register}"
     stepping = [number for number in (1, 2) if found.run.strides[number]]
     if any(axis.strides[number] % register for axis in around for number in stepping):
-        return f"rows of an input begin at no multiple of {register}"
+        return f"rows of an input do not begin at a multiple of {register}"
     return ""
 
 

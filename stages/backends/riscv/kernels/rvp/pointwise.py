@@ -87,13 +87,13 @@ def why_not_shape(view: LayerView, target: Target) -> str:
     op, x = view.op, view.inputs[0]
     block = target.word_bits // 8
     if x.dtype != "int8" or op.weight_zero_point:
-        return "uint8; this kernel is for int8"
+        return "the tensors are uint8; this kernel supports int8"
     if op.groups != 1:
-        return f"{op.groups} groups; this kernel has one"
+        return f"{op.groups} groups; this kernel supports one"
     if has_windows(view):
-        return "a window; this kernel is for single pixels"
+        return "a window; this kernel supports single pixels"
     if op.in_channels not in _DEPTHS:
-        return f"{op.in_channels} input channels; this kernel is for 4 or 8"
+        return f"{op.in_channels} input channels; this kernel supports 4 and 8"
     if op.out_channels % block:
-        return f"{op.out_channels} output channels are no multiple of {block}"
-    return why_not_nhwc(view) or ("rounds once" if op.rounding != "double" else "")
+        return f"{op.out_channels} output channels are not a multiple of {block}"
+    return why_not_nhwc(view) or ("the layer rounds once; this kernel rounds twice" if op.rounding != "double" else "")

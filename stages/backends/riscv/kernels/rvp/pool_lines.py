@@ -141,7 +141,7 @@ def why_not_beside(view: LayerView) -> str:
         before, size = op.padding[axis], x.shape[1 + axis]
         last = (y.shape[1 + axis] - 1) * op.stride[axis] - before
         if before >= op.kernel[axis] or last >= size:
-            return "a window lies beside the image"
+            return "a window lies outside the image"
     return ""
 
 

@@ -39,9 +39,9 @@ class Pool2d(Kernel):
     def why_not_layer(self, view: LayerView, target: Target) -> str:
         op, x, y = view.op, view.inputs[0], view.outputs[0]
         if "NCHW" in (x.layout, y.layout):
-            return "the kernel reads and writes NHWC"
+            return "a tensor is NCHW; this kernel reads and writes NHWC"
         if x.shape[3] % LANE:
-            return f"{x.shape[3]} channels are no multiple of {LANE}"
+            return f"{x.shape[3]} channels are not a multiple of {LANE}"
         if prod(op.kernel) > MAX_WINDOW:
             return f"a window has {prod(op.kernel)} elements; 16-bit sums hold {MAX_WINDOW}"
         return not_eight_bit(view)

@@ -72,9 +72,9 @@ def _why_not_arithmetic(view: LayerView) -> str:
     """Return why the kernel's results could differ from the reference, '' if they cannot."""
     op = view.op
     if op.rounding != "double":
-        return "rounds once"
+        return "the layer rounds once; this kernel rounds twice"
     if op.shifts[0] < -31 or not -31 <= op.shifts[1] <= -1:
-        return f"shifts {op.shifts}"
+        return f"shifts {op.shifts} are not supported"
     if any(
         most * multiplier * 2.0**shift > 32000 * 2.0**31
         for most, multiplier, shift in zip(LARGEST, op.multipliers, op.shifts, strict=True)

@@ -76,15 +76,15 @@ def _why_not_shape(view: LayerView) -> str:
     op = view.op
     depth, units = op.in_channels // op.groups, op.out_channels // op.groups
     if op.groups > 1 and units % 4:
-        return f"groups of {units} outputs; these are written four at a time"
+        return f"groups of {units} outputs; this kernel writes four at a time"
     if depth > MOST_CHANNELS and op.out_channels > 4:
-        return f"{depth} channels of the input; this kernel is for up to {MOST_CHANNELS}, or up to 4 outputs"
+        return f"{depth} input channels per group; the limit is {MOST_CHANNELS}, unless there are at most 4 outputs"
     weights = centred_weights(view)
     if weights.min() < -128 or weights.max() > 127:
         return "weights minus their zero point do not fit int8"
-    return why_not_nhwc(view) or ("rounds once" if op.rounding != "double" else "")
+    return why_not_nhwc(view) or ("the layer rounds once; this kernel rounds twice" if op.rounding != "double" else "")
 
 
 def _why_not_size(view: LayerView, lanes: int) -> str:
     size = QuadLines.of(view, lanes).weight_bytes()
-    return f"its weights would take {size} bytes; {MOST_WEIGHTS} are the most" if size > MOST_WEIGHTS else ""
+    return f"the packed weights take {size} bytes; the limit is {MOST_WEIGHTS}" if size > MOST_WEIGHTS else ""

@@ -22,11 +22,7 @@ class RvpSvdf(Svdf8):
     def why_not_layer(self, view: LayerView, target: Target) -> str:
         if reason := super().why_not_layer(view, target):
             return reason
-        return (
-            ""
-            if view.constant("time").min() > -(1 << 15)
-            else "a weight of time is -32768, whose products may saturate"
-        )
+        return "" if view.constant("time").min() > -(1 << 15) else "a time weight is -32768; its products may saturate"
 
     def chunk(self, target: Target) -> int:
         return target.word_bits // 8

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 LONGEST = 512  # elements of a tile, where it need not be longer
 MOST_SCRATCH = 1 << 14  # bytes for an operand
-OTHER_ORDER = "an input is read in another order than the output is written"
+OTHER_ORDER = "an input has another element order than the output"
 LAYER = 27.0  # instructions around a layer
 
 
@@ -220,7 +220,7 @@ def tiles(view: LayerView, register: int) -> Tiles:
     if not found:
         raise ValueError(OTHER_ORDER)
     if (least := min(made.scratch for made in found)) > MOST_SCRATCH:
-        raise ValueError(f"an input would be written out in {least:,} bytes")
+        raise ValueError(f"expanding an input takes {least:,} bytes")
     return min((made for made in found if made.scratch <= MOST_SCRATCH), key=lambda made: made.cost(AROUND))
 
 

@@ -122,7 +122,8 @@ class Tiling:
         ]
         if not possible:
             height, width = view.op.kernel
-            raise StageError(f"rvp.direct_s8 has no tiles along the {params.axis} for a window of {height}x{width}")
+            size = f"a window of {height}x{width}"
+            raise StageError(f"rvp.direct_s8 has no tiles along the {params.axis} for {size}; set axis to ''")
         return min(possible, key=lambda tiling: tiling.cost(view.op.out_channels, lanes))
 
     def tiles(self) -> list[int]:

@@ -203,7 +203,7 @@ def _possible(view: LayerView, lanes: int) -> list[Lines]:
 def why_not_lines(view: LayerView) -> str:
     """Return why lines cannot run through the layer's images, '' if they can."""
     if any(stride > 1 and dilation > 1 for stride, dilation in zip(view.op.stride, view.op.dilation, strict=True)):
-        return "a dilated window with a stride"
+        return "a dilated window with a stride is not supported"
     return "" if _possible(view, 1) else "neither of the strides is 1 or 2"
 
 
