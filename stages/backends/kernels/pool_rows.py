@@ -41,7 +41,7 @@ class PoolRows(Kernel):
         if not_eight_bit(view) or why_not_nhwc(view):
             return not_eight_bit(view) or why_not_nhwc(view)
         met = min(count for axis in range(2) for count in taps_inside(view, axis))
-        return "a window lies beside the image" if met < 1 else ""
+        return "a window lies outside the image" if met < 1 else ""
 
     def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
         return {"fields": POOL_ROWS.of({**pool_fields(view), "line": line_elements(view)})}

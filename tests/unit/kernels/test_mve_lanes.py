@@ -73,4 +73,4 @@ def test_two_weights_that_meet_are_not_both_lowest(
     view = layer(Window((5, 5), kernel), 20, weights=weights, weight_type=("int8", 0))
     target = target_named("cortex-m55")
     kernels = registry.kernels(target.kernels)
-    assert kernels["mve.depthwise_s8"].why_not(view, target).startswith("two weights of -128 meet") is reason
+    assert kernels["mve.depthwise_s8"].why_not(view, target).startswith("two paired weights are -128") is reason

@@ -88,56 +88,56 @@ def _row_of_tiles(view: LayerView, tile: int) -> list[int]:
 
 def _multiplied(view: LayerView, rows: int) -> Counter[str]:
     """Count column blocks and single columns for the rows of a group."""
-    split, (whole, rest) = columns(view), divmod(multiplied(view), CHUNK)
-    found, blocks, chunks = Counter[str](), len(split.starts), whole + (rest > 0)
+    split, (full_chunks, rest) = columns(view), divmod(multiplied(view), CHUNK)
+    work_counts, blocks, chunks = Counter[str](), len(split.starts), full_chunks + (rest > 0)
     if blocks:
-        found["calls"] = 1 + (0 < split.whole < blocks)  # the last block overlaps the one before
+        work_counts["calls"] = 1 + (0 < split.whole < blocks)  # the last block overlaps the one before
         if is_short(view):
-            found += Counter(short=blocks * rows, short_block=blocks)
+            work_counts += Counter(short=blocks * rows, short_block=blocks)
         else:
             pairs, odd = divmod(rows, 2)
-            found += Counter(block_pair=blocks * pairs, block_odd=blocks * odd, pairs=pairs, odds=odd)
-            found += Counter(pair_chunk=blocks * pairs * chunks, odd_chunk=blocks * odd * chunks)
+            work_counts += Counter(block_pair=blocks * pairs, block_odd=blocks * odd, pairs=pairs, odds=odd)
+            work_counts += Counter(pair_chunk=blocks * pairs * chunks, odd_chunk=blocks * odd * chunks)
     singles, (quads, ones) = split.singles, divmod(rows, 4)
     if singles:
-        found += Counter(single_calls=1, singles=singles, quad=singles * quads, one=singles * ones)
-        found += Counter(quad_chunk=singles * quads * whole, one_chunk=singles * ones * whole)
+        work_counts += Counter(single_calls=1, singles=singles, quad=singles * quads, one=singles * ones)
+        work_counts += Counter(quad_chunk=singles * quads * full_chunks, one_chunk=singles * ones * full_chunks)
         if rest:
-            found += Counter(quad_rest=singles * quads, one_rest=singles * ones)
+            work_counts += Counter(quad_rest=singles * quads, one_rest=singles * ones)
     if arithmetic(view).mode == "lowered":
-        found["lowered"] = blocks * rows + singles * (quads + ones)
-    return found
+        work_counts["lowered"] = blocks * rows + singles * (quads + ones)
+    return work_counts
 
 
 def _strips(view: LayerView, tile: int) -> Counter[str]:
     """Count copies and fills per line of strips of neighbouring windows."""
     op, width, groups, (batch, strips, _, _) = view.op, view.inputs[0].shape[2], groups_of(view), view.outputs[0].shape
     (high, wide), inside = op.kernel, sum(taps_inside(view, 0))
-    found, first = Counter[str](), 0
+    work_counts, first = Counter[str](), 0
     for rows in _row_of_tiles(view, tile):
         count, x = (rows - 1) * op.stride[1] + wide, first * op.stride[1] - op.padding[1]
         first += rows
         copied = max(min(width - x, count) - max(-x, 0), 0)
-        found["strips"] += strips
-        found["lines"] += inside
-        found["filled"] += inside * (count - copied) + (strips * high - inside) * count
+        work_counts["strips"] += strips
+        work_counts["lines"] += inside
+        work_counts["filled"] += inside * (count - copied) + (strips * high - inside) * count
         for part, number in _copied(view, copied).items():
-            found[part] += inside * number
-    return Counter({part: number * groups * batch for part, number in found.items()})
+            work_counts[part] += inside * number
+    return Counter({part: number * groups * batch for part, number in work_counts.items()})
 
 
 def _copied(view: LayerView, pixels: int) -> Counter[str]:
     """Count the copy of a line's pixels into a strip."""
-    groups, found = groups_of(view), Counter[str]()
+    groups, work_counts = groups_of(view), Counter[str]()
     channels = view.op.in_channels // groups
     if groups == 1 and view.op.kernel[0] == 1:
         return Counter(flat=-(-pixels * channels // CHUNK))
     if groups == 1 and channels <= _LANES:
         eights, pixels = divmod(pixels, _LANES)
-        found = Counter(few_vectors=channels, few_eights=channels * eights)
+        work_counts = Counter(few_vectors=channels, few_eights=channels * eights)
     if pixels:
-        found += Counter(pixel_runs=1, pixels=pixels * -(-channels // CHUNK))
-    return found
+        work_counts += Counter(pixel_runs=1, pixels=pixels * -(-channels // CHUNK))
+    return work_counts
 
 
 def _gathered(view: LayerView, tile: int) -> Counter[str]:
@@ -145,15 +145,15 @@ def _gathered(view: LayerView, tile: int) -> Counter[str]:
     groups, (count, rows), depth = groups_of(view), images(view), depth_of(view)
     run = run_elements(view) if groups == 1 else view.op.in_channels // groups
     copied, runs = groups * count * rows, depth // run
-    found = Counter(
+    work_counts = Counter(
         gathers=len(list(_tiles(view, tile))) * groups,
         rows=copied,
         runs=copied * runs,
         run_chunk=copied * runs * -(-run // CHUNK),
     )
     if not windows_fields(view)["neighbours"]:
-        found += Counter(apart=copied, apart_runs=copied * runs)
+        work_counts += Counter(apart=copied, apart_runs=copied * runs)
     if has_windows(view):
         high, wide = (len(whole_windows(view, axis)) for axis in (0, 1))
-        found["edges"] = (prod(view.outputs[0].shape[1:3]) - high * wide) * count * groups
-    return found
+        work_counts["edges"] = (prod(view.outputs[0].shape[1:3]) - high * wide) * count * groups
+    return work_counts

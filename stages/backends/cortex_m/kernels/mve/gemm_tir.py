@@ -146,7 +146,7 @@ def gemm(view: LayerView, tile: int) -> Lowering:
     lines = y.shape[1] if g.slides else 1
     in_line = rows // lines
     parts = {"": tile, "_rest": in_line % tile}
-    blocks, whole, singles = len(g.columns.starts), g.columns.whole, g.columns.singles
+    blocks, full_blocks, singles = len(g.columns.starts), g.columns.whole, g.columns.singles
 
     with Function("gemm") as f:
         source = f.input(0, (batch, *image), x.dtype)
@@ -172,28 +172,38 @@ def gemm(view: LayerView, tile: int) -> Lowering:
             gather = g.gather("gather" + suffix, count) if g.gathered else None
             last = g.in_group - BLOCK
             products = {
-                (0, 0): g.product("product" + suffix, count, whole) if whole else None,
-                (whole, last): g.product("product_last" + suffix, count, 1) if whole < blocks else None,
+                (0, 0): g.product("product" + suffix, count, full_blocks) if full_blocks else None,
+                (full_blocks, last): g.product("product_last" + suffix, count, 1) if full_blocks < blocks else None,
             }
             single = g.singles("product_singles" + suffix, count) if singles else None
             extra: dict[str, Any] = {"acc": acc} | ({"offsets": (offsets, 0)} if g.zero_point else {})
             if g.gathered:
                 f.set_position("first" + suffix, first, start)
             with f.loop(("g", g.groups)) as (group,):
-                left: Any = (source, n, start, group * g.depth)
+                rows_source: Any = (source, n, start, group * g.depth)
                 if gather:
-                    left = (rows_of_windows, *(0 for _ in shape))
+                    rows_source = (rows_of_windows, *(0 for _ in shape))
                     places = {"first": first, "windows": windows, "offsets": (offsets, 0), "acc": acc}
-                    f.place(gather, x=(source, n, 0, 0, group * g.windows["channels"]), rows=left, **places)
+                    f.place(gather, x=(source, n, 0, 0, group * g.windows["channels"]), rows=rows_source, **places)
                 column = group * g.in_group
                 for (block, begin), product in products.items():
                     if product:
-                        given = {"weights": (weights, group, block, 0, 0, 0), "params": (params, group, block, 0, 0)}
-                        f.place(product, x=left, y=(out, n, start, column + begin), fields=fields, **given, **extra)
+                        constants = {
+                            "weights": (weights, group, block, 0, 0, 0),
+                            "params": (params, group, block, 0, 0),
+                        }
+                        f.place(
+                            product,
+                            x=rows_source,
+                            y=(out, n, start, column + begin),
+                            fields=fields,
+                            **constants,
+                            **extra,
+                        )
                 if single:
-                    given = {"weights": (single_weights, group, 0, 0), "params": (single_params, group, 0, 0)}
+                    constants = {"weights": (single_weights, group, 0, 0), "params": (single_params, group, 0, 0)}
                     place = (out, n, start, column + g.in_group - singles)
-                    f.place(single, x=left, y=place, fields=single_fields, **given, **extra)
+                    f.place(single, x=rows_source, y=place, fields=single_fields, **constants, **extra)
 
         with f.loop(("n", batch), ("line", lines)) as (n, line):
             with f.loop(("t", in_line // tile)) as (t,):

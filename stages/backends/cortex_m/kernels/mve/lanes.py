@@ -61,8 +61,8 @@ class Part:
         import numpy as np
 
         starts = np.maximum(np.minimum(np.arange(self.groups) * self.lanes, self.channels - self.lanes), 0)
-        found = starts[:, None] + np.arange(self.lanes)
-        return np.where(found < self.channels, found + self.first, -1)
+        numbers_by_group = starts[:, None] + np.arange(self.lanes)
+        return np.where(numbers_by_group < self.channels, numbers_by_group + self.first, -1)
 
 
 @dataclass(frozen=True)
@@ -152,7 +152,7 @@ class Lanes:
         line, pixel = self._steps
         offset = flipped if part.lanes == GROUP else 0
         x_step = walk.stride[1] * pixel * walk.repeat
-        whole = not self.by_group and self.band == walk.out[0]
+        keeps_lines = not self.by_group and self.band == walk.out[0]
         return {
             "height": walk.size[0],
             "width": walk.size[1],
@@ -178,7 +178,7 @@ class Lanes:
             "span": walk.span[0],
             "by_group": int(self.by_group),
             "in_rows": int(self.in_rows),
-            "loaded": int(whole and part != self.parts[0]),
+            "loaded": int(keeps_lines and part != self.parts[0]),
             "first": part.first,
         }
 
@@ -188,11 +188,11 @@ class Lanes:
 
     def _part_cost(self, part: Part) -> float:
         rows = self.walk.out[0]
-        made = 70 + part.groups * (18 + rows * (7 + self.walk.columns * self._of_outputs(part.lanes)))
+        total = 70 + part.groups * (18 + rows * (7 + self.walk.columns * self._of_outputs(part.lanes)))
         if self.in_place or self.fields(part)["loaded"]:
-            return made
+            return total
         groups = part.groups if self.by_group and part.lanes == GROUP else 1
-        return made + groups * self._loading(part)
+        return total + groups * self._loading(part)
 
     def _of_outputs(self, lanes: int) -> float:
         """Instructions of the outputs of a vector (lanes.S, quads.S)."""
@@ -201,8 +201,8 @@ class Lanes:
             few, (odd, even, pair), lowered, clipped = (13, 19, 24, 29), (18, 24, 12), 2, 0
         else:
             few, (odd, even, pair), lowered, clipped = (45, 52, 66, 73), (49, 57, 23), 8, 4 if taps <= 2 else 6
-        made = few[taps - 1] if taps <= FEW else (odd if taps % 2 else even) + pairs * pair
-        return made + lowered * (self.mode == "lowered") + clipped * (not is_plain(self.view))
+        instructions = few[taps - 1] if taps <= FEW else (odd if taps % 2 else even) + pairs * pair
+        return instructions + lowered * (self.mode == "lowered") + clipped * (not is_plain(self.view))
 
     def _loading(self, part: Part) -> float:
         """Instructions of loading the lines of up to 16 channels, or of all."""
@@ -222,8 +222,8 @@ def lanes_of(view: LayerView, mode: Mode) -> Lanes:
 
     40 more lanes of constants must save one percent.
     """
-    found = [Lanes(view, walk, parts, mode) for walk in walks(view) for parts in _shares(walk)]
-    fitting = [lanes for lanes in found if lanes.walk.is_plain or not lanes.is_long]
+    candidates = [Lanes(view, walk, parts, mode) for walk in walks(view) for parts in _shares(walk)]
+    fitting = [lanes for lanes in candidates if lanes.walk.is_plain or not lanes.is_long]
     return min(fitting, key=lambda lanes: lanes.cost() * (1 + lanes.walk.lanes / 4000))
 
 
@@ -234,13 +234,13 @@ def _shares(walk: Walk) -> list[tuple[Part, ...]]:
     group set.
     """
     channels, (groups, rest) = walk.lanes, divmod(walk.lanes, GROUP)
-    found: list[tuple[Part, ...]] = [(Part(0, channels, GROUP),)]
+    divisions: list[tuple[Part, ...]] = [(Part(0, channels, GROUP),)]
     if groups and rest and walk.repeat == 1:
         first = min(channels - rest, channels - QUAD)
-        found.append((Part(0, channels - rest, GROUP), Part(first, channels - first, QUAD)))
+        divisions.append((Part(0, channels - rest, GROUP), Part(first, channels - first, QUAD)))
     if channels < GROUP:
-        found.append((Part(0, channels, QUAD),))
-    return found
+        divisions.append((Part(0, channels, QUAD),))
+    return divisions
 
 
 def packed(params: np.ndarray, weights: np.ndarray, part: Part, channels: int) -> np.ndarray:
@@ -267,8 +267,8 @@ def constants_of(lanes: Lanes, params: np.ndarray, weights: np.ndarray) -> dict[
     import numpy as np
 
     channels = int(lanes.view.op.in_channels)
-    made: dict[str, Any] = {"offsets": np.array(lanes.offsets, np.int32)}
+    constants: dict[str, Any] = {"offsets": np.array(lanes.offsets, np.int32)}
     for part in lanes.parts:
-        made[part.name] = packed(params, weights, part, channels)
-        made[f"{part.name}_fields"] = FIELDS.of(lanes.fields(part))
-    return made
+        constants[part.name] = packed(params, weights, part, channels)
+        constants[f"{part.name}_fields"] = FIELDS.of(lanes.fields(part))
+    return constants

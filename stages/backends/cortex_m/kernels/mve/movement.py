@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from stages.backends.cortex_m.kernels.mve.ways import Way, best
+from stages.backends.cortex_m.kernels.mve.copy_candidates import CopyCandidate, best
 from stages.backends.kernels.copies import (
     RESHAPES,
     SLICES,
@@ -56,18 +56,22 @@ class _Rows(Kernel):
     def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
         import numpy as np
 
-        tables = ((f"offsets{number}", way) for number, (_, way) in enumerate(self.ways(view)) if way.kind == "gather")
-        return {name: np.array(way.offsets, np.uint8) for name, way in tables}
+        tables = (
+            (f"offsets{number}", candidate)
+            for number, (_, candidate) in enumerate(self.selected(view))
+            if candidate.kind == "gather"
+        )
+        return {name: np.array(candidate.offsets, np.uint8) for name, candidate in tables}
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
         from stages.backends.cortex_m.kernels.mve.movement_tir import copies
 
-        return copies(view, self.ways(view), self.fills(view))
+        return copies(view, self.selected(view), self.fills(view))
 
-    def ways(self, view: LayerView) -> list[tuple[Copy, Way]]:
+    def selected(self, view: LayerView) -> list[tuple[Copy, CopyCandidate]]:
         """Return the selected candidate of each copy."""
-        found = ((copy, best(copy, ITEM_BYTES[view.outputs[0].dtype])) for copy in self.copies(view))
-        return [(copy, way) for copy, way in found if way is not None]
+        candidates = ((copy, best(copy, ITEM_BYTES[view.outputs[0].dtype])) for copy in self.copies(view))
+        return [(copy, candidate) for copy, candidate in candidates if candidate is not None]
 
     def fills(self, view: LayerView) -> list[Fill]:
         """Return the regions that a pad fills around its copy."""
@@ -79,7 +83,7 @@ class _Rows(Kernel):
         """Return the instructions, from counts."""
         element = ITEM_BYTES[view.outputs[0].dtype]
         filled = sum(fill.runs * (FILL_RUN + FILL_BYTE * fill.extent) for fill in self.fills(view))
-        return filled + sum(way.cost(element) for _, way in self.ways(view))
+        return filled + sum(candidate.cost(element) for _, candidate in self.selected(view))
 
 
 class Move(_Rows):

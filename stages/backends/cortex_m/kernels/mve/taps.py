@@ -42,8 +42,8 @@ class DepthwiseTaps(SingleChannel, MveKernel):
         return super().is_for(op) or (Kernel.is_for(self, op) and _has_few_filters(op))
 
     def seen(self, view: LayerView) -> LayerView:
-        made = Kernel.seen(self, view)
-        return as_depthwise(as_one_channel(made) if _has_few_filters(view.op) else made)
+        simplified = Kernel.seen(self, view)
+        return as_depthwise(as_one_channel(simplified) if _has_few_filters(view.op) else simplified)
 
     def why_not_operator(self, view: LayerView) -> str:
         strips = strips_of(view)
@@ -62,7 +62,7 @@ class DepthwiseTaps(SingleChannel, MveKernel):
     def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
         import numpy as np
 
-        op, made, strips = view.op, taps_arithmetic(view), strips_of(view)
+        op, constants, strips = view.op, taps_arithmetic(view), strips_of(view)
         groups, multiplier, lanes = -(-op.in_channels // GROUP), op.depth_multiplier, strips.lanes
         centred = centred_weights(view)
         if strips.turned:
@@ -78,7 +78,7 @@ class DepthwiseTaps(SingleChannel, MveKernel):
             return np.ascontiguousarray(np.moveaxis(rows.reshape(groups, lanes, *rows.shape[1:]), 2, 1))
 
         return {
-            "params": by_group(made.params.T.astype(np.int32)),
+            "params": by_group(constants.params.T.astype(np.int32)),
             "weights": by_group(parts),
             "rotations": _rotations(*strips.kernel),
             "fields": FIELDS.of(strips.fields),
@@ -123,8 +123,8 @@ def _rotations(kernel_y: int, kernel_x: int) -> np.ndarray:
     import numpy as np
 
     size = kernel_y * kernel_x
-    found = np.full((kernel_y, -(-size // CHUNK) * CHUNK), MOST_TAPS, np.uint8)
+    rotations = np.full((kernel_y, -(-size // CHUNK) * CHUNK), MOST_TAPS, np.uint8)
     byte = np.arange(size)
     for first in range(kernel_y):
-        found[first, :size] = (byte % kernel_y - first) % kernel_y * kernel_x + byte // kernel_y
-    return found
+        rotations[first, :size] = (byte % kernel_y - first) % kernel_y * kernel_x + byte // kernel_y
+    return rotations

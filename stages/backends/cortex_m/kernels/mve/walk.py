@@ -86,10 +86,10 @@ def walks(view: LayerView) -> list[Walk]:
     Each also with several outputs counted as one, for divisors of the row length.
     """
     plain = plain_walk(view)
-    found = [plain]
+    candidates = [plain]
     width = plain.size[1]
     if (plain.kernel[1], plain.stride, plain.before[1], plain.out[1]) == (1, (1, 1), 0, width) and plain.out[0] > 1:
-        found.append(
+        candidates.append(
             Walk(
                 (1, plain.size[0] * width),
                 (1, plain.out[0] * width),
@@ -102,10 +102,10 @@ def walks(view: LayerView) -> list[Walk]:
             )
         )
     if plain.stride[1] == 1 and plain.channels % FULL:
-        for walk in list(found):
+        for walk in list(candidates):
             repeats = [n for n in range(2, MOST_LANES // walk.channels + 1) if walk.out[1] % n == 0]
-            found += [replace(walk, repeat=n, is_plain=False) for n in repeats]
-    return found
+            candidates += [replace(walk, repeat=n, is_plain=False) for n in repeats]
+    return candidates
 
 
 def flip(view: LayerView) -> int:

@@ -9,7 +9,7 @@
  *     odd            a1    b0    b2    c1    d0    d2
  *     a pixel on     b0    b2    c1    d0    d2       beside `even`: `odd` from its second half on
  *
- * What lies beside the image is 0, and a row of means is made of runs of pixels whose windows have as many columns.
+ * What lies outside the image is 0, and a row of means is made of runs of pixels whose windows have as many columns.
  *
  * Each entry is linked with what its layers need alone: code for pixels that are whole registers copies and shifts nothing, and other
  * pixels are picked by the largest units that they are made of.

@@ -67,10 +67,12 @@ class FewInputs(Kernel):
         outside = min(height, -(-top // op.stride[0]) + -(-bottom // op.stride[0])) * width
         outside += min(width, -(-left // op.stride[1]) + -(-right // op.stride[1])) * height
         product = block_instructions(view, chunks) + chunks
-        registers, left = divmod(columns_of(view), 4 * lanes)
-        staged = rows * (9 * registers + (15 if left else 5)) if needs_stage(view, lanes) else 0
-        one = blocks * (rows * product + 55 * tiles) + tiles * 110
-        return float(one + rows * chunks * unpacked + lines * 120 + min(outside, rows) * (60 + 90 * chunks) + staged)
+        registers, rest = divmod(columns_of(view), 4 * lanes)
+        staged = rows * (9 * registers + (15 if rest else 5)) if needs_stage(view, lanes) else 0
+        tile_cost = blocks * (rows * product + 55 * tiles) + tiles * 110
+        return float(
+            tile_cost + rows * chunks * unpacked + lines * 120 + min(outside, rows) * (60 + 90 * chunks) + staged
+        )
 
 
 def _chunks(view: LayerView) -> int:

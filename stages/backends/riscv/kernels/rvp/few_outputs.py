@@ -51,7 +51,7 @@ class FewOutputs(Kernel):
 
         from stages.backends.riscv.kernels.rvp import packing
 
-        op, made = view.op, arithmetic(view, signed_activations=False, any_shift=True)
+        op, constants = view.op, arithmetic(view, signed_activations=False, any_shift=True)
         run, bits, load = run_elements(view), target.word_bits, load_bytes(view, target)
         image, out = list(view.inputs[0].shape[1:]), list(view.outputs[0].shape[1:])
         if not has_windows(view):  # an image of one line: its outputs are whole quads of pixels
@@ -68,7 +68,7 @@ class FewOutputs(Kernel):
         }
         return {
             "weights": packing.run_weights(centred_weights(view).astype(np.int8), run, load),
-            "params": packing.few_params(made.bias, made.multiplier, made.rounders, bits),
+            "params": packing.few_params(constants.bias, constants.multiplier, constants.rounders, bits),
             "layer": LAYER.of(values),
         }
 
@@ -114,14 +114,20 @@ _COUNTED = {
 
 
 def _cost(view: LayerView, load: int, target: Target) -> float:
-    op, run, each = view.op, run_elements(view), _COUNTED[target.word_bits]
+    op, run, counts = view.op, run_elements(view), _COUNTED[target.word_bits]
     runs, steps = depth_of(view) // run, -(-run // load)
     pairs, single = divmod(op.out_channels, 2)
-    products = runs * (steps * (_PAIR_STEP * pairs + _SINGLE_STEP * single) + each.run * (pairs + single))
-    quad = each.quad + (each.paired if pairs else 0) + products + each.pair * pairs + each.single * single
-    found = _pixels(view, load)
-    gathered = found.gathered * (each.window + runs * (each.copied + _COPIED_STEP * steps))
-    return each.call + each.row * found.rows + found.quads * quad + gathered + each.byte * found.sideways * runs * run
+    products = runs * (steps * (_PAIR_STEP * pairs + _SINGLE_STEP * single) + counts.run * (pairs + single))
+    quad = counts.quad + (counts.paired if pairs else 0) + products + counts.pair * pairs + counts.single * single
+    pixels = _pixels(view, load)
+    gathered = pixels.gathered * (counts.window + runs * (counts.copied + _COPIED_STEP * steps))
+    return (
+        counts.call
+        + counts.row * pixels.rows
+        + pixels.quads * quad
+        + gathered
+        + counts.byte * pixels.sideways * runs * run
+    )
 
 
 class _Pixels(NamedTuple):

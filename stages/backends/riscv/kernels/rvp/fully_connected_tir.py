@@ -38,11 +38,11 @@ def _dot(view: LayerView, lanes: int) -> Block:
                 store(b.acc, b.acc[0] + widen(b.x[row, step * register + k]) * weight, 0)
 
         store(b.acc, b.params[quad, 0, j], 0)
-        if whole := op.depth // register:
-            with loop(("step", whole)) as step:
+        if full_steps := op.depth // register:
+            with loop(("step", full_steps)) as step:
                 add_products(step, register)
-        if left := op.depth % register:
-            add_products(whole, left)
+        if remainder := op.depth % register:
+            add_products(full_steps, remainder)
         multiplier, rounder, mark = b.params[quad, 1, j], b.params[quad, 2, j], b.params[quad, 2, lanes - 1]
         scaled = requantize(b.acc[0], multiplier, rounder, mark, op.rounding)
         store(b.y, output(view, scaled), row, quad * 4 + j)
@@ -69,10 +69,13 @@ def _dot(view: LayerView, lanes: int) -> Block:
     )
     suffix = f"{SUFFIX[x.dtype]}{'s' if op.rounding == 'single' else ''}"
     if op.batch > 1:
-        own = (Operand("scratch", (steps * register + op.units,), "int8", "w"), Operand("layer", LAYER.shape, "int32"))
+        extra = (
+            Operand("scratch", (steps * register + op.units,), "int8", "w"),
+            Operand("layer", LAYER.shape, "int32"),
+        )
         function = f"rvp_gathered_rows_{suffix}"
         return Block(
-            "dot", (*operands, *own), meaning, function, lambda b: [b.x, b.weights, b.params, b.y, b.scratch, b.layer]
+            "dot", (*operands, *extra), meaning, function, lambda b: [b.x, b.weights, b.params, b.y, b.scratch, b.layer]
         )
     clip = clip_word(view)
 
@@ -85,13 +88,13 @@ def _dot(view: LayerView, lanes: int) -> Block:
 def fully_connected(view: LayerView, lanes: int) -> Lowering:
     """Build the layer."""
     dot = _dot(view, lanes)
-    made = {operand.name: (operand.shape, operand.dtype) for operand in dot.operands}
+    shapes = {operand.name: (operand.shape, operand.dtype) for operand in dot.operands}
     with Function("fully_connected") as f:
-        x = f.input(0, *made["x"])
-        given: dict[str, Any] = {
-            name: f.constant(name, *made[name]) for name in ("weights", "params", "layer") if name in made
+        x = f.input(0, *shapes["x"])
+        buffers: dict[str, Any] = {
+            name: f.constant(name, *shapes[name]) for name in ("weights", "params", "layer") if name in shapes
         }
-        out = f.output(0, *made["y"])
-        given |= {name: f.scratch(name, *made[name]) for name in ("acc", "scratch") if name in made}
-        f.place(dot, x=x, y=out, **given)
+        out = f.output(0, *shapes["y"])
+        buffers |= {name: f.scratch(name, *shapes[name]) for name in ("acc", "scratch") if name in shapes}
+        f.place(dot, x=x, y=out, **buffers)
     return f.lowering()

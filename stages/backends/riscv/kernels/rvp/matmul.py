@@ -52,8 +52,8 @@ class RvpMatmul(Matmul8):
         from stages.backends.riscv.kernels.rvp.rounding import rounders
 
         op, (a, b), y = view.op, view.inputs, view.outputs[0]
-        made = rounders(np.array([op.multiplier]), np.array([op.shift]), _range(view))
-        wide = int(made.short[0] < 0)
+        roundings = rounders(np.array([op.multiplier]), np.array([op.shift]), _range(view))
+        wide = int(roundings.short[0] < 0)
         fields = {
             "rows": y.shape[-2],
             "depth": op.depth,
@@ -63,7 +63,7 @@ class RvpMatmul(Matmul8):
             "zero_point0": op.zero_points[0],
             "zero_point1": op.zero_points[1],
             "multiplier": op.multiplier,
-            "rounder": int((made.wide if wide else made.short)[0]),
+            "rounder": int((roundings.wide if wide else roundings.short)[0]),
             "wide": wide,
             "clip": clip_word(view),
         }
@@ -94,14 +94,14 @@ class RvpMatmul(Matmul8):
         steps = -(-op.depth // register)
         if _is_direct(view):
             quad = 31 if register == 4 else 36 if units % 8 == 0 or units % 4 else 44
-            whole = rows * (-(-units // register) * (-(-op.depth // 4) * quad + 120) + 10 * steps)
+            total = rows * (-(-units // register) * (-(-op.depth // 4) * quad + 120) + 10 * steps)
         else:
-            whole = panels * blocks * (27 * steps + (172 if register == 8 else 210))
-            whole += _packing(rows, op.depth, register, across=op.adj_x)
-            whole += _packing(units, op.depth, register, across=not op.adj_y and units > 1)
+            total = panels * blocks * (27 * steps + (172 if register == 8 else 210))
+            total += _packing(rows, op.depth, register, across=op.adj_x)
+            total += _packing(units, op.depth, register, across=not op.adj_y and units > 1)
         copied = [units] * (not op.adj_y and units > 1) + [rows] * (op.adj_x and rows > 1 and not _is_direct(view))
-        whole += sum(op.depth * (22 + 10 * -(-width // register)) for width in copied if width % 4)
-        return float(prod(batch) * (whole + 150))
+        total += sum(op.depth * (22 + 10 * -(-width // register)) for width in copied if width % 4)
+        return float(prod(batch) * (total + 150))
 
 
 def _packing(vectors: int, depth: int, register: int, *, across: bool) -> int:

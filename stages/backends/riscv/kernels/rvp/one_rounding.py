@@ -78,14 +78,14 @@ def one_rounding(
 ) -> OneRounding:
     """Return the single rounding of each channel, for int8 zero point and bounds."""
     s = -shift.astype(np.int64)
-    taken = (multiplier > 0) & (s >= 1) & (s <= _MOST_SHIFT)
-    m, s = np.where(taken, multiplier, 1).astype(np.int64), np.where(taken, s, 1)
+    usable = (multiplier > 0) & (s >= 1) & (s <= _MOST_SHIFT)
+    m, s = np.where(usable, multiplier, 1).astype(np.int64), np.where(usable, s, 1)
     u = np.arange(bounds[0] + 1, bounds[1] + 1) - zero_point
     t = steps(m, s, u, rounding)
     matters = (t > acc.low[:, None]) & (t <= acc.high[:, None])
     constant = np.where(multiplier == 0, np.clip(zero_point, *bounds), bounds[0] + (t <= acc.low[:, None]).sum(1))
-    is_constant = (multiplier == 0) | (taken & ~matters.any(1))
-    made = OneRounding(
+    is_constant = (multiplier == 0) | (usable & ~matters.any(1))
+    result = OneRounding(
         np.where(is_constant, 0, -1), np.zeros_like(m), np.where(is_constant, constant, zero_point).astype(np.int64)
     )
     near = np.maximum(np.rint(np.ldexp(m.astype(np.float64), 1 - s)) + _NEAR[:, None], 1)
@@ -93,16 +93,16 @@ def one_rounding(
     first = np.where(matters, real, np.inf).min(2, initial=np.inf)
     last = np.where(matters, real, -np.inf).max(2, initial=-np.inf)
     windows = 1 - (last - first)
-    for channel in np.flatnonzero(taken & ~is_constant):
+    for channel in np.flatnonzero(usable & ~is_constant):
         low, high = int(acc.low[channel]), int(acc.high[channel])
         for i in np.argsort(-windows[:, channel], kind="stable"):
             candidate = int(near[i, channel])
-            found = _offsets(candidate, float(last[i, channel]), float(windows[i, channel]))
-            if found and _is_exact(candidate, *found, t[channel], u, (low, high), zero_point):
-                made.multiplier[channel], made.bias[channel] = candidate, found[0]
-                made.zero_point[channel] = zero_point - found[1]
+            offsets = _offsets(candidate, float(last[i, channel]), float(windows[i, channel]))
+            if offsets and _is_exact(candidate, *offsets, t[channel], u, (low, high), zero_point):
+                result.multiplier[channel], result.bias[channel] = candidate, offsets[0]
+                result.zero_point[channel] = zero_point - offsets[1]
                 break
-    return made
+    return result
 
 
 _OFFSETS = np.array(sorted(range(-_MOST_OFFSET, _MOST_OFFSET + 1), key=abs))

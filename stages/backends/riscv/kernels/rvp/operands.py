@@ -27,16 +27,16 @@ def structures(
     view: LayerView, target: Target, structure: Structure, fields: Mapping[str, int]
 ) -> dict[str, np.ndarray]:
     """Return the layer's constants: `structure` with ROWS for its calls and for a shorter last call."""
-    found = plan(view, target)
-    if isinstance(found, Broadcast):
-        rows = {"fields": _fields(found.rows, found.run.extent, found.run.strides[1:])}
+    calls = plan(view, target)
+    if isinstance(calls, Broadcast):
+        rows = {"fields": _fields(calls.rows, calls.run.extent, calls.run.strides[1:])}
     else:
-        whole = found.steps * found.inner
-        rows = {"fields": _fields(found.rows, whole, (found.operands[0].step, found.operands[1].step))}
-        if found.left:
-            one = Axis(1, (0, 0, 0))
-            rows["last"] = _fields(one, found.left * found.inner, (found.last[0].step, found.last[1].step))
-    return {key: structure.of({**made, **fields}) for key, made in rows.items()}
+        elements = calls.steps * calls.inner
+        rows = {"fields": _fields(calls.rows, elements, (calls.operands[0].step, calls.operands[1].step))}
+        if calls.left:
+            single = Axis(1, (0, 0, 0))
+            rows["last"] = _fields(single, calls.left * calls.inner, (calls.last[0].step, calls.last[1].step))
+    return {key: structure.of({**row, **fields}) for key, row in rows.items()}
 
 
 def _fields(rows: Axis, count: int, steps: tuple[int, ...]) -> dict[str, int]:
@@ -45,14 +45,14 @@ def _fields(rows: Axis, count: int, steps: tuple[int, ...]) -> dict[str, int]:
 
 def lowering(view: LayerView, target: Target, function: str, structure: Structure) -> Lowering:
     """Build the layer as calls of `function(x0, x1, y, fields)`."""
-    found = plan(view, target)
-    if isinstance(found, Broadcast):
+    calls = plan(view, target)
+    if isinstance(calls, Broadcast):
         from stages.backends.kernels.tir.broadcast import elementwise
 
         return elementwise(view, function, structure.shape)
     from stages.backends.riscv.kernels.rvp.tiles_tir import tiled
 
-    return tiled(view, found, function, structure.shape)
+    return tiled(view, calls, function, structure.shape)
 
 
 def plan(view: LayerView, target: Target) -> Broadcast | Tiles:
@@ -60,15 +60,15 @@ def plan(view: LayerView, target: Target) -> Broadcast | Tiles:
 
     Raises ValueError if the kernels cannot compute the layer.
     """
-    register, found = target.word_bits // 8, broadcast(view)
-    if _why_not_as_they_are(found, register):
+    register, untiled = target.word_bits // 8, broadcast(view)
+    if _why_not_as_they_are(untiled, register):
         return tiles(view, register)
-    if found.rows.extent == 1 and not found.outer:
-        return found
-    made = tiles(view, register)
+    if untiled.rows.extent == 1 and not untiled.outer:
+        return untiled
+    tiled_calls = tiles(view, register)
     computed = REGISTER * view.outputs[0].elements / register
-    most = WORTH * (computed + _cost(found, register, AROUND))
-    return made if computed + made.cost(AROUND) < most else found
+    most = WORTH * (computed + _cost(untiled, register, AROUND))
+    return tiled_calls if computed + tiled_calls.cost(AROUND) < most else untiled
 
 
 def why_not_rows(view: LayerView, target: Target) -> str:
@@ -80,13 +80,13 @@ def why_not_rows(view: LayerView, target: Target) -> str:
     return ""
 
 
-def _why_not_as_they_are(found: Broadcast, register: int) -> str:
-    if not {*found.run.strides[1:]} <= {0, 1}:
+def _why_not_as_they_are(calls: Broadcast, register: int) -> str:
+    if not {*calls.run.strides[1:]} <= {0, 1}:
         return OTHER_ORDER
-    around = [axis for axis in (found.rows, *found.outer) if axis.extent > 1]
-    if around and found.run.extent % register:
-        return f"rows of {found.run.extent} elements are not a multiple of {register}"
-    stepping = [number for number in (1, 2) if found.run.strides[number]]
+    around = [axis for axis in (calls.rows, *calls.outer) if axis.extent > 1]
+    if around and calls.run.extent % register:
+        return f"rows of {calls.run.extent} elements are not a multiple of {register}"
+    stepping = [number for number in (1, 2) if calls.run.strides[number]]
     if any(axis.strides[number] % register for axis in around for number in stepping):
         return f"rows of an input do not begin at a multiple of {register}"
     return ""
@@ -94,10 +94,10 @@ def _why_not_as_they_are(found: Broadcast, register: int) -> str:
 
 def instructions(view: LayerView, target: Target, loop: Loop) -> float:
     """Return the instructions of the layer for a kernel function with these costs."""
-    found = plan(view, target)
-    return _cost(found, target.word_bits // 8, loop) if isinstance(found, Broadcast) else found.cost(loop)
+    calls = plan(view, target)
+    return _cost(calls, target.word_bits // 8, loop) if isinstance(calls, Broadcast) else calls.cost(loop)
 
 
-def _cost(found: Broadcast, register: int, loop: Loop) -> float:
-    row = loop.row + loop.register * -(-found.run.extent // register)
-    return LAYER + found.calls * (loop.call + found.rows.extent * row)
+def _cost(rows_plan: Broadcast, register: int, loop: Loop) -> float:
+    row = loop.row + loop.register * -(-rows_plan.run.extent // register)
+    return LAYER + rows_plan.calls * (loop.call + rows_plan.rows.extent * row)

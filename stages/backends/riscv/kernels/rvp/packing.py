@@ -52,18 +52,18 @@ def gemm_params(
     def arrange(values: NDArray[np.int64]) -> NDArray[np.int64]:
         return by_block(values, word_bits, blocks)
 
-    made = _block_params(bias, multiplier, rounder, arrange)
+    params = _block_params(bias, multiplier, rounder, arrange)
     if once is None:
-        return made
-    made[made[:, 2, 0, -1] == 0, 2, 0, -1] = 1  # rounds to 0 as well
+        return params
+    params[params[:, 2, 0, -1] == 0, 2, 0, -1] = 1  # rounds to 0 as well
     scaled = arrange(once.multiplier)
     rounded_once = (scaled >= 0).all(axis=(1, 2))
     points = arrange(once.zero_point)
     pairs = points[:, 0::2] & 0xFFFF | points[:, 1::2] << 16
     none = np.zeros_like(pairs[:, :1])
     single = np.stack([arrange(bias + once.bias), scaled, np.concatenate([none, pairs, none], axis=1)], axis=1)
-    made[rounded_once] = single[rounded_once].astype(np.int32)
-    return made
+    params[rounded_once] = single[rounded_once].astype(np.int32)
+    return params
 
 
 def _block_params(
@@ -105,11 +105,11 @@ def on_diagonals(weights: NDArray[np.int8], zero_point: int, groups: int, taps: 
     Inputs of other groups get the zero point, which has no effect.
     """
     count, channels, depth = weights.shape
-    own = weights.reshape(count, groups, channels // groups, taps, depth // taps)
-    made = np.full((*own.shape[:4], groups, own.shape[4]), zero_point, np.int8)
+    by_group = weights.reshape(count, groups, channels // groups, taps, depth // taps)
+    diagonal = np.full((*by_group.shape[:4], groups, by_group.shape[4]), zero_point, np.int8)
     for group in range(groups):
-        made[:, group, :, :, group] = own[:, group]
-    return made.reshape(count, channels, depth * groups)
+        diagonal[:, group, :, :, group] = by_group[:, group]
+    return diagonal.reshape(count, channels, depth * groups)
 
 
 def pointwise_params(
@@ -123,9 +123,9 @@ def pointwise_params(
     blocks: int,
 ) -> NDArray[np.int32]:
     """Return int32 [blocks, 3 + chunks, 4, lanes] of bias, weights, multiplier, rounder."""
-    made = gemm_params(bias, multiplier, rounder, once, word_bits, blocks)
+    params = gemm_params(bias, multiplier, rounder, once, word_bits, blocks)
     words = gemm_weights(weights, 0, run, word_bits, blocks).view("<i4")[..., 0]
-    return np.concatenate([made[:, :1], words, made[:, 1:]], axis=1)
+    return np.concatenate([params[:, :1], words, params[:, 1:]], axis=1)
 
 
 def unit_groups(units: int) -> list[int]:
@@ -178,11 +178,11 @@ def few_params(
     """
     is_wide, is_exact = rounder.short < 0, rounder.wide < 0
     rounders = np.where(is_exact, rounder.shift + EXACT_SHIFT, np.where(is_wide, rounder.wide, rounder.short))
-    made = np.repeat(np.stack([bias, multiplier.astype(np.int64), rounders], 1)[..., None], lanes(word_bits), 2)
-    made[:, 0, 1:] = 0
-    made[is_wide | is_exact, 2, -1] += WIDE_MARK
-    made[is_exact, 1, -1] += WIDE_MARK
-    return made.astype(np.int32)
+    params = np.repeat(np.stack([bias, multiplier.astype(np.int64), rounders], 1)[..., None], lanes(word_bits), 2)
+    params[:, 0, 1:] = 0
+    params[is_wide | is_exact, 2, -1] += WIDE_MARK
+    params[is_exact, 1, -1] += WIDE_MARK
+    return params.astype(np.int32)
 
 
 def direct_params(
@@ -206,10 +206,10 @@ def direct_params(
 def in_chunks(weights: NDArray[np.int8], start: int, chunks: int) -> NDArray[np.int8]:
     """int8 [channels, taps, columns, depth] -> [channels, taps, chunks, 4], from byte `start` on, or 0."""
     channels, taps = weights.shape[:2]
-    made = np.zeros((channels, taps, chunks * 4), np.int8)
+    chunked = np.zeros((channels, taps, chunks * 4), np.int8)
     row = weights.reshape(channels, taps, -1)
-    made[:, :, start : start + row.shape[2]] = row
-    return made.reshape(channels, taps, chunks, 4)
+    chunked[:, :, start : start + row.shape[2]] = row
+    return chunked.reshape(channels, taps, chunks, 4)
 
 
 def direct_weights(weights: NDArray[np.int8], word_bits: int) -> NDArray[np.int8]:
@@ -317,8 +317,8 @@ def taps_params(
     """
     taps = np.pad(weights.astype(np.int64) & 0xFF, ((0, 0), (0, -weights.shape[1] % 4)))
     words = (taps.reshape(len(weights), -1, 4) << (8 * np.arange(4))).sum(2).T
-    made = _with_roundings(bias, multiplier, rounder, words, groups, word_bits)
-    return np.ascontiguousarray(made.transpose(0, 2, 1, 3))
+    params = _with_roundings(bias, multiplier, rounder, words, groups, word_bits)
+    return np.ascontiguousarray(params.transpose(0, 2, 1, 3))
 
 
 def quad_params(
@@ -354,17 +354,17 @@ def planes_params(
     """
     halves = pairs & 0xFF
     rows = halves[:, 0] | halves[:, 1] << 16
-    made = _with_roundings(bias, multiplier, rounder, rows, groups, word_bits).transpose(0, 2, 1, 3).copy()
+    params = _with_roundings(bias, multiplier, rounder, rows, groups, word_bits).transpose(0, 2, 1, 3).copy()
     columns = np.stack([bias + once.bias, once.multiplier, once.zero_point])
     single = _by_group(columns, groups, word_bits).transpose(0, 2, 1, 3).copy()
     is_once = (single[:, 1] >= 0).all(axis=(1, 2))
     single[:, 2, :2] = single[:, 2, :2] & 0xFFFF | single[:, 2, 2:] << 16
     single[is_once, 1, 0, -1] += WIDE_MARK
-    made[is_once, :3] = single[is_once].astype(np.int32)
+    params[is_once, :3] = single[is_once].astype(np.int32)
     places = np.tile(8 * (np.arange(4) % 2), (len(rows), 1))
     if has_single:
         places[-1] = 8 * np.arange(4)
-    return np.concatenate((made[:, :3], made[:, 3:] << places[..., None]), axis=1, dtype=np.int32, casting="unsafe")
+    return np.concatenate((params[:, :3], params[:, 3:] << places[..., None]), axis=1, dtype=np.int32, casting="unsafe")
 
 
 def _with_roundings(

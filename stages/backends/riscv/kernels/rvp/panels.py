@@ -62,8 +62,8 @@ def products(view: LayerView, lanes: int) -> Products:
         """Return the relative cost of a row of all products: chunks, block epilogues, bytes copied singly."""
         blocks = -(-columns * merged // block)
         staged = columns * merged % block != 0
-        one = blocks * (6 * taps * -(-channels * merged // 4) + 28) + (9 * columns * merged if staged else 0)
-        return groups // merged * (one + 5 * taps * (2 + channels * merged // block))
+        product_cost = blocks * (6 * taps * -(-channels * merged // 4) + 28) + (9 * columns * merged if staged else 0)
+        return groups // merged * (product_cost + 5 * taps * (2 + channels * merged // block))
 
     merged = min((count for count in range(1, groups + 1) if groups % count == 0), key=cost)
     width = channels * merged
@@ -81,9 +81,9 @@ def calls(view: LayerView, lanes: int, mr: int) -> dict[str, Calls]:
     rows = min(mr, pixels)
     panel = prod((products(view, lanes).chunks + (weight_zero_point(view) != 0), rows, lanes, 4))
     panels = min(max(1, PANEL_BYTES[lanes] // panel), pixels // rows)
-    times, last, left = pixels // (rows * panels), pixels // rows % panels, pixels % rows
-    found = {"": Calls(rows, panels, times), "_last": Calls(rows, last, 1), "_rest": Calls(left, 1, 1)}
-    return {suffix: call for suffix, call in found.items() if call.rows and call.panels}
+    times, last, rest = pixels // (rows * panels), pixels // rows % panels, pixels % rows
+    calls_by_suffix = {"": Calls(rows, panels, times), "_last": Calls(rows, last, 1), "_rest": Calls(rest, 1, 1)}
+    return {suffix: call for suffix, call in calls_by_suffix.items() if call.rows and call.panels}
 
 
 def images_of(view: LayerView) -> int:
@@ -99,8 +99,8 @@ def why_not_arithmetic(view: LayerView) -> str:
 def geometry(view: LayerView, lanes: int) -> dict[str, int]:
     """Return the fields of rvp_geometry."""
     pixel_step = view.inputs[0].shape[-1]
-    own = {"channels": products(view, lanes).channels, "fill": view.op.input_zero_point, "pixel_step": pixel_step}
-    return windows_of(view) | own
+    fields = {"channels": products(view, lanes).channels, "fill": view.op.input_zero_point, "pixel_step": pixel_step}
+    return windows_of(view) | fields
 
 
 def function_suffix(weight_zero_point: int, rounding: str) -> str:

@@ -55,8 +55,8 @@ def _row(view: LayerView, plane: Plane, columns: int) -> float:
         few = taps.cost_of_few(direct=direct, load=moved) + moved - 1 + (15 if rounds_once(view) else 23)
         return columns // 2 * 2 * few + (_block(view, plane, 1) if columns % 2 else 0) + (60 if direct else 82)
     blocks = columns // 4 * (_block(view, plane, 4) + (10 if direct else 8))
-    left = columns % 4
-    return blocks + (_block(view, plane, left) + left + 1 if left else 3) + 21
+    rest = columns % 4
+    return blocks + (_block(view, plane, rest) + rest + 1 if rest else 3) + 21
 
 
 def _moved(view: LayerView, plane: Plane) -> int:
@@ -93,11 +93,11 @@ def _brought(view: LayerView, plane: Plane, columns: int) -> float:
 def _line(view: LayerView, lanes: int, pixels: int, *, halved: bool) -> float:
     """Cost of copying a line of neighbouring pixels of a group (depthwise_plane_pixels.h)."""
     channels, multiplier, size = view.op.out_channels, view.op.depth_multiplier, 4 * lanes
-    taken = min(4 if halved else size, channels)
+    lane_channels = min(4 if halved else size, channels)
     if multiplier > 1:
-        if taken == size and multiplier in (2, 4):
+        if lane_channels == size and multiplier in (2, 4):
             return 8 + pixels * (9 + 3 * lanes if multiplier == 2 else 12.5)
-        sources = -(-taken // multiplier)
+        sources = -(-lane_channels // multiplier)
         return 8 + pixels * (11 - lanes if sources == 1 else 14.5 + 7 * sources)
     if channels % size == 0:
         if view.inputs[0].dtype == "int8":
@@ -105,7 +105,7 @@ def _line(view: LayerView, lanes: int, pixels: int, *, halved: bool) -> float:
         return 8 + pixels * (9 - lanes)
     if channels % 4 == 0:
         return 8 + pixels * 11
-    return 8 + pixels * (6 + 4 * taken if taken < 4 else 21 - lanes)
+    return 8 + pixels * (6 + 4 * lane_channels if lane_channels < 4 else 21 - lanes)
 
 
 def _written(view: LayerView, plane: Plane, *, halved: bool) -> float:
@@ -113,7 +113,7 @@ def _written(view: LayerView, plane: Plane, *, halved: bool) -> float:
     channels, size = view.op.out_channels, 4 * plane.lanes
     if channels % size == 0:
         return 0.0
-    taken = min(4 if halved else size, channels)
-    few = 12 + 3.2 * taken if taken < size else 2 * size + 3.5
+    lane_channels = min(4 if halved else size, channels)
+    few = 12 + 3.2 * lane_channels if lane_channels < size else 2 * size + 3.5
     pixel = few if channels % 4 else 6.0 if halved else 9.0
     return plane.out[0] * (plane.out[1] * pixel + (140 if halved else 50))

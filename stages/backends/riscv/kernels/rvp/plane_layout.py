@@ -51,10 +51,10 @@ class Plane:
     @classmethod
     def of(cls, view: LayerView, lanes: int) -> Plane:
         """Return the cheapest plane of a layer."""
-        found = [_plane(view, lanes, exchanged=one) for one in (False, True)]
-        if _is_readable(view, lanes) and not found[0].padded:
-            found += [replace(plane, direct=True) for plane in found]
-        return min(found, key=lambda plane: plane.cost(view))
+        planes = [_plane(view, lanes, exchanged=exchanged) for exchanged in (False, True)]
+        if _is_readable(view, lanes) and not planes[0].padded:
+            planes += [replace(plane, direct=True) for plane in planes]
+        return min(planes, key=lambda plane: plane.cost(view))
 
     @property
     def reach(self) -> tuple[int, int]:
@@ -167,8 +167,8 @@ def _steps(image: Tensor, *, exchanged: bool) -> tuple[int, int]:
 def _is_readable(view: LayerView, lanes: int) -> bool:
     """Return whether a group's channels of a pixel are whole aligned lanes in place."""
     op = view.op
-    whole = op.out_channels % 4 == 0 and op.out_channels >= 4 * lanes
-    return whole and op.depth_multiplier == 1 and view.inputs[0].dtype == "int8"
+    full_groups = op.out_channels % 4 == 0 and op.out_channels >= 4 * lanes
+    return full_groups and op.depth_multiplier == 1 and view.inputs[0].dtype == "int8"
 
 
 def fields(view: LayerView, plane: Plane) -> dict[str, int]:

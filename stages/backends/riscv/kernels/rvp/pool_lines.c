@@ -8,7 +8,7 @@
  *     and      b0 b1 b2 c0 c1 c2 d0 d1 d2 ...      the largest of two columns
  *
  * Pixels that are whole registers need no shift, and the last pass takes only those that the output has. On RV64 pixels of whole
- * lanes may go by these: twice the words, but no shifts and no copies. What lies beside the image is the lowest byte. Rows of x
+ * lanes may go by these: twice the words, but no shifts and no copies. What lies outside the image is the lowest byte. Rows of x
  * that do not begin at registers are copied once to where they do, or read by lanes if they begin at these.
  *
  * Each entry is linked with what its layers need alone: code for whole registers copies nothing, and other pixels are picked by

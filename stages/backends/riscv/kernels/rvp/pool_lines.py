@@ -52,9 +52,9 @@ class MaxPoolLines(Kernel):
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
         register = target.word_bits // 8
-        whole = view.outputs[0].shape[3] % register == 0
-        if whole or _by_lanes(view, register):
-            return _whole_pixels(view, register if whole else LANE)
+        aligned = view.outputs[0].shape[3] % register == 0
+        if aligned or _by_lanes(view, register):
+            return _whole_pixels(view, register if aligned else LANE)
         return _any_pixels(view, register)
 
 
@@ -70,8 +70,8 @@ def _row(view: LayerView, word: int) -> float:
     A word takes 7.25 for three window rows and again per two more; 5.25 for one or two.
     """
     rows, (_, _, width, channels) = view.op.kernel[0], view.inputs[0].shape
-    each = 7.25 * ((rows - 1) // 2) + (5.25 if rows == 1 or rows % 2 == 0 else 0)
-    return width * channels / word * each + 120
+    word_cost = 7.25 * ((rows - 1) // 2) + (5.25 if rows == 1 or rows % 2 == 0 else 0)
+    return width * channels / word * word_cost + 120
 
 
 def _whole_pixels(view: LayerView, word: int) -> float:
@@ -100,11 +100,11 @@ def _any_pixels(view: LayerView, register: int) -> float:
     (_, height, width, channels), (batch, out_height, out_width, _) = view.inputs[0].shape, view.outputs[0].shape
     line, kernel = width * channels / register, op.kernel[1]
     results = ceil(((out_width - 1) * op.stride[1] + 1) * channels / register) + 1
-    left = (max(kernel - (2 << n), 0) for n in range((kernel - 1).bit_length()))  # columns that later passes add
+    added = (max(kernel - (2 << n), 0) for n in range((kernel - 1).bit_length()))  # columns that later passes add
     row = (
         (50 if kernel > 1 else 0)
         + _row(view, register)
-        + sum(20 + 32 * ceil((results + ceil(n * channels / register)) / 4) for n in left)
+        + sum(20 + 32 * ceil((results + ceil(n * channels / register)) / 4) for n in added)
     )
     if op.stride[1] == 1:
         row += out_width * channels / register * 6
@@ -130,8 +130,8 @@ def _last_pass(view: LayerView, register: int) -> float:
     if is_run and columns == 1:
         return 0
     groups, count = (1, out_width * channels // register) if is_run else (out_width, channels // register)
-    each = 7 if 2 << _passes(columns) < columns else 5
-    return groups * (12 + each * count + 3 * (count % 4))
+    register_cost = 7 if 2 << _passes(columns) < columns else 5
+    return groups * (12 + register_cost * count + 3 * (count % 4))
 
 
 def why_not_beside(view: LayerView) -> str:
@@ -160,8 +160,8 @@ def line_bytes(view: LayerView, register: int) -> int:
     """Return the bytes of a line, with padding beside the image and bytes read behind it."""
     op, (_, _, width, channels) = view.op, view.inputs[0].shape
     columns = (view.outputs[0].shape[2] - 1) * op.stride[1] + op.kernel[1]
-    there = max(columns, op.padding[1] + width) + op.kernel[1]
-    return _whole(there * channels + 8 * register, register)
+    width_read = max(columns, op.padding[1] + width) + op.kernel[1]
+    return _whole(width_read * channels + 8 * register, register)
 
 
 def scratch_bytes(view: LayerView, register: int) -> int:

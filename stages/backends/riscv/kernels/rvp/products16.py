@@ -33,19 +33,19 @@ class RvpProducts16(Products16):
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
         """Return the instructions of tiles of three pixels, remaining pixels and copied rows."""
         tile = self.tile(target)
-        made, channels, pixels = plan(view, tile), columns_of(view), rows_of(view)
-        steps, (blocks, left) = made.depth / tile.step, divmod(channels, tile.channels)
-        each = [around + step * steps for around, step in zip(_AROUND[target.word_bits], _STEP, strict=True)]
-        three = 80 + blocks * each[3] + (each[left - 1] if left else 0)
-        one = 90 + -(-channels // tile.channels) * (55 + 12.5 * steps) + 10 * channels
-        if made.mode != SHORT:
-            three, one = three + 65 * channels, one + 15 * channels
+        layout, channels, pixels = plan(view, tile), columns_of(view), rows_of(view)
+        steps, (blocks, rest) = layout.depth / tile.step, divmod(channels, tile.channels)
+        block_costs = [around + step * steps for around, step in zip(_AROUND[target.word_bits], _STEP, strict=True)]
+        three = 80 + blocks * block_costs[3] + (block_costs[rest - 1] if rest else 0)
+        single = 90 + -(-channels // tile.channels) * (55 + 12.5 * steps) + 10 * channels
+        if layout.mode != SHORT:
+            three, single = three + 65 * channels, single + 15 * channels
         tiles, alone = divmod(pixels, tile.rows)
-        if direct_rows(view, tile, made.depth):
-            return 80.0 + tiles * three + alone * one
-        if _reads_halves(view, target) and made.mode == SHORT:
+        if direct_rows(view, tile, layout.depth):
+            return 80.0 + tiles * three + alone * single
+        if _reads_halves(view, target) and layout.mode == SHORT:
             return 80.0 + -(-pixels // tile.rows) * (three - 35)
-        return 80.0 + tiles * three + alone * one + pixels * _copied(view)
+        return 80.0 + tiles * three + alone * single + pixels * _copied(view)
 
 
 def _reads_halves(view: LayerView, target: Target) -> bool:

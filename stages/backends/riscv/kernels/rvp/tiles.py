@@ -155,8 +155,8 @@ class Tiles:
     @cached_property
     def last(self) -> tuple[Operand, Operand]:
         """Return the operands of the remaining steps; operands expanded once stay valid."""
-        given = enumerate(self.operands)
-        first, second = (x if x.is_once else self._operand(number, self.left) for number, x in given)
+        numbered = enumerate(self.operands)
+        first, second = (x if x.is_once else self._operand(number, self.left) for number, x in numbered)
         return first, second
 
     def _operand(self, number: int, steps: int) -> Operand:
@@ -216,27 +216,30 @@ def tiles(view: LayerView, register: int) -> Tiles:
     """
     out = view.outputs[0]
     strides = (logical_strides(out), *(broadcast_strides(x, out.shape) for x in view.inputs))
-    found = list(_possible(walk(out.shape, *strides), register))
-    if not found:
+    candidates = list(_possible(walk(out.shape, *strides), register))
+    if not candidates:
         raise ValueError(OTHER_ORDER)
-    if (least := min(made.scratch for made in found)) > MOST_SCRATCH:
+    if (least := min(candidate.scratch for candidate in candidates)) > MOST_SCRATCH:
         raise ValueError(f"expanding an input takes {least:,} bytes")
-    return min((made for made in found if made.scratch <= MOST_SCRATCH), key=lambda made: made.cost(AROUND))
+    return min(
+        (candidate for candidate in candidates if candidate.scratch <= MOST_SCRATCH),
+        key=lambda candidate: candidate.cost(AROUND),
+    )
 
 
 def _possible(axes: list[Axis], register: int) -> Iterator[Tiles]:
     for depth, axis in enumerate(axes):
         around, inside = tuple(axes[:depth]), tuple(axes[depth + 1 :])
-        inner = prod(one.extent for one in inside)
+        inner = prod(inner_axis.extent for inner_axis in inside)
         if around and (axis.extent * inner) % register:
             return  # calls would begin within registers, also those for fewer axes
         least = register // gcd(inner, register)
         sizes = range(least, min(max(least, LONGEST // inner), axis.extent - 1) + 1, least)
-        whole = (axis.extent,) if axis.extent <= max(least, LONGEST // inner) else ()
-        for steps in (*sizes, *whole):
-            made = Tiles(around, axis, inside, steps, register)
-            if made.is_readable:
-                yield made
+        complete = (axis.extent,) if axis.extent <= max(least, LONGEST // inner) else ()
+        for steps in (*sizes, *complete):
+            candidate = Tiles(around, axis, inside, steps, register)
+            if candidate.is_readable:
+                yield candidate
 
 
 def _repeats(extents: Sequence[int], strides: Sequence[int]) -> tuple[int, tuple[Repeat, ...]]:
@@ -247,14 +250,14 @@ def _repeats(extents: Sequence[int], strides: Sequence[int]) -> tuple[int, tuple
     axes = walk(extents, row_major(extents), strides)
     steps = [axis.strides[1] for axis in axes]
     length = dense = 1
-    found = []
+    repeats = []
     for number in reversed(range(len(axes))):
         extent = axes[number].extent
         if steps[number] == 0:
-            found.append(Repeat(prod(axis.extent for axis in axes[:number] if axis.strides[1]), length, extent))
+            repeats.append(Repeat(prod(axis.extent for axis in axes[:number] if axis.strides[1]), length, extent))
         elif steps[number] != dense:
             raise ValueError(OTHER_ORDER)
         else:
             dense *= extent
         length *= extent
-    return (0, ()) if steps == [0] else (1, tuple(found))
+    return (0, ()) if steps == [0] else (1, tuple(repeats))

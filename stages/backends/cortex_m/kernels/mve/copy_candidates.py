@@ -26,7 +26,7 @@ _ONE = Axis(1, (0, 0))
 
 
 @dataclass(frozen=True)
-class Way:
+class CopyCandidate:
     """Loops over `outer` and rows along `row`; a row covers `inner`.
 
     Strides are (output, input), in elements.
@@ -55,43 +55,43 @@ class Way:
         """Return the instructions for elements of `element` bytes, from counts."""
         size = self.count * element
         if self.kind in ("copy", "gather"):
-            each = 3 if self.kind == "copy" else 4
-            row = 6.0 if size <= 16 else 8.0 + each * -(-size // 16)
+            vector_cost = 3 if self.kind == "copy" else 4
+            row = 6.0 if size <= 16 else 8.0 + vector_cost * -(-size // 16)
         else:
             row = 8.0 + 4 * -(-size // self.item // _LANES[self.item])
         return prod(axis.extent for axis in self.outer) * (self.row.extent * row + 25)
 
 
-def ways(copy: Copy, element: int) -> Iterator[Way]:
+def candidates(copy: Copy, element: int) -> Iterator[CopyCandidate]:
     """Return the candidates of a copy.
 
     Elements of eight bytes that are not neighbours have none.
     """
     *others, run = copy.axes
     if run.extent == 1 or run.strides == (1, 1):
-        yield _way("copy", others, (run,))
+        yield _candidate("copy", others, (run,))
     for item, inner, rest in _items(copy, element):
         along = next((axis for axis in rest if _steps(axis, inner, 0, item, element)), None)
         if along is not None:
-            yield _way("pick", [axis for axis in rest if axis is not along], (along, *inner), item)
+            yield _candidate("pick", [axis for axis in rest if axis is not along], (along, *inner), item)
         along = next((axis for axis in rest if _steps(axis, inner, 1, item, element)), None)
         if along is not None:
-            yield _way("put", [axis for axis in rest if axis is not along], (along, *inner), item)
+            yield _candidate("put", [axis for axis in rest if axis is not along], (along, *inner), item)
     if element == 1 and (block := _block(copy.axes)) is not None:
-        yield _way("gather", *block)
+        yield _candidate("gather", *block)
 
 
-def best(copy: Copy, element: int) -> Way | None:
+def best(copy: Copy, element: int) -> CopyCandidate | None:
     """Return the candidate with the fewest instructions."""
-    return min(ways(copy, element), key=lambda way: way.cost(element), default=None)
+    return min(candidates(copy, element), key=lambda candidate: candidate.cost(element), default=None)
 
 
-def _way(
+def _candidate(
     kind: Literal["copy", "pick", "put", "gather"], rest: Sequence[Axis], inner: Sequence[Axis], item: int = 1
-) -> Way:
+) -> CopyCandidate:
     """Return the candidate with rows along the longest other axis, for the fewest calls."""
     row = max(rest, key=lambda axis: axis.extent, default=_ONE)
-    return Way(kind, tuple(axis for axis in rest if axis is not row), row, tuple(inner), item)
+    return CopyCandidate(kind, tuple(axis for axis in rest if axis is not row), row, tuple(inner), item)
 
 
 def _items(copy: Copy, element: int) -> Iterator[tuple[int, tuple[Axis, ...], Sequence[Axis]]]:
@@ -107,9 +107,9 @@ def _items(copy: Copy, element: int) -> Iterator[tuple[int, tuple[Axis, ...], Se
 
 def _steps(axis: Axis, inner: Sequence[Axis], dense: int, item: int, element: int) -> bool:
     """Return whether items are neighbours in buffer `dense` and near enough in the other."""
-    own = inner[0].extent if inner else 1
+    step = inner[0].extent if inner else 1
     apart = axis.strides[1 - dense] * element
-    return axis.strides[dense] == own and apart > 0 and (item == 4 or apart <= MOST_STRIDE)
+    return axis.strides[dense] == step and apart > 0 and (item == 4 or apart <= MOST_STRIDE)
 
 
 def _block(axes: Sequence[Axis]) -> tuple[list[Axis], list[Axis]] | None:
