@@ -107,7 +107,7 @@ def registry_of(project: Project) -> Registry:
         for field in ("consumes", "may_consume", "sources"):
             if isinstance(getattr(stage, field), str):
                 raise PipelineError(
-                    f"plug-in {plugin.display_name}: {field} is text", hint='it must be a tuple: ("import",)'
+                    f"plug-in {plugin.display_name}: {field} is a string", hint='it must be a tuple: ("import",)'
                 )
         if stage.kind in built_in or stage.kind in more:
             other = more[stage.kind][1].display_name if stage.kind in more else "Firmline"

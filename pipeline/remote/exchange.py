@@ -119,11 +119,12 @@ def current() -> Exchange:
 
 
 class LimitedTransport:
-    """A transport whose calls are exchanges with limits.
+    """Transport that limits time and bytes of each call.
 
-    A transport with a single connection has a lock `connection_lock`, and `abort()`, which makes calls on that
-    connection fail. `allowed` raises RemoteError if no exchange may start. `spent` is called after an exchange with the
-    times of its start and end (time.monotonic()) and the transferred bytes of its object.
+    allowed: raises RemoteError if no exchange may start.
+    spent: called after an exchange with start and end (time.monotonic()) and the transferred bytes of its object.
+
+    A transport with a single connection also has `connection_lock`, and `abort()`, which fails the calls in progress.
     """
 
     def __init__(

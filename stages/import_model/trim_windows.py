@@ -86,7 +86,9 @@ def _write(
         return
     place = options.place(number)
     if written.setdefault(place, value) != value:
-        raise operator_error(operator, info, "shares its options with another operator, whose image has another size")
+        raise operator_error(
+            operator, info, "shares its options with an operator on an image of another size; give each its own options"
+        )
     struct.pack_into("<i", new_data, place, value)
 
 

@@ -65,14 +65,14 @@ def requantization(
     fixed = [quantize_multiplier(real) for real in reals]
     too_large = max(shift for _, shift in fixed)
     if too_large > 30:
-        raise operator.error(f"would scale its sums up by 2^{too_large}: its scales make no sense")
+        raise operator.error(f"would scale its sums up by 2^{too_large}; check the scales of its tensors")
     if operator.rule.get("sums") == "integer" and np.abs(ends).max() < _INT32:
         solution = exact(scales, ends, fixed, low, high)
         if solution is not None:
             return solution
     largest = (np.abs(ends).max(axis=0) * np.array(reals)).max()
     if largest >= _INT32 - 256:
-        raise operator.error(f"would scale its sums to {largest:.3g}, beyond int32: its scales make no sense")
+        raise operator.error(f"would scale its sums to {largest:.3g}, beyond int32; check the scales of its tensors")
     return "double" if operator.rule.get("twice") and operator.rule.get("sums") == "float" else "single", fixed
 
 

@@ -18,7 +18,7 @@ def quantize_multiplier(real: float) -> Fixed:
     infinite or NaN.
     """
     if not isfinite(real):
-        raise NoMultiplier(f"would scale its numbers by {real}: its scales make no sense")
+        raise NoMultiplier(f"would scale its numbers by {real}; check the scales of its tensors")
     if real == 0.0:
         return 0, 0
     fraction, shift = frexp(real)

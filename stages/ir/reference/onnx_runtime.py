@@ -109,10 +109,7 @@ class OnnxReference:
         return traced.laid(self._values[traced.name], tensor.dtype).reshape(tensor.shape)
 
     def computed(self) -> dict[int, Array]:
-        """Return every tensor that is a value of the ONNX graph, by number.
-
-        In the order of the operators.
-        """
+        """Return the tensors that are values of the ONNX graph by number, in operator order."""
         written = (index for operator in self.info.operators for index in operator.outputs)
         return {index: self.tensor(index) for index in written if index in self.names}
 

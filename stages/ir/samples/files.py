@@ -261,10 +261,10 @@ def _npy_header(name: str, file: BinaryIO) -> tuple[tuple[int, ...], bool, np.dt
             read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
             shape, fortran, dtype = read(file)
     except Exception as error:  # NumPy evaluates the header, which raises anything
-        raise StageError(f"{name}: has an unsound .npy header", hint=_NUMPY_SAVE) from error
+        raise StageError(f"{name}: has an invalid .npy header", hint=_NUMPY_SAVE) from error
     if not all(type(size) is int and size >= 0 for size in shape) or len(shape) > _MOST_AXES:
         shown = escape.name(str(shape))
-        raise StageError(f"{name}: has an unsound .npy header: the shape is {shown}", hint=_NUMPY_SAVE)
+        raise StageError(f"{name}: has an invalid .npy header: the shape is {shown}", hint=_NUMPY_SAVE)
     if dtype.kind not in "biufc":
         what = "Python objects" if dtype.hasobject else escape.name(str(dtype))
         raise StageError(f"{name}: holds {what} instead of numbers", hint=_NUMPY_SAVE)

@@ -144,7 +144,7 @@ def _sqrt(operator: Operator, writer: GraphWriter, source: Tensor) -> None:
     out = operator.outputs[0]
     low, high = LIMITS[out.dtype]
     if sqrt(high * source.scale) / out.scale > INT32_MAX:
-        raise operator.error("has roots beyond int32: its scales make no sense")
+        raise operator.error("has roots beyond int32; check the scales of its tensors")
     scales: dict[str, Any] = {"input_scale": source.scale, "output_scale": out.scale}
     writer.layer(WideSqrt(**scales, output_zero_point=0, act_min=low, act_max=high), [source], out)
 

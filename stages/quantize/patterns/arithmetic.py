@@ -142,7 +142,7 @@ def div(operator: Operator, writer: GraphWriter) -> None:
     out = operator.outputs[0]
     multiplier, shift = quantize_multiplier(float32_ratio(a.scale, float32_product(b.scale, out.scale)))
     if shift > _MOST_QUOTIENT_SHIFT:
-        raise operator.error(f"would scale its quotients up by 2^{shift}: its scales make no sense")
+        raise operator.error(f"would scale its quotients up by 2^{shift}; check the scales of its tensors")
     low, high = operator.clamp
     fields: dict[str, Any] = {
         "output_multiplier": multiplier,

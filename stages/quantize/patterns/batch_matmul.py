@@ -40,7 +40,7 @@ def batch_matmul(operator: Operator, writer: GraphWriter) -> None:
         (real,) = convolution_multipliers("uint8", first.scale, [second.scale], out.scale)
         fixed = quantize_multiplier(real)
     if wide and fixed[1] > _MOST_WIDE_SHIFT:
-        raise operator.error(f"would scale its sums up by 2^{fixed[1]}: its scales make no sense")
+        raise operator.error(f"would scale its sums up by 2^{fixed[1]}; check the scales of its tensors")
     matrix = second.constant and not wide and all(size == 1 for size in second.shape[:-2])
     if matrix and not adjoint[0] and not first.constant and len(out.shape) == len(first.shape):
         _convolution(operator, writer, first, second, adjoint[1], fixed, (low, high), rounding)

@@ -35,7 +35,7 @@ class _Weighted:
 
 
 def convolution(operator: Operator, writer: GraphWriter) -> None:
-    """CONV_2D and DEPTHWISE_CONV_2D."""
+    """Translate CONV_2D and DEPTHWISE_CONV_2D into a layer of the integer graph."""
     pattern = _Weighted("relax.nn.conv2d")
     form = "quantize(conv2d(dequantize(x), constant weights) + constant bias)"
     match = operator.expect(transposed(pattern.body), form)
@@ -185,7 +185,7 @@ def fixed_multipliers(operator: Operator, reals: Sequence[float], most: int = 30
     fixed = [quantize_multiplier(real) for real in reals]
     too_large = max(shift for _, shift in fixed)
     if too_large > most:
-        raise operator.error(f"would scale its sums up by 2^{too_large}: its scales make no sense")
+        raise operator.error(f"would scale its sums up by 2^{too_large}; check the scales of its tensors")
     return fixed
 
 

@@ -52,7 +52,7 @@ def product(operator: Operator, writer: GraphWriter) -> None:
     out = operator.outputs[0]
     multiplier, shift = quantize_multiplier(source.scale / out.scale ** (1.0 / count))
     if shift > _MOST_PRODUCT_SHIFT:
-        raise operator.error(f"would scale its products up by 2^{shift}: its scales make no sense")
+        raise operator.error(f"would scale its products up by 2^{shift}; check the scales of its tensors")
     low, high = operator.clamp
     op = ReduceProd(
         axes=axes,
