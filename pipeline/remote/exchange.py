@@ -124,7 +124,7 @@ class LimitedTransport:
     allowed: raises RemoteError if no exchange may start.
     spent: called after an exchange with start and end (time.monotonic()) and the transferred bytes of its object.
 
-    A transport with a single connection also has `connection_lock`, and `abort()`, which fails the calls in progress.
+    A transport with a single connection also has `connection_lock`, and `abort()`, which fails calls on it.
     """
 
     def __init__(
