@@ -149,8 +149,8 @@ class InPairs(ThreeByThree):
         """Return the instructions, from counts."""
         batch, height, width, channels = view.outputs[0].shape
         groups = len(group_starts(channels, self.group))
-        each = self.per_output[view.op.stride[0] - 1]
-        return float(batch * groups * (height * (width * each + self.per_row) + 80))
+        output_cost = self.per_output[view.op.stride[0] - 1]
+        return float(batch * groups * (height * (width * output_cost + self.per_row) + 80))
 
 
 class Depthwise3x3(InPairs):

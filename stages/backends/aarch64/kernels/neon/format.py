@@ -3,9 +3,6 @@
 Columns form blocks of the kernel's width, then of four. Within a block the depth is divided into chunks, and the chunks
 of the columns lie side by side:
 
-Columns come in blocks of a width that the kernel likes, then of four; within a block the depth is cut into chunks, and
-the columns' chunks lie side by side:
-
     weights  block, chunk, column of the block, element of the chunk
     params   block, (bias, multiplier, shift), column of the block
 """
@@ -61,13 +58,13 @@ class Format:
 
     def columns(self, count: int) -> list[Columns]:
         """Return the blocks of `count` columns in order, equal ones as one entry."""
-        found, first = [], 0
+        entries, first = [], 0
         for width, used in ((self.width, self.width), (NARROW, NARROW), (NARROW, count % NARROW)):
             blocks = (count - first) // used if used else 0
             if blocks:
-                found.append(Columns(first, blocks, width, used))
+                entries.append(Columns(first, blocks, width, used))
             first += blocks * used
-        return found
+        return entries
 
     def depths(self, depth: int) -> Iterator[tuple[int, int, int]]:
         """Return (first k, number of chunks, bytes of a chunk) for a depth multiple of `multiple`."""

@@ -73,8 +73,8 @@ class Add(Kernel):
         if _is_flat(view):
             return 10.0 * elements + 40
         rows = rows_of(view, shifted_input(view))
-        each = {(1, 1): 10.0, (0, 1): 9.0, (1, 0): 8.0}[rows.steps]
-        return each * elements + elements / rows.run.extent * (14 + 3 * (rows.run.extent % 4)) + 70
+        element_cost = {(1, 1): 10.0, (0, 1): 9.0, (1, 0): 8.0}[rows.steps]
+        return element_cost * elements + elements / rows.run.extent * (14 + 3 * (rows.run.extent % 4)) + 70
 
 
 def _is_flat(view: LayerView) -> bool:

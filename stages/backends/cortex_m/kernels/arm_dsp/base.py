@@ -32,15 +32,15 @@ def arithmetic(view: LayerView, *, long: bool = False) -> Arithmetic:
 
     from stages.backends.cortex_m.kernels.arm_dsp.rounding import requantization
 
-    made = sums(view, INT8_OFFSET[view.inputs[0].dtype])
-    scale = requantization(made.multiplier, made.shift, made.range, view.op.rounding, long=long)
+    layer_sums = sums(view, INT8_OFFSET[view.inputs[0].dtype])
+    scale = requantization(layer_sums.multiplier, layer_sums.shift, layer_sums.range, view.op.rounding, long=long)
     dead = scale.scale[:, -1] == 0
     live = {
-        "weights": np.where(dead[:, None], made.weight_zero_point, made.weights),
-        "bias": np.where(dead, 0, made.bias),
-        "range": Range(np.where(dead, 0, made.range.low), np.where(dead, 0, made.range.high)),
+        "weights": np.where(dead[:, None], layer_sums.weight_zero_point, layer_sums.weights),
+        "bias": np.where(dead, 0, layer_sums.bias),
+        "range": Range(np.where(dead, 0, layer_sums.range.low), np.where(dead, 0, layer_sums.range.high)),
     }
-    return Arithmetic(**(vars(made) | live), scale=scale)
+    return Arithmetic(**(vars(layer_sums) | live), scale=scale)
 
 
 def rounding_suffix(view: LayerView) -> str:

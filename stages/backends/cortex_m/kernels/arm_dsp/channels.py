@@ -56,10 +56,10 @@ def blocks(view: LayerView) -> NDArray[np.int32]:
 
     from stages.backends.cortex_m.kernels.arm_dsp.packing import half_words
 
-    made, weights_of = arithmetic(view, long=True), centred_taps(view)
+    constants, weights_of = arithmetic(view, long=True), centred_taps(view)
     multiplier, tapped = view.op.depth_multiplier, weights_of.reshape(len(weights_of), -1)
     # The sums are of the bytes as they are, uint8 too.
-    bias = made.bias - INT8_OFFSET[view.inputs[0].dtype] * tapped.sum(1)
+    bias = constants.bias - INT8_OFFSET[view.inputs[0].dtype] * tapped.sum(1)
     padded = np.pad(tapped, ((0, 0), (0, tapped.shape[1] % 2)))
     # [multiplier, blocks, 4]: numbers of output channels
     numbers = (starts(view)[:, None] + np.arange(BLOCK))[None] * multiplier + np.arange(multiplier)[:, None, None]
@@ -68,7 +68,7 @@ def blocks(view: LayerView) -> NDArray[np.int32]:
     parts = [
         bias[numbers].astype(np.uint64).astype(np.uint32).view(np.int32),
         words.reshape(*words.shape[:2], -1),
-        made.scale.scale[numbers].swapaxes(-1, -2).reshape(*numbers.shape[:2], -1),
+        constants.scale.scale[numbers].swapaxes(-1, -2).reshape(*numbers.shape[:2], -1),
     ]
     return np.concatenate(parts, 2).astype(np.int32)
 

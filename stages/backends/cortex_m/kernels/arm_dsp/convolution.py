@@ -67,13 +67,13 @@ class Conv2d(Kernel):
 
         from stages.backends.cortex_m.kernels.arm_dsp import packing
 
-        made, steps = arithmetic(view, long=True), step_elements(view, params.mr)
+        layer_constants, steps = arithmetic(view, long=True), step_elements(view, params.mr)
         pairs = packing.channel_pairs(view.op.out_channels)
-        how = packing.form(made, pairs)
+        how = packing.form(layer_constants, pairs)
         parts = [
-            packing.bias_words(made.bias, pairs, how),
-            packing.weight_words(made.weights, steps, pairs, how),
-            packing.scale_words(made.scale.scale, pairs),
+            packing.bias_words(layer_constants.bias, pairs, how),
+            packing.weight_words(layer_constants.weights, steps, pairs, how),
+            packing.scale_words(layer_constants.scale.scale, pairs),
         ]
         constants = {"pairs": np.concatenate(parts, 1), "fields": FIELDS.of(fields(view, params.mr))}
         if has_windows(view):

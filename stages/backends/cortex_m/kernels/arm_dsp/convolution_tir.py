@@ -41,9 +41,9 @@ class _Gemm:
         self.depth, self.columns = depth_of(view), columns_of(view)
         self.pixels = view.outputs[0].shape[1] * view.outputs[0].shape[2]
         self.steps = len(step_elements(view, mr))
-        made = arithmetic(view, long=True)
-        self.weight_zero_point, self.scale = made.weight_zero_point, made.scale
-        self.pair_words = 2 + self.steps + 2 * made.scale.scale.shape[1]
+        constants = arithmetic(view, long=True)
+        self.weight_zero_point, self.scale = constants.weight_zero_point, constants.scale
+        self.pair_words = 2 + self.steps + 2 * constants.scale.scale.shape[1]
         self.form = layer_form(view)
         self.offsets = int(self.form == "bytes")
         self.planar = view.outputs[0].layout == "NCHW"

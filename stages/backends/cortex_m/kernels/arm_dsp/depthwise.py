@@ -115,12 +115,12 @@ class DepthwiseConv2dRows(_Planes):
 
         from stages.backends.cortex_m.kernels.arm_dsp.packing import half_words
 
-        made, taps = arithmetic(view, long=True), centred_taps(view)
+        constants, taps = arithmetic(view, long=True), centred_taps(view)
         channels, rows, columns = taps.shape
         pairs = np.concatenate([taps[:, :, : columns - 1], taps[:, :, 1:]], 2).reshape(channels, rows, -1, 2)
         words = half_words(pairs).reshape(channels, -1)
         return {
-            "channels": np.concatenate([words, result_words(made)], 1),
+            "channels": np.concatenate([words, result_words(constants)], 1),
             "fields": ROW_FIELDS.of(row_fields(view)),
             "widen": WIDEN.of(widen_fields(view, row_plane(view))),
         }
@@ -214,12 +214,12 @@ def tap_words(view: LayerView) -> NDArray[np.int32]:
     return np.stack([half_words(taps[:, :, :2]), half_words(last)], 2).reshape(len(taps), -1)
 
 
-def result_words(made: Arithmetic) -> NDArray[np.int32]:
+def result_words(constants: Arithmetic) -> NDArray[np.int32]:
     """Return bias and scale of each channel."""
     import numpy as np
 
-    bias = made.bias.astype(np.uint64).astype(np.uint32).view(np.int32)
-    return np.concatenate([bias[:, None], made.scale.scale], 1)
+    bias = constants.bias.astype(np.uint64).astype(np.uint32).view(np.int32)
+    return np.concatenate([bias[:, None], constants.scale.scale], 1)
 
 
 def fields(view: LayerView) -> dict[str, int]:

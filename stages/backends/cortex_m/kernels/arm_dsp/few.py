@@ -33,14 +33,14 @@ class FewChannels(Kernel):
     headers: ClassVar[tuple[str, ...]] = ("few.h",)
 
     def why_not_layer(self, view: LayerView, target: Target) -> str:
-        made = Windows(view)
-        if made.groups == 1 and columns_of(view) >= AT_ONCE:
+        windows = Windows(view)
+        if windows.groups == 1 and columns_of(view) >= AT_ONCE:
             return f"{columns_of(view)} output channels in one group; this kernel needs groups, or 1 to 3 channels"
         return why_not_types(view) or _why_not_order(view) or _why_not_arithmetic(view)
 
     def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
-        made = Windows(view)
-        return {"weights": made.weights(), "fields": made.fields()}
+        windows = Windows(view)
+        return {"weights": windows.weights(), "fields": windows.fields()}
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
         from stages.backends.cortex_m.kernels.arm_dsp.few_tir import few
@@ -53,14 +53,14 @@ class FewChannels(Kernel):
         Products of four bytes for all channels of a block; 14 per run, 5 per result, 25 per window, 150 per copied row.
         Per layer 70 for plain rows, 200 for windows.
         """
-        made = Windows(view)
-        n = made.at_once
+        windows = Windows(view)
+        n = windows.at_once
         four = {1: 5.5, 2: 8.2, 3: 10.2, 4: 13.2}[n]
-        block = made.runs * (made.fours * four + 14) + 5 * n + 25
-        pixels = made.images * made.out[0] * made.out[1]
-        copied = pixels - made.images * made.inside_count
-        copies = copied * made.kernel[0] * (150 + made.kernel[1] * made.channels / 2)
-        return float(pixels * made.groups * made.blocks * block + copies + (70 if made.rows_alone else 200))
+        block = windows.runs * (windows.fours * four + 14) + 5 * n + 25
+        pixels = windows.images * windows.out[0] * windows.out[1]
+        copied = pixels - windows.images * windows.inside_count
+        copies = copied * windows.kernel[0] * (150 + windows.kernel[1] * windows.channels / 2)
+        return float(pixels * windows.groups * windows.blocks * block + copies + (70 if windows.rows_alone else 200))
 
 
 def _why_not_order(view: LayerView) -> str:

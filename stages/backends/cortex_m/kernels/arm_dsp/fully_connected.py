@@ -41,12 +41,12 @@ class FullyConnected(Kernel):
 
         from stages.backends.cortex_m.kernels.arm_dsp import packing
 
-        made, how, pairs = arithmetic(view), layer_form(view), padded_pairs(view)
+        constants, how, pairs = arithmetic(view), layer_form(view), padded_pairs(view)
         steps = packing.depth_steps_of_fours(view.op.depth)
-        words = packing.weight_words(with_padding(made.weights, 0), steps, pairs, how)
-        bias = packing.bias_words(with_padding(made.bias, 0), pairs, how)
+        words = packing.weight_words(with_padding(constants.weights, 0), steps, pairs, how)
+        bias = packing.bias_words(with_padding(constants.bias, 0), pairs, how)
         weights = words.reshape(len(pairs), -1, 2)  # of each four
-        scale = packing.scale_words(with_padding(made.scale.scale, 0), pairs)
+        scale = packing.scale_words(with_padding(constants.scale.scale, 0), pairs)
         parts = []
         for first in range(0, len(pairs), PAIRS):
             block = slice(first, first + PAIRS)

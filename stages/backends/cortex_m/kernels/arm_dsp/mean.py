@@ -80,9 +80,9 @@ class Mean(Kernel):
             return view.outputs[0].elements * (count // 4 * 6.5 + count % 4 * 45.0) + 40
         blocks = run // 16 if rows.extent * columns.extent <= MAX_COLUMNS else 0
         left = run - 16 * blocks
-        each = blocks * (540 + 15.5 * count)
-        each += left * (105 + 5.0 * count) if run < 4 else -(-left // 4) * (200 + 40 * rows.extent + 5.9 * count)
-        return view.outputs[0].elements / run * each + 40
+        group_cost = blocks * (540 + 15.5 * count)
+        group_cost += left * (105 + 5.0 * count) if run < 4 else -(-left // 4) * (200 + 40 * rows.extent + 5.9 * count)
+        return view.outputs[0].elements / run * group_cost + 40
 
 
 def kind(view: LayerView) -> str:

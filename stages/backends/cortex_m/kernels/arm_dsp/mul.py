@@ -71,8 +71,8 @@ class Mul(Kernel):
         """
         rows, y = mul_rows(view), view.outputs[0]
         runs = y.elements / rows.run.extent
-        each = 7.5 if rows.steps == (1, 1) else 6.2
-        return each * y.elements + runs * (20 + 6 * (rows.run.extent % 4)) + 60
+        element_cost = 7.5 if rows.steps == (1, 1) else 6.2
+        return element_cost * y.elements + runs * (20 + 6 * (rows.run.extent % 4)) + 60
 
 
 def mul_rows(view: LayerView) -> Rows:
@@ -94,14 +94,14 @@ def factors(view: LayerView) -> tuple[int, int]:
     bounds = np.iinfo(view.inputs[0].dtype)
     ends = [(int(bounds.min) - zero, int(bounds.max) - zero) for zero in op.zero_points]
     products = [a * b for a in ends[0] for b in ends[1]]
-    made = requantization(
+    result = requantization(
         np.array([op.output_multiplier]),
         np.array([op.output_shift]),
         Range(np.array([min(products)]), np.array([max(products)])),
         op.rounding,
         long=False,
     )
-    return int(made.scale[0, 0]), int(made.scale[0, 1])
+    return int(result.scale[0, 0]), int(result.scale[0, 1])
 
 
 def _halves(value: int) -> int:

@@ -29,9 +29,9 @@ def run_steps(count: int) -> list[tuple[int, int]]:
 
 def depth_steps(depth: int, run: int) -> NDArray[np.int64]:
     """Return [steps, 2]: the depth elements of each step for runs of `run` elements; -1 for none."""
-    one = np.array(run_steps(run), np.int64)
+    steps_of_run = np.array(run_steps(run), np.int64)
     starts = np.arange(0, depth, run)[:, None, None]
-    return np.where(one < 0, -1, one + starts).reshape(-1, 2)
+    return np.where(steps_of_run < 0, -1, steps_of_run + starts).reshape(-1, 2)
 
 
 def depth_steps_of_fours(depth: int) -> NDArray[np.int64]:
@@ -52,15 +52,15 @@ def channel_pairs(channels: int) -> NDArray[np.int64]:
     return np.stack([first, first + 1], 1)
 
 
-def form(made: Arithmetic, pairs: NDArray[np.int64]) -> Packing:
+def form(constants: Arithmetic, pairs: NDArray[np.int64]) -> Packing:
     """Return the weight form, `ab` where it is exact.
 
     256 * b + a fits int16, 256 * B + A fits int32, and the weights have no zero point.
     """
-    a, b = made.weights[pairs[:, 0]], made.weights[pairs[:, 1]]
-    if made.weight_zero_point or (256 * b + a).min() < -(1 << 15):
+    a, b = constants.weights[pairs[:, 0]], constants.weights[pairs[:, 1]]
+    if constants.weight_zero_point or (256 * b + a).min() < -(1 << 15):
         return "bytes"
-    return "ab" if made.range.size.max() < 1 << 23 else "bytes"
+    return "ab" if constants.range.size.max() < 1 << 23 else "bytes"
 
 
 def weight_words(

@@ -29,8 +29,8 @@ ROW_FIELDS = Structure(
 
 def centred_taps(view: LayerView) -> NDArray[np.int64]:
     """Return the weights minus their zero point, [channels, ky, kx]."""
-    made = arithmetic(view, long=True)
-    return (made.weights - made.weight_zero_point).reshape(-1, *view.op.kernel)
+    constants = arithmetic(view, long=True)
+    return (constants.weights - constants.weight_zero_point).reshape(-1, *view.op.kernel)
 
 
 def is_wide(view: LayerView) -> bool:

@@ -30,5 +30,5 @@ class Prelu(TablePrelu):
         from stages.backends.cortex_m.kernels.arm_dsp.rounding import requantization
 
         multiplier, shift = (np.array([values[1]]) for values in (view.op.multipliers, view.op.shifts))
-        made = requantization(multiplier, shift, products, view.op.rounding, long=False)
-        return int(made.scale[0, 0]), int(made.scale[0, 1])
+        result = requantization(multiplier, shift, products, view.op.rounding, long=False)
+        return int(result.scale[0, 0]), int(result.scale[0, 1])

@@ -11,7 +11,7 @@ SMMLAR and SMMLA, (2^32 * sum + x * y [+ 2^31]) >> 32, in two steps:
   y = smmlar(t, p, zero point)         (t * p + 2^31) >> 32, plus the zero point
 
 Of 32 bits, p is 0 or unit + 1 for layers that round twice, unit for those that round once. For shifts as large as
-those of ADD there is the lowered way: t + (t >> 31), one more instruction, and p = unit.
+those of ADD there is the lowered form: t + (t >> 31), one more instruction, and p = unit.
 
 Results are narrowed to 16 bits before they are clipped, so their range must fit, with the zero point.
 
@@ -22,7 +22,7 @@ instructions for a result:
   u = t << post; u + (u >> 31)                         lowered by one where it is negative
   y = smmlsr(u, p, zero point)                         (2^32 * zero point - u * p + 2^31) >> 32
 
-p = -2^(32 - s) is an int32 for s >= 1; that is the lowered way, exact for every t. With s <= 0 the result is t itself:
+p = -2^(32 - s) is an int32 for s >= 1; that is the lowered form, exact for every t. With s <= 0 the result is t itself:
 post is 1, elsewhere 0, and half of 2t rounds to t. Results are clipped from 32 bits. What remains to be proved is that
 acc << left and 2t fit int32.
 """

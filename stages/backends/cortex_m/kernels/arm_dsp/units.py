@@ -23,8 +23,8 @@ def layer_form(view: LayerView) -> Packing:
     """Return the form of the layer's packed weights."""
     from stages.backends.cortex_m.kernels.arm_dsp import packing
 
-    made, units = arithmetic(view), view.op.units
-    return packing.form(made, padded_pairs(view) % units)
+    constants, units = arithmetic(view), view.op.units
+    return packing.form(constants, padded_pairs(view) % units)
 
 
 def fours(view: LayerView) -> int:

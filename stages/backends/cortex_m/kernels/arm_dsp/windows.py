@@ -156,10 +156,10 @@ class Windows:
         from stages.backends.cortex_m.kernels.arm_dsp.packing import half_words
 
         view = self.view
-        made = arithmetic(view, long=view.op.rounding == "double")
-        centred = made.weights - made.weight_zero_point
+        constants = arithmetic(view, long=view.op.rounding == "double")
+        centred = constants.weights - constants.weight_zero_point
         # The sums are of the bytes as they are, uint8 too.
-        bias = made.bias - INT8_OFFSET[view.inputs[0].dtype] * centred.sum(1)
+        bias = constants.bias - INT8_OFFSET[view.inputs[0].dtype] * centred.sum(1)
         runs = centred.reshape(len(centred), self.runs, self.run)
         runs = np.pad(runs, ((0, 0), (0, 0), (0, self.fours * 4 - self.run)))
         # [channels, fours, 2, 2]: elements 0 and 2, 1 and 3
@@ -169,7 +169,7 @@ class Windows:
         parts = [
             bias[numbers].astype(np.uint64).astype(np.uint32).view(np.int32),
             words[numbers].transpose(0, 2, 1, 3).reshape(len(numbers), -1),
-            made.scale.scale[numbers].swapaxes(1, 2).reshape(len(numbers), -1),
+            constants.scale.scale[numbers].swapaxes(1, 2).reshape(len(numbers), -1),
         ]
         return np.concatenate(parts, 1).astype(np.int32)
 

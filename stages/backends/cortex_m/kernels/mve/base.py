@@ -51,9 +51,14 @@ def arithmetic(view: LayerView, *, lowered: bool = False, shifted: bool = True) 
 
     from stages.backends.cortex_m.kernels.mve.rounding import requantization
 
-    made = sums(view, INT8_OFFSET[view.inputs[0].dtype])
+    layer_sums = sums(view, INT8_OFFSET[view.inputs[0].dtype])
     how = requantization(
-        made.multiplier, made.shift, made.range.size, view.op.rounding, lowered=lowered, shifted=shifted
+        layer_sums.multiplier,
+        layer_sums.shift,
+        layer_sums.range.size,
+        view.op.rounding,
+        lowered=lowered,
+        shifted=shifted,
     )
-    params = np.stack([made.bias.astype(np.int32), made.multiplier, how.rounders])
-    return Arithmetic(**vars(made), mode=how.mode, params=params)
+    params = np.stack([layer_sums.bias.astype(np.int32), layer_sums.multiplier, how.rounders])
+    return Arithmetic(**vars(layer_sums), mode=how.mode, params=params)

@@ -15,10 +15,10 @@ GEOMETRY = ("rows", "whole", "rest", "row0", "row1", "repeat")  # of elementwise
 
 def geometry(view: LayerView, first: int) -> dict[str, int]:
     """Return the geometry fields of two inputs; x0 is input number `first`."""
-    found = broadcast(view, first)
-    whole, rest = divmod(found.run.extent, VECTOR)
-    repeat = {(1, 1): 0, (0, 1): 1, (1, 0): 2}[found.run.strides[1], found.run.strides[2]]
-    values = (found.rows.extent, whole, rest, *found.rows.strides[1:], repeat)
+    axes = broadcast(view, first)
+    vectors, rest = divmod(axes.run.extent, VECTOR)
+    repeat = {(1, 1): 0, (0, 1): 1, (1, 0): 2}[axes.run.strides[1], axes.run.strides[2]]
+    values = (axes.rows.extent, vectors, rest, *axes.rows.strides[1:], repeat)
     return dict(zip(GEOMETRY, values, strict=True))
 
 

@@ -68,11 +68,11 @@ class Depthwise3x3(DepthwiseKernel):
     def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
         import numpy as np
 
-        made, channels = self.arithmetic(view), view.op.out_channels
+        constants, channels = self.arithmetic(view), view.op.out_channels
         groups = group_count(view)
         behind = ((0, 0), (0, groups * GROUP - channels))
         weights = np.pad(centred_weights(view).T.astype(np.int8), behind).reshape(-1, groups, GROUP).transpose(1, 0, 2)
-        numbers = np.pad(made.params, behind).reshape(3, groups, 4, 4).transpose(1, 0, 3, 2)
+        numbers = np.pad(constants.params, behind).reshape(3, groups, 4, 4).transpose(1, 0, 3, 2)
         words = np.ascontiguousarray(weights).view(np.int32).reshape(groups, -1)
         return {
             "constants": np.concatenate([words, numbers.reshape(groups, -1).astype(np.int32)], 1),

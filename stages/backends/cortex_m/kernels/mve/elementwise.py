@@ -77,10 +77,10 @@ class _Elementwise(MveKernel):
 
         Vectors, the rest of a row as one more vector plus 6, 20 per row, 55 per call.
         """
-        found = broadcast(view, self.first(view))
-        whole, rest = divmod(found.run.extent, VECTOR)
-        row = whole * self.vector + (self.vector + 6 if rest else 0) + 20
-        return found.calls * (found.rows.extent * row + 55)
+        axes = broadcast(view, self.first(view))
+        vectors, rest = divmod(axes.run.extent, VECTOR)
+        row = vectors * self.vector + (self.vector + 6 if rest else 0) + 20
+        return axes.calls * (axes.rows.extent * row + 55)
 
 
 class Add(_Elementwise):

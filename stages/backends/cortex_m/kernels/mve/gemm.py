@@ -56,13 +56,18 @@ class _Gemm(MveKernel):
     def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
         import numpy as np
 
-        made, split, groups, in_group = arithmetic(view), columns(view), groups_of(view), columns_in_group(view)
-        weights = made.weights.astype(np.int8)
+        layer_constants, split, groups, in_group = (
+            arithmetic(view),
+            columns(view),
+            groups_of(view),
+            columns_in_group(view),
+        )
+        weights = layer_constants.weights.astype(np.int8)
         if slides(view):
             weights = weights.reshape(len(weights), *view.op.kernel, -1).transpose(0, 2, 1, 3).reshape(weights.shape)
         padded = np.pad(weights, ((0, 0), (0, -depth_of(view) % CHUNK)))
         padded = padded.reshape(groups, in_group, -1)
-        by_group = made.params.astype(np.int32).reshape(3, groups, in_group).transpose(1, 0, 2)
+        by_group = layer_constants.params.astype(np.int32).reshape(3, groups, in_group).transpose(1, 0, 2)
         constants: dict[str, Any] = {}
         if split.starts:
             blocks = np.stack([padded[:, first : first + BLOCK] for first in split.starts], 1)

@@ -30,7 +30,7 @@ class MvePrelu(TablePrelu):
         from stages.backends.cortex_m.kernels.mve.rounding import requantization
 
         multiplier, shift = (np.array([values[1]], np.int32) for values in (view.op.multipliers, view.op.shifts))
-        made = requantization(multiplier, shift, products.size, view.op.rounding, lowered=True)
-        if made.mode != "lowered":
+        result = requantization(multiplier, shift, products.size, view.op.rounding, lowered=True)
+        if result.mode != "lowered":
             raise ValueError(f"a product shift of {int(shift[0])} is not supported")
-        return int(multiplier[0]), int(made.rounders[0])
+        return int(multiplier[0]), int(result.rounders[0])

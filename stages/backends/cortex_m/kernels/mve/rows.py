@@ -195,10 +195,10 @@ def windows_fields(view: LayerView) -> dict[str, int]:
 
 def is_short(view: LayerView) -> bool:
     """Return whether pixels.S supports the layer: one chunk, and the full int8 output range."""
-    op, made = view.op, arithmetic(view)
+    op, constants = view.op, arithmetic(view)
     plain = view.outputs[0].dtype == "int8" and (op.act_min, op.act_max) == (-128, 127)
     fits = multiplied(view) <= CHUNK and weight_zero_point(view) == 0
-    return plain and fits and made.mode in ("exact", "lowered")
+    return plain and fits and constants.mode in ("exact", "lowered")
 
 
 def block_fields(view: LayerView) -> dict[str, int]:

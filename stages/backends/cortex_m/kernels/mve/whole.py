@@ -53,10 +53,10 @@ class DepthwiseWhole(MveKernel):
     def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
         import numpy as np
 
-        op, x, made = view.op, view.inputs[0], whole_arithmetic(view)
+        op, x, constants = view.op, view.inputs[0], whole_arithmetic(view)
         taps, chunks = prod(op.kernel), chunks_of(view)
         centred = centred_weights(view)
-        words = made.params.astype(np.int64)
+        words = constants.params.astype(np.int64)
         words[0] -= INT8_OFFSET[x.dtype] * centred.astype(np.int64).sum(1)  # the sums are of the bytes as they are
         first = np.minimum(np.arange(block_count(view)) * BLOCK, op.in_channels - BLOCK)
         numbers = first[:, None] + np.arange(BLOCK)

@@ -50,8 +50,8 @@ class Gemm(Kernel):
             return bad
         if weight_zero_point(view):
             return "the weights have a zero point; this kernel supports none"
-        taken = 4 * rows_of_words(view, target).words
-        return f"a tile takes {taken} bytes of scratch; the limit is {_MOST_PACKED}" if taken > _MOST_PACKED else ""
+        size = 4 * rows_of_words(view, target).words
+        return f"a tile takes {size} bytes of scratch; the limit is {_MOST_PACKED}" if size > _MOST_PACKED else ""
 
     def pack_for(self, view: LayerView, params: Any, target: Target) -> Mapping[str, np.ndarray]:
         import numpy as np
@@ -64,10 +64,10 @@ class Gemm(Kernel):
         if x.layout == "NCHW":  # a window is gathered plane by plane
             flat = flat.reshape(op.out_channels, *op.kernel, -1).transpose(0, 3, 1, 2).reshape(op.out_channels, -1)
         words = rows_of_words(view, target)
-        each = packing.channels(view, flat, 0, op.input_zero_point - INT8_OFFSET[x.dtype])
+        packed = packing.channels(view, flat, 0, op.input_zero_point - INT8_OFFSET[x.dtype])
         constants = {
             "weights": np.stack([panels(group, words) for group in np.split(flat, op.groups)]),
-            "channels": np.stack([channels(group, words) for group in np.split(each, op.groups)]),
+            "channels": np.stack([channels(group, words) for group in np.split(packed, op.groups)]),
             "gemm": FIELDS.of(_fields(view, words)),
         }
         if not reads_in_place(view):

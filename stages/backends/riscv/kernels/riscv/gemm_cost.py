@@ -43,8 +43,8 @@ def gemm_cost(view: LayerView, words: Rows) -> float:
     products = panels * (price.element * words.depth + price.segment * -(-words.depth // SEGMENT))
     result = price.result + (price.straight if op.act_min < op.output_zero_point or pixels < ROWS else 0)
     tiles = -(-pixels // ROWS)
-    each = price.tile + price.packed * words.depth + products + result * columns * min(ROWS, pixels)
-    return float(out.shape[0] * op.groups * (tiles * each + _windows(view, tiles)))
+    tile_cost = price.tile + price.packed * words.depth + products + result * columns * min(ROWS, pixels)
+    return float(out.shape[0] * op.groups * (tiles * tile_cost + _windows(view, tiles)))
 
 
 def _windows(view: LayerView, tiles: int) -> float:

@@ -14,10 +14,10 @@ def is_rectified(view: LayerView) -> bool:
     """Return whether no output is below the zero point and all shifted sums fit 32 bits."""
     import numpy as np
 
-    op, made = view.op, sums(view, 0)
-    s = -made.shift.astype(np.int64)
+    op, layer_sums = view.op, sums(view, 0)
+    s = -layer_sums.shift.astype(np.int64)
     if op.act_min < op.output_zero_point or s.min() < 1:
         return False
-    upper = made.range.size * made.multiplier.astype(np.int64) >> 31
+    upper = layer_sums.range.size * layer_sums.multiplier.astype(np.int64) >> 31
     added = abs(2 * op.output_zero_point + 1) << s - 1
     return bool((upper + 2 + added < 1 << 31).all())

@@ -79,9 +79,9 @@ def _runs(view: LayerView) -> int:
 def _whole_pixels(view: LayerView, register: int) -> float:
     """Return the instructions along a line whose pixels are whole registers."""
     columns, (_, _, out_width, channels) = view.op.kernel[1], view.outputs[0].shape
-    each = 18 + 3.7 * (columns - 1) if columns in (1, 3) else 21 + 5.6 * (columns - 1)
+    register_cost = 18 + 3.7 * (columns - 1) if columns in (1, 3) else 21 + 5.6 * (columns - 1)
     runs = _runs(view) if view.op.stride[1] == 1 else out_width
-    return 83 * runs + each * out_width * channels / register
+    return 83 * runs + register_cost * out_width * channels / register
 
 
 def _any_pixels(view: LayerView, register: int) -> float:

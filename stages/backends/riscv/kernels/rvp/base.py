@@ -32,20 +32,20 @@ def arithmetic(view: LayerView, *, signed_activations: bool, any_shift: bool = F
     """
     from stages.backends.riscv.kernels.rvp import rounding
 
-    made = sums(view, INT8_OFFSET[view.inputs[0].dtype] if signed_activations else 0)
-    constants = (made.multiplier, made.shift, made.range)
+    layer_sums = sums(view, INT8_OFFSET[view.inputs[0].dtype] if signed_activations else 0)
+    constants = (layer_sums.multiplier, layer_sums.shift, layer_sums.range)
     if view.op.rounding == "single":
-        return Arithmetic(**vars(made), rounders=rounding.rounders_once(*constants))
-    return Arithmetic(**vars(made), rounders=rounding.rounders(*constants, any_shift=any_shift))
+        return Arithmetic(**vars(layer_sums), rounders=rounding.rounders_once(*constants))
+    return Arithmetic(**vars(layer_sums), rounders=rounding.rounders(*constants, any_shift=any_shift))
 
 
-def one_rounding_of(view: LayerView, made: Sums) -> OneRounding:
+def one_rounding_of(view: LayerView, layer_sums: Sums) -> OneRounding:
     """Return the single-rounding multiplications of the channels that have one."""
     from stages.backends.riscv.kernels.rvp import one_rounding
 
     op, offset = view.op, INT8_OFFSET[view.outputs[0].dtype]
     bounds = op.act_min - offset, op.act_max - offset
-    constants = made.multiplier, made.shift, made.range
+    constants = layer_sums.multiplier, layer_sums.shift, layer_sums.range
     return one_rounding.one_rounding(*constants, op.output_zero_point - offset, bounds, op.rounding)
 
 

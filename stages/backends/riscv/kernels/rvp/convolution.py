@@ -46,10 +46,14 @@ class _Gemm(Kernel):
         from stages.backends.riscv.kernels.rvp import packing
 
         bits, lanes = target.word_bits, target.word_bits // 32
-        made, blocks, split = arithmetic(view, signed_activations=True), block_count(view, lanes), products(view, lanes)
-        once = one_rounding_of(view, made) if rows_of(view) > 1 else None
-        zero_point = made.weight_zero_point
-        weights = made.weights.astype(np.int8).reshape(split.parts, split.columns, -1)
+        layer_constants, blocks, split = (
+            arithmetic(view, signed_activations=True),
+            block_count(view, lanes),
+            products(view, lanes),
+        )
+        once = one_rounding_of(view, layer_constants) if rows_of(view) > 1 else None
+        zero_point = layer_constants.weight_zero_point
+        weights = layer_constants.weights.astype(np.int8).reshape(split.parts, split.columns, -1)
         if split.groups > 1:
             weights = packing.on_diagonals(weights, zero_point, split.groups, split.depth // split.channels)
         parts = [slice(first, first + split.columns) for first in range(0, split.parts * split.columns, split.columns)]
@@ -58,14 +62,14 @@ class _Gemm(Kernel):
             "params": np.stack(
                 [
                     packing.gemm_params(
-                        made.bias[own],
-                        made.multiplier[own],
-                        made.rounders.part(own),
-                        once.part(own) if once else None,
+                        layer_constants.bias[channels_of_part],
+                        layer_constants.multiplier[channels_of_part],
+                        layer_constants.rounders.part(channels_of_part),
+                        once.part(channels_of_part) if once else None,
                         bits,
                         blocks,
                     )
-                    for own in parts
+                    for channels_of_part in parts
                 ]
             ),
         }

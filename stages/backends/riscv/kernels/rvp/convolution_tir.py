@@ -173,7 +173,7 @@ class Gemm:
 
         operands = (
             Operand("panel", self.panel_shape(rows, panels), "int32"),
-            *(Operand(name, *made) for name, made in self.constants().items()),
+            *(Operand(name, *spec) for name, spec in self.constants().items()),
             Operand("y", (panels * rows, width), dtype, "w"),
             accumulator(),
         )
@@ -254,8 +254,10 @@ def gemm(g: Gemm, mr: int) -> Lowering:
             first_column = p * g.columns
             place = (out, n, first_column, start) if planar else (out, n, start, first_column)
             target = (stage, 0, 0) if g.staged else place
-            own = {name: (constants[name], p, *(0 for _ in shape)) for name, (shape, _) in g.constants().items()}
-            f.place(multiply, panel=panel, **own, y=target, acc=acc)
+            product_constants = {
+                name: (constants[name], p, *(0 for _ in shape)) for name, (shape, _) in g.constants().items()
+            }
+            f.place(multiply, panel=panel, **product_constants, y=target, acc=acc)
             if g.staged:
                 f.place(g.unstage("unstage" + suffix, prod(size)), stage=target, y=place)
 

@@ -52,7 +52,7 @@ class DepthwiseConv2d(Kernel):
 
         from stages.backends.riscv.kernels.rvp import packing
 
-        made, lanes = layer_arithmetic(view), target.word_bits // 32
+        constants, lanes = layer_arithmetic(view), target.word_bits // 32
         taps = centred_weights(view).astype(np.int64).T.reshape(3, 3, -1)
         if swapped(view):
             taps = taps.transpose(1, 0, 2)
@@ -61,10 +61,10 @@ class DepthwiseConv2d(Kernel):
         return {
             "params": packing.depthwise_params(
                 taps,
-                made.bias,
-                made.multiplier,
-                made.rounders,
-                one_rounding_of(view, made),
+                constants.bias,
+                constants.multiplier,
+                constants.rounders,
+                one_rounding_of(view, constants),
                 target.word_bits,
                 groups=twice(channels) if fields[-1] else group_channels(channels, lanes),
                 split=is_split(view),

@@ -41,15 +41,15 @@ class DepthwisePlanes(Kernel):
 
         from stages.backends.riscv.kernels.rvp import packing
 
-        made = arithmetic(view, signed_activations=True, any_shift=True)
+        constants = arithmetic(view, signed_activations=True, any_shift=True)
         plane = Plane.of(view, target.word_bits // 32)
         return {
             "params": packing.planes_params(
                 _pairs(view, plane),
-                made.bias,
-                made.multiplier,
-                made.rounders,
-                one_rounding_of(view, made),
+                constants.bias,
+                constants.multiplier,
+                constants.rounders,
+                one_rounding_of(view, constants),
                 target.word_bits,
                 groups=plane.groups(view),
                 has_single=plane.taps(view).has_single,
@@ -78,10 +78,10 @@ def _pairs(view: LayerView, plane: Plane) -> np.ndarray:
         addend = np.clip(weights, -128, 127)
         weights = np.concatenate((addend, weights - addend))
     taps = plane.taps(view)
-    made = np.zeros((taps.words, 2, weights.shape[2]), np.int64)
+    pairs = np.zeros((taps.words, 2, weights.shape[2]), np.int64)
     for row, column in np.ndindex(*weights.shape[:2]):
-        made[taps.place(row, column)] = weights[row, column]
-    return made
+        pairs[taps.place(row, column)] = weights[row, column]
+    return pairs
 
 
 def _why_not_shape(view: LayerView) -> str:

@@ -44,7 +44,7 @@ class DepthwiseTaps(Kernel):
     def pack_for(self, view: LayerView, params: Any, target: Target) -> Mapping[str, np.ndarray]:
         from stages.backends.riscv.kernels.rvp import packing
 
-        made, op = arithmetic(view, signed_activations=True, any_shift=True), view.op
+        constants, op = arithmetic(view, signed_activations=True, any_shift=True), view.op
         groups = group_channels(op.out_channels, target.word_bits // 32)
         values = {
             **dict(zip(("height", "width", "channels"), view.inputs[0].shape[1:], strict=True)),
@@ -56,7 +56,12 @@ class DepthwiseTaps(Kernel):
         }
         return {
             "params": packing.taps_params(
-                centred_weights(view), made.bias, made.multiplier, made.rounders, target.word_bits, groups
+                centred_weights(view),
+                constants.bias,
+                constants.multiplier,
+                constants.rounders,
+                target.word_bits,
+                groups,
             ),
             "taps": FIELDS.of(values),
         }

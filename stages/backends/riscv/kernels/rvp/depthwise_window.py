@@ -42,16 +42,16 @@ class DepthwiseWindow(Kernel):
         from stages.backends.riscv.kernels.rvp import packing
 
         lanes = target.word_bits // 32
-        made, lines = arithmetic(view, signed_activations=True, any_shift=True), Lines.of(view, lanes)
+        constants, lines = arithmetic(view, signed_activations=True, any_shift=True), Lines.of(view, lanes)
         taps = centred_weights(view).astype(np.int64).T.reshape(*view.op.kernel, -1)
         if lines.exchanged:
             taps = taps.transpose(1, 0, 2)
         return {
             "params": packing.window_params(
                 taps,
-                made.bias,
-                made.multiplier,
-                made.rounders,
+                constants.bias,
+                constants.multiplier,
+                constants.rounders,
                 target.word_bits,
                 starts=lines.words.starts,
                 groups=group_channels(view.op.out_channels, lanes),

@@ -40,8 +40,8 @@ class DirectConv2d(Kernel):
         from stages.backends.riscv.kernels.rvp import packing
 
         lanes = target.word_bits // 32
-        made, tiling = arithmetic(view, signed_activations=True), Tiling.of(view, params, lanes)
-        weights = made.weights.reshape(-1, *view.op.kernel, view.op.in_channels).astype(np.int8)
+        constants, tiling = arithmetic(view, signed_activations=True), Tiling.of(view, params, lanes)
+        weights = constants.weights.reshape(-1, *view.op.kernel, view.op.in_channels).astype(np.int8)
         if tiling.axis == "columns":
             weights = weights.transpose(0, 2, 1, 3)
         phases = [weights]
@@ -51,7 +51,11 @@ class DirectConv2d(Kernel):
         return {
             "weights": np.stack([packing.direct_weights(phase, target.word_bits) for phase in phases]),
             "params": packing.direct_params(
-                made.bias, made.multiplier, made.rounders, one_rounding_of(view, made), target.word_bits
+                constants.bias,
+                constants.multiplier,
+                constants.rounders,
+                one_rounding_of(view, constants),
+                target.word_bits,
             ),
             "geometry": np.array(geometry(view, tiling, lanes), np.int32),
         }

@@ -41,19 +41,19 @@ class FullyConnectedRows(Kernel):
 
         from stages.backends.riscv.kernels.rvp import packing
 
-        op, made, bits = view.op, arithmetic(view, signed_activations=False), target.word_bits
+        op, constants, bits = view.op, arithmetic(view, signed_activations=False), target.word_bits
         layer = {
             "rows": op.batch,
             "bytes": op.depth,
             "units": op.units,
             "steps": -(-op.depth // (bits // 8)),
             "clip": clip_word(view),
-            "weight_zero_point": made.weight_zero_point,
+            "weight_zero_point": constants.weight_zero_point,
         }
         return {
             **({"layer": LAYER.of(layer)} if op.batch > 1 else {}),
-            "weights": packing.rows_weights(made.weights.astype(np.int8), made.weight_zero_point, bits),
-            "params": packing.rows_params(made.bias, made.multiplier, made.rounders, bits),
+            "weights": packing.rows_weights(constants.weights.astype(np.int8), constants.weight_zero_point, bits),
+            "params": packing.rows_params(constants.bias, constants.multiplier, constants.rounders, bits),
         }
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:

@@ -69,10 +69,12 @@ def work(view: LayerView, mr: int, lanes: int) -> Counter[str]:
     """Return how often each part runs; `loop` holds the instructions of the loop over chunks."""
     split, done, first = products(view, lanes), Counter[str](layer=1), 0
     for call in calls(view, lanes, mr).values():
-        found = _multiplied(view, split, call, lanes)
-        found += _windows(view, split, call, lanes, first) if has_windows(view) else _rows(view, split, call, lanes)
+        part_counts = _multiplied(view, split, call, lanes)
+        part_counts += (
+            _windows(view, split, call, lanes, first) if has_windows(view) else _rows(view, split, call, lanes)
+        )
         first += call.rows * call.panels * call.times
-        for part, count in found.items():
+        for part, count in part_counts.items():
             done[part] += count * split.parts * images_of(view)
     done["products"] = split.parts * images_of(view) - 1
     return done
@@ -85,23 +87,23 @@ def _multiplied(view: LayerView, split: Products, call: Calls, lanes: int) -> Co
     turns, size = -(-chunks // _UNROLL), 4 * lanes
     if rows_of(view) == 1:
         pairs = blocks // 2
-        found = Counter(dots=call.times, dot_pairs=pairs, loop=pairs * (17 * chunks + 4 * turns))
+        part_counts = Counter(dots=call.times, dot_pairs=pairs, loop=pairs * (17 * chunks + 4 * turns))
     else:
-        found = Counter(
+        part_counts = Counter(
             calls=call.times,
             panels=panels,
             blocks=panels * blocks,
             loop=panels * blocks * ((4 + 5 * rows) * chunks + 3 * turns),
         )
-        found["once" if rounds_once(view) else "twice"] = panels * blocks * rows
-        found["bounded"] = panels * blocks * rows * is_bounded(view)
+        part_counts["once" if rounds_once(view) else "twice"] = panels * blocks * rows
+        part_counts["bounded"] = panels * blocks * rows * is_bounded(view)
     if needs_stage(view, lanes):
         if view.outputs[0].layout == "NCHW" or split.parts > 1:
-            found["unstaged"] = panels * rows * split.columns
+            part_counts["unstaged"] = panels * rows * split.columns
         else:
-            found["join_regs"] = panels * rows * (split.columns // size)
-            found["join_ends"] = panels * rows * (split.columns % size != 0)
-    return found
+            part_counts["join_regs"] = panels * rows * (split.columns // size)
+            part_counts["join_ends"] = panels * rows * (split.columns % size != 0)
+    return part_counts
 
 
 def _rows(view: LayerView, split: Products, call: Calls, lanes: int) -> Counter[str]:
@@ -137,20 +139,20 @@ def _windows(view: LayerView, split: Products, call: Calls, lanes: int, first: i
     place = _place(channels | step, size)
     inside, bursts, outside = _reached(view, call, first)
     adjusted = _is_adjusted(view)
-    found = Counter(bursts=bursts, edges=outside)
+    part_counts = Counter(bursts=bursts, edges=outside)
     runs, edge_runs = inside * high * taps, outside * high * (1 if is_whole else wide)
     how = "any" if adjusted or call.rows != _PANEL_ROWS else _how(view, split, length, is_whole=is_whole, size=size)
     aligned = op.dilation[0] * image[2] * channels % size == 0
     if is_whole and length == 9 and aligned and (adjusted or call.rows == _PANEL_ROWS):
-        found += Counter(short=inside, nine_run=runs)
+        part_counts += Counter(short=inside, nine_run=runs)
     elif how == "short":
-        found += Counter(short=inside, short_run=runs, short_chunk=runs * -(-length // 4))
+        part_counts += Counter(short=inside, short_run=runs, short_chunk=runs * -(-length // 4))
     else:
-        found += Counter({how: inside}) + _run(f"{how}_run", runs, length, place, size)
-    found += _run("edge" if is_whole else "edge_tap", edge_runs, length, place, size)
+        part_counts += Counter({how: inside}) + _run(f"{how}_run", runs, length, place, size)
+    part_counts += _run("edge" if is_whole else "edge_tap", edge_runs, length, place, size)
     if adjusted:
-        found["adjusted"] = (inside + outside) * split.chunks
-    return found
+        part_counts["adjusted"] = (inside + outside) * split.chunks
+    return part_counts
 
 
 def _how(view: LayerView, split: Products, length: int, *, is_whole: bool, size: int) -> str:

@@ -109,8 +109,8 @@ def _cost_of_groups(view: LayerView, register: int) -> float:
     before = (group - 1) / 2 if len(starts) > 1 else 0
     groups = (columns.extent - before) // group
     left = columns.extent - groups * group
-    each = 8 * groups + 55 if register == 8 else 4.75 * groups + 15
-    row = run * group / register * each + run * (5 * left + 8 * bool(left))
+    row_cost = 8 * groups + 55 if register == 8 else 4.75 * groups + 15
+    row = run * group / register * row_cost + run * (5 * left + 8 * bool(left))
     registers = -(-run // register)
     return view.outputs[0].elements / run * (rows.extent * row + 3.5 * run * group + 50 * registers + 170)
 

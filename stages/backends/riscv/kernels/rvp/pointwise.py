@@ -72,9 +72,14 @@ def packed(view: LayerView, run: int, word_bits: int, blocks: int) -> np.ndarray
 
     from stages.backends.riscv.kernels.rvp import packing
 
-    made = arithmetic(view, signed_activations=True)
-    constants = (made.bias, made.multiplier, made.rounders, one_rounding_of(view, made))
-    weights = made.weights.astype(np.int8).reshape(view.op.out_channels, -1)
+    layer_constants = arithmetic(view, signed_activations=True)
+    constants = (
+        layer_constants.bias,
+        layer_constants.multiplier,
+        layer_constants.rounders,
+        one_rounding_of(view, layer_constants),
+    )
+    weights = layer_constants.weights.astype(np.int8).reshape(view.op.out_channels, -1)
     return packing.pointwise_params(weights, run, *constants, word_bits, blocks)
 
 

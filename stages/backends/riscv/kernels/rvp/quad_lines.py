@@ -72,7 +72,7 @@ class QuadLines:
             row, column = values
             return (column, row) if exchanged else (row, column)
 
-        made = cls(
+        lines = cls(
             exchanged,
             image=pair(image),
             out=pair(out),
@@ -85,7 +85,7 @@ class QuadLines:
             units=op.out_channels // op.groups,
             lanes=lanes,
         )
-        return min((replace(made, split=split) for split in made._splits()), key=cls.cost)
+        return min((replace(lines, split=split) for split in lines._splits()), key=cls.cost)
 
     def _splits(self) -> list[tuple[int, int, int]]:
         """Return the possible splits over lanes, the preferred first among equals."""
@@ -182,14 +182,14 @@ class QuadLines:
 
         The quads of a part are neighbours.
         """
-        made = []
+        channels = []
         for part in range(self.parts):
             first = part * self.lanes if self.groups > 1 else 0
             groups = [min(first + lane, self.groups - 1) for lane in range(self.lanes)]
             for number in range(len(self.quads)):
                 units = [(4 * number + byte) % self.units for byte in range(4)]
-                made.append([[group * self.units + unit for unit in units] for group in groups])
-        return made
+                channels.append([[group * self.units + unit for unit in units] for group in groups])
+        return channels
 
     def fields(self) -> dict[str, int]:
         """Return the fields of QUADS except those about values."""

@@ -18,7 +18,7 @@ def quad_weights(rows: NDArray[np.int8], lines: QuadLines, quads: list[list[list
     The input is [channels, rows, columns, depth]. Bytes outside the window of an output byte are 0.
     """
     _, kernel_rows, columns, depth = rows.shape
-    made = np.zeros((len(quads), kernel_rows, 4, lines.lanes, lines.weight_words * 4), np.int8)
+    packed = np.zeros((len(quads), kernel_rows, 4, lines.lanes, lines.weight_words * 4), np.int8)
     for index, quad in enumerate(quads):
         number = index % len(lines.quads)
         for lane, channels in enumerate(quad):
@@ -26,6 +26,6 @@ def quad_weights(rows: NDArray[np.int8], lines: QuadLines, quads: list[list[list
                 first = (4 * number + byte) // lines.units * lines.step - lines.quads[number].start * 4
                 for column in range(columns):
                     at = first + column * lines.dilation[1] * depth
-                    made[index, :, byte, lane, at : at + depth] = rows[channel, :, column]
-    split = made.reshape(len(quads), kernel_rows, 4, lines.lanes, lines.weight_words, 4)
+                    packed[index, :, byte, lane, at : at + depth] = rows[channel, :, column]
+    split = packed.reshape(len(quads), kernel_rows, 4, lines.lanes, lines.weight_words, 4)
     return np.ascontiguousarray(split.transpose(0, 1, 4, 2, 3, 5))

@@ -44,7 +44,7 @@ class Quads(Kernel):
 
         from stages.backends.riscv.kernels.rvp import packing, quad_packing
 
-        made = arithmetic(view, signed_activations=True, any_shift=True)
+        constants = arithmetic(view, signed_activations=True, any_shift=True)
         lines = QuadLines.of(view, target.word_bits // 32)
         rows = centred_weights(view).astype(np.int8).reshape(-1, *view.op.kernel, lines.depth)
         if lines.exchanged:
@@ -58,7 +58,9 @@ class Quads(Kernel):
         quads = lines.quad_channels()
         return {
             "weights": quad_packing.quad_weights(rows, lines, quads),
-            "params": packing.quad_params(made.bias, made.multiplier, made.rounders, quads, target.word_bits),
+            "params": packing.quad_params(
+                constants.bias, constants.multiplier, constants.rounders, quads, target.word_bits
+            ),
             "quads": np.array([(quad.start, quad.head, quad.full, quad.tail) for quad in lines.quads], np.int32),
             "layer": QUADS.of(fields),
         }

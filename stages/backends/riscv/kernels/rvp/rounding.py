@@ -13,7 +13,7 @@ Layers that round once (rounding `single`: (acc * m + 2^(30 + s)) >> (31 + s)) t
 round t / 2^(s - 1) with halves towards plus infinity: short with p = 2^(33 - s) for s >= 3, wide (without lowering)
 with p = 2^(32 - s) for s >= 2. The low half of the product does not matter: a half is a multiple of 2^32.
 
-The short way also narrows results to 16 bits without saturation, so their range must fit, with the zero point.
+The short form also narrows results to 16 bits without saturation, so their range must fit, with the zero point.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from stages.backends.kernels.eight_bit import Range
 
-_BITS = 32  # of the short way
+_BITS = 32  # of the short form
 
 
 def high_mul(acc: NDArray[np.int64], multiplier: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -28,8 +28,8 @@ GEOMETRY_FIELDS = 14  # int32 fields of the C structure rvp_depthwise_geometry
 
 def why_not_arithmetic(view: LayerView, *, any_shift: bool = False) -> str:
     """Return why the kernels cannot multiply and round the layer's constants, '' if they can."""
-    made = partial(arithmetic, view, signed_activations=False, any_shift=any_shift)
-    if bad := why_not_sums(prod(view.op.kernel), made):
+    constants = partial(arithmetic, view, signed_activations=False, any_shift=any_shift)
+    if bad := why_not_sums(prod(view.op.kernel), constants):
         return bad
     if is_split(view) and view.inputs[0].dtype == "int8":
         return "weights minus their zero point do not fit int8"

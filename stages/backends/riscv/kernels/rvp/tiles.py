@@ -4,10 +4,6 @@ An operand that repeats every C elements is expanded once, to as many periods as
 output have that length and read the expansion from its beginning. An operand with one value per pixel is expanded for
 some pixels at a time.
 
-An operand that repeats with a period of C elements is written out once, for as many periods as make whole registers;
-rows of the output are as long then, and read it from its beginning each time. An operand with one value for each pixel
-is written out for some pixels at a time.
-
     [20, 20, 4] + [1, 1, 4]     once: c0 c1 c2 c3 c0 c1 c2 c3 … for 80 pixels;   5 rows of 320 elements in one call
     [20, 20, 4] + [20, 20, 1]   for each 100 pixels: p0 p0 p0 p0 p1 p1 p1 p1 …   4 calls for 400 elements each
 """

@@ -188,7 +188,7 @@ def _classes(size: int, dilation: int) -> list[int]:
 
 def _possible(view: LayerView, lanes: int) -> list[Lines]:
     op, (_, *out, _) = view.op, view.outputs[0].shape
-    found = []
+    classes = []
     for exchanged in (False, True):
         row, column = (1, 0) if exchanged else (0, 1)
         kernel, stride, dilation, size = (
@@ -196,8 +196,8 @@ def _possible(view: LayerView, lanes: int) -> list[Lines]:
         )
         along = (False, True) if stride[0] == stride[1] else (False,)
         if stride[1] in STRIDES:
-            found += [Lines(exchanged, rows, kernel, stride, dilation, size, lanes) for rows in along]
-    return found
+            classes += [Lines(exchanged, rows, kernel, stride, dilation, size, lanes) for rows in along]
+    return classes
 
 
 def why_not_lines(view: LayerView) -> str:
