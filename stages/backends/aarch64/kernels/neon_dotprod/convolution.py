@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 
 class DotProductKernel(MatrixKernel):
+    """CONV_2D or FULLY_CONNECTED with dot-product instructions."""
+
     headers: ClassVar[tuple[str, ...]] = ("dotprod.h", "../neon/matrix.h")
 
 

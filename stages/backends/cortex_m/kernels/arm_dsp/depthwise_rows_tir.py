@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 
 def depthwise(view: LayerView) -> Lowering:
+    """Loop over images and channels around the block of one plane."""
     op, y, plane = view.op, view.outputs[0], row_plane(view)
     columns = op.kernel[1]
     row_words = columns - 1  # pairs that begin with an even tap, then those that begin with an odd one

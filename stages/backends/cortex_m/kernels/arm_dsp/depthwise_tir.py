@@ -84,6 +84,7 @@ def channel_words(view: LayerView) -> int:
 
 
 def tap_word_count(view: LayerView) -> int:
+    """Return the words of a channel's taps."""
     return 6 if is_wide(view) else 3
 
 

@@ -33,6 +33,7 @@ def is_plain(view: LayerView) -> bool:
 
 
 def group_count(view: LayerView) -> int:
+    """Return the number of channel groups."""
     return -(-int(view.op.out_channels) // GROUP)
 
 

@@ -52,10 +52,12 @@ class Columns:
 
 
 def columns_in_group(view: LayerView) -> int:
+    """Return the output channels of a group."""
     return columns_of(view) // groups_of(view)
 
 
 def groups_of(view: LayerView) -> int:
+    """Return the number of groups; 1 for a fully connected layer."""
     return int(view.op.groups) if view.op.op == "conv2d" else 1
 
 

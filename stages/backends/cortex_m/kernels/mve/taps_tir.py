@@ -61,6 +61,7 @@ def _group(strips: Strips, function: str, mode: Mode, name: str, channels: int) 
 
 
 def depthwise(strips: Strips, function: str, mode: Mode) -> Lowering:
+    """Loops over images and channel groups."""
     view = strips.view
     op, x, y = view.op, view.inputs[0], view.outputs[0]
     whole, left = divmod(op.in_channels, GROUP)

@@ -19,6 +19,7 @@ FIELDS = Structure("mve_whole", ("channels", "chunks", "zero_point", "low", "hig
 
 
 def chunks_of(view: LayerView) -> int:
+    """Return the chunks of taps of the window."""
     return -(-prod(view.op.kernel) // CHUNK)
 
 

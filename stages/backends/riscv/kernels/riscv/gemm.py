@@ -84,6 +84,7 @@ class Gemm(Kernel):
 
 
 def rows_of_words(view: LayerView, target: Target) -> Rows:
+    """Return the layout of the layer's rows in words of the target."""
     return Rows(depth_of(view), target.word_bits)
 
 
