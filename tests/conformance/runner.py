@@ -219,7 +219,7 @@ def _object(machine: Target, source: Path, of: KernelFolder | None) -> Path:
     if (machine.name, source) not in _objects:
         folder = _compiled / machine.name / str(source).strip("/").replace("/", "_")
         flags = ("-std=gnu11", *WARNINGS, "-O2", "-Wno-unused-parameter", *(of.flags if of else ()))
-        include = (INCLUDE, *(of.path / each for each in of.include)) if of else ()
+        include = (INCLUDE, *(places.include_path(of.path, name) for name in of.include)) if of else ()
         made = compile_sources(machine, runtime_for(machine), [Source(source)], folder, flags=flags, include=include)
         _objects[machine.name, source] = made[0]
     return _objects[machine.name, source]

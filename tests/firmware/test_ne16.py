@@ -150,7 +150,7 @@ def test_the_report_has_what_is_assumed_of_the_engines_cycles(
     sentences = json.loads((artifacts["report"] / "report.json").read_text())["cycles"]["assumptions"]
     about = [sentence for sentence in sentences if "NE16" in sentence or "extension" in sentence]
     assert len(about) == len(assumed) and all(map(str.__contains__, about, assumed)), sentences
-    assert any("8 bytes a cycle, 100 cycles for a transfer" in sentence for sentence in sentences)
+    assert any("8 bytes per cycle, 100 cycles" in sentence for sentence in sentences)
     page = (artifacts["report"] / "report.md").read_text()
     assert all(f"- {sentence}" in page for sentence in sentences)
 

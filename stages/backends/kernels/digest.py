@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from stages.backends.kernels.definitions import definitions_of
-from stages.backends.kernels.places import folder_names, path_of
+from stages.backends.kernels.places import include_path
 from stages.support.system.loaded_code import package_files
 
 if TYPE_CHECKING:
@@ -59,15 +59,9 @@ def code_of(
     `root` is the folder of all families, `include` are the folders of headers that the record names.
     """
     folder = module.parent
-    places = (*(_beside(folder, each) for each in include), root / "kernels" / "include")
+    places = (*(include_path(folder, each) for each in include), root / "kernels" / "include")
     code = {_shown(path, root): _c_meaning(path.read_text()) for path in _c_files(folder, files, places)}
     return code | definitions_of(module, name.split(".")[0], root)
-
-
-def _beside(folder: Path, name: str) -> Path:
-    """Return a folder that a record names. `../generic` is the folder generic of any family."""
-    other = name.removeprefix("../")
-    return path_of(other) if other in folder_names() else folder / name
 
 
 def _shown(path: Path, root: Path) -> str:

@@ -36,6 +36,12 @@ def _families() -> dict[str, str]:
     return {path.parent.name: path.parents[2].name for path in _BACKENDS.glob(_FOLDERS)}
 
 
+def include_path(folder: Path, name: str) -> Path:
+    """Return the folder of headers that the record of `folder` names: `../generic` is in whichever family."""
+    other = name.removeprefix("../")
+    return path_of(other) if other in _families() else folder / name
+
+
 def code_patterns(names: Iterable[str]) -> tuple[str, ...]:
     """Return globs, relative to Firmline's folder, of the code of the folders `names`.
 

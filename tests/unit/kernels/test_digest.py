@@ -80,7 +80,7 @@ def included(kernel: Kernel, include: Sequence[Path]) -> set[Path]:
 def test_what_a_kernel_is_compiled_with_counts_and_is_in_the_keys_of_a_target_that_has_its_folder(name: str) -> None:
     keyed = {path for pattern in places.code_patterns([name]) for path in ROOT.glob(pattern)}
     record = registry.folder(name)
-    include = (*(digest._beside(record.path, each) for each in record.include), FILES / "kernels" / "include")
+    include = (*(places.include_path(record.path, name) for name in record.include), FILES / "kernels" / "include")
     for kernel in registry.kernels([name]).values():
         found = digest._c_files(record.path, (*kernel.sources, *kernel.headers), include)
         assert {path for path in found if path.is_relative_to(FILES)} == included(kernel, include), kernel.name

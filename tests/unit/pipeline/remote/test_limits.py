@@ -341,7 +341,7 @@ def test_a_folder_may_have_anything_in_the_place_of_a_file(what: str, tmp_path: 
     elif not place.exists():
         place.symlink_to("/dev/zero")
     transport = FolderTransport(RemoteSettings(f"file://{tmp_path}"))
-    with pytest.raises((RemoteError, TooLarge), match=r"no file|TooLarge"):
+    with pytest.raises((RemoteError, TooLarge), match=r"not a file|TooLarge"):
         fetched(transport)
     assert not bounded(transport).has("cas/1", 10)
     # What was made here takes its place.

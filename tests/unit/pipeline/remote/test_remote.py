@@ -267,7 +267,7 @@ def test_store_shows_it(
     assert show("remote") == 3 and capsys.readouterr().out.endswith("cannot be read: connection refused\n")
     assert show() == 0 and f"{server.url} (remote, not in use): 4 artifacts," in capsys.readouterr().out
     monkeypatch.setenv("FIRMLINE_REMOTE", "off")
-    assert show("remote") == 1 and "there is no remote store" in capsys.readouterr().err
+    assert show("remote") == 1 and "no remote store is set" in capsys.readouterr().err
 
 
 def test_what_is_of_use_to_nobody_is_not_sent(
