@@ -89,10 +89,10 @@ class Core(StrictModel):
     """One entry under `cores:`.
 
     `extensions` names each instruction-set extension with the exact draft or version, such as `{rvp: 0.9.11}`.
-    `kernels` are the folders `stages/backends/<family>/kernels/<name>` whose kernels may be used. `word_bits` is XLEN
-    or the register width. `memory` is what the simulator's machine has; it is absent on the host, where the operating system
-    provides it. `timing` is one of `timings:`, by which cycles are estimated; without it they are not. `chip` are
-    numbers by which a debugger knows it.
+    `kernels` are the folders `stages/backends/<family>/kernels/<name>` whose kernels may be used. `word_bits` is
+    XLEN or the register width. `memory` is what the simulator's machine has; it is absent on the host, where the
+    operating system provides it. `timing` is one of `timings:`, by which cycles are estimated. `chip` are numbers by
+    which a debugger identifies it.
     """
 
     family: Name
