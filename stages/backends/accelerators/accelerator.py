@@ -1,16 +1,15 @@
 """The accelerator descriptor: supported layers, tiles, constants, costs and calls of an engine.
 
-An engine reads and writes one memory of its own, L1. Other data moves there and back in tiles (`tiles.py`): some rows
-of the output, all of its columns, some of its channels. `stages.lower.offload` decides which tensors lie in L1, the
-size of tiles and the DMA transfers. It asks the descriptor, which knows nothing of other layers, of DMA or of
-addresses:
+An engine reads and writes only one memory, L1. Other data moves there and back in tiles (`tiles.py`): some rows of the
+output, all of its columns, some of its channels. `stages.lower.offload` decides which tensors lie in L1, tile sizes and
+DMA transfers. It asks the descriptor, which knows nothing of other layers, DMA or addresses:
 
     must hold     why_not, granule, scratch, constant_bytes
     is better     cycles, core
     is emitted    constants, calls, and the C library in the accelerator's folder
 
-An accelerator is a folder of `stages/backends/accelerators` (or of a plug-in) whose `__init__.py` has ACCELERATOR, a
-class.
+An accelerator is a folder of `stages/backends/accelerators` (or of a plug-in). Its `__init__.py` has the class
+ACCELERATOR.
 """
 
 from __future__ import annotations
@@ -44,9 +43,8 @@ class Parameters(StrictModel):
 class Strides:
     """Layout of a tile's tensors in L1, in bytes from run to run.
 
-    A run is what one transfer moves in one piece.
-
-    In NHWC a run is the channels of one pixel, in NCHW16c some rows of a block of channels.
+    A transfer moves a run in one piece. In NHWC a run is the channels of one pixel, in NCHW16c some rows of a block of
+    channels.
     """
 
     inputs: tuple[int, ...]
@@ -59,7 +57,7 @@ class Pointer:
 
     input:<number>   the first byte that the tile reads of an input, inside of the image
     output:0         the first byte that it writes
-    constants        what `constants` made for the tile's channels
+    constants        the `constants` for the tile's channels
     scratch:<name>   of `scratch`
     """
 
@@ -88,12 +86,10 @@ class Call:
 
 @dataclass(frozen=True)
 class Calls:
-    """A tile as calls.
+    """A tile as calls. `start` returns an int for `Accelerator.wait` and does not wait for the engine.
 
-    `start` returns an int for `Accelerator.wait` and does not wait for the engine.
-
-    before  work of the core on what the tile reads, when that is in L1, such as gathering windows
-    after   work of the core on what the engine has left, such as requantizing sums
+    before  core work on the tile's inputs in L1, such as gathering windows
+    after   core work on the engine's results, such as requantizing sums
     """
 
     start: Call
@@ -114,7 +110,7 @@ class CoreWork:
 class OwnArithmetic:
     """A layer as the engine computes it if that is not exact: operator and changed constants.
 
-    Of `reachable` sums (or pairs of inputs) `differing` have another result, by `largest` at most.
+    Of `reachable` sums (or pairs of inputs) `differing` have another result, by at most `largest`.
     """
 
     op: LayerOp
@@ -130,16 +126,16 @@ P = TypeVar("P", bound=Parameters)
 class Accelerator(ABC, Generic[P]):
     """An engine with the parameters of a target. Everything about a layer comes in through its view.
 
-    name          the folder's, which recipes and reports write
-    title         what its makers call it
-    parameters    the model of what a target may say of it
-    ops           the values of `Layer.op.op` it is for
-    requantizers  what `tensorize: {requantize: …}` may say, the default first
-    sources       files of the folder, or below, that firmware using it is compiled with; they may depend on the core
+    name          of the folder, as in recipes and reports
+    title         the makers' name of the engine
+    parameters    the model of its options in a target
+    ops           the supported values of `Layer.op.op`
+    requantizers  the values of `tensorize: {requantize: …}`, the default first
+    sources       files of the folder, or below, to compile into firmware that uses it; they may depend on the core
     headers       those that declare what the sources define
-    init, wait    C functions: void init(void), once; void wait(int), until what returned the number is done
-    layouts       of 4-D tensors that it reads and writes
-    queue         tiles that can be started and not yet done; one is waited for before so many more are started
+    init, wait    C functions: void init(void), called once; void wait(int), until the job with that number is done
+    layouts       supported layouts of 4-D tensors
+    queue         tiles that can be started and unfinished; before more are started, one is waited for
     """
 
     name: ClassVar[str]
@@ -157,12 +153,11 @@ class Accelerator(ABC, Generic[P]):
         """Store the target's parameters.
 
         `requantize` is one of `requantizers`, '' for the default. `features` are those of the core (Core.features).
-
-        Raises ValueError for another requantizer.
+        Raise ValueError for another requantizer.
         """
         allowed = self.requantizers(given)
         if requantize and requantize not in allowed:
-            raise ValueError(f"{self.name} requantizes as {' or '.join(allowed)}, not as {requantize}")
+            raise ValueError(f"requantize: {requantize} is not supported by {self.name}; use {' or '.join(allowed)}")
         self.given = given
         self.requantize = requantize or allowed[0]
         self.features = features
@@ -188,9 +183,7 @@ class Accelerator(ABC, Generic[P]):
     def why_not(self, view: LayerView) -> str:
         """Return why the engine cannot compute the layer, '' if it can.
 
-        Checks types, window, constants and layouts.
-
-        Tensors have types that `reads` and `writes` name.
+        Reasons are types, window, constants and layouts. Tensors have types of `reads` and `writes`.
         """
 
     def reads(self, view: LayerView) -> tuple[str, ...]:
@@ -204,16 +197,16 @@ class Accelerator(ABC, Generic[P]):
     def reads_windows(self, view: LayerView) -> bool:
         """Return whether tiles of a convolution read gathered windows instead of the image.
 
-        A window has the bytes of all taps and channels, (ky, kx, channel); beyond the image that of the zero point.
-        They are in L1 where `input:0` begins, `Strides.inputs` is from window to window; transfers gather them.
+        A window has the bytes of all taps and channels, (ky, kx, channel), with the zero point outside of the image.
+        Windows begin at `input:0` in L1, `Strides.inputs` bytes apart. Transfers gather them.
         """
         return False
 
     def reads_pieces(self, view: LayerView) -> int:
         """Return the bytes of the pieces in which element-wise tiles interleave all inputs, else 0.
 
-        They are in L1 where `input:0` begins: a piece of each input in turn. `Strides.inputs` is from one piece of an
-        input to its next; transfers lay them so. What a tile reads of an input is whole pieces.
+        They begin at `input:0` in L1: a piece of each input in turn. `Strides.inputs` is the distance between pieces of
+        one input. Transfers interleave them. A tile reads whole pieces of each input.
         """
         return 0
 
@@ -228,10 +221,8 @@ class Accelerator(ABC, Generic[P]):
     def tiling_key(self, view: LayerView) -> Hashable:
         """Return what a layer's tiles depend on besides window and shapes.
 
-        That covers granule, bytes, cycles, scratch and core.
-
-        Layers that agree in this are cut alike, which is then sought once. By default numbers, types and the content of
-        constants; an engine that looks at less of these should say so.
+        Layers with equal keys get equal tiles, which are searched once. The default has numbers, types and the content
+        of constants. Engines that depend on less should return less.
         """
         from hashlib import sha256
 
@@ -270,8 +261,8 @@ class Accelerator(ABC, Generic[P]):
     def cycles(self, view: LayerView, tile: Tile) -> int:
         """Return the engine's cycles for a tile.
 
-        This, `core` and `scratch` are the same for tiles that are alike: as many rows and channels, which read as many,
-        with as much padding.
+        `cycles`, `core` and `scratch` are equal for tiles with as many rows and channels, which read as many, with as
+        much padding.
         """
 
     @abstractmethod

@@ -1,16 +1,16 @@
 """Find the constants of the rounding `floor` that change the results of the fewest sums.
 
-An engine without a rounding step computes (sum * multiplier + offset) >> shift in 32 bits. So does no reference kernel,
-and the multiplier has few useful bits beside sums of 20. What is best is counted over all sums that a layer's weights
-and inputs allow: an exact result of 8 bits is a staircase, and so is the engine's. With T[k] the first sum whose result
-is k or more, and S[k] the engine's, the sums whose results differ are those between T[k] and S[k], for all k:
+An engine without a rounding step computes (sum * multiplier + offset) >> shift in 32 bits. No reference kernel does,
+and the multiplier has few useful bits next to 20-bit sums. The best constants are counted over all sums that a layer's
+weights and inputs allow. Exact 8-bit results are steps, and so are the engine's. T[k] is the first sum whose result is
+k or more, S[k] the engine's. Results differ for the sums between T[k] and S[k], for all k:
 
     result  k+1            ___________           differ: sum over k of |S[k] - T[k]|
             k       ______|
                     T[k]  T[k+1]    sum ->       S[k] = ceil((k * 2^shift - offset) / multiplier)
 
-(A sum whose results differ by two counts twice.) For each of some shifts and multipliers near the real one, offsets are
-tried that put a step of the engine exactly onto one of the layer's.
+(A sum whose results differ by two counts twice.) For some shifts and multipliers near the real one, the search tries
+offsets that put a step of the engine exactly onto one of the layer's.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _RATIOS = 6  # pairs of weights of a sum of two
 
 @dataclass(frozen=True)
 class Room:
-    """What the engine holds: the largest multiplier and shift, and bits of products and totals, sign included."""
+    """Limits of the engine: largest multiplier and shift; bits of products and totals with sign."""
 
     multiplier: int = (1 << 32) - 1
     shift: int = 31
@@ -53,7 +53,7 @@ class Staircase:
     first        int64[C, K]: the first sum, from `least` to `most` + 1, whose result is at least `results[k]`
     results      int64[K], less the output's zero point, rising by one
     least, most  int64[C]: the reachable sums
-    real         float64[C]: what a sum is multiplied by, nearly
+    real         float64[C]: approximate factor of the sums
     """
 
     first: Array
@@ -86,11 +86,10 @@ class Nearest:
 def staircase(
     exact: Callable[[Array], Array], low: int, high: int, zero_point: int, least: Array, most: Array, real: Array
 ) -> Staircase:
-    """Return the breakpoints of `exact`.
+    """Return the breakpoints of `exact`, which maps sums to results and never falls.
 
-    `exact` maps sums int64[n, C] to results from `low` to `high` and never falls.
-
-    `least`, `most` int64[C], `real` float64[C]; `zero_point` is the result of a sum of 0, nearly.
+    `exact` maps int64[n, C] to results from `low` to `high`. `least` and `most` are int64[C], `real` is float64[C].
+    `zero_point` is approximately the result of a sum of 0.
     """
     results = np.arange(low + 1, high + 1, dtype=np.int64)
     wanted = results[:, np.newaxis]
@@ -110,11 +109,9 @@ def staircase(
 
 
 def nearest(steps: Staircase, magnitude: Array, room: Room) -> Nearest:
-    """Return the best constants of each channel.
+    """Return the best constants of each channel. `magnitude`, int64[C], bounds the engine's factor.
 
-    `magnitude`, int64[C], bounds the factor that the engine multiplies.
-
-    Raises ValueError where no multiplier keeps products and totals within the engine's bits.
+    Raise ValueError if no multiplier keeps products and totals within the engine's bits.
     """
     parts = [
         _nearest(steps.part(part), magnitude[part], room)
@@ -150,7 +147,7 @@ def _check_room(steps: Staircase, multiplier: Array, offset: Array, shift: Array
     ends = np.stack([steps.least, steps.most]) * multiplier + offset
     largest = np.maximum(np.abs(ends).max(axis=0) + (255 << shift), magnitude * multiplier)
     if (largest >= 1 << room.bits - 1).any():
-        raise ValueError(f"sums up to {int(magnitude.max()):,} leave the engine no bits for a multiplier")
+        raise ValueError(f"sums up to {int(magnitude.max()):,}; no bits for a multiplier")
 
 
 def _candidates(steps: Staircase, magnitude: Array, room: Room) -> tuple[Array, Array]:
@@ -161,7 +158,7 @@ def _candidates(steps: Staircase, magnitude: Array, room: Room) -> tuple[Array, 
     largest = np.floor(np.log2(limit / (steps.real * sums + _BESIDE)))
     largest = np.minimum(largest, room.shift).astype(np.int64)
     if (largest < 0).any():
-        raise ValueError(f"sums up to {int(sums.max()):,} times {steps.real.max():g} leave {room.bits} bits")
+        raise ValueError(f"sums up to {int(sums.max()):,} times {steps.real.max():g} exceed {room.bits} bits")
     multipliers, shifts = [], []
     for lower in range(_SHIFTS):
         shift = np.maximum(largest - lower, 0)
@@ -246,7 +243,7 @@ def weighted(view: LayerView, room: Room) -> Nearest:
     op, weights = view.op, centred_weights(view).astype(np.int64)
     bias, sums = _bias(view, len(weights)), reachable(view)
     if (largest := int(sums.size.max())) > INT32_MAX:
-        raise ValueError(f"sums reach {largest:,}, beyond 32 bits")
+        raise ValueError(f"sums up to {largest:,}, beyond 32 bits")
     raw = accumulator_range(weights, np.zeros_like(bias), 0, 255).size
 
     def exact(totals: Array) -> Array:
@@ -305,11 +302,9 @@ class Sum:
 
 
 def sum_of_two(view: LayerView, room: Room, span: int = 255) -> Sum:
-    """Return the best constants of an ADD or SUB.
+    """Return the best constants of an ADD or SUB. Weights, together with 0, span at most `span`.
 
-    Weights, together with 0, span at most `span`.
-
-    Raises ValueError for scales so far apart that totals leave the engine's bits.
+    Raise ValueError if scales differ so much that totals exceed the engine's bits.
     """
     op = view.op
     values = [np.arange(256) + int(np.iinfo(tensor.dtype).min) for tensor in view.inputs]
@@ -352,7 +347,7 @@ def _products(total: Array, real: float, room: Room) -> list[tuple[int, int]]:
     most = min((2.0 ** (room.bits - 1) - 1) // bound, room.multiplier)
     shift = min(int(np.floor(np.log2((most + 0.5) / real))), room.shift) if most > 0 else -1
     if shift < 0:
-        raise ValueError(f"sums up to {int(np.abs(total).max()):,} times {real:g} leave {room.bits} bits")
+        raise ValueError(f"sums up to {int(np.abs(total).max()):,} times {real:g} exceed {room.bits} bits")
     middle = round(real * 2**shift)
     return [(min(max(middle + more, 1), int(most)), shift) for more in range(-_AROUND, _AROUND + 1)]
 

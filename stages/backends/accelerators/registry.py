@@ -40,7 +40,7 @@ def accelerator_class(name: str, modules: Mapping[str, str] = MappingProxyType({
     module = import_module(modules.get(key, f"stages.backends.accelerators.{name}"))
     found = getattr(module, "ACCELERATOR", None)
     if not isinstance(found, type) or not issubclass(found, Accelerator) or found.name != name:
-        raise StageError(f"accelerator {name} declares no ACCELERATOR of that name in {module.__file__}")
+        raise StageError(f"accelerator {name} has no ACCELERATOR with that name in {module.__file__}")
     return found
 
 

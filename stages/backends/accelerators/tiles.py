@@ -32,11 +32,9 @@ class Span:
 
 @dataclass(frozen=True)
 class Granule:
-    """Numbers of output rows and channels of which tiles have multiples.
+    """Tiles have multiples of these output rows and channels; the last ones have the rest.
 
-    The last tiles have the rest.
-
-    A layer that an engine can only compute whole has a granule as large as its output.
+    If an engine can only compute a whole layer, the granule is as large as its output.
     """
 
     rows: int = 1
@@ -108,14 +106,14 @@ def why_not_tiled(view: LayerView) -> str:
     op, out = view.op, extent(view.outputs[0])
     if isinstance(op, Window):
         images = view.inputs[0].shape[0]
-        return f"a batch of {images} with windows" if images != 1 else ""
+        return f"a batch of {images} images with windows" if images != 1 else ""
     for tensor in view.inputs:
         x = extent(tensor)
         if op.op == "fully_connected":
             if op.depth % max(x.columns * x.channels, 1):
-                return f"rows of {op.depth} are no whole rows of tensor {tensor.name}"
+                return f"rows of {op.depth} elements, not a multiple of the rows of tensor {tensor.name}"
         elif x != out:
-            return f"tensor {tensor.name} has another shape than the output"
+            return f"tensor {tensor.name} differs in shape from the output"
     return ""
 
 

@@ -32,7 +32,7 @@ class ByteTable(Kernel):
     def why_not_layer(self, view: LayerView, target: Target) -> str:
         if bad := not_eight_bit(view, same=False):
             return bad
-        return "" if same_bytes(view.inputs[0], view.outputs[0]) else "the output lies in another order than the input"
+        return "" if same_bytes(view.inputs[0], view.outputs[0]) else "output in another order than the input"
 
     def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
         """The table, indexed by the bits of the input: int8's entry -1 is entry 255."""

@@ -68,7 +68,7 @@ def copy_of(view: LayerView) -> Copy:
 def relayouts(x: Tensor, y: Tensor) -> list[Copy]:
     """Return the copies that change the layout of x: several if blocks do not divide an axis.
 
-    Each axis is taken apart at the steps of both layouts, so that a step along each of its pieces is always as far:
+    Each axis is split at the steps of both layouts, so that each piece has a constant stride in both:
 
         20 channels, NHWC to NCHW16c:  one block of 16, at channel 0; 4 channels of the next, at channel 16
     """
@@ -92,7 +92,7 @@ def relayouts(x: Tensor, y: Tensor) -> list[Copy]:
 def why_not_relayouts(x: Tensor, y: Tensor) -> str:
     """Return why `relayouts` cannot express the change of layout, '' if it can."""
     if x.layout.bits or y.layout.bits:
-        return "elements of less than a byte are not moved"
+        return "elements smaller than a byte"
     if any(larger % smaller for steps in _steps(x, y) for smaller, larger in pairwise(steps)):
         return f"blocks of {x.layout} and {y.layout} do not divide each other"
     return ""

@@ -15,11 +15,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Calls:
-    """A copy as calls of one function over rows and columns.
+    """A copy as calls of one function over rows and columns, with (output, input) strides.
 
-    Axes have (output, input) strides.
-
-    is_run  columns are neighbours in the output and in the input; otherwise they are bytes that are apart
+    is_run  columns are adjacent in the output and in the input; otherwise they are single bytes
     """
 
     outer: tuple[Axis, ...]
@@ -29,11 +27,9 @@ class Calls:
 
 
 def calls_of(copy: Copy) -> Calls:
-    """Return runs, or blocks of neighbours in the output by neighbours in the input.
+    """Return runs in rows along the longest other axis, or columns and rows of single bytes.
 
-    Runs lie in rows along the longest other axis. A copy along one axis has runs of one element.
-
-    A copy along one axis is one of runs of one element.
+    A copy along one axis has runs of one element.
     """
     others, last = copy.axes[:-1], copy.axes[-1]
     if not others and last.strides != (1, 1):

@@ -1,15 +1,15 @@
 """Collect the definitions in stages/backends that a class uses.
 
-A module is taken apart into its top-level definitions: functions, classes and assigned names. Each uses others, of its
-own module or through imports, at the top of the module or inside of the definition:
+A module is split into its top-level definitions: functions, classes and assigned names. Each uses others, of its module
+or through imports, at the top of the module or inside of the definition:
 
-    class Pool2d(MveKernel):                    mve/base.py: MveKernel, and what that uses
+    class Pool2d(MveKernel):                    mve/base.py: MveKernel, and its uses
         def pack(self, view, params):
             from stages.backends.cortex_m.kernels.mve import packing
-            return packing.panels(...)          mve/packing.py: panels, and what that uses; nothing else of the module
+            return packing.panels(...)          mve/packing.py: panels and its uses; nothing else of the module
 
-What a module does besides when it is imported counts for all of its definitions. Modules outside of stages/backends do
-not count, nor do annotations (but for those of a class' fields) or what is imported by a string.
+Other statements of a module count for all of its definitions. Not counted are modules outside of stages/backends,
+annotations (except those of class fields) and imports by a string.
 """
 
 from __future__ import annotations
@@ -74,10 +74,7 @@ class _Module:
 def definitions_of(path: Path, name: str, root: Path) -> dict[str, str]:
     """Return the code of `name` in the module at `path` and of all it uses, by `module:name`.
 
-    The result has the whole module if that does not define the name. Modules of PACKAGE are read from the folder
-    `root`.
-
-    All of the module if it does not define the name. Modules of PACKAGE are looked up in the folder `root`.
+    All of the module if it does not define the name. Modules of PACKAGE are read from the folder `root`.
     """
     walk = _Walk(root)
     walk.follow(path, name if name in walk.module(path).definitions else _ALL)
@@ -131,9 +128,7 @@ class _Walk:
 def _file_of(path: Path, origin: _Import, root: Path) -> tuple[Path | None, bool]:
     """Return the file of an import in the module at `path`, and whether it is the named module.
 
-    None for modules that are not kernel code. The result is cached for the process.
-
-    None for one that is not of the kernels. Files do not come and go while a program runs.
+    None for modules that are not kernel code. Cached, since files do not change while a program runs.
     """
     here = _place(path, origin, root)
     if here is None:

@@ -1,6 +1,6 @@
 """DEPTHWISE_CONV_2D of int16 activations, channel multiplier 1: shared by all families.
 
-Each family has the C of one pixel, D16_PIXEL of include/depthwise16_image.h, which describes the rest.
+Each family has C for one pixel, D16_PIXEL of include/depthwise16_image.h. The header describes the rest.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 class Prices16:
     """Counted instructions.
 
-    pixel     for a pixel, and `group` for a group of its channels
-    row       for a row of the window of a group, `product` for each of its elements
-    tap       for an element of a window that is copied, with all channels: `copied` for a group of them, and of the
-              last, incomplete one `single` for a channel that is there, `filled` for one that is not
-    by_lanes  more for an element that is read in place though channels are no whole groups
+    pixel     per pixel, and `group` per group of its channels
+    row       per row of a group's window, `product` per element of the row
+    tap       per window element that is copied, with all channels: `copied` per group of channels. In the last,
+              incomplete group `single` per channel and `filled` per missing channel
+    by_lanes  extra per element that is read in place if channels are not whole groups
     """
 
     pixel: float
@@ -51,8 +51,6 @@ class Depthwise16(Kernel):
     """Depthwise convolution of NHWC images, one pixel at a time.
 
     `function` is the C function of the family.
-
-    `function` is the C of the family.
     """
 
     bits = 16
@@ -75,7 +73,7 @@ class Depthwise16(Kernel):
         if bad := not_sixteen_by_eight(view):
             return bad
         if op.depth_multiplier != 1:
-            return f"{op.depth_multiplier} filters for a channel; this kernel has one"
+            return f"a depth multiplier of {op.depth_multiplier}; this kernel is for 1"
         try:
             constants(view, self.lanes(target))
         except ValueError as error:

@@ -28,9 +28,6 @@ def kernel_digest(kernel: Kernel) -> str:
 
     Its Python is the definitions that the class uses, directly or not (stages.backends.kernels.definitions). Comments,
     docstrings, white space and modules outside of stages/backends do not count.
-
-    Of the Python count the definitions that the class uses, directly or not (stages.backends.kernels.definitions).
-    Comments, docstrings and white space do not count, nor do modules outside of stages/backends.
     """
     return _cached(type(kernel), (*kernel.sources, *kernel.headers), kernel.folder)
 
@@ -51,12 +48,9 @@ def digest(code: dict[str, str]) -> str:
 def code_of(
     module: Path, name: str, files: tuple[str, ...], root: Path = _BACKENDS, include: tuple[str, ...] = ()
 ) -> dict[str, str]:
-    """Return the code of class `name` in `module` and of its C `files`.
+    """Return the code of class `name` in `module` and of its C `files`, by file or `module:definition`.
 
-    Keys are files or `module:definition`. `root` is the folder of all families, `include` the header folders of the
-    folder's record.
-
-    `root` is the folder of all families, `include` are the folders of headers that the record names.
+    `root` is the folder of all families, `include` the header folders that the folder's record names.
     """
     folder = module.parent
     places = (*(include_path(folder, each) for each in include), root / "kernels" / "include")

@@ -34,7 +34,7 @@ def not_eight_bit(view: LayerView, *, same: bool = True) -> str:
 
 def too_deep(depth: int) -> str:
     """Return why int32 cannot hold sums of `depth` products, '' if it can."""
-    return f"a sum has {depth} products; int32 holds {MAX_DEPTH}" if depth > MAX_DEPTH else ""
+    return f"sums of {depth} products; int32 holds {MAX_DEPTH}" if depth > MAX_DEPTH else ""
 
 
 def why_not_sums(depth: int, constants: Callable[[], object]) -> str:
@@ -67,7 +67,7 @@ def why_not_centred_types(view: LayerView) -> str:
         return bad
     shifted = view.op.weight_zero_point or view.constant("weights").dtype != "int8"
     if view.inputs[0].dtype == "int8" and shifted:
-        return "weights with a zero point go with uint8 activations only"
+        return "weights with a zero point need uint8 activations"
     return ""
 
 
@@ -82,7 +82,7 @@ def why_not_nhwc(view: LayerView) -> str:
 def why_not_weights_order(view: LayerView) -> str:
     """Return why a fully connected layer's rows and weights differ in order, '' if they do not."""
     planar = any(lies_planar(tensor) for tensor in (view.inputs[0], view.outputs[0]))
-    return "an NCHW input or output is in another order than the weights" if planar else ""
+    return "NCHW input or output in another order than the weights" if planar else ""
 
 
 def shifted_input(view: LayerView) -> int:
@@ -165,8 +165,8 @@ class Sums:
     """A layer with weights as sums over 8-bit values. Arrays are by channel.
 
     weights            int8 values in int64 [channels, depth]
-    weight_zero_point  what is subtracted from them
-    bias               int64, with all that the input's zero point adds
+    weight_zero_point  subtracted from the weights
+    bias               int64, with the contribution of the input's zero point
     multiplier, shift  int32, of the result
     range              of the accumulators, in an int32
     """
@@ -192,12 +192,9 @@ def centred_weights(view: LayerView) -> NDArray[np.int16]:
 
 
 def sums(view: LayerView, activation_offset: int) -> Sums:
-    """Return the sums of a convolution or fully connected layer.
+    """Return the sums of a convolution or fully connected layer, the depth ordered as in `weight_rows`.
 
-    The depth is ordered as in `weight_rows`. `activation_offset` is subtracted from activations before the kernel reads
-    them.
-
-    `activation_offset` is what activations are lowered by before they reach the kernel.
+    `activation_offset` is subtracted from activations before the kernel reads them.
     """
     import numpy as np
 

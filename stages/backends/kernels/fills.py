@@ -25,9 +25,9 @@ class Fill:
 def fills(copy: Copy, elements: int, run_cost: float, element_cost: float) -> list[Fill]:
     """Return the fills of a pad around its copy, or one of all `elements` if that is cheaper.
 
-    Behind each row of the copy there is a gap to the next one, behind each plane another, and so on:
+    There is a gap after each row of the copy, another after each plane, and so on:
 
-        | before | row | gap | row | gap of planes | row | gap | row | behind |
+        | before | row | gap | row | gap of planes | row | gap | row | after |
     """
     found = [_one_fill(0, copy.target_offset)]
     covered = 1

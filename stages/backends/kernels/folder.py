@@ -1,6 +1,6 @@
 """The record of a kernel folder: its kernels, required core features, compiler flags.
 
-A folder is a package; its `__init__.py` has
+A folder is a package. Its `__init__.py` has
 
     FOLDER = KernelFolder(
         __file__,
@@ -10,7 +10,7 @@ A folder is a package; its `__init__.py` has
         condition="defined(__ARM_FEATURE_DOTPROD)",
     )
 
-and nothing else has to be touched for a new one.
+A new folder needs no other change.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ class KernelFolder:
     """A folder of kernels.
 
     file       the package's `__file__`; the folder's name is that of the package
-    kernels    its classes, in the order in which they are offered
-    needs      features of a core (`Core.features`), all of them; of those in a tuple of its own, one
-    needed     what to say of a core that lacks one: "needs Armv8.1-M with MVE"
+    kernels    its classes, in order of preference
+    needs      required features of a core (`Core.features`); of a tuple inside, one feature is enough
+    needed     the reason to report for a core that lacks one: "needs Armv8.1-M with MVE"
     condition  of the C preprocessor, true for a compiler of such a core; `{word_bits}` is the core's. The macros are
                those of the RISC-V C API and of Arm's C Language Extensions (ACLE)
-    include    folders, relative to this one, in which its C finds headers beside its own folder and INCLUDE
+    include    folders, relative to this one, with headers for its C, besides its own folder and INCLUDE
     flags      of the compiler for its .c and .S files, after the recipe's
     """
 

@@ -1,13 +1,13 @@
 """The kernel descriptor: supported layers, packing of constants, and the meaning in TIR.
 
-A kernel is three things that the tests hold against each other:
+A kernel has three parts that tests compare:
 
-  workload     a TIR function that computes the layer and *is* its meaning: runs, lowered to plain C, without any kernel
+  workload     a TIR function that computes the layer and *is* its meaning. Lowered to plain C, it runs without a kernel
   intrinsics   for named blocks of the workload: the block's meaning (desc) and the call of the C micro-kernel (impl).
-               `Schedule.tensorize` replaces one by the other only where TVM finds them structurally equal
+               `Schedule.tensorize` replaces one by the other only if TVM finds them structurally equal
   sources      the C (or assembly) of the micro-kernels
 
-The loop nest, tiling and packing stay in TIR; the C micro-kernel is the body of one tile.
+The loop nest, tiling and packing stay in TIR. The C micro-kernel is the body of one tile.
 """
 
 from __future__ import annotations
@@ -69,24 +69,24 @@ _OF_OTHER_SUMS = frozenset({"steps", "wide", "real"})
 class Kernel(ABC):
     """A kernel. Stateless: everything about a layer comes in through its view.
 
-    name      `<isa>.<kernel>`, what recipes and reports write
-    ops       the values of `Layer.op.op` it is for
-    sources   files of the kernel's folder that firmware using it is compiled with (.c, .S); a file of another
-              kernel folder is `../neon/windows.c`
-    headers   files of the kernel's folder that declare the functions its intrinsics call; the emitted layers include
-              them. What sources and headers include is found in the same folder, in those that its record names and
-              in `stages/backends/kernels/include`
-    layouts   of 4-D tensors that it reads and writes; which it takes for a layer `why_not_layer` says, and `cost` what
-              that costs. tensorize decides by both in which layout each tensor lies
-    roundings of `Rounding` (stages.ir.operators.layer), which `why_not_layer` may narrow for a layer; a kernel with
-              "steps" alone is for no other layers
-    lowers    whether `lower` tells what computes a layer; other kernels leave programs (`stages.lower.offload`)
-    bits      of the activations that it is for, where those of 16 bits have other kernels
-    estimate_error  by which factor `cost` may be above the instructions that are counted: what was not counted may be
-              the best where its estimate, divided by this, is less than the count of another
-    in_place  element i of the output depends on element i of each input alone, and is written after they are read: the
-              output may take the memory of an input of the same size that nothing reads afterwards. Tensors of one
-              shape may lie in any blocks then, all in the same (`seen`)
+    name      `<isa>.<kernel>`, as in recipes and reports
+    ops       the supported values of `Layer.op.op`
+    sources   files of the kernel's folder to compile into firmware that uses it (.c, .S); a file of another kernel
+              folder is `../neon/windows.c`
+    headers   files of the kernel's folder that declare the functions of its intrinsics; the emitted layers include
+              them. Their includes are searched in the same folder, in those of its record and in
+              `stages/backends/kernels/include`
+    layouts   supported layouts of 4-D tensors. `why_not_layer` restricts them for a layer, and `cost` prices them;
+              tensorize chooses each tensor's layout by both
+    roundings of `Rounding` (stages.ir.operators.layer); `why_not_layer` may restrict them for a layer. A kernel with
+              "steps" alone supports no other layers
+    lowers    whether `lower` returns the layer; other kernels emit programs (`stages.lower.offload`)
+    bits      supported activation bits, if other kernels are for 16 bits
+    estimate_error  the factor by which `cost` may exceed the counted instructions: an uncounted kernel may be the best
+              if its estimate, divided by this, is below another's count
+    in_place  element i of the output depends on element i of each input only, and is written after they are read. The
+              output may reuse the memory of an input of the same size that nothing reads afterwards. Tensors of one
+              shape may have any block layout, all the same one (`seen`)
     """
 
     name: ClassVar[str]
@@ -111,8 +111,8 @@ class Kernel(ABC):
     def seen(self, view: LayerView) -> LayerView:
         """Return the layer as the kernel sees it: in memory order where only that matters.
 
-        An `in_place` kernel sees tensors of one shape in the same blocks as tensors without any, larger by what fills
-        up blocks.
+        An `in_place` kernel sees tensors of one shape in equal blocks as tensors without blocks, including the padding
+        of the blocks.
         """
         from stages.ir.graph.flat import flat
 
@@ -147,10 +147,10 @@ class Kernel(ABC):
         if not rounding or rounding in self.roundings:
             return ""
         if rounding == "floor":
-            return "its sums are rounded as an engine does, which this kernel does not"
+            return "rounding floor of an engine; this kernel rounds as LiteRT"
         if rounding in ("wide", "real"):
-            return "its activations have 16 bits and its sums 64, this kernel's have 8 and 32"
-        return "no multiplier of 32 bits rounds its sums as LiteRT does; this kernel multiplies"
+            return "16-bit activations and 64-bit sums; this kernel has 8-bit activations and 32-bit sums"
+        return "no 32-bit multiplier rounds its sums as LiteRT; this kernel multiplies"
 
     @abstractmethod
     def why_not_layer(self, view: LayerView, target: Target) -> str:
@@ -173,16 +173,15 @@ class Kernel(ABC):
     def candidates(self, view: LayerView, target: Target) -> Sequence[KernelParams]:
         """Return parameters to compare for a layer that the kernel can compute, the defaults first.
 
-        tensorize takes the cheapest unless a rule gives parameters.
+        Tensorize takes the cheapest unless a rule sets parameters.
         """
         return (self.params(),)
 
     def overlays(self, view: LayerView) -> bool:
         """Return whether this layer's output may reuse the memory of an input of the same size.
 
-        Nothing else reads that input afterwards.
-
-        `in_place` kernels always may; others where each result is written after all that is read from its place.
+        Nothing reads that input afterwards. `in_place` kernels always may. Others may if they write each result after
+        all reads from its place.
         """
         return self.in_place
 
@@ -192,4 +191,4 @@ class Kernel(ABC):
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
         """Return the estimated instructions of a call. Tensorize counts the cheapest candidates."""
-        raise LookupError(f"{self.name} states no cost")
+        raise LookupError(f"{self.name} has no cost estimate")

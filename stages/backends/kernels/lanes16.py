@@ -60,11 +60,9 @@ def packed_weights(view: LayerView, lanes: Lanes) -> NDArray[np.int8]:
 
 
 def constants(view: LayerView, lanes: Lanes) -> NDArray[Any]:
-    """Return each channel's bias and scale, int32[channels, 4].
+    """Return each channel's bias and scale as struct s16_channel, int32[channels, 4].
 
-    That is struct s16_channel of include/scale16.h.
-
-    Raises ValueError where sums leave 32 bits or a scale has no factor of 32.
+    See include/scale16.h. Raise ValueError if sums exceed 32 bits or a scale has no 32-bit factor.
     """
     import numpy as np
 
@@ -77,8 +75,8 @@ def constants(view: LayerView, lanes: Lanes) -> NDArray[Any]:
     factors[:count] = scales(view, count)
     sizes = np.abs(weight_rows(view, view.constant("weights")).astype(np.int64)).sum(axis=1) * _LARGEST
     if (sizes + np.abs(bias[:count])).max() > np.iinfo(np.int32).max:
-        raise ValueError("its sums may leave 32 bits")
+        raise ValueError("sums beyond 32 bits")
     scale = halves(factors)
     if scale[:, 1].any():
-        raise ValueError("a scale is below 2^-33; this kernel's are not")
+        raise ValueError("a scale below 2^-33; this kernel is for larger scales")
     return np.concatenate([bias.view(np.int32).reshape(-1, 2), scale], axis=1)

@@ -24,8 +24,8 @@ class Lstm8(Kernel):
 
     function  of its C
     chunk     elements of a row that are multiplied at a time
-    wide      bytes that an element has in the row's copy
-    prices    instructions of a product, and of the functions of a cell
+    wide      bytes of an element in the row's copy
+    prices    instructions per product, and of the functions of a cell
     """
 
     ops: ClassVar[frozenset[str]] = frozenset({"lstm"})

@@ -46,9 +46,6 @@ class Matmul8(Kernel):
 
     The second operand is packed in scratch, then a few rows of the first at a time. `function` is the C function of the
     family. `prices` are instructions per chunk of a result's depth, per result, and per packed element.
-
-    `function` is the C of the family; `prices` are instructions for a chunk of the depth of a result, a result, and an
-    element that is packed.
     """
 
     ops: ClassVar[frozenset[str]] = frozenset({"batch_matmul"})
@@ -70,8 +67,8 @@ class Matmul8(Kernel):
         if bad := why_not_nhwc(view):
             return bad
         if op.depth > _DEEPEST:
-            return f"a sum has {op.depth} products; this kernel takes {_DEEPEST}"
-        return "" if op.shift < 0 else f"sums are shifted by {op.shift}; this kernel shifts to the right"
+            return f"sums of {op.depth} products; this kernel is for {_DEEPEST} or fewer"
+        return "" if op.shift < 0 else f"a shift of {op.shift}; this kernel is for negative shifts"
 
     def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
         op, (a, b), y = view.op, view.inputs, view.outputs[0]

@@ -89,7 +89,7 @@ def plan(view: LayerView, tile: Tile) -> Plan:
             ends = scaled(np.array([np.iinfo(np.int32).min, np.iinfo(np.int32).max], np.int64), int(factor))
             beyond = ends[0] <= view.op.act_min and ends[1] >= view.op.act_max
             if factor and size > np.iinfo(np.int32).max and not beyond:
-                raise ValueError("sums beyond 32 bits give results that are not clamped")
+                raise ValueError("sums beyond 32 bits with unclamped results")
     return Plan(pitch, depth, chunk, mode, weights, bias, scale)
 
 

@@ -28,7 +28,7 @@ class PoolRows(Kernel):
 
     That takes kernel + kernel taps instead of kernel * kernel.
 
-    family  what the names of its C functions begin with
+    family  prefix of its C functions
     """
 
     ops: ClassVar[frozenset[str]] = frozenset({"avg_pool2d", "max_pool2d"})
@@ -37,7 +37,7 @@ class PoolRows(Kernel):
     def why_not_layer(self, view: LayerView, target: Target) -> str:
         size = prod(view.op.kernel)
         if view.op.op == "avg_pool2d" and size > MAX_ELEMENTS:
-            return f"averages of {size} elements; sums hold {MAX_ELEMENTS}"
+            return f"averages of {size} elements; this kernel is for {MAX_ELEMENTS} or fewer"
         if not_eight_bit(view) or why_not_nhwc(view):
             return not_eight_bit(view) or why_not_nhwc(view)
         met = min(count for axis in range(2) for count in taps_inside(view, axis))

@@ -1,6 +1,6 @@
 """Layers of int16 activations with int8 weights as sums of products: code that families share.
 
-Each family has the C of its sums, `p16_products` of include/products16_image.h, which describes the rest.
+Each family has C for its sums, `p16_products` of include/products16_image.h. The header describes the rest.
 """
 
 from __future__ import annotations
@@ -27,9 +27,6 @@ class Products16(Kernel):
 
     `function` is the C function of the family. `prices` are instructions per product, per output, and per window
     element that is gathered for `tile.rows` pixels.
-
-    `function` is the C of the family; `prices` are instructions for a product, an output, and an element of a window
-    that is gathered for `tile.rows` pixels.
     """
 
     bits = 16
@@ -48,7 +45,7 @@ class Products16(Kernel):
         if bad := not_sixteen_by_eight(view):
             return bad
         if op.input_zero_point or op.output_zero_point:
-            return "there are zero points; this kernel knows none"
+            return "zero points; this kernel is for zero points of 0"
         if getattr(op, "groups", 1) != 1:
             return f"{op.groups} groups; this kernel has one"
         try:

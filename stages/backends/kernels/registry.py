@@ -1,7 +1,7 @@
 """Find the kernels of a target: those in the folders of `Target.kernels`.
 
-A folder `stages/backends/<family>/kernels/<name>` is a package whose `__init__.py` imports its kernel classes (and not
-tvm: kernels import it in `lower`). Nothing else has to be touched to add one.
+A folder `stages/backends/<family>/kernels/<name>` is a package whose `__init__.py` imports its kernel classes, but not
+tvm: kernels import it in `lower`. A new folder needs no other change.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def _checked(name: str, module: ModuleType) -> KernelFolder:
     """Return the record of a plug-in's folder. Raise StageError if its name does not match."""
     found: KernelFolder | None = getattr(module, "FOLDER", None)
     if found is None:
-        raise StageError(f"kernel folder {name} declares no FOLDER in {module.__file__}")
+        raise StageError(f"kernel folder {name} has no FOLDER in {module.__file__}")
     wrong = [cls.name for cls in found.kernels if not cls.name.startswith(f"{name}.")]
     if found.name != name or wrong:
         reason = f"its folder is {found.name}" if found.name != name else f"its kernel is called {wrong[0]}"
@@ -50,7 +50,7 @@ def _checked(name: str, module: ModuleType) -> KernelFolder:
         for kind in sorted(cls.ops):
             if not is_kernel_kind(kind):
                 guess = did_you_mean(kind, kernel_kinds())
-                raise StageError(f"kernel {cls.name} is for '{kind}', which is no operator{guess}")
+                raise StageError(f"kernel {cls.name} lists the unknown operator '{kind}'{guess}")
     return found
 
 

@@ -24,12 +24,11 @@ _WHOLE = 1024  # 1 as a share in a layer's constants
 class Resize8(Kernel):
     """Interpolate rows of the image into scratch, then pixels along that row.
 
-    Tables have for each row and column of the output the two of the image it lies between, and the share of the
-    second, in `whole`ths.
+    Tables have for each output row and column the two source indices, and the weight of the second in `whole`ths.
 
     function  of its C
-    whole     what shares are brought to; with less than 1024, the nearer comes first and has half or more
-    prices    instructions of an element of the output, of an element of a row in scratch, and of a pixel
+    whole     denominator of the weights; below 1024, the nearer source comes first and has half or more
+    prices    instructions per output element, per element of a row in scratch, and per pixel
     """
 
     ops: ClassVar[frozenset[str]] = frozenset({"resize_bilinear"})
@@ -98,11 +97,9 @@ class HalvingResize(Resize8):
 
 
 def between(view: LayerView, axis: str, whole: int) -> np.ndarray:
-    """Return two image indices and the weight of the second for each output `row` or `column`.
+    """Return two source indices and the weight of the second for each output `row` or `column`.
 
-    int32[size, 3], with weights in `whole`ths. Raise ValueError if a weight is no such fraction.
-
-    Shares are in `whole`ths. ValueError where a share is no such number.
+    int32[size, 3], with weights in `whole`ths. Raise ValueError if a weight is not a multiple of that.
     """
     import numpy as np
 
@@ -111,7 +108,7 @@ def between(view: LayerView, axis: str, whole: int) -> np.ndarray:
     for line, (first, second), share in zip(made, places.tolist(), shares.tolist(), strict=True):
         part = 0 if first == second else share
         if part * whole % _WHOLE:
-            raise ValueError(f"a share of {part}/{_WHOLE} is no whole number of parts of 1/{whole}")
+            raise ValueError(f"an interpolation weight of {part}/{_WHOLE} is no multiple of 1/{whole}")
         part = part * whole // _WHOLE
         if whole < _WHOLE and 2 * part > whole:
             first, second, part = second, first, whole - part

@@ -31,7 +31,7 @@ def scales(view: LayerView, channels: int) -> NDArray[np.int64]:
         return np.array([_of_real(float(real)) for real in reals], np.int64)
     multiplier, shift = (view.constant(role).reshape(-1).astype(np.int64) for role in ("multiplier", "shift"))
     if shift.max() > -1 or shift.min() < -49:
-        raise ValueError("a scale is 1/2 or larger, or below 2^-50; this kernel's are not")
+        raise ValueError("a scale outside of 2^-50 to 1/2")
     return np.broadcast_to(upper_half(multiplier) << (49 + shift), channels)
 
 
@@ -51,7 +51,7 @@ def scaled(total: NDArray[np.int64], scale: int) -> NDArray[np.int64]:
 def _of_real(real: float) -> int:
     """Return the factor of a float64 number. Raise ValueError if none gives the same results."""
     if not 0 < real < 0.5:
-        raise ValueError(f"a scale is {real:.6g}; this kernel's are below 1/2")
+        raise ValueError(f"a scale of {real:.6g}; this kernel is for scales below 1/2")
     results = np.arange(LOWEST + 1, HIGHEST + 1)
     guess = np.ceil((results - 0.5) / real).clip(INT32_MIN, INT32_MAX).astype(np.int64)
     around = guess[:, None] + np.arange(-1, 3)
@@ -64,4 +64,4 @@ def _of_real(real: float) -> int:
         reaches = scaled(firsts, factor) >= results
         if (reaches | ~inside).all() and ((scaled(firsts - 1, factor) < results) | ~before).all():
             return factor
-    raise ValueError(f"no factor of 64 bits rounds as the float64 product by {real!r}")
+    raise ValueError(f"no 64-bit factor rounds as the float64 product with {real!r}")

@@ -23,8 +23,8 @@ def has_single_channels(op: LayerOp) -> bool:
 def as_depthwise(view: LayerView) -> LayerView:
     """Return the layer as DEPTHWISE_CONV_2D if its filters read one channel each, else unchanged.
 
-    Output channel g * m + i of `groups` convolutions of m filters reads channel g, as that of a depthwise layer with
-    the multiplier m. Sums and roundings are the same; weights, [O, kh, kw, 1] in any order, are as OIHW [O, 1, kh, kw].
+    With `groups` groups of m filters, output channel g * m + i reads channel g, as in a depthwise layer with the
+    multiplier m. Sums and roundings are equal. Weights [O, kh, kw, 1] in any order become OIHW [O, 1, kh, kw].
     """
     op = view.op
     if not has_single_channels(op):
@@ -40,13 +40,11 @@ def as_depthwise(view: LayerView) -> LayerView:
 
 
 def as_one_channel(view: LayerView) -> LayerView:
-    """Return an NHWC convolution as one of a single channel and c times the columns, if possible.
+    """Return an NHWC convolution as one of a single channel and c times the columns, else unchanged.
 
-    Else the layer is unchanged.
-
-    The bytes of a row are its pixels' c channels one after the other: a window of kx columns is one of kx * c
-    neighbours, the next begins stride * c on, and padding has the zero point for each channel. Weights, [O, kh, kw, c],
-    lie so too. Dilated columns of several channels are no such window.
+    The bytes of a row are its pixels' c channels in order. So a window of kx columns is one of kx * c adjacent values,
+    the next window begins stride * c later, and padding has the zero point for each channel. Weights, [O, kh, kw, c],
+    have the same order. Dilated columns of several channels have no such window.
     """
     op, x = view.op, view.inputs[0]
     if op.groups != 1 or lies_planar(x) or (op.dilation[1] != 1 and op.kernel[1] != 1):
@@ -82,7 +80,7 @@ class SingleChannel(Kernel):
 
     def why_not(self, view: LayerView, target: Target) -> str:
         if self.seen(view).op.op == "conv2d":
-            return "filters of several channels; this kernel is for depthwise layers, and what is one"
+            return "filters of several channels; this kernel is for depthwise layers"
         return super().why_not(view, target)
 
     def is_for(self, op: LayerOp) -> bool:

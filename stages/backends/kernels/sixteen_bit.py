@@ -14,5 +14,5 @@ def not_sixteen_by_eight(view: LayerView) -> str:
         if tensor.dtype != "int16":
             return f"tensor {tensor.name} is {tensor.dtype}; this kernel is for int16"
     if not view.has("weights") or str(view.constant("weights").dtype) != "int8" or view.op.weight_zero_point:
-        return "weights are not int8 constants without a zero point"
+        return "weights are not int8 constants with zero point 0"
     return ""

@@ -32,8 +32,8 @@ class Svdf8(Kernel):
     The history moves while it is multiplied.
 
     function  of its C
-    wide      bytes that an element has in the row's copy
-    prices    instructions of a product of a feature, of a step of its memory, of a feature, and of a unit
+    wide      bytes of an element in the row's copy
+    prices    instructions per product of a feature, per step of its memory, per feature, and per unit
     """
 
     ops: ClassVar[frozenset[str]] = frozenset({"svdf"})

@@ -20,9 +20,6 @@ def whole_windows(view: LayerView, axis: int) -> range:
 
     They are adjacent; range(0) if there are none. Output (y, x) reads no padding if y is in the range of axis 0 and x
     in that of axis 1.
-
-    They are neighbours. Output (y, x) reads none at all where y is in those of axis 0 and x in those of axis 1.
-    range(0) where there are none.
     """
     starts, reach = _starts(view, axis), (view.op.kernel[axis] - 1) * _dilation(view, axis)
     last = view.inputs[0].shape[1 + axis] - reach
@@ -34,8 +31,6 @@ def taps_inside(view: LayerView, axis: int) -> list[int]:
     """Return for each output row or column how many window rows or columns lie inside the image.
 
     0 for a window outside of the image.
-
-    0 for a window that lies beside it.
     """
     size, taps, step = view.inputs[0].shape[1 + axis], view.op.kernel[axis], _dilation(view, axis)
     # Tap t is at start + t * step; both bounds are rounded up.

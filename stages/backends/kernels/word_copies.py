@@ -1,7 +1,7 @@
 """Data movement by words of any alignment: pad, slice, layout, resize, concatenation.
 
-For cores whose C library copies byte by byte, or sets out anew for each run. Costs here are those of cores that trap on
-words that are not aligned.
+For cores whose C library copies byte by byte or has a high cost per call. Costs here are those of cores that trap on
+unaligned words.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class WordCopies(Kernel):
         """Return why its functions cannot make these copies, '' if they can."""
         item_bytes = ITEM_BYTES[view.outputs[0].dtype]
         if item_bytes != 1 and not all(calls_of(copy).is_run for copy in self.copies(view)):
-            return f"elements of {item_bytes} bytes that are no neighbours"
+            return f"elements of {item_bytes} bytes that are not adjacent"
         return ""
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
@@ -114,9 +114,8 @@ class WordCopies(Kernel):
 def _runs_cost(rows: int, size: int, multiples: tuple[int, int], apart: int, register: int) -> float:
     """Return instructions for runs of `size` bytes that start at `multiples` in output and input.
 
-    Both begin at a multiple of `apart` bytes from each other.
-
-    Elements of one size, up to 8 (bytes: 12) at once; or merged words, of which those at the ends are partly written.
+    Both begin at a multiple of `apart` bytes from each other. Elements of one size, up to 8 bytes (bytes: 12), are
+    copied at once. Longer runs are merged words, partly written at the ends.
     """
     together = gcd(size, *multiples)
     element = next(n for n in (register, 4, 2, 1) if together % n == 0)
@@ -213,13 +212,13 @@ class WordConcatenation(WordCopies):
 def _why_not_moved(view: LayerView) -> str:
     x, y, kind = view.inputs[0], view.outputs[0], view.op.kind
     if kind not in KINDS:
-        return f"no rows of bytes are moved as {kind!r}"
+        return f"data movement {kind!r}; this kernel does not support it"
     if x.dtype != y.dtype:
         return f"{x.dtype} to {y.dtype}"
     if kind == RESIZE and (x.layout or "NHWC") != (y.layout or "NHWC"):
-        return f"images change from {x.layout} to {y.layout}"
+        return f"a layout change from {x.layout} to {y.layout}"
     if kind == "pad" and ITEM_BYTES[y.dtype] != 1 and view.op.params["value"] != 0:
-        return f"elements of {ITEM_BYTES[y.dtype]} bytes are filled by bytes, which are 0"
+        return f"a pad value other than 0 in elements of {ITEM_BYTES[y.dtype]} bytes"
     if kind in RESHAPES and is_permuted(x) and is_permuted(y) and x.shape != y.shape:
-        return "a reshape from NCHW to NCHW reorders elements in a way that has no strides"
+        return "a reshape from NCHW to NCHW, which strides cannot express"
     return why_not_relayouts(x, y) if kind == "layout" else ""

@@ -49,10 +49,10 @@ def test_a_depthwise_tile_reads_its_channels_and_a_sum_of_two_both() -> None:
     both = reads(view(add, (1, 4, 2, 8), (1, 4, 2, 8), inputs=2), Tile(Span(1, 2), Span(3, 8)))
     assert both == (Part(Span(1, 2), Span(3, 8)),) * 2
     wider = view(add, (1, 1, 2, 8), (1, 4, 2, 8), inputs=2)
-    assert why_not_tiled(wider) == "tensor x0 has another shape than the output"
+    assert why_not_tiled(wider) == "tensor x0 differs in shape from the output"
 
 
 def test_images_with_windows_are_not_taken_apart() -> None:
     op = Pool2D(op="max_pool2d", kernel=(1, 1), stride=(1, 1), padding=(0, 0, 0, 0), **ACT)
-    assert why_not_tiled(view(op, (2, 4, 2, 8), (2, 4, 2, 8))) == "a batch of 2 with windows"
+    assert why_not_tiled(view(op, (2, 4, 2, 8), (2, 4, 2, 8))) == "a batch of 2 images with windows"
     assert why_not_tiled(view(op, (1, 4, 2, 8), (1, 4, 2, 8))) == ""

@@ -31,7 +31,7 @@ def why_not(target_name: str, name: str, **options: Any) -> str:
 MATMUL = [
     # Rounding doubles a sum: 16512 products of 255 * 255 stay below 2^30.
     *(
-        (target, f"{family}.matmul_s8", "int8", 16512, "a sum has 16513 products; this kernel takes 16512")
+        (target, f"{family}.matmul_s8", "int8", 16512, "sums of 16513 products; this kernel is for 16512 or fewer")
         for target, family in (
             ("rv64-rvp", "rvp"),
             ("cortex-m4", "arm_dsp"),
@@ -40,7 +40,7 @@ MATMUL = [
             ("aarch64-dotprod", "neon_dotprod"),
         )
     ),
-    ("cortex-m4", "generic.batch_matmul16", "int16", 131071, "a sum has 131072 products; 48 bits hold 131071"),
+    ("cortex-m4", "generic.batch_matmul16", "int16", 131071, "sums of 131072 products; 48 bits hold 131071"),
 ]
 
 
@@ -108,7 +108,7 @@ def test_depthwise_kernels_take_convolutions_of_one_channel() -> None:
 def test_kernels_of_16_bits_know_int8_weights_without_a_zero_point(make: Callable[[Draw], LayerView]) -> None:
     layer = make(Draw(1, "int16"))
     assert not_sixteen_by_eight(layer) == ""
-    reason = "weights are not int8 constants without a zero point"
+    reason = "weights are not int8 constants with zero point 0"
     assert not_sixteen_by_eight(with_op(layer, weight_zero_point=1)) == reason
     wide = with_constants(layer, weights=layer.constant("weights").astype(np.int16))
     assert not_sixteen_by_eight(wide) == reason

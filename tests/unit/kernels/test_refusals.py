@@ -57,7 +57,7 @@ DENSE = fully_connected.fully_connected(Draw(1), 1, 16, 4, rounding="single")
         ("depthwise_s8", DEPTHWISE, {"rounding": "single"}, "rounds once"),
         ("dot_rows_s8", DENSE, {}, ""),
         ("dot_rows_s8", DENSE, {"batch": 2}, ""),
-        ("dot_rows_s8", DENSE, {"depth": 65536}, "a sum has 65536 products"),
+        ("dot_rows_s8", DENSE, {"depth": 65536}, "sums of 65536 products"),
     ],
 )
 def test_layers_of_rvp(kernel: str, layer: LayerView, fields: Mapping[str, Any], reason: str) -> None:
@@ -82,7 +82,7 @@ def test_what_no_multiplier_rounds_is_refused_by_all_but_one_which_is_for_nothin
     assert reasons.pop("generic.stepped_fully_connected") == ""
     without_products = {"riscv"}
     assert {name.partition(".")[0] for name in reasons} == set(folder_names()) - without_products
-    assert all("no multiplier of 32 bits" in reason for reason in reasons.values())
+    assert all("no 32-bit multiplier" in reason for reason in reasons.values())
     assert KERNELS["rvp.dot_s8"].why_not(looked_up, RVP) == reasons["rvp.dot_s8"]
     assert not KERNELS["generic.stepped_fully_connected"].is_for(usual.op)
 

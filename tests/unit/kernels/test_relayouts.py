@@ -43,4 +43,4 @@ def test_what_no_strides_can_say() -> None:
     x, y = tensor("x", shape, "NCHW4c"), tensor("y", shape, "NCHW6c")
     assert why_not_relayouts(x, y) == "blocks of NCHW4c and NCHW6c do not divide each other"
     narrow = tensor("z", shape, "NCHW:4")
-    assert why_not_relayouts(x, narrow) == "elements of less than a byte are not moved"
+    assert why_not_relayouts(x, narrow) == "elements smaller than a byte"

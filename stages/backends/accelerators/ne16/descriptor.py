@@ -56,7 +56,10 @@ _REQUANTIZE, _REQUANTIZE_RVP, _CHANNELS_RVP = 34.0, 6.9, 6.0
 
 
 class Ne16Parameters(Parameters):
-    """`extension`: `tflite` has a requantizer that rounds as TFLite does, reads int8 too and adds residuals."""
+    """Options of NE16 in a target.
+
+    `extension`: `tflite` adds a requantizer that rounds as TFLite does, int8 inputs, and residual additions.
+    """
 
     extension: Literal["none", "tflite"] = "none"
 
@@ -196,18 +199,18 @@ class Ne16(Accelerator[Ne16Parameters]):
         op = view.op
         if op.op in ("add", "sub"):
             if self.requantize == "core":
-                return "the core adds as fast as it requantizes"
+                return "no gain: the core adds as fast as it requantizes"
             if self._extended:
                 return self._why_not_residual(view)
         elif not view.has("weights"):
             return "the weights are not constant"
         exact = self.requantize == "core" or self._extended
         if exact and op.rounding not in ("double", "single"):
-            return f"its rounding is {op.rounding}, which is neither double nor single"
+            return f"rounding {op.rounding}; neither double nor single"
         if not exact:
             out = view.outputs[0]
             if (op.act_min, op.act_max) != _LIMITS.get(out.dtype):
-                return f"results are clamped to {op.act_min} to {op.act_max}; the engine saturates {out.dtype} alone"
+                return f"a clamp to {op.act_min} to {op.act_max}; the engine only saturates to {out.dtype}"
             if op.rounding != "floor":
                 found = self._nearest(view)
                 return found if isinstance(found, str) else ""
@@ -216,9 +219,9 @@ class Ne16(Accelerator[Ne16Parameters]):
     def _why_not_residual(self, view: LayerView) -> str:
         op = view.op
         if op.op == "sub":
-            return "the extension adds residuals, and subtracts none"
+            return "SUB; the extension only adds"
         if op.rounding != "double" or op.left_shift != 20:
-            return "the extension adds as TFLite does, with 20 bits and two roundings"
+            return "an ADD other than TFLite's with left shift 20 and double rounding"
         types = {tensor.dtype for tensor in (*view.inputs, *view.outputs)}
         return "" if len(types) == 1 else "int8 and uint8 tensors in one layer"
 

@@ -38,8 +38,6 @@ class Image:
     """Rows and columns of pixels of a job. Distances are in bytes in L1, of input and output.
 
     The output's distances are those of one byte per value.
-
-    The output's are those of one byte for each value.
     """
 
     rows: int
@@ -112,7 +110,7 @@ def why_not_mapped(view: LayerView) -> str:
         window = f"{op.kernel[0]}x{op.kernel[1]}, stride {op.stride[0]}x{op.stride[1]}"
         return f"a depthwise window of {window}; the engine has 3x3, stride 1 or 2"
     if op.stride == (2, 2) and op.out_channels % 2:
-        return f"{op.out_channels} channels; of stride 2 the engine has even numbers"
+        return f"{op.out_channels} channels; stride 2 needs an even number"
     if not _is_padded_by_one(view):
         return f"a depthwise window with padding {'x'.join(map(str, op.padding))}; the engine has 1 at most"
     return ""
@@ -234,7 +232,7 @@ def _why_not_pair(view: LayerView) -> str:
     if any(tensor.shape != out.shape for tensor in view.inputs):
         return "tensors of different shapes"
     if not pair_rows(view):
-        return f"{out.elements} elements, no multiple of {PAIR_CHANNELS}"
+        return f"{out.elements} elements, not a multiple of {PAIR_CHANNELS}"
     return ""
 
 

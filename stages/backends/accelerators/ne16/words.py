@@ -88,11 +88,9 @@ def words(job: Job) -> tuple[int, ...]:
 
 
 def blocks(job: Job) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Return a job of stride 2 for `ne16_start_blocks` (hwlib/ne16.h).
+    """Return a job of stride 2 for `ne16_start_blocks` (hwlib/ne16.h): words and block numbers.
 
-    The result has the words and the numbers of the blocks.
-
-    Raises Refused.
+    Raise Refused for a job that the engine cannot compute.
     """
     parts = [*split(job)]
     first, last = words(parts[0]), words(parts[-1])
@@ -149,10 +147,10 @@ def _wrong_sizes(job: Job) -> Iterator[tuple[bool, str]]:
     """Return limits of the engine's geometry, and whether the job exceeds each."""
     sizes, most = (job.h_out, job.w_out, job.ki, job.ko), job.kernel // 2 * 2
     yield min(sizes) < 1 or max(sizes) > SUBTILE_PIXELS * 0xFFFF, "a size below 1 or above 196,605"
-    yield job.mode == "depthwise3x3" and job.ki != job.ko, "depthwise has as many output as input channels"
+    yield job.mode == "depthwise3x3" and job.ki != job.ko, "depthwise needs as many output as input channels"
     yield job.stride not in (1, 2), f"a stride of {job.stride}; 1 or 2"
     yield not all(0 <= n <= most for n in job.padding), f"padding of {tuple(job.padding)}; 0 to {most}"
-    yield not job.is_whole, "more than the engine takes as one job; split() makes several"
+    yield not job.is_whole, "too large for one job; use split()"
     distances = [s for n, s in ((job.w_out, job.output_pixel), (job.h_out, job.output_row)) if n > 1]
     yield job.stride == 2 and any(s % 2 for s in distances), "stride 2 needs output pixels at even distances"
 
@@ -170,18 +168,18 @@ def _wrong_arithmetic(job: Job) -> Iterator[tuple[bool, str]]:
     yield not 0 <= job.shift <= 31, f"a shift of {job.shift}; 0 to 31"
     if job.scale is None:
         yield job.output_bits != 32, "sums are written in 32 bits"
-        yield job.bias is not None or job.shifts is not None, "bias and shifts come with a scale"
-    yield job.mode == "depthwise3x3" and job.stream_in, "depthwise with stream-in loses the weight offset"
+        yield job.bias is not None or job.shifts is not None, "bias and shifts need a scale"
+    yield job.mode == "depthwise3x3" and job.stream_in, "depthwise with stream-in ignores the weight offset"
     few = job.ko <= job.channels
-    yield job.stream_in and job.output_bits != 32 and not few, "stream-in into narrow outputs takes 32 channels"
+    yield job.stream_in and job.output_bits != 32 and not few, "stream-in into narrow outputs is limited to 32 channels"
     if tflite:
         whole = None not in (job.scale, job.shifts, job.bias) and (job.scale_bits, job.output_bits) == (32, 8)
-        yield not whole, "the TFLite requantizer takes 32-bit multipliers, shifts and a bias, and writes 8 bits"
+        yield not whole, "the TFLite requantizer needs 32-bit multipliers, shifts, a bias and 8-bit outputs"
     else:
         lone = job.shifts is not None and job.bias is None
         yield job.scale_bits == 16 and lone, "16-bit scales with a shift for each channel need a bias"
         more = extension.rounds_once or extension.residual is not None
-        yield more, "rounding once and a residual belong to the TFLite requantizer"
+        yield more, "single rounding and a residual need the TFLite requantizer"
 
 
 @dataclass(frozen=True)
@@ -192,7 +190,7 @@ class Task:
 
     def __post_init__(self) -> None:
         if len(self.raw) != WORDS:
-            raise ValueError(f"a job has {WORDS} words, not {len(self.raw)}")
+            raise ValueError(f"{len(self.raw)} words; a job has {WORDS}")
 
     def word(self, name: str) -> int:
         """Return a word by its name in NAMES."""

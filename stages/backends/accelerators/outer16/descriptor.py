@@ -60,18 +60,18 @@ class Outer16(Accelerator[Parameters]):
     def why_not(self, view: LayerView) -> str:
         op, x = view.op, view.inputs[0]
         if not view.has("weights") or view.constant("weights").dtype != "int8" or op.weight_zero_point:
-            return "its weights are no int8 constants without a zero point"
+            return "weights are not int8 constants with zero point 0"
         if op.rounding not in ("double", "single"):
-            return f"its rounding is {op.rounding}; the engine rounds once or twice, as TFLite does"
+            return f"rounding {op.rounding}; the engine has single and double"
         if op.op == "fully_connected":
             many = len(x.shape) != 2 or extent(view.outputs[0]).rows != 1
-            return f"tensor {x.name} is no single row" if many else ""
+            return f"several rows in tensor {x.name}; the engine is for one" if many else ""
         if op.op == "conv2d" and op.groups != 1:
-            return f"it has {op.groups} groups of channels"
+            return f"{op.groups} groups of channels; the engine is for one"
         if op.op == "depthwise_conv2d" and op.depth_multiplier != 1:
-            return f"it makes {op.depth_multiplier} channels of one"
+            return f"a depth multiplier of {op.depth_multiplier}; the engine is for 1"
         largest = max(*op.kernel, *op.stride, *op.dilation, *op.padding)
-        return f"its window has {largest}, registers hold {_LARGEST}" if largest > _LARGEST else ""
+        return f"a window value of {largest}; registers hold {_LARGEST}" if largest > _LARGEST else ""
 
     def granule(self, view: LayerView) -> Granule:
         return Granule(rows=1, channels=BLOCK)

@@ -234,7 +234,7 @@ class Function:
         An index may be any expression of the surrounding loops' variables. Blocks with the same name must be equal.
         """
         if self._blocks.setdefault(block.name, block) is not block:
-            raise ValueError(f"two blocks of {self._name} are named {block.name}")
+            raise ValueError(f"{self._name} has two different blocks named {block.name}")
         if not self._loops:  # a block without loops around it would be the root block, which TVM does not tensorize
             with self.loop(("once", 1)):
                 self.place(block, **regions)

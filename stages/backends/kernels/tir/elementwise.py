@@ -23,12 +23,10 @@ def elementwise_layer(
     *,
     index: Callable[[Sequence[Any]], Any] | None = None,
 ) -> Lowering:
-    """Return y[i] = value(elements, operands) over elements of the inputs.
+    """Return y[i] = value(elements, operands) over the inputs' elements.
 
-    `value` builds the expression from the inputs' elements.
-
-    With `index` its element is that of the inputs' elements, which may occur in an index.
-    The C function gets (inputs..., y, count, step of each input, constants..., extra...); '' is none.
+    With `index`, `value` gets index(elements) as one variable that may occur in an index. The C function gets
+    (inputs..., y, count, step of each input, constants..., extra...); '' for no C function.
     """
     out = view.outputs[0]
     axes = walk(out.shape, logical_strides(out), *(broadcast_strides(x, out.shape) for x in view.inputs))

@@ -51,11 +51,9 @@ def divide_by_pot(x: Expr, shift: Expr) -> Expr:
 
 
 def requantize(x: Expr, multiplier: Expr, shift: Expr, rounding: Rounding) -> Expr:
-    """Return M(x, multiplier, shift) of `stages.ir.operators.layer` as int32.
+    """Return M(x, multiplier, shift) of `stages.ir.operators.layer` for an int32 expression, as int32.
 
-    x is an int32 expression.
-
-    `shift` is in [-31, 30]. A left shift that leaves int32 is undefined, as it is in the reference.
+    `shift` is in [-31, 30]. A left shift that leaves int32 is undefined, as in the reference.
     """
     if rounding == "single":
         if isinstance(shift, int):

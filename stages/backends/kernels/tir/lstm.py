@@ -24,9 +24,8 @@ GATES, SUM = CELLS, CELLS + 4
 def lstm(view: LayerView, function: str, parameters: tuple[int, ...], chunk: int, scratch_bytes: int) -> Lowering:
     """Return LSTM of int8 data and int16 cells.
 
-    Weights are in chunks (stages.backends.kernels.lstm). The C function gets that many bytes of scratch.
-
-    `parameters` is the shape of its structure.
+    `parameters` is the shape of the C structure. Weights are in chunks (stages.backends.kernels.lstm). The C function
+    gets that many bytes of scratch.
     """
     op = view.op
     words = max(SUM + 1, -(-scratch_bytes // 4))

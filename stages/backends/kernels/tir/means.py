@@ -24,10 +24,8 @@ def means(
 ) -> Lowering:
     """Return the loops around a run of means.
 
-    The C function is `function(x, y, count, fields)`, or `function(x, y, scratch, count, fields)`.
-
-    Strides of the axes that are `kept` are of (output, input), those of the `summed` ones of (input,). Scratch has
-    `sums` of 32 bits; there is none of 0.
+    The C function is `function(x, y, count, fields)`, or `function(x, y, scratch, count, fields)` if `sums` is not 0:
+    scratch has `sums` 32-bit sums. Strides of `kept` axes are of (output, input), of `summed` axes of (input,).
     """
     op, x, y = view.op, view.inputs[0], view.outputs[0]
     run, (outer, inner) = kept[-1], summed

@@ -24,11 +24,9 @@ def gather_rows(
 ) -> Block:
     """Return the block that gathers windows as int8, one per row of `row` bytes.
 
-    The windows are those of output pixels first ... first + rows - 1.
-
-    `written` bytes of a row are written, zeros behind the window. Where the weights have a zero point, offsets[i] is
-    what it adds to the sums of row i: minus the zero point times the sum of those bytes. `fields` are those of the C
-    structure that `function` gets, of int32 and in that order.
+    The windows are those of output pixels first ... first + rows - 1. `written` bytes of a row are written, zeros after
+    the window. If the weights have a zero point, offsets[i] is added to the sums of row i: minus the zero point times
+    the sum of those bytes. `fields` are the int32 fields of the C structure for `function`, in order.
     """
     window, zero_point = depth_of(view), weight_zero_point(view)
     image = (fields["height"], fields["width"], fields["channels"])

@@ -77,9 +77,8 @@ def offset(variables: Sequence[Any], axes: Sequence[Axis], buffer: int) -> Any:
 class Broadcast:
     """Two broadcast inputs as calls of `rows.extent` rows of `run.extent` elements.
 
-    Rows are adjacent in the output.
-
-    Strides are those of the output, x0 and x1; along a run an input that repeats one value has 0.
+    Rows are adjacent in the output. Strides are those of the output, x0 and x1. Along a run, an input that repeats one
+    value has stride 0.
 
     outer  axes around the calls
     """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 import numpy as np
@@ -57,11 +58,11 @@ REFUSED: dict[str, tuple[tuple[Ne16, ...], Callable[[Draw], LayerView]]] = {
         WEIGHTED,
         lambda draw: depthwise_conv2d.depthwise(draw, Window((7, 7), (5, 5)), 4),
     ),
-    "of stride 2 the engine has even numbers": (
+    "stride 2 needs an even number": (
         WEIGHTED,
         lambda draw: depthwise_conv2d.depthwise(draw, Window((7, 7), (3, 3), (2, 2)), 5),
     ),
-    "no multiple of 16": ((ENGINE,), lambda draw: add.add(draw, [(1, 3, 3, 5)] * 2, op="add")),
+    "not a multiple of 16": ((ENGINE,), lambda draw: add.add(draw, [(1, 3, 3, 5)] * 2, op="add")),
     "tensors of different shapes": (SUMS, lambda draw: add.add(draw, [(1, 4, 4, 16), (1, 1, 1, 16)], op="add")),
 }
 
@@ -75,7 +76,7 @@ def test_what_the_engine_cannot_compute_it_refuses_with_the_reason(reason: str) 
 
 def test_results_that_are_clamped_closer_than_the_type_are_not_the_engines() -> None:
     layer = conv2d.conv2d(Draw(1, "uint8"), Window((4, 4)), 4, 4, act_min=0, act_max=200)
-    assert "clamped to 0 to 200" in ENGINE.why_not(layer)
+    assert "a clamp to 0 to 200" in ENGINE.why_not(layer)
     assert CORE.why_not(layer) == EXTENDED.why_not(layer) == ""
 
 
@@ -102,5 +103,5 @@ def test_scales_that_leave_the_engine_no_bits_are_refused_and_no_others() -> Non
         summed = with_op(unclamped(add.add(Draw(5, "uint8"), [(1, 2, 4, 16)] * 2, op="add")), output_shift=shift)
         for view in (weighted, summed):
             reason = reasons[view.op.op, shift] = ENGINE.why_not(view)
-            assert "leave" in reason and "bits" in reason if reason else ENGINE.own(view) is not None
+            assert re.search("exceed .* bits|no bits", reason) if reason else ENGINE.own(view) is not None
     assert reasons["conv2d", -8] == reasons["add", -8] == "" and reasons["conv2d", 30] and reasons["add", 30]

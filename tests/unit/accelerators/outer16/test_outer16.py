@@ -255,10 +255,10 @@ def test_misuse_is_told(body: str, told: str) -> None:
 @pytest.mark.parametrize(
     ("changed", "reason"),
     [
-        ({"groups": 2}, "it has 2 groups of channels"),
-        ({"rounding": "floor"}, "its rounding is floor; the engine rounds once or twice, as TFLite does"),
-        ({"stride": (1, 300)}, "its window has 300, registers hold 255"),
-        ({"weight_zero_point": 3}, "its weights are no int8 constants without a zero point"),
+        ({"groups": 2}, "2 groups of channels; the engine is for one"),
+        ({"rounding": "floor"}, "rounding floor; the engine has single and double"),
+        ({"stride": (1, 300)}, "a window value of 300; registers hold 255"),
+        ({"weight_zero_point": 3}, "weights are not int8 constants with zero point 0"),
     ],
 )
 def test_layers_that_it_does_not_compute(changed: dict[str, Any], reason: str) -> None:

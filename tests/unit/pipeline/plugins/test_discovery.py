@@ -116,7 +116,7 @@ def test_files_of_plug_ins_are_in_the_keys_of_the_stages_that_use_them(project: 
         (
             "kernels/acme/__init__.py",
             KERNELS.replace("    sources", '    ops = frozenset({"dequantise"})\n    sources'),
-            "acme.dequantize is for 'dequantise', which is no operator; did you mean 'dequantize'",
+            "acme.dequantize lists the unknown operator 'dequantise'; did you mean 'dequantize'",
         ),
         (
             "targets/acme.yaml",

@@ -31,13 +31,10 @@ Region = Any  # a buffer, or a tuple of a buffer and the first index in it
 
 
 def product(view: LayerView, name: str, rows: int, columns: int, depth: int) -> Block:
-    """Return the block of a matrix product with requantized results.
+    """Return the block of a matrix product with requantized results. `w` is flat, see gemm.c.
 
-    y[i, j] = requantize(bias[j] + sum over k of x[i, k] * (w[j, k] - zero_point)). NCHW: y is [j, i].
-
-    NCHW: y is [j, i].
-
-    w is flat, in panels of eight rows, see gemm.c.
+    y[i, j] = requantize(bias[j] + sum over k of x[i, k] * (w[j, k] - zero_point)). NCHW: y is [j, i]. `w` is in panels
+    of eight rows.
     """
     zero_point, y = signed_weights(view)[1], view.outputs[0]
     planar = y.layout == "NCHW"

@@ -72,14 +72,12 @@ class BatchMatmul(_Product):
         if view.inputs[0].dtype != "int8":
             return f"{view.inputs[0].dtype}; this kernel is for int8"
         depth = view.op.depth
-        return f"a sum has {depth} products; int32 holds {_MOST}" if depth > _MOST else ""
+        return f"sums of {depth} products; int32 holds {_MOST}" if depth > _MOST else ""
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
         """Return counted costs: for four units together 3.5 per product (RISC-V 4.2), 33 per sum.
 
         For other units 8.5 and 55. The sum of a row, needed for the second operand's zero point, costs 6.5 per element.
-
-        The sum of a row, which the zero point of the second operand takes, 6.5 for an element.
         """
         op, y = view.op, view.outputs[0]
         fours, left = divmod(y.shape[-1], 4)
@@ -101,7 +99,7 @@ class BatchMatmul16(_Product):
         if bad := why_not_sixteen(view) or why_not_nhwc(view):
             return bad
         depth = view.op.depth
-        return f"a sum has {depth} products; 48 bits hold {_MOST_WIDE}" if depth > _MOST_WIDE else ""
+        return f"sums of {depth} products; 48 bits hold {_MOST_WIDE}" if depth > _MOST_WIDE else ""
 
     def multiplier(self, whole: int) -> int:
         from stages.ir.arithmetic.fixed_point import upper_half

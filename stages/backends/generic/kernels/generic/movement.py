@@ -80,13 +80,13 @@ class Move(_Copying):
     def why_not_layer(self, view: LayerView, target: Target) -> str:
         x, y = view.inputs[0], view.outputs[0]
         if view.op.kind not in KINDS:
-            return f"no kernel moves data as {view.op.kind!r}"
+            return f"data movement {view.op.kind!r}; this kernel does not support it"
         if x.dtype != y.dtype:
             return f"{x.dtype} to {y.dtype}"
         if view.op.kind == "layout":
             return why_not_relayouts(x, y)
         if view.op.kind in RESHAPES and is_permuted(x) and is_permuted(y) and x.shape != y.shape:
-            return "a reshape from NCHW to NCHW reorders elements in a way that has no strides"
+            return "a reshape from NCHW to NCHW, which strides cannot express"
         return ""
 
     def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:

@@ -32,7 +32,9 @@ class Mean(Kernel):
 
     def why_not_layer(self, view: LayerView, target: Target) -> str:
         runs = len(reduced_axes(view)[1])
-        return not_eight_bit(view) or (f"the axes are {runs} runs in memory; this kernel sums 2" if runs > 2 else "")
+        return not_eight_bit(view) or (
+            f"axes of {runs} runs in memory; this kernel is for 2 or fewer" if runs > 2 else ""
+        )
 
     def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
         op = view.op
@@ -58,9 +60,7 @@ class Mean(Kernel):
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
         """Return counted costs: adjacent means, four at a time, 2.8 per element and 33 per mean.
 
-        Other means: 6 and 85, or 2.4 per element where the elements are adjacent.
-
-        Their elements take 2.4 where these are neighbours.
+        Other means cost 6 and 85, or 2.4 per element if the elements are adjacent.
         """
         (*_, run), summed = reduced_axes(view)
         count, inner = view.op.count, two_axes(summed)[1]
@@ -126,7 +126,7 @@ class SoftmaxTo16(Kernel):
 
     def why_not_layer(self, view: LayerView, target: Target) -> str:
         dtype = view.outputs[0].dtype
-        return "" if dtype == "int16" else f"tensor {view.outputs[0].name} is {dtype}; this kernel writes int16"
+        return "" if dtype == "int16" else f"tensor {view.outputs[0].name} is {dtype}; this kernel is for int16"
 
     def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
         return {"exp": view.constant("exp")}

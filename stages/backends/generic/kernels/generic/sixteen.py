@@ -44,7 +44,7 @@ class _Products(_Sixteen):
         if bad := why_not_sixteen(view):
             return bad
         if str(view.constant("weights").dtype) != "int8" or view.op.weight_zero_point or view.op.input_zero_point:
-            return "weights are not int8, or there are zero points; this kernel knows none"
+            return "weights that are not int8, or zero points other than 0"
         return ""
 
     def _weights(self, view: LayerView) -> dict[str, np.ndarray]:
@@ -149,7 +149,11 @@ class Elementwise16(_Sixteen):
         others = {"quantize": {"float32"}, "dequantize": {"float32"}, "requantize": {"int8", "uint8", "int32"}}
         if not types & {"int16", "int32"} or types - {"int16"} - others.get(view.op.op, set()):
             return f"tensors are {', '.join(sorted(types))}; this kernel is for int16"
-        return "inputs have zero points; this kernel knows none" if any(getattr(view.op, "zero_points", ())) else ""
+        return (
+            "inputs have zero points; this kernel is for zero points of 0"
+            if any(getattr(view.op, "zero_points", ()))
+            else ""
+        )
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
         from stages.backends.generic.kernels.generic.sixteen_tir import elementwise16
@@ -282,7 +286,7 @@ class Extremes16(_Sixteen):
 
 
 def _too_many(count: int) -> str:
-    return f"a sum has {count} elements of 16 bits; int32 holds {_MOST_SUMMED}" if count > _MOST_SUMMED else ""
+    return f"sums of {count} 16-bit elements; int32 holds {_MOST_SUMMED}" if count > _MOST_SUMMED else ""
 
 
 KERNELS: tuple[type[Kernel], ...] = (

@@ -22,7 +22,7 @@ class Variable(Kernel):
 
     def why_not_layer(self, view: LayerView, target: Target) -> str:
         x, y = view.inputs[0], view.outputs[0]
-        return "" if x.lies_as(y.layout) else f"input and output lie as {x.layout} and {y.layout}"
+        return "" if x.lies_as(y.layout) else f"input in {x.layout}, output in {y.layout}"
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
         """Return 20 instructions per call and 0.5 per byte, or 5 per element for few elements."""
