@@ -65,7 +65,7 @@ def test_two_blocks_of_one_name_are_refused() -> None:
         x, y = f.input(0, (2, DEPTH), "int8"), f.output(0, (2,), "int32")
         acc = f.scratch("acc", (1,), "int32")
         f.place(sums(0), x=x, y=y, acc=acc)
-        with pytest.raises(ValueError, match="two blocks of layer are named sums"):
+        with pytest.raises(ValueError, match="layer has two different blocks named sums"):
             f.place(sums(1), x=x, y=y, acc=acc)
 
 

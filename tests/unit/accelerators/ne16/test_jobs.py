@@ -47,7 +47,7 @@ SMALL = Job(
         ({"stride": 2}, "split"),
         ({"padding": Padding(0, 0, 2, 0)}, "split"),
         ({"stride": 2, "h_out": 2, "w_out": 2, "output_pixel": 15}, "even distances"),
-        ({"mode": "depthwise3x3", "stream_in": True, "output_bits": 32}, "loses the weight offset"),
+        ({"mode": "depthwise3x3", "stream_in": True, "output_bits": 32}, "ignores the weight offset"),
         ({"scale_bits": 16, "bias": None, "shifts": 0x1000_5000}, "need a bias"),
     ],
 )
