@@ -1,6 +1,6 @@
 """Trim windows, strides and dilations that are larger than the image they slide over.
 
-A window of 2^30 on an image of size 4 sees the whole image at each position, and so does a window of 8. LiteRT reads
+On an image of size 4, a window of 2^30 and a window of 8 both see the whole image at each position. LiteRT reads
 only the image, but TVM and later stages would loop over all padding. TVM gets the smallest values with which each
 output sees the same elements.
 """

@@ -50,7 +50,7 @@ def code_patterns(names: Iterable[str]) -> tuple[str, ...]:
     waiting, found = list(names), []
     while waiting:
         name = waiting.pop(0)
-        if name in found or name not in _families():  # whoever loads it says that there is none
+        if name in found or name not in _families():  # loading it reports the unknown name
             continue
         found.append(name)
         for path in sorted(path_of(name).iterdir()):

@@ -1,8 +1,7 @@
 """ADD, SUB and MUL, with broadcasting.
 
 The reference scales both inputs of a sum to twice the larger scale, in Q20, and adds. For the input with the larger
-scale this is exactly (x - zero_point) << 19, as its real multiplier is 1/2. The other input is scaled, and so is the
-sum.
+scale this is exactly (x - zero_point) << 19, as its real multiplier is 1/2. The other input and the sum are scaled.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ SEGMENT = 64  # products that are added up on 64 bits before sums are taken apar
 class _Prices:
     """Instructions per tile, packed element, panel element, panel segment and result.
 
-    A result without a ReLU takes `straight` more, and so does a result of an incomplete tile.
+    A result without a ReLU, or of an incomplete tile, takes `straight` more.
     """
 
     tile: float
