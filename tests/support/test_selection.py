@@ -15,3 +15,10 @@ def test_what_is_rare_exists() -> None:
         path, _, test = prefix.partition("::")
         assert (TESTS / path).exists(), prefix
         assert f"def {test}" in (TESTS / path).read_text() if test else True, prefix
+
+
+def test_slow_tests_run_with_their_option_alone() -> None:
+    quick, slow = rare(), rare(slow=True)
+    changed = {prefix for prefix in quick if quick[prefix] != slow[prefix]}
+    assert "firmware/test_ptq.py" in changed and {slow[prefix] for prefix in changed} == {1}
+    assert {quick[prefix] for prefix in changed} == {0}

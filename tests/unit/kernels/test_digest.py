@@ -81,6 +81,7 @@ def test_what_a_kernel_is_compiled_with_counts_and_is_in_the_keys_of_a_target_th
     keyed = {path for pattern in places.code_patterns([name]) for path in ROOT.glob(pattern)}
     record = registry.folder(name)
     include = (*(places.include_path(record.path, name) for name in record.include), FILES / "kernels" / "include")
+    assert all(folder.is_dir() for folder in include), include
     for kernel in registry.kernels([name]).values():
         found = digest._c_files(record.path, (*kernel.sources, *kernel.headers), include)
         assert {path for path in found if path.is_relative_to(FILES)} == included(kernel, include), kernel.name
