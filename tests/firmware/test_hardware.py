@@ -24,8 +24,9 @@ from stages.base import StageError
 from stages.support.system.installation import INSTALLATION
 from tests.support import exports
 from tests.support.gdb_servers import free_port, needs_gdb, needs_openocd, openocd_before_spike, qemu
+from tests.support.optional import needs
 
-pytestmark = needs_gdb
+pytestmark = [needs_gdb, needs("pygdbmi", "hardware")]
 
 CONV = {"op": "conv2d", "shape": [6, 6, 4], "out_channels": 8, "kernel": [3, 3]}
 RECIPE = {
