@@ -70,7 +70,7 @@ def texts(path: Path) -> Iterator[str]:
 @cache
 def told() -> tuple[tuple[str, str], ...]:
     """Module and text, of all of the code."""
-    modules = sorted(path for room in ("pipeline", "stages") for path in (ROOT / room).rglob("*.py"))
+    modules = sorted(path for folder in ("pipeline", "stages") for path in (ROOT / folder).rglob("*.py"))
     return tuple((str(path.relative_to(ROOT)), text) for path in modules for text in texts(path))
 
 

@@ -23,7 +23,7 @@ def quoted() -> list[str]:
 @pytest.fixture(scope="module")
 def code() -> str:
     """All that may print, its texts in one piece."""
-    files = [ROOT / "bootstrap", *(path for room in ("pipeline", "stages") for path in (ROOT / room).rglob("*.py"))]
+    files = [ROOT / "bootstrap", *(path for folder in ("pipeline", "stages") for path in (ROOT / folder).rglob("*.py"))]
     return _JOINED.sub("", "\n".join(path.read_text(encoding="utf-8") for path in files))
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from random import Random
 
 from tests.mutation.change import Change
-from tests.mutation.rooms import Room, changes
+from tests.mutation.packages import Package, changes
 from tests.support import processes
 from tests.support.emitted import ROOT
 
@@ -36,9 +36,9 @@ _LEFT_OUT = (
 
 @dataclass(frozen=True)
 class Mutant:
-    """A change of one file of a room; `path` is relative to the project's root, `text` what the file has."""
+    """A change of one file of a package; `path` is relative to the project's root, `text` what the file has."""
 
-    room: Room
+    package: Package
     path: Path
     text: str
     change: Change
@@ -58,23 +58,23 @@ class Mutant:
 
 
 class Copy:
-    """A copy of the project that is changed. `seconds`: what a room's tests took of CPU time on unchanged code."""
+    """A copy of the project that is changed. `seconds`: what a package's tests took of CPU time on unchanged code."""
 
     def __init__(self, folder: Path) -> None:
         self.root = folder / "project"
         shutil.copytree(ROOT, self.root, ignore=shutil.ignore_patterns(*_LEFT_OUT), symlinks=True)
         self.seconds: dict[str, float] = {}
 
-    def check(self, room: Room, paths: Sequence[Path]) -> None:
-        """Runs the room's tests of these files on unchanged code. Raises SystemExit when they fail."""
+    def check(self, package: Package, paths: Sequence[Path]) -> None:
+        """Runs the package's tests of these files on unchanged code. Raises SystemExit when they fail."""
         started = processes.usage(os.getpid()).seconds
-        verdict = self.test(room, paths, 3600.0)
-        self.seconds[room.name] = processes.usage(os.getpid()).seconds - started
+        verdict = self.test(package, paths, 3600.0)
+        self.seconds[package.name] = processes.usage(os.getpid()).seconds - started
         if verdict != "survived":
-            command = " ".join(room.arguments(paths))
-            raise SystemExit(f"the tests of {room.name} do not pass on unchanged code: pytest {command}")
+            command = " ".join(package.arguments(paths))
+            raise SystemExit(f"the tests of {package.name} do not pass on unchanged code: pytest {command}")
 
-    def test(self, room: Room, paths: Sequence[Path], seconds: float) -> str:
+    def test(self, package: Package, paths: Sequence[Path], seconds: float) -> str:
         """What becomes of the code as it is now, of which these files changed: one of VERDICTS.
 
         `seconds`: of CPU time, after which it is a timeout.
@@ -88,7 +88,7 @@ class Copy:
             "-q",
             "-p",
             "no:cacheprovider",
-            *room.arguments(paths),
+            *package.arguments(paths),
         ]
         environment = {**os.environ, "PYTHONPATH": str(self.root), "PYTHONDONTWRITEBYTECODE": "1"}
         child = subprocess.Popen(
@@ -108,26 +108,26 @@ class Copy:
         return "killed" if child.returncode else "survived"
 
 
-def chosen(rooms: Sequence[Room], count: int, seed: int, at: str = "") -> list[Mutant]:
-    """`count` mutants, as many of each room; with `at` (file, or file:line) all that are there."""
+def chosen(packages: Sequence[Package], count: int, seed: int, at: str = "") -> list[Mutant]:
+    """`count` mutants, as many of each package; with `at` (file, or file:line) all that are there."""
     found = {
-        room.name: [
-            Mutant(room, path, text, change)
-            for path in room.paths()
+        package.name: [
+            Mutant(package, path, text, change)
+            for path in package.paths()
             for text in [(ROOT / path).read_text()]
             for change in changes(path, text)
         ]
-        for room in rooms
+        for package in packages
     }
     if at:
         file, _, line = at.partition(":")
-        mutants = [mutant for room in rooms for mutant in found[room.name] if str(mutant.path) == file]
+        mutants = [mutant for package in packages for mutant in found[package.name] if str(mutant.path) == file]
         return [mutant for mutant in mutants if line in ("", str(mutant.line))]
-    share = -(-count // len(rooms))
+    share = -(-count // len(packages))
     picked = []
-    for room in rooms:
-        mutants = found[room.name]
-        picked += Random(f"{seed} {room.name}").sample(mutants, min(share, len(mutants)))
+    for package in packages:
+        mutants = found[package.name]
+        picked += Random(f"{seed} {package.name}").sample(mutants, min(share, len(mutants)))
     return picked
 
 
@@ -136,20 +136,20 @@ def run_mutant(copy: Copy, mutant: Mutant) -> str:
     path = copy.root / mutant.path
     try:
         path.write_text(mutant.change.apply(mutant.text))
-        return copy.test(mutant.room, [mutant.path], 4 * copy.seconds.get(mutant.room.name, _UNMEASURED) + 60)
+        return copy.test(mutant.package, [mutant.path], 4 * copy.seconds.get(mutant.package.name, _UNMEASURED) + 60)
     finally:
         path.write_text(mutant.text)
 
 
 def report(done: Sequence[tuple[Mutant, str]]) -> str:
-    """A table by room, then each survivor with its lines, and each change with which pytest ran no test."""
+    """A table by package, then each survivor with its lines, and each change with which pytest ran no test."""
     lines = [
         "",
-        "| room | changes | killed | timeout | survived | error |",
+        "| package | changes | killed | timeout | survived | error |",
         "| --- | ---: | ---: | ---: | ---: | ---: |",
     ]
-    for name in dict.fromkeys(mutant.room.name for mutant, _ in done):
-        counts = Counter(verdict for mutant, verdict in done if mutant.room.name == name)
+    for name in dict.fromkeys(mutant.package.name for mutant, _ in done):
+        counts = Counter(verdict for mutant, verdict in done if mutant.package.name == name)
         cells = [str(sum(counts.values())), *(str(counts[verdict]) for verdict in VERDICTS)]
         lines.append(f"| {name} | {' | '.join(cells)} |")
     for mutant, verdict in done:

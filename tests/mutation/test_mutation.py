@@ -13,8 +13,8 @@ from tests.mutation import run
 from tests.mutation.c_changes import assembly_changes, c_changes
 from tests.mutation.change import Change
 from tests.mutation.conformance import arguments, users
+from tests.mutation.packages import PACKAGES, Package, changes
 from tests.mutation.python_changes import python_changes
-from tests.mutation.rooms import ROOMS, Room, changes
 from tests.support.emitted import ROOT
 
 
@@ -43,12 +43,12 @@ def test_changes(made: Callable[[str], list[Change]], text: str, expected: set[s
     assert {change.apply(text) for change in made(text)} == expected
 
 
-@pytest.mark.parametrize("room", ROOMS, ids=lambda room: room.name)
-def test_every_room_has_files_to_change_and_tests(room: Room) -> None:
-    assert all((ROOT / test).exists() for test in room.tests if "/" in test)
-    for pattern in room.files:
+@pytest.mark.parametrize("package", PACKAGES, ids=lambda package: package.name)
+def test_every_package_has_files_to_change_and_tests(package: Package) -> None:
+    assert all((ROOT / test).exists() for test in package.tests if "/" in test)
+    for pattern in package.files:
         assert list(ROOT.glob(pattern)), pattern
-    assert sum(len(changes(path, (ROOT / path).read_text())) for path in room.paths()) > 50
+    assert sum(len(changes(path, (ROOT / path).read_text())) for path in package.paths()) > 50
 
 
 def test_a_kernel_s_file_is_held_by_the_cases_of_the_kernels_that_use_it() -> None:
@@ -83,16 +83,16 @@ def test_a_change_that_no_test_notices_is_listed(tmp_path: Path, monkeypatch: py
     option = "parser.addoption('--all', action='store_true')"
     (project / "conftest.py").write_text(f"def pytest_addoption(parser):\n    {option}\n")
     monkeypatch.setattr(run, "ROOT", project)
-    monkeypatch.setattr("tests.mutation.rooms.ROOT", project)
-    room = Room("all", ("sums.py", "loops.py"), ("test_all.py",))
+    monkeypatch.setattr("tests.mutation.packages.ROOT", project)
+    package = Package("all", ("sums.py", "loops.py"), ("test_all.py",))
     copy = run.Copy(tmp_path / "copy")
-    copy.check(room, room.paths())
+    copy.check(package, package.paths())
     copy.seconds["all"] = -13.0  # leaves eight seconds to a loop without end
     places = ("sums.py:2", "sums.py:6", "loops.py:3")
-    mutants = [next(iter(run.chosen([room], 1, 1, place))) for place in places]
+    mutants = [next(iter(run.chosen([package], 1, 1, place))) for place in places]
     done = [(mutant, run.run_mutant(copy, mutant)) for mutant in mutants]
     assert [verdict for _, verdict in done] == ["killed", "survived", "timeout"]
-    elsewhere = Room("none", ("sums.py",), ("test_none.py",))  # no such test: neither killed nor survived
+    elsewhere = Package("none", ("sums.py",), ("test_none.py",))  # no such test: neither killed nor survived
     mutant = run.Mutant(elsewhere, mutants[0].path, mutants[0].text, mutants[0].change)
     done.append((mutant, run.run_mutant(copy, mutant)))
     text = run.report(done)

@@ -1,4 +1,4 @@
-"""The rooms of the project that are mutated, and which tests must notice."""
+"""The packages of the project that are mutated, and which tests must notice."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _CHANGES: dict[str, Callable[[str], list[Change]]] = {
 
 
 @dataclass(frozen=True)
-class Room:
+class Package:
     """A part of the project: its files as globs, and paths of tests that concern them.
 
     With `conformance` it holds kernels: the cases of those that use a changed file run after the tests.
@@ -48,23 +48,23 @@ def changes(path: Path, text: str) -> list[Change]:
     return _CHANGES[path.suffix](text)
 
 
-def _family(name: str, *tests: str) -> Room:
+def _family(name: str, *tests: str) -> Package:
     """A folder of kernels."""
-    return Room(f"kernels/{name}", (f"stages/backends/**/kernels/{name}/*",), tests, conformance=True)
+    return Package(f"kernels/{name}", (f"stages/backends/**/kernels/{name}/*",), tests, conformance=True)
 
 
-ROOMS = (
+PACKAGES = (
     # The quickest first: most changes end there.
-    Room(
+    Package(
         "quantize",
         ("stages/quantize/**/*.py",),
         ("tests/unit/quantize/test_rounding.py", "tests/unit/quantize", "tests/tflm"),
     ),
-    Room("layout", ("stages/layout/*.py",), ("tests/unit/layout",)),
-    Room("export", ("stages/delivery/export/**/*.py",), ("tests/unit/export",)),
-    Room("ptq", ("stages/ptq/*.py",), ("tests/unit/ptq",)),
-    Room("arena", ("stages/lower/arena/*.py",), ("tests/unit/arena",)),
-    Room(
+    Package("layout", ("stages/layout/*.py",), ("tests/unit/layout",)),
+    Package("export", ("stages/delivery/export/**/*.py",), ("tests/unit/export",)),
+    Package("ptq", ("stages/ptq/*.py",), ("tests/unit/ptq",)),
+    Package("arena", ("stages/lower/arena/*.py",), ("tests/unit/arena",)),
+    Package(
         "store",
         (
             "pipeline/artifacts/store.py",
@@ -75,9 +75,9 @@ ROOMS = (
         ),
         ("tests/unit/pipeline/artifacts", "tests/unit/system/test_atomic_write.py"),
     ),
-    Room("codegen", ("stages/lower/codegen/*.py",), ("tests/unit/codegen", "tests/golden")),
-    Room("tensorize", ("stages/tensorize/*.py",), ("tests/unit/tensorize",)),
-    Room(
+    Package("codegen", ("stages/lower/codegen/*.py",), ("tests/unit/codegen", "tests/golden")),
+    Package("tensorize", ("stages/tensorize/*.py",), ("tests/unit/tensorize",)),
+    Package(
         "operators",
         ("stages/ir/operators/*.py", "stages/ir/arithmetic/*.py"),
         (

@@ -1,4 +1,4 @@
-"""Which rooms there are and what they may import, as docs/maintainers/contracts.md says."""
+"""The packages and what each may import, as in docs/maintainers/contracts.md."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ STAGES = {
     *("ptq", "import_model", "layout", "quantize", "count", "tensorize"),
     *("emit", "compile", "simulate", "verify", "report"),
 }
-# Rooms of pipeline/; each imports only those before it.
+# Packages of pipeline/; each imports only those before it.
 PIPELINE = [
     *("errors", "project", "process", "documents", "artifacts", "remote", "matrices", "plugins"),
     *("recipes", "keys", "runs", "distributed", "api", "terminal", "commands", "wheel", "__main__"),
@@ -99,9 +99,9 @@ def test_shared_code_of_backends_imports_no_family() -> None:
             assert importer in allowed or module in ONE_FAMILY, (module, name)
 
 
-def test_rooms_of_the_pipeline_go_one_way() -> None:
-    rooms = {path.stem for path in (ROOT / "pipeline").iterdir() if path.suffix == ".py" or path.is_dir()}
-    assert rooms - {"__init__", "__pycache__"} == {*PIPELINE}
+def test_packages_of_the_pipeline_import_one_way() -> None:
+    packages = {path.stem for path in (ROOT / "pipeline").iterdir() if path.suffix == ".py" or path.is_dir()}
+    assert packages - {"__init__", "__pycache__"} == {*PIPELINE}
     for module, name in all_imported("pipeline"):
         if name.startswith("pipeline."):
             assert PIPELINE.index(name.split(".")[1]) <= PIPELINE.index(module.split(".")[1]), (module, name)
@@ -124,7 +124,7 @@ def test_no_module_imports_itself_by_way_of_others() -> None:
     assert graph == {}
 
 
-def test_contracts_name_every_room() -> None:
+def test_contracts_name_every_package() -> None:
     text = (ROOT / "docs/maintainers/contracts.md").read_text(encoding="utf-8")
     code = text.partition("## Code")[2].partition("\n## ")[0]
     folders = [*(ROOT / "pipeline").iterdir(), *(ROOT / "stages").iterdir()]
