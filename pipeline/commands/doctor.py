@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from stages.backends.targets.spec import Target
 
 # Groups of pyproject.toml that only tests need, and the simulator's group, which is listed with the tools.
-_SHOWN_ELSEWHERE = ("docs", "browser", "servers", "riscv")
+_SHOWN_ELSEWHERE = ("riscv",)
 _OF_RECIPES = ("ptq", "onnx")
 # Programs that bootstrap installs with the group hardware.
 _DEBUGGERS = ("gdb-multiarch", "openocd")

@@ -26,7 +26,8 @@ BLOCKS = [yaml.safe_load(text) for language, text in FENCED if language == "yaml
 PLAIN = [text for language, text in FENCED if not language]
 WORKFLOWS = {path.name: yaml.safe_load(path.read_text()) for path in (ROOT / ".github/workflows").glob("*.yml")}
 GITLAB = next(block for block in BLOCKS if "stages" in block)
-GROUPS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+GROUPS = {**PROJECT["project"]["optional-dependencies"], **PROJECT["dependency-groups"]}
 # Of variables in commands.
 VALUES = {"recipe": "kws_rvp", "target": "rv64-rvp", "github_base_ref": "main", "github_run_number": "7"}
 

@@ -7,9 +7,11 @@ The environment sees the packages that are installed here, so that nothing is do
 
 from __future__ import annotations
 
+import email
 import importlib.util
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -102,8 +104,19 @@ def test_the_wheel_has_what_the_repository_has(wheel: Path) -> None:
     present = [name for name in tracked if name and (ROOT / name).is_file()]
     own = {name.removeprefix("pipeline/wheel/") for name in present if name.startswith("pipeline/wheel/")}
     wanted = own | {f"firmline/installed/{name}" for name in present if not name.startswith("pipeline/wheel/")}
-    assert own and wanted <= names
+    pages = {f"firmline/installed/{page.relative_to(ROOT)}" for page in (ROOT / "docs").rglob("*.md")}
+    assert own and wanted | pages <= names
     assert not any("__pycache__" in name or name.endswith((".pyc", ".so", ".elf")) for name in names)
+
+
+def test_its_description_renders_alone(wheel: Path) -> None:
+    """A registry shows the text apart from the repository: no link to a file, and each extra is described."""
+    with zipfile.ZipFile(wheel) as archive:
+        metadata = email.message_from_bytes(archive.read(f"firmline-{VERSION}.dist-info/METADATA"))
+    text = metadata.get_payload()
+    assert metadata["Author"] == "Firmline developers" and metadata["Description-Content-Type"] == "text/markdown"
+    assert "](" not in text
+    assert sorted(re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE)) == sorted(metadata.get_all("Provides-Extra") or [])
 
 
 def test_it_installs_one_package(environment: Path, tmp_path: Path) -> None:

@@ -346,7 +346,7 @@ def test_a_failed_installation_is_an_error_and_tried_again(machine: Machine, bro
     assert machine.calls()[-1] == "uv pip install ptq"
 
 
-GROUPS = " ".join(["dev", *PROJECT["project"]["optional-dependencies"]])
+GROUPS = " ".join([*PROJECT["dependency-groups"], *PROJECT["project"]["optional-dependencies"]])
 
 
 @pytest.mark.parametrize(
@@ -367,13 +367,9 @@ def test_wrong_options_and_help_install_nothing(machine: Machine, words: list[st
 def test_the_lock_has_hashes_for_all_packages_and_no_address() -> None:
     packages = re.findall(r"^([a-z0-9._-]+)==[^ ]+(?: ; .*)? \\\n    --hash=sha256:", CONSTRAINTS, re.MULTILINE)
     assert len(packages) == len(re.findall(r"^\S", CONSTRAINTS, re.MULTILINE)) > 100
-    extras = PROJECT["project"]["optional-dependencies"].values()
-    wanted = {
-        *PROJECT["project"]["dependencies"],
-        *(one for extra in extras for one in extra),
-        *PROJECT["dependency-groups"]["dev"],
-    }
-    assert {re.split(r"[\[=><; ]", one)[0].lower() for one in wanted} <= {*packages}
+    groups = [*PROJECT["project"]["optional-dependencies"].values(), *PROJECT["dependency-groups"].values()]
+    wanted = [requirement for group in (PROJECT["project"]["dependencies"], *groups) for requirement in group]
+    assert {re.split(r"[\[=><; ]", requirement)[0].lower() for requirement in wanted} <= {*packages}
     assert not re.search(r"://|index-url|find-links", CONSTRAINTS)
 
 
