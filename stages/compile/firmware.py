@@ -257,7 +257,7 @@ def _fewer_by_rules(error: CommandFailed, model: Mapping[str, Any], target: Targ
 
 def _more_reserve(model: Mapping[str, Any], target: Target) -> str:
     """Return the hint to raise memory.reserve, if arena or weights can move to other regions, else ''."""
-    if target.memory is None or not target.rooms:
+    if target.memory is None or not target.capacities:
         return ""
     for part in ("arena", "weights"):
         capacity = sum(region.length for region in target.memory.regions.values() if part in region.holds)

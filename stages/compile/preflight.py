@@ -25,7 +25,7 @@ def check_fits(least: LeastMemory, target: Target) -> None:
     if least.weights > rom_bytes:
         needs.append(f"{rom} {_need(weights)} {least.weights:,} bytes or more, but {_have(weights)} {rom_bytes:,}")
         details.append(f"{rom}: weights of {least.weighted} layers; the largest: {least.heaviest} bytes")
-    largest = max(memory.rooms("arena"), key=lambda room: room.bytes)
+    largest = max(memory.capacities("arena"), key=lambda capacity: capacity.bytes)
     if least.activations + stack > ram_bytes:
         needs.append(
             f"{ram} {_need(arena)} {least.activations + stack:,} bytes or more, but {_have(arena)} {ram_bytes:,}"

@@ -58,7 +58,7 @@ class EmitStage(Stage[EmitConfig]):
         "stages/backends/targets/spec.py",
         "stages/backends/targets/memory.py",
     )
-    target_fields = ("core", "word_bits", "compiler", "rooms", "kernels", "accelerator")
+    target_fields = ("core", "word_bits", "compiler", "capacities", "kernels", "accelerator")
 
     def target_code(self, target: Target) -> dict[str, Path]:
         """Return the kernel and accelerator code of plug-ins."""

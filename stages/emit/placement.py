@@ -88,7 +88,7 @@ class Placer:
         self._contents = contents
         self._constants = constants
         self._alignment = alignment
-        self._regions = target.rooms
+        self._regions = target.capacities
         self._loaded_from = {
             region.region: region.loaded_from for region in self._regions.get("weights", ()) if region.loaded_from
         }

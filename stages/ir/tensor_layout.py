@@ -35,7 +35,7 @@ _PARTS = re.compile(r"(?:[A-Z]|[1-9][0-9]*[a-z])+")
 _PART = re.compile(r"([A-Z])|([1-9][0-9]*)([a-z])")
 
 
-class Part(NamedTuple):
+class LayoutAxis(NamedTuple):
     """A part of a layout: axis (capital letter) and block size, 0 for the rest of the axis."""
 
     axis: str
@@ -59,7 +59,7 @@ class Layout(str):
     """
 
     __slots__ = ("bits", "parts")
-    parts: tuple[Part, ...]
+    parts: tuple[LayoutAxis, ...]
     bits: int
 
     def __new__(cls, text: str = "") -> Layout:
@@ -118,7 +118,7 @@ class Layout(str):
 
 
 @lru_cache(maxsize=1024)
-def _parsed(text: str) -> tuple[tuple[Part, ...], int]:
+def _parsed(text: str) -> tuple[tuple[LayoutAxis, ...], int]:
     order, colon, bits = text.partition(":")
     if not text:
         return (), 0
@@ -127,13 +127,14 @@ def _parsed(text: str) -> tuple[tuple[Part, ...], int]:
     if colon and bits not in map(str, NARROW):
         raise ValueError(f"{text!r} is no layout: the bits per element after the colon must be 1, 2 or 4")
     parts = tuple(
-        Part(axis, 0) if axis else Part(block.upper(), int(size)) for axis, size, block in _PART.findall(order)
+        LayoutAxis(axis, 0) if axis else LayoutAxis(block.upper(), int(size))
+        for axis, size, block in _PART.findall(order)
     )
     axes = [part.axis for part in parts if not part.size]
     if len(set(axes)) < len(axes):
         raise ValueError(f"{text!r} is no layout: it has an axis twice")
     for number, (axis, size) in enumerate(parts):
-        if size and Part(axis, 0) not in parts[:number]:
+        if size and LayoutAxis(axis, 0) not in parts[:number]:
             raise ValueError(f"{text!r} is no layout: block {size}{axis.lower()} needs {axis} before it")
         if size == 1:
             raise ValueError(f"{text!r} is no layout: a block of one element")
@@ -143,7 +144,7 @@ def _parsed(text: str) -> tuple[tuple[Part, ...], int]:
 @lru_cache(maxsize=16384)
 def _digits(layout: Layout, shape: tuple[int, ...], axes: str) -> tuple[Digit, ...]:
     axes = axes or AXES.get(len(shape), "")
-    parts = layout.parts or tuple(Part(axis, 0) for axis in axes)
+    parts = layout.parts or tuple(LayoutAxis(axis, 0) for axis in axes)
     if not layout.parts:  # logical order; there may be more axes than letters
         strides = [prod(shape[axis + 1 :]) for axis in range(len(shape))]
         return tuple(Digit(axis, 1, size, strides[axis]) for axis, size in enumerate(shape))

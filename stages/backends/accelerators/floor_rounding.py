@@ -38,7 +38,7 @@ _RATIOS = 6  # pairs of weights of a sum of two
 
 
 @dataclass(frozen=True)
-class Room:
+class MultiplierLimits:
     """Limits of the engine: largest multiplier and shift; bits of products and totals with sign."""
 
     multiplier: int = (1 << 32) - 1
@@ -47,7 +47,7 @@ class Room:
 
 
 @dataclass(frozen=True)
-class Staircase:
+class Breakpoints:
     """Exact results of channels as breakpoints.
 
     first        int64[C, K]: the first sum, from `least` to `most` + 1, whose result is at least `results[k]`
@@ -62,14 +62,14 @@ class Staircase:
     most: Array
     real: Array
 
-    def part(self, channels: slice) -> Staircase:
-        return Staircase(
+    def part(self, channels: slice) -> Breakpoints:
+        return Breakpoints(
             self.first[channels], self.results, self.least[channels], self.most[channels], self.real[channels]
         )
 
 
 @dataclass(frozen=True)
-class Nearest:
+class ScaleConstants:
     """Best constants by channel, int64[C].
 
     Of `reachable` sums, `differing` have another result, by at most `largest`.
@@ -83,9 +83,9 @@ class Nearest:
     largest: Array
 
 
-def staircase(
+def breakpoints(
     exact: Callable[[Array], Array], low: int, high: int, zero_point: int, least: Array, most: Array, real: Array
-) -> Staircase:
+) -> Breakpoints:
     """Return the breakpoints of `exact`, which maps sums to results and never falls.
 
     `exact` maps int64[n, C] to results from `low` to `high`. `least` and `most` are int64[C], `real` is float64[C].
@@ -105,24 +105,24 @@ def staircase(
         middle = (above + below) >> 1
         reached = exact(np.clip(middle, least, most)) >= wanted
         above, below = np.where(gap & reached, middle, above), np.where(gap & ~reached, middle, below)
-    return Staircase(np.maximum(above, least).T, results - zero_point, least, most, real)
+    return Breakpoints(np.maximum(above, least).T, results - zero_point, least, most, real)
 
 
-def nearest(steps: Staircase, magnitude: Array, room: Room) -> Nearest:
+def nearest(steps: Breakpoints, magnitude: Array, limits: MultiplierLimits) -> ScaleConstants:
     """Return the best constants of each channel. `magnitude`, int64[C], bounds the engine's factor.
 
     Raise ValueError if no multiplier keeps products and totals within the engine's bits.
     """
     parts = [
-        _nearest(steps.part(part), magnitude[part], room)
+        _nearest(steps.part(part), magnitude[part], limits)
         for part in (slice(start, start + _CHUNK) for start in range(0, len(steps.real), _CHUNK))
     ]
-    fields = Nearest.__dataclass_fields__
-    return Nearest(*(np.concatenate([getattr(part, name) for part in parts]) for name in fields))
+    fields = ScaleConstants.__dataclass_fields__
+    return ScaleConstants(*(np.concatenate([getattr(part, name) for part in parts]) for name in fields))
 
 
-def _nearest(steps: Staircase, magnitude: Array, room: Room) -> Nearest:
-    multipliers, shifts = _candidates(steps, magnitude, room)
+def _nearest(steps: Breakpoints, magnitude: Array, limits: MultiplierLimits) -> ScaleConstants:
+    multipliers, shifts = _candidates(steps, magnitude, limits)
     pairs = list(zip(multipliers, shifts, strict=True))
     paid = np.stack([_differing(steps, *pair, _offsets(steps, *pair, _FEW)).min(axis=1) for pair in pairs])
     channels, best = np.arange(len(steps.real)), paid.argmin(axis=0)
@@ -131,8 +131,8 @@ def _nearest(steps: Staircase, magnitude: Array, room: Room) -> Nearest:
     paid = _differing(steps, multiplier, shift, offsets)
     at = paid.argmin(axis=1)
     multiplier, offset, shift = _settled(steps, multiplier, offsets[channels, at], shift)
-    _check_room(steps, multiplier, offset, shift, magnitude, room)
-    return Nearest(
+    _check_limits(steps, multiplier, offset, shift, magnitude, limits)
+    return ScaleConstants(
         multiplier,
         offset,
         shift,
@@ -142,27 +142,29 @@ def _nearest(steps: Staircase, magnitude: Array, room: Room) -> Nearest:
     )
 
 
-def _check_room(steps: Staircase, multiplier: Array, offset: Array, shift: Array, magnitude: Array, room: Room) -> None:
+def _check_limits(
+    steps: Breakpoints, multiplier: Array, offset: Array, shift: Array, magnitude: Array, limits: MultiplierLimits
+) -> None:
     """Raise ValueError if products or totals, with a zero point, exceed the engine's bits."""
     ends = np.stack([steps.least, steps.most]) * multiplier + offset
     largest = np.maximum(np.abs(ends).max(axis=0) + (255 << shift), magnitude * multiplier)
-    if (largest >= 1 << room.bits - 1).any():
+    if (largest >= 1 << limits.bits - 1).any():
         raise ValueError(f"sums up to {int(magnitude.max()):,}; no bits for a multiplier")
 
 
-def _candidates(steps: Staircase, magnitude: Array, room: Room) -> tuple[Array, Array]:
+def _candidates(steps: Breakpoints, magnitude: Array, limits: MultiplierLimits) -> tuple[Array, Array]:
     """Return multipliers and shifts to try for each channel, int64[n, C] each."""
     # A total is a sum times the multiplier, and a zero point, an offset of a step and some more times 2^shift.
     sums = np.maximum(np.maximum(np.abs(steps.least), np.abs(steps.most)), magnitude)
-    limit = (1 << room.bits - 1) - 1
+    limit = (1 << limits.bits - 1) - 1
     largest = np.floor(np.log2(limit / (steps.real * sums + _BESIDE)))
-    largest = np.minimum(largest, room.shift).astype(np.int64)
+    largest = np.minimum(largest, limits.shift).astype(np.int64)
     if (largest < 0).any():
-        raise ValueError(f"sums up to {int(sums.max()):,} times {steps.real.max():g} exceed {room.bits} bits")
+        raise ValueError(f"sums up to {int(sums.max()):,} times {steps.real.max():g} exceed {limits.bits} bits")
     multipliers, shifts = [], []
     for lower in range(_SHIFTS):
         shift = np.maximum(largest - lower, 0)
-        most = np.minimum((limit - (_BESIDE << shift)) // np.maximum(sums, 1), room.multiplier)
+        most = np.minimum((limit - (_BESIDE << shift)) // np.maximum(sums, 1), limits.multiplier)
         middle = np.rint(np.ldexp(steps.real, shift.astype(np.int32)))
         for more in range(-_AROUND, _AROUND + 1):
             multipliers.append(np.clip(middle + more, 1, np.maximum(most, 1)).astype(np.int64))
@@ -170,14 +172,14 @@ def _candidates(steps: Staircase, magnitude: Array, room: Room) -> tuple[Array, 
     return np.stack(multipliers), np.stack(shifts)
 
 
-def _offsets(steps: Staircase, multiplier: Array, shift: Array, count: int) -> Array:
+def _offsets(steps: Breakpoints, multiplier: Array, shift: Array, count: int) -> Array:
     """Return offsets that put a step of the engine onto one of the channel's, int64[C, n].
 
     `count` of them, 0 for all.
     """
     exact = (steps.results << shift[:, np.newaxis]) - multiplier[:, np.newaxis] * steps.first
     is_step = (steps.first > steps.least[:, np.newaxis]) & (steps.first <= steps.most[:, np.newaxis])
-    # Where a channel has fewer steps the last of them again; without any the middle of the staircase.
+    # Where a channel has fewer steps the last of them again; without any the middle of the breakpoints.
     numbers = np.cumsum(is_step, axis=1)
     order = np.argsort(np.where(is_step, exact, np.iinfo(np.int64).max), axis=1, kind="stable")
     there = np.maximum(numbers[:, -1:], 1)
@@ -186,7 +188,7 @@ def _offsets(steps: Staircase, multiplier: Array, shift: Array, count: int) -> A
     return np.asarray(np.take_along_axis(exact, np.take_along_axis(order, ranks, axis=1), axis=1))
 
 
-def _differing(steps: Staircase, multiplier: Array, shift: Array, offsets: Array) -> Array:
+def _differing(steps: Breakpoints, multiplier: Array, shift: Array, offsets: Array) -> Array:
     """Return how many sums differ with each offset, float64[C, n]. Numbers stay below 2^53."""
     wanted = np.ldexp(steps.results.astype(np.float64), shift[:, np.newaxis].astype(np.int32))
     exact = steps.first.astype(np.float64)
@@ -202,7 +204,7 @@ def _differing(steps: Staircase, multiplier: Array, shift: Array, offsets: Array
     return found
 
 
-def _settled(steps: Staircase, multiplier: Array, offset: Array, shift: Array) -> tuple[Array, Array, Array]:
+def _settled(steps: Breakpoints, multiplier: Array, offset: Array, shift: Array) -> tuple[Array, Array, Array]:
     """Return the final constants.
 
     Channels with only one result get a multiplier of 0 and that result.
@@ -216,7 +218,7 @@ def _settled(steps: Staircase, multiplier: Array, offset: Array, shift: Array) -
     )
 
 
-def _largest(steps: Staircase, multiplier: Array, offset: Array, shift: Array) -> Array:
+def _largest(steps: Breakpoints, multiplier: Array, offset: Array, shift: Array) -> Array:
     """Return the largest difference of a result."""
     low = steps.results[0] - 1
     wanted = steps.results << shift[:, np.newaxis]
@@ -232,7 +234,7 @@ def _largest(steps: Staircase, multiplier: Array, offset: Array, shift: Array) -
     return np.asarray(np.abs(np.clip(ours, low, steps.results[-1]) - theirs).max(axis=1))
 
 
-def weighted(view: LayerView, room: Room) -> Nearest:
+def weighted(view: LayerView, limits: MultiplierLimits) -> ScaleConstants:
     """Return the best constants of a layer with weights for the rounding `floor`.
 
     The engine multiplies sums of bytes times weights, to which zero points and bias are added as constants. Raises
@@ -250,8 +252,8 @@ def weighted(view: LayerView, room: Room) -> Nearest:
         return op.requantized(view, totals - bias).astype(np.int64)
 
     real = _real(view, len(weights))
-    steps = staircase(exact, op.act_min, op.act_max, op.output_zero_point, sums.low, sums.high, real)
-    return nearest(steps, raw, room)
+    steps = breakpoints(exact, op.act_min, op.act_max, op.output_zero_point, sums.low, sums.high, real)
+    return nearest(steps, raw, limits)
 
 
 def reachable(view: LayerView) -> Range:
@@ -301,7 +303,7 @@ class Sum:
     largest: int
 
 
-def sum_of_two(view: LayerView, room: Room, span: int = 255) -> Sum:
+def sum_of_two(view: LayerView, limits: MultiplierLimits, span: int = 255) -> Sum:
     """Return the best constants of an ADD or SUB. Weights, together with 0, span at most `span`.
 
     Raise ValueError if scales differ so much that totals exceed the engine's bits.
@@ -318,7 +320,7 @@ def sum_of_two(view: LayerView, room: Room, span: int = 255) -> Sum:
     for one, other in _ratios(scales[0] / scales[1], span, together=sign < 0):
         total = one * first + sign * other * second
         real = (scales[0] / one if scales[0] > scales[1] else scales[1] / other) * output
-        found += [_sum(op, exact, total, (one, other), *pair) for pair in _products(total, real, room)]
+        found += [_sum(op, exact, total, (one, other), *pair) for pair in _products(total, real, limits)]
     return min(found, key=lambda each: each.differing)
 
 
@@ -341,13 +343,13 @@ def _ratios(wanted: float, span: int, *, together: bool) -> list[tuple[int, int]
     return list(found.values())
 
 
-def _products(total: Array, real: float, room: Room) -> list[tuple[int, int]]:
+def _products(total: Array, real: float, limits: MultiplierLimits) -> list[tuple[int, int]]:
     """Return multipliers and shifts to try."""
     bound = 2 * float(np.abs(total).max()) + 514 / real
-    most = min((2.0 ** (room.bits - 1) - 1) // bound, room.multiplier)
-    shift = min(int(np.floor(np.log2((most + 0.5) / real))), room.shift) if most > 0 else -1
+    most = min((2.0 ** (limits.bits - 1) - 1) // bound, limits.multiplier)
+    shift = min(int(np.floor(np.log2((most + 0.5) / real))), limits.shift) if most > 0 else -1
     if shift < 0:
-        raise ValueError(f"sums up to {int(np.abs(total).max()):,} times {real:g} exceed {room.bits} bits")
+        raise ValueError(f"sums up to {int(np.abs(total).max()):,} times {real:g} exceed {limits.bits} bits")
     middle = round(real * 2**shift)
     return [(min(max(middle + more, 1), int(most)), shift) for more in range(-_AROUND, _AROUND + 1)]
 

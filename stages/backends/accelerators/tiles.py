@@ -50,7 +50,7 @@ class Tile:
 
 
 @dataclass(frozen=True)
-class Part:
+class InputRegion:
     """Input region of a tile: rows inside of the image, and channels.
 
     A tile that lies in padding alone has no rows.
@@ -117,7 +117,7 @@ def why_not_tiled(view: LayerView) -> str:
     return ""
 
 
-def reads(view: LayerView, tile: Tile) -> tuple[Part, ...]:
+def reads(view: LayerView, tile: Tile) -> tuple[InputRegion, ...]:
     """Return the input region of each input, for a layer that can be tiled.
 
     Of operators other than convolutions, pools and fully connected ones the same rows and channels as it writes.
@@ -125,18 +125,18 @@ def reads(view: LayerView, tile: Tile) -> tuple[Part, ...]:
     return tuple(_read(view, tile, tensor) for tensor in view.inputs)
 
 
-def _read(view: LayerView, tile: Tile, tensor: Tensor) -> Part:
+def _read(view: LayerView, tile: Tile, tensor: Tensor) -> InputRegion:
     op, x = view.op, extent(tensor)
     if op.op == "fully_connected":
         each = op.depth // (x.columns * x.channels)
-        return Part(Span(tile.rows.first * each, tile.rows.end * each), Span(0, x.channels))
+        return InputRegion(Span(tile.rows.first * each, tile.rows.end * each), Span(0, x.channels))
     if not isinstance(op, Window):
-        return Part(tile.rows, tile.channels)
+        return InputRegion(tile.rows, tile.channels)
     rows, above, below = _window_rows(op, tile.rows, x.rows)
     outputs, inputs = channel_group(view)
     written = tile.channels
     channels = Span(written.first // outputs * inputs, -(-written.end // outputs) * inputs)
-    return Part(rows, channels if inputs else Span(0, x.channels), above, below)
+    return InputRegion(rows, channels if inputs else Span(0, x.channels), above, below)
 
 
 def _window_rows(op: Window, written: Span, height: int) -> tuple[Span, int, int]:

@@ -85,5 +85,5 @@ def mistakes(attached: Attached, memory: Memory) -> Iterator[PydanticCustomError
 
 def engine(attached: Attached, memory: Memory) -> Engine:
     """Return the accelerator of a board, with the size of its memory."""
-    room = next(room for room in memory.rooms("arena") if room.region == attached.memory)
-    return Engine(**dict(attached), bytes=room.bytes)
+    capacity = next(capacity for capacity in memory.capacities("arena") if capacity.region == attached.memory)
+    return Engine(**dict(attached), bytes=capacity.bytes)

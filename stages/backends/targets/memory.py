@@ -24,10 +24,10 @@ from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, model_v
 from stages.support.options.names import IDENTIFIER_PATTERN, invalid_name
 from stages.support.options.strict_model import StrictModel, mistake
 
-Part = Literal["code", "constants", "weights", "data", "stack", "arena"]
-CONSTANT: tuple[Part, ...] = ("code", "constants", "weights")
-VARIABLE: tuple[Part, ...] = ("data", "stack", "arena")
-USUAL: dict[str, tuple[Part, ...]] = {"rom": CONSTANT, "ram": VARIABLE}
+Section = Literal["code", "constants", "weights", "data", "stack", "arena"]
+CONSTANT: tuple[Section, ...] = ("code", "constants", "weights")
+VARIABLE: tuple[Section, ...] = ("data", "stack", "arena")
+USUAL: dict[str, tuple[Section, ...]] = {"rom": CONSTANT, "ram": VARIABLE}
 # What a stack pointer and the linker scripts' sections are aligned to, in bytes.
 _ALIGNMENT = 16
 _SIZE = re.compile(r"^([0-9]{1,20})\s*([KMG]?)B?$", re.IGNORECASE)
@@ -76,7 +76,7 @@ class Region(StrictModel):
 
     origin: Address
     length: Size
-    holds: tuple[Part, ...] = ()
+    holds: tuple[Section, ...] = ()
     speed: int = Field(default=0, ge=0, le=100)
     same_as: str = ""
 
@@ -124,7 +124,7 @@ class Reserve(StrictModel):
     data: Size = 4 << 10
 
 
-class Room(StrictModel):
+class Capacity(StrictModel):
     """Capacity of a region for weights or arena: `bytes` without the stack, of which `reserved` are used last.
 
     `loaded_from` is the region that weights are copied from at start, so that they take room in both, or ''.
@@ -198,7 +198,7 @@ class Memory(StrictModel):
 
     def _check_reserve(self) -> None:
         """Check that a stated reserve fits its region; the default reserve may be larger."""
-        places: dict[str, Part] = {"code": "code", "data": "data"}
+        places: dict[str, Section] = {"code": "code", "data": "data"}
         for name in sorted(self.reserve.model_fields_set):
             where = self.home(places[name])
             bytes_, length = getattr(self.reserve, name), self.regions[where].length
@@ -220,18 +220,18 @@ class Memory(StrictModel):
         """Return the regions that are the same memory as this one, itself first."""
         return (name, *(other for other, region in self.regions.items() if region.same_as == name))
 
-    def homes(self, part: Part) -> list[str]:
+    def homes(self, part: Section) -> list[str]:
         """Return the names of the regions that may hold a section, the fastest first."""
         able = [name for name, region in self.regions.items() if part in region.holds]
         return sorted(able, key=lambda name: self.regions[name].speed)
 
-    def home(self, part: Part) -> str:
+    def home(self, part: Section) -> str:
         """Return the name of the region that holds a section; for weights and arena the first choice."""
         return self.homes(part)[0]
 
-    def rooms(self, part: Part) -> tuple[Room, ...]:
+    def capacities(self, part: Section) -> tuple[Capacity, ...]:
         """Return the capacity for weights or arena in each region that may hold them, the fastest first."""
-        return tuple(self._room(name, part) for name in self.homes(part))
+        return tuple(self._capacity(name, part) for name in self.homes(part))
 
     def loaded_from(self, region: str) -> str:
         """Return the region that weights in `region` are copied from at start; '' if they are not copied.
@@ -244,14 +244,14 @@ class Memory(StrictModel):
         kept = [name for name in self.homes("weights") if not self.regions[name].is_written]
         return constants if constants in kept or not kept else kept[0]
 
-    def _room(self, name: str, part: Part) -> Room:
+    def _capacity(self, name: str, part: Section) -> Capacity:
         stack = self.stack if self.home("stack") == name else 0
         code = self.reserve.code if name in (self.home("code"), self.home("constants")) else 0
         data = self.reserve.data if self.home("data") == name else 0
         loaded = self.loaded_from(name) if part == "weights" else ""
-        return Room(region=name, bytes=self.regions[name].length - stack, reserved=code + data, loaded_from=loaded)
+        return Capacity(region=name, bytes=self.regions[name].length - stack, reserved=code + data, loaded_from=loaded)
 
-    def region_of(self, part: Part) -> Region:
+    def region_of(self, part: Section) -> Region:
         """Return the region that holds a section."""
         return self.regions[self.home(part)]
 

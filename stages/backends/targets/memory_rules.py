@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 from pydantic import Field, ValidationError
 
-from stages.backends.targets.memory import Memory, Part, Size
+from stages.backends.targets.memory import Memory, Section, Size
 from stages.ir.graph.layer_rules import LayerMatch
 from stages.support.messages import escape
 from stages.support.messages.stage_error import StageError
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from stages.backends.targets.spec import Target
 
 RulePart = Literal["tensors", "scratch", "weights"]
-HELD_AS: dict[RulePart, Part] = {"tensors": "arena", "scratch": "arena", "weights": "weights"}
+HELD_AS: dict[RulePart, Section] = {"tensors": "arena", "scratch": "arena", "weights": "weights"}
 
 _STACK = ("memory", "stack")
 
@@ -106,7 +106,7 @@ def _why_not(rule: MemoryRule, target: Target) -> str:
     return f"weights are copied to {rule.region} from {kept} where a rule says part: weights" if kept else ""
 
 
-def _why_not_in(region: str, parts: Sequence[Part], what: str, target: Target) -> str:
+def _why_not_in(region: str, parts: Sequence[Section], what: str, target: Target) -> str:
     """Return why a region can hold none of the parts; '' if it can."""
     memory = target.memory
     assert memory is not None

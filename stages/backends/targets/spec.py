@@ -13,7 +13,7 @@ from pydantic import Field, computed_field, model_validator
 
 from stages.backends.targets.attached import Engine
 from stages.backends.targets.chip import ChipNumber
-from stages.backends.targets.memory import Memory, Room, Size
+from stages.backends.targets.memory import Capacity, Memory, Size
 from stages.backends.targets.timing import Flash, TimingModel
 from stages.support.options.names import Name
 from stages.support.options.strict_model import StrictModel, mistake
@@ -177,13 +177,14 @@ class Target(Core):
 
     @computed_field  # type: ignore[prop-decorator]
     @property
-    def rooms(self) -> dict[str, tuple[Room, ...]]:
-        """The rooms of `weights` and `arena`, the fastest first; empty where nothing is to decide or to copy."""
+    def capacities(self) -> dict[str, tuple[Capacity, ...]]:
+        """Capacities for `weights` and `arena`, the fastest first; empty if there is one region each and no copy."""
         if self.memory is None:
             return {}
-        found = {"weights": self.memory.rooms("weights"), "arena": self.memory.rooms("arena")}
-        copied = any(room.loaded_from for room in found["weights"])
-        return found if copied or any(len(rooms) > 1 for rooms in found.values()) else {}
+        capacities = {"weights": self.memory.capacities("weights"), "arena": self.memory.capacities("arena")}
+        copied = any(capacity.loaded_from for capacity in capacities["weights"])
+        several = any(len(regions) > 1 for regions in capacities.values())
+        return capacities if copied or several else {}
 
     @property
     def is_timed(self) -> bool:

@@ -15,7 +15,7 @@ from stages.ir.graph.tensor import ITEM_BYTES
 from stages.ir.tensor_layout import Layout
 
 if TYPE_CHECKING:
-    from stages.backends.accelerators.tiles import Part, Tile
+    from stages.backends.accelerators.tiles import InputRegion, Tile
     from stages.ir.graph import Tensor
 
 
@@ -41,7 +41,7 @@ def why_not_cut(tensor: Tensor) -> str:
     return f"tensor {tensor.name} is {tensor.layout}, of which no tiles can be cut"
 
 
-def runs(tensor: Tensor, part: Part | Tile) -> Runs:
+def runs(tensor: Tensor, part: InputRegion | Tile) -> Runs:
     """Return the runs of some rows and channels.
 
     Channels of a blocked layout are whole blocks, except for the last.
@@ -66,7 +66,7 @@ def runs(tensor: Tensor, part: Part | Tile) -> Runs:
     return Runs(offset, rows * shape.columns, channels * item, pixel)
 
 
-def stride(tensor: Tensor, part: Part | Tile, *, resident: bool) -> int:
+def stride(tensor: Tensor, part: InputRegion | Tile, *, resident: bool) -> int:
     """Return the bytes from run to run in L1, for a resident tensor or a part's buffer.
 
     A run is the channels of a pixel, or the rows of a block of channels.

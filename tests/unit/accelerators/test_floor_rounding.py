@@ -5,7 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from stages.backends.accelerators.floor_rounding import Room, Staircase, nearest, staircase, sum_of_two, weighted
+from stages.backends.accelerators.floor_rounding import (
+    Breakpoints,
+    MultiplierLimits,
+    breakpoints,
+    nearest,
+    sum_of_two,
+    weighted,
+)
 from stages.ir.arithmetic.fixed_point import multiply_by_quantized_multiplier, scale_and_floor
 from stages.ir.graph import LayerView
 from stages.ir.operators.arithmetic import Add
@@ -19,10 +26,10 @@ def exact(multiplier: int, shift: int, zero_point: int, sums: np.ndarray) -> np.
     return np.clip(multiply_by_quantized_multiplier(sums, multiplier, shift, "double") + zero_point, 0, 255)
 
 
-def one_channel(multiplier: int, shift: int, zero_point: int, least: int, most: int) -> Staircase:
+def one_channel(multiplier: int, shift: int, zero_point: int, least: int, most: int) -> Breakpoints:
     real = np.array([multiplier * 2.0 ** (shift - 31)])
     ends = (np.array([least]), np.array([most]))
-    return staircase(lambda sums: exact(multiplier, shift, zero_point, sums), 0, 255, zero_point, *ends, real)
+    return breakpoints(lambda sums: exact(multiplier, shift, zero_point, sums), 0, 255, zero_point, *ends, real)
 
 
 CHANNELS = [
@@ -40,13 +47,13 @@ CHANNELS = [
 @pytest.mark.parametrize("channel", CHANNELS)
 def test_differences_are_counted_over_all_sums(channel: tuple[int, ...], bits: int) -> None:
     multiplier, shift, zero_point, least, most = channel
-    room, sums = Room(multiplier=0xFFFF, bits=bits), np.arange(least, most + 1)
+    limits, sums = MultiplierLimits(multiplier=0xFFFF, bits=bits), np.arange(least, most + 1)
     magnitude = np.array([max(abs(least), abs(most))])
     if (bits, magnitude[0]) == (16, 30000):
         with pytest.raises(ValueError, match="no bits for a multiplier"):
-            nearest(one_channel(*channel), magnitude, room)
+            nearest(one_channel(*channel), magnitude, limits)
         return
-    found = nearest(one_channel(*channel), magnitude, room)
+    found = nearest(one_channel(*channel), magnitude, limits)
     made = scale_and_floor(sums, found.multiplier[0], found.offset[0], found.shift[0]) + zero_point
     apart = np.abs(np.clip(made, 0, 255) - exact(multiplier, shift, zero_point, sums))
     assert (int(apart.sum()), int(apart.max())) == (found.differing[0], found.largest[0])
@@ -62,9 +69,9 @@ def test_no_other_constants_are_better(seed: int) -> None:
     rng = np.random.default_rng(seed)
     least, most = -int(rng.integers(100, 900)), int(rng.integers(100, 900))
     channel = (int(rng.integers(1 << 30, 1 << 31)), int(rng.integers(-4, -1)), int(rng.integers(0, 256)), least, most)
-    room, magnitude = Room(bits=15), np.array([max(-least, most)])
+    limits, magnitude = MultiplierLimits(bits=15), np.array([max(-least, most)])
     steps = one_channel(*channel)
-    found = nearest(steps, magnitude, room)
+    found = nearest(steps, magnitude, limits)
     best = min(
         _differing(steps, multiplier, shift)
         for shift in range(8)
@@ -74,7 +81,7 @@ def test_no_other_constants_are_better(seed: int) -> None:
     assert found.differing[0] <= best * 1.02 + 1
 
 
-def _differing(steps: Staircase, multiplier: int, shift: int) -> int:
+def _differing(steps: Breakpoints, multiplier: int, shift: int) -> int:
     """With the best of all offsets."""
     inside = (steps.first[0] > steps.least[0]) & (steps.first[0] <= steps.most[0])
     ideal = (steps.results << shift) - multiplier * steps.first[0]
@@ -93,7 +100,7 @@ def layer(seed: int) -> LayerView:
 @pytest.mark.parametrize("seed", range(6))
 def test_a_layers_constants_are_near_on_all_reachable_sums(seed: int) -> None:
     made = layer(seed)
-    found = weighted(made, Room(multiplier=0xFFFF))
+    found = weighted(made, MultiplierLimits(multiplier=0xFFFF))
     weights = made.constant("weights").astype(np.int64).reshape(5, -1)
     zero_point, bias = made.op.input_zero_point, made.constant("bias").astype(np.int64)
     low = np.minimum(weights * -zero_point, weights * (255 - zero_point)).sum(axis=1) + bias
@@ -115,7 +122,7 @@ def test_a_layers_constants_are_near_on_all_reachable_sums(seed: int) -> None:
 def test_sums_of_two_are_counted_over_all_pairs(op: str, seed: int) -> None:
     draw = Draw(seed, ("int8", "uint8")[seed % 2])
     made = add.add(draw, [(1 << 16,)] * 2, op=op)
-    found = sum_of_two(made, Room(multiplier=0xFFFF))
+    found = sum_of_two(made, MultiplierLimits(multiplier=0xFFFF))
     first, second = found.weights
     assert min(first, second) > 0 and (first + second if op == "sub" else max(first, second)) <= 255
     fields = {

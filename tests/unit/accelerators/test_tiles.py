@@ -6,7 +6,7 @@ import itertools
 
 import pytest
 
-from stages.backends.accelerators.tiles import Part, Span, Tile, reads, why_not_tiled
+from stages.backends.accelerators.tiles import InputRegion, Span, Tile, reads, why_not_tiled
 from stages.ir.arithmetic.sliding import extent
 from stages.ir.graph import Add, DepthwiseConv2D, Graph, Layer, LayerView, Pool2D, Tensor
 
@@ -43,11 +43,11 @@ def test_a_depthwise_tile_reads_its_channels_and_a_sum_of_two_both() -> None:
     fields = {"kernel": (1, 1), "stride": (1, 1), "padding": (0, 0, 0, 0), "dilation": (1, 1), "input_zero_point": 0}
     op = DepthwiseConv2D(depth_multiplier=2, in_channels=8, out_channels=16, **fields, **ACT)
     (part,) = reads(view(op, (1, 4, 2, 8), (1, 4, 2, 16)), Tile(Span(1, 2), Span(3, 8)))
-    assert part == Part(Span(1, 2), Span(1, 4))
+    assert part == InputRegion(Span(1, 2), Span(1, 4))
     scales = {"left_shift": 20, "multipliers": (1, 1), "shifts": (0, 0), "output_multiplier": 1, "output_shift": 0}
     add = Add(op="add", zero_points=(0, 0), **scales, **ACT)
     both = reads(view(add, (1, 4, 2, 8), (1, 4, 2, 8), inputs=2), Tile(Span(1, 2), Span(3, 8)))
-    assert both == (Part(Span(1, 2), Span(3, 8)),) * 2
+    assert both == (InputRegion(Span(1, 2), Span(3, 8)),) * 2
     wider = view(add, (1, 1, 2, 8), (1, 4, 2, 8), inputs=2)
     assert why_not_tiled(wider) == "tensor x0 differs in shape from the output"
 

@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from stages.backends.cortex_m.kernels.mve.lanes import GROUP, Lanes, Part, lanes_of
+from stages.backends.cortex_m.kernels.mve.lanes import GROUP, ChannelGroup, Lanes, lanes_of
 from stages.backends.kernels import registry
 from stages.ir.graph import LayerView
 from tests.conformance.draw import Draw
@@ -24,7 +24,7 @@ def layer(window: Window, channels: int, dtype: str = "int8", **fields: object) 
     return depthwise(Draw(channels, dtype), window, channels, **fields)
 
 
-def reads(lanes: Lanes, part: Part) -> tuple[int, int]:
+def reads(lanes: Lanes, part: ChannelGroup) -> tuple[int, int]:
     """The first byte that a part's vectors read, and the one behind the last: of the image, or of a band's lines."""
     fields, walk = lanes.fields(part), lanes.walk
     rows = fields["band"] or fields["rows"]

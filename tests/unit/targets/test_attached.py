@@ -46,7 +46,7 @@ def test_a_target_has_the_accelerator_of_its_board(tmp_path: Path) -> None:
     assert (engine.kind, engine.memory, engine.bytes) == ("toy", "l1", 64 << 10)
     assert engine.dma == Dma(base=0x204000, bytes_per_cycle=8, fixed_cycles=10, run_cycles=2, queue=4)
     assert target.modules["accelerators/toy"].endswith(".accelerators.toy")
-    assert [room.region for room in target.rooms["arena"]] == ["l1", "ram"]
+    assert [room.region for room in target.capacities["arena"]] == ["l1", "ram"]
 
 
 @pytest.mark.parametrize(

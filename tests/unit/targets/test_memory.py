@@ -104,7 +104,7 @@ def test_a_part_lies_in_the_fastest_region_that_may_hold_it() -> None:
 
 
 def test_rooms_leave_the_stack_and_what_others_need() -> None:
-    """Only a target with a choice has rooms: emitted sources of all others are the same on every board of a core."""
+    """Only a target with a choice has capacities: emitted sources of all others are the same on every board of a core."""
     memory = Memory.model_validate(
         {
             "rom": {**ROM, "holds": ["code", "constants", "weights"]},
@@ -116,11 +116,14 @@ def test_rooms_leave_the_stack_and_what_others_need() -> None:
         }
     )
     target = load_target("cortex-m7").model_copy(update={"memory": memory})
-    assert {part: [tuple(room.model_dump().values()) for room in rooms] for part, rooms in target.rooms.items()} == {
+    assert {
+        part: [tuple(room.model_dump().values()) for room in capacities]
+        for part, capacities in target.capacities.items()
+    } == {
         "weights": [("rom", 1 << 20, 64 << 10, ""), ("qspi", 8 << 20, 0, "")],
         "arena": [("dtcm", 62 << 10, 1 << 10, ""), ("sram", 64 << 10, 0, "")],
     }
-    assert target.model_dump(include={"rooms"})["rooms"]["arena"][0]["region"] == "dtcm"
+    assert target.model_dump(include={"capacities"})["capacities"]["arena"][0]["region"] == "dtcm"
 
 
 @pytest.mark.parametrize(
@@ -144,8 +147,8 @@ def test_weights_in_a_region_that_is_written_are_loaded_elsewhere() -> None:
     ram = {**RAM, "holds": ["data", "stack", "arena", "weights"]}
     plain = Memory.model_validate({"rom": ROM, "ram": ram})
     assert (plain.loaded_from("ram"), plain.loaded_from("rom")) == ("rom", "")
-    assert [(room.region, room.loaded_from) for room in plain.rooms("weights")] == [("rom", ""), ("ram", "rom")]
-    assert not any(room.loaded_from for room in plain.rooms("arena"))
+    assert [(room.region, room.loaded_from) for room in plain.capacities("weights")] == [("rom", ""), ("ram", "rom")]
+    assert not any(room.loaded_from for room in plain.capacities("arena"))
     small = {**ROM, "holds": ["code", "constants"]}
     flash = {"origin": "0x90000000", "length": "8M", "speed": 1, "holds": ["weights"]}
     assert Memory.model_validate({"rom": small, "ram": ram, "qspi": flash}).loaded_from("ram") == "qspi"

@@ -14,7 +14,7 @@ def test_stack_in_another_region_and_of_another_size() -> None:
     for memory in (target.memory, target.simulated):
         assert memory is not None
         assert (memory.home("stack"), memory.stack) == ("axi_sram", 8192)
-    room = {room.region: room.bytes for room in target.rooms["arena"]}
+    room = {room.region: room.bytes for room in target.capacities["arena"]}
     assert room == {"dtcm": 128 << 10, "axi_sram": (512 << 10) - 8192}
 
 

@@ -4,7 +4,7 @@
     floor    the engine's own: ((sum * scale + bias) >> shift), saturated, which is the layer's rounding `floor`
     tflite   the extension's: exact
 
-Constants of some output channels are one block in L1, each part from a multiple of 4 bytes on:
+ScaleConstants of some output channels are one block in L1, each part from a multiple of 4 bytes on:
 
     parameters   tflite: zero point, minimum, maximum, and those of a residual addition
     bias         int32 each: what zero points and the bias add to sums (floor: to scaled sums)
@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from stages.backends.accelerators.floor_rounding import Nearest, Room, Sum
+from stages.backends.accelerators.floor_rounding import MultiplierLimits, ScaleConstants, Sum
 from stages.backends.accelerators.ne16 import extension
 from stages.backends.accelerators.ne16.mapping import by_transfers
 from stages.backends.accelerators.ne16.packing import pack, packed_bytes
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 Array = npt.NDArray[Any]
 How = Literal["core", "floor", "tflite"]
 
-ROOM = Room(multiplier=0xFFFF, shift=31, bits=32)
+LIMITS = MultiplierLimits(multiplier=0xFFFF, shift=31, bits=32)
 SCALE_BITS: Mapping[How, int] = {"core": 8, "floor": 16, "tflite": 32}
 _EXACT_ONE = (1 << 30, 1)  # multiplier and shift of 1
 
@@ -135,7 +135,7 @@ def _words(count: int) -> int:
     return -(-count // 4) * 4
 
 
-def with_floor(view: LayerView, found: Nearest | Sum) -> tuple[Any, dict[str, Array]]:
+def with_floor(view: LayerView, found: ScaleConstants | Sum) -> tuple[Any, dict[str, Array]]:
     """Return the layer's operator and constants with the rounding `floor`."""
     if isinstance(found, Sum):
         fields = {

@@ -36,9 +36,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from stages.backends.accelerators.floor_rounding import Nearest, Sum
+    from stages.backends.accelerators.floor_rounding import ScaleConstants, Sum
     from stages.backends.accelerators.ne16.arithmetic import Block, How
-    from stages.backends.accelerators.ne16.weights import Found
+    from stages.backends.accelerators.ne16.weights import WeightCache
     from stages.ir.graph import LayerView
 
 _WEIGHTED = frozenset({"conv2d", "depthwise_conv2d", "fully_connected"})
@@ -77,7 +77,7 @@ class Ne16(Accelerator[Ne16Parameters]):
 
     def __init__(self, given: Ne16Parameters, requantize: str = "", features: frozenset[str] = frozenset()) -> None:
         super().__init__(given, requantize, features)
-        self._known: Found | None = None
+        self._known: WeightCache | None = None
         if _P in features:
             self.sources = (*type(self).sources, "hwlib/ne16_requantize_rvp.c")
 
@@ -144,8 +144,8 @@ class Ne16(Accelerator[Ne16Parameters]):
 
         if view.op.op in ("add", "sub"):
             return pair_contents(view, self._how(view))
-        rounders = self._found.rounders(view) if self._is_fast(view) else None
-        return contents(view, self._how(view), self._mode(view), channels, self._found.weights(view), rounders)
+        rounders = self._weight_cache.rounders(view) if self._is_fast(view) else None
+        return contents(view, self._how(view), self._mode(view), channels, self._weight_cache.weights(view), rounders)
 
     def constant_bytes(self, view: LayerView, channels: Span) -> int:
         return self._block(view, Tile(Span(0, 1), channels)).bytes
@@ -225,24 +225,24 @@ class Ne16(Accelerator[Ne16Parameters]):
         types = {tensor.dtype for tensor in (*view.inputs, *view.outputs)}
         return "" if len(types) == 1 else "int8 and uint8 tensors in one layer"
 
-    def _nearest(self, view: LayerView) -> Nearest | Sum | str:
+    def _nearest(self, view: LayerView) -> ScaleConstants | Sum | str:
         """Return the constants of the engine's own arithmetic, or why there are none."""
-        from stages.backends.accelerators.ne16.arithmetic import ROOM
+        from stages.backends.accelerators.ne16.arithmetic import LIMITS
 
-        found = self._found.nearest if view.op.op in _WEIGHTED else self._found.sum
-        return found(view, ROOM)
+        found = self._weight_cache.nearest if view.op.op in _WEIGHTED else self._weight_cache.sum
+        return found(view, LIMITS)
 
     def _is_fast(self, view: LayerView) -> bool:
         """Return whether the core requantizes with its P extension."""
-        return self._how(view) == "core" and _P in self.features and self._found.rounders(view) is not None
+        return self._how(view) == "core" and _P in self.features and self._weight_cache.rounders(view) is not None
 
     @property
-    def _found(self) -> Found:
+    def _weight_cache(self) -> WeightCache:
         """Made when it is needed: numpy, which reading targets does without."""
         if self._known is None:
-            from stages.backends.accelerators.ne16.weights import Found
+            from stages.backends.accelerators.ne16.weights import WeightCache
 
-            self._known = Found()
+            self._known = WeightCache()
         return self._known
 
     def _stored(self, view: LayerView) -> tuple[int, int]:
@@ -251,7 +251,7 @@ class Ne16(Accelerator[Ne16Parameters]):
 
         if view.op.op in ("add", "sub"):
             return pair_bits(view)
-        weights = self._found.weights(view)
+        weights = self._weight_cache.weights(view)
         return weights.bits, weights.offset
 
     def _how(self, view: LayerView) -> How:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from stages.backends.accelerators.floor_rounding import Nearest, Room, Sum, sum_of_two, weighted
+from stages.backends.accelerators.floor_rounding import MultiplierLimits, ScaleConstants, Sum, sum_of_two, weighted
 from stages.backends.kernels.eight_bit import centred_weights
 
 if TYPE_CHECKING:
@@ -56,8 +56,8 @@ def folded_bias(view: LayerView, weights: Weights) -> Array:
     return np.asarray(bias - view.op.input_zero_point * weights.sums)
 
 
-class Found:
-    """What was found of layers' constants, each once. Arrays are kept, so that no other one has their identity."""
+class WeightCache:
+    """Results derived from constants, each computed once. It keeps the arrays alive, so that their ids stay unique."""
 
     def __init__(self) -> None:
         self._known: dict[Hashable, tuple[tuple[Array, ...], Any]] = {}
@@ -74,18 +74,18 @@ class Found:
         """
         return self._once("rounders", view.op, _constants(view), lambda: _rounders(view))
 
-    def nearest(self, view: LayerView, room: Room) -> Nearest | str:
+    def nearest(self, view: LayerView, engine: MultiplierLimits) -> ScaleConstants | str:
         """Return the `floor` constants of a layer with weights, or why it has none."""
         op, bounds = view.op, np.iinfo(view.inputs[0].dtype)
         # The same in whichever type the data are: all differences to zero points are.
         limits = [limit - op.output_zero_point for limit in (op.act_min, op.act_max)]
-        key = (op.rounding, op.weight_zero_point, int(bounds.min) - op.input_zero_point, *limits, room)
-        return self._once("nearest", key, _constants(view), lambda: _or_reason(lambda: weighted(view, room)))
+        key = (op.rounding, op.weight_zero_point, int(bounds.min) - op.input_zero_point, *limits, engine)
+        return self._once("nearest", key, _constants(view), lambda: _or_reason(lambda: weighted(view, engine)))
 
-    def sum(self, view: LayerView, room: Room) -> Sum | str:
+    def sum(self, view: LayerView, engine: MultiplierLimits) -> Sum | str:
         """Return the `floor` constants of an ADD or SUB, or why it has none."""
         types = tuple(tensor.dtype for tensor in (*view.inputs, *view.outputs))
-        return self._once("sum", (view.op, types, room), [], lambda: _or_reason(lambda: sum_of_two(view, room)))
+        return self._once("sum", (view.op, types, engine), [], lambda: _or_reason(lambda: sum_of_two(view, engine)))
 
     def _once(self, what: str, key: Hashable, arrays: Sequence[Array], find: Callable[[], T]) -> T:
         whole = (what, key, *map(id, arrays))

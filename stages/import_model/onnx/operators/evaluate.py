@@ -10,10 +10,10 @@ from stages.import_model.onnx.translation import Node, Translation
 from stages.import_model.onnx.values import Array
 from stages.ir.operators.operation import Refused
 
-Part = tuple[list[onnx.NodeProto], list[onnx.TensorProto]]
+Subgraph = tuple[list[onnx.NodeProto], list[onnx.TensorProto]]
 
 
-def part(t: Translation, node: Node, x: str, y: str, at: int = 0) -> Part:
+def part(t: Translation, node: Node, x: str, y: str, at: int = 0) -> Subgraph:
     """Return the file's operators that compute the first result of `node`, named `y`.
 
     x: the name of input `at`. The constants that they read are included. Raises Refused if another input is computed.
@@ -33,7 +33,7 @@ def part(t: Translation, node: Node, x: str, y: str, at: int = 0) -> Part:
     return nodes, constants
 
 
-def run(t: Translation, node: Node, parts: Sequence[Part], x: Array) -> Array:
+def run(t: Translation, node: Node, parts: Sequence[Subgraph], x: Array) -> Array:
     """Return the value `y` that operators compute from `x`.
 
     ONNX Runtime computes it, with the file's opsets. Raises Refused if it fails.

@@ -15,7 +15,7 @@ from stages.import_model.onnx.translation import MICROSOFT, Node, Translation
 from stages.import_model.onnx.values import TensorView
 from stages.ir.models.tflite_writer import Tensor
 
-Part = Tensor | float
+Operand = Tensor | float
 _HUGE = 1e38
 _TABLES = {"ABS": "AbsOptions", "DIV": "DivOptions", "EXP": "ExpOptions", "NEG": "NegOptions"}
 # Abramowitz and Stegun, Handbook of Mathematical Functions, 7.1.26: erf to 1.5e-7.
@@ -29,7 +29,7 @@ class Steps:
     def __init__(self, t: Translation, name: str) -> None:
         self.t, self.name = t, name
 
-    def __call__(self, op: str, *parts: Part) -> Tensor:
+    def __call__(self, op: str, *parts: Operand) -> Tensor:
         """Append an operator of tensors that broadcast."""
         tensors = self._tensors(parts)
         method = getattr(self.t.builder, op.lower(), None) if len(tensors) == 2 else None
@@ -40,7 +40,7 @@ class Steps:
         shape = np.broadcast_shapes(*(tensor.shape for tensor in tensors))
         return self.t.builder.emit(op, tensors, shape, None, f"{self.name}/{op.lower()}", table)
 
-    def truth(self, op: str, *parts: Part) -> Tensor:
+    def truth(self, op: str, *parts: Operand) -> Tensor:
         """Append a comparison with a bool result."""
         tensors = self._tensors(parts)
         shape = np.broadcast_shapes(*(tensor.shape for tensor in tensors))
@@ -54,7 +54,7 @@ class Steps:
         self.t.builder.operator("CAST", [x], [result])
         return result
 
-    def _tensors(self, parts: tuple[Part, ...]) -> list[Tensor]:
+    def _tensors(self, parts: tuple[Operand, ...]) -> list[Tensor]:
         return [
             part
             if isinstance(part, Tensor)

@@ -17,7 +17,7 @@ from stages.ir.models.tflite_writer import Tensor
 from stages.ir.operators.operation import Refused, listed
 
 Translator = Callable[[Translation, Node], None]
-Part = TensorView | Constant
+Operand = TensorView | Constant
 _CAST_TO = {
     onnx.TensorProto.FLOAT: "float32",
     onnx.TensorProto.BOOL: "bool",
@@ -111,14 +111,14 @@ def where(t: Translation, node: Node) -> None:
     t.bind(node.outputs[0], TensorView.of(result, order))
 
 
-def _condition(t: Translation, node: Node) -> Part:
+def _condition(t: Translation, node: Node) -> Operand:
     value = t.value(node, 0)
     if isinstance(value, Constant):
         return Constant(value.values)
     return t.dequantized(node.inputs[0], value)
 
 
-def _integers(value: TensorView | Dequantized | Constant) -> Part | None:
+def _integers(value: TensorView | Dequantized | Constant) -> Operand | None:
     """Return the integers behind real numbers; None if there are none, or several scales."""
     if isinstance(value, Dequantized):
         return value.integers
@@ -127,7 +127,7 @@ def _integers(value: TensorView | Dequantized | Constant) -> Part | None:
     return None
 
 
-def _select(t: Translation, node: Node, parts: Sequence[Part], out: Out) -> None:
+def _select(t: Translation, node: Node, parts: Sequence[Operand], out: Out) -> None:
     assert out.quant is not None
     rescaled = [_rescaled(t, part, out.quant, f"{out.name}/part{at}") for at, part in enumerate(parts)]
     tensors, order = broadcast_together(t, [_condition(t, node), *rescaled], out.name)
@@ -137,7 +137,7 @@ def _select(t: Translation, node: Node, parts: Sequence[Part], out: Out) -> None
     t.finish(out, TensorView.of(result, order))
 
 
-def _rescaled(t: Translation, part: Part, quant: tuple[float, int], name: str) -> Part:
+def _rescaled(t: Translation, part: Operand, quant: tuple[float, int], name: str) -> Operand:
     """Return int8 values with the scale `quant`."""
     if isinstance(part, TensorView):
         return requantized(t, part, quant, name)

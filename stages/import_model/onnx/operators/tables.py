@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import onnx
 
-from stages.import_model.onnx.operators.evaluate import Part, evaluated, part, run
+from stages.import_model.onnx.operators.evaluate import Subgraph, evaluated, part, run
 from stages.import_model.onnx.translation import Node, Out, Translation
 from stages.import_model.onnx.values import Array, Dequantized, TensorView
 from stages.ir.models.onnx_names import LOWERED
@@ -56,7 +56,7 @@ def results(t: Translation, node: Node, out: Out, source: tuple[float, int], at:
     return [int(value) for value in values.reshape(-1)]
 
 
-def _scaled(op: str, x: str, y: str, quant: tuple[float, int]) -> Part:
+def _scaled(op: str, x: str, y: str, quant: tuple[float, int]) -> Subgraph:
     names = [x, f"{y}/scale", f"{y}/zero_point"]
     numbers = np.array(quant[0], np.float32), np.array(quant[1], np.int8)
     constants = [onnx.numpy_helper.from_array(*pair) for pair in zip(numbers, names[1:], strict=True)]

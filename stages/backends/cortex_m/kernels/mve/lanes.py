@@ -34,7 +34,7 @@ FIELDS = Structure(  # of lanes.h
 
 
 @dataclass(frozen=True)
-class Part:
+class ChannelGroup:
     """`channels` neighbouring channels from `first` on, `lanes` at a time.
 
     The last group may overlap the one before it.
@@ -71,7 +71,7 @@ class Lanes:
 
     view: LayerView
     walk: Walk
-    parts: tuple[Part, ...]
+    parts: tuple[ChannelGroup, ...]
     mode: Mode
 
     @property
@@ -140,13 +140,13 @@ class Lanes:
         """Return the offsets of all taps but the first (at least one number)."""
         return self.walk.offsets(*self._steps)[1:] or [0]
 
-    def function(self, part: Part) -> str:
+    def function(self, part: ChannelGroup) -> str:
         """Return the C function of a channel group."""
         taps = str(self.taps) if self.taps <= FEW else ("even", "odd")[self.taps % 2]
         clipped = "" if is_plain(self.view) or part.lanes == QUAD else "_clipped"
         return f"mve_depthwise_{part.name}_{taps}_{self.mode}{clipped}"
 
-    def fields(self, part: Part) -> dict[str, int]:
+    def fields(self, part: ChannelGroup) -> dict[str, int]:
         """Return the fields of lanes.h."""
         op, walk, flipped = self.view.op, self.walk, flip(self.view)
         line, pixel = self._steps
@@ -186,7 +186,7 @@ class Lanes:
         """Return the instructions of one image, from counts."""
         return 10.0 + sum(self._part_cost(part) for part in self.parts)
 
-    def _part_cost(self, part: Part) -> float:
+    def _part_cost(self, part: ChannelGroup) -> float:
         rows = self.walk.out[0]
         total = 70 + part.groups * (18 + rows * (7 + self.walk.columns * self._of_outputs(part.lanes)))
         if self.in_place or self.fields(part)["loaded"]:
@@ -204,7 +204,7 @@ class Lanes:
         instructions = few[taps - 1] if taps <= FEW else (odd if taps % 2 else even) + pairs * pair
         return instructions + lowered * (self.mode == "lowered") + clipped * (not is_plain(self.view))
 
-    def _loading(self, part: Part) -> float:
+    def _loading(self, part: ChannelGroup) -> float:
         """Instructions of loading the lines of up to 16 channels, or of all."""
         walk = self.walk
         rows, bands = self._lines_of(walk.out[0]), -(-walk.out[0] // self.band)
@@ -227,23 +227,23 @@ def lanes_of(view: LayerView, mode: Mode) -> Lanes:
     return min(fitting, key=lambda lanes: lanes.cost() * (1 + lanes.walk.lanes / 4000))
 
 
-def _shares(walk: Walk) -> list[tuple[Part, ...]]:
+def _shares(walk: Walk) -> list[tuple[ChannelGroup, ...]]:
     """Return the possible divisions of a pixel's channels.
 
     Groups of 16, groups of 16 with quads for the rest, or quads only. Where several outputs count as one, there is one
     group set.
     """
     channels, (groups, rest) = walk.lanes, divmod(walk.lanes, GROUP)
-    divisions: list[tuple[Part, ...]] = [(Part(0, channels, GROUP),)]
+    divisions: list[tuple[ChannelGroup, ...]] = [(ChannelGroup(0, channels, GROUP),)]
     if groups and rest and walk.repeat == 1:
         first = min(channels - rest, channels - QUAD)
-        divisions.append((Part(0, channels - rest, GROUP), Part(first, channels - first, QUAD)))
+        divisions.append((ChannelGroup(0, channels - rest, GROUP), ChannelGroup(first, channels - first, QUAD)))
     if channels < GROUP:
-        divisions.append((Part(0, channels, QUAD),))
+        divisions.append((ChannelGroup(0, channels, QUAD),))
     return divisions
 
 
-def packed(params: np.ndarray, weights: np.ndarray, part: Part, channels: int) -> np.ndarray:
+def packed(params: np.ndarray, weights: np.ndarray, part: ChannelGroup, channels: int) -> np.ndarray:
     """Return a part's constants, int32 [groups, words].
 
     From params [3, channels] and weights [channels, taps] of the layer. Vector j of a group of 16 holds channels j, j +

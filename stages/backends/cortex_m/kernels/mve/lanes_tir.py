@@ -16,11 +16,11 @@ from stages.backends.kernels.tir.window import padded
 from stages.backends.kernels.tir.words import byte
 
 if TYPE_CHECKING:
-    from stages.backends.cortex_m.kernels.mve.lanes import Lanes, Part
+    from stages.backends.cortex_m.kernels.mve.lanes import ChannelGroup, Lanes
     from stages.backends.kernels.kernel import Lowering
 
 
-def _block(lanes: Lanes, part: Part) -> Block:
+def _block(lanes: Lanes, part: ChannelGroup) -> Block:
     """All outputs of a part's channels."""
     op, x, y = lanes.view.op, lanes.view.inputs[0], lanes.view.outputs[0]
     (_, height, width, _), (_, out_height, out_width, _) = x.shape, y.shape

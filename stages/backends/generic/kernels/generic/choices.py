@@ -59,7 +59,7 @@ class Logic(_Plain):
         return logic(view)
 
 
-class Whole(_Plain):
+class IntegerDivision(_Plain):
     """Quotients, remainders and negatives of integers."""
 
     name = "generic.whole"
@@ -67,9 +67,9 @@ class Whole(_Plain):
     instructions = 14.0
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
-        from stages.backends.generic.kernels.generic.choices_tir import whole
+        from stages.backends.generic.kernels.generic.choices_tir import integer_division
 
-        return whole(view)
+        return integer_division(view)
 
 
 class Select(_Plain):
@@ -124,4 +124,4 @@ class Cumsum(_Plain):
         return cumsum(view)
 
 
-KERNELS: tuple[type[Kernel], ...] = (ArgExtreme, Cast, Compare, Cumsum, Logic, Select, Whole)
+KERNELS: tuple[type[Kernel], ...] = (ArgExtreme, Cast, Compare, Cumsum, Logic, Select, IntegerDivision)

@@ -52,7 +52,7 @@ def logic(view: LayerView) -> Lowering:
     return _mapped(view, value)
 
 
-def whole(view: LayerView) -> Lowering:
+def integer_division(view: LayerView) -> Lowering:
     """Return integer arithmetic in int32, which holds all 16-bit quotients.
 
     C division truncates towards zero.
