@@ -104,7 +104,7 @@ def test_a_part_lies_in_the_fastest_region_that_may_hold_it() -> None:
 
 
 def test_rooms_leave_the_stack_and_what_others_need() -> None:
-    """Only a target with a choice has capacities: emitted sources of all others are the same on every board of a core."""
+    """Only a target with a choice has capacities; all others have the same sources on every board of a core."""
     memory = Memory.model_validate(
         {
             "rom": {**ROM, "holds": ["code", "constants", "weights"]},
