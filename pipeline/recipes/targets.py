@@ -23,7 +23,7 @@ from stages.backends.targets.like import KINDS, LIKE
 from stages.backends.targets.load import family_files
 from stages.backends.targets.places import with_places
 from stages.backends.targets.spec import Core, Target
-from stages.backends.targets.timing import decoder_family
+from stages.backends.targets.timing import decoders
 from stages.base import StageError
 from stages.support.messages import escape
 from stages.support.messages.wording import did_you_mean
@@ -178,7 +178,7 @@ def _check_timings(catalogue: Catalogue, sources: Sources) -> None:
         if model is None:
             message = f"unknown timing model '{escape.name(name)}'{did_you_mean(name, catalogue.timings)}"
             raise sources.error(message, at, hint=list_known("timing models", catalogue.timings))
-        if decoder_family(model.instructions) != core.family:
+        if decoders()[model.instructions] != core.family:
             message = (
                 f"timing model '{name}' is for {model.instructions} instructions, not for the family {core.family}"
             )

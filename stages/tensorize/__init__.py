@@ -98,11 +98,12 @@ class TensorizeStage(Stage[TensorizeConfig]):
         return kernel_code(target) | accelerator_code(target)
 
     def target_sources(self, target: Target) -> tuple[str, ...]:
-        """Return patterns of the source files of the target's kernels and accelerator."""
+        """Return patterns of the source files of the target's kernels, their costs, and its accelerator."""
         from stages.backends.accelerators.registry import code_patterns_of
         from stages.backends.kernels.places import code_patterns
 
-        return (*code_patterns(target.kernels), *code_patterns_of(target))
+        costs = f"stages/backends/{target.family}/generic_costs.py"
+        return (*code_patterns(target.kernels), *code_patterns_of(target), costs)
 
     def tools(self, config: TensorizeConfig, target: Target) -> tuple[Tool, ...]:
         """Return TVM, and scipy for an accelerator."""

@@ -99,6 +99,17 @@ def test_shared_code_of_backends_imports_no_family() -> None:
             assert importer in allowed or module in ONE_FAMILY, (module, name)
 
 
+def test_shared_code_names_no_family() -> None:
+    """Code for one architecture is in its family's folder. Exports and former module names may name families."""
+    families = {path.parent.name for path in (ROOT / "stages/backends").glob("*/targets.yaml")}
+    others = {ROOT / "stages/backends" / name for name in families} | {ROOT / "stages/delivery"}
+    for path in (ROOT / "stages").rglob("*.py"):
+        if path.name != "former_names.py" and not others.intersection(path.parents):
+            for node in ast.walk(ast.parse(path.read_bytes())):
+                is_family = isinstance(node, ast.Constant) and node.value in families
+                assert not is_family, (path.relative_to(ROOT), ast.unparse(node), getattr(node, "lineno", 0))
+
+
 def test_packages_of_the_pipeline_import_one_way() -> None:
     packages = {path.stem for path in (ROOT / "pipeline").iterdir() if path.suffix == ".py" or path.is_dir()}
     assert packages - {"__init__", "__pycache__"} == {*PIPELINE}

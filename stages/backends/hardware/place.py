@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-_PLACE = re.compile(r"gdb://(?P<host>[A-Za-z0-9._-]+|\[[0-9a-fA-F:.]+\]):(?P<port>[0-9]{1,5})")
+_PLACE = re.compile(r"gdb://(?P<server>[A-Za-z0-9._-]+|\[[0-9a-fA-F:.]+\]):(?P<port>[0-9]{1,5})")
 
 
 def check_place(place: str) -> str:
@@ -18,4 +18,4 @@ def address(place: str) -> str:
     found = _PLACE.fullmatch(place)
     if found is None or not 0 < int(found["port"]) < 65536:
         raise ValueError("a board is at gdb://HOST:PORT, such as gdb://localhost:3333")
-    return f"{found['host']}:{found['port']}"
+    return f"{found['server']}:{found['port']}"

@@ -75,7 +75,7 @@ def code_patterns(target: Target) -> tuple[str, ...]:
     plugin: tuple[str, ...] = (f"{folder}/plugin/*",) if module.endswith(".run") else ()
     plugin += ("stages/backends/simulators/cycles/*",) if kind == "qemu" or target.timing_model else ()
     plugin += (f"{folder}/timing/*",) if kind == "spike" and target.timing_model else ()
-    plugin += (f"stages/backends/{target.family}/timing.py",) if target.timing_model else ()
+    plugin += (f"stages/backends/{target.family}/decode_*.py",) if target.timing_model else ()
     beside = target.accelerator
     devices = (f"{folder}/devices/*", f"stages/backends/accelerators/{beside.kind}/device/*") if beside else ()
     return (f"{place}.py", *plugin, *devices)

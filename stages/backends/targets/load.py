@@ -5,7 +5,9 @@ Recipes go through `pipeline`, which reports mistakes in the files with line and
 
 from __future__ import annotations
 
+import re
 from functools import cache
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -16,15 +18,19 @@ from stages.support.messages.stage_error import StageError
 from stages.support.system.installation import INSTALLATION
 
 PIPELINE = INSTALLATION / "pipeline.yaml"
-# The order in which lists show the architecture families; others follow, by name.
-_FIRST = ("riscv", "cortex_m", "aarch64", "host")
+# A family's position in lists of targets; families without one follow, by name.
+_POSITION = re.compile(rb"^position: ([0-9]+)", re.MULTILINE)
 _KINDS = ("cores", "boards", "timings")
 
 
 def family_files(installation: Path) -> list[Path]:
-    """Return the files with the cores and timing models of each architecture family."""
-    paths = sorted(installation.glob("stages/backends/*/targets.yaml"))
-    return sorted(paths, key=lambda path: _FIRST.index(path.parent.name) if path.parent.name in _FIRST else len(_FIRST))
+    """Return the files with the cores and timing models of each architecture family, in the order of lists."""
+    return sorted(sorted(installation.glob("stages/backends/*/targets.yaml")), key=_position)
+
+
+def _position(path: Path) -> float:
+    match = _POSITION.search(path.read_bytes())
+    return inf if match is None else int(match[1])
 
 
 def load_catalogue(path: Path = PIPELINE) -> Catalogue:

@@ -198,6 +198,11 @@ class Target(Core):
         return self.memory is None
 
     @property
+    def is_native(self) -> bool:
+        """True if its firmware runs on this machine without a simulator."""
+        return self.simulator.kind == "native"
+
+    @property
     def by_itself(self) -> Target:
         """The target's core without its board. Kernels are counted on it."""
         if self.alone is None:

@@ -7,16 +7,16 @@ takes the most, or [least, estimate, most].
 
 from __future__ import annotations
 
+from functools import cache
+from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
 from stages.support.options.strict_model import StrictModel, mistake
 
 _BACKENDS = Path(__file__).resolve().parents[1]
-# Instructions whose decoder is not in the folder of that name.
-_DECODERS = {"thumb": "cortex_m"}
 _LIMIT = 1000
 _PARTS = 3
 
@@ -34,9 +34,16 @@ def parse_cycles(value: object) -> object:
     return (least, estimate, most)
 
 
-def decoder_family(instructions: str) -> str:
-    """Return the architecture family whose module `timing` decodes these instructions: cortex_m for `thumb`."""
-    return _DECODERS.get(instructions, instructions)
+@cache
+def decoders() -> dict[str, str]:
+    """Return the architecture family of each decoder `stages/backends/<family>/decode_<instructions>.py`."""
+    paths = sorted(_BACKENDS.glob("*/decode_*.py"))
+    return {path.stem.removeprefix("decode_"): path.parent.name for path in paths}
+
+
+def decoder(instructions: str) -> Any:
+    """Return the module that decodes these instructions. It is imported by name: a key has one family's decoder."""
+    return import_module(f"stages.backends.{decoders()[instructions]}.decode_{instructions}")
 
 
 #: Least, estimate, most.
@@ -107,9 +114,8 @@ class Timing(StrictModel):
 
     @model_validator(mode="after")
     def _check(self) -> Timing:
-        families = {path.parent.name for path in _BACKENDS.glob("*/timing.py")} - {"targets"}
-        if decoder_family(self.instructions) not in families:
-            names = ", ".join(sorted((families - {*_DECODERS.values()}) | {*_DECODERS}))
+        if self.instructions not in decoders():
+            names = ", ".join(decoders())
             raise mistake(f"there is no decoder for {self.instructions!r}; there are {names}", "instructions")
         for number, pair in enumerate(self.pairs):
             for side in ("first", "then"):

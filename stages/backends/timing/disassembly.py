@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from stages.backends.targets.timing import decoder
 from stages.backends.toolchain.compiler import binutil, run_command
 from stages.support.tool import Tool
 
@@ -43,10 +44,10 @@ def disassemble(elf: Path, target: Target) -> Iterator[Line]:
 
     Raises StageError when objdump fails.
     """
-    # Without the short names that RISC-V has for some uses of an instruction; Arm's objdump has no such option.
-    plain = ["-M", "no-aliases"] if target.family == "riscv" else []
+    assert target.timing_model is not None
+    options: tuple[str, ...] = getattr(decoder(target.timing_model.instructions), "OBJDUMP_OPTIONS", ())
     function = ""
-    for text in run_command([binutil(target, "objdump"), "-d", *plain, str(elf)], "objdump").splitlines():
+    for text in run_command([binutil(target, "objdump"), "-d", *options, str(elf)], "objdump").splitlines():
         if symbol := _SYMBOL.match(text):
             function = symbol[2]
         elif (found := _LINE.match(text)) and not found[3].startswith("."):

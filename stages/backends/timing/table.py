@@ -13,11 +13,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cache
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from stages.backends.targets.timing import decoder_family
+from stages.backends.targets.timing import decoder
 from stages.backends.timing.disassembly import Line, disassemble
 
 if TYPE_CHECKING:
@@ -64,8 +63,7 @@ def timed(lines: Iterable[Line], model: Timing) -> Iterator[Timed]:
     classify = _classifier(model)
     before: Instruction | None = None
     kind_before = ""
-    # Imported by name, so that a key has the decoder of one family.
-    decode: Decoder = import_module(f"stages.backends.{decoder_family(model.instructions)}.timing").decode
+    decode: Decoder = decoder(model.instructions).decode
     for one in decode(lines):
         kind = classify(one.mnemonic, one.facts)
         if not kind:

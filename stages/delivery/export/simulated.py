@@ -48,8 +48,8 @@ class Machine:
 
 
 def machine_of(target: Target, model: Mapping[str, Any]) -> Machine | None:
-    """Return the machine that simulates the target; None for the host."""
-    if target.family == "host":
+    """Return the machine that simulates the target; None for a native one."""
+    if target.is_native:
         return None
     simulated = target.in_simulator
     runtime = runtime_for(simulated)

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import Field
 
-from stages.backends.generic.kernels.generic.gemm_cost import convolution_cost, prices_of
+from stages.backends.generic.kernels.generic.costs import costs_of
+from stages.backends.generic.kernels.generic.gemm_cost import convolution_cost
 from stages.backends.generic.kernels.generic.im2col import im2col_fields, reads_in_place, row_fields
 from stages.backends.generic.kernels.generic.parameters import GEMM, IM2COL, epilogue
 from stages.backends.kernels.eight_bit import (
@@ -123,7 +124,7 @@ class FullyConnected(Kernel):
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
         """Return the estimate. A single row takes one instruction more per product than panels."""
-        op, price = view.op, prices_of(target)
+        op, price = view.op, costs_of(target).products
         product = price.single + 1 if op.batch == 1 else price.product
         return float(op.batch * op.units * (product * op.depth + price.output))
 
@@ -134,7 +135,7 @@ def tile_pixels(view: LayerView, params: ConvParams, target: Target) -> int:
     pixels = out.shape[1] * out.shape[2]
     if reads_in_place(view):
         return pixels
-    chosen = params.pixels or (4 if depth_of(view) <= (1024 if target.family == "riscv" else 512) else 2)
+    chosen = params.pixels or (4 if depth_of(view) <= costs_of(target).deepest_of_four else 2)
     return min(chosen, pixels)
 
 

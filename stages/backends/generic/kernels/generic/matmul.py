@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from stages.backends.generic.kernels.generic.costs import costs_of
 from stages.backends.generic.kernels.generic.parameters import EPILOGUE, epilogue
 from stages.backends.generic.kernels.generic.sixteen import why_not_sixteen
 from stages.backends.kernels.eight_bit import not_eight_bit, too_deep, why_not_nhwc
@@ -75,14 +76,13 @@ class BatchMatmul(_Product):
         return f"sums of {depth} products; int32 holds {_MOST}" if depth > _MOST else ""
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """Return counted costs: for four units together 3.5 per product (RISC-V 4.2), 33 per sum.
+        """Return counted costs: for four units together `batch_product` per product, 33 per sum.
 
         For other units 8.5 and 55. The sum of a row, needed for the second operand's zero point, costs 6.5 per element.
         """
         op, y = view.op, view.outputs[0]
         fours, left = divmod(y.shape[-1], 4)
-        product = 4.2 if target.family == "riscv" else 3.5
-        row = fours * 4 * (product * op.depth + 33) + left * (8.5 * op.depth + 55) + 100
+        row = fours * 4 * (costs_of(target).batch_product * op.depth + 33) + left * (8.5 * op.depth + 55) + 100
         row += 6.5 * op.depth if op.zero_points[1] else 0.0
         return y.elements // y.shape[-1] * row + 30
 

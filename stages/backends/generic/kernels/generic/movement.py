@@ -9,6 +9,7 @@ from abc import abstractmethod
 from math import prod
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
+from stages.backends.generic.kernels.generic.costs import costs_of
 from stages.backends.kernels.copies import (
     RESHAPES,
     SLICES,
@@ -31,8 +32,6 @@ if TYPE_CHECKING:
     from stages.ir.graph import LayerView
 
 KINDS = (*SLICES, *RESHAPES, "pad", "transpose", "layout", "resize_nearest_neighbor")
-_PRINTED = 12  # copies of neighbours: loops of so many the compiler prints out
-_LAYER_RISCV = 35.0  # instructions around a layer
 
 
 class CopyParams(KernelParams):
@@ -60,7 +59,7 @@ class _Copying(Kernel):
     def cost(self, view: LayerView, params: CopyParams, target: Target) -> float:
         item_bytes = ITEM_BYTES[view.outputs[0].dtype]
         copied = sum(_copy_cost(copy, item_bytes, params, target) for copy in self.copies(view))
-        return copied + (_LAYER_RISCV if target.family == "riscv" else 0)
+        return copied + costs_of(target).copies.layer
 
 
 class Move(_Copying):
@@ -113,8 +112,8 @@ class Move(_Copying):
         y = view.outputs[0]
         if view.op.kind == "resize_nearest_neighbor":
             return 8.0 * y.elements
-        fill_byte = 4.0 if target.family == "riscv" else 0.2
-        return super().cost(view, params, target) + (fill_byte * y.bytes if view.op.kind == "pad" else 0)
+        filled = costs_of(target).copies.fill * y.bytes if view.op.kind == "pad" else 0
+        return super().cost(view, params, target) + filled
 
 
 class Concatenation(_Copying):
@@ -138,37 +137,19 @@ class Concatenation(_Copying):
 
 
 def _copy_cost(copy: Copy, item_bytes: int, params: CopyParams, target: Target) -> float:
-    """Return instructions: memcpy 0.5 per byte and 20 per call, loops 5 per element.
-
-    RISC-V has a function of its own below.
-    """
-    if target.family == "riscv":
-        return _copy_cost_riscv(copy, item_bytes, params, target)
-    count = 1
-    for axis in copy.axes:
-        count *= axis.extent
-    runs, word = count / copy.axes[-1].extent, copy.word_bytes(item_bytes, target)
-    if params.by == "words" and word:
-        return 3.0 * count * item_bytes / word + 10 * runs
-    return 0.5 * count * item_bytes + 20 * runs if copy.is_run(item_bytes) else 5.0 * count
-
-
-def _copy_cost_riscv(copy: Copy, item_bytes: int, params: CopyParams, target: Target) -> float:
-    """Return instructions on RISC-V, where memcpy copies byte by byte, as unaligned words trap.
-
-    The compiler prints out loops over few neighbours, and makes a memcpy of longer ones.
-    """
-    run = copy.axes[-1]
-    runs, size = prod(axis.extent for axis in copy.axes[:-1]), run.extent * item_bytes
+    """Return the instructions of a copy: by words, by memcpy, or by a loop over the innermost axis."""
+    costs, run = costs_of(target).copies, copy.axes[-1]
+    rows, row_bytes = prod(axis.extent for axis in copy.axes[:-1]), run.extent * item_bytes
     word = copy.word_bytes(item_bytes, target)
     if params.by == "words" and word:
-        fours, left = divmod(size // word, 4)
+        fours, left = divmod(row_bytes // word, 4)
         calls = prod(axis.extent for axis in copy.axes[:-2])
-        four, one = (10.0, 6.0) if target.word_bits == 64 else (13.0, 5.0)
-        return 25.0 * calls + runs * (13 + four * fours + one * left)
-    if run.strides == (1, 1) and (copy.is_run(item_bytes) or run.extent > _PRINTED):
-        return runs * (11 + 6.0 * size)
-    return runs * (3.6 + (2.0 if run.extent <= 2 or run.strides == (1, 1) else 5.0) * run.extent)
+        return costs.call * calls + rows * (costs.row + costs.four * fours + costs.word * left)
+    is_near = run.strides == (1, 1)
+    is_long = costs.unrolled is not None and run.extent > costs.unrolled
+    if copy.is_run(item_bytes) or (is_near and is_long):
+        return rows * (costs.memcpy + costs.byte * row_bytes)
+    return rows * (costs.loop + (costs.near if is_near or run.extent <= 2 else costs.element) * run.extent)
 
 
 KERNELS: tuple[type[Kernel], ...] = (Concatenation, Move)

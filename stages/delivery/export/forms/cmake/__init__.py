@@ -16,7 +16,7 @@ def _facts(content: Content) -> Mapping[str, Any]:
     target = content.target
     machine = machine_of(target, content.model)
     return {
-        "cross": target.family != "host",
+        "cross": not target.is_native,
         "system": "Linux" if target.memory is None else "Generic",
         "processor": target.isa.split("+")[0],
         "prefix": target.compiler.command.removesuffix("gcc"),

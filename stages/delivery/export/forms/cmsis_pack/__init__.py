@@ -19,8 +19,8 @@ _CORES = {
 
 
 def _why_not(content: Content) -> str:
-    family = content.target.family
-    return "" if family in ("cortex_m", "host") else f"{content.target.core} is not a Cortex-M core"
+    target = content.target
+    return "" if target.is_native or target.family == "cortex_m" else f"{target.core} is not a Cortex-M core"
 
 
 def _facts(content: Content) -> Mapping[str, Any]:

@@ -11,6 +11,9 @@ from stages.backends.timing.instruction import Instruction
 if TYPE_CHECKING:
     from stages.backends.timing.disassembly import Line
 
+#: Options of objdump: print no short names for special uses of an instruction, such as `mv` for `addi`.
+OBJDUMP_OPTIONS = ("-M", "no-aliases")
+
 _REGISTER = re.compile(r"\b(?:zero|ra|sp|gp|tp|a[0-7]|t[0-6]|s1[01]|s[0-9]|f[ats]1[01]|f[ats][0-9])\b")
 _ADDRESS = re.compile(r"\(([a-z0-9]+)\)")
 _STORE = re.compile(r"^(?:s[bhwd]|f?s[wd]sp|f?s[wd]|fs[hwdq])$")
