@@ -216,6 +216,7 @@ class Planner:
     def _resolve(self, link: Link, loaded: LoadedRecipe, depends_on: tuple[Any, ...]) -> _Resolved:
         recipe, target, stage = loaded.recipe, loaded.target, link.stage
         config = _with_memory(recipe.config(_options_entry(link)) or _defaults(link, loaded), recipe)
+        config = _with_blob(config, recipe)
         if loaded.path is not None:
             config = link.stage.with_files_beside(config, loaded.path)
         try:
@@ -375,6 +376,14 @@ def _with_memory(config: StageConfig, recipe: Recipe) -> StageConfig:
         if value is not None and name in type(config).model_fields and getattr(config, name) is None
     }
     return config.model_copy(update=limits) if limits else config
+
+
+def _with_blob(config: StageConfig, recipe: Recipe) -> StageConfig:
+    """Turn off what depends on the values of weights, unless the recipe sets it, if the caller provides the weights."""
+    if not getattr(recipe.config("emit"), "is_blob", False):
+        return config
+    fields = {"simplify", "narrow_weights"} & type(config).model_fields.keys() - config.model_fields_set
+    return config.model_copy(update=dict.fromkeys(fields, False)) if fields else config
 
 
 def _resolved_path(text: str, root: Path) -> Path | None:

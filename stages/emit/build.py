@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from stages.backends.kernels import registry
 from stages.base import StageError, no_progress
+from stages.emit.blob import HEADER_BYTES
 from stages.emit.kernel_sources import copy_kernels
 from stages.emit.model import Model
 from stages.emit.placement import Placement, Placer
 from stages.emit.render import KernelFiles, render
+from stages.emit.weights import lay_out
 from stages.ir.graph import storage_of
 from stages.lower.arena import liveness
 from stages.lower.arena.rules import Contents
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
 
 # Offsets in emitted loops are int32.
 _LARGEST_ARENA = 2**31
+_WEIGHTS = ("stages", "emit", "weights")  # the option, in the recipe
 
 
 def emit(
@@ -84,7 +87,7 @@ def emit(
     contents = Contents(graph, liveness(graph, scratch, overlaid, begins(programs)), scratch, of_layers)
     idle = frozenset(layer.index for layer in tensorized_model.plan.layers if not layer.steps and layer.program is None)
     fixed = fixed_in_l1(tensorized_model.plan.attachment, programs)
-    placed = Placer(contents, constants, idle, config.alignment, target, config.memory_rules or (), fixed).place()
+    placed = _placed(contents, constants, idle, config, target, fixed)
     _check_limit(placed, config.arena_limit)
     model = Model(contents, tensorized_model, functions, placed, ahead)
     progress("writing the sources", 0.9)
@@ -105,6 +108,28 @@ def emit(
         graph.save(out / "reference")
     (out / "model.json").write_text(json.dumps(described, indent=1) + "\n")
     return described
+
+
+def _placed(
+    contents: Contents,
+    constants: Mapping[str, np.ndarray],
+    idle: frozenset[int],
+    config: EmitConfig,
+    target: Target,
+    fixed: Mapping[str, frozenset[str]],
+) -> Placement:
+    """Place buffers and constants. A blob of weights is one block; the application decides where it lies."""
+    rules = config.memory_rules or ()
+    if not config.is_blob:
+        return Placer(contents, constants, idle, config.alignment, target, rules, fixed).place()
+    if not constants:
+        raise StageError("the network has no constants, so `weights: caller` has no effect", at=_WEIGHTS)
+    for number, rule in enumerate(rules):
+        if rule.part == "weights":
+            message = f"memory rule {number + 1} places weights, which the caller provides (`emit: {{weights: caller}}`)"
+            raise StageError(message, at=("memory", "rules", number))
+    placed = Placer(replace(contents, constants={}), {}, idle, config.alignment, target, rules, fixed).place()
+    return replace(placed, weights=(lay_out(constants, config.alignment, start=HEADER_BYTES, separate=True),))
 
 
 def _check_limit(placed: Placement, limit: int | None) -> None:

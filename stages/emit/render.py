@@ -8,6 +8,7 @@ from errno import ENOENT
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from stages.emit.blob import HEADER_BYTES, Blob, fingerprint
 from stages.emit.requirement import architecture_flags, requirements
 from stages.emit.reset import reset_of
 from stages.emit.weights import rows
@@ -55,15 +56,38 @@ def render(
 ) -> dict[str, Any]:
     """Write src/ except the kernels; return the content of model.json."""
     context = _context(model, config, target, name, kernels)
+    contents = [placed.data for placed in model.placed.weights]
+    if config.is_blob:
+        blob = Blob(_fingerprint(context, src, kernels), contents[0][HEADER_BYTES:])
+        context["blob"] = {"start": rows(blob.start()), "fingerprint": rows(blob.fingerprint)}
+        contents = [blob.packed()]
     files = {"model.h", "model.c", "layers.h", "layers.c", "model_trace.h", "model_trace.c", "CMakeLists.txt"}
     if context["weights"]:
-        files |= {"weights.h", "weights.c" if config.weights == "c" else "weights.S"}
+        files |= {"weights.h", "weights.c" if config.is_array else "weights.S"}
+        for block, content in zip(context["weights"], contents, strict=True):
+            block["rows"] = rows(content) if config.is_array else []
+            if not config.is_array:
+                (src / block["file"]).write_bytes(content)
     for file in sorted(files):
         (src / file).write_text(_template(f"{file}.j2").render(context))
-    if "weights.S" in files:
-        for block, placed in zip(context["weights"], model.placed.weights, strict=True):
-            (src / block["file"]).write_bytes(placed.data)
-    return _described(model, context, name, kernels)
+    described = _described(model, context, name, kernels)
+    return {**described, "fingerprint": blob.fingerprint.hex()} if config.is_blob else described
+
+
+def _fingerprint(context: Mapping[str, Any], src: Path, kernels: KernelFiles) -> bytes:
+    """Return the fingerprint of what a blob of weights depends on.
+
+    These are the kernels, the layers, their calls, the offsets of constants, the first values of the state, and shape and
+    quantization of inputs and outputs. The prefix of names, and where the arena lies, do not matter.
+    """
+    code = {file: (src / "kernels" / file).read_text(encoding="utf-8") for file in kernels.files}
+    code |= {file: _template(f"{file}.j2").render(context) for file in ("layers.h", "layers.c")}
+    code["calls"] = "\n".join(line for layer in context["layers"] for line in (*layer["ahead"], layer["call"]))
+    code["offsets"] = "\n".join(line for block in context["weights"] for line in block["places"])
+    code["state"] = str([(reset["rows"], reset["value"]) for block in context["state"] for reset in block["resets"]])
+    ports = ("ctype", "bytes", "shape", "scale", "zero_point")
+    code["ports"] = str([[port[key] for key in ports] for port in context["ports"]])
+    return fingerprint(code, context["prefix"])
 
 
 def comment(text: str) -> str:
@@ -105,11 +129,11 @@ def _context(model: Model, config: EmitConfig, target: Target, name: str, kernel
     c = ["model.c", "layers.c", *kernels.sources(".c")]
     assembly = kernels.sources(".S")
     if model.placed.weights_bytes:
-        (c if config.weights == "c" else assembly).insert(0, "weights.c" if config.weights == "c" else "weights.S")
+        (c if config.is_array else assembly).insert(0, "weights.c" if config.is_array else "weights.S")
     layers = [_layer(model, layer) for layer in model.graph.layers]
     arenas = [_block(block, config.prefix) for block in model.arenas]
     weights = [
-        {**_block(block, config.prefix), "rows": rows(placed.data) if config.weights == "c" else []}
+        _block(block, config.prefix)
         for block, placed in zip(model.weights, model.placed.weights, strict=True)
         if placed.data
     ]
@@ -133,9 +157,9 @@ def _context(model: Model, config: EmitConfig, target: Target, name: str, kernel
         ),
         "arena_handed": ", ".join(f"{block['memory']}, {block['count']}" for block in [*arenas, *state]),
         "symbols": [block["symbol"] for block in [*arenas, *state]],
-        "arena_arguments": ", ".join(f"{block['symbol']}, {block['macro']}_BYTES" for block in [*arenas, *state]),
-        "arena_example": ", ".join(f"{block['name']}, sizeof {block['name']}" for block in [*arenas, *state]),
         "caller": config.arena == "caller",
+        "init": _init(config, arenas, state, weights),
+        "blob": {"start": [], "fingerprint": []} if config.is_blob else None,  # `render` fills it in
         "weights_bytes": model.placed.weights_bytes,
         "weights": weights,
         "inputs": inputs,
@@ -152,6 +176,37 @@ def _context(model: Model, config: EmitConfig, target: Target, name: str, kernel
         "c": c,
         "assembly": assembly,
         "flags_of": {path: " ".join(kernels.flags(path)) for path in (*c, *assembly) if kernels.flags(path)},
+    }
+
+
+def _init(
+    config: EmitConfig,
+    arenas: Sequence[Mapping[str, Any]],
+    state: Sequence[Mapping[str, Any]],
+    weights: Sequence[Mapping[str, Any]],
+) -> dict[str, Any]:
+    """Return the function `init` for the templates.
+
+    parameters  declarations; `void` without one
+    arguments   those of the test harness
+    example     those of the example in model.h
+    fails       whether it returns a status
+    """
+    parameters, arguments, example = [], [], []
+    if config.arena == "caller":
+        for block in (*arenas, *state):
+            parameters.append(f"void *{block['memory']}, size_t {block['count']}")
+            arguments.append(f"{block['symbol']}, {block['macro']}_BYTES")
+            example.append(f"{block['name']}, sizeof {block['name']}")
+    if config.is_blob:
+        parameters.append("const void *weights, size_t weights_bytes")
+        arguments.append(f"{weights[0]['symbol']}, {weights[0]['macro']}_BYTES")
+        example.append(arguments[-1])
+    return {
+        "parameters": ", ".join(parameters) or "void",
+        "arguments": ", ".join(arguments),
+        "example": ", ".join(example),
+        "fails": bool(parameters),
     }
 
 

@@ -30,15 +30,20 @@ class Weights:
     region: str = ""
 
 
-def lay_out(constants: Mapping[str, np.ndarray], alignment: int, region: str = "") -> Weights:
-    """Lay out the constants in order, each at a multiple of `alignment`. Equal bytes are stored once."""
-    data = bytearray()
+def lay_out(
+    constants: Mapping[str, np.ndarray], alignment: int, region: str = "", *, start: int = 0, separate: bool = False
+) -> Weights:
+    """Lay out the constants in order, each at a multiple of `alignment`, after `start` zero bytes.
+
+    Equal bytes are stored once, unless `separate`: then the offsets do not depend on values.
+    """
+    data = bytearray(start)
     offsets: dict[str, int] = {}
     positions: dict[bytes, int] = {}
     for key, array in constants.items():
         content = _content(array)
         digest = hashlib.sha256(content).digest()
-        if digest not in positions:
+        if separate or digest not in positions:
             data.extend(bytes(-len(data) % alignment))
             positions[digest] = len(data)
             data.extend(content)
