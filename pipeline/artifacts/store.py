@@ -385,7 +385,7 @@ def _store_error(error: OSError, folder: Path) -> StoreError:
     if is_disk_full(error):
         return DiskFullError(
             f"no space left for the artifact store {folder}",
-            hint="free some, run `doit gc --days 7`, or set FIRMLINE_STORE to another disk; finished stages are kept",
+            hint="free some, run `doit gc days=7`, or set FIRMLINE_STORE to another disk; finished stages are kept",
         )
     limit = system_limit(error)
     if limit is not None:

@@ -15,6 +15,7 @@ from doit import doit_cmd
 from doit.cmd_base import Command as DoitCommand
 from doit.cmdparse import CmdOption, CmdParseError
 
+from pipeline.commands.arguments import key_of, spellings
 from pipeline.documents.overrides import check_assignments
 from pipeline.errors import RecipeError, list_known
 from pipeline.process.interruption import interruptible
@@ -50,13 +51,23 @@ def variables() -> dict[str, str]:
 class CommandMixin:
     """Base of all commands, placed before one of doit's command classes.
 
+    group            the command's group in `doit help`, see pipeline.commands.help
+    examples         command lines after `doit NAME`, with comments; `doit help` shows the first
     names            what arguments without `=` name, '' if the command takes none
+    names_shown      these arguments in help
+    comma_lists      whether `a,b` means two names
+    keys_help        descriptions in help of `NAME` and of keys, if the common ones do not fit
     variables        the supported `name=value` arguments about recipes
     own_variables    further `name=value` arguments of this command; their values are in `own_values`
     offered_options  the supported options of doit's class; None for all
     """
 
+    group: ClassVar[str] = ""
+    examples: ClassVar[tuple[tuple[str, str], ...]] = ()
     names: ClassVar[str] = ""
+    names_shown: ClassVar[str] = "NAME"
+    comma_lists: ClassVar[bool] = True
+    keys_help: ClassVar[tuple[tuple[str, str], ...]] = ()
     variables: ClassVar[tuple[str, ...]] = ()
     own_variables: ClassVar[tuple[str, ...]] = ()
     offered_options: ClassVar[tuple[str, ...] | None] = None
@@ -82,7 +93,7 @@ class CommandMixin:
         ordered = options_first(arguments, parser, (*self.variables, *self.own_variables))
         end = ordered.index("--") + 1
         options, values = parser.parse(ordered[:end])[0], ordered[end:]
-        if self.names in ("recipe", "recipes"):
+        if self.comma_lists:
             from pipeline.recipes.recipe_arguments import split_names
 
             values = split_names(values)
@@ -92,6 +103,12 @@ class CommandMixin:
         inherited: Any = super()
         names = [word for word in values if "=" not in word]
         return interruptible(lambda: inherited.parse_execute([*ordered[:end], *names]))
+
+    def help(self) -> str:
+        """Return the text of `doit help COMMAND`."""
+        from pipeline.commands.help import command_help
+
+        return command_help(self)
 
     def _split_arguments(self, name: str, values: Sequence[str]) -> dict[str, str]:
         """Store the names and recipe variables. Returns the command's own variables.
@@ -135,22 +152,51 @@ class Command(CommandMixin, DoitCommand):  # type: ignore[misc]  # doit has no t
 
 
 def options_first(arguments: Sequence[str], parser: Any, variables: Sequence[str] = ()) -> list[str]:
-    """Return the arguments in the order that doit's parser needs: options, `--`, names.
+    """Return the arguments in the order that doit's parser needs: options, `--`, names and `name=value`.
 
     doit's parser stops at the first name: it would read `doit run NAME -a` as a recipe called `-a`. Its errors show
-    Python classes and all options. Raises CmdParseError.
+    Python classes and all options. `--target x` and `targets=x` become `target=x` if `target` is among the variables.
+    `days=7` and `check=1` become `--days 7` and `--check` if these are options. Raises CmdParseError.
     """
-    try:
-        parsed, values = getopt.gnu_getopt(list(arguments), parser.get_short(), parser.get_long())
-    except getopt.GetoptError as error:
-        raise CmdParseError(_option_error(error, parser, variables)) from None
-    options = []
+    parsed, words = _parsed(arguments, parser, variables)
+    options, values = [], []
     for typed, value in parsed:
         option, _ = parser.get_option(typed)
+        if option is None:
+            values.append(f"{key_of(typed[2:], variables)}={value}")
+            continue
         if option.type is not bool:
             _check_value(typed, value, option)
         options += [typed] if option.type is bool else [typed, value]
+    known = {option.long: option for option in parser.options if option.long}
+    for word in words:
+        name, equals, value = word.partition("=")
+        key, long = key_of(name, variables) if equals else "", name.replace("_", "-")
+        if key or not equals or long not in known:
+            values.append(f"{key}={value}" if key else word)
+        elif known[long].type is not bool:
+            _check_value(f"{name}=", value, known[long])
+            options += [f"--{long}", value]
+        elif value not in ("0", "1"):
+            raise CmdParseError(f"{name}={escape.name(value)}: expected 0 or 1")
+        elif value == "1":
+            options.append(f"--{long}")
     return [*options, "--", *values]
+
+
+def _parsed(arguments: Sequence[str], parser: Any, variables: Sequence[str]) -> tuple[list[tuple[str, str]], list[str]]:
+    """Return options with values, and the other words. Raises CmdParseError."""
+    short, long = parser.get_short(), parser.get_long()
+    try:
+        return getopt.gnu_getopt(list(arguments), short, long)
+    except getopt.GetoptError as error:
+        first = error
+    try:
+        return getopt.gnu_getopt(list(arguments), short, [*long, *(f"{name}=" for name in spellings(variables))])
+    except getopt.GetoptError as error:
+        if key := key_of(error.opt, variables):
+            raise CmdParseError(f"{key}= is empty") from None
+        raise CmdParseError(_option_error(first, parser, variables)) from None
 
 
 def _check_value(typed: str, value: str, option: CmdOption) -> None:
@@ -165,7 +211,7 @@ def _check_value(typed: str, value: str, option: CmdOption) -> None:
     elif not value.strip():
         raise CmdParseError(f"{typed} needs a value: {option.help}")
     if expected:
-        raise CmdParseError(f"{typed} {escape.name(value)}: expected {expected}")
+        raise CmdParseError(f"{typed if typed[-1] == '=' else f'{typed} '}{escape.name(value)}: expected {expected}")
 
 
 def _option_error(error: getopt.GetoptError, parser: Any, variables: Sequence[str]) -> str:

@@ -65,12 +65,14 @@ class Completion(Command):
     """`doit completion`."""
 
     name = "completion"
+    group = "maintain"
+    names_shown = "SHELL"
+    examples = (("bash", "for .bashrc: source <(doit completion bash)"),)
+    keys_help = (("NAME", "bash, zsh or fish"),)
     names = "a shell"
     doc_purpose = "print a script that completes recipes, targets and stages: bash, zsh, fish"
     doc_usage = "bash | zsh | fish"
-    doc_description = (
-        "In .bashrc: source <(doit completion bash). With zsh: source <(doit completion zsh) after compinit."
-    )
+    doc_description = "With zsh: source <(doit completion zsh) after compinit."
 
     def parse_execute(self, arguments: list[str]) -> Any:
         """Parse and run the arguments. After `words`, all belong to the line that is being typed."""

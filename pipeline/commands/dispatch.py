@@ -62,7 +62,9 @@ def run(words: Sequence[str]) -> int:
 
 def _run(words: list[str]) -> int:
     commands = command_classes()
-    first = words[0] if words else "run"
+    if not words:
+        return _overview()
+    first = words[0]
     if first == "--version":
         _refuse_extra_words(words)
         print(f"firmline {pyproject_table('project')['version']}, doit {'.'.join(map(str, DOIT_VERSION))}")
@@ -89,7 +91,7 @@ def _new_command(name: str, commands: PluginDict) -> Any:
 
 def _command(words: list[str], known: Sequence[str]) -> tuple[str, list[str]]:
     """Return the command's name and its arguments; `run` if only recipes are named."""
-    first = words[0] if words else "run"
+    first = words[0]
     if first in known:
         return first, words[1:]
     if first.startswith("-") or "=" in first:
@@ -115,6 +117,17 @@ def _unknown(word: str, known: Sequence[str]) -> PipelineError:
     return PipelineError(message, hint=list_known("commands", names))
 
 
+def _overview() -> int:
+    from pipeline.commands.help import overview
+    from pipeline.recipes.recipe_files import recipe_names
+
+    project = current_project()
+    names = recipe_names(project, nested=True, built_in=project.is_standalone)
+    total = len(recipe_names(project, nested=True))
+    print(overview(pyproject_table("project")["version"], names, total - len(names)))
+    return 0
+
+
 def _help(words: list[str], commands: PluginDict) -> int:
     _refuse_extra_words(words)
     if words and words[0] in commands:
@@ -122,12 +135,9 @@ def _help(words: list[str], commands: PluginDict) -> int:
     elif words and words[0] != "help":
         raise _unknown(words[0], list(commands))
     else:
-        width = max(map(len, commands))
-        print("commands:")
-        for name in commands:
-            print(f"  doit {name:{width}}  {commands.get_plugin(name).doc_purpose}")
-        print("\n`doit help COMMAND` describes a command; docs/reference/commands.md has examples.")
-        print("`doit NAME` is short for `doit run NAME`.")
+        from pipeline.commands.help import command_list
+
+        print(command_list(commands.to_dict()))
     return 0
 
 

@@ -50,9 +50,12 @@ class Doctor(Command):
     """`doit doctor`."""
 
     name = "doctor"
+    group = "maintain"
+    examples = (("", "all cores"), ("cortex-m4 --install", "one core, and install what it needs"))
+    keys_help = (("target", "the same as NAME"),)
     names = "targets"
     doc_purpose = "check this machine: tools, versions, simulators, what to install"
-    doc_usage = "[TARGET...] [--install] [--json]"
+    doc_usage = "[NAME...] [--install] [--json]"
     doc_description = (
         "Checks all cores, or those of the named targets. Each simulator runs a program of known length. "
         "Exits with 3 if something is missing or fails."

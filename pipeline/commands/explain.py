@@ -31,13 +31,19 @@ class Explain(Command):
     """`doit explain NAME`."""
 
     name = "explain"
+    group = "look"
+    examples = (
+        ("kws_rvp", "each stage: cached, or why it will run"),
+        ("kws_rvp target=cortex-m4", "the same on another core"),
+        ("kws_rvp --check", "exit code 3 if a stage would run, for scripts"),
+    )
     names = "recipes"
     variables = RECIPE_VARIABLES
     doc_purpose = "show for each stage of a recipe whether it is cached, or why it will run"
     doc_usage = "NAME... [target=… model=… set=…] [--check] [--code] [--json]"
     doc_description = (
-        "Compares with the last run of the same recipe. Includes the preflight check of a run: data or a model that a "
-        "stage would refuse is an error. With --check, exits with 3 if a stage would run."
+        "Compares with the last run of the same recipe on the same target. Includes the preflight check of a run: "
+        "data or a model that a stage would refuse is an error."
     )
     cmd_options = (
         {

@@ -38,14 +38,24 @@ class Export(Command):
     """`doit export`."""
 
     name = "export"
+    group = "ship"
+    examples = (
+        ("kws_rvp as=cmake", "a CMake project in build/"),
+        ("kws_rvp as=zephyr to=../app/modules/kws target=nucleo-f446re", "a Zephyr module in a folder of yours"),
+        ("", "the forms"),
+    )
+    keys_help = (
+        ("as", "the form; without it, the forms are listed"),
+        ("to", "the folder; default build/NAME/TARGET/export/FORM"),
+    )
     variables = RECIPE_VARIABLES
     names = "recipe"
     own_variables = (_AS, _TO)
     doc_purpose = "write a recipe's verified sources as a CMake project, Zephyr module, Arduino library, …"
     doc_usage = "[NAME as=FORM [to=FOLDER] [target=… model=… set=…]] [--json]"
     doc_description = (
-        "Without as=, lists the forms. The default folder is build/RECIPE/TARGET/export/FORM. A folder with other "
-        "files in it is an error. docs/how-to/export.md lists the exported files."
+        "Runs the recipe first, up to verify. A folder with other files in it is an error. docs/how-to/export.md "
+        "lists the exported files."
     )
     cmd_options = (JSON,)
 

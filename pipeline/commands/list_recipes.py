@@ -24,10 +24,17 @@ class List(CommandMixin, DoitList):  # type: ignore[misc]
     """`doit list`."""
 
     name = "list"
+    group = "start"
+    examples = (
+        ("", "all recipes"),
+        ("target=cortex-m4", "those that run on a Cortex-M4"),
+        ("'kws*' --all", "with stages and variants"),
+    )
     doc_purpose = "list recipes: model, target, purpose"
-    doc_usage = "[NAME...] [--all] [--json]"
+    doc_usage = "[NAME...] [target=… model=…] [--all] [-q] [--json]"
     doc_description = (
-        "Lists all recipes, or those named. --all adds the variants of a matrix and the stages of a recipe."
+        "Lists all recipes, or those that are named or selected. --all adds the variants of a matrix and the stages "
+        "of a recipe."
     )
     names = "recipes"
     variables = RECIPE_VARIABLES

@@ -25,11 +25,16 @@ class MatrixJson(Command):
     """`doit matrix-json`."""
 
     name = "matrix-json"
+    group = "ship"
+    examples = (("", "all recipes of the project"), ("kws_rvp target=rv64-rvp,cortex-m4", "one recipe on two cores"))
     names = "recipes"
     variables = RECIPE_VARIABLES
     doc_purpose = "print recipes and their targets as JSON: the `include` of a GitHub Actions matrix"
-    doc_usage = "[NAME...] [recipe=a,b] [target=… model=… set=…]"
-    doc_description = "Prints all recipes if none is named. Run an entry with `doit run recipe=RECIPE target=TARGET`."
+    doc_usage = "[NAME...] [target=… model=… set=…]"
+    doc_description = (
+        "Prints all recipes of the project if none is named. Run an entry with `doit run RECIPE target=TARGET`. "
+        "docs/tutorials/ci.md has a workflow."
+    )
 
     def execute(self, opt_values: dict[str, Any], pos_args: list[str]) -> int:
         """Print one line of JSON. Returns the exit code."""

@@ -40,19 +40,28 @@ class New(Command):
     """`doit new recipe NAME`."""
 
     name = "new"
+    group = "start"
+    examples = (
+        ("recipe my_kws model=zoo:ds_cnn target=cortex-m4", "for a built-in model"),
+        ("recipe my_net model=net.tflite", "for a file"),
+        ("recipe act layer='{op: relu, shape: [6]}'", "for a single layer"),
+    )
+    names_shown = "recipe NAME"
+    comma_lists = False
     names = "what to make, and its name"
     cmd_options = (JSON,)
     variables = VARIABLES
     own_variables = (_LAYER, _EXTENDS)
     doc_purpose = "write a recipe for a model or a single layer"
-    doc_usage = (
-        "recipe NAME model=x.tflite | model=zoo:NAME | layer='{op: conv2d, …}' [target=…] [extends=…] [set=…] [--json]"
+    keys_help = (
+        ("NAME", "the file is recipes/NAME.yaml"),
+        ("model", "a .tflite or .onnx file, or zoo:NAME"),
+        ("target", "core or board (`doit targets`); default that of extends=, or rv64-rvp"),
+        ("layer", "a single layer, as model: {op: …} of a recipe; `doit operators NAME` lists its options"),
+        ("extends", "base recipe instead of the target's default, or none"),
     )
-    doc_description = (
-        "Writes recipes/NAME.yaml, which runs without edits. Never overwrites a file. layer= is the mapping of "
-        "model: {op: …}; `doit operators NAME` lists its options. extends= replaces the target's default base recipe "
-        "(or is none); its target is kept unless target= is given. set= as for `doit run`."
-    )
+    doc_usage = "recipe NAME model=FILE | model=zoo:NAME | layer='{op: …}' [target=…] [extends=…] [set=…] [--json]"
+    doc_description = "The recipe runs without edits. Never overwrites a file."
 
     def execute(self, opt_values: dict[str, Any], pos_args: list[str]) -> int:
         """Write the file and print its name. Returns the exit code."""

@@ -54,7 +54,7 @@ _OUTCOMES = {
 
 
 def days_of(options: Mapping[str, Any], action: str) -> float | None:
-    """Return the number of --days, None without it.
+    """Return the number of days=, None without it.
 
     Raises PipelineError for a wrong number, or if an option of push is used with another action.
     """
@@ -63,10 +63,10 @@ def days_of(options: Mapping[str, Any], action: str) -> float | None:
             raise PipelineError(f"--{name} is an option of `doit store push`, not of `doit store {action}`")
     days = options.get("days") or ""
     if days and not re.fullmatch(r"\d{1,6}(\.\d*)?", days):
-        raise PipelineError(f"doit store push: --days {escape.name(days)}: expected a number of days, such as 7")
+        raise PipelineError(f"doit store push: days={escape.name(days)}: expected a number of days, such as 7")
     if days and float(days) == 0:
         raise PipelineError(
-            f"doit store push: --days {days}: expected more than 0; without --days, all artifacts are sent"
+            f"doit store push: days={days}: expected more than 0; without days=, all artifacts are sent"
         )
     return float(days) if days else None
 

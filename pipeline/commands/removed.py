@@ -6,6 +6,7 @@ import sys
 from typing import Any
 
 from pipeline.commands.command import JSON, Command
+from pipeline.commands.help import REMOVED
 
 
 def _flag(name: str) -> dict[str, Any]:
@@ -15,10 +16,13 @@ def _flag(name: str) -> dict[str, Any]:
 class _RemovedCommand(Command):
     """A command that prints a notice and exits with 0."""
 
+    group = REMOVED
+    examples = (("", "prints a note"),)
     names = "recipes"
+    keys_help = (("drawn", "ignored"), ("close", "ignored"), ("seed", "ignored"))
     variables = ("recipe", "target", "model", "set", "drawn", "close", "seed", "executor")
     doc_purpose = "ignored: kernels are counted in every run"
-    doc_usage = "(no longer needed)"
+    doc_usage = ""
     doc_description = "Runs count kernels on the simulator when they first need them, and store the counts."
     cmd_options = (*map(_flag, ("all", "sample", "check", "cycles")), JSON)
 

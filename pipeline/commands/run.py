@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, redirect_stdout
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,14 @@ from pipeline.documents.overrides import RECIPE_VARIABLES
 from pipeline.process.streams import Output
 from stages.support.messages import escape
 
-_DRY_RUN = "dry_run"
+_DRY_OPTION = {
+    "name": "dry-run",
+    "long": "dry-run",
+    "short": "",
+    "type": bool,
+    "default": False,
+    "help": "print what would run, as `doit explain`, and run nothing; exit code 3 if a stage would run",
+}
 _RUN_HELP = {
     "always": "run all stages again, even if they are up to date",
     "continue": "continue with the other recipes if one fails [default: %(default)s]",
@@ -33,19 +40,25 @@ class Run(CommandMixin, DoitRun):  # type: ignore[misc]
     """`doit run`."""
 
     name = "run"
-    doc_purpose = "run recipes: from a model to tested firmware"
-    doc_usage = (
-        "NAME... | recipe=a,b [target=… model=… set=…] [dry_run=1 | executor=tls://…] [-n JOBS] [-a] [-q] "
-        "[--no-continue] [--json]"
+    group = "start"
+    examples = (
+        ("kws_rvp", "build, simulate and check one recipe"),
+        ("kws_rvp target=cortex-m4,rv32-rvp", "on two other cores, one after the other"),
+        ("digits_rvp model=zoo:resnet_8", "with another model"),
+        ("kws_rvp set=stages.simulate.inputs.seed=3", "with another value of the recipe"),
+        ("kws_rvp,ad_rvp -n 2", "two recipes, two stages at a time"),
+        ("kws_rvp:emit", "only the stages up to emit"),
+        ("kws_rvp --dry-run", "what would run, and why"),
     )
+    doc_purpose = "run recipes, from a model to tested firmware"
+    doc_usage = "NAME... [target=… model=… set=…] [-n JOBS] [-a] [-q] [--dry-run] [--json]"
     doc_description = (
-        "NAME is a recipe, a glob, NAME:STAGE or a variant of a matrix (docs/reference/commands.md). dry_run=1 prints "
-        "what would run, in the format of `doit explain`, and runs nothing; it exits with 3 if a stage would run. "
-        "executor=dask or executor=tls://HOST:PORT runs the stages on other machines (docs/how-to/distributed.md)."
+        "Results are in build/NAME/TARGET/. A stage runs only if something that it depends on has changed. "
+        "docs/reference/commands.md has all forms of NAME; executor= is described in docs/how-to/distributed.md."
     )
     names = "recipes"
     variables = RECIPE_VARIABLES
-    own_variables = (_DRY_RUN, EXECUTOR)
+    own_variables = (EXECUTOR,)
     cmd_options = (
         *DoitRun.cmd_options,
         {
@@ -56,9 +69,10 @@ class Run(CommandMixin, DoitRun):  # type: ignore[misc]
             "default": False,
             "help": "print errors only",
         },
+        _DRY_OPTION,
         JSON,
     )
-    offered_options = ("always", "continue", "verbosity", "outfile", "num_process", "quiet", "json")
+    offered_options = ("always", "continue", "verbosity", "outfile", "num_process", "quiet", "dry-run", "json")
 
     def get_options(self) -> list[Any]:
         """Return the options with Firmline's help texts."""
@@ -72,7 +86,7 @@ class Run(CommandMixin, DoitRun):  # type: ignore[misc]
         from pipeline.commands.tasks import task_names
 
         named, pos_args = pos_args, task_names(pos_args)
-        if _is_dry(self.own_values):
+        if opt_values["dry-run"]:
             from pipeline.commands.explain import exit_code, print_explanations
             from pipeline.distributed.choice import check_executor
 
@@ -95,13 +109,6 @@ class Run(CommandMixin, DoitRun):  # type: ignore[misc]
 
                 print(json.dumps(results_json, indent=1), file=standard_output)
             return code
-
-
-def _is_dry(values: Mapping[str, str]) -> bool:
-    value = values.get(_DRY_RUN, "0")
-    if value not in ("0", "1"):
-        raise CmdParseError(f"{_DRY_RUN}={escape.name(value)}: expected 0 or 1")
-    return value == "1"
 
 
 @contextmanager

@@ -17,9 +17,11 @@ class Schema(Command):
     """`doit schema`."""
 
     name = "schema"
+    group = "extend"
+    examples = (("", "write the schema again after a change of plug-ins"),)
     doc_purpose = "write recipe.schema.json, with which editors complete and check recipes"
     doc_usage = ""
-    doc_description = None
+    doc_description = "Editors complete and check recipes with it. `doit init` writes it into a new project."
 
     def execute(self, opt_values: dict[str, Any], pos_args: list[str]) -> int:
         """Write the file. Returns the exit code."""

@@ -40,6 +40,8 @@ class Search(Command):
     """`doit search NAME`."""
 
     name = "search"
+    group = "compare"
+    examples = (("float/kws_mixed", "try mixed precisions of a recipe"),)
     names = "recipe"
     variables = RECIPE_VARIABLES
     doc_purpose = "try mixed precisions of a float model within a budget"

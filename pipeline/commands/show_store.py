@@ -27,9 +27,19 @@ class ShowStore(Command):
     """`doit store`."""
 
     name = "store"
+    group = "maintain"
+    names_shown = "ACTION"
+    examples = (
+        ("", "size of the store by stage"),
+        ("list", "all artifacts"),
+        ("verify", "compare every file with its digest"),
+        ("remote", "whether the remote store works"),
+        ("push days=7 --dry-run", "what would be sent to the remote store"),
+    )
+    keys_help = (("NAME", "size (default), list, verify, remote or push"),)
     names = "action"
     doc_purpose = "show, verify or push the artifact store"
-    doc_usage = "[size | list | verify | remote | push [--days N] [--dry-run]] [--json]"
+    doc_usage = "[size | list | verify | remote | push [days=N] [--dry-run]] [--json]"
     doc_description = (
         "size: artifacts, bytes and seconds of work by stage. list: all artifacts. verify: compares every file with "
         "its digest; exits with 3 if one differs. remote: checks whether the remote store can be read and written; "

@@ -62,7 +62,7 @@ GIT = (
     ("-c", "user.name=a", "-c", "user.email=a@example.org", "commit", "-m", "all"),
     ("update-ref", "refs/remotes/origin/main", "HEAD"),
 )
-LINES_ELSEWHERE = ("--peer", "pip install", "env/bin/firmline", "run_on=")
+LINES_ELSEWHERE = ("peer=", "pip install", "env/bin/firmline", "run_on=")
 
 
 def lines(text: str) -> Iterator[str]:
@@ -91,10 +91,10 @@ def mistake(typed: str, recipes: bool = True) -> str:
     made: Any = command_classes().get_plugin(name)
     command = made(task_loader=NamespaceTaskLoader(), config={}, bin_name="doit", cmds=PluginDict())
     try:
-        given = options_first(rest, command.cmdparser)
+        given = options_first(rest, command.cmdparser, (*made.variables, *made.own_variables))
     except CmdParseError as error:
         # A sentence may name an option without its value.
-        return "" if " needs a value" in str(error) else str(error)
+        return "" if str(error).endswith(" is empty") or " needs a value" in str(error) else str(error)
     for word in given[given.index("--") + 1 :]:
         option, equals, value = word.partition("=")
         if equals and option not in (*made.variables, *made.own_variables):

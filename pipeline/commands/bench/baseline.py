@@ -1,4 +1,4 @@
-"""`--peer NAME=PATH`: a baseline whose functions are measured beside ours."""
+"""`peer=NAME=PATH`: a baseline whose functions are measured beside ours."""
 
 from __future__ import annotations
 
@@ -73,27 +73,27 @@ class Baseline:
 
 
 def parse_baseline(text: str) -> Baseline | None:
-    """Parse `--peer`; None for ''. Raises PipelineError."""
+    """Parse `peer=`; None for ''. Raises PipelineError."""
     if not text:
         return None
     from stages.delivery.bench.baselines import BASELINES
 
     name, separator, place = text.partition("=")
     if not separator or not place:
-        raise PipelineError(f"--peer {escape.name(text)}: expected NAME=PATH, such as cmsis-nn=../CMSIS-NN")
+        raise PipelineError(f"peer={escape.name(text)}: expected NAME=PATH, such as cmsis-nn=../CMSIS-NN")
     if name not in BASELINES:
         guess = did_you_mean(name, BASELINES)
-        raise PipelineError(f"--peer: unknown peer '{escape.name(name)}'{guess}", hint=f"Known: {', '.join(BASELINES)}")
+        raise PipelineError(f"peer=: unknown peer '{escape.name(name)}'{guess}", hint=f"Known: {', '.join(BASELINES)}")
     folder = Path(place).expanduser().resolve()
     header = folder / BASELINES[name].header
     if not folder.is_dir():
         what = "is not a folder" if folder.exists() else "does not exist"
-        raise PipelineError(f"--peer {name}: {escape.name(place, 200)} {what}", hint=_CHECKOUT)
+        raise PipelineError(f"peer={name}: {escape.name(place, 200)} {what}", hint=_CHECKOUT)
     if not header.is_file():
         below = next((path.parent for path in sorted(folder.glob(f"*/{BASELINES[name].header}"))), None)
         hint = _CHECKOUT if below is None else f"did you mean {escape.name(str(Path(place) / below.parent.name), 200)}?"
-        raise PipelineError(f"--peer {name}: no {BASELINES[name].header} in {escape.name(place, 200)}", hint=hint)
+        raise PipelineError(f"peer={name}: no {BASELINES[name].header} in {escape.name(place, 200)}", hint=hint)
     if not BASELINES[name].files(folder):
-        message = f"--peer {name}: no {', '.join(BASELINES[name].sources)} in {escape.name(place, 200)}"
+        message = f"peer={name}: no {', '.join(BASELINES[name].sources)} in {escape.name(place, 200)}"
         raise PipelineError(message, hint="use a complete checkout")
     return Baseline(name, BASELINES[name].revision_of(folder), folder, BASELINES[name].families)

@@ -60,10 +60,10 @@ def suite_cases(rows: Iterable[Row], root: Path, models: Path) -> list[Case]:
 def file_cases(folder: Path, options: ModelFiles, root: Path) -> list[Case]:
     """Return a case per target and *.tflite file below a folder. Raises PipelineError."""
     if not folder.is_dir():
-        raise PipelineError(f"--models {escape.name(str(folder), 200)}: no such folder")
+        raise PipelineError(f"model={escape.name(str(folder), 200)}: no such folder")
     files = sorted(folder.rglob("*.tflite"))
     if not files:
-        raise PipelineError(f"--models {escape.name(str(folder), 200)}: no *.tflite file in it")
+        raise PipelineError(f"model={escape.name(str(folder), 200)}: no *.tflite file in it")
     cases = []
     for path in files:
         name = path.relative_to(folder).with_suffix("").as_posix()
@@ -85,10 +85,10 @@ def select(cases: list[Case], only: str, targets: str, known_targets: Iterable[s
     matches = [case for case in cases if not globs or any(fnmatchcase(case.row, glob) for glob in globs)]
     if not matches:
         rows = dict.fromkeys(case.row for case in cases)
-        raise PipelineError(f"--only {escape.name(only)}: no row matches", hint=list_known("rows", rows))
+        raise PipelineError(f"only={escape.name(only)}: no row matches", hint=list_known("rows", rows))
     matches = [case for case in matches if not target_names or case.target in target_names]
     if not matches:
-        raise PipelineError(f"--targets {escape.name(targets)}: no selected row is measured on them")
+        raise PipelineError(f"target={escape.name(targets)}: no selected row is measured on them")
     return matches
 
 

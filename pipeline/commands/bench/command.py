@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 
 NETWORKS, LAYERS = "networks", "layers"
+# Names in `options` of the keys that select what is measured.
+SELECTION = {"only": "only", "targets": "target", "models": "model", "recipe": "recipe", "peer": "peer"}
 
 
 def _option(name: str, kind: type, default: Any, text: str, short: str = "") -> dict[str, Any]:
@@ -41,27 +43,41 @@ class Bench(Command):
     """`doit bench`."""
 
     name = "bench"
-    variables = ("suite", "drawn", "seed")
+    group = "compare"
+    names = "rows"
+    examples = (
+        ("'kws*' target=cortex-m4", "some rows of the suite on one core"),
+        ("model=../models target=host", "every .tflite file below a folder"),
+        ("--check", "against the stored figures"),
+        ("suite=layers 'pooling/*' target=cortex-m4", "single layers"),
+    )
+    keys_help = (
+        ("NAME", "rows of the suite, with * and ?"),
+        ("only", "the same as NAME"),
+        ("suite", "networks (default) or layers"),
+        ("target", "targets to measure on"),
+        ("model", "measure every .tflite file below this folder instead of the suite"),
+        ("recipe", "with model=: the recipe that gives the options"),
+        ("drawn", "with suite=layers: number of random layers instead of the suite's"),
+        ("seed", "with drawn=: repeats a sample"),
+        ("peer", "with suite=layers: cmsis-nn=PATH, a checkout whose functions are also measured"),
+    )
+    variables = ("suite", "target", "board", "model", "recipe", "only", "drawn", "seed", "peer")
     own_variables = (EXECUTOR,)
     doc_purpose = "measure instructions, RAM and ROM of the models in pipeline/commands/bench/suite.yaml"
     doc_usage = (
-        "[suite=layers [drawn=200 [seed=1]] [--peer NAME=PATH]] [executor=tls://…] [--only GLOBS] [--targets NAMES] "
-        "[--models DIR] [--check | --update | --times]"
+        "[NAME...] [target=…] [model=FOLDER [recipe=NAME] | suite=layers [drawn=N [seed=N]] [peer=cmsis-nn=PATH]] "
+        "[--check | --update | --times]"
     )
     doc_description = (
-        "Uses cached artifacts like any run. Exits with 1 if a row fails, or if --check finds figures worse than those "
-        "of docs/bench.json, a figure above its `at_most` or a ratio below its `at_least`. Exits with 3 if only stored "
-        "figures are stale: other kernels were measured, or today's figures are over 5 % lower. suite=layers measures "
-        "single layers, many in one firmware, and stores their figures in docs/layers.json. drawn= samples as many "
-        "random layers instead (seed= repeats a sample). With suite=layers, --check also fails if a layer needs more "
-        "instructions than on a core of the same family with narrower registers."
+        "Uses cached artifacts like any run. Exits with 1 if a row fails, or if --check finds figures worse than "
+        "those of docs/bench.json, a figure above its `at_most` or a ratio below its `at_least`. Exits with 3 if only"
+        " stored figures are stale: other kernels were measured, or today's figures are over 5 % lower. suite=layers "
+        "measures single layers, many in one firmware, and stores their figures in docs/layers.json. With "
+        "suite=layers, --check also fails if a layer needs more instructions than on a core of the same family with "
+        "narrower registers."
     )
     cmd_options = (
-        _option("only", str, "", "row names, with * and ?, split_names by commas"),
-        _option("targets", str, "", "targets to measure on, split_names by commas"),
-        _option("models", str, "", "measure every *.tflite file below this folder instead of the suite"),
-        _option("recipe", str, "", "with --models: the recipe that gives the options"),
-        _option("peer", str, "", "with suite=layers: cmsis-nn=PATH, a checkout whose functions are also measured"),
         _option(
             "check",
             bool,
@@ -86,11 +102,13 @@ class Bench(Command):
         """Measure what the options select. Returns the exit code."""
 
         def work() -> int:
-            if pos_args:
-                raise PipelineError(f"doit bench takes no argument '{pos_args[0]}'; select rows with --only")
             with selected_executor(self.own_values):
                 values = variables()
-                return bench(opt_values, suite_name=values.get("suite", NETWORKS), sampling=values)
+                values.setdefault("target", values.get("board", ""))
+                values["only"] = ",".join(filter(None, (*pos_args, values.get("only", ""))))
+                selection = {name: values.get(key, "") for name, key in SELECTION.items()}
+                suite_name = values.get("suite", NETWORKS)
+                return bench({**opt_values, **selection}, suite_name=suite_name, sampling=values)
 
         return report_errors(work)
 
@@ -163,11 +181,11 @@ def _refuse(options: dict[str, Any]) -> None:
     if len(modes) > 1:
         raise PipelineError(f"{' and '.join(modes)} cannot be combined")
     if options["models"] and modes:
-        raise PipelineError(f"{modes[0]} applies to the suite; it cannot be combined with --models")
+        raise PipelineError(f"{modes[0]} applies to the suite; it cannot be combined with model=")
     if options["recipe"] and not options["models"]:
-        raise PipelineError("--recipe needs --models: rows of the suite have their recipes")
+        raise PipelineError("recipe= needs model=FOLDER: rows of the suite have their recipes")
     if options["peer"]:
-        raise PipelineError("--peer needs suite=layers")
+        raise PipelineError("peer= needs suite=layers")
     if options["jobs"] is not None and options["jobs"] < 1:
         raise PipelineError(f"-n {options['jobs']}: expected 1 or more")
 

@@ -94,8 +94,8 @@ def bench_layers(
     ):
         supported = [name for name in layers.targets if load_targets(project)[name].family in baseline.families]
         raise PipelineError(
-            f"--peer {baseline.name}: no functions for {', '.join(target_names)}",
-            hint=f"--targets {','.join(supported)}",
+            f"peer={baseline.name}: no functions for {', '.join(target_names)}",
+            hint=f"target={','.join(supported)}",
         )
     for target, of_target in members.items():
         for row in _counted(
@@ -182,7 +182,7 @@ def _selected(names: Sequence[str], only: str) -> set[str]:
     matches = {name for name in names if not globs or any(fnmatchcase(name, glob) for glob in globs)}
     if not matches:
         families = dict.fromkeys(f"{name.partition('/')[0]}/*" for name in names)
-        raise PipelineError(f"--only {escape.name(only)}: no layer matches", hint=list_known("layers", families))
+        raise PipelineError(f"only={escape.name(only)}: no layer matches", hint=list_known("layers", families))
     return matches
 
 

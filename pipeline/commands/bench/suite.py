@@ -93,7 +93,7 @@ class Layers(StrictModel):
 
 
 class ModelFiles(StrictModel):
-    """Options for the files of `--models`."""
+    """Options for the files of `model=`."""
 
     recipe: str
     targets: Names

@@ -19,7 +19,7 @@ def case_table(outcomes: Iterable[Outcome]) -> Table:
     outcomes = list(outcomes)
     rows = tuple(_case_row(outcome) for outcome in outcomes)
     good = tuple(not outcome.failed for outcome in outcomes)
-    # Omit empty columns of baselines, as with --models.
+    # Omit empty columns of baselines, as with model=.
     columns = [n for n, name in enumerate(_COLUMNS) if name not in ("others", "ratio") or any(row[n] for row in rows)]
     return Table(tuple(_COLUMNS[n] for n in columns), tuple(tuple(row[n] for n in columns) for row in rows), good)
 

@@ -58,7 +58,7 @@ def measure_times(times: Times, root: Path, show: Callable[[str], None]) -> None
             ("a tensorize parameter changed", ("run", f"set={times.changed}")),
             ("back again", ("run",)),
             ("explain", ("explain",)),
-            ("a dry run", ("run", "dry_run=1")),
+            ("a dry run", ("run", "--dry-run")),
         )
         for what, (command_name, *arguments) in runs:
             command = [sys.executable, "-m", "doit", command_name, f"recipe={times.recipe}", *arguments]

@@ -18,15 +18,21 @@ class Kernels(Listing):
     """`doit kernels`."""
 
     name = "kernels"
+    group = "extend"
+    examples = (
+        ("conv2d target=cortex-m4,cortex-m55", "kernels of an operator on two cores"),
+        ("'rvp.*'", "kernels by name"),
+    )
+    keys_help = (
+        ("NAME", "kernels such as 'rvp.*', or operators such as conv2d"),
+        ("target", "only kernels that run on these cores or boards"),
+    )
     what = "kernel"
     names = "kernels or operators"
     variables = ("target",)
     doc_purpose = "list kernels: operators, layouts, roundings, the cores they run on"
-    doc_usage = "[NAME...] [target=NAME] [--json]"
-    doc_description = (
-        "NAME is a kernel (such as 'rvp.*') or an operator (such as conv2d). target= filters to kernels that run on "
-        "that target."
-    )
+    doc_usage = "[NAME...] [target=…] [--json]"
+    doc_description = "A single kernel is shown in full."
     columns = ("name", "operators", "bits", "layouts", "cores")
 
     def names_of(self, record: Record) -> Sequence[str]:

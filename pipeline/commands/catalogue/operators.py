@@ -11,13 +11,16 @@ class Operators(Listing):
     """`doit operators`."""
 
     name = "operators"
+    group = "extend"
+    examples = (("", "all operators"), ("conv2d", "one in full"))
+    keys_help = (("NAME", "operators by TFLite's name or that of rules: CONV_2D, conv2d"),)
     what = "operator"
     names = "operators"
     doc_purpose = "list operators: types and limits"
     doc_usage = "[NAME...] [--json]"
     doc_description = (
-        "NAME is TFLite's name or that of rules: CONV_2D, conv2d. A single operator is shown in full, with the options "
-        "of model: {op: NAME}. docs/reference/operators.md explains the columns."
+        "A single operator is shown in full, with the options of model: {op: NAME}. docs/reference/operators.md "
+        "explains the columns."
     )
     columns = ("name", "kind", "int8", "int16", "float32", "limits")
 

@@ -16,6 +16,13 @@ class Targets(Listing):
     """`doit targets`."""
 
     name = "targets"
+    group = "look"
+    examples = (
+        ("", "all cores and boards"),
+        ("nucleo-f446re", "one in full"),
+        ("'cortex-m*' --json", "some, for programs"),
+    )
+    keys_help = (("target", "the same as NAME"),)
     what = "target"
     names = "targets"
     doc_purpose = "list targets: cores and boards"
@@ -40,6 +47,9 @@ class Boards(Listing):
     """`doit boards`."""
 
     name = "boards"
+    group = "extend"
+    examples = (("", "all boards"), ("nucleo-f446re", "one in full, with its source"))
+    keys_help = (("board", "the same as NAME"),)
     what = "board"
     names = "boards"
     doc_purpose = "list boards: core, clock, memories, accelerator"

@@ -28,9 +28,21 @@ class Compare(Command):
     """`doit compare`."""
 
     name = "compare"
+    group = "compare"
+    names_shown = "A B"
+    examples = (
+        ("kws_rvp kws_cortex_m4", "two recipes"),
+        ("kws_rvp target=rv64-rvp,rv32-rvp", "one recipe on two cores"),
+        ("git:HEAD~1:kws_rvp git:HEAD fail_above=1%", "exit code 3 if it has become worse by more than 1 %"),
+    )
+    keys_help = (
+        ("NAME", "the two sides"),
+        ("target", "of one recipe: the two targets; of two recipes: the target of both"),
+    )
+    variables = ("recipe", "target", "board")
     names = "two sides"
     doc_purpose = "compare two runs: instructions, memory, accuracy, layers"
-    doc_usage = "A B [--all] [--markdown FILE] [--html FILE] [--json] [--fail-above 1%]"
+    doc_usage = "A B | NAME target=X,Y [--all] [markdown=FILE] [html=FILE] [fail_above=1%] [--json]"
     doc_description = (
         "A and B: a recipe, NAME@TARGET, a report.json or its folder, git:REV:NAME, or git:REV for the other side's "
         "recipe at that revision. Runs recipes that are not up to date. Cycles of a board are not compared with "
@@ -67,7 +79,7 @@ class Compare(Command):
             return 0
         if not comparison.one_counter:
             first, second = map(escape.name, comparison.counters)
-            sys.stderr.write(f"note: A counts {first}, B {second}: --fail-above does not apply to these\n")
+            sys.stderr.write(f"note: A counts {first}, B {second}: fail_above= does not apply to these\n")
         grown = comparison.grown(limit)
         for change in grown:
             by = f"by {change.percent:.2f} %" if change.percent is not None else ""
@@ -97,9 +109,9 @@ def _write(name: str, content: str) -> None:
 
 
 def _percent(text: str) -> float | None:
-    """Parse --fail-above. Raises PipelineError."""
+    """Parse fail-above. Raises PipelineError."""
     if not text:
         return None
     if not re.fullmatch(r"\d{1,6}(\.\d{0,6})?\s*%?", text):
-        raise PipelineError(f"--fail-above {escape.name(text)}: expected a percentage, such as 1%")
+        raise PipelineError(f"fail_above={escape.name(text)}: expected a percentage, such as 1%")
     return float(text.rstrip("% "))

@@ -6,7 +6,7 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-# Figures that --fail-above applies to.
+# Figures that fail_above= applies to.
 INSTRUCTIONS, _CYCLES, _ESTIMATE = "instructions", "cycles", "estimated cycles"
 LIMITED = (INSTRUCTIONS, _CYCLES, _ESTIMATE, "RAM", "ROM")
 

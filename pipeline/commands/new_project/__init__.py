@@ -47,12 +47,24 @@ class Init(Command):
     """`doit init FOLDER`."""
 
     name = "init"
+    group = "start"
+    examples = (
+        ("my_project", "a project with a built-in model"),
+        ("my_project model=net.tflite target=cortex-m4", "a project for a model of your own"),
+    )
+    names_shown = "FOLDER"
+    comma_lists = False
+    keys_help = (
+        ("NAME", "the new folder; it may have other files"),
+        ("model", "a .tflite or .onnx file, which is copied to models/, or zoo:NAME"),
+        ("target", "core or board (`doit targets`); several become the matrix of the recipe"),
+    )
     names = "folder"
     cmd_options = (JSON,)
     variables = VARIABLES
     doc_purpose = "create a project with a recipe that runs"
-    doc_usage = "FOLDER [model=x.tflite] [target=…] [--json]"
-    doc_description = "Writes pipeline.yaml, recipes/, dodo.py, .gitignore and a CI workflow; copies the model."
+    doc_usage = "FOLDER [model=net.tflite] [target=…] [--json]"
+    doc_description = "Writes pipeline.yaml, recipes/, dodo.py, .gitignore and a CI workflow. Overwrites nothing."
 
     def execute(self, opt_values: dict[str, Any], pos_args: list[str]) -> int:
         """Write the files and print their names. Returns the exit code."""

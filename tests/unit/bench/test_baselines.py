@@ -119,15 +119,15 @@ def test_the_command_shows_ratios(tmp_path: Path, capsys: pytest.CaptureFixture[
 @pytest.mark.parametrize(
     ("asked", "says", "hint"),
     [
-        ({"peer": "cmsis-nn"}, r"--peer cmsis-nn: expected NAME=PATH", ""),
-        ({"peer": "cmsis=x"}, r"--peer: unknown peer 'cmsis'; did you mean 'cmsis-nn'\?", ""),
-        ({"peer": "cmsis-nn=/nowhere"}, r"--peer cmsis-nn: /nowhere does not exist", ""),
-        ({"peer": f"cmsis-nn={ROOT}/README.md"}, r"--peer cmsis-nn: .*README.md is not a folder", ""),
+        ({"peer": "cmsis-nn"}, r"peer=cmsis-nn: expected NAME=PATH", ""),
+        ({"peer": "cmsis=x"}, r"peer=: unknown peer 'cmsis'; did you mean 'cmsis-nn'\?", ""),
+        ({"peer": "cmsis-nn=/nowhere"}, r"peer=cmsis-nn: /nowhere does not exist", ""),
+        ({"peer": f"cmsis-nn={ROOT}/README.md"}, r"peer=cmsis-nn: .*README.md is not a folder", ""),
         ({"peer": f"cmsis-nn={STANDIN.parent}"}, "no Include/arm_nnfunctions", f"did you mean {STANDIN}?"),
         (
             {"peer": f"cmsis-nn={STANDIN}", "targets": "rv64-rvp"},
-            "--peer cmsis-nn: no functions for rv64-rvp",
-            "--targets cortex-m4,cortex-m55",
+            "peer=cmsis-nn: no functions for rv64-rvp",
+            "target=cortex-m4,cortex-m55",
         ),
     ],
 )
@@ -138,5 +138,5 @@ def test_wrong_peers(asked: dict[str, str], says: str, hint: str) -> None:
 
 
 def test_peers_go_with_layers() -> None:
-    with pytest.raises(PipelineError, match="--peer needs suite=layers"):
+    with pytest.raises(PipelineError, match="peer= needs suite=layers"):
         bench({**OPTIONS, "peer": f"cmsis-nn={STANDIN}"}, root=ROOT)

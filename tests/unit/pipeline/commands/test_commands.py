@@ -71,9 +71,9 @@ def test_explain(project: FakeProject, run_with_options: Callable[..., None], ca
     ("options", "code", "message"),
     [
         ({"days": "0", "size": ""}, 0, "deleted 4 artifacts"),
-        ({"days": "", "size": ""}, 1, "ERROR: doit gc needs --days N, --size SIZE (such as 2G), or both"),
-        ({"days": "", "size": "much"}, 1, "ERROR: doit gc: --size much: a size is a number of bytes"),
-        ({"days": "soon", "size": ""}, 1, "ERROR: doit gc: --days soon: expected a number of days, such as 7"),
+        ({"days": "", "size": ""}, 1, "ERROR: doit gc needs days=N, size=SIZE (such as 2G), or both"),
+        ({"days": "", "size": "much"}, 1, "ERROR: doit gc: size=much: a size is a number of bytes"),
+        ({"days": "soon", "size": ""}, 1, "ERROR: doit gc: days=soon: expected a number of days, such as 7"),
     ],
 )
 def test_gc(

@@ -18,7 +18,7 @@ from pipeline.commands.completion import Completion, possible_words
         (["run", "recipe=digits_r"], ["recipe=digits_rvp"]),
         (["run", "recipe=kws_rvp,digits_r"], ["recipe=kws_rvp,digits_rvp"]),
         (["run", "digits_rvp", "target=nucleo-f4"], ["target=nucleo-f446re"]),
-        (["run", "digits_rvp", "dry"], ["dry_run="]),
+        (["run", "digits_rvp", "--dr"], ["--dry-run"]),
         (["run", "digits_rvp:em"], ["digits_rvp:emit"]),
         (["run", "tiny_matrix:kws-cortex-m4"], ["tiny_matrix:kws-cortex-m4"]),
         (["explain", "digits_rvp", "--ch"], ["--check"]),

@@ -140,7 +140,7 @@ def test_a_server_that_has_whatever_it_is_asked_for_is_none(
 @pytest.mark.parametrize(
     ("words", "options", "environment", "message"),
     [
-        (("push",), {"days": "soon"}, {}, "--days soon: expected a number of days"),
+        (("push",), {"days": "soon"}, {}, "days=soon: expected a number of days"),
         (("list",), {"dry_run": True}, {}, "--dry-run is an option of `doit store push`, not of `doit store list`"),
         (("push", "demo"), {}, {}, "doit store push does not take 'demo'"),
         (("push",), {}, {}, "no remote store is set\ndocs/explanation/store.md shows how"),

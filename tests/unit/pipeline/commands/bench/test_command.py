@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from pipeline.commands.bench.cases import Case
-from pipeline.commands.bench.command import Bench, bench
+from pipeline.commands.bench.command import SELECTION, Bench, bench
 from pipeline.commands.bench.page import BEGIN, END
 from pipeline.commands.bench.record import read_records
 from pipeline.commands.bench.run import recipe_runner, run_cases
@@ -23,7 +23,9 @@ from tests.unit.pipeline.commands.bench.bench_support import report, suite_file
 
 Capture = pytest.CaptureFixture[str]
 
-OPTIONS: dict[str, Any] = {option["name"]: option["default"] for option in Bench.cmd_options}
+OPTIONS: dict[str, Any] = {option["name"]: option["default"] for option in Bench.cmd_options} | dict.fromkeys(
+    SELECTION, ""
+)
 
 
 class Project:

@@ -81,7 +81,7 @@ def test_selection(tmp_path: Path) -> None:
     selected = select(cases, "real, net*", "rv64-rvp", load_targets(ROOT))
     assert [case.id for case in selected] == [("net", "rv64-rvp"), ("real", "rv64-rvp")]
     for only, targets, message in (
-        ("nat", "", "--only nat: no row matches\nknown rows: net, net_fp32, real"),
+        ("nat", "", "only=nat: no row matches\nknown rows: net, net_fp32, real"),
         ("", "rv65", "unknown target 'rv65'\nknown targets: rv64-rvp,"),
         ("real", "rv64-scalar", "no selected row is measured on them"),
     ):
