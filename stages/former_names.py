@@ -33,7 +33,18 @@ _NAMES = {
     "stages.kernels.generic.copies": "stages.backends.kernels.copies",
     "stages.compile.objects": "stages.backends.toolchain.objects",
     "stages.compile.toolchain": "stages.backends.toolchain.compiler",
-    "stages.messages.naming": "stages.ir.models.naming",
+    **{
+        f"stages{group}.{former}": f"stages.ir.{current}"
+        for group in ("", ".ir")
+        for former, current in {
+            "graph.packed": "packed",
+            "graph.tensor": "layers.tensor",
+            "models.naming": "naming",
+            "operators.channels": "layers.channels",
+            "operators.layer": "layers",
+        }.items()
+    },
+    "stages.messages.naming": "stages.ir.naming",
     "stages.options.layer_rules": "stages.ir.graph.layer_rules",
     "stages.options.quantization": "stages.quantize.options",
     "stages.simulators.qemu": "stages.backends.qemu",

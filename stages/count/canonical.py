@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from stages.ir.graph.packed import bits_of, limits
+from stages.ir.packed import bits_of, limits
 from stages.tensorize.costs import clamps, keeps_scale
 
 if TYPE_CHECKING:

@@ -29,7 +29,7 @@ from stages.emit import EmitConfig
 from stages.emit.build import emit
 from stages.ir.graph import Graph, storage_of
 from stages.ir.graph.layer_rules import LayerMatch
-from stages.ir.graph.packed import limits
+from stages.ir.packed import limits
 from stages.ir.reference.integer import run_layer, to_logical, to_physical
 from stages.ir.samples.files import Inference
 from stages.simulate.cycles import layer_intervals

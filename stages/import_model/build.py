@@ -13,7 +13,7 @@ from stages.import_model.checks.graph import NOTHING_TO_RUN
 from stages.import_model.converter import Converter, Unsupported
 from stages.import_model.operators import hint_for, unsupported_reason
 from stages.import_model.trim_windows import trim_options
-from stages.ir.models.tflite_reader import ModelInfo, OperatorInfo
+from stages.ir.model_info import ModelInfo, OperatorInfo
 from stages.ir.operators.declaration import CUSTOM
 from stages.ir.operators.table import OPERATORS, kind_of
 from stages.ir.relax_module import CONSTANT, Step, build_function, build_main

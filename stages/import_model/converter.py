@@ -22,7 +22,7 @@ from stages.import_model.transposed import transposed_convolution
 from stages.ir.arithmetic.activation_bounds import BOUNDS
 from stages.ir.arithmetic.fixed_point import quantized_bound
 from stages.ir.arithmetic.transposed import PhaseAxis
-from stages.ir.models.tflite_reader import WIDENED, ModelInfo, OperatorInfo
+from stages.ir.model_info import WIDENED, ModelInfo, OperatorInfo
 from stages.ir.operators.operation import Operation
 from stages.ir.operators.table import OPERATORS
 from stages.ir.relax_module import build_function

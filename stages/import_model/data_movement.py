@@ -9,7 +9,7 @@ from tvm import relax
 from tvm.relax.frontend.tflite.tflite_frontend import OperatorConverter, TensorWrapper
 
 from stages.import_model.file_tables import options_of
-from stages.ir.models.tflite_reader import ModelInfo
+from stages.ir.model_info import ModelInfo
 
 
 class MovingConverter(OperatorConverter):  # type: ignore[misc]  # TVM has no type information

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from stages.ir.models.tflite_reader import ModelInfo
+from stages.ir.model_info import ModelInfo
 
 # Enumerations of the schema that occur in options, by field.
 _NAMES = {"fusedActivationFunction": "ActivationFunctionType", "padding": "Padding"}

@@ -20,7 +20,7 @@ import numpy.typing as npt
 from tvm import relax
 
 from stages.ir.arithmetic.sliding import same_padding
-from stages.ir.models.tflite_reader import ModelInfo, OperatorInfo, TensorInfo
+from stages.ir.model_info import ModelInfo, OperatorInfo, TensorInfo
 from stages.ir.operators.declaration import NARROW
 from stages.ir.operators.table import OPERATORS
 

@@ -28,8 +28,8 @@ from stages.support.messages import escape
 if TYPE_CHECKING:
     from stages.backends.targets.spec import Target
     from stages.import_model.normalize import Normalized
+    from stages.ir.model_info import ModelInfo
     from stages.ir.models.spec import ModelSource
-    from stages.ir.models.tflite_reader import ModelInfo
 
 _EXTERNAL = "constants in "  # prefix of files with external constants of an ONNX file
 MODEL, TENSORS, SUMMARY = "model.tflite", "tensors.json", "import.json"

@@ -12,10 +12,11 @@ from collections.abc import Iterator
 
 from stages.import_model.checks import operator_error
 from stages.ir.arithmetic.sliding import places
+from stages.ir.layers import Window
+from stages.ir.model_info import ModelInfo, OperatorInfo
 from stages.ir.models.flatbuffer import Table
 from stages.ir.models.operator_options import number_of
-from stages.ir.models.tflite_reader import ModelInfo, OperatorInfo, opened, subgraphs
-from stages.ir.operators.layer import Window
+from stages.ir.models.tflite_reader import opened, subgraphs
 from stages.ir.operators.table import OPERATORS
 
 _SAME = 0

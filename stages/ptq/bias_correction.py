@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from stages.ir.arithmetic.sliding import same_padding, tapped
-from stages.ir.models.tflite_reader import ModelInfo, OperatorInfo
+from stages.ir.model_info import ModelInfo, OperatorInfo
 from stages.ptq.constants import real
 from stages.ptq.quantizer import Quantized
 from stages.ptq.weights import Weights

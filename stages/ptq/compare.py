@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from stages.ir.arithmetic.fixed_point import round_half_away
-from stages.ir.models.tflite_reader import TensorInfo
+from stages.ir.model_info import TensorInfo
 from stages.ir.reference import Reference
 from stages.ptq.data import Sample
 from stages.ptq.observe import Array, runs

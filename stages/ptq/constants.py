@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from stages.import_model.normalize.graph import one_graph
-from stages.ir.models.tflite_reader import ModelInfo, TensorInfo
+from stages.ir.model_info import ModelInfo, TensorInfo
 
 
 def narrow_constants(info: ModelInfo) -> list[TensorInfo]:

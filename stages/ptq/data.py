@@ -18,7 +18,7 @@ from stages.support.system.pathname import located
 if TYPE_CHECKING:
     import numpy as np
 
-    from stages.ir.models.tflite_reader import ModelInfo, TensorInfo
+    from stages.ir.model_info import ModelInfo, TensorInfo
     from stages.quantize.options import CalibrationData, EvaluationData, QuantizeOptions, RandomSamples
     from stages.support.options.encoding import Encoding
 

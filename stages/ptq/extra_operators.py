@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from stages.import_model.normalize.graph import OneGraph
-from stages.ir.models.tflite_reader import ModelInfo, OperatorInfo, builtin_name
+from stages.ir.model_info import ModelInfo, OperatorInfo
+from stages.ir.models.tflite_reader import builtin_name
 from stages.ir.operators.table import OPERATORS
 
 if TYPE_CHECKING:

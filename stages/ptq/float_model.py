@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 from stages.base import StageError
 from stages.import_model.normalize import normalized
+from stages.ir.model_info import ModelInfo
 from stages.ir.models.spec import FileModel, ModelSource, UrlModel, is_onnx
-from stages.ir.models.tflite_reader import ModelInfo, read
+from stages.ir.models.tflite_reader import read
 from stages.ir.reference.probe import check_loads
 from stages.ptq.constants import narrow_constants, with_float_constants
 from stages.support.messages import escape

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from stages.ir.graph.layer_rules import LayerMatch, about_unused
-from stages.ir.models.tflite_reader import ModelInfo, OperatorInfo
+from stages.ir.model_info import ModelInfo, OperatorInfo
 from stages.ir.operators.table import OPERATORS
 from stages.quantize.options import QuantizeOptions
 from stages.support.messages.wording import several

@@ -18,7 +18,8 @@ import numpy as np
 
 from stages.base import StageError
 from stages.import_model.normalize.graph import one_graph
-from stages.ir.models.tflite_reader import ModelInfo, TensorInfo, read
+from stages.ir.model_info import ModelInfo, TensorInfo
+from stages.ir.models.tflite_reader import read
 from stages.ir.reference.probe import check_loads, crashing_operator
 from stages.ptq.extra_operators import FAILING, alike_ranges, to_integers
 from stages.ptq.observe import Range

@@ -17,7 +17,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from stages.ir.models.tflite_reader import ModelInfo, OperatorInfo
+from stages.ir.model_info import ModelInfo, OperatorInfo
 from stages.ptq.compare import MOST_DB, Comparison, bounds
 from stages.ptq.observe import Range
 from stages.ptq.precision import kind

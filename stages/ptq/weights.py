@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from stages.import_model.normalize.graph import one_graph
-from stages.ir.models.tflite_reader import ModelInfo, OperatorInfo
+from stages.ir.model_info import ModelInfo, OperatorInfo
 
 Array = npt.NDArray[np.float64]
 # The axis of the output channels: weights are OHWI, 1HWC and [units, depth].

@@ -27,7 +27,7 @@ from stages.tensorize.sharing import renames_only
 
 if TYPE_CHECKING:
     from stages.ir.arithmetic.fixed_point import Array
-    from stages.ir.operators.channels import Kept
+    from stages.ir.layers.channels import Kept
     from stages.tensorize.pass_context import PassContext
 
 _MULTIPLES = (1, 2, 4, 8, 16)

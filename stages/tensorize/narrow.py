@@ -42,7 +42,7 @@ def narrowed_layer(
     plan: LayerPlan, functions: Mapping[str, Any], packed: Mapping[str, np.ndarray]
 ) -> tuple[LayerPlan, Mapping[str, Any], Mapping[str, np.ndarray]]:
     """Return a one-step layer with its constants packed; unchanged if none can be packed."""
-    from stages.ir.graph.packed import narrowed
+    from stages.ir.packed import narrowed
 
     bits = {key: width for key, array in packed.items() if (width := bits_of_constant(array))}
     if not bits or len(plan.steps) != 1:
@@ -70,7 +70,7 @@ def narrowed_layer(
 
 def bits_of_constant(array: np.ndarray) -> int:
     """Return the bits in which a constant can be packed: 1, 2 or 4; 0 if it cannot."""
-    from stages.ir.graph.packed import bits_of
+    from stages.ir.packed import bits_of
     from stages.ir.tensor_layout import NARROW
 
     if str(array.dtype) != "int8" or array.nbytes < LEAST:

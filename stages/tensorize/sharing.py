@@ -20,7 +20,7 @@ from dataclasses import replace
 
 from stages.backends.kernels.copies import SLICES, Copy, copy_of, parts
 from stages.ir.graph import Graph, Layer, storage_of
-from stages.ir.graph.tensor import ITEM_BYTES
+from stages.ir.layers.tensor import ITEM_BYTES
 from stages.lower.arena import liveness, plan
 
 ALIGNMENT, OUTPUT_ALIGNMENT = 16, 64

@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from stages.ir.graph import Graph, Layer, LayerView, Quant, Requantize, Tensor, storage_of
-from stages.ir.graph.tensor import DType
-from stages.ir.operators.layer import Shifted
+from stages.ir.layers import Shifted
+from stages.ir.layers.tensor import DType
 from stages.lower.offload.kernel import OffloadKernel
 from stages.tensorize.elimination import Costs, cheapest
 from stages.tensorize.sharing import renames_only

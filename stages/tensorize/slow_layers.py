@@ -22,7 +22,7 @@ from stages.tensorize.select import Choice, choose
 
 if TYPE_CHECKING:
     from stages.ir.graph import Graph, LayerView
-    from stages.ir.operators.layer import Array, LayerOp
+    from stages.ir.layers import Array, LayerOp
     from stages.tensorize.pass_context import PassContext
 
 _TIMES = 2  # minimum factor over the usual layer

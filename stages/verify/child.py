@@ -71,8 +71,8 @@ def _aborted(
     signal_name: str, condition: str, model: Path, emitted: Path, simulated: Path, inference: int | None
 ) -> StageError:
     """Return the error for an abort of LiteRT, with the operator. `inference` None: while the model was loaded."""
-    from stages.ir.models.naming import tensor_names
     from stages.ir.models.tflite_reader import read
+    from stages.ir.naming import tensor_names
     from stages.ir.reference.probe import crashing_operator
     from stages.support.messages.operator_error import operator_label
     from stages.verify.records import Records

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from stages.ir.models.tflite_reader import ModelInfo, OperatorInfo
+from stages.ir.model_info import ModelInfo, OperatorInfo
 from stages.ir.reference.interpreter import Reference
 from stages.ir.reference.partitions import PartitionedReference
 from stages.verify.records import Array, Port

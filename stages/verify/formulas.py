@@ -10,7 +10,7 @@ import numpy as np
 
 from stages.base import StageError
 from stages.ir.graph import Graph, Layer
-from stages.ir.operators.layer import LayerOp
+from stages.ir.layers import LayerOp
 from stages.ir.operators.table import plugin_operators
 from stages.ir.reference.integer import advance_layer, to_logical
 from stages.ir.reference.interpreter import Reference

@@ -10,7 +10,7 @@ import numpy as np
 
 from stages.base import StageError
 from stages.ir.graph import Graph
-from stages.ir.graph.packed import as_in_file
+from stages.ir.packed import as_in_file
 from stages.ir.reference.integer import run_graph
 from stages.support.messages import escape
 from stages.verify.records import Array

@@ -15,7 +15,7 @@ A float bias is rounded by at most half a unit of the sum. So both results are e
 
     e = g * A * r + |T| * r * 2^-30 [+ r / 2] [+ 2^(shift - 1)]
 
-of a half: a near tie. The last term is for layers that round twice, first to 2^-shift (stages.ir.operators.layer).
+of a half: a near tie. The last term is for layers that round twice, first to 2^-shift (stages.ir.layers.clamped).
 In near ties the results differ by at most one if e is below a half.
 
 Integer sums (QLinearConv): V is T as float32 times a float32 multiplier, so g is 4 * u, and A is |T|.

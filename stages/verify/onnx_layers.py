@@ -20,8 +20,8 @@ import numpy as np
 
 from stages.base import StageError
 from stages.ir.graph import Graph, Layer, Quantize
-from stages.ir.graph.packed import as_in_file
-from stages.ir.models.tflite_reader import ModelInfo
+from stages.ir.model_info import ModelInfo
+from stages.ir.packed import as_in_file
 from stages.ir.reference.integer import run_layer, to_logical
 from stages.ir.reference.onnx_runtime import OnnxReference
 from stages.ir.reference.onnx_session import part_of, session

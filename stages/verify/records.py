@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from stages.base import StageError
-from stages.ir.graph.packed import as_in_file, unpack
+from stages.ir.packed import as_in_file, unpack
 from stages.ir.tensor_layout import LOGICAL, Layout
 
 Array = npt.NDArray[Any]

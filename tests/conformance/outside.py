@@ -19,9 +19,9 @@ from pydantic import ValidationError
 from stages.backends.targets.load import load_targets
 from stages.base import StageError
 from stages.ir.graph import Graph, LayerView
+from stages.ir.model_info import ModelInfo
 from stages.ir.models.operators import build
 from stages.ir.models.spec import OpModel
-from stages.ir.models.tflite_reader import ModelInfo
 from stages.ir.operators.declaration import Operator
 from stages.ir.operators.table import plugin_operators
 from stages.support.messages.wording import several

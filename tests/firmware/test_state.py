@@ -13,10 +13,11 @@ import pytest
 
 from stages.ir.arithmetic.fixed_point import multiply_by_quantized_multiplier
 from stages.ir.arithmetic.multipliers import quantize_multiplier
+from stages.ir.model_info import ModelInfo
 from stages.ir.models.builder import ModelBuilder
 from stages.ir.models.operators import build
 from stages.ir.models.spec import FileModel, OpModel
-from stages.ir.models.tflite_reader import ModelInfo, read
+from stages.ir.models.tflite_reader import read
 from stages.ir.reference.interpreter import Reference, random_inputs
 from tests.support.emitted import Inference, run_emitted, target_named
 from tests.support.stages_run import run_stages, verified

@@ -15,7 +15,7 @@ from stages.backends.targets.load import load_target
 from stages.backends.targets.runtime import HARNESS
 from stages.backends.targets.spec import Target
 from stages.backends.toolchain.compiler import Source
-from stages.ir.graph.packed import unpack
+from stages.ir.packed import unpack
 from stages.ir.tensor_layout import Layout
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -12,7 +12,7 @@ from stages.backends.accelerators.ne16.extension import Parameters, Residual
 from stages.backends.accelerators.ne16.job import Extension, Job, Mode, Padding
 from stages.backends.accelerators.ne16.packing import pack
 from stages.ir.arithmetic.fixed_point import multiply_by_quantized_multiplier
-from stages.ir.operators.layer import Rounding
+from stages.ir.layers import Rounding
 
 Array = npt.NDArray[Any]
 L1, L1_BYTES = 0x1000_0000, 128 << 10

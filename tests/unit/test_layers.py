@@ -20,6 +20,11 @@ PIPELINE = [
 ]
 # Groups of folders in stages/; each imports only from those before it. `base` is the definition of a stage.
 GROUPS = ("support", "ir", "backends", "lower", "base", "chain", "delivery")
+# Modules and packages of stages/ir/; each imports only from those before it, for annotations too.
+IR = [
+    *("__init__", "tensor_layout", "relax_module", "packed", "model_info", "naming"),
+    *("arithmetic", "layers", "operators", "graph", "models", "samples", "reference"),
+]
 # (importer, imported) of two stages of the chain.
 BETWEEN = {
     *(
@@ -76,6 +81,12 @@ def test_groups_of_stages_import_only_from_those_below_them() -> None:
             assert GROUPS.index(group(name)) <= GROUPS.index(group(module)), (module, name)
 
 
+def test_packages_of_ir_import_only_from_those_below_them() -> None:
+    for module, name in all_imported("stages/ir"):
+        if name.startswith("stages.ir."):
+            assert IR.index(name.split(".")[2]) <= IR.index(module.split(".")[2]), (module, name)
+
+
 def test_stages_know_nothing_of_each_other() -> None:
     pairs = {
         (module.split(".")[1], name.split(".")[1])
@@ -118,13 +129,14 @@ def test_packages_of_the_pipeline_import_one_way() -> None:
             assert PIPELINE.index(name.split(".")[1]) <= PIPELINE.index(module.split(".")[1]), (module, name)
 
 
-def test_no_module_imports_itself_by_way_of_others() -> None:
-    """Imports inside of functions count: a circle of these is a circle of what the modules know of each other."""
-    paths = [path for folder in ("stages", "pipeline") for path in (ROOT / folder).rglob("*.py")]
+@pytest.mark.parametrize(("folders", "types"), [(("stages", "pipeline"), False), (("stages/ir",), True)])
+def test_no_module_imports_itself_by_way_of_others(folders: tuple[str, ...], types: bool) -> None:
+    """Imports inside of functions count. Below stages/ir imports for annotations count too."""
+    paths = [path for folder in folders for path in (ROOT / folder).rglob("*.py")]
     modules = {".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path for path in paths}
     graph = {
         module: {
-            found if found in modules else found.rpartition(".")[0] for found in imported(path, types=False)
+            name if name in modules else name.rpartition(".")[0] for name in imported(path, types=types)
         } & modules.keys() - {module}
         for module, path in modules.items()
     }  # fmt: skip

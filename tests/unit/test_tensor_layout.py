@@ -8,7 +8,7 @@ import pytest
 from numpy.typing import NDArray
 from pydantic import TypeAdapter, ValidationError
 
-from stages.ir.graph.packed import bits_of, pack, unpack
+from stages.ir.packed import bits_of, pack, unpack
 from stages.ir.tensor_layout import NHWC, Layout
 
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from stages.backends.accelerators.tiles import Granule, Span, Tile
     from stages.backends.kernels.folder import KernelFolder
     from stages.ir.graph import LayerView
-    from stages.ir.operators.layer import LayerOp
+    from stages.ir.layers import LayerOp
 
 
 class Parameters(StrictModel):

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-from stages.ir.operators.layer import Window
+from stages.ir.layers import Window
 
 if TYPE_CHECKING:
     from stages.ir.graph import LayerView, Tensor

@@ -8,7 +8,7 @@ from itertools import pairwise, product
 from typing import TYPE_CHECKING
 
 from stages.backends.kernels.tir.strides import Axis, logical_strides, row_major, walk
-from stages.ir.graph.tensor import ITEM_BYTES, storage_of
+from stages.ir.layers.tensor import ITEM_BYTES, storage_of
 
 if TYPE_CHECKING:
     from stages.backends.targets.spec import Target

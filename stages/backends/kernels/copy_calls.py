@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from stages.backends.kernels.tir.strides import Axis
-from stages.ir.graph.tensor import ITEM_BYTES
+from stages.ir.layers.tensor import ITEM_BYTES
 
 if TYPE_CHECKING:
     from stages.backends.kernels.copies import Copy

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from stages.backends.kernels.folder import KernelFolder
     from stages.backends.targets.spec import Target
     from stages.ir.graph import LayerView
-    from stages.ir.operators.layer import LayerOp
+    from stages.ir.layers import LayerOp
 
 
 class KernelParams(BaseModel):
@@ -78,7 +78,7 @@ class Kernel(ABC):
               `stages/backends/kernels/include`
     layouts   supported layouts of 4-D tensors. `why_not_layer` restricts them for a layer, and `cost` prices them;
               tensorize chooses each tensor's layout by both
-    roundings of `Rounding` (stages.ir.operators.layer); `why_not_layer` may restrict them for a layer. A kernel with
+    roundings of `Rounding` (stages.ir.layers.clamped); `why_not_layer` may restrict them for a layer. A kernel with
               "steps" alone supports no other layers
     lowers    whether `lower` returns the layer; other kernels emit programs (`stages.lower.offload`)
     bits      supported activation bits, if other kernels are for 16 bits
@@ -114,7 +114,7 @@ class Kernel(ABC):
         An `in_place` kernel sees tensors of one shape in equal blocks as tensors without blocks, including the padding
         of the blocks.
         """
-        from stages.ir.graph.flat import flat
+        from stages.ir.layers.flat import flat
 
         return flat(view) if self.in_place else view
 

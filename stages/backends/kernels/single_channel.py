@@ -12,7 +12,7 @@ from stages.ir.operators.products import Conv2D, DepthwiseConv2D
 if TYPE_CHECKING:
     from stages.backends.targets.spec import Target
     from stages.ir.graph import LayerView
-    from stages.ir.operators.layer import LayerOp
+    from stages.ir.layers import LayerOp
 
 
 def has_single_channels(op: LayerOp) -> bool:

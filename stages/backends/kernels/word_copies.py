@@ -22,7 +22,7 @@ from stages.backends.kernels.copies import (
 from stages.backends.kernels.copy_calls import calls_of, resized
 from stages.backends.kernels.fills import Fill, fills
 from stages.backends.kernels.kernel import Kernel
-from stages.ir.graph.tensor import ITEM_BYTES
+from stages.ir.layers.tensor import ITEM_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

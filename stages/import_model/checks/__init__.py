@@ -17,8 +17,8 @@ from stages.import_model.checks.graph import check_ends, check_graph
 from stages.import_model.checks.quantization import check_quantization
 from stages.import_model.checks.types import check_sizes, check_types
 from stages.import_model.checks.values import check_constants, check_values
-from stages.ir.models.naming import named
-from stages.ir.models.tflite_reader import ModelInfo, OperatorInfo
+from stages.ir.model_info import ModelInfo, OperatorInfo
+from stages.ir.naming import named
 from stages.ir.operators.operation import Operation, Refused, listed
 from stages.ir.operators.table import OPERATORS
 

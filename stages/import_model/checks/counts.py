@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from stages.import_model.checks.errors import operator_error
 from stages.import_model.checks.types import check_bytes
-from stages.ir.models.tflite_reader import ModelInfo, OperatorInfo
+from stages.ir.model_info import ModelInfo, OperatorInfo
 from stages.ir.operators.declaration import MANY
 from stages.ir.operators.operation import Operation, Refused
 from stages.ir.operators.table import OPERATORS

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from stages.ir.models.naming import tensor_names
-from stages.ir.models.tflite_reader import ModelInfo, OperatorInfo
+from stages.ir.model_info import ModelInfo, OperatorInfo
+from stages.ir.naming import tensor_names
 from stages.support.messages.operator_error import OperatorError
 
 

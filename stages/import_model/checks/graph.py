@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from stages.base import StageError
-from stages.ir.models.naming import named
-from stages.ir.models.tflite_reader import ModelInfo
+from stages.ir.model_info import ModelInfo
+from stages.ir.naming import named
 from stages.ir.operators.operation import listed
 
 _TYPES = ("float32", "int8", "uint8", "int16", "int32", "int64", "bool")

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from stages.ir.graph.packed import limits
-from stages.ir.models.naming import named
-from stages.ir.models.tflite_reader import TensorInfo
+from stages.ir.model_info import TensorInfo
+from stages.ir.naming import named
 from stages.ir.operators.declaration import EIGHT_BITS, INTEGERS, NARROW
 from stages.ir.operators.operation import Operation, Refused
 from stages.ir.operators.table import OPERATORS
+from stages.ir.packed import limits
 
 # Fixed-point multipliers have 31 bits and are shifted by at most 30.
 _LARGEST_MULTIPLIER = 2.0**30

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from stages.ir.models.naming import named
-from stages.ir.models.tflite_reader import TensorInfo
+from stages.ir.model_info import TensorInfo
+from stages.ir.naming import named
 from stages.ir.operators.declaration import INTEGERS, NARROW
 from stages.ir.operators.operation import Operation, Refused, listed
 from stages.ir.operators.table import OPERATORS

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from stages.ir.models.naming import named
+from stages.ir.naming import named
 from stages.ir.operators.operation import Operation, Refused
 from stages.ir.operators.table import OPERATORS
 

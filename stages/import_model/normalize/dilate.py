@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from stages.import_model.normalize.graph import OneGraph
-from stages.ir.models.tflite_reader import ModelInfo, OperatorInfo
+from stages.ir.model_info import ModelInfo, OperatorInfo
 
 _CONVOLUTIONS = ("CONV_2D", "DEPTHWISE_CONV_2D")
 _SAME, _VALID = 0, 1  # the schema's Padding

@@ -15,8 +15,9 @@ from stages.import_model.normalize.unused import unused, unused_note
 from stages.import_model.normalize.variables import OPERATORS as VARIABLES
 from stages.import_model.normalize.variables import plain_variables
 from stages.import_model.normalize.versions import has_newer_versions, lower_versions
+from stages.ir.model_info import ModelInfo, OperatorInfo, TensorInfo
 from stages.ir.models.graphs import Graphs, Signature, choose, composites, graphs
-from stages.ir.models.tflite_reader import ModelInfo, OperatorInfo, TensorInfo, read
+from stages.ir.models.tflite_reader import read
 from stages.ir.operators.table import OPERATORS
 from stages.ir.reference.partitions import litert_has
 from stages.ir.reference.probe import tensor_shapes

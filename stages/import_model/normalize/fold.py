@@ -12,7 +12,7 @@ from typing import Any
 import numpy.typing as npt
 
 from stages.import_model.operators import has_effects
-from stages.ir.models.tflite_reader import ModelInfo, OperatorInfo
+from stages.ir.model_info import ModelInfo, OperatorInfo
 from stages.ir.operators.declaration import CUSTOM
 from stages.ir.reference.partitions import file_with
 from stages.ir.reference.probe import tensor_values

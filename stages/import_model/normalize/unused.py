@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from stages.import_model.operators import has_effects
-from stages.ir.models.tflite_reader import ModelInfo, OperatorInfo
+from stages.ir.model_info import ModelInfo, OperatorInfo
 from stages.support.messages.wording import several
 
 

@@ -5,14 +5,13 @@ multipliers, zero points, activation bounds), so that a kernel needs nothing els
 `constants.npz`; numpy is only imported when constants are used.
 """
 
-from stages.ir.graph.graph import Graph, Layer, LayerView, RequestedLayout
-from stages.ir.graph.tensor import Quant, Tensor, storage_of
+from stages.ir.graph.graph import Graph
+from stages.ir.layers import Layer, LayerOp, LayerView, Quant, RequestedLayout, Tensor, storage_of
 from stages.ir.operators.activations import Activation
 from stages.ir.operators.arithmetic import Add, Mul
 from stages.ir.operators.concat_and_split import Concatenation
 from stages.ir.operators.conversions import Dequantize, Quantize, Requantize
 from stages.ir.operators.floats import Float
-from stages.ir.operators.layer import LayerOp
 from stages.ir.operators.movement import Move
 from stages.ir.operators.products import Conv2D, DepthwiseConv2D, FullyConnected
 from stages.ir.operators.reductions import Mean

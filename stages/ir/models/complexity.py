@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from stages.ir.models.tflite_reader import ModelInfo, OperatorInfo
+from stages.ir.model_info import ModelInfo, OperatorInfo
 from stages.ir.operators.table import OPERATORS
 
 

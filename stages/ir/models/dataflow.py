@@ -10,7 +10,7 @@ from stages.support.messages import escape
 from stages.support.messages.operator_error import operator_label
 
 if TYPE_CHECKING:
-    from stages.ir.models.tflite_reader import ModelInfo, OperatorInfo
+    from stages.ir.model_info import ModelInfo, OperatorInfo
 
 
 def check_order(graph: ModelInfo) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from stages.ir.models.tflite_reader import ModelInfo, OperatorInfo
+from stages.ir.model_info import ModelInfo, OperatorInfo
 from stages.ir.operators.operation import Operation
 from stages.ir.operators.table import OPERATORS
 

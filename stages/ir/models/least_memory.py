@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from stages.ir.models.tflite_reader import ModelInfo, OperatorInfo, TensorInfo
+from stages.ir.model_info import ModelInfo, OperatorInfo, TensorInfo
 from stages.ir.operators.table import OPERATORS
 from stages.ir.operators.windows import Pool2D
 from stages.support.messages.operator_error import operator_label

@@ -1,7 +1,7 @@
 """Build networks with seeded weights, calibrated layer by layer, as int8, uint8 or float32.
 
 Each layer's weights are random int8 values. A few images pass through the network as it is built, in exact integer
-arithmetic (`stages.ir.models.exact`). Each layer's accumulators give, as if batch normalization were folded in,
+arithmetic (`stages.ir.arithmetic.exact`). Each layer's accumulators give, as if batch normalization were folded in,
 
     weight_scale[c] = gamma[c] / (input_scale * deviation(accumulator[c]))
     bias[c]         = beta[c] - gamma[c] * mean(accumulator[c]) / deviation(accumulator[c])
@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from stages.ir.models import exact
+from stages.ir.arithmetic import exact
 from stages.ir.models.builder import ModelBuilder, Tensor
 
 Array = npt.NDArray[Any]

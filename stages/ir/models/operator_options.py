@@ -6,13 +6,13 @@ are numbers of the schema's enumerations.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
+from stages.ir.model_info import Options
 from stages.ir.models.flatbuffer import Table
-from stages.ir.operators import declaration
+from stages.ir.operators import operation
 from stages.ir.operators.table import OPERATORS
 
 _READ: dict[str, Callable[[Table, int], Any]] = {
@@ -24,17 +24,6 @@ _READ: dict[str, Callable[[Table, int], Any]] = {
     "ints": lambda table, number: tuple(int(value) for value in table.numbers(number, "<i4")),
     "unused": lambda table, number: None,
 }
-
-
-@dataclass(frozen=True)
-class Options:
-    """An options table of the schema ("Conv2DOptions") and its fields.
-
-    Fields that the file omits have their defaults. Unknown tables have no fields.
-    """
-
-    table: str
-    fields: Mapping[str, Any] = field(default_factory=dict)
 
 
 def number_of(table: str, name: str) -> int:
@@ -57,7 +46,7 @@ def read_options(operator: Table, op: str, what: str) -> Options | None:
 
 
 @cache
-def tables() -> dict[str, declaration.Table]:
+def tables() -> dict[str, operation.Table]:
     """Return the options tables of built-in operators, by name."""
     return {operator.table.name: operator.table for operator in OPERATORS.values() if operator.table is not None}
 

@@ -13,14 +13,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from stages.ir.arithmetic.exact import random_bytes, random_weights
 from stages.ir.models.builder import BuildError, ModelBuilder
-from stages.ir.models.exact import random_bytes, random_weights
 from stages.ir.models.spec import OpModel, Quantization
 from stages.ir.operators.declaration import NARROW
+from stages.ir.operators.single_operator import Quant, SingleOperatorBuilder
 from stages.ir.operators.table import operator_of
 from stages.support.messages.stage_error import StageError
-
-Quant = tuple[float, int]
 
 # Deviation of results in real units, unless `output` is set; relu6 then clips a few of them.
 _DEVIATION = 2.0
@@ -40,18 +39,14 @@ _OTHER = {
 def build(spec: OpModel) -> bytes:
     """Return the TFLite file of a one-operator model. Raises StageError for contradictions."""
     try:
-        return OneOperator(spec).build()
+        return _Builder(spec).build()
     except BuildError as error:
         what = str(error).removeprefix(f"{spec.op}: ")  # the only layer's name
         raise StageError(f"model op {spec.op!r}: {what}", at=("model",)) from None
 
 
-class OneOperator:
-    """Builder of one operator: the first input, then the operator's declaration.
-
-    shape  of the first input, with the batch
-    quant  of the first input, None for float32
-    """
+class _Builder(SingleOperatorBuilder):
+    """Builder of one operator: the first input, then what the operator's declaration appends."""
 
     def __init__(self, spec: OpModel) -> None:
         self.spec: OpModel = spec

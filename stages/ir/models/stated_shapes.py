@@ -8,11 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from stages.ir.models.operator_options import Options
-from stages.ir.models.tflite_reader import OperatorInfo, TensorInfo
+from stages.ir.model_info import OperatorInfo, Options, TensorInfo
 from stages.ir.models.tflite_writer import BuildError, Tensor
-from stages.ir.operators.declaration import Table
-from stages.ir.operators.operation import Operation, Refused, Shape
+from stages.ir.operators.operation import Operation, Refused, Shape, Table
 from stages.ir.operators.table import OPERATORS
 
 _NO_SCALE = np.zeros(0, dtype=np.float32), np.zeros(0, dtype=np.int64)

@@ -8,128 +8,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
-from math import prod
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from stages.ir.graph.packed import widened
+from stages.ir.model_info import TYPES, ModelInfo, OperatorInfo, TensorInfo
 from stages.ir.models.compiled import check_not_compiled
 from stages.ir.models.dataflow import check_order
 from stages.ir.models.flatbuffer import Corrupt, Table
-from stages.ir.models.operator_options import Options, read_options
+from stages.ir.models.operator_options import read_options
 from stages.ir.models.other_files import FILE, advice
 from stages.ir.operators.declaration import CUSTOM
 from stages.support.messages import escape
 from stages.support.messages.operator_error import operator_label
 from stages.support.messages.stage_error import StageError
 
-# Name and bits of an element by the schema's TensorType; 0 bits: no fixed size.
-_TYPES = {
-    0: ("float32", 32),
-    1: ("float16", 16),
-    2: ("int32", 32),
-    3: ("uint8", 8),
-    4: ("int64", 64),
-    5: ("string", 0),
-    6: ("bool", 8),
-    7: ("int16", 16),
-    8: ("complex64", 64),
-    9: ("int8", 8),
-    10: ("float64", 64),
-    11: ("complex128", 128),
-    12: ("uint64", 64),
-    13: ("resource", 0),
-    14: ("variant", 0),
-    15: ("uint32", 32),
-    16: ("uint16", 16),
-    17: ("int4", 4),
-    18: ("bfloat16", 16),
-    19: ("int2", 2),
-    20: ("uint4", 4),
-    21: ("float8_e4m3fn", 8),
-    22: ("float8_e5m2", 8),
-}
-
-
-_WIDTHS = dict(_TYPES.values())
-# Types with several elements in a byte (first in the lowest bits), and the types that hold their values.
-WIDENED = {"int4": "int8", "int2": "int8", "uint4": "uint8"}
 _MOST_AXES = 32  # no operator takes as many
-
-
-@dataclass(frozen=True)
-class TensorInfo:
-    """A tensor of the file. `scale` and `zero_point` are empty if it is not quantized.
-
-    data       bytes of a constant, None for run-time values
-    dynamic    a size is unknown (-1)
-    misplaced  the file gives its scales an axis that the tensor does not have; `axis` is the only possible one
-    sparse     its data omit zeros
-    """
-
-    index: int
-    name: str
-    shape: tuple[int, ...]
-    dtype: str
-    scale: npt.NDArray[np.float32]
-    zero_point: npt.NDArray[np.int64]
-    axis: int
-    data: memoryview | None
-    variable: bool
-    dynamic: bool
-    misplaced: bool = False
-    sparse: bool = False
-
-    @property
-    def bytes(self) -> int:
-        """Bytes of a tensor of its shape; elements without a fixed size count as one byte."""
-        return -(-prod(self.shape) * (_WIDTHS[self.dtype] or 8) // 8)
-
-    def values(self) -> npt.NDArray[Any]:
-        """Return the constant as an array; sub-byte integers as int8 or uint8."""
-        if self.data is None:
-            raise ValueError(f"tensor {self.name} is not a constant")
-        if self.dtype in WIDENED:
-            memory = np.frombuffer(self.data, np.uint8)
-            wide = widened(memory, _WIDTHS[self.dtype], WIDENED[self.dtype])
-            return wide[: prod(self.shape)].reshape(self.shape)
-        if not self.data:
-            return np.empty(self.shape, self.dtype)
-        return np.frombuffer(self.data, dtype=np.dtype(self.dtype).newbyteorder("<")).reshape(self.shape)
-
-
-@dataclass(frozen=True)
-class OperatorInfo:
-    """An operator of the file.
-
-    op             name in the schema ("CONV_2D"), "CUSTOM:<name>" for a custom operator
-    inputs         tensor numbers, -1 if absent
-    options        None if the file has no options table for it
-    custom         option bytes of a custom operator
-    intermediates  tensors whose quantization is that of intermediate results
-    """
-
-    index: int
-    op: str
-    inputs: tuple[int, ...]
-    outputs: tuple[int, ...]
-    options: Options | None = None
-    custom: bytes = b""
-    intermediates: tuple[int, ...] = ()
-
-
-@dataclass(frozen=True)
-class ModelInfo:
-    """A graph of a TFLite file. `inputs` omits constants that the file lists among its inputs."""
-
-    tensors: tuple[TensorInfo, ...]
-    operators: tuple[OperatorInfo, ...]
-    inputs: tuple[int, ...]
-    outputs: tuple[int, ...]
 
 
 def read(data: bytes, name: str = "model", subgraph: int = 0) -> ModelInfo:
@@ -274,9 +171,9 @@ def _tensor(index: int, table: Table, buffers: list[memoryview]) -> TensorInfo:
     shape = tuple(int(size) for size in table.numbers(0, "<i4"))
     called = f"tensor {index} ({escape.name(name)})"
     code = table.scalar(1, "<b")
-    if code not in _TYPES:
+    if code not in TYPES:
         raise Corrupt(f"{called} has the unknown type {code}")
-    dtype, width = _TYPES[code]
+    dtype, width = TYPES[code]
     if len(shape) > _MOST_AXES:
         raise Corrupt(f"{called} has {len(shape)} axes")
     signature = table.numbers(7, "<i4")

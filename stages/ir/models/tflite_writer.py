@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from stages.ir.graph.packed import limits, narrowed
+from stages.ir.model_info import FileTensor
 from stages.ir.operators.declaration import CUSTOM
+from stages.ir.packed import limits, narrowed
 
 DTYPES = ("int8", "uint8", "int16", "int32", "int64", "float32", "bool", "int4", "int2")
 SCHEMA_VERSION = 3
@@ -28,30 +29,11 @@ _MOST_ELEMENTS = 2**31 - 1  # of a tensor; sizes have 32 bits in the file
 _NARROW = {"int4": 4, "int2": 2}
 
 
+Tensor = FileTensor
+
+
 class BuildError(ValueError):
     """Shapes, types or options that contradict each other."""
-
-
-@dataclass(frozen=True)
-class Tensor:
-    """A tensor of the graph under construction.
-
-    index       its number in the file
-    scale       one value, or one per channel along `axis`, rounded to float32; empty if not quantized
-    zero_point  as many values as `scale`
-    constant    values of a constant; sub-byte types as int8
-    variable    its values persist between inferences
-    """
-
-    index: int
-    name: str
-    shape: tuple[int, ...]
-    dtype: str
-    scale: tuple[float, ...] = ()
-    zero_point: tuple[int, ...] = ()
-    axis: int = 0
-    constant: npt.NDArray[Any] | None = None
-    variable: bool = False
 
 
 @dataclass(frozen=True)

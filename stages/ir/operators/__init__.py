@@ -2,7 +2,7 @@
 
     stages.ir.operators.table.OPERATORS["PRELU"]     its declaration (stages.ir.operators.declaration.Operator)
     stages.ir.operators.table.layers()               the operators of the integer graph
-    (stages.ir.operators.layer.LayerOp)
+    (stages.ir.layers.LayerOp)
 
 A module holds one operator or several similar ones. `OPERATORS` declares the forms that a file may contain, and
 subclasses of `LayerOp` define the layers of the integer graph, with their arithmetic. Modules in this folder are loaded

@@ -6,20 +6,20 @@ from collections.abc import Callable, Sequence
 from math import exp, expm1, inf
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from stages.ir.operators.channels import ValueRange, every_channel
-from stages.ir.operators.declaration import COMPUTED, FLOAT, WIDE, OneOperatorModel, Operator, Table
+from stages.ir.layers import LayerOp, Shifted, every_channel
+from stages.ir.layers.channels import ValueRange
+from stages.ir.operators.declaration import COMPUTED, FLOAT, WIDE, Operator
 from stages.ir.operators.functions16 import Leaky, Lines
 from stages.ir.operators.interpolated import Interpolated
-from stages.ir.operators.layer import LayerOp, Shifted
-from stages.ir.operators.operation import Operation, Shape
+from stages.ir.operators.operation import Operation, Shape, Table
 from stages.ir.operators.raw_integers import RawInteger
+from stages.ir.operators.single_operator import SingleOperatorModel
 from stages.ir.operators.wide_sqrt import WideSqrt
 
 if TYPE_CHECKING:
-    from stages.ir.graph import LayerView
-    from stages.ir.models.operators import OneOperator
-    from stages.ir.models.tflite_writer import Tensor as FileTensor
-    from stages.ir.operators.layer import Array
+    from stages.ir.layers import Array, LayerView
+    from stages.ir.model_info import FileTensor
+    from stages.ir.operators.single_operator import SingleOperatorBuilder
 
 
 def same_shape(operation: Operation) -> list[Shape]:
@@ -82,7 +82,7 @@ class Activation(LayerOp):
 
 def _table(
     name: str,
-    model: OneOperatorModel | None = None,
+    model: SingleOperatorModel | None = None,
     table: Table | None = None,
     version: int = 2,
     types: tuple[str, ...] = COMPUTED,
@@ -111,10 +111,10 @@ def _float(name: str, *, optimized: bool = False) -> Operator:
     return Operator(name, same_shape, types=FLOAT, quantized=False, layout="following", optimized=optimized)
 
 
-def _clamped_model(low: Callable[[float, float], float], most: float = inf, *options: str) -> OneOperatorModel:
+def _clamped_model(low: Callable[[float, float], float], most: float = inf, *options: str) -> SingleOperatorModel:
     """Output range: from `low(the input's lowest, alpha)` to the input's highest or `most`."""
 
-    def build(model: OneOperator, x: FileTensor) -> FileTensor:
+    def build(model: SingleOperatorBuilder, x: FileTensor) -> FileTensor:
         spec, arguments = model.spec, {"alpha": model.spec.alpha} if "alpha" in options else {}
         out = None
         if model.quant:
@@ -123,17 +123,17 @@ def _clamped_model(low: Callable[[float, float], float], most: float = inf, *opt
         method: Callable[..., FileTensor] = getattr(model.builder, spec.op)
         return method(x, **arguments, out=out)
 
-    return OneOperatorModel(build, frozenset({"output", *options}))
+    return SingleOperatorModel(build, frozenset({"output", *options}))
 
 
-def unary_model() -> OneOperatorModel:
+def unary_model() -> SingleOperatorModel:
     """Model without options; the output's quantization is LiteRT's, or none."""
 
-    def build(model: OneOperator, x: FileTensor) -> FileTensor:
+    def build(model: SingleOperatorBuilder, x: FileTensor) -> FileTensor:
         method: Callable[..., FileTensor] = getattr(model.builder, model.spec.op)
         return method(x)
 
-    return OneOperatorModel(build)
+    return SingleOperatorModel(build)
 
 
 def _called(name: str) -> Callable[[Any], Any]:
@@ -163,18 +163,18 @@ def _gelu(x: Any) -> Any:
     return relax.op.nn.gelu(x)
 
 
-def _ranged_model(function: Callable[[float], float], table: str = "") -> OneOperatorModel:
+def _ranged_model(function: Callable[[float], float], table: str = "") -> SingleOperatorModel:
     """Output range: the function at both ends of the input's range.
 
     Options, of `table`, are the schema's zeros.
     """
 
-    def build(model: OneOperator, x: FileTensor) -> FileTensor:
+    def build(model: SingleOperatorBuilder, x: FileTensor) -> FileTensor:
         ends = sorted(map(function, model.range(model.quant))) if model.quant else []
         out = model.output(ends[0], ends[1]) if ends else None
         return model.builder.emit(model.spec.op.upper(), [x], x.shape, out, model.spec.op, table)
 
-    return OneOperatorModel(build, frozenset({"output"}))
+    return SingleOperatorModel(build, frozenset({"output"}))
 
 
 _INT8 = ("int8", "float32")

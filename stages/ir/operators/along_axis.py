@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from stages.ir.models.naming import named
+from stages.ir.layers import LayerOp
+from stages.ir.naming import named
 from stages.ir.operators.axes import axis_of
-from stages.ir.operators.declaration import COMPUTED, OneOperatorModel, Operator, Table
-from stages.ir.operators.layer import LayerOp
-from stages.ir.operators.operation import Operation, Refused, Shape
+from stages.ir.operators.declaration import COMPUTED, Operator
+from stages.ir.operators.operation import Operation, Refused, Shape, Table
+from stages.ir.operators.single_operator import SingleOperatorModel
 
 if TYPE_CHECKING:
-    from stages.ir.graph import LayerView
-    from stages.ir.models.operators import OneOperator
-    from stages.ir.models.tflite_writer import Tensor as FileTensor
-    from stages.ir.operators.layer import Array
+    from stages.ir.layers import Array, LayerView
+    from stages.ir.model_info import FileTensor
+    from stages.ir.operators.single_operator import SingleOperatorBuilder
 
 _OUTPUTS = {2: "int32", 4: "int64"}  # by the schema's TensorType
 
@@ -83,7 +83,7 @@ def _cumsum(operation: Operation) -> list[Shape]:
     return [operation.input(0).shape]
 
 
-def _arg_model(model: OneOperator, x: FileTensor) -> FileTensor:
+def _arg_model(model: SingleOperatorBuilder, x: FileTensor) -> FileTensor:
     import numpy as np
 
     b, name, axis = model.builder, model.spec.op, model.spec.axis % len(x.shape)
@@ -106,7 +106,7 @@ def _arg_operator(name: str, table: Table) -> Operator:
         opaque=True,
         scales="any",
         layers=(ArgExtreme,),
-        model=OneOperatorModel(_arg_model, frozenset({"axis"})),
+        model=SingleOperatorModel(_arg_model, frozenset({"axis"})),
     )
 
 

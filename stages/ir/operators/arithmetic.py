@@ -7,20 +7,20 @@ from collections.abc import Callable, Sequence
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from stages.ir.models.naming import named
-from stages.ir.operators.channels import ValueRange, every_channel
-from stages.ir.operators.declaration import FLOAT, NUMBERS, WIDE, OneOperatorModel, Operator, Table
+from stages.ir.layers import Clamped, LayerOp, Rounding, Shifted, every_channel
+from stages.ir.layers.channels import ValueRange
+from stages.ir.naming import named
+from stages.ir.operators.declaration import FLOAT, NUMBERS, WIDE, Operator
 from stages.ir.operators.functions16 import PowerOfTwoSum
 from stages.ir.operators.half_even import HalfEven
-from stages.ir.operators.layer import Clamped, LayerOp, Rounding, Shifted
-from stages.ir.operators.operation import Operation, Refused, Shape, listed
+from stages.ir.operators.operation import Operation, Refused, Shape, Table, listed
+from stages.ir.operators.single_operator import SingleOperatorModel
 from stages.ir.operators.wide_div import WideDiv
 
 if TYPE_CHECKING:
-    from stages.ir.graph import LayerView
-    from stages.ir.models.operators import OneOperator
-    from stages.ir.models.tflite_writer import Tensor as FileTensor
-    from stages.ir.operators.layer import Array
+    from stages.ir.layers import Array, LayerView
+    from stages.ir.model_info import FileTensor
+    from stages.ir.operators.single_operator import SingleOperatorBuilder
 
 
 def broadcast(first: Shape, second: Shape) -> Shape | None:
@@ -238,7 +238,7 @@ def _table(name: str) -> Table:
     return Table(f"{name}Options", "activation:byte", required=False)
 
 
-def second_operand(model: OneOperator) -> FileTensor:
+def second_operand(model: SingleOperatorBuilder) -> FileTensor:
     """Second tensor of a binary operator: an input, or a constant of seeded values."""
     spec, builder, quant = model.spec, model.builder, model.second()
     shape = (spec.batch, *(spec.other_shape or spec.shape))
@@ -248,8 +248,8 @@ def second_operand(model: OneOperator) -> FileTensor:
     return builder.constant("other", model.constant(shape), *(quant or (None,)))
 
 
-def _binary_model(combine: Callable[[float, float], float]) -> OneOperatorModel:
-    def build(model: OneOperator, x: FileTensor) -> FileTensor:
+def _binary_model(combine: Callable[[float, float], float]) -> SingleOperatorModel:
+    def build(model: SingleOperatorBuilder, x: FileTensor) -> FileTensor:
         spec, out, quants = model.spec, None, (model.quant, model.second())
         other = second_operand(model)
         if quants[0] and quants[1]:
@@ -259,7 +259,7 @@ def _binary_model(combine: Callable[[float, float], float]) -> OneOperatorModel:
         method: Callable[..., FileTensor] = getattr(model.builder, spec.op)
         return method(x, other, activation=spec.activation, out=out, name=spec.op)
 
-    return OneOperatorModel(build, frozenset({"other_shape", "other", "constant", "activation", "output"}))
+    return SingleOperatorModel(build, frozenset({"other_shape", "other", "constant", "activation", "output"}))
 
 
 def _computed(name: str, layers: tuple[type[LayerOp], ...], combine: Callable[[float, float], float]) -> Operator:
@@ -275,10 +275,10 @@ def _computed(name: str, layers: tuple[type[LayerOp], ...], combine: Callable[[f
     )
 
 
-def _pair_model(combine: Callable[[float, float], float]) -> OneOperatorModel:
+def _pair_model(combine: Callable[[float, float], float]) -> SingleOperatorModel:
     """As `_binary_model`, without options; the output's range is that of the corners."""
 
-    def build(model: OneOperator, x: FileTensor) -> FileTensor:
+    def build(model: SingleOperatorBuilder, x: FileTensor) -> FileTensor:
         spec, out, quants = model.spec, None, (model.quant, model.second())
         other = second_operand(model)
         if quants[0] and quants[1]:
@@ -286,7 +286,7 @@ def _pair_model(combine: Callable[[float, float], float]) -> OneOperatorModel:
             out = model.output(min(corners), max(corners))
         return model.builder.emit(spec.op.upper(), [x, other], None, out, spec.op)
 
-    return OneOperatorModel(build, frozenset({"other_shape", "other", "constant", "output"}))
+    return SingleOperatorModel(build, frozenset({"other_shape", "other", "constant", "output"}))
 
 
 def _called(name: str) -> Callable[[Any, Any], Any]:
@@ -315,12 +315,12 @@ def _extremum(name: str) -> Operator:
         body=_called(name.lower()),
         layout="following",
         layers=(Extremum,),
-        model=OneOperatorModel(_extremum_model, frozenset({"other_shape", "constant"})),
+        model=SingleOperatorModel(_extremum_model, frozenset({"other_shape", "constant"})),
         limits="8 and 16 bits: raw integers, scales are ignored",
     )
 
 
-def _extremum_model(model: OneOperator, x: FileTensor) -> FileTensor:
+def _extremum_model(model: SingleOperatorBuilder, x: FileTensor) -> FileTensor:
     """All tensors have the first input's scale, as converters write them."""
     spec, quant = model.spec, model.quant or (None,)
     shape = (spec.batch, *(spec.other_shape or spec.shape))

@@ -6,14 +6,15 @@ from collections.abc import Callable
 from math import prod
 from typing import TYPE_CHECKING
 
-from stages.ir.models.naming import named
-from stages.ir.operators.declaration import MOVED, OneOperatorModel, Operator
+from stages.ir.naming import named
+from stages.ir.operators.declaration import MOVED, Operator
 from stages.ir.operators.movement import Move
 from stages.ir.operators.operation import Operation, Refused, Shape, listed
+from stages.ir.operators.single_operator import SingleOperatorModel
 
 if TYPE_CHECKING:
-    from stages.ir.models.operators import OneOperator
-    from stages.ir.models.tflite_writer import Tensor as FileTensor
+    from stages.ir.model_info import FileTensor
+    from stages.ir.operators.single_operator import SingleOperatorBuilder
 
 
 def _space_to_batch(operation: Operation) -> list[Shape]:
@@ -65,10 +66,10 @@ def _amounts(operation: Operation, label: str) -> list[list[int]]:
     return values
 
 
-def _model(name: str) -> OneOperatorModel:
+def _model(name: str) -> SingleOperatorModel:
     """Blocks of 2 along each axis, without padding."""
 
-    def build(model: OneOperator, x: FileTensor) -> FileTensor:
+    def build(model: SingleOperatorBuilder, x: FileTensor) -> FileTensor:
         import numpy as np
 
         places, b = len(x.shape) - 2, model.builder
@@ -76,7 +77,7 @@ def _model(name: str) -> OneOperatorModel:
         around = b.constant(f"{model.spec.op}/around", np.asarray(model.spec.pads or [(0, 0)] * places, np.int32))
         return b.emit(name, [x, block, around], None, None, model.spec.op)
 
-    return OneOperatorModel(build, frozenset({"pads"}))
+    return SingleOperatorModel(build, frozenset({"pads"}))
 
 
 def _blocks(name: str, shapes: Callable[[Operation], list[Shape]], limits: str) -> Operator:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar, Literal
 
+from stages.ir.layers import LayerOp
 from stages.ir.operators.activations import same_shape
-from stages.ir.operators.declaration import MOVED, OneOperatorModel, Operator, Table
-from stages.ir.operators.layer import LayerOp
+from stages.ir.operators.declaration import MOVED, Operator
+from stages.ir.operators.operation import Table
+from stages.ir.operators.single_operator import SingleOperatorModel
 
 if TYPE_CHECKING:
-    from stages.ir.graph import LayerView
-    from stages.ir.models.operators import OneOperator
-    from stages.ir.models.tflite_writer import Tensor as FileTensor
-    from stages.ir.operators.layer import Array
+    from stages.ir.layers import Array, LayerView
+    from stages.ir.model_info import FileTensor
+    from stages.ir.operators.single_operator import SingleOperatorBuilder
 
 
 class Cast(LayerOp):
@@ -38,7 +39,7 @@ class Cast(LayerOp):
         return np.where(inside, converted, np.where(x <= low, limits.min, limits.max)).astype(dtype)
 
 
-def _model(model: OneOperator, x: FileTensor) -> FileTensor:
+def _model(model: SingleOperatorBuilder, x: FileTensor) -> FileTensor:
     out = model.builder.tensor("cast", x.shape, "int32")
     model.builder.operator("CAST", [x], [out], "CastOptions")
     return out
@@ -54,7 +55,7 @@ OPERATORS = (
         opaque=True,
         scales="any",
         layers=(Cast,),
-        model=OneOperatorModel(_model),
+        model=SingleOperatorModel(_model),
         limits="scales are ignored; floats are clamped to the output type",
         version=1,
     ),

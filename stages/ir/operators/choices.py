@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from stages.ir.models.naming import named
+from stages.ir.layers import LayerOp
+from stages.ir.naming import named
 from stages.ir.operators.activations import same_shape
 from stages.ir.operators.arithmetic import binary_shape, broadcast
-from stages.ir.operators.declaration import EIGHT_BITS, MOVED, NUMBERS, OneOperatorModel, Operator
-from stages.ir.operators.layer import LayerOp
+from stages.ir.operators.declaration import EIGHT_BITS, MOVED, NUMBERS, Operator
 from stages.ir.operators.operation import Operation, Refused, Shape, listed
+from stages.ir.operators.single_operator import SingleOperatorModel
 
 if TYPE_CHECKING:
-    from stages.ir.graph import LayerView
-    from stages.ir.models.operators import OneOperator
-    from stages.ir.models.tflite_writer import Tensor as FileTensor
-    from stages.ir.operators.layer import Array
+    from stages.ir.layers import Array, LayerView
+    from stages.ir.model_info import FileTensor
+    from stages.ir.operators.single_operator import SingleOperatorBuilder
 
 BOOL = ("bool",)
 LEFT_SHIFT = 8  # of 8-bit operands, before rescaling
@@ -124,7 +124,7 @@ def _check_condition(operation: Operation) -> None:
         raise Refused(f"has a condition of {condition.dtype} in {named(condition)}; it must be bool")
 
 
-def _compared_model(model: OneOperator, x: FileTensor) -> FileTensor:
+def _compared_model(model: SingleOperatorBuilder, x: FileTensor) -> FileTensor:
     spec, b = model.spec, model.builder
     shape = (spec.batch, *(spec.other_shape or spec.shape))
     other = b.input("x_1", shape, spec.dtype, *(model.second() or (None,)))
@@ -142,7 +142,7 @@ def _comparison(name: str, *more: str) -> Operator:
         results=BOOL,
         opaque=True,
         layers=(Comparison,),
-        model=OneOperatorModel(_compared_model, frozenset({"other_shape", "other"})),
+        model=SingleOperatorModel(_compared_model, frozenset({"other_shape", "other"})),
         limits="scales below 1; int16: raw integers, scales are ignored"
         if name not in ("EQUAL", "NOT_EQUAL")
         else "scales below 1",

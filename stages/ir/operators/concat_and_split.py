@@ -6,20 +6,19 @@ from collections.abc import Sequence
 from functools import reduce
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from stages.ir.models.naming import named
+from stages.ir.layers import LayerOp, Shifted, every_channel
+from stages.ir.layers.channels import NEW, ValueRange, channels_of, labels
+from stages.ir.naming import named
 from stages.ir.operators.axes import axis_of
-from stages.ir.operators.channels import NEW, ValueRange, channels_of, every_channel, labels
-from stages.ir.operators.declaration import MANY, MOVED, OneOperatorModel, Operator, Table
-from stages.ir.operators.layer import LayerOp, Shifted
+from stages.ir.operators.declaration import MANY, MOVED, Operator
 from stages.ir.operators.movement import Move
-from stages.ir.operators.operation import Operation, Refused, Shape, listed
+from stages.ir.operators.operation import Operation, Refused, Shape, Table, listed
+from stages.ir.operators.single_operator import SingleOperatorModel
 
 if TYPE_CHECKING:
-    from stages.ir.graph import LayerView
-    from stages.ir.models.operators import OneOperator
-    from stages.ir.models.tflite_reader import TensorInfo
-    from stages.ir.models.tflite_writer import Tensor as FileTensor
-    from stages.ir.operators.layer import Array
+    from stages.ir.layers import Array, LayerView
+    from stages.ir.model_info import FileTensor, TensorInfo
+    from stages.ir.operators.single_operator import SingleOperatorBuilder
 
 _CONCATENATION = Table("ConcatenationOptions", "axis:int activation:byte")
 _PACK = Table("PackOptions", "values_count:int axis:int")
@@ -156,20 +155,20 @@ class Concatenation(LayerOp):
         return np.concatenate(inputs, axis=self.axis)
 
 
-def _concatenation_model(model: OneOperator, x: FileTensor) -> FileTensor:
+def _concatenation_model(model: SingleOperatorBuilder, x: FileTensor) -> FileTensor:
     spec, builder, quant = model.spec, model.builder, model.quant or (None,)
     others = [builder.input(f"x_{i}", model.shape, spec.dtype, *quant) for i in range(1, spec.parts)]
     return builder.concatenation([x, *others], spec.axis, name=spec.op)
 
 
-def _pack_model(model: OneOperator, x: FileTensor) -> FileTensor:
+def _pack_model(model: SingleOperatorBuilder, x: FileTensor) -> FileTensor:
     spec, builder, quant = model.spec, model.builder, model.quant or (None,)
     others = [builder.input(f"x_{i}", model.shape, spec.dtype, *quant) for i in range(1, spec.parts)]
     fields = {"valuesCount": spec.parts, "axis": spec.axis}
     return builder.emit("PACK", [x, *others], None, None, spec.op, "PackOptions", fields)
 
 
-def _unpack_model(model: OneOperator, x: FileTensor) -> list[FileTensor]:
+def _unpack_model(model: SingleOperatorBuilder, x: FileTensor) -> list[FileTensor]:
     axis, builder = model.spec.axis % len(x.shape), model.builder
     shape = _without(x.shape, axis)
     parts = [
@@ -180,7 +179,7 @@ def _unpack_model(model: OneOperator, x: FileTensor) -> list[FileTensor]:
     return parts
 
 
-def _split_model(model: OneOperator, x: FileTensor) -> list[FileTensor]:
+def _split_model(model: SingleOperatorBuilder, x: FileTensor) -> list[FileTensor]:
     return model.builder.split(x, model.spec.parts, model.spec.axis)
 
 
@@ -198,7 +197,7 @@ OPERATORS = (
         scales="optional",
         layout="following",
         layers=(Concatenation,),
-        model=OneOperatorModel(_concatenation_model, _ALONG),
+        model=SingleOperatorModel(_concatenation_model, _ALONG),
         limits="int8 inputs have the output's scale; uint8 inputs are rescaled to it",
     ),
     Operator(
@@ -211,7 +210,7 @@ OPERATORS = (
         scales="any",
         alike=True,
         layers=(Concatenation, Move),
-        model=OneOperatorModel(_pack_model, _ALONG),
+        model=SingleOperatorModel(_pack_model, _ALONG),
         limits="all inputs have one scale",
     ),
     Operator(
@@ -225,7 +224,7 @@ OPERATORS = (
         scales="any",
         alike=True,
         layers=(Move,),
-        model=OneOperatorModel(_unpack_model, frozenset({"axis"})),
+        model=SingleOperatorModel(_unpack_model, frozenset({"axis"})),
     ),
     Operator(
         "SPLIT",
@@ -238,7 +237,7 @@ OPERATORS = (
         scales="any",
         layout="following",
         layers=(Move,),
-        model=OneOperatorModel(_split_model, _ALONG),
+        model=SingleOperatorModel(_split_model, _ALONG),
         limits="equal parts",
     ),
     Operator(

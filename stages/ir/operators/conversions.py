@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar, Literal
 
+from stages.ir.layers import Clamped, LayerOp, Rounding, every_channel
+from stages.ir.layers.channels import ValueRange
 from stages.ir.operators.activations import same_shape, unary_model
-from stages.ir.operators.channels import ValueRange, every_channel
-from stages.ir.operators.declaration import COMPUTED, NARROW, OneOperatorModel, Operator
-from stages.ir.operators.layer import Clamped, LayerOp, Rounding
+from stages.ir.operators.declaration import COMPUTED, NARROW, Operator
+from stages.ir.operators.single_operator import SingleOperatorModel
 
 if TYPE_CHECKING:
-    from stages.ir.graph import LayerView
-    from stages.ir.models.operators import OneOperator
-    from stages.ir.models.tflite_writer import Tensor as FileTensor
-    from stages.ir.operators.layer import Array
+    from stages.ir.layers import Array, LayerView
+    from stages.ir.model_info import FileTensor
+    from stages.ir.operators.single_operator import SingleOperatorBuilder
 
 
 class Requantize(Clamped):
@@ -87,7 +87,7 @@ class Dequantize(LayerOp):
         return (inputs[0].astype(np.int32) - self.input_zero_point).astype(np.float32) * np.float32(self.scale)
 
 
-def _quantize_model(model: OneOperator, x: FileTensor) -> FileTensor:
+def _quantize_model(model: SingleOperatorBuilder, x: FileTensor) -> FileTensor:
     spec = model.spec
     dtype = spec.to or (spec.dtype if model.quantized else "int8")
     if model.quant:
@@ -116,7 +116,7 @@ OPERATORS = (
         mixed=True,
         layout="following",
         layers=(Quantize, Requantize),
-        model=OneOperatorModel(_quantize_model, frozenset({"to", "output"})),
+        model=SingleOperatorModel(_quantize_model, frozenset({"to", "output"})),
         limits="float32 to int8, uint8 or int16; among these, except int16 to uint8; "
         "int16 to and from int32; int32 to int8",
     ),

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
-    from stages.ir.models.operators import OneOperator
-    from stages.ir.models.tflite_writer import Tensor
-    from stages.ir.operators.layer import LayerOp
-    from stages.ir.operators.operation import Operation, Shape
+    from stages.ir.layers import LayerOp
+    from stages.ir.operators.operation import Operation, Shape, Table
+    from stages.ir.operators.single_operator import SingleOperatorModel
 
 EIGHT_BITS = ("int8", "uint8")
 INTEGERS = (*EIGHT_BITS, "int16")  # types of activations
@@ -36,45 +36,6 @@ _KINDS = {
     "DEPTHWISE_CONV_2D": "depthwise_conv2d",
     "UNIDIRECTIONAL_SEQUENCE_LSTM": "lstm",
 }
-
-
-@dataclass(frozen=True)
-class Table:
-    """A table of options in the schema: its name, and its fields as `name:type` in order.
-
-    Types are those of stages.ir.models.operator_options. `required`: LiteRT's defaults (zeros) for a missing table make
-    no sense.
-    """
-
-    name: str
-    fields: str
-    required: bool = True
-
-    @property
-    def kinds(self) -> tuple[tuple[str, str], ...]:
-        """(name, type) of each field, in order; the name of an unused one is ''."""
-        pairs = (entry.partition(":") for entry in self.fields.split())
-        return tuple((name, kind) for name, _, kind in pairs)
-
-    @property
-    def defaults(self) -> dict[str, Any]:
-        """Values that LiteRT assumes without the table: zeros, for strides too."""
-        zeros = {"bool": False, "float": 0.0, "ints": ()}
-        return {name: zeros.get(kind, 0) for name, kind in self.kinds if name}
-
-
-@dataclass(frozen=True)
-class OneOperatorModel:
-    """A model of this operator alone, `model: {op: conv2d, ...}` in a recipe.
-
-    options   its options beside the common ones, fields of stages.ir.models.spec.OpModel
-    required  its mandatory options
-    build     appends the operator after the first input, and returns its outputs
-    """
-
-    build: Callable[[OneOperator, Tensor], Tensor | list[Tensor]]
-    options: frozenset[str] = frozenset()
-    required: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -154,7 +115,7 @@ class Operator:
     macs: Callable[[Shape], int] | None = None
     layout: Layout = "bound"
     layers: tuple[type[LayerOp], ...] = ()
-    model: OneOperatorModel | None = None
+    model: SingleOperatorModel | None = None
     limits: str = ""
     check: Callable[[Operation], None] | None = None
     legalize: Callable[[Any, Any], None] | None = None
@@ -176,3 +137,15 @@ class Operator:
     def moves(self) -> bool:
         """Whether it only moves data, the same for every type."""
         return self.scales != "one" and not self.results
+
+
+def __getattr__(name: str) -> Any:
+    """Return a class that plug-ins import from here by its former name or place."""
+    from stages.ir.operators import operation, single_operator
+
+    former = {"OneOperatorModel": single_operator.SingleOperatorModel, "Table": operation.Table}
+    if name not in former:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    current = former[name]
+    warnings.warn(f"{name} is now {current.__module__}.{current.__name__}", DeprecationWarning, stacklevel=2)
+    return current

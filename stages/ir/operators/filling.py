@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from math import prod
 
-from stages.ir.models.naming import named
+from stages.ir.naming import named
 from stages.ir.operators.choices import Comparison, Select
-from stages.ir.operators.declaration import MOVED, NUMBERS, Operator, Table
+from stages.ir.operators.declaration import MOVED, NUMBERS, Operator
 from stages.ir.operators.movement import Move
-from stages.ir.operators.operation import Operation, Refused, Shape, listed
+from stages.ir.operators.operation import Operation, Refused, Shape, Table, listed
 from stages.ir.operators.picking import Pick
 
 _ONE_HOT = Table("OneHotOptions", "axis:int", required=False)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-from stages.ir.operators.layer import LayerOp
+from stages.ir.layers import LayerOp
 
 if TYPE_CHECKING:
-    from stages.ir.graph import Tensor
+    from stages.ir.layers import Tensor
 
 
 class Float(LayerOp):

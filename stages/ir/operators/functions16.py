@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-from stages.ir.operators.layer import Clamped, LayerOp
+from stages.ir.layers import Clamped, LayerOp
 
 if TYPE_CHECKING:
-    from stages.ir.graph import LayerView
-    from stages.ir.operators.layer import Array
+    from stages.ir.layers import Array, LayerView
 
 
 class Lines(LayerOp):

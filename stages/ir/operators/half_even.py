@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from stages.ir.operators.layer import Clamped
+from stages.ir.layers import Clamped
 
 if TYPE_CHECKING:
-    from stages.ir.graph import LayerView
-    from stages.ir.operators.layer import Array
+    from stages.ir.layers import Array, LayerView
 
 
 class HalfEven(Clamped):

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
-from stages.ir.operators.layer import LayerOp
+from stages.ir.layers import LayerOp
 
 if TYPE_CHECKING:
-    from stages.ir.graph import LayerView
-    from stages.ir.operators.layer import Array
+    from stages.ir.layers import Array, LayerView
 
 
 _BITS = {"logistic": 9, "tanh": 8}

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-from stages.ir.operators.declaration import OneOperatorModel, Operator
-from stages.ir.operators.layer import LayerOp
+from stages.ir.layers import LayerOp
+from stages.ir.operators.declaration import Operator
 from stages.ir.operators.resizing import RESIZE_BILINEAR_OPTIONS, RESIZED_SIZES, resized
+from stages.ir.operators.single_operator import SingleOperatorModel
 
 if TYPE_CHECKING:
-    from stages.ir.graph import LayerView
-    from stages.ir.models.operators import OneOperator
-    from stages.ir.models.tflite_writer import Tensor as FileTensor
-    from stages.ir.operators.layer import Array
+    from stages.ir.layers import Array, LayerView
+    from stages.ir.model_info import FileTensor
+    from stages.ir.operators.single_operator import SingleOperatorBuilder
 
 FRACTION_BITS = 10  # of a position, for int8
 
@@ -88,7 +88,7 @@ def _unit_share(view: LayerView) -> Array:
     return np.asarray(np.float32(1) if view.inputs[0].dtype == "uint8" else np.int64(1 << FRACTION_BITS))
 
 
-def _model(model: OneOperator, x: FileTensor) -> FileTensor:
+def _model(model: SingleOperatorBuilder, x: FileTensor) -> FileTensor:
     import numpy as np
 
     spec = model.spec
@@ -106,7 +106,7 @@ OPERATORS = (
         indices=(1,),
         layout="following",
         layers=(ResizeBilinear, EvenResize),
-        model=OneOperatorModel(_model, frozenset({"size", "align_corners", "half_pixel_centers"}), ("size",)),
+        model=SingleOperatorModel(_model, frozenset({"size", "align_corners", "half_pixel_centers"}), ("size",)),
         limits=f"{RESIZED_SIZES}; 8 bits: raw integers, scales are ignored",
     ),
 )

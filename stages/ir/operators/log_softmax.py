@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
-from stages.ir.operators.declaration import COMPUTED, OneOperatorModel, Operator
-from stages.ir.operators.layer import LayerOp, Shifted
+from stages.ir.layers import LayerOp, Shifted
+from stages.ir.operators.declaration import COMPUTED, Operator
 from stages.ir.operators.rows import last_axis
+from stages.ir.operators.single_operator import SingleOperatorModel
 
 if TYPE_CHECKING:
-    from stages.ir.graph import LayerView
-    from stages.ir.models.operators import OneOperator
-    from stages.ir.models.tflite_writer import Tensor as FileTensor
-    from stages.ir.operators.layer import Array
+    from stages.ir.layers import Array, LayerView
+    from stages.ir.model_info import FileTensor
+    from stages.ir.operators.single_operator import SingleOperatorBuilder
 
 
 class LogSoftmax(LayerOp):
@@ -47,7 +47,7 @@ class LogSoftmax(LayerOp):
         return np.clip(rounding_divide_by_pot(real, 22) + limits.max, limits.min, limits.max).astype(x.dtype)
 
 
-def _model(model: OneOperator, x: FileTensor) -> FileTensor:
+def _model(model: SingleOperatorBuilder, x: FileTensor) -> FileTensor:
     out = (1 / 16, 255 if model.spec.dtype == "uint8" else 127) if model.quantized else None
     return model.builder.emit("LOG_SOFTMAX", [x], x.shape, out, model.spec.op, "LogSoftmaxOptions")
 
@@ -58,7 +58,7 @@ OPERATORS = (
         last_axis,
         types=COMPUTED,
         layers=(LogSoftmax,),
-        model=OneOperatorModel(_model),
+        model=SingleOperatorModel(_model),
         limits="over the last axis; 8 bits: output scale 1/16, zero point 127 (uint8: 255)",
         version=1,
     ),

@@ -7,17 +7,17 @@ from math import prod
 from typing import TYPE_CHECKING, Literal
 
 from stages.ir.arithmetic.multipliers import NoMultiplier, power_of_two
-from stages.ir.models.naming import named
-from stages.ir.operators.declaration import OneOperatorModel, Operator, Table
+from stages.ir.naming import named
+from stages.ir.operators.declaration import Operator
 from stages.ir.operators.lstm_layers import LstmLayer
-from stages.ir.operators.operation import Operation, Refused, Shape, listed
+from stages.ir.operators.operation import Operation, Refused, Shape, Table, listed
+from stages.ir.operators.single_operator import SingleOperatorModel
 from stages.ir.operators.wide_lstm import MOST_SHIFT, WideLstm, wide_lstm
 
 if TYPE_CHECKING:
-    from stages.ir.graph import LayerView
-    from stages.ir.models.operators import OneOperator
-    from stages.ir.models.tflite_writer import Tensor as FileTensor
-    from stages.ir.operators.layer import Array
+    from stages.ir.layers import Array, LayerView
+    from stages.ir.model_info import FileTensor
+    from stages.ir.operators.single_operator import SingleOperatorBuilder
 
 GATES = ("input", "forget", "cell", "output")
 # Positions of the file's inputs, of four gates each, in the order of GATES.
@@ -273,11 +273,11 @@ def _reference(operation: Operation, *arrays: Array | None) -> Sequence[Array]:
     return [results, *states]
 
 
-def _model(model: OneOperator, x: FileTensor) -> FileTensor:
+def _model(model: SingleOperatorBuilder, x: FileTensor) -> FileTensor:
     """Weights for which gates use their range without saturation; shape[0] is the steps."""
     import numpy as np
 
-    from stages.ir.models.exact import random_weights
+    from stages.ir.arithmetic.exact import random_weights
 
     spec, depth = model.spec, x.shape[-1]
     units = spec.out_channels or 1
@@ -308,7 +308,7 @@ OPERATORS = (
         own=(*INPUT_WEIGHTS, *RECURRENT_WEIGHTS, *BIASES, 9, 10, 11, 16, 17, 20, 21, 22, 23),
         state=(HIDDEN, CELL),
         layers=(Lstm, WideLstm, FloatLstm),
-        model=OneOperatorModel(_model, frozenset({"out_channels", "output"}), ("out_channels",)),
+        model=SingleOperatorModel(_model, frozenset({"out_channels", "output"}), ("out_channels",)),
         limits="3 axes; four gates, no peepholes, projection or layer normalization; integers: the cell state is int16 "
         "with a power-of-two scale; int16 data are computed as in TFLM, since LiteRT lacks them",
         check=_check,

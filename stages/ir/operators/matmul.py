@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
-from stages.ir.models.naming import named
+from stages.ir.layers import Clamped, Rounding
+from stages.ir.naming import named
 from stages.ir.operators.arithmetic import broadcast
-from stages.ir.operators.declaration import OneOperatorModel, Operator, Table
-from stages.ir.operators.layer import Clamped, Rounding
-from stages.ir.operators.operation import Operation, Refused, Shape, listed
+from stages.ir.operators.declaration import Operator
+from stages.ir.operators.operation import Operation, Refused, Shape, Table, listed
+from stages.ir.operators.single_operator import SingleOperatorModel
 
 if TYPE_CHECKING:
-    from stages.ir.graph import LayerView, Tensor
-    from stages.ir.models.operators import OneOperator
-    from stages.ir.models.tflite_writer import Tensor as FileTensor
-    from stages.ir.operators.layer import Array
+    from stages.ir.layers import Array, LayerView, Tensor
+    from stages.ir.model_info import FileTensor
+    from stages.ir.operators.single_operator import SingleOperatorBuilder
 
 _OPTIONS = Table("BatchMatMulOptions", "adj_x:bool adj_y:bool asymmetric_quantize_inputs:bool", required=False)
 _RANKS = range(2, 6)
@@ -81,7 +81,7 @@ class BatchMatmul(Clamped):
         return self.clamped(view, scaled)
 
 
-def _model(model: OneOperator, x: FileTensor) -> FileTensor:
+def _model(model: SingleOperatorBuilder, x: FileTensor) -> FileTensor:
     """Model with a second operand `other_shape`, or of as many columns as the first has rows.
 
     The output's range is eight deviations of the sums.
@@ -111,7 +111,7 @@ OPERATORS = (
         table=_OPTIONS,
         types=("int8", "int16", "float32"),
         layers=(BatchMatmul,),
-        model=OneOperatorModel(_model, frozenset({"other_shape", "other", "constant", "output"})),
+        model=SingleOperatorModel(_model, frozenset({"other_shape", "other", "constant", "output"})),
         limits="2 to 5 axes; a constant second operand of one matrix makes it a convolution of 1x1",
     ),
 )

@@ -8,20 +8,20 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from stages.ir.models.naming import named
+from stages.ir.layers import LayerOp, Narrowed, Shifted
+from stages.ir.layers.channels import ValueRange, channels_of
+from stages.ir.naming import named
 from stages.ir.operators.axes import axis_of, distinct_axes
-from stages.ir.operators.channels import ValueRange, channels_of
-from stages.ir.operators.declaration import COMPUTED, MOVED, Layout, OneOperatorModel, Operator, Scales, Table
-from stages.ir.operators.layer import LayerOp, Narrowed, Shifted
-from stages.ir.operators.operation import Operation, Refused, Shape, listed
+from stages.ir.operators.declaration import COMPUTED, MOVED, Layout, Operator, Scales
+from stages.ir.operators.operation import Operation, Refused, Shape, Table, listed
 from stages.ir.operators.resizing import RESIZE_NEAREST_NEIGHBOR_OPTIONS, RESIZED_SIZES, image_shape, resized
+from stages.ir.operators.single_operator import SingleOperatorModel
 
 if TYPE_CHECKING:
-    from stages.ir.graph import LayerView
-    from stages.ir.models.operators import OneOperator
-    from stages.ir.models.tflite_writer import Tensor as FileTensor
-    from stages.ir.operators.channels import Kept
-    from stages.ir.operators.layer import Array
+    from stages.ir.layers import Array, LayerView
+    from stages.ir.layers.channels import Kept
+    from stages.ir.model_info import FileTensor
+    from stages.ir.operators.single_operator import SingleOperatorBuilder
 
 _RESHAPE = Table("ReshapeOptions", "new_shape:ints", required=False)
 _SQUEEZE = Table("SqueezeOptions", "squeeze_dims:ints")
@@ -266,7 +266,7 @@ def _moves(
     scales: Scales = "any",
     alike: bool = False,
     layout: Layout = "bound",
-    model: OneOperatorModel | None = None,
+    model: SingleOperatorModel | None = None,
     limits: str = "",
     version: int = 2,
 ) -> Operator:
@@ -287,22 +287,22 @@ def _moves(
     )
 
 
-def _resize_model(model: OneOperator, x: FileTensor) -> FileTensor:
+def _resize_model(model: SingleOperatorBuilder, x: FileTensor) -> FileTensor:
     spec = model.spec
     options: dict[str, Any] = {"align_corners": spec.align_corners, "half_pixel_centers": spec.half_pixel_centers}
     return model.builder.resize_nearest_neighbor(x, spec.size or (), **options)
 
 
-def _slice_model(model: OneOperator, x: FileTensor) -> FileTensor:
+def _slice_model(model: SingleOperatorBuilder, x: FileTensor) -> FileTensor:
     return model.builder.slice(x, model.spec.begin or (), model.spec.size or ())
 
 
-def _strided_slice_model(model: OneOperator, x: FileTensor) -> FileTensor:
+def _strided_slice_model(model: SingleOperatorBuilder, x: FileTensor) -> FileTensor:
     return model.builder.strided_slice(x, model.spec.begin or (), model.spec.end or (), model.spec.strides)
 
 
-def _model(build: Callable[[OneOperator, FileTensor], FileTensor], *required: str) -> OneOperatorModel:
-    return OneOperatorModel(build, frozenset(required), required)
+def _model(build: Callable[[SingleOperatorBuilder, FileTensor], FileTensor], *required: str) -> SingleOperatorModel:
+    return SingleOperatorModel(build, frozenset(required), required)
 
 
 OPERATORS = (
@@ -351,7 +351,7 @@ OPERATORS = (
         scales="optional",
         layout="following",
         layers=(Move,),
-        model=OneOperatorModel(_resize_model, frozenset({"size", "align_corners", "half_pixel_centers"}), ("size",)),
+        model=SingleOperatorModel(_resize_model, frozenset({"size", "align_corners", "half_pixel_centers"}), ("size",)),
         limits=RESIZED_SIZES,
     ),
     _moves("SLICE", _slice, 3, (1, 2), layout="following", model=_model(_slice_model, "begin", "size")),
@@ -372,7 +372,7 @@ OPERATORS = (
         (1, 2, 3),
         _STRIDED_SLICE,
         layout="following",
-        model=OneOperatorModel(_strided_slice_model, frozenset({"begin", "end", "strides"}), ("begin", "end")),
+        model=SingleOperatorModel(_strided_slice_model, frozenset({"begin", "end", "strides"}), ("begin", "end")),
         limits="no ellipsis and no new axis",
     ),
     _moves(

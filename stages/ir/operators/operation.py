@@ -6,13 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from stages.ir.models.naming import named
+from stages.ir.naming import named
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from stages.ir.models.tflite_reader import ModelInfo, OperatorInfo, TensorInfo
-    from stages.ir.operators.declaration import Table
+    from stages.ir.model_info import ModelInfo, OperatorInfo, TensorInfo
 
 Shape = tuple[int, ...]
 _INDEX_TYPES = ("int32", "int64")
@@ -24,6 +23,31 @@ class Refused(Exception):
     def __init__(self, what: str, hint: str = "") -> None:
         super().__init__(what)
         self.what, self.hint = what, hint
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of options in the schema: its name, and its fields as `name:type` in order.
+
+    Types are those of stages.ir.models.operator_options. `required`: LiteRT's defaults (zeros) for a missing table make
+    no sense.
+    """
+
+    name: str
+    fields: str
+    required: bool = True
+
+    @property
+    def kinds(self) -> tuple[tuple[str, str], ...]:
+        """(name, type) of each field, in order; the name of an unused one is ''."""
+        pairs = (entry.partition(":") for entry in self.fields.split())
+        return tuple((name, kind) for name, _, kind in pairs)
+
+    @property
+    def defaults(self) -> dict[str, Any]:
+        """Values that LiteRT assumes without the table: zeros, for strides too."""
+        zeros = {"bool": False, "float": 0.0, "ints": ()}
+        return {name: zeros.get(kind, 0) for name, kind in self.kinds if name}
 
 
 @dataclass(frozen=True)

@@ -7,19 +7,18 @@ from itertools import zip_longest
 from math import prod
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from stages.ir.models.naming import named
+from stages.ir.layers import LayerOp, Shifted
+from stages.ir.naming import named
 from stages.ir.operators.axes import axis_of, distinct_axes
-from stages.ir.operators.declaration import MOVED, OneOperatorModel, Operator, Table
-from stages.ir.operators.layer import LayerOp, Shifted
+from stages.ir.operators.declaration import MOVED, Operator
 from stages.ir.operators.movement import Move
-from stages.ir.operators.operation import Operation, Refused, Shape, listed
+from stages.ir.operators.operation import Operation, Refused, Shape, Table, listed
+from stages.ir.operators.single_operator import SingleOperatorModel
 
 if TYPE_CHECKING:
-    from stages.ir.graph import LayerView
-    from stages.ir.models.operators import OneOperator
-    from stages.ir.models.tflite_reader import TensorInfo
-    from stages.ir.models.tflite_writer import Tensor as FileTensor
-    from stages.ir.operators.layer import Array
+    from stages.ir.layers import Array, LayerView
+    from stages.ir.model_info import FileTensor, TensorInfo
+    from stages.ir.operators.single_operator import SingleOperatorBuilder
 
 GATHER = Table("GatherOptions", "axis:int batch_dims:int")
 MIRROR_PAD = Table("MirrorPadOptions", "mode:byte")
@@ -205,37 +204,37 @@ def _shown(tensor: TensorInfo) -> str:
     return f"{named(tensor)} {listed(tensor.shape)}"
 
 
-def _constant(model: OneOperator, values: Sequence[int] | Sequence[tuple[int, int]], role: str) -> FileTensor:
+def _constant(model: SingleOperatorBuilder, values: Sequence[int] | Sequence[tuple[int, int]], role: str) -> FileTensor:
     import numpy as np
 
     return model.builder.constant(f"{model.spec.op}/{role}", np.asarray(values, np.int32))
 
 
-def _tile_model(model: OneOperator, x: FileTensor) -> FileTensor:
+def _tile_model(model: SingleOperatorBuilder, x: FileTensor) -> FileTensor:
     return model.builder.emit(
         "TILE", [x, _constant(model, model.spec.multiples or (), "multiples")], None, None, model.spec.op
     )
 
 
-def _broadcast_model(model: OneOperator, x: FileTensor) -> FileTensor:
+def _broadcast_model(model: SingleOperatorBuilder, x: FileTensor) -> FileTensor:
     b, shape = model.builder, model.spec.new_shape or ()
     out = b.tensor(model.spec.op, shape, x.dtype, x.scale or None, x.zero_point or 0)
     b.operator("BROADCAST_TO", [x, _constant(model, shape, "shape")], [out], version=2)
     return out
 
 
-def _reverse_model(model: OneOperator, x: FileTensor) -> FileTensor:
+def _reverse_model(model: SingleOperatorBuilder, x: FileTensor) -> FileTensor:
     return model.builder.emit(
         "REVERSE_V2", [x, _constant(model, model.spec.axes or (), "axes")], None, None, model.spec.op
     )
 
 
-def _gather_model(model: OneOperator, x: FileTensor) -> FileTensor:
+def _gather_model(model: SingleOperatorBuilder, x: FileTensor) -> FileTensor:
     indices, fields = _constant(model, model.spec.indices or (), "indices"), {"axis": model.spec.axis, "batchDims": 0}
     return model.builder.emit("GATHER", [x, indices], None, None, model.spec.op, "GatherOptions", fields)
 
 
-def _mirror_pad_model(model: OneOperator, x: FileTensor) -> FileTensor:
+def _mirror_pad_model(model: SingleOperatorBuilder, x: FileTensor) -> FileTensor:
     pads = _constant(model, model.spec.pads or (), "paddings")
     return model.builder.emit("MIRROR_PAD", [x, pads], None, None, model.spec.op, "MirrorPadOptions", {"mode": 0})
 
@@ -250,7 +249,7 @@ OPERATORS = (
         opaque=True,
         scales="any",
         layers=(Pick, Move),
-        model=OneOperatorModel(_broadcast_model, frozenset({"new_shape"}), ("new_shape",)),
+        model=SingleOperatorModel(_broadcast_model, frozenset({"new_shape"}), ("new_shape",)),
     ),
     Operator(
         "EMBEDDING_LOOKUP",
@@ -275,7 +274,7 @@ OPERATORS = (
         opaque=True,
         scales="any",
         layers=(Pick, Gather, Move),
-        model=OneOperatorModel(_gather_model, frozenset({"indices", "axis"}), ("indices",)),
+        model=SingleOperatorModel(_gather_model, frozenset({"indices", "axis"}), ("indices",)),
     ),
     Operator(
         "GATHER_ND",
@@ -299,7 +298,7 @@ OPERATORS = (
         scales="optional",
         alike=True,
         layers=(Pick,),
-        model=OneOperatorModel(_mirror_pad_model, frozenset({"pads"}), ("pads",)),
+        model=SingleOperatorModel(_mirror_pad_model, frozenset({"pads"}), ("pads",)),
     ),
     Operator(
         "REVERSE_V2",
@@ -310,7 +309,7 @@ OPERATORS = (
         opaque=True,
         scales="any",
         layers=(Move,),
-        model=OneOperatorModel(_reverse_model, frozenset({"axes"}), ("axes",)),
+        model=SingleOperatorModel(_reverse_model, frozenset({"axes"}), ("axes",)),
     ),
     Operator(
         "TILE",
@@ -321,6 +320,6 @@ OPERATORS = (
         opaque=True,
         scales="any",
         layers=(Pick, Move),
-        model=OneOperatorModel(_tile_model, frozenset({"multiples"}), ("multiples",)),
+        model=SingleOperatorModel(_tile_model, frozenset({"multiples"}), ("multiples",)),
     ),
 )

@@ -14,8 +14,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from stages.ir.layers import LayerOp
 from stages.ir.operators.declaration import CUSTOM, MOVED, NARROW, Operator
-from stages.ir.operators.layer import LayerOp
 from stages.support.messages import escape
 from stages.support.messages.stage_error import StageError
 from stages.support.messages.wording import did_you_mean

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from stages.ir.models.naming import named
+from stages.ir.layers import Clamped, Rounding
+from stages.ir.naming import named
 from stages.ir.operators.arithmetic import binary_shape
-from stages.ir.operators.declaration import OneOperatorModel, Operator
-from stages.ir.operators.layer import Clamped, Rounding
+from stages.ir.operators.declaration import Operator
 from stages.ir.operators.operation import Operation, Refused, Shape, listed
+from stages.ir.operators.single_operator import SingleOperatorModel
 
 if TYPE_CHECKING:
-    from stages.ir.graph import LayerView
-    from stages.ir.models.operators import OneOperator
-    from stages.ir.models.tflite_writer import Tensor as FileTensor
-    from stages.ir.operators.layer import Array
+    from stages.ir.layers import Array, LayerView
+    from stages.ir.model_info import FileTensor
+    from stages.ir.operators.single_operator import SingleOperatorBuilder
 
 
 def _prelu(operation: Operation) -> list[Shape]:
@@ -61,7 +61,7 @@ class Prelu(Clamped):
         return self.clamped(view, np.where(value >= 0, above, below))
 
 
-def _model(model: OneOperator, x: FileTensor) -> FileTensor:
+def _model(model: SingleOperatorBuilder, x: FileTensor) -> FileTensor:
     """Constant slopes, one for each channel or of `other_shape`."""
     spec, quant, slopes = model.spec, model.second(), model.constant(model.spec.other_shape or model.spec.shape[-1:])
     out = None
@@ -80,7 +80,7 @@ OPERATORS = (
         body=_body,
         layout="following",
         layers=(Prelu,),
-        model=OneOperatorModel(_model, frozenset({"other_shape", "other", "output"})),
+        model=SingleOperatorModel(_model, frozenset({"other_shape", "other", "output"})),
         limits="slopes broadcast to the input",
         version=1,
     ),

@@ -5,21 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
-from stages.ir.operators.channels import ValueRange, channels_of, labels, summed
-from stages.ir.operators.layer import (
-    Clamped,
-    Narrowed,
-    Rounding,
-    Window,
-    channel_constants,
-    is_known_by_channel,
-    per_channel,
-)
+from stages.ir.layers import Clamped, Narrowed, Rounding, Window, channel_constants, is_known_by_channel, per_channel
+from stages.ir.layers.channels import ValueRange, channels_of, labels, summed
 
 if TYPE_CHECKING:
-    from stages.ir.graph import LayerView, Tensor
-    from stages.ir.operators.channels import Kept
-    from stages.ir.operators.layer import Array
+    from stages.ir.layers import Array, LayerView, Tensor
+    from stages.ir.layers.channels import Kept
 
 ConvLayout = Literal["OHWI", "HWIO", "OIHW"]
 DepthwiseLayout = Literal["HWC", "OIHW"]

@@ -7,17 +7,17 @@ from dataclasses import replace
 from math import prod
 from typing import TYPE_CHECKING, ClassVar, Literal
 
+from stages.ir.layers import Clamped, LayerOp, Rounding, Shifted, every_channel
+from stages.ir.layers.channels import ValueRange
 from stages.ir.operators.axes import distinct_axes
-from stages.ir.operators.channels import ValueRange, every_channel
-from stages.ir.operators.declaration import NUMBERS, Layout, OneOperatorModel, Operator, Table
-from stages.ir.operators.layer import Clamped, LayerOp, Rounding, Shifted
-from stages.ir.operators.operation import Operation, Refused, Shape
+from stages.ir.operators.declaration import NUMBERS, Layout, Operator
+from stages.ir.operators.operation import Operation, Refused, Shape, Table
+from stages.ir.operators.single_operator import SingleOperatorModel
 
 if TYPE_CHECKING:
-    from stages.ir.graph import LayerView, Tensor
-    from stages.ir.models.operators import OneOperator
-    from stages.ir.models.tflite_writer import Tensor as FileTensor
-    from stages.ir.operators.layer import Array
+    from stages.ir.layers import Array, LayerView, Tensor
+    from stages.ir.model_info import FileTensor
+    from stages.ir.operators.single_operator import Quant, SingleOperatorBuilder
 
 _EXTREMES = (*NUMBERS, "int16", "bool")
 _REDUCER = Table("ReducerOptions", "keep_dims:bool", required=False)
@@ -165,7 +165,7 @@ def _operator(
     name: str,
     layout: Layout,
     *layers: type[LayerOp],
-    model: OneOperatorModel,
+    model: SingleOperatorModel,
     types: tuple[str, ...] = NUMBERS,
     alike: bool = False,
 ) -> Operator:
@@ -183,15 +183,17 @@ def _operator(
     )
 
 
-def _mean_model(model: OneOperator, x: FileTensor) -> FileTensor:
+def _mean_model(model: SingleOperatorBuilder, x: FileTensor) -> FileTensor:
     spec, axes = model.spec, model.spec.axes or ()
     return model.builder.mean(x, axes, keep_dims=spec.keep_dims, out=model.mean_output(axes), name=spec.op)
 
 
-def _reducing(output: Callable[[OneOperator, tuple[int, ...]], tuple[float, int] | None]) -> OneOperatorModel:
+def _reducing(
+    output: Callable[[SingleOperatorBuilder, tuple[int, ...]], Quant | None],
+) -> SingleOperatorModel:
     """Model of a reduction; `output` returns the output's quantization from the axes."""
 
-    def build(model: OneOperator, x: FileTensor) -> FileTensor:
+    def build(model: SingleOperatorBuilder, x: FileTensor) -> FileTensor:
         import numpy as np
 
         spec, axes = model.spec, model.spec.axes or ()
@@ -200,14 +202,14 @@ def _reducing(output: Callable[[OneOperator, tuple[int, ...]], tuple[float, int]
         out = output(model, axes)
         return model.builder.emit(spec.op.upper(), [x, constant], None, out, spec.op, "ReducerOptions", options)
 
-    return OneOperatorModel(build, frozenset({"axes", "keep_dims", "output"}), ("axes",))
+    return SingleOperatorModel(build, frozenset({"axes", "keep_dims", "output"}), ("axes",))
 
 
-def _like(model: OneOperator, axes: tuple[int, ...]) -> tuple[float, int] | None:
+def _like(model: SingleOperatorBuilder, axes: tuple[int, ...]) -> Quant | None:
     return model.quant
 
 
-def _product(model: OneOperator, axes: tuple[int, ...]) -> tuple[float, int] | None:
+def _product(model: SingleOperatorBuilder, axes: tuple[int, ...]) -> Quant | None:
     """Range: the input's largest magnitude to the power of the count."""
     if not model.quant:
         return None
@@ -216,7 +218,7 @@ def _product(model: OneOperator, axes: tuple[int, ...]) -> tuple[float, int] | N
     return model.output(-most, most)
 
 
-def _total(model: OneOperator, axes: tuple[int, ...]) -> tuple[float, int] | None:
+def _total(model: SingleOperatorBuilder, axes: tuple[int, ...]) -> Quant | None:
     """Range of the mean times the number of added elements."""
     mean = model.mean_output(axes)
     rank = len(model.shape)
@@ -244,7 +246,7 @@ OPERATORS = (
         "following",
         Mean,
         types=(*NUMBERS, "int16"),
-        model=OneOperatorModel(_mean_model, frozenset({"axes", "keep_dims", "output"}), ("axes",)),
+        model=SingleOperatorModel(_mean_model, frozenset({"axes", "keep_dims", "output"}), ("axes",)),
     ),
     Operator("REDUCE_ALL", _reduce, (2, 2), table=_REDUCER, types=("bool",), indices=(1,), quantized=False),
     Operator("REDUCE_ANY", _reduce, (2, 2), table=_REDUCER, types=("bool",), indices=(1,), quantized=False),

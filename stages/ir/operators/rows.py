@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
-from stages.ir.models.naming import named
-from stages.ir.operators.declaration import EIGHT_BITS, WIDE, OneOperatorModel, Operator, Table
+from stages.ir.layers import LayerOp, Shifted
+from stages.ir.naming import named
+from stages.ir.operators.declaration import EIGHT_BITS, WIDE, Operator
 from stages.ir.operators.interpolated import WideSoftmax
-from stages.ir.operators.layer import LayerOp, Shifted
 from stages.ir.operators.onnx_softmax import FloatSoftmax, NearestSoftmax
-from stages.ir.operators.operation import Operation, Refused, Shape
+from stages.ir.operators.operation import Operation, Refused, Shape, Table
+from stages.ir.operators.single_operator import SingleOperatorModel
 
 if TYPE_CHECKING:
-    from stages.ir.graph import LayerView
-    from stages.ir.models.operators import OneOperator
-    from stages.ir.models.tflite_writer import Tensor as FileTensor
-    from stages.ir.operators.layer import Array
+    from stages.ir.layers import Array, LayerView
+    from stages.ir.model_info import FileTensor
+    from stages.ir.operators.single_operator import SingleOperatorBuilder
 
 
 def last_axis(operation: Operation) -> list[Shape]:
@@ -118,7 +118,7 @@ def _softmax_types(operation: Operation) -> None:
         raise Refused(f"mixes {source.dtype} in {named(source)} and {result.dtype} in {named(result)}")
 
 
-def _softmax_model(model: OneOperator, x: FileTensor) -> FileTensor:
+def _softmax_model(model: SingleOperatorBuilder, x: FileTensor) -> FileTensor:
     return model.builder.softmax(x, model.spec.beta)
 
 
@@ -139,7 +139,7 @@ OPERATORS = (
         check=_softmax_types,
         table=Table("SoftmaxOptions", "beta:float"),
         layers=(Softmax, WideSoftmax, NearestSoftmax, FloatSoftmax),
-        model=OneOperatorModel(_softmax_model, frozenset({"beta"})),
+        model=SingleOperatorModel(_softmax_model, frozenset({"beta"})),
         limits="over the last axis; 8 bits: output scale 1/256, zero point -128 (uint8: 0), "
         "or int16 with scale 1/65536, zero point -32768; 16 bits: output scale 1/32768",
     ),

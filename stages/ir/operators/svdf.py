@@ -6,17 +6,16 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
 from stages.ir.arithmetic.multipliers import Fixed, quantize_multiplier
-from stages.ir.models.naming import named
-from stages.ir.operators.declaration import OneOperatorModel, Operator, Table
-from stages.ir.operators.layer import Clamped, LayerOp, Rounding, Shifted
-from stages.ir.operators.operation import Operation, Refused, Shape, listed
+from stages.ir.layers import Clamped, LayerOp, Rounding, Shifted
+from stages.ir.naming import named
+from stages.ir.operators.declaration import Operator
+from stages.ir.operators.operation import Operation, Refused, Shape, Table, listed
+from stages.ir.operators.single_operator import SingleOperatorModel
 
 if TYPE_CHECKING:
-    from stages.ir.graph import LayerView, Tensor
-    from stages.ir.models.operators import OneOperator
-    from stages.ir.models.tflite_reader import TensorInfo
-    from stages.ir.models.tflite_writer import Tensor as FileTensor
-    from stages.ir.operators.layer import Array
+    from stages.ir.layers import Array, LayerView, Tensor
+    from stages.ir.model_info import FileTensor, TensorInfo
+    from stages.ir.operators.single_operator import SingleOperatorBuilder
 
 _TABLE = Table("SVDFOptions", "rank:int activation:byte asymmetric_quantize_inputs:bool")
 _RELU = 1
@@ -203,11 +202,11 @@ def _remembered(state: Array, shape: Shape, newest: Array) -> Array:
     return np.concatenate([memory[:, :, 1:], newest[:, :, None]], axis=2)
 
 
-def _model(model: OneOperator, x: FileTensor) -> FileTensor:
+def _model(model: SingleOperatorBuilder, x: FileTensor) -> FileTensor:
     """Scales for which features use the state's 16 bits, and results the output's 8 bits."""
     import numpy as np
 
-    from stages.ir.models.exact import random_bytes
+    from stages.ir.arithmetic.exact import random_bytes
 
     spec = model.spec
     units = spec.out_channels or 1
@@ -286,7 +285,7 @@ OPERATORS = (
         own=(1, 2, 3),
         state=(4,),
         layers=(Svdf, NarrowSvdf, FloatSvdf),
-        model=OneOperatorModel(
+        model=SingleOperatorModel(
             _model, frozenset({"out_channels", "rank", "memory", "bias", "activation", "output"}), ("out_channels",)
         ),
         limits="2 axes; int8 data: time weights and state are int16, and a fused RELU is required but ignored; "

@@ -12,8 +12,8 @@ from functools import cache
 from importlib import import_module
 
 import stages.ir.operators
+from stages.ir.layers import LayerOp
 from stages.ir.operators.declaration import Operator
-from stages.ir.operators.layer import LayerOp
 from stages.ir.operators.plugins import PluginModule, PluginOperators, load_plugins
 
 

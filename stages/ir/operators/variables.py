@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from stages.ir.models.naming import named
+from stages.ir.layers import LayerOp
+from stages.ir.naming import named
 from stages.ir.operators.declaration import MOVED, Operator
-from stages.ir.operators.layer import LayerOp
 from stages.ir.operators.operation import Operation, Refused, Shape, listed
 
 if TYPE_CHECKING:
-    from stages.ir.graph import LayerView
-    from stages.ir.operators.layer import Array
+    from stages.ir.layers import Array, LayerView
 
 
 class Read(LayerOp):

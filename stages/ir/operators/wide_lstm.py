@@ -10,8 +10,7 @@ from stages.ir.operators.interpolated import interpolate
 from stages.ir.operators.lstm_layers import LstmLayer
 
 if TYPE_CHECKING:
-    from stages.ir.graph import LayerView
-    from stages.ir.operators.layer import Array
+    from stages.ir.layers import Array, LayerView
 
 _HALF = 1 << 30  # the multiplier of a power of two
 MOST_SHIFT = 14  # of the rounding `wide`

@@ -7,19 +7,18 @@ from math import prod
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from stages.ir.arithmetic.sliding import extent, places
-from stages.ir.models.naming import named
-from stages.ir.operators.channels import ValueRange, every_channel
-from stages.ir.operators.declaration import WIDE, OneOperatorModel, Operator, Table
-from stages.ir.operators.layer import Shifted, Window
-from stages.ir.operators.operation import Operation, Refused, Shape, listed
+from stages.ir.layers import Shifted, Window, every_channel
+from stages.ir.layers.channels import ValueRange
+from stages.ir.naming import named
+from stages.ir.operators.declaration import WIDE, Operator
+from stages.ir.operators.operation import Operation, Refused, Shape, Table, listed
 from stages.ir.operators.products import Conv2D, DepthwiseConv2D, FullyConnected
+from stages.ir.operators.single_operator import SingleOperatorModel
 
 if TYPE_CHECKING:
-    from stages.ir.graph import LayerView
-    from stages.ir.models.operators import OneOperator
-    from stages.ir.models.tflite_reader import TensorInfo
-    from stages.ir.models.tflite_writer import Tensor as FileTensor
-    from stages.ir.operators.layer import Array
+    from stages.ir.layers import Array, LayerView
+    from stages.ir.model_info import FileTensor, TensorInfo
+    from stages.ir.operators.single_operator import SingleOperatorBuilder
 
 _CONV = Table("Conv2DOptions", "padding:byte stride_w:int stride_h:int activation:byte dilation_w:one dilation_h:one")
 _DEPTHWISE = Table(
@@ -233,7 +232,7 @@ class Pool2D(Window):
         return np.clip(pooled, self.act_min, self.act_max).astype(x.dtype)
 
 
-def _conv2d_model(model: OneOperator, x: FileTensor) -> FileTensor:
+def _conv2d_model(model: SingleOperatorBuilder, x: FileTensor) -> FileTensor:
     spec = model.spec
     shape = (spec.out_channels or 1, *spec.kernel, x.shape[-1] // spec.groups)
     weights, bias, options = model.weighted(shape, 0, prod(shape[1:]), spec.per_channel)
@@ -241,7 +240,7 @@ def _conv2d_model(model: OneOperator, x: FileTensor) -> FileTensor:
     return model.builder.conv2d(x, weights, bias, **options)
 
 
-def _depthwise_model(model: OneOperator, x: FileTensor) -> FileTensor:
+def _depthwise_model(model: SingleOperatorBuilder, x: FileTensor) -> FileTensor:
     spec = model.spec
     shape = (1, *spec.kernel, x.shape[-1] * spec.depth_multiplier)
     weights, bias, options = model.weighted(shape, 3, prod(spec.kernel), spec.per_channel)
@@ -249,7 +248,7 @@ def _depthwise_model(model: OneOperator, x: FileTensor) -> FileTensor:
     return model.builder.depthwise_conv2d(x, weights, bias, **options)
 
 
-def _fully_connected_model(model: OneOperator, x: FileTensor) -> FileTensor:
+def _fully_connected_model(model: SingleOperatorBuilder, x: FileTensor) -> FileTensor:
     spec, channels = model.spec, x.shape[-1]
     # TFLite's converter gives these weights one scale; per channel only when asked for.
     per_channel = spec.per_channel and "per_channel" in spec.model_fields_set
@@ -257,7 +256,7 @@ def _fully_connected_model(model: OneOperator, x: FileTensor) -> FileTensor:
     return model.builder.fully_connected(x, weights, bias, **options)
 
 
-def _transpose_conv_model(model: OneOperator, x: FileTensor) -> FileTensor:
+def _transpose_conv_model(model: SingleOperatorBuilder, x: FileTensor) -> FileTensor:
     """Output of stride times the input's size with SAME; with VALID all that windows cover."""
     import numpy as np
 
@@ -273,7 +272,7 @@ def _transpose_conv_model(model: OneOperator, x: FileTensor) -> FileTensor:
     )
 
 
-def _pool_model(model: OneOperator, x: FileTensor) -> FileTensor:
+def _pool_model(model: SingleOperatorBuilder, x: FileTensor) -> FileTensor:
     spec = model.spec
     pool = model.builder.avg_pool2d if spec.op == "avg_pool2d" else model.builder.max_pool2d
     return pool(x, spec.kernel, spec.stride, padding=spec.padding, activation=spec.activation, name=spec.op)
@@ -296,7 +295,7 @@ OPERATORS = (
         macs=lambda weights: prod(weights[1:]),  # OHWI; I is per group
         layout="transposing",
         layers=(Conv2D,),
-        model=OneOperatorModel(
+        model=SingleOperatorModel(
             _conv2d_model, _WINDOW | _WEIGHTS | {"dilation", "out_channels", "groups"}, ("out_channels",)
         ),
         limits="4 axes; a bias is required; groups divide channels and filters",
@@ -314,7 +313,7 @@ OPERATORS = (
         macs=lambda weights: prod(weights[1:3]),  # 1HWC
         layout="transposing",
         layers=(DepthwiseConv2D,),
-        model=OneOperatorModel(_depthwise_model, _WINDOW | _WEIGHTS | {"dilation", "depth_multiplier"}),
+        model=SingleOperatorModel(_depthwise_model, _WINDOW | _WEIGHTS | {"dilation", "depth_multiplier"}),
         limits="4 axes",
         version=3,
     ),
@@ -329,7 +328,7 @@ OPERATORS = (
         narrow={"int8": ("int4", "int2"), "float32": ("int4", "int2")},
         macs=lambda weights: prod(weights[1:]),  # units, depth
         layers=(FullyConnected,),
-        model=OneOperatorModel(_fully_connected_model, _WEIGHTS | {"out_channels"}, ("out_channels",)),
+        model=SingleOperatorModel(_fully_connected_model, _WEIGHTS | {"out_channels"}, ("out_channels",)),
         limits="weights in the usual order, not shuffled",
         version=4,
     ),
@@ -344,7 +343,7 @@ OPERATORS = (
         operands=(2, 1, 3),
         channels=0,
         layers=(Conv2D,),
-        model=OneOperatorModel(
+        model=SingleOperatorModel(
             _transpose_conv_model,
             _WEIGHTS | {"kernel", "stride", "padding", "out_channels"},
             ("out_channels",),
@@ -361,7 +360,7 @@ OPERATORS = (
             alike=True,
             layout="transposing",
             layers=(Pool2D,),
-            model=OneOperatorModel(_pool_model, _WINDOW),
+            model=SingleOperatorModel(_pool_model, _WINDOW),
             limits="4 axes",
         )
         for name in ("AVERAGE_POOL_2D", "MAX_POOL_2D")

@@ -13,7 +13,7 @@ import numpy as np
 
 from stages.ir.arithmetic.fixed_point import Array
 from stages.ir.graph import Graph, LayerView, Tensor
-from stages.ir.graph.packed import pack, unpack
+from stages.ir.packed import pack, unpack
 
 FloatFunction = Callable[[LayerView, Sequence[Array]], Array]
 

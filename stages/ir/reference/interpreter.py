@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from stages.ir.models.tflite_reader import ModelInfo, OperatorInfo, TensorInfo, read
+from stages.ir.model_info import ModelInfo, OperatorInfo, TensorInfo
+from stages.ir.models.tflite_reader import read
 from stages.ir.operators.table import OPERATORS
 from stages.ir.reference.refusal import RunError, refusal
 
@@ -37,7 +38,7 @@ def resolver(operators: Sequence[OperatorInfo]) -> str:
 class Reference:
     """One model, loaded once and run many times.
 
-    info     the file's tensors and operators (`stages.ir.models.tflite_reader.ModelInfo`)
+    info     the file's tensors and operators (`stages.ir.model_info.ModelInfo`)
     inputs   tensors that the caller passes, in the graph's order, without constants among the file's inputs
     outputs  tensors that `run` returns, in the graph's order
 

@@ -2,17 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from stages.ir.models.tflite_reader import OperatorInfo
+from stages.ir.model_info import ModelInfo, OperatorInfo
+from stages.ir.models.onnx_names import Traced
 from stages.ir.operators.table import onnx_operator
 from stages.ir.reference.interpreter import Array, Reference
 from stages.ir.reference.onnx_session import part_of, session
 from stages.ir.reference.partitions import file_with, run_plug_in
 
 if TYPE_CHECKING:
-    from stages.ir.reference.onnx_runtime import OnnxReference
+    import onnx
+
+
+@dataclass(frozen=True)
+class OnnxNetwork:
+    """An ONNX graph and the TFLite file that import wrote for it.
+
+    names    values of the ONNX graph by tensor number
+    known    names of the values that the session returns
+    customs  operators of plug-ins, in order
+    """
+
+    name: str
+    model: bytes
+    info: ModelInfo
+    names: Mapping[int, Traced]
+    graph: onnx.ModelProto
+    known: Sequence[str]
+    customs: Sequence[OperatorInfo]
 
 
 class CustomPartitions:
@@ -21,7 +41,7 @@ class CustomPartitions:
     An integer operator of a plug-in replaces the DequantizeLinear and QuantizeLinear around it as well.
     """
 
-    def __init__(self, network: OnnxReference) -> None:
+    def __init__(self, network: OnnxNetwork) -> None:
         self.network = network
         self._made = {index: operator for operator in network.info.operators for index in operator.outputs}
         self._results = {network.names[index].name for operator in network.customs for index in operator.outputs}

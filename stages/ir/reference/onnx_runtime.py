@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from stages.ir.model_info import ModelInfo, TensorInfo
 from stages.ir.models.onnx_names import Traced, names_from_json
-from stages.ir.models.tflite_reader import ModelInfo, TensorInfo, read
+from stages.ir.models.tflite_reader import read
 from stages.ir.operators.declaration import CUSTOM
 from stages.ir.operators.table import OPERATORS
 from stages.ir.reference.interpreter import Array
-from stages.ir.reference.onnx_partitions import CustomPartitions
+from stages.ir.reference.onnx_partitions import CustomPartitions, OnnxNetwork
 from stages.ir.reference.onnx_session import session
 from stages.ir.reference.partitions import computed_by
 from stages.ir.reference.refusal import RunError
@@ -54,7 +55,8 @@ class OnnxReference:
                 self.graph.graph.output.append(onnx.helper.make_empty_tensor_value_info(value))
         self.types = {info.name: _dtype(info) for info in self.graph.graph.input}
         self.customs = [operator for operator in self.info.operators if operator.op.startswith(CUSTOM)]
-        self._partitions = CustomPartitions(self) if self.customs else None
+        network = OnnxNetwork(name, model, self.info, self.names, self.graph, self.known, self.customs)
+        self._partitions = CustomPartitions(network) if self.customs else None
         self._session: Any = None if self.customs else session(self.graph, name)
         self._values: dict[str, Array] = {}
 

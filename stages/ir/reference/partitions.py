@@ -13,7 +13,8 @@ from itertools import groupby
 
 import numpy as np
 
-from stages.ir.models.tflite_reader import ModelInfo, OperatorInfo, TensorInfo, read
+from stages.ir.model_info import ModelInfo, OperatorInfo, TensorInfo
+from stages.ir.models.tflite_reader import read
 from stages.ir.operators.declaration import CUSTOM
 from stages.ir.operators.operation import Operation, listed
 from stages.ir.operators.table import OPERATORS, plugin_operators

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from stages.ir.models.tflite_reader import ModelInfo, OperatorInfo
+    from stages.ir.model_info import ModelInfo, OperatorInfo
 
 TIMEOUT = 120.0  # seconds; a MobileNet takes one
 

@@ -8,8 +8,8 @@ from signal import Signals
 
 import numpy as np
 
-from stages.ir.models.naming import named, tensor_names
-from stages.ir.models.tflite_reader import ModelInfo, OperatorInfo, TensorInfo
+from stages.ir.model_info import ModelInfo, OperatorInfo, TensorInfo
+from stages.ir.naming import named, tensor_names
 from stages.support.messages.operator_error import operator_label
 from stages.support.messages.stage_error import StageError
 from stages.support.messages.wording import several

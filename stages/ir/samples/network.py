@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from math import prod
 from typing import Any
 
-from stages.ir.graph.tensor import ITEM_BYTES
+from stages.ir.layers.tensor import ITEM_BYTES
+from stages.ir.model_info import ModelInfo, TensorInfo
 from stages.ir.models.index_ranges import index_ranges
-from stages.ir.models.tflite_reader import ModelInfo, TensorInfo
 from stages.ir.samples.files import RANGE, Port
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from stages.backends.accelerators.tiles import why_not_tiled
 from stages.backends.kernels.kernel import Kernel, Lowering
-from stages.ir.graph.tensor import ITEM_BYTES
+from stages.ir.layers.tensor import ITEM_BYTES
 from stages.ir.tensor_layout import Layout
 from stages.lower.offload.options import options, smallest
 from stages.lower.offload.runs import why_not_cut

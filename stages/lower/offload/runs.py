@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from stages.backends.accelerators.tiles import extent
-from stages.ir.graph.tensor import ITEM_BYTES
+from stages.ir.layers.tensor import ITEM_BYTES
 from stages.ir.tensor_layout import Layout
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ import numpy as np
 
 from stages.ir.arithmetic.fixed_point import Array
 from stages.ir.graph import Graph
-from stages.ir.operators.channels import NEW, Kept, ValueRange, channels_of
+from stages.ir.layers.channels import NEW, Kept, ValueRange, channels_of
 from stages.lower.simplify.repeated_channels import Repeats
 
 Edges = list[tuple[Array, Array]]

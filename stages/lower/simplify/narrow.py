@@ -9,7 +9,7 @@ import numpy as np
 
 from stages.ir.arithmetic.fixed_point import Array
 from stages.ir.graph import Graph, Layer, LayerView, Tensor
-from stages.ir.operators.channels import Kept, channels_of
+from stages.ir.layers.channels import Kept, channels_of
 from stages.lower.simplify.coupled_channels import CoupledChannels
 from stages.lower.simplify.edits import unused, without_unread
 

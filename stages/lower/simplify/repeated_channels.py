@@ -13,7 +13,7 @@ import numpy as np
 
 from stages.ir.arithmetic.fixed_point import Array
 from stages.ir.graph import Graph, Layer
-from stages.ir.operators.channels import channels_of, labels
+from stages.ir.layers.channels import channels_of, labels
 from stages.ir.reference.integer import to_logical
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from stages.ir.arithmetic.fixed_point import Array
 from stages.ir.graph import Activation, Dequantize, Graph, Layer, LayerView, Move, Pool2D, Quantize, Tensor
-from stages.ir.operators.channels import ValueRange
+from stages.ir.layers.channels import ValueRange
 from stages.lower.simplify.edits import is_private, merged, readers, replaced, without_unread, writer
 from stages.lower.simplify.rewrites import Rewrite
 from stages.lower.simplify.value_ranges import BYTES

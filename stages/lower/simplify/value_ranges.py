@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from stages.ir.graph import Graph
-from stages.ir.operators.channels import ValueRange
+from stages.ir.layers.channels import ValueRange
 from stages.ir.reference.integer import to_logical
 
 BYTES = ("int8", "uint8")

@@ -7,7 +7,7 @@ from tvm import relax
 from tvm.relax.dpl import is_op, wildcard
 
 from stages.ir.graph import Conv2D, Layout, Move, Tensor
-from stages.ir.operators.layer import Rounding
+from stages.ir.layers import Rounding
 from stages.ir.operators.matmul import BatchMatmul
 from stages.quantize.arithmetic import LIMITS, Fixed, convolution_multipliers, quantize_multiplier
 from stages.quantize.constant_channels import fold_constant_channels

@@ -15,7 +15,7 @@ import numpy as np
 from tvm.relax.dpl import is_op, wildcard
 
 from stages.ir.graph import Conv2D, DepthwiseConv2D, FullyConnected
-from stages.ir.operators.layer import Rounding
+from stages.ir.layers import Rounding
 from stages.quantize.arithmetic import Fixed, convolution_multipliers, quantize_multiplier
 from stages.quantize.constant_channels import fold_constant_channels
 from stages.quantize.operator import Array, Operator, Parameters, activated, dequantized, reshaped, transposed

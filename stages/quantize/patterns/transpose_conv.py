@@ -16,7 +16,7 @@ from tvm.relax.dpl import is_op, wildcard
 
 from stages.ir.arithmetic.transposed import PhaseAxis, phase_weights
 from stages.ir.graph import Concatenation, Conv2D, Layout, Move, Tensor
-from stages.ir.operators.layer import Rounding
+from stages.ir.layers import Rounding
 from stages.quantize.constant_channels import fold_constant_channels
 from stages.quantize.operator import Array, Operator, activated, dequantized
 from stages.quantize.patterns.convolution import (

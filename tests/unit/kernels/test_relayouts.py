@@ -7,7 +7,7 @@ import pytest
 
 from stages.backends.kernels.copies import Copy, relayouts, why_not_relayouts
 from stages.ir.graph import Layout, Tensor
-from stages.ir.graph.packed import pack
+from stages.ir.packed import pack
 
 TEXTS = ("NHWC", "NCHW", "NCHW4c", "NCHW16c", "NHWC4c", "NCHW4h4w", "NCHW8c2c", "CHWN", "NCHW2w16c")
 

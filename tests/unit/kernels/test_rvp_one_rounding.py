@@ -8,7 +8,7 @@ import pytest
 from stages.backends.kernels.eight_bit import Range, sums
 from stages.backends.riscv.kernels.rvp.one_rounding import one_rounding
 from stages.ir.arithmetic.fixed_point import multiply_by_quantized_multiplier, wrap
-from stages.ir.operators.layer import Rounding
+from stages.ir.layers import Rounding
 from tests.conformance.draw import Draw, with_constants
 from tests.conformance.operators.conv2d import conv2d
 from tests.conformance.operators.windows import around

@@ -11,10 +11,11 @@ import pytest
 from pydantic import ValidationError
 
 from stages.base import StageError
+from stages.ir.model_info import ModelInfo
 from stages.ir.models import zoo
 from stages.ir.models.complexity import macs, operator_macs
 from stages.ir.models.spec import ZooModel
-from stages.ir.models.tflite_reader import ModelInfo, read
+from stages.ir.models.tflite_reader import read
 from stages.ir.models.zoo.names import NAMES
 from stages.ir.operators.table import OPERATORS
 from stages.ir.reference import Reference, random_inputs

@@ -11,8 +11,9 @@ import pytest
 
 from stages.base import StageError
 from stages.import_model.build import build_module
+from stages.ir.model_info import TensorInfo
 from stages.ir.models.builder import ModelBuilder
-from stages.ir.models.tflite_reader import TensorInfo, read
+from stages.ir.models.tflite_reader import read
 from stages.ir.models.tflite_writer import BuildError
 from stages.ir.operators.table import OPERATORS
 from stages.ir.reference.integer import run_graph

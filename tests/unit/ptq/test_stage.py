@@ -12,8 +12,9 @@ import pytest
 
 from stages.base import StageError
 from stages.import_model.normalize.graph import one_graph
+from stages.ir.model_info import ModelInfo
 from stages.ir.models.builder import ModelBuilder
-from stages.ir.models.tflite_reader import ModelInfo, read
+from stages.ir.models.tflite_reader import read
 from stages.ir.operators.table import OPERATORS
 from stages.ir.reference import Reference
 from stages.ptq import precision

@@ -13,10 +13,10 @@ from stages.backends.kernels import registry
 from stages.backends.targets.spec import Target
 from stages.base import StageError
 from stages.ir.graph import Graph, LayerView
-from stages.ir.graph.packed import as_in_file
 from stages.ir.models.builder import ModelBuilder, Tensor
 from stages.ir.models.resolve import resolve
 from stages.ir.models.spec import ZooModel
+from stages.ir.packed import as_in_file
 from stages.ir.reference.integer import run_graph
 from stages.ir.reference.interpreter import Reference, random_inputs
 from stages.tensorize import TensorizeConfig

@@ -10,7 +10,7 @@ from tvm import tirx
 from stages.backends.kernels.copy_calls import calls_of, resized
 from stages.backends.kernels.tir.block import Block, Function, Operand, loop, position, store
 from stages.backends.kernels.tir.strides import Axis, offset
-from stages.ir.graph.tensor import ITEM_BYTES
+from stages.ir.layers.tensor import ITEM_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

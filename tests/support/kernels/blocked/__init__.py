@@ -16,7 +16,7 @@ from stages.backends.kernels.folder import KernelFolder
 from stages.backends.kernels.kernel import Kernel, Lowering
 from stages.backends.targets.spec import Target
 from stages.ir.graph import LayerView, Layout
-from stages.ir.graph.packed import pack
+from stages.ir.packed import pack
 
 CHANNELS = 16
 WEIGHTS = Layout("OHWI16i16o")  # (outputs / 16, rows, columns, inputs / 16, 16 inputs, 16 outputs)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from stages.backends.kernels.copy_calls import calls_of
 from stages.backends.kernels.word_copies import RESIZE, WordConcatenation, WordCopies, WordMove
-from stages.ir.graph.tensor import ITEM_BYTES
+from stages.ir.layers.tensor import ITEM_BYTES
 
 if TYPE_CHECKING:
     from stages.backends.kernels.copies import Copy

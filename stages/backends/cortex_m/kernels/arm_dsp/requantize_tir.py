@@ -11,7 +11,7 @@ from stages.backends.kernels.tir.fixed_point import int64
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from stages.ir.operators.layer import Rounding
+    from stages.ir.layers import Rounding
 
 Expr = Any  # a TIR expression or a Python int
 

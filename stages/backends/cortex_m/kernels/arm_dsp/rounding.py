@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from stages.backends.kernels.eight_bit import Range
-    from stages.ir.operators.layer import Rounding
+    from stages.ir.layers import Rounding
 
 _BITS = 32  # of a multiplication
 MARGIN = 512  # of 16 bits, for the zero point and the kernels' offset of it

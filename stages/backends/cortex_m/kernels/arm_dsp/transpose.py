@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from stages.backends.kernels.copies import Copy, copy_of, relayouts, why_not_relayouts
 from stages.backends.kernels.kernel import Kernel
 from stages.backends.kernels.tir.strides import Axis
-from stages.ir.graph.tensor import ITEM_BYTES
+from stages.ir.layers.tensor import ITEM_BYTES
 
 if TYPE_CHECKING:
     from stages.backends.kernels.kernel import Lowering

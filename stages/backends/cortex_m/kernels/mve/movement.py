@@ -17,7 +17,7 @@ from stages.backends.kernels.copies import (
 )
 from stages.backends.kernels.fills import Fill, fills
 from stages.backends.kernels.kernel import Kernel
-from stages.ir.graph.tensor import ITEM_BYTES
+from stages.ir.layers.tensor import ITEM_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -13,7 +13,7 @@ from stages.backends.kernels.copies import Copy
 from stages.backends.kernels.fills import Fill
 from stages.backends.kernels.tir.block import Block, Function, Operand, loop, store
 from stages.backends.kernels.tir.strides import offset
-from stages.ir.graph.tensor import ITEM_BYTES
+from stages.ir.layers.tensor import ITEM_BYTES
 
 if TYPE_CHECKING:
     from stages.backends.kernels.kernel import Lowering

@@ -24,7 +24,7 @@ from stages.backends.kernels.rounding import is_zero, turns_halves
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from stages.ir.operators.layer import Rounding
+    from stages.ir.layers import Rounding
 
 _BITS = 31
 Mode = Literal["exact", "lowered", "single", "shifted"]

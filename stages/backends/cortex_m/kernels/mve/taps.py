@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from stages.backends.kernels.kernel import Lowering
     from stages.backends.targets.spec import Target
     from stages.ir.graph import LayerView
-    from stages.ir.operators.layer import LayerOp
+    from stages.ir.layers import LayerOp
 
 MOST_TAPS = 255  # which a byte numbers
 FEW_OUTPUTS = 3  # of convolutions of several channels: more of them are better as products of matrices

@@ -21,7 +21,7 @@ from stages.backends.kernels.copies import (
     why_not_relayouts,
 )
 from stages.backends.kernels.kernel import Kernel, KernelParams, Lowering
-from stages.ir.graph.tensor import ITEM_BYTES
+from stages.ir.layers.tensor import ITEM_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

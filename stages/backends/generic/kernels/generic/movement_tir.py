@@ -11,7 +11,7 @@ from tvm import tirx
 from stages.backends.kernels.copies import Copy
 from stages.backends.kernels.tir.block import Block, Function, Operand, loop, store
 from stages.backends.kernels.tir.strides import Axis, offset
-from stages.ir.graph.tensor import ITEM_BYTES
+from stages.ir.layers.tensor import ITEM_BYTES
 
 if TYPE_CHECKING:
     from stages.backends.generic.kernels.generic.movement import CopyParams

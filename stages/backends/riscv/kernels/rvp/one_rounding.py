@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from stages.backends.kernels.eight_bit import Range
-    from stages.ir.operators.layer import Rounding
+    from stages.ir.layers import Rounding
 
 _MOST_OFFSET = 2048  # how far b is looked for
 _MOST_SHIFT = 20  # from 24 on the last of its steps, (2u - 1) << (s - 1) << 31, leaves int64

@@ -13,7 +13,7 @@ from stages.backends.riscv.kernels.rvp.packing import EXACT_SHIFT
 
 if TYPE_CHECKING:
     from stages.ir.graph import LayerView
-    from stages.ir.operators.layer import Rounding
+    from stages.ir.layers import Rounding
 
 Expr = Any  # a TIR expression or a Python int
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from stages.support.messages import escape
 
 if TYPE_CHECKING:
-    from stages.ir.models.tflite_reader import ModelInfo, OperatorInfo, TensorInfo
+    from stages.ir.model_info import ModelInfo, OperatorInfo, TensorInfo
 
 _SHOWN = 6
 

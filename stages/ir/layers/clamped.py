@@ -1,4 +1,4 @@
-"""Base classes of the layers in the integer graph, and their roundings.
+"""Bases of layers that requantize sums and clamp the result, and their roundings.
 
 Fixed-point convention (LiteRT reference kernels): a real multiplier m is `multiplier` * 2^(shift - 31) with
 `multiplier` an int32 in [2^30, 2^31) (or 0) and `shift` its exponent, positive for a left shift. `rounding` names how
@@ -24,143 +24,20 @@ Constants (weights, bias, per-channel multiplier and shift, tables) are named in
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal
 
-from pydantic import BaseModel, ConfigDict
+from stages.ir.layers.layer import LayerOp, LayerView, Shifted
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from stages.ir.graph import LayerView, Tensor
-    from stages.ir.operators.channels import Kept, ValueRange
+    from stages.ir.layers.channels import Kept, ValueRange
+    from stages.ir.layers.tensor import Tensor
 
     Array = npt.NDArray[Any]
 
 Rounding = Literal["double", "single", "steps", "wide", "real", "floor"]
-
-
-@dataclass(frozen=True)
-class Shifted:
-    """A layer on integers shifted by an offset that stand for the same real numbers.
-
-    `constants` are those that change.
-    """
-
-    op: LayerOp
-    constants: Mapping[str, Array] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Narrowed:
-    """A layer on fewer channels; `constants` are those that change, and new ones."""
-
-    op: LayerOp
-    constants: Mapping[str, Array] = field(default_factory=dict)
-
-
-class LayerOp(BaseModel):
-    """A layer of the integer graph, with all constants of its arithmetic.
-
-    `op` distinguishes the classes.
-    """
-
-    # Built on first use: planning loads these classes without instances.
-    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
-    # Whether it may have the file's types beyond 8 bits and float32, as data movement.
-    any_type: ClassVar[bool] = False
-    # Whether it writes state that other layers read: it is needed even if its output is unused.
-    lasting: ClassVar[bool] = False
-    # Whether it is element-wise, with broadcasting.
-    by_element: ClassVar[bool] = False
-    # Whether it treats all channels alike: equal channels in `carries` give equal outputs.
-    uniform: ClassVar[bool] = False
-    if TYPE_CHECKING:
-        op: str
-
-    @property
-    def named(self) -> str:
-        """Name in rules and reports."""
-        return self.op
-
-    @classmethod
-    def names(cls) -> frozenset[str]:
-        """All names that rules may use for layers of the class."""
-        return frozenset(get_args(cls.model_fields["op"].annotation)) if "op" in cls.model_fields else frozenset()
-
-    def products(self, out: Tensor) -> int:
-        """Multiply-accumulates of the output, padding included, as papers count them."""
-        return 0
-
-    def shifted(self, view: LayerView, inputs: Sequence[int], output: int) -> Shifted | None:
-        """The layer with integers of data inputs shifted by `inputs`, of the output by `output`.
-
-        Zero points shift too. `view` is the present layer. None if the arithmetic would change, as of functions of the
-        type's bounds.
-        """
-        return None if any((*inputs, output)) else Shifted(self)
-
-    def reach(self, view: LayerView, inputs: Sequence[ValueRange]) -> ValueRange | None:
-        """Value range of the output's channels for inputs in these ranges, None if unknown."""
-        return None
-
-    def carries(self, view: LayerView) -> tuple[Array, ...] | None:
-        """For each input: the channel behind each output channel, int[C], or NEW.
-
-        If a channel of the input is removed, so is that of the output, and the reverse. (): sums over channels make new
-        ones, and any may be removed. None: no channel may be removed.
-        """
-        return None
-
-    def alike(self, view: LayerView, inputs: Sequence[Array]) -> Array | None:
-        """Labels of the output's channels, int64[C], equal for channels that are always equal.
-
-        `inputs` are labels of the inputs' channels. None if unknown.
-        """
-        import numpy as np
-
-        from stages.ir.operators.channels import NEW, labels
-
-        carried = self.carries(view) if self.uniform else None
-        if not carried:
-            return None
-        pixel = np.arange(len(carried[0])) // max(
-            len(sources) for sources in inputs
-        )  # for several pixels in the last axis
-        return labels(
-            pixel,
-            *(
-                np.where(sources == NEW, NEW, channel_labels[sources])
-                for sources, channel_labels in zip(carried, inputs, strict=True)
-            ),
-        )
-
-    def absorbs(self, view: LayerView, reach: ValueRange) -> Array:
-        """Channels of an input in this value range that the sums do not need, bool[C].
-
-        Only if `carries` is ().
-        """
-        raise NotImplementedError
-
-    def factors(self, view: LayerView) -> Array:
-        """Weights less their zero point, int64[..., C] for an input of C channels.
-
-        Only if `carries` is ().
-        """
-        raise NotImplementedError
-
-    def narrowed(self, view: LayerView, inputs: Sequence[Kept], output: Kept) -> Narrowed:
-        """The layer on the remaining channels. `view` is the present layer."""
-        return Narrowed(self)
-
-    def compute(self, view: LayerView, *inputs: Array) -> Array:
-        """Return the output by numpy, the reference of the kernels; arrays are in logical order."""
-        raise ValueError(f"layer {view.layer.name}: the integer reference has no {view.layer.kind}")
-
-    def advance(self, view: LayerView, inputs: Sequence[Array], states: Sequence[Array]) -> tuple[Array, list[Array]]:
-        """Return the output and the new state; `states` is the state before."""
-        return self.compute(view, *inputs), list(states)
 
 
 class Clamped(LayerOp):
@@ -203,7 +80,7 @@ class Clamped(LayerOp):
         import numpy as np
 
         from stages.ir.arithmetic.fixed_point import INT32_MAX, INT32_MIN
-        from stages.ir.operators.channels import ValueRange
+        from stages.ir.layers.channels import ValueRange
 
         bias: Array | int = view.constant("bias").astype(np.int64) if view.has("bias") else 0
         left_shift = np.maximum(view.constant("shift").astype(np.int64), 0) if view.has("shift") else 0

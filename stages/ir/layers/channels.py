@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from stages.ir.graph import LayerView, Tensor
+    from stages.ir.layers.tensor import Tensor
 
     Array = npt.NDArray[Any]
 
@@ -126,15 +126,3 @@ def summed(values: Array, channels: Array) -> Array:
     for channel, label in enumerate(channels.tolist()):
         totals[..., label] += values[..., channel]
     return totals
-
-
-def every_channel(view: LayerView) -> tuple[Array, ...]:
-    """`LayerOp.carries` if each output channel follows from the same channel of the inputs.
-
-    Inputs of one channel are broadcast.
-    """
-    import numpy as np
-
-    channels = channels_of(view.outputs[0])
-    same, none = np.arange(channels), np.full(channels, NEW)
-    return tuple(same if channels_of(tensor) == channels else none for tensor in view.inputs)

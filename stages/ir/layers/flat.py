@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from stages.ir.tensor_layout import LOGICAL
 
 if TYPE_CHECKING:
-    from stages.ir.graph import LayerView
+    from stages.ir.layers.layer import LayerView
 
 
 def flat(view: LayerView) -> LayerView:

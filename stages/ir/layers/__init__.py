@@ -1,0 +1,42 @@
+"""Layers of the integer graph without their operators: tensors, layers, and the base classes of arithmetic.
+
+stages.ir.operators has the classes of the operators, stages.ir.graph the graph.
+"""
+
+from typing import TYPE_CHECKING
+
+from stages.ir.layers.clamped import (
+    Clamped,
+    Rounding,
+    Window,
+    channel_constants,
+    is_known_by_channel,
+    per_channel,
+)
+from stages.ir.layers.layer import Layer, LayerOp, LayerView, Narrowed, RequestedLayout, Shifted, every_channel
+from stages.ir.layers.tensor import ITEM_BYTES, DType, Quant, Tensor, storage_of
+
+if TYPE_CHECKING:
+    from stages.ir.layers.layer import Array
+
+__all__ = [
+    "ITEM_BYTES",
+    "Array",
+    "Clamped",
+    "DType",
+    "Layer",
+    "LayerOp",
+    "LayerView",
+    "Narrowed",
+    "Quant",
+    "RequestedLayout",
+    "Rounding",
+    "Shifted",
+    "Tensor",
+    "Window",
+    "channel_constants",
+    "every_channel",
+    "is_known_by_channel",
+    "per_channel",
+    "storage_of",
+]
