@@ -168,7 +168,7 @@ def _parts(recipe: str) -> list[str]:
 
 # The arguments of a command: a kind of name, or fixed words.
 _KINDS: dict[str, str | tuple[str, ...]] = {
-    **dict.fromkeys(("run", "list", "explain", "compare", "search", "export", "matrix-json"), "recipe"),
+    **dict.fromkeys(("run", "list", "explain", "compare", "search", "export", "weights", "matrix-json"), "recipe"),
     **dict.fromkeys(("targets", "doctor"), "target"),
     "boards": "board",
     **dict.fromkeys(("kernels", "operators"), "operator"),

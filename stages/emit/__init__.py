@@ -24,8 +24,8 @@ class EmitConfig(StageConfig):
     `prefix` is the prefix of all C names, in upper case for macros: `kws` gives kws_run and KWS_INPUT0_BYTES. So
     several models fit into one program. They share the kernels.
     `weights`: `incbin` writes weights.bin and a short weights.S, which needs no compile time; `c` writes an array, for
-    assemblers without `.incbin`. With `caller` the application passes the address of a blob to `model_init`, so that new
-    weights need no new code; `caller_c` is the same, with the first blob as an array (stages.emit.blob).
+    assemblers without `.incbin`. With `caller` the application passes the address of a blob to `model_init`, so that
+    new weights need no new code; `caller_c` is the same, with the first blob as an array (stages.emit.blob).
     `alignment` of each tensor in the arena and of each constant, in bytes.
     `arena`: `static` is part of the emitted sources; `caller` is passed by the caller (`model_init(arena, bytes)`), so
     that models can share it. If several memory regions are used, there is one block, or two parameters, for each.

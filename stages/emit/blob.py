@@ -10,9 +10,9 @@ A blob is 64 bytes of header and then the constants, little-endian. Its address 
     16      32     fingerprint of the code
     48      16     zeros
 
-The fingerprint is the SHA-256 of the code that reads the constants, without comments and without the prefix of names. Two
-networks with the same code differ in their constants only. So code and blob fit exactly if the fingerprints are equal,
-whatever decisions led to the code.
+The fingerprint is the SHA-256 of the code that reads the constants, without comments and without the prefix of names.
+Two networks with the same code differ in their constants only. So code and blob fit exactly if the fingerprints are
+equal, whatever decisions led to the code.
 """
 
 from __future__ import annotations

@@ -126,7 +126,9 @@ def _placed(
         raise StageError("the network has no constants, so `weights: caller` has no effect", at=_WEIGHTS)
     for number, rule in enumerate(rules):
         if rule.part == "weights":
-            message = f"memory rule {number + 1} places weights, which the caller provides (`emit: {{weights: caller}}`)"
+            message = (
+                f"memory rule {number + 1} places weights, which the caller provides (`emit: {{weights: caller}}`)"
+            )
             raise StageError(message, at=("memory", "rules", number))
     placed = Placer(replace(contents, constants={}), {}, idle, config.alignment, target, rules, fixed).place()
     return replace(placed, weights=(lay_out(constants, config.alignment, start=HEADER_BYTES, separate=True),))

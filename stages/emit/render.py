@@ -77,8 +77,8 @@ def render(
 def _fingerprint(context: Mapping[str, Any], src: Path, kernels: KernelFiles) -> bytes:
     """Return the fingerprint of what a blob of weights depends on.
 
-    These are the kernels, the layers, their calls, the offsets of constants, the first values of the state, and shape and
-    quantization of inputs and outputs. The prefix of names, and where the arena lies, do not matter.
+    These are the kernels, the layers, their calls, the offsets of constants, the first values of the state, and shape
+    and quantization of inputs and outputs. The prefix of names, and where the arena lies, do not matter.
     """
     code = {file: (src / "kernels" / file).read_text(encoding="utf-8") for file in kernels.files}
     code |= {file: _template(f"{file}.j2").render(context) for file in ("layers.h", "layers.c")}
