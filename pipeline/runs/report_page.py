@@ -7,6 +7,7 @@ from html import escape as html
 from typing import Any
 
 from stages.report.html import RUN
+from stages.report.html.terms import Terms
 from stages.support.messages import escape
 
 
@@ -18,10 +19,12 @@ def add_run_section(page: str, command: str, additions: Mapping[str, Any]) -> st
         for stage in additions["stages"]
     )
     tools = "".join(f"<dt>{_text(name)}</dt><dd>{_text(version)}</dd>" for name, version in additions["tools"].items())
+    terms = Terms()
     section = (
         f"<section><h2>How to repeat</h2><pre>{_text(command)}</pre>\n"
-        f"<p>The same keys give the same bytes.</p>\n<div class='wide'><table><tbody>\n{stages}</tbody></table></div>\n"
-        f"<h2>Tools</h2><dl>{tools}</dl></section>"
+        f"<p>The same {terms.hint('action key', 'action keys')} give the same bytes.</p>\n"
+        f"<div class='wide'><table><tbody>\n{stages}</tbody></table></div>\n"
+        f"<h2>{terms.hint('toolchain', 'Tools')}</h2><dl>{tools}</dl></section>"
     )
     return page.replace(RUN, section, 1)
 

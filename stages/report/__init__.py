@@ -6,8 +6,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
+from pydantic import Field
+
+from stages.backends.targets.frequency import Frequency
 from stages.backends.targets.spec import Target
-from stages.base import Job, Stage, StageConfig, Tool
+from stages.base import Job, Stage, StageConfig, StageError, Tool
 from stages.ir.models.spec import ModelSource
 
 
@@ -15,11 +18,14 @@ class ReportConfig(StageConfig):
     """Options of the report stage.
 
     `classes` are names for the elements of the network's first output, in order. report.html shows them instead of
-    numbers.
+    numbers. `clock` (Hz, or such as 100M) turns a core's estimated cycles into milliseconds; a board has its own.
     """
 
     kind: Literal["report"] = "report"
     classes: tuple[str, ...] = ()
+    clock: Frequency | None = Field(
+        default=None, description="clock of a core in Hz, such as 100M: estimated cycles are shown in milliseconds"
+    )
 
 
 class ReportStage(Stage[ReportConfig]):
@@ -56,7 +62,12 @@ class ReportStage(Stage[ReportConfig]):
     def preflight(
         self, config: ReportConfig, model: ModelSource, target: Target, root: Path, made: Mapping[str, Path]
     ) -> None:
-        """Check the number of class names against the elements of the network's first output."""
+        """Check the clock, and the number of class names against the elements of the network's first output."""
+        if config.clock and target.board is not None and target.board.clock not in (None, config.clock):
+            message = (
+                f"{target.name} has a clock of {target.board.clock / 1e6:g} MHz; its wait states are for this clock"
+            )
+            raise StageError(message, hint="Remove stages.report.clock.", at=("stages", "report", "clock"))
         if not config.classes:
             return
         from stages.ir.models.local_model import local_model

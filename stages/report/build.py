@@ -34,7 +34,7 @@ def write_report(job: Job[ReportConfig]) -> None:
 
     outputs = _reader(Path(job.inputs["emit"]))("model.json")["outputs"]
     check_classes(job.config.classes, prod(outputs[0]["shape"]))
-    report = build_report(job.inputs, job.target.name, job.target.model_dump(mode="json"))
+    report = build_report(job.inputs, job.target.name, job.target.model_dump(mode="json"), job.config.clock)
     (job.out / "report.json").write_text(json.dumps(report, indent=1) + "\n")
     (job.out / "report.md").write_text(markdown(report))
     timeline, ranges = timeline_svg(report), ""
@@ -48,8 +48,12 @@ def write_report(job: Job[ReportConfig]) -> None:
     (job.out / "report.html").write_text(page(report, extras))
 
 
-def build_report(artifacts: Any, target: str, target_fields: dict[str, Any]) -> dict[str, Any]:
+def build_report(
+    artifacts: Any, target: str, target_fields: dict[str, Any], clock: int | None = None
+) -> dict[str, Any]:
     """Return the report as a dictionary. docs/reference/report.md documents every field.
+
+    `clock` (Hz) is the recipe's, for a core.
 
     `artifacts` maps stage kinds to folders. compile, simulate, verify and ptq are optional: their fields are then
     None or empty. Instructions are those of the first inference; `minimum` and `maximum` are over all inferences.
@@ -106,7 +110,7 @@ def build_report(artifacts: Any, target: str, target_fields: dict[str, Any]) -> 
             "rewrites": tensorized.get("rewrites", []),
         },
         "cycles": measured,
-        "estimated_cycles": estimated_cycles(counts, target_fields),
+        "estimated_cycles": estimated_cycles(counts, target_fields, clock),
         "chosen_by": chosen_by(tensorized, target_fields),
         "counted": tensorized.get("counted", 0),
         "instructions": {

@@ -10,17 +10,19 @@ from stages.backends.targets.timing import Flash
 COLUMN = "est. cycles"
 
 
-def estimated_cycles(counts: Mapping[str, Any], target: Mapping[str, Any]) -> dict[str, Any] | None:
+def estimated_cycles(
+    counts: Mapping[str, Any], target: Mapping[str, Any], clock: int | None = None
+) -> dict[str, Any] | None:
     """Return the estimate for the first inference; None if cycles were not estimated.
 
     `least` and `most` depend on operands that the model cannot know. `clock` (Hz) and `milliseconds` are those of the
-    board, or null.
+    board, or of the recipe for a core, or null.
     """
     cycles = counts.get("cycles")
     if cycles is None:
         return None
     model, total = target["timing_model"], cycles["total"]
-    clock = (target["board"] or {}).get("clock")
+    clock = (target["board"] or {}).get("clock") or clock
     return {
         "model": cycles["model"],
         "title": model["title"],

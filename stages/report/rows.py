@@ -87,8 +87,7 @@ def summary(report: dict[str, Any]) -> list[tuple[str, str]]:
         lines.append(("chosen by", choice_line(report["chosen_by"])))
     accuracy = verify.get("accuracy")
     if accuracy:
-        names = {"litert": reference_name(verify["reference"])}
-        lines.append(("accuracy", ", ".join(f"{names.get(name, name)} {value}" for name, value in accuracy.items())))
+        lines.append(("accuracy", accuracy_line(accuracy, reference_name(verify["reference"]))))
     ratio = per_mac(report, instructions["total"], report["model"]["macs"])
     for_each = f", {ratio:.3f} per MAC" if ratio else ""
     if instructions["total"] is not None and not report.get("cycles"):
@@ -129,6 +128,21 @@ def _verdict(verify: dict[str, Any]) -> str:
         return f"{verify['mismatches']} mismatches in {checked} against {verify['reference']}"
     allowed, worst = verify["float"]["tolerance"], verify["float"]["max_relative"]
     return f"{checked} within {allowed:g} of {verify['reference']} (relative); largest difference {worst:.2g}"
+
+
+def accuracy_line(accuracy: dict[str, Any], reference: str) -> str:
+    """`97.8 % (352 of 360 samples), LiteRT 97.8 %, same class in 360 of 360`."""
+    total = accuracy["images"]
+    ours, agree = (round(accuracy[key] * total) for key in ("ours", "agree"))
+    theirs = percent_of(round(accuracy["litert"] * total), total)
+    samples = f"({ours:,} of {total:,} samples)"
+    return f"{percent_of(ours, total)} {samples}, {reference} {theirs}, same class in {agree:,} of {total:,}"
+
+
+def percent_of(count: int, total: int) -> str:
+    """Return a share with one decimal. Only all of them are `100.0 %`, and only none `0.0 %`."""
+    percent = 100 * count / total
+    return f"{percent if count in (0, total) else min(max(percent, 0.1), 99.9):.1f} %"
 
 
 def _divided(blocks: list[dict[str, Any]], part: str) -> str:

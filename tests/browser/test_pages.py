@@ -50,7 +50,7 @@ def pages(run: RunResult, tmp_path_factory: pytest.TempPathFactory) -> dict[str,
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [400, 1400])
+@pytest.mark.parametrize("width", [400, 1000, 1400])
 @pytest.mark.parametrize("which", ["report", "compare", "matrix"])
 def test_nothing_fails_and_nothing_overflows(
     browser: Any, pages: dict[str, Path], which: str, width: int, scheme: str
@@ -77,7 +77,7 @@ def test_layers_are_sorted_and_filtered(browser: Any, run: RunResult) -> None:
 
     def indices() -> list[str]:
         found: list[str] = page.eval_on_selector_all(
-            "#layers tbody tr:not([hidden])", "rows => rows.map(row => row.cells[0].textContent)"
+            "#layers tbody:not([hidden])", "layers => layers.map(layer => layer.rows[0].cells[0].textContent)"
         )
         return found
 
@@ -133,13 +133,27 @@ def test_ranges_can_be_read_without_scrolling(browser: Any, quantized: RunResult
     context.close()
 
 
-def test_a_wide_window_has_room_for_all_columns(browser: Any, run: RunResult) -> None:
-    page = browser.new_page(viewport={"width": 1400, "height": 900})
+@pytest.mark.parametrize("width", [400, 1000, 1400])
+def test_a_layer_is_seen_without_scrolling_sideways(browser: Any, run: RunResult, width: int) -> None:
+    """Its name, cost and reason; the other candidates open below it, as wide as the table."""
+    page = browser.new_page(viewport={"width": width, "height": 900})
     page.goto((run.folder / "report.html").as_uri())
-    table = page.query_selector(".wide:has(#layers)")
-    assert table.evaluate("box => box.scrollWidth - box.clientWidth") == 0
-    page.click("#layers details summary >> nth=0")
-    assert table.evaluate("box => box.scrollWidth - box.clientWidth") == 0
-    bar = "document.querySelector('#layers details[open]').closest('tr').querySelector('.bar i')"
-    assert page.evaluate(f"{bar}.clientHeight") < 25
+    for cell in (".layer", ".bar", ".kernel", ".why"):
+        box = page.locator(f"#layer-0 {cell}").bounding_box()
+        assert box is not None and box["x"] >= 0 and box["x"] + box["width"] <= width
+    more = page.locator("#why-0")
+    assert not more.is_visible()
+    page.click("#layer-0 .why button")
+    box = more.bounding_box()
+    assert box is not None and box["width"] > 0.7 * min(width, page.locator("#layers").bounding_box()["width"])
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    page.close()
+
+
+def test_a_term_leads_to_its_definition(browser: Any, run: RunResult) -> None:
+    page = browser.new_page(viewport={"width": 1000, "height": 900})
+    page.goto((run.folder / "report.html").as_uri())
+    assert not page.locator("#term-arena").is_visible()
+    page.click("h2 .term >> text=Arena")
+    assert page.locator("#term-arena").is_visible()
     page.close()

@@ -7,12 +7,13 @@ no memory at the board's addresses, a second firmware is linked for the same reg
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import Field, model_validator
 
 from stages.backends.targets.attached import MONITOR, Attached, engine, mistakes
 from stages.backends.targets.chip import ChipNumber
+from stages.backends.targets.frequency import Frequency
 from stages.backends.targets.like import written_out
 from stages.backends.targets.memory import Memory, Region
 from stages.backends.targets.spec import BoardFacts, Core, Simulator, Target
@@ -20,26 +21,6 @@ from stages.backends.targets.timing import Flash, Timing, TimingModel
 from stages.support.options.names import Name
 from stages.support.options.remote_store import RemoteStore
 from stages.support.options.strict_model import StrictModel, mistake
-
-_UNIT = {"k": 1_000, "M": 1_000_000, "G": 1_000_000_000}
-
-
-def parse_frequency(value: object) -> object:
-    """Return Hz for an integer or for a string such as `180M` (decimal: 180 MHz)."""
-    if not isinstance(value, str):
-        return value
-    number, unit = (value[:-1], _UNIT[value[-1]]) if value[-1:] in _UNIT else (value, 1)
-    try:
-        hertz = float(number) * unit
-    except ValueError:
-        hertz = -1.0
-    if hertz != hertz // 1 or not 0 < hertz < 1e12:
-        raise ValueError("a clock is a number of Hz, or a number with k, M or G, such as 180M")
-    return int(hertz)
-
-
-Frequency = Annotated[int, BeforeValidator(parse_frequency), Field(gt=0)]
-
 
 _PAGE = 4096
 # Where Spike has its debug module and boot ROM, the core-local and the platform interrupt controller (riscv/platform.h

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from stages.ir.graph import Graph
 
-ROW, NODE, WIDTH, LEFT, LANE = 26, 20, 210, 8, 12
+ROW, NODE, WIDTH, LEFT, LANE = 26, 20, 160, 8, 12
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ def drawing(report: Mapping[str, Any], between: Sequence[tuple[int, int]]) -> Dr
         Node(
             layer["index"],
             4 + ROW * position,
-            f"{layer['index']} {layer['op']}"[:32],
+            f"{layer['index']} {layer['op']}"[:26],
             f"{layer['name']}: {layer['kernel']}",
             (layer["instructions"] or 0) / most if most else 0.0,
         )

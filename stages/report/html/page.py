@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from stages.report.board import counted, per_mac
-from stages.report.estimate import in_time
 from stages.report.html import RUN
 from stages.report.html.memory import HEIGHT as ARENA_HEIGHT
 from stages.report.html.memory import WIDTH as ARENA_WIDTH
@@ -16,7 +15,9 @@ from stages.report.html.network import WIDTH as NODE_WIDTH
 from stages.report.html.rom import HEIGHT as ROM_HEIGHT
 from stages.report.html.rom import WIDTH as ROM_WIDTH
 from stages.report.html.rom import boxes, groups
-from stages.report.rows import shape, summary
+from stages.report.html.terms import Terms
+from stages.report.latency import in_milliseconds, latency, layer_milliseconds
+from stages.report.rows import percent_of, shape, summary
 from stages.support.messages import escape
 from stages.support.messages.templates import environment
 
@@ -31,7 +32,13 @@ def page(report: Mapping[str, Any], extras: Extras) -> str:
     import jinja2
 
     templates = environment(jinja2.PackageLoader("stages.report.html"), strict=False)
-    templates.filters |= {"name": escape.name, "text": escape.line, "number": _number, "pixels": _pixels}
+    templates.filters |= {
+        "name": escape.name,
+        "text": escape.line,
+        "number": _number,
+        "ms": in_milliseconds,
+        "pixels": _pixels,
+    }
     rom = groups(report)
     return templates.get_template("report.html.j2").render(
         report=report,
@@ -50,6 +57,9 @@ def page(report: Mapping[str, Any], extras: Extras) -> str:
         extras=extras,
         samples=[*extras.inputs, *extras.outputs],
         run=RUN,
+        terms=Terms(),
+        timed=_time_column(report),
+        unit=(report.get("chosen_by") or {}).get("unit", "instructions"),
         counted=counted(report),
     )
 
@@ -86,46 +96,47 @@ def _restrictions(verify: Mapping[str, Any]) -> list[str]:
 
 
 def _cards(report: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the figures at the top of the page; `share` is the used part of a limit, 0 to 1."""
-    memory, board = report["memory"], report["board"] or {}
-    total, cycles = report["instructions"]["total"], report["cycles"]
+    """Return the figures at the top of the page.
+
+    `value` is text. `share` is the used part of a memory, 0 to 1, or None. `term` is the title's entry in the glossary.
+    """
+    memory, total = report["memory"], report["instructions"]["total"]
     cards: list[dict[str, Any]] = []
+    estimate = report.get("estimated_cycles")
+    if time := latency(report):
+        cards.append(
+            _card(f"latency, {time.how}", f"{in_milliseconds(time.milliseconds)} ms", time.basis, term=time.term)
+        )
+    elif estimate:
+        note = f"timing model {estimate['model']}; set=stages.report.clock=100M gives milliseconds"
+        cards.append(_card("estimated cycles", f"{estimate['total']:,}", note, term="estimated cycles"))
     if total is not None:
         ratio = per_mac(report, total, report["model"]["macs"])
-        notes = [f"{ratio:.3f} per MAC"] if ratio else []
-        notes += [_seconds(total, board["clock"])] if cycles and board.get("clock") else []
-        cards.append({"title": counted(report), "value": total, "note": ", ".join(notes)})
-    if estimate := report.get("estimated_cycles"):
-        note = in_time(estimate) or f"by the timing model {estimate['model']}"
-        cards.append({"title": "estimated cycles", "value": estimate["total"], "note": note})
+        cards.append(_card(counted(report), f"{total:,}", f"{ratio:.3f} per MAC" if ratio else "", term="count"))
     for title, key in (("RAM", "ram_bytes"), ("ROM", "rom_bytes")):
         if memory.get(key) is not None:
             capacity = sum(region["length"] for region in memory["regions"] if _counts(region, title == "RAM"))
-            share = memory[key] / capacity if capacity else None
-            note = f"{100 * share:.1f} % of {capacity:,}" if share is not None and board else ""
-            cards.append(
-                {"title": f"{title}, bytes", "value": memory[key], "note": note, "share": share if board else None}
-            )
-    for title, key in (
-        ("arena, bytes", "arena_bytes"),
-        ("stack, bytes", "stack_bytes"),
-        ("weights, bytes", "weights_bytes"),
-    ):
+            share = memory[key] / capacity if capacity and report["board"] else None
+            note = f"{100 * share:.1f} % of {capacity:,} used" if share is not None else ""
+            cards.append(_card(f"{title}, bytes", f"{memory[key]:,}", note, share, title))
+    for title, key in (("arena", "arena_bytes"), ("stack", "stack_bytes"), ("weights", "weights_bytes")):
         if memory.get(key) is not None:
-            cards.append({"title": title, "value": memory[key], "note": ""})
-    accuracy = (report["verify"] or {}).get("accuracy")
-    if accuracy:
-        cards.append({"title": "accuracy", "value": accuracy["ours"], "note": f"{accuracy['images']} samples"})
+            term = "constant" if title == "weights" else title
+            cards.append(_card(f"{title}, bytes", f"{memory[key]:,}", "", term=term))
+    if accuracy := (report["verify"] or {}).get("accuracy"):
+        right, samples = round(accuracy["ours"] * accuracy["images"]), accuracy["images"]
+        note = f"{right:,} of {samples:,} samples"
+        cards.append(_card("accuracy", percent_of(right, samples), note, term="label"))
     return cards
+
+
+def _card(title: str, value: str, note: str, share: float | None = None, term: str = "") -> dict[str, Any]:
+    return {"title": title, "value": value, "note": note, "share": share, "term": term}
 
 
 def _counts(region: Mapping[str, Any], written: bool) -> bool:
     """Return whether a region counts for RAM (`written`) or ROM. Aliases of other regions do not count."""
     return region["written"] == written and not region.get("same_as")
-
-
-def _seconds(cycles: int, clock: int) -> str:
-    return f"{1000 * cycles / clock:,.3g} ms at {clock / 1e6:g} MHz"
 
 
 def _rows(report: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -143,9 +154,18 @@ def _rows(report: Mapping[str, Any]) -> list[dict[str, Any]]:
                 "share": count / total if count and total else 0.0,
                 "bar": count / most if count and most else 0.0,
                 "per_mac": ratio,
+                "time": layer_milliseconds(report, layer),
             }
         )
     return rows
+
+
+def _time_column(report: Mapping[str, Any]) -> tuple[str, str] | None:
+    """Return title and tooltip of the column with each layer's time; None without cycles."""
+    time, estimate = latency(report), report.get("estimated_cycles")
+    if time is not None:
+        return ("est. ms" if time.how == "estimated" else "ms"), f"{time.how}: {time.basis}"
+    return ("est. cycles", f"estimated by the timing model {estimate['model']}") if estimate else None
 
 
 def _number(value: Any) -> str:

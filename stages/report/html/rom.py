@@ -35,12 +35,13 @@ class Box:
 def groups(report: Mapping[str, Any]) -> dict[str, list[Leaf]]:
     """Return leaves by group, the largest first. Groups are the weights, the model, and folders of code."""
     by_group: dict[str, list[Leaf]] = {}
-    weights = {block["symbol"] for block in report["memory"]["blocks"] if block["part"] == "weights"}
+    # Blocks of the arena lie in RAM, those of the weights are shown by layer.
+    blocks = {block["symbol"] for block in report["memory"]["blocks"]}
     layers = {layer["index"]: layer for layer in report["layers"]}
     for symbol in report["symbols"]:
         if (
             symbol["section"].startswith((".bss", ".noinit", ".stack"))
-            or symbol["name"] in weights
+            or symbol["name"] in blocks
             or not symbol["bytes"]
         ):
             continue

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from stages.backends.targets.load import load_target
+from stages.base import StageError
+from stages.ir.models.spec import ZooModel
+from stages.report import STAGE, ReportConfig
 from stages.report.estimate import choice_line, chosen_by, estimated_cycles, line, of_layer
 
 COUNTS = {
@@ -17,10 +22,11 @@ COUNTS = {
 
 
 @pytest.mark.parametrize(
-    ("target", "told"),
+    ("target", "clock", "told"),
     [
         (
             "nucleo-l4r5zi",
+            None,
             (
                 "1,200,000 (timing model cortex-m4), 10 ms at 120 MHz; 900,000 to 1,500,000 depending on "
                 "operands: Arm Cortex-M4 with the floating-point unit, 5 wait states in rom, lines of 8 bytes, the "
@@ -29,6 +35,15 @@ COUNTS = {
         ),
         (
             "cortex-m4",
+            100_000_000,
+            (
+                "1,200,000 (timing model cortex-m4), 12 ms at 100 MHz; 900,000 to 1,500,000 depending on operands: "
+                "Arm Cortex-M4 with the floating-point unit, memory without wait states"
+            ),
+        ),
+        (
+            "cortex-m4",
+            None,
             (
                 "1,200,000 (timing model cortex-m4); 900,000 to 1,500,000 depending on operands: "
                 "Arm Cortex-M4 with the floating-point unit, memory without wait states"
@@ -36,12 +51,20 @@ COUNTS = {
         ),
     ],
 )
-def test_a_line_names_the_model_and_its_memory(target: str, told: str) -> None:
-    found = estimated_cycles(COUNTS, load_target(target).model_dump(mode="json"))
+def test_a_line_names_the_model_and_its_memory(target: str, clock: int | None, told: str) -> None:
+    found = estimated_cycles(COUNTS, load_target(target).model_dump(mode="json"), clock)
     assert found is not None
     assert line(found) == told
     assert found["source"].startswith("Arm Cortex-M4 Technical Reference Manual")
-    assert found["milliseconds"] == (10.0 if found["clock"] else None)
+    assert found["milliseconds"] == (1.2e9 / found["clock"] if found["clock"] else None)
+
+
+def test_a_clock_of_a_recipe_is_for_cores() -> None:
+    """A board's wait states are for its own clock."""
+    config = ReportConfig.model_validate({"clock": "100M"})
+    STAGE.preflight(config, ZooModel(zoo="ds_cnn"), load_target("cortex-m4"), Path(), {})
+    with pytest.raises(StageError, match="nucleo-l4r5zi has a clock of 120 MHz"):
+        STAGE.preflight(config, ZooModel(zoo="ds_cnn"), load_target("nucleo-l4r5zi"), Path(), {})
 
 
 def test_what_kernels_were_chosen_by_is_said_with_the_model() -> None:

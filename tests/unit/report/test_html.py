@@ -22,8 +22,10 @@ from stages.report.html.network import drawing
 from stages.report.html.page import _cards, page, verdict
 from stages.report.html.rom import HEIGHT, WIDTH, boxes, groups
 from stages.report.html.samples import image_of, png, shown_input, shown_output
+from stages.report.html.terms import DEFINITIONS
 from stages.report.html.treemap import Rectangle, squarified
 from stages.report.rows import columns, summary
+from stages.support.system.installation import INSTALLATION
 
 _BLOCK = {"part": "weights", "symbol": "model_weights", "region": "rom", "bytes": 600, "loaded_from": ""}
 HOSTILE = 'a"<script>alert(1)</script>\x1b[31m\u202e'
@@ -210,7 +212,11 @@ def test_tensors_in_each_others_place_are_all_named() -> None:
 
 
 def test_rom_is_what_lies_in_it() -> None:
-    found = groups(report())
+    """Also if a block of the arena has a section of its own."""
+    arena = {"part": "arena", "symbol": "model_arena_l1", "region": "l1", "bytes": 99, "loaded_from": ""}
+    symbol = {"name": "model_arena_l1", "section": ".arena_l1", "bytes": 99, "file": "model.c"}
+    memory = {**report()["memory"], "blocks": [_BLOCK, arena]}
+    found = groups(report(memory=memory, symbols=[*report()["symbols"], symbol]))
     assert {name: [(part.name, part.bytes) for part in parts] for name, parts in found.items()} == {
         "weights": [("0 conv2d", 600)],
         "kernels/generic": [("conv", 300)],
@@ -275,6 +281,30 @@ def test_an_engine_is_counted_in_cycles_and_nowhere_in_instructions() -> None:
     told = [line for line in summary({**found, "board": None}) if line[0] in ("cycles", "instructions")]
     titles = [card["title"] for card in _cards(found)]
     assert titles.count("cycles") == 1 and "instructions" not in titles
-    assert next(card["note"] for card in _cards(found) if card["title"] == "cycles") == "1.000 per MAC, 3 ms at 1 MHz"
+    assert [(card["title"], card["value"], card["note"]) for card in _cards(found)[:2]] == [
+        ("latency, simulated", "3.00 ms", "3,000 cycles at 1 MHz"),
+        ("cycles", "3,000", "1.000 per MAC"),
+    ]
     assert "cycles" in columns(found) and "instructions" not in columns(found)
     assert len(told) == 1 and told[0][1].startswith("3,000, 1.000 per MAC (engine 900, ")
+
+
+@pytest.mark.parametrize(
+    ("right", "total", "text"), [(4, 4, "100.0 %"), (9_999, 10_000, "99.9 %"), (352, 360, "97.8 %"), (0, 9, "0.0 %")]
+)
+def test_accuracy_is_a_share_of_samples(right: int, total: int, text: str) -> None:
+    accuracy = {"images": total, "ours": right / total, "litert": 1.0, "agree": right / total}
+    found = report(verify=verified(accuracy=accuracy))
+    (card,) = (card for card in _cards(found) if card["title"] == "accuracy")
+    assert (card["value"], card["note"]) == (text, f"{right:,} of {total:,} samples")
+    line = f"{text} ({right:,} of {total:,} samples), LiteRT 100.0 %, same class in {right:,} of {total:,}"
+    assert dict(summary(found))["accuracy"] == line
+
+
+def test_terms_are_those_of_the_glossary() -> None:
+    glossary = (INSTALLATION / "docs" / "glossary.md").read_text(encoding="utf-8")
+    assert DEFINITIONS.items() <= dict(re.findall(r"^### (.+)\n(.+)$", glossary, re.MULTILINE)).items()
+    text = page(report(), Extras())
+    links = set(re.findall(r'href="#(term-[^"]+)"', text))
+    assert {"term-arena", "term-layer", "term-ROM"} <= links
+    assert links <= set(re.findall(r'<dt id="([^"]+)"', text))

@@ -10,7 +10,8 @@ import pytest
 from pydantic import ValidationError
 
 from stages.backends.simulators.bench import compile_and_run_c
-from stages.backends.targets.catalogue import Board, moved, parse_frequency
+from stages.backends.targets.catalogue import Board, moved
+from stages.backends.targets.frequency import parse_frequency
 from stages.backends.targets.load import load_catalogue, load_target
 from stages.backends.targets.memory import CONSTANT, VARIABLE, Memory, Region
 from stages.backends.targets.runtime import runtime_for
