@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from stages.ir.graph import Graph
+from stages.ir.operators.floats import Float
 
 _COMPUTING = {"int8", "uint8", "float32"}
 
@@ -18,7 +19,7 @@ def widened(graph: Graph) -> list[str]:
     if any(tensor.dtype == "int16" and tensor.tflite_index is not None for tensor in graph.tensors.values()):
         allowed.add("int16")
     for layer in graph.layers:
-        if layer.op.op == "float" or layer.op.any_type:
+        if isinstance(layer.op, Float) or layer.op.any_type:
             continue
         tensors = [graph.tensors[name] for name in (*layer.inputs, *layer.outputs)]
         types: set[str] = {tensor.dtype for tensor in tensors if tensor.tflite_index is None}

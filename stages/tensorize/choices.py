@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from stages.ir.graph import Graph
+from stages.ir.operators.floats import Float
 from stages.lower.offload.plan import Offload
 from stages.tensorize.engine_alternatives import with_engine_alternatives
 from stages.tensorize.rom_tradeoff import with_rom_tradeoff
@@ -44,7 +45,7 @@ def choose_kernels(graph: Graph, context: PassContext) -> Chosen:
     bound = context.bound(graph)
     choices: dict[int, Choice] = {}
     for layer in graph.layers:
-        if layer.op.op == "float" or renames_only(graph, layer):
+        if isinstance(layer.op, Float) or renames_only(graph, layer):
             continue
         view = graph.view(layer)
         choices[layer.index] = choice = with_engine_alternatives(context.choose(view, bound), view, context)
@@ -52,7 +53,7 @@ def choose_kernels(graph: Graph, context: PassContext) -> Chosen:
             bound.assign(view, choice.kernel, choice.instead)
     if context.weigh_rom:
         choices = with_rom_tradeoff(graph, choices, context)
-    floats = [graph.view(layer) for layer in graph.layers if layer.op.op == "float"]
+    floats = [graph.view(layer) for layer in graph.layers if isinstance(layer.op, Float)]
     ruled = [graph.view(graph.layers[index]) for index in choices]
     unused, about_rules = unused_rules(context.config.rules, ruled, floats)
     limited = () if bound is None or context.least_arena else bound.warnings()

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from stages.backends.kernels.single_channel import as_depthwise, has_single_channels
 from stages.base import StageError
 from stages.ir.graph import Conv2D, DepthwiseConv2D, Graph, Layer, LayerOp
+from stages.ir.operators.floats import Float
 from stages.lower.simplify.edits import replaced
 from stages.tensorize.padding import readers_of_pad, without_pad
 from stages.tensorize.row_windows import is_column_window, with_row_window
@@ -38,7 +39,7 @@ def with_cheapest_equivalents(graph: Graph, context: PassContext) -> Graph:
     """Return the graph with the cheapest equivalents, by the costs of kernel selection."""
 
     def price(candidate: Graph, layer: Layer) -> float:
-        if layer.op.op == "float" or renames_only(candidate, layer):
+        if isinstance(layer.op, Float) or renames_only(candidate, layer):
             return 0.0
         view, layout = candidate.view(layer), None
         if context.offload is not None and context.config.arena_limit is None:  # with a limit no layout is decided

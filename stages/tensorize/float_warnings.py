@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from stages.ir.operators.conversions import Dequantize, Quantize
 from stages.support.messages import escape
 from stages.support.messages.wording import several
 
@@ -40,11 +41,13 @@ def _between_integers(graph: Graph, layers: Sequence[Layer]) -> list[Layer]:
     """Return the layers between a DEQUANTIZE and a float QUANTIZE."""
     behind: set[str] = set()
     for layer in graph.layers:
-        if layer.op.op == "dequantize" or (layer.op.op != "quantize" and behind.intersection(layer.inputs)):
+        is_behind = not isinstance(layer.op, Quantize) and behind.intersection(layer.inputs)
+        if is_behind or isinstance(layer.op, Dequantize):
             behind.update(layer.outputs)
     before: set[str] = set()
     for layer in reversed(graph.layers):
-        if layer.op.op == "quantize" or (layer.op.op != "dequantize" and before.intersection(layer.outputs)):
+        is_before = not isinstance(layer.op, Dequantize) and before.intersection(layer.outputs)
+        if is_before or isinstance(layer.op, Quantize):
             before.update(layer.inputs)
     return [layer for layer in layers if behind.intersection(layer.inputs) and before.intersection(layer.outputs)]
 

@@ -24,6 +24,7 @@ import numpy as np
 
 from stages.base import StageError
 from stages.ir.graph import Graph, Layer, LayerView, Layout
+from stages.ir.operators.floats import Float
 from stages.support.messages import escape
 from stages.tensorize.elimination import Costs, cheapest
 from stages.tensorize.sharing import renames_only
@@ -298,7 +299,7 @@ def _costs(
 
 def _is_computed(graph: Graph, layer: Layer) -> bool:
     """Return whether a kernel computes the layer."""
-    return layer.op.op != "float" and not renames_only(graph, layer)
+    return not isinstance(layer.op, Float) and not renames_only(graph, layer)
 
 
 def _total(costs: Sequence[Costs[Variable | _Copy]], numbers: Mapping[Variable | _Copy, int]) -> float:

@@ -18,6 +18,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from stages.base import StageError
+from stages.ir.operators.floats import Float
 from stages.tensorize.costs import variant
 from stages.tensorize.memory import ArenaBound
 from stages.tensorize.rom import Rom
@@ -104,7 +105,7 @@ def _least_arena(graph: Graph, context: PassContext) -> int | None:
 def _offered(graph: Graph, context: PassContext) -> Iterator[tuple[LayerView, list[Offer]]]:
     """Yield the layers that kernels compute, with the offers that the recipe's rules allow."""
     for layer in graph.layers:
-        if layer.op.op == "float" or renames_only(graph, layer):
+        if isinstance(layer.op, Float) or renames_only(graph, layer):
             continue
         view = graph.view(layer)
         able = [

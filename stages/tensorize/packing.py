@@ -7,6 +7,7 @@ from posixpath import normpath
 from typing import TYPE_CHECKING, Any
 
 from stages.base import no_progress
+from stages.ir.operators.floats import Float
 from stages.lower.offload.attach import attachment
 from stages.support.messages import escape
 from stages.tensorize.artifact import Tensorized
@@ -32,7 +33,7 @@ def pack_and_lower(chosen: Chosen, context: PassContext, progress: Callable[...,
     soft: dict[int, float] = {}
     for layer in graph.layers:
         progress(f"layer {layer.index} {layer.kind}", layer.index / len(graph.layers))
-        if layer.op.op == "float":
+        if isinstance(layer.op, Float):
             plan, layer_functions, constants = _float_layer(layer, context)
             soft[layer.index] = float_cost(layer_functions.values(), context.target.model_copy(update={"fpu": False}))
         elif layer.index in chosen.offload.programs:

@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from stages.ir.graph import Conv2D, DepthwiseConv2D, Graph, Layer, Tensor
+from stages.ir.operators.movement import Move
 
 Padding = tuple[int, int, int, int]
 
@@ -17,7 +18,7 @@ Padding = tuple[int, int, int, int]
 def readers_of_pad(graph: Graph, layer: Layer) -> list[Layer]:
     """Return the convolutions into which a PAD can be folded; empty if any reader prevents it."""
     op: Any = layer.op
-    if op.op != "move" or op.kind != "pad" or layer.outputs[0] in graph.outputs:
+    if not isinstance(op, Move) or op.kind != "pad" or layer.outputs[0] in graph.outputs:
         return []
     readers = [reader for reader in graph.layers if layer.outputs[0] in reader.inputs]
     return readers if all(_folded(graph, layer, reader) is not None for reader in readers) else []

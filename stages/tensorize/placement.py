@@ -7,6 +7,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from stages.backends.kernels.copies import parts
+from stages.ir.operators.concat_and_split import Concatenation
+from stages.ir.operators.floats import Float
 from stages.tensorize.choices import Chosen
 from stages.tensorize.costs import estimated
 from stages.tensorize.in_place import overlaid
@@ -29,7 +31,7 @@ def place_parts(chosen: Chosen, context: PassContext) -> Chosen:
         layer = graph.layers[index]
         if renames_only(graph, layer):
             continue
-        if layer.op.op == "concatenation" and parts(graph.view(layer)) != parts(before.view(layer)):
+        if isinstance(layer.op, Concatenation) and parts(graph.view(layer)) != parts(before.view(layer)):
             cost = estimated(choice.kernel, graph.view(layer), choice.params, context.target)
             choice = replace(choice, cost=cost, cost_source="estimated")
         remaining[index] = choice
@@ -41,7 +43,7 @@ def scratch_of_layers(chosen: Chosen, context: PassContext) -> dict[int, Mapping
     graph, lowerings = chosen.graph, context.lowerings
     lowered = {}
     for layer in graph.layers:
-        if layer.op.op == "float":
+        if isinstance(layer.op, Float):
             lowered[layer.index] = lowerings.of_float(layer)
         elif (choice := chosen.choices.get(layer.index)) is not None:
             lowered[layer.index] = lowerings.of_kernel(graph.view(layer), choice.kernel, choice.params)

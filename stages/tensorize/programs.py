@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from stages.ir.operators.floats import Float
 from stages.lower.offload.plan import Network, plan
 from stages.tensorize.float_cost import float_cost
 from stages.tensorize.in_place import overlaid
@@ -23,7 +24,7 @@ def plan_programs(chosen: Chosen, context: PassContext) -> Chosen:
     offloaded = [index for index, choice in chosen.choices.items() if choice.kernel is kernel]
     instructions = {i: float(c.cost or 0) for i, c in chosen.choices.items() if c.kernel is not kernel}
     for layer in graph.layers:
-        if layer.op.op == "float":
+        if isinstance(layer.op, Float):
             functions = context.lowerings.of_float(layer).functions.values()
             instructions[layer.index] = float_cost(functions, context.target)
     over = overlaid(graph, ((index, choice.kernel) for index, choice in chosen.choices.items()))

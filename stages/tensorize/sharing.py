@@ -21,6 +21,8 @@ from dataclasses import replace
 from stages.backends.kernels.copies import SLICES, Copy, copy_of, parts
 from stages.ir.graph import Graph, Layer, storage_of
 from stages.ir.layers.tensor import ITEM_BYTES
+from stages.ir.operators.concat_and_split import Concatenation
+from stages.ir.operators.movement import Move
 from stages.lower.arena import liveness, plan
 
 ALIGNMENT, OUTPUT_ALIGNMENT = 16, 64
@@ -59,9 +61,9 @@ def share(graph: Graph, scratch: Callable[[], Scratch], overlaid: frozenset[int]
 
 def renames_only(graph: Graph, layer: Layer) -> bool:
     """Return whether a layer computes nothing: its output is a view, or all parts are in place."""
-    if layer.op.op == "concatenation":
+    if isinstance(layer.op, Concatenation):
         return not parts(graph.view(layer))
-    return layer.op.op == "move" and all(graph.tensors[name].alias_of in layer.inputs for name in layer.outputs)
+    return isinstance(layer.op, Move) and all(graph.tensors[name].alias_of in layer.inputs for name in layer.outputs)
 
 
 def _parts_of(graph: Graph, layer: Layer) -> Iterator[SubTensor]:
@@ -70,12 +72,12 @@ def _parts_of(graph: Graph, layer: Layer) -> Iterator[SubTensor]:
     if any(tensor.layout.bits for tensor in (*view.inputs, *view.outputs)):
         return  # a part may start in the middle of a byte
     item_bytes = ITEM_BYTES[graph.tensors[out].dtype]
-    if layer.op.op == "move" and layer.kind in SLICES:
+    if isinstance(layer.op, Move) and layer.kind in SLICES:
         copy, source = copy_of(view), layer.inputs[0]
         root, _ = storage_of(graph.tensors, source)
         if _is_one_run(copy) and not graph.tensors[root].constant:
             yield out, source, copy.source_offset * item_bytes
-    if layer.op.op == "concatenation":
+    if isinstance(layer.op, Concatenation):
         for copy in parts(view):
             x = graph.tensors[layer.inputs[copy.source]]
             root, _ = storage_of(graph.tensors, x.name)

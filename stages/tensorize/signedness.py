@@ -22,6 +22,7 @@ import numpy as np
 from stages.ir.graph import Graph, Layer, LayerView, Quant, Requantize, Tensor, storage_of
 from stages.ir.layers import Shifted
 from stages.ir.layers.tensor import DType
+from stages.ir.operators.floats import Float
 from stages.lower.offload.kernel import OffloadKernel
 from stages.tensorize.elimination import Costs, cheapest
 from stages.tensorize.sharing import renames_only
@@ -232,7 +233,7 @@ class _Choices:
 
     def _is_free(self, layer: Layer) -> bool:
         """Return whether the types of the layer's data may change."""
-        return layer.op.op != "float"
+        return not isinstance(layer.op, Float)
 
     def _of_layer(self, layer: Layer) -> list[Variable]:
         reads: list[Variable] = [(layer.index, name) for name in dict.fromkeys(layer.inputs)]

@@ -33,7 +33,7 @@ def usual(tensor: Tensor) -> Layout:
 def is_transform(layer: Layer) -> bool:
     """Return whether a layer only changes the layout of its input."""
     op: Any = layer.op
-    return bool(op.op == "move" and op.kind == "layout")
+    return bool(isinstance(op, Move) and op.kind == "layout")
 
 
 def without_transforms(graph: Graph) -> Untransformed | None:

@@ -10,6 +10,7 @@ import numpy as np
 
 from stages.base import StageError
 from stages.ir.graph import Graph
+from stages.ir.operators.floats import Float
 from stages.ir.packed import as_in_file
 from stages.ir.reference.integer import run_graph
 from stages.support.messages import escape
@@ -28,7 +29,7 @@ class GraphReference:
         }
         self._values: dict[str, Array] = {}
         self._states: dict[str, Array] | None = None
-        floats = [layer.name for layer in self.graph.layers if layer.op.op == "float"]
+        floats = [layer.name for layer in self.graph.layers if isinstance(layer.op, Float)]
         if floats:
             raise StageError(
                 f"layer {escape.quoted(floats[0])} is float32: the accelerator's arithmetic has no integer reference",

@@ -21,6 +21,9 @@ import numpy as np
 from stages.base import StageError
 from stages.ir.graph import Graph, Layer, Quantize
 from stages.ir.model_info import ModelInfo
+from stages.ir.operators.arithmetic import Add, Mul
+from stages.ir.operators.concat_and_split import Concatenation
+from stages.ir.operators.floats import Float
 from stages.ir.packed import as_in_file
 from stages.ir.reference.integer import run_layer, to_logical
 from stages.ir.reference.onnx_runtime import OnnxReference
@@ -111,8 +114,8 @@ class OnnxLayers:
         in_onnx = index is not None and self.theirs.has(index)
         inputs = [self._values[name] for name in layer.inputs if name in self._values]
         is_float = self.graph.tensors[out].dtype == "float32"
-        after_floats = (is_float or layer.op.op == "quantize") and len(inputs) < len(layer.inputs)
-        if layer.op.op == "float" or after_floats or (is_float and index in self._customs):
+        after_floats = (is_float or isinstance(layer.op, Quantize)) and len(inputs) < len(layer.inputs)
+        if isinstance(layer.op, Float) or after_floats or (is_float and index in self._customs):
             if in_onnx:
                 self._values[out] = self._theirs(layer)
             return
@@ -137,7 +140,7 @@ class OnnxLayers:
         if near_tie is not None:
             return near_tie, rule["sums"] != "integer"
         before = [self._near.get(name) for name in layer.inputs]
-        copies = layer.op.op == "concatenation" or getattr(layer.op, "kind", "") in _COPIES
+        copies = isinstance(layer.op, Concatenation) or getattr(layer.op, "kind", "") in _COPIES
         if not copies or not any(before):
             return None
         marks = [
@@ -160,7 +163,7 @@ class OnnxLayers:
                 self._count(layer, places, differ)
             distance = np.abs(ours.astype(np.int64) - theirs.astype(np.int64))
             differ &= ~places | (distance > 1)
-        elif layer.op.op in ("add", "sub", "mul") and differ.any():
+        elif isinstance(layer.op, Add | Mul) and differ.any():
             places = other_pairs(view, inputs, ours, self._rule(layer))
             self._count(layer, places, differ)
             differ &= ~places

@@ -315,10 +315,9 @@ def sum_of_two(view: LayerView, limits: MultiplierLimits, span: int = 255) -> Su
     first, second = (x.astype(np.int64) - zero for x, zero in zip(grid, op.zero_points, strict=True))
     scales = [multiplier * 2.0**shift for multiplier, shift in zip(op.multipliers, op.shifts, strict=True)]
     output = op.output_multiplier * 2.0 ** (op.output_shift - 31 + op.left_shift - 31)
-    sign = 1 if op.op == "add" else -1
     found: list[Sum] = []
-    for one, other in _ratios(scales[0] / scales[1], span, together=sign < 0):
-        total = one * first + sign * other * second
+    for one, other in _ratios(scales[0] / scales[1], span, together=op.sign < 0):
+        total = one * first + op.sign * other * second
         real = (scales[0] / one if scales[0] > scales[1] else scales[1] / other) * output
         found += [_sum(op, exact, total, (one, other), *pair) for pair in _products(total, real, limits)]
     return min(found, key=lambda each: each.differing)

@@ -14,6 +14,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from stages.ir.layers import Window
+from stages.ir.operators.products import Conv2D, DepthwiseConv2D, FullyConnected
 
 if TYPE_CHECKING:
     from stages.ir.graph import LayerView, Tensor
@@ -109,7 +110,7 @@ def why_not_tiled(view: LayerView) -> str:
         return f"a batch of {images} images with windows" if images != 1 else ""
     for tensor in view.inputs:
         x = extent(tensor)
-        if op.op == "fully_connected":
+        if isinstance(op, FullyConnected):
             if op.depth % max(x.columns * x.channels, 1):
                 return f"rows of {op.depth} elements, not a multiple of the rows of tensor {tensor.name}"
         elif x != out:
@@ -127,7 +128,7 @@ def reads(view: LayerView, tile: Tile) -> tuple[InputRegion, ...]:
 
 def _read(view: LayerView, tile: Tile, tensor: Tensor) -> InputRegion:
     op, x = view.op, extent(tensor)
-    if op.op == "fully_connected":
+    if isinstance(op, FullyConnected):
         each = op.depth // (x.columns * x.channels)
         return InputRegion(Span(tile.rows.first * each, tile.rows.end * each), Span(0, x.channels))
     if not isinstance(op, Window):
@@ -151,8 +152,8 @@ def _window_rows(op: Window, written: Span, height: int) -> tuple[Span, int, int
 def channel_group(view: LayerView) -> tuple[int, int]:
     """Return how many output channels share input channels, and the number of those; 0: all."""
     op: Any = view.op
-    if op.op == "depthwise_conv2d":
+    if isinstance(op, DepthwiseConv2D):
         return op.depth_multiplier, 1
-    if op.op == "conv2d":
+    if isinstance(op, Conv2D):
         return (op.out_channels, 0) if op.groups == 1 else (op.out_channels // op.groups, op.in_channels // op.groups)
-    return (1, 0) if op.op == "fully_connected" else (1, 1)
+    return (1, 0) if isinstance(op, FullyConnected) else (1, 1)

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from stages.ir.operators.products import DepthwiseConv2D, FullyConnected
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
@@ -91,7 +93,7 @@ def shifted_input(view: LayerView) -> int:
     -1 if no input qualifies. Of a SUB only the first can.
     """
     op = view.op
-    for number in (0, 1) if op.op == "add" else (0,):
+    for number in (0, 1) if op.sign > 0 else (0,):
         if (op.multipliers[number], op.shifts[number]) == (HALF, 0):
             return number
     return -1
@@ -113,9 +115,9 @@ def weight_rows(view: LayerView, weights: NDArray[Any]) -> NDArray[Any]:
     Weights of units become [units, depth].
     """
     op = view.op
-    if op.op == "fully_connected":
+    if isinstance(op, FullyConnected):
         return weights.reshape(op.units, op.depth)
-    if op.op == "depthwise_conv2d":
+    if isinstance(op, DepthwiseConv2D):
         by_channel = weights.reshape(-1, op.out_channels).T if op.kernel_layout == "HWC" else weights
         return by_channel.reshape(op.out_channels, -1)
     to_ohwi = {"OHWI": (0, 1, 2, 3), "HWIO": (3, 0, 1, 2), "OIHW": (0, 2, 3, 1)}[op.kernel_layout]

@@ -9,6 +9,7 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from stages.backends.kernels.structure import TAPS, taps
+from stages.ir.operators.products import Conv2D, FullyConnected
 
 if TYPE_CHECKING:
     from stages.ir.graph import LayerView
@@ -25,19 +26,19 @@ def rows_of(view: LayerView) -> int:
 def depth_of(view: LayerView) -> int:
     """Return the elements of a window in a group of channels, or of a row."""
     op = view.op
-    return int(op.depth if op.op == "fully_connected" else prod(op.kernel) * op.in_channels // op.groups)
+    return int(op.depth if isinstance(op, FullyConnected) else prod(op.kernel) * op.in_channels // op.groups)
 
 
 def columns_of(view: LayerView) -> int:
     """Return the output channels, or units."""
     op = view.op
-    return int(op.units if op.op == "fully_connected" else op.out_channels)
+    return int(op.units if isinstance(op, FullyConnected) else op.out_channels)
 
 
 def has_windows(view: LayerView) -> bool:
     """Return whether the layer is more than a plain product of matrices."""
     op = view.op
-    return bool(op.op == "conv2d" and (op.kernel, op.stride, op.padding) != ((1, 1), (1, 1), (0, 0, 0, 0)))
+    return bool(isinstance(op, Conv2D) and (op.kernel, op.stride, op.padding) != ((1, 1), (1, 1), (0, 0, 0, 0)))
 
 
 def run_elements(view: LayerView) -> int:
@@ -46,7 +47,7 @@ def run_elements(view: LayerView) -> int:
     A row of the window, or one tap if the window is dilated.
     """
     op = view.op
-    if op.op == "fully_connected":
+    if isinstance(op, FullyConnected):
         return int(op.depth)
     return int(op.in_channels * (op.kernel[1] if op.dilation[1] == 1 else 1))
 

@@ -36,7 +36,7 @@ class PoolRows(Kernel):
 
     def why_not_layer(self, view: LayerView, target: Target) -> str:
         size = prod(view.op.kernel)
-        if view.op.op == "avg_pool2d" and size > MAX_ELEMENTS:
+        if not view.op.is_max and size > MAX_ELEMENTS:
             return f"averages of {size} elements; this kernel is for {MAX_ELEMENTS} or fewer"
         if not_eight_bit(view) or why_not_nhwc(view):
             return not_eight_bit(view) or why_not_nhwc(view)

@@ -12,6 +12,7 @@ from stages.backends.kernels.kernel import Kernel, Lowering
 from stages.backends.kernels.matrix import columns_of, pixels_of, rows_of, run_elements, windows_of
 from stages.backends.kernels.plan16 import FIELDS, Tile, direct_rows, plan
 from stages.backends.kernels.sixteen_bit import not_sixteen_by_eight
+from stages.ir.operators.products import Conv2D
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -61,8 +62,8 @@ class Products16(Kernel):
         made = plan(view, tile)
         alternating = made.weights.reshape(-1, tile.pair, made.depth).transpose(0, 2, 1)
         fields = {
-            **(windows_of(view) if op.op == "conv2d" else pixels_of(op.batch, op.depth)),
-            "pixels": rows_of(view) // view.outputs[0].shape[0] if op.op == "conv2d" else op.batch,
+            **(windows_of(view) if isinstance(op, Conv2D) else pixels_of(op.batch, op.depth)),
+            "pixels": rows_of(view) // view.outputs[0].shape[0] if isinstance(op, Conv2D) else op.batch,
             "out_channels": columns_of(view),
             "run": run_elements(view),
             "pitch": made.pitch,

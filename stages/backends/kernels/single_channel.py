@@ -79,9 +79,9 @@ class SingleChannel(Kernel):
         return as_depthwise(super().seen(view))
 
     def why_not(self, view: LayerView, target: Target) -> str:
-        if self.seen(view).op.op == "conv2d":
+        if isinstance(self.seen(view).op, Conv2D):
             return "filters of several channels; this kernel is for depthwise layers"
         return super().why_not(view, target)
 
     def is_for(self, op: LayerOp) -> bool:
-        return super().is_for(op) and (op.op == "depthwise_conv2d" or has_single_channels(op))
+        return super().is_for(op) and (isinstance(op, DepthwiseConv2D) or has_single_channels(op))

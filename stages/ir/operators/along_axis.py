@@ -29,11 +29,16 @@ class ArgExtreme(LayerOp):
     any_type: ClassVar[bool] = True
     axis: int
 
+    @property
+    def is_max(self) -> bool:
+        """True if it finds the largest element."""
+        return self.op == "arg_max"
+
     def compute(self, view: LayerView, *inputs: Array) -> Array:
         """Return the indices in the output's type."""
         import numpy as np
 
-        extreme = np.argmax if self.op == "arg_max" else np.argmin
+        extreme = np.argmax if self.is_max else np.argmin
         return extreme(inputs[0], axis=self.axis).astype(view.outputs[0].dtype)
 
 
@@ -63,7 +68,7 @@ class Cumsum(LayerOp):
 
 
 def _table(operation: Operation) -> Table:
-    return ARG_MAX if operation.op == "ARG_MAX" else ARG_MIN
+    return {"ARG_MAX": ARG_MAX, "ARG_MIN": ARG_MIN}[operation.op]
 
 
 def _arg(operation: Operation) -> list[Shape]:

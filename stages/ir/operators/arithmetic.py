@@ -74,10 +74,15 @@ class Add(Clamped):
     output_offset: int = 0
     rounding: Rounding = "double"
 
+    @property
+    def sign(self) -> int:
+        """Factor of the second operand: 1 for ADD, -1 for SUB."""
+        return 1 if self.op == "add" else -1
+
     def reach(self, view: LayerView, inputs: Sequence[ValueRange]) -> ValueRange:
         """Monotonic: rises with the first operand and, for ADD, with the second."""
         a, b = inputs
-        low, high = (b.least, b.most) if self.op == "add" else (b.most, b.least)
+        low, high = (b.least, b.most) if self.sign > 0 else (b.most, b.least)
         return _between([self.compute(view, a.least, low), self.compute(view, a.most, high)])
 
     def carries(self, view: LayerView) -> tuple[Array, ...]:
@@ -90,14 +95,13 @@ class Add(Clamped):
 
         from stages.ir.arithmetic.fixed_point import multiply_by_quantized_multiplier, scale_and_floor
 
-        sign = 1 if self.op == "add" else -1
         if self.rounding == "floor":
             first, second = (
                 (x.astype(np.int64) - zero) * multiplier
                 for x, zero, multiplier in zip(inputs, self.zero_points, self.multipliers, strict=True)
             )
             scaling = (self.output_multiplier, self.output_offset, self.output_shift)
-            return self.clamped(view, scale_and_floor(first + sign * second, *scaling))
+            return self.clamped(view, scale_and_floor(first + self.sign * second, *scaling))
         first, second = (
             multiply_by_quantized_multiplier(
                 (x.astype(np.int64) - zero) << self.left_shift, multiplier, shift, self.rounding
@@ -107,7 +111,7 @@ class Add(Clamped):
         return self.clamped(
             view,
             multiply_by_quantized_multiplier(
-                first + sign * second, self.output_multiplier, self.output_shift, self.rounding
+                first + self.sign * second, self.output_multiplier, self.output_shift, self.rounding
             ),
         )
 
@@ -153,6 +157,11 @@ class Extremum(LayerOp):
     by_element: ClassVar[bool] = True
     op: Literal["maximum", "minimum"]
 
+    @property
+    def is_max(self) -> bool:
+        """True if it computes the larger element."""
+        return self.op == "maximum"
+
     def shifted(self, view: LayerView, inputs: Sequence[int], output: int) -> Shifted | None:
         """None unless all integers shift alike."""
         return Shifted(self) if {*inputs} == {output} else None
@@ -161,7 +170,7 @@ class Extremum(LayerOp):
         """Return the maximum or minimum."""
         import numpy as np
 
-        return (np.maximum if self.op == "maximum" else np.minimum)(*inputs)
+        return (np.maximum if self.is_max else np.minimum)(*inputs)
 
 
 class SquaredDifference(Clamped):

@@ -122,13 +122,18 @@ class ReduceExtremum(LayerOp):
     op: Literal["reduce_max", "reduce_min"]
     axes: tuple[int, ...]
 
+    @property
+    def is_max(self) -> bool:
+        """True if it computes the largest element."""
+        return self.op == "reduce_max"
+
     def shifted(self, view: LayerView, inputs: Sequence[int], output: int) -> Shifted | None:
         """None unless all integers shift alike."""
         return Shifted(self) if {*inputs} == {output} else None
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
         """Return the maximum or minimum."""
-        reduced: Array = (inputs[0].max if self.op == "reduce_max" else inputs[0].min)(axis=self.axes)
+        reduced: Array = (inputs[0].max if self.is_max else inputs[0].min)(axis=self.axes)
         return reduced.reshape(view.outputs[0].shape)
 
 

@@ -13,6 +13,10 @@ if TYPE_CHECKING:
 _LARGEST_IMAGE = 2**16  # rows or columns: each has an entry in a table
 RESIZE_BILINEAR_OPTIONS = Table("ResizeBilinearOptions", ":unused :unused align_corners:bool half_pixel_centers:bool")
 RESIZE_NEAREST_NEIGHBOR_OPTIONS = Table("ResizeNearestNeighborOptions", "align_corners:bool half_pixel_centers:bool")
+_OPTIONS = {
+    "RESIZE_BILINEAR": RESIZE_BILINEAR_OPTIONS,
+    "RESIZE_NEAREST_NEIGHBOR": RESIZE_NEAREST_NEIGHBOR_OPTIONS,
+}
 RESIZED_SIZES = f"4 axes, up to {_LARGEST_IMAGE:,} rows and columns; align_corners or half_pixel_centers, not both"
 
 
@@ -22,9 +26,7 @@ def resized(operation: Operation) -> list[Shape]:
     (batch, _, _, channels), (height, width) = image_shape(source), operation.integers(1, "the size", 2)
     if not 1 <= min(height, width) <= max(height, width) <= _LARGEST_IMAGE:
         raise Refused(f"resizes {named(source)} to {height}x{width}; sizes are from 1 to {_LARGEST_IMAGE}")
-    options = operation.options(
-        RESIZE_BILINEAR_OPTIONS if operation.op == "RESIZE_BILINEAR" else RESIZE_NEAREST_NEIGHBOR_OPTIONS
-    )
+    options = operation.options(_OPTIONS[operation.op])
     if options["align_corners"] and options["half_pixel_centers"]:
         raise Refused("has both align_corners and half_pixel_centers")
     return [(batch, height, width, channels)]

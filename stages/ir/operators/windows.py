@@ -192,9 +192,14 @@ class Pool2D(Window):
     uniform: ClassVar[bool] = True
     op: Literal["avg_pool2d", "max_pool2d"]
 
+    @property
+    def is_max(self) -> bool:
+        """True if it computes maxima, no averages."""
+        return self.op == "max_pool2d"
+
     def shifted(self, view: LayerView, inputs: Sequence[int], output: int) -> Shifted | None:
         """None if shifts differ, or an average may be a half, which rounds away from 0."""
-        if output != inputs[0] or (output and self.op == "avg_pool2d" and self._has_halves(view)):
+        if output != inputs[0] or (output and not self.is_max and self._has_halves(view)):
             return None
         return super().shifted(view, inputs, output)
 
@@ -224,7 +229,7 @@ class Pool2D(Window):
         import numpy as np
 
         (x,) = inputs
-        if self.op == "max_pool2d":
+        if self.is_max:
             pooled = np.max(self.taps(view, x, int(np.iinfo(x.dtype).min)), axis=0)
         else:
             total, count = (np.sum(self.taps(view, part, 0), axis=0) for part in (x, np.ones_like(x)))
@@ -274,8 +279,8 @@ def _transpose_conv_model(model: SingleOperatorBuilder, x: FileTensor) -> FileTe
 
 def _pool_model(model: SingleOperatorBuilder, x: FileTensor) -> FileTensor:
     spec = model.spec
-    pool = model.builder.avg_pool2d if spec.op == "avg_pool2d" else model.builder.max_pool2d
-    return pool(x, spec.kernel, spec.stride, padding=spec.padding, activation=spec.activation, name=spec.op)
+    pools = {"avg_pool2d": model.builder.avg_pool2d, "max_pool2d": model.builder.max_pool2d}
+    return pools[spec.op](x, spec.kernel, spec.stride, padding=spec.padding, activation=spec.activation, name=spec.op)
 
 
 _WINDOW = frozenset({"kernel", "stride", "padding", "activation"})

@@ -13,6 +13,7 @@ import numpy as np
 
 from stages.ir.arithmetic.fixed_point import Array
 from stages.ir.graph import Graph, LayerView, Tensor
+from stages.ir.operators.floats import Float
 from stages.ir.packed import pack, unpack
 
 FloatFunction = Callable[[LayerView, Sequence[Array]], Array]
@@ -40,7 +41,7 @@ def advance_layer(
                 f"layer {layer.name}: input {tensor.name} is {tensor.dtype}{list(tensor.shape)}, "
                 f"got {array.dtype}{list(array.shape)}"
             )
-    if layer.op.op == "float":
+    if isinstance(layer.op, Float):
         if float_function is None:
             raise ValueError(f"layer {layer.name}: the integer reference has no float operators ({layer.kind})")
         result, new_states = float_function(view, inputs), list(states)

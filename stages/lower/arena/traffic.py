@@ -13,8 +13,9 @@ The caller writes the model's inputs once more, and reads its outputs.
 from __future__ import annotations
 
 from collections.abc import Container, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from stages.ir.layers import Window
 from stages.lower.arena.liveness import Liveness, scratch_name
 
 if TYPE_CHECKING:
@@ -51,8 +52,8 @@ def arena_traffic(
 
 def windows_of(layer: Layer) -> int:
     """Return the number of windows that contain an input element; 1 for layers without windows."""
-    op: Any = layer.op
-    if op.op not in ("conv2d", "depthwise_conv2d", "avg_pool2d", "max_pool2d"):
+    op = layer.op
+    if not isinstance(op, Window):
         return 1
     (height, width), (down, right) = op.kernel, op.stride
     return max(int(height * width // (down * right)), 1)

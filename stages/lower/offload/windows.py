@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from stages.backends.accelerators.tiles import extent
+from stages.ir.operators.products import Conv2D
 from stages.lower.offload.program import Place, Transfer
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ _BLOCK = 256  # minimum bytes of padding of one transfer
 def why_not_gathered(view: LayerView) -> str:
     """Return why the windows of a convolution cannot be gathered, '' if they can."""
     op, image = view.op, view.inputs[0]
-    if op.op != "conv2d":
+    if not isinstance(op, Conv2D):
         return f"windows of {op.op} have one channel; gathering needs windows of all channels"
     if op.dilation != (1, 1):
         return f"its windows have taps {op.dilation[0]}x{op.dilation[1]} apart; gathering needs a dilation of 1"

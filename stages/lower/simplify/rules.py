@@ -15,6 +15,7 @@ import numpy as np
 from stages.ir.arithmetic.fixed_point import Array
 from stages.ir.graph import Activation, Dequantize, Graph, Layer, LayerView, Move, Pool2D, Quantize, Tensor
 from stages.ir.layers.channels import ValueRange
+from stages.ir.operators.floats import Float
 from stages.lower.simplify.edits import is_private, merged, readers, replaced, without_unread, writer
 from stages.lower.simplify.rewrites import Rewrite
 from stages.lower.simplify.value_ranges import BYTES
@@ -243,7 +244,7 @@ def duplicate(graph: Graph, ranges: Ranges, layer: Layer) -> tuple[Graph, str] |
     """Remove a layer that computes the same as an earlier one."""
     (out,) = (graph.tensors[name] for name in layer.outputs)
     for other in graph.layers[: layer.index]:
-        if (other.op, other.inputs) != (layer.op, layer.inputs) or other.state or layer.op.op == "float":
+        if (other.op, other.inputs) != (layer.op, layer.inputs) or other.state or isinstance(layer.op, Float):
             continue
         twin = graph.tensors[other.outputs[0]]
         alike = (twin.shape, twin.dtype, twin.layout, twin.quant) == (out.shape, out.dtype, out.layout, out.quant)

@@ -29,6 +29,7 @@ from stages.backends.accelerators.ne16.mapping import by_transfers
 from stages.backends.accelerators.ne16.packing import pack, packed_bytes
 from stages.backends.accelerators.ne16.weights import LEAST_BITS, Weights, folded_bias
 from stages.backends.kernels.eight_bit import INT8_OFFSET
+from stages.ir.operators.products import Conv2D
 
 if TYPE_CHECKING:
     from stages.backends.accelerators.ne16.job import Mode
@@ -120,7 +121,7 @@ def _planes(view: LayerView, mode: Mode, rows: Array) -> Array:
         return np.ascontiguousarray(rows.T).reshape(3, 3, len(rows))
     if mode == "conv3x3":
         return rows.reshape(len(rows), 3, 3, op.in_channels)
-    if op.op == "conv2d" and not by_transfers(view):  # the core gathers windows column by column
+    if isinstance(op, Conv2D) and not by_transfers(view):  # the core gathers windows column by column
         rows = rows.reshape(len(rows), *op.kernel, op.in_channels).transpose(0, 2, 1, 3)
     return rows.reshape(len(rows), 1, 1, -1)
 
@@ -190,7 +191,7 @@ def pair_weights(view: LayerView) -> tuple[int, int]:
     op = view.op
     if op.rounding != "floor":
         return 1, 0
-    return op.multipliers[0], op.multipliers[1] if op.op == "add" else -op.multipliers[1]
+    return op.multipliers[0], op.sign * op.multipliers[1]
 
 
 def pair_bits(view: LayerView) -> tuple[int, int]:

@@ -31,6 +31,8 @@ from stages.backends.accelerators.ne16.mapping import (
 )
 from stages.backends.accelerators.ne16.words import blocks, words
 from stages.backends.accelerators.tiles import Granule, Span, Tile, extent, reads
+from stages.ir.operators.arithmetic import Add
+from stages.ir.operators.products import DepthwiseConv2D
 
 if TYPE_CHECKING:
     import numpy as np
@@ -134,15 +136,15 @@ class Ne16(Accelerator[Ne16Parameters]):
 
     def granule(self, view: LayerView) -> Granule:
         channels = extent(view.outputs[0]).channels
-        if view.op.op in ("add", "sub"):
+        if isinstance(view.op, Add):
             return Granule(pair_rows(view), channels)
         # Depthwise weights lie in sixteens of channels. Blocks of 2x2 outputs begin at even distances.
-        return Granule(1, _DEPTHWISE_CHANNELS if view.op.op == "depthwise_conv2d" else min(32, channels))
+        return Granule(1, _DEPTHWISE_CHANNELS if isinstance(view.op, DepthwiseConv2D) else min(32, channels))
 
     def constants(self, view: LayerView, channels: Span) -> NDArray[np.uint8]:
         from stages.backends.accelerators.ne16.arithmetic import contents, pair_contents
 
-        if view.op.op in ("add", "sub"):
+        if isinstance(view.op, Add):
             return pair_contents(view, self._how(view))
         rounders = self._weight_cache.rounders(view) if self._is_fast(view) else None
         return contents(view, self._how(view), self._mode(view), channels, self._weight_cache.weights(view), rounders)
@@ -197,7 +199,7 @@ class Ne16(Accelerator[Ne16Parameters]):
 
     def _why_not_rounded(self, view: LayerView) -> str:
         op = view.op
-        if op.op in ("add", "sub"):
+        if isinstance(op, Add):
             if self.requantize == "core":
                 return "no gain: the core adds as fast as it requantizes"
             if self._extended:
@@ -218,7 +220,7 @@ class Ne16(Accelerator[Ne16Parameters]):
 
     def _why_not_residual(self, view: LayerView) -> str:
         op = view.op
-        if op.op == "sub":
+        if op.sign < 0:
             return "SUB; the extension only adds"
         if op.rounding != "double" or op.left_shift != 20:
             return "an ADD other than TFLite's with left shift 20 and double rounding"
@@ -249,7 +251,7 @@ class Ne16(Accelerator[Ne16Parameters]):
         """Return bits and offset of stored weights."""
         from stages.backends.accelerators.ne16.arithmetic import pair_bits
 
-        if view.op.op in ("add", "sub"):
+        if isinstance(view.op, Add):
             return pair_bits(view)
         weights = self._weight_cache.weights(view)
         return weights.bits, weights.offset
@@ -260,7 +262,7 @@ class Ne16(Accelerator[Ne16Parameters]):
         return "core" if self.requantize == "core" else "floor"
 
     def _is_side_by_side(self, view: LayerView) -> bool:
-        return view.op.op in ("add", "sub") and not self._extended
+        return isinstance(view.op, Add) and not self._extended
 
     def _mode(self, view: LayerView) -> Any:
         one = Tile(Span(0, 1), Span(0, 1))
@@ -272,7 +274,7 @@ class Ne16(Accelerator[Ne16Parameters]):
         made = mapping(view, tile, _compact(view, tile))
         if self._is_side_by_side(view):
             made = side_by_side(made)
-        pair = view.op.op in ("add", "sub")
+        pair = isinstance(view.op, Add)
         bits, _ = self._stored(view)
         residual = pair and self._extended
         return block(self._how(view), made.mode, made.ki, made.ko, bits, residual=residual)
@@ -290,7 +292,7 @@ class Ne16(Accelerator[Ne16Parameters]):
         made = mapping(view, tile, strides)
         if self._is_side_by_side(view):
             made = side_by_side(made)
-        image, pair = made.image, view.op.op in ("add", "sub")
+        image, pair = made.image, isinstance(view.op, Add)
         bits, offset = self._stored(view)
         width = 4 if how == "core" else 1
         job = Job(

@@ -23,6 +23,8 @@ from typing import TYPE_CHECKING
 
 from stages.backends.accelerators.ne16.job import NO_PADDING, SUBTILE_KI, SUBTILE_KO, SUBTILE_PIXELS, Mode, Padding
 from stages.backends.accelerators.tiles import Tile, extent, reads
+from stages.ir.operators.arithmetic import Add
+from stages.ir.operators.products import Conv2D, DepthwiseConv2D, FullyConnected
 
 if TYPE_CHECKING:
     from stages.backends.accelerators.accelerator import Strides
@@ -96,13 +98,13 @@ class Mapping:
 def why_not_mapped(view: LayerView) -> str:
     """Return why no mapping supports the layer's window, '' if one does."""
     op = view.op
-    if op.op in ("add", "sub"):
+    if isinstance(op, Add):
         return _why_not_pair(view)
-    if op.op == "fully_connected":
+    if isinstance(op, FullyConnected):
         return ""
     if max(op.dilation) > 1 and op.kernel != (1, 1):
         return f"a dilation of {op.dilation[0]}x{op.dilation[1]}"
-    if op.op == "conv2d":
+    if isinstance(op, Conv2D):
         return f"{op.groups} groups of channels" if op.groups != 1 else ""
     if op.depth_multiplier != 1:
         return f"a depth multiplier of {op.depth_multiplier}"
@@ -119,14 +121,14 @@ def why_not_mapped(view: LayerView) -> str:
 def mapping(view: LayerView, tile: Tile, strides: Strides) -> Mapping:
     """Return the mapping of a tile with these distances between input and output pixels."""
     op = view.op
-    if op.op in ("add", "sub"):
+    if isinstance(op, Add):
         return _pair(view, tile)
-    if op.op == "fully_connected" or (op.kernel == (1, 1) and not any(op.padding)):
+    if isinstance(op, FullyConnected) or (op.kernel == (1, 1) and not any(op.padding)):
         return _pixels(view, tile, strides)
     if by_transfers(view):
         count, ki = len(tile.rows) * extent(view.outputs[0]).columns, window_bytes(view)
         return Mapping("conv1x1", _spread(count, ki, strides.output), ki, len(tile.channels))
-    if op.op == "depthwise_conv2d" or _is_native(view):
+    if isinstance(op, DepthwiseConv2D) or _is_native(view):
         return _native(view, tile, strides)
     return _windows(view, tile, strides)
 
@@ -137,7 +139,7 @@ def by_transfers(view: LayerView) -> bool:
     Only small windows, if the engine then needs fewer cycles than with its own.
     """
     op = view.op
-    if op.op != "conv2d" or (op.kernel == (1, 1) and not any(op.padding)) or window_bytes(view) > _FEW:
+    if not isinstance(op, Conv2D) or (op.kernel == (1, 1) and not any(op.padding)) or window_bytes(view) > _FEW:
         return False
     if op.kernel != _NATIVE or op.stride not in ((1, 1), (2, 2)) or not _is_padded_by_one(view):
         return True
@@ -155,7 +157,7 @@ def window_bytes(view: LayerView) -> int:
 def _pixels(view: LayerView, tile: Tile, strides: Strides) -> Mapping:
     op, out, x = view.op, extent(view.outputs[0]), extent(view.inputs[0])
     ko, rows, columns = len(tile.channels), len(tile.rows), out.columns
-    if op.op == "fully_connected":
+    if isinstance(op, FullyConnected):
         image = _spread(rows * columns, op.depth, strides.output)
         return Mapping("conv1x1", image, op.depth, ko)
     pixel = strides.inputs[0] * op.stride[1]
@@ -169,7 +171,7 @@ def _pixels(view: LayerView, tile: Tile, strides: Strides) -> Mapping:
 
 def _native(view: LayerView, tile: Tile, strides: Strides) -> Mapping:
     op, columns, x = view.op, extent(view.outputs[0]).columns, extent(view.inputs[0])
-    mode: Mode = "depthwise3x3" if op.op == "depthwise_conv2d" else "conv3x3"
+    mode: Mode = "depthwise3x3" if isinstance(op, DepthwiseConv2D) else "conv3x3"
     (part,) = reads(view, tile)
     step = strides.inputs[0]
     image = Image(len(tile.rows), columns, step, step * x.columns, strides.output, strides.output * columns)

@@ -15,6 +15,7 @@ from stages.backends.accelerators.accelerator import (
     Table,
 )
 from stages.backends.accelerators.tiles import Granule, Span, Tile, extent, reads
+from stages.ir.operators.products import Conv2D, DepthwiseConv2D, FullyConnected
 
 from .cycles import BLOCK, Work, blocks, cycles
 
@@ -63,12 +64,12 @@ class Outer16(Accelerator[Parameters]):
             return "weights are not int8 constants with zero point 0"
         if op.rounding not in ("double", "single"):
             return f"rounding {op.rounding}; the engine has single and double"
-        if op.op == "fully_connected":
+        if isinstance(op, FullyConnected):
             many = len(x.shape) != 2 or extent(view.outputs[0]).rows != 1
             return f"several rows in tensor {x.name}; the engine is for one" if many else ""
-        if op.op == "conv2d" and op.groups != 1:
+        if isinstance(op, Conv2D) and op.groups != 1:
             return f"{op.groups} groups of channels; the engine is for one"
-        if op.op == "depthwise_conv2d" and op.depth_multiplier != 1:
+        if isinstance(op, DepthwiseConv2D) and op.depth_multiplier != 1:
             return f"a depth multiplier of {op.depth_multiplier}; the engine is for 1"
         largest = max(*op.kernel, *op.stride, *op.dilation, *op.padding)
         return f"a window value of {largest}; registers hold {_LARGEST}" if largest > _LARGEST else ""
@@ -104,10 +105,10 @@ class Outer16(Accelerator[Parameters]):
 
 def _work(view: LayerView, tile: Tile) -> Work:
     op = view.op
-    taps = op.kernel[0] * op.kernel[1] if op.op != "fully_connected" else 1
-    depth = op.depth if op.op == "fully_connected" else op.in_channels
+    taps = op.kernel[0] * op.kernel[1] if not isinstance(op, FullyConnected) else 1
+    depth = op.depth if isinstance(op, FullyConnected) else op.in_channels
     columns = extent(view.outputs[0]).columns
-    return Work(len(tile.rows) * columns, len(tile.channels), taps, depth, op.op == "depthwise_conv2d")
+    return Work(len(tile.rows) * columns, len(tile.channels), taps, depth, isinstance(op, DepthwiseConv2D))
 
 
 def _job(view: LayerView, tile: Tile, strides: Strides) -> tuple[int, ...]:
@@ -117,7 +118,7 @@ def _job(view: LayerView, tile: Tile, strides: Strides) -> tuple[int, ...]:
     work = _work(view, tile)
     mode = work.depthwise | (op.rounding == "single") << 1
     ranges = _word(op.input_zero_point, op.output_zero_point, op.act_min, op.act_max)
-    if op.op == "fully_connected":  # a single pixel; its channels lie as blocks do
+    if isinstance(op, FullyConnected):  # a single pixel; its channels lie as blocks do
         size, window, place, strides = (1, 1), _word(1, 1, 1, 1), _word(1, 1, 0, 0), Strides((BLOCK,), BLOCK)
     else:
         size, window = (len(part.rows), x.columns), _word(*op.kernel, *op.stride)

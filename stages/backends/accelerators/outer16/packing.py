@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from stages.backends.kernels.eight_bit import weight_rows
+from stages.ir.operators.products import DepthwiseConv2D, FullyConnected
 
 from .cycles import BLOCK, blocks
 
@@ -34,10 +35,10 @@ def packed(view: LayerView, channels: Span) -> NDArray[np.uint8]:
     folded = bias.astype(np.int64) - op.input_zero_point * rows.astype(np.int64).sum(axis=1)
     scales = (np.broadcast_to(view.constant(role).reshape(-1), (len(rows),)) for role in ("multiplier", "shift"))
     parameters = np.stack([filled(one[some], 0) for one in (folded, *scales)])  # 3, channels
-    taps = 1 if op.op == "fully_connected" else op.kernel[0] * op.kernel[1]
+    taps = 1 if isinstance(op, FullyConnected) else op.kernel[0] * op.kernel[1]
     weights = filled(rows[some].reshape(len(channels), taps, -1), 0)  # channels, taps, inputs
     count = blocks(len(channels))
-    if op.op == "depthwise_conv2d":
+    if isinstance(op, DepthwiseConv2D):
         ordered = weights.reshape(count, BLOCK, taps).transpose(0, 2, 1)
     else:
         weights = filled(weights, 2)

@@ -20,7 +20,7 @@ def rescaled_sum(op: Any, elements: Sequence[Any]) -> Any:
     """
     shifted = [(widen(x) - op.zero_points[n]) * (1 << op.left_shift) for n, x in enumerate(elements)]
     scaled = [requantize(x, op.multipliers[n], op.shifts[n], op.rounding) for n, x in enumerate(shifted)]
-    total = scaled[0] + scaled[1] if op.op == "add" else scaled[0] - scaled[1]
+    total = scaled[0] + scaled[1] if op.sign > 0 else scaled[0] - scaled[1]
     return requantize(total, op.output_multiplier, op.output_shift, op.rounding)
 
 

@@ -9,6 +9,8 @@ from stages.backends.kernels.tir.block import Block, Function, Operand, loop, st
 from stages.backends.kernels.tir.fixed_point import output, requantize, widen
 from stages.backends.kernels.tir.rectified import rectified
 from stages.backends.kernels.tir.strides import broadcast, offset
+from stages.ir.operators.arithmetic import Mul
+from stages.ir.operators.prelu import Prelu
 
 if TYPE_CHECKING:
     from stages.backends.kernels.kernel import Lowering
@@ -41,9 +43,9 @@ def rows_block(
     op, dtype = view.op, view.outputs[0].dtype
 
     def value(elements: tuple[Any, Any]) -> Any:
-        if op.op == "prelu":
+        if isinstance(op, Prelu):
             return rectified(op, elements)
-        if op.op != "mul":
+        if not isinstance(op, Mul):
             return rescaled_sum(op, elements)
         product = (widen(elements[0]) - op.zero_points[0]) * (widen(elements[1]) - op.zero_points[1])
         return requantize(product, op.output_multiplier, op.output_shift, op.rounding)

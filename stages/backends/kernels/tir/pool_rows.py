@@ -19,7 +19,7 @@ def pool_rows(view: LayerView, function: str, fields: tuple[int, ...], line: int
     Sums of a line have 16 bits.
     """
     x, y = view.inputs[0], view.outputs[0]
-    dtype = x.dtype if view.op.op == "max_pool2d" else "int16"
+    dtype = x.dtype if view.op.is_max else "int16"
     plain = _image(view, function, Operand("fields", fields, "int32"), planes=False)
     block = replace(
         plain,

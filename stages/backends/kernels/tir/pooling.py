@@ -36,7 +36,7 @@ def pool2d(view: LayerView, function: str, constants: Operand, *, planes: bool =
 
 def _image(view: LayerView, function: str, constants: Operand, planes: bool) -> Block:
     op, x, y = view.op, view.inputs[0], view.outputs[0]
-    is_max = op.op == "max_pool2d"
+    is_max = op.is_max
     _, in_height, in_width, _ = x.shape
     _, height, width, channels = y.shape
 

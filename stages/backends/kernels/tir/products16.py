@@ -11,6 +11,7 @@ from stages.backends.kernels.plan16 import FIELDS, Plan, Tile, scratch_words
 from stages.backends.kernels.tir.block import Block, Function, Operand, loop, store
 from stages.backends.kernels.tir.fixed_point import clamp, int64, widen
 from stages.backends.kernels.tir.window import padded
+from stages.ir.operators.products import FullyConnected
 
 if TYPE_CHECKING:
     from stages.backends.kernels.kernel import Lowering
@@ -46,7 +47,7 @@ def products16(view: LayerView, tile: Tile, made: Plan, function: str) -> Loweri
     Rows of a batch are the pixels of one image.
     """
     op, channels, run = view.op, columns_of(view), run_elements(view)
-    is_dense = op.op == "fully_connected"
+    is_dense = isinstance(op, FullyConnected)
     batch = 1 if is_dense else view.outputs[0].shape[0]
     image = (op.batch, op.depth) if is_dense else view.inputs[0].shape[1:]
     out = (op.batch, channels) if is_dense else view.outputs[0].shape[1:]

@@ -12,6 +12,7 @@ import numpy as np
 
 from stages.delivery.bench.baselines.call import Call
 from stages.ir.arithmetic.multipliers import quantize_multiplier
+from stages.ir.operators.arithmetic import Add
 
 if TYPE_CHECKING:
     from stages.delivery.bench.networks import Network
@@ -116,7 +117,7 @@ def _matrix(op: Any) -> list[str]:
 
 def _add(network: Network, view: LayerView) -> Call | None:
     op = view.op
-    if op.op != "add":
+    if not isinstance(op, Add):
         return None
     a, b = (
         f"{-zero}, {multiplier}, {shift}"
@@ -154,10 +155,10 @@ def _elementwise(function: str, arguments: str, network: Network, view: LayerVie
 
 def _pool(network: Network, view: LayerView) -> Call:
     op = view.op
-    function = "arm_max_pool_s8" if op.op == "max_pool2d" else "arm_avgpool_s8"
+    function = "arm_max_pool_s8" if op.is_max else "arm_avgpool_s8"
     height, width = op.kernel
     _, _, columns, channels = view.outputs[0].shape
-    size = "0" if op.op == "max_pool2d" else f"arm_avgpool_s8_get_buffer_size({columns}, {channels})"
+    size = "0" if op.is_max else f"arm_avgpool_s8_get_buffer_size({columns}, {channels})"
     offsets = f".stride = {_tile(op.stride)}, .padding = {_tile(op.padding[:2])}"
     return Call(
         _inputs(network, view),

@@ -17,6 +17,7 @@ from stages.backends.aarch64.kernels.neon.base import mode
 from stages.backends.kernels.eight_bit import INT8_OFFSET, weight_zero_point
 from stages.backends.kernels.matrix import WINDOWS, columns_of, depth_of, has_windows, pixels_of, windows_of
 from stages.backends.kernels.structure import Structure
+from stages.ir.operators.products import Conv2D, FullyConnected
 
 if TYPE_CHECKING:
     from stages.ir.graph import LayerView
@@ -86,7 +87,7 @@ def images(view: LayerView, layout: Format) -> tuple[int, int]:
 
     Rows that are read in place need no border between images.
     """
-    if view.op.op == "fully_connected":
+    if isinstance(view.op, FullyConnected):
         return 1, int(view.op.batch)
     batch, height, width, _ = view.outputs[0].shape
     return (1, batch * height * width) if native(view, layout) else (batch, height * width)
@@ -104,7 +105,7 @@ def native(view: LayerView, layout: Format) -> bool:
 def windows_fields(view: LayerView, layout: Format) -> dict[str, int]:
     """Return the fields of neon_windows."""
     op, offset = view.op, INT8_OFFSET[view.inputs[0].dtype]
-    windows = windows_of(view) if op.op == "conv2d" else pixels_of(op.batch, op.depth)
+    windows = windows_of(view) if isinstance(op, Conv2D) else pixels_of(op.batch, op.depth)
     return windows | {
         "fill": op.input_zero_point - offset,
         "flip": offset,

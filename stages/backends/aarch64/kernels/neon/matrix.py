@@ -22,6 +22,7 @@ from stages.backends.aarch64.kernels.neon.format import (
 from stages.backends.kernels.eight_bit import too_deep, weight_zero_point, why_not_types
 from stages.backends.kernels.kernel import KernelParams
 from stages.backends.kernels.matrix import depth_of
+from stages.ir.operators.products import Conv2D
 
 if TYPE_CHECKING:
     import numpy as np
@@ -49,7 +50,7 @@ class MatrixKernel(NeonKernel):
         op = view.op
         if bad := why_not_types(view):
             return bad
-        if op.op == "conv2d" and op.groups != 1:
+        if isinstance(op, Conv2D) and op.groups != 1:
             return f"{op.groups} groups; this kernel supports one"
         return too_deep(depth_of(view))
 

@@ -50,7 +50,7 @@ class Pool2d(NeonKernel):
         from stages.backends.kernels.tir.block import Operand
         from stages.backends.kernels.tir.pooling import pool2d
 
-        kind = "max_pool" if view.op.op == "max_pool2d" else f"avg_pool_{SUFFIX[view.inputs[0].dtype]}"
+        kind = "max_pool" if view.op.is_max else f"avg_pool_{SUFFIX[view.inputs[0].dtype]}"
         return pool2d(view, f"neon_{kind}", Operand("pool", (POOL_BYTES,), "int8"))
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:

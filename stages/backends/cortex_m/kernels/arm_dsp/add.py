@@ -110,8 +110,7 @@ def table(view: LayerView) -> NDArray[np.int32]:
     t = (common * m * (1 << max(shift, 0)) + (1 << 30)) >> 31
     right = max(-shift, 0)
     share = (t + ((1 << right) >> 1) - ((t < 0) & (right > 0))) >> right
-    sign = -1 if op.op == "sub" else 1
-    return (sign * share - (op.zero_points[shifted] << COMMON_SHIFT)).astype(np.int32)
+    return (op.sign * share - (op.zero_points[shifted] << COMMON_SHIFT)).astype(np.int32)
 
 
 def factors(view: LayerView) -> tuple[int, int]:

@@ -9,6 +9,7 @@ from stages.backends.cortex_m.kernels.arm_dsp.windows import AT_ONCE, Windows
 from stages.backends.kernels.eight_bit import lies_planar, why_not_sums, why_not_types, why_not_weights_order
 from stages.backends.kernels.kernel import Kernel
 from stages.backends.kernels.matrix import columns_of, depth_of
+from stages.ir.operators.products import FullyConnected
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -64,7 +65,7 @@ class FewChannels(Kernel):
 
 
 def _why_not_order(view: LayerView) -> str:
-    if view.op.op == "fully_connected":
+    if isinstance(view.op, FullyConnected):
         return why_not_weights_order(view)
     x = view.inputs[0]
     return f"tensor {x.name} is NCHW; this kernel reads NHWC" if lies_planar(x) else ""

@@ -30,7 +30,7 @@ class ArmPoolRows(PoolRows):
         """
         op, (batch, height, out_width, channels) = view.op, view.outputs[0].shape
         rows, across = taps_inside(view, 0), view.inputs[0].shape[2] * channels
-        if op.op == "avg_pool2d":
+        if not op.is_max:
             groups, runs = len(mean_groups(view)), mean_runs(view)
             means = sum(_means(run, op.kernel[1]) + 12 for run in runs)
             around = 60 * groups + 24 * out_width + means

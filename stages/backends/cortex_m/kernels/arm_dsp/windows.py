@@ -11,6 +11,7 @@ from stages.backends.kernels.eight_bit import INT8_OFFSET
 from stages.backends.kernels.matrix import columns_of, has_windows, rows_of
 from stages.backends.kernels.structure import SIZES, TAPS, Structure
 from stages.backends.kernels.windows import whole_windows
+from stages.ir.operators.products import Conv2D, FullyConnected
 
 if TYPE_CHECKING:
     import numpy as np
@@ -57,7 +58,7 @@ class Windows:
     def channels(self) -> int:
         """Input channels."""
         op = self.view.op
-        return int(op.depth if op.op == "fully_connected" else op.in_channels)
+        return int(op.depth if isinstance(op, FullyConnected) else op.in_channels)
 
     @property
     def groups(self) -> int:
@@ -142,7 +143,7 @@ class Windows:
     @property
     def planar(self) -> bool:
         """Whether the output is NCHW."""
-        return self.view.op.op == "conv2d" and self.view.outputs[0].layout == "NCHW"
+        return isinstance(self.view.op, Conv2D) and self.view.outputs[0].layout == "NCHW"
 
     @property
     def inside_count(self) -> int:

@@ -18,6 +18,7 @@ from stages.backends.kernels.copies import (
 from stages.backends.kernels.fills import Fill, fills
 from stages.backends.kernels.kernel import Kernel
 from stages.ir.layers.tensor import ITEM_BYTES
+from stages.ir.operators import movement
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -75,7 +76,7 @@ class _Rows(Kernel):
 
     def fills(self, view: LayerView) -> list[Fill]:
         """Return the regions that a pad fills around its copy."""
-        is_pad = view.op.op == "move" and view.op.kind == "pad"
+        is_pad = isinstance(view.op, movement.Move) and view.op.kind == "pad"
         padded = self.copies(view) if is_pad else []
         return [fill for copy in padded for fill in fills(copy, view.outputs[0].elements, FILL_RUN, FILL_BYTE)]
 

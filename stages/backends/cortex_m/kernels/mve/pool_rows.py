@@ -32,7 +32,7 @@ class MvePoolRows(PoolRows):
         """
         op, (batch, height, out_width, channels) = view.op, view.outputs[0].shape
         rows, across = taps_inside(view, 0), view.inputs[0].shape[2] * channels
-        if op.op == "avg_pool2d":
+        if not op.is_max:
             groups, runs = len(mean_groups(view)), mean_runs(view)
             means = sum(_means(run, op.kernel[1], prod(op.kernel)) + 23 for run in runs)
             around = 97 * groups + 9 * out_width + means

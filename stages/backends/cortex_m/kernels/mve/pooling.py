@@ -33,7 +33,7 @@ class Pool2d(MveKernel):
 
     def why_not_operator(self, view: LayerView) -> str:
         size = prod(view.op.kernel)
-        if view.op.op == "avg_pool2d" and size > MAX_ELEMENTS:
+        if not view.op.is_max and size > MAX_ELEMENTS:
             return f"averages of {size} elements; the limit is {MAX_ELEMENTS}"
         return ""
 
@@ -54,7 +54,7 @@ class Pool2d(MveKernel):
         """
         batch, height, width, channels = view.outputs[0].shape
         rows, pixels = view.op.kernel[0], prod(view.op.kernel)
-        if view.op.op == "avg_pool2d":
+        if not view.op.is_max:
             window = -(-channels // 16) * (6 * pixels + 5 * rows + 45)
         else:
             window = channels // 64 * (10 * pixels + 5 * rows + 40)

@@ -18,6 +18,7 @@ from stages.backends.kernels.matrix import (
     windows_of,
 )
 from stages.backends.kernels.structure import Structure
+from stages.ir.operators.products import Conv2D, FullyConnected
 
 if TYPE_CHECKING:
     from stages.ir.graph import LayerView
@@ -58,7 +59,7 @@ def columns_in_group(view: LayerView) -> int:
 
 def groups_of(view: LayerView) -> int:
     """Return the number of groups; 1 for a fully connected layer."""
-    return int(view.op.groups) if view.op.op == "conv2d" else 1
+    return int(view.op.groups) if isinstance(view.op, Conv2D) else 1
 
 
 def columns(view: LayerView) -> Columns:
@@ -131,7 +132,7 @@ def gather_cost(view: LayerView) -> float:
     3 per 16 bytes, 8 per run, 50 per row.
     """
     rows, depth, groups = rows_of(view), depth_of(view), groups_of(view)
-    runs = 1 if view.op.op == "fully_connected" else depth * groups // run_elements(view)
+    runs = 1 if isinstance(view.op, FullyConnected) else depth * groups // run_elements(view)
     return float(rows * (depth * 3 / CHUNK + runs * 8 + 50))
 
 

@@ -27,6 +27,7 @@ _COMPARED: dict[str, Callable[[Any, Any], Any]] = {
     "less": lambda a, b: a < b,
     "less_equal": lambda a, b: a <= b,
 }
+_LOGIC: dict[str, Callable[..., Any]] = {"logical_not": tirx.Not, "logical_and": tirx.And, "logical_or": tirx.Or}
 
 
 def compare(view: LayerView) -> Lowering:
@@ -45,9 +46,7 @@ def compare(view: LayerView) -> Lowering:
 
 def logic(view: LayerView) -> Lowering:
     def value(x: Sequence[Any]) -> Any:
-        if view.op.op == "logical_not":
-            return tirx.Not(x[0])
-        return (tirx.And if view.op.op == "logical_and" else tirx.Or)(x[0], x[1])
+        return _LOGIC[view.op.op](*x)
 
     return _mapped(view, value)
 
@@ -129,7 +128,7 @@ def arg_extreme(view: LayerView) -> Lowering:
     into, out_of = logical_strides(y), logical_strides(x)
     beside = [n for n in range(len(x.shape)) if n != axis]
     around = walk([x.shape[n] for n in beside], [out_of[n] for n in beside], into)
-    better = _COMPARED["greater" if view.op.op == "arg_max" else "less"]
+    better = _COMPARED["greater" if view.op.is_max else "less"]
 
     def meaning(b: Any) -> None:
         with loop(*((f"i{depth}", entry.extent) for depth, entry in enumerate(around))) as found:

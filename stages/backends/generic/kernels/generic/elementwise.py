@@ -60,7 +60,7 @@ class Add(_Elementwise):
         return {
             **input_fields(op),
             "left_shift": op.left_shift,
-            "sign": 1 if op.op == "add" else -1,
+            "sign": op.sign,
             "multiplier": op.output_multiplier,
             "shift": op.output_shift,
         }

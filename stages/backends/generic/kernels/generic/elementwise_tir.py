@@ -67,7 +67,7 @@ def extremum(view: LayerView) -> Lowering:
     """Return MINIMUM or MAXIMUM as a plain loop without a micro-kernel."""
 
     def value(x: Sequence[Any], b: Any) -> Any:
-        above = x[0] > x[1] if view.op.op == "maximum" else x[0] < x[1]
+        above = x[0] > x[1] if view.op.is_max else x[0] < x[1]
         return tirx.Select(above, x[0], x[1])
 
     return elementwise_layer(view, "", value, {})

@@ -8,6 +8,7 @@ from stages.backends.generic.kernels.generic.parameters import MEAN, epilogue
 from stages.backends.kernels.eight_bit import SUFFIX, not_eight_bit
 from stages.backends.kernels.kernel import Kernel, Lowering
 from stages.backends.kernels.tir.strides import Axis, logical_strides, reduced_axes, two_axes
+from stages.ir.operators.reductions import ReduceProd
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -87,7 +88,7 @@ class Reduce(Kernel):
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
         """Return 6 instructions per added or compared input, 20 per product, 30 per output."""
-        each = 20.0 if view.op.op == "reduce_prod" else 6.0
+        each = 20.0 if isinstance(view.op, ReduceProd) else 6.0
         return each * view.inputs[0].elements + 30 * view.outputs[0].elements
 
 

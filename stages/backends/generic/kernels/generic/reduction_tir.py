@@ -22,6 +22,7 @@ from stages.backends.kernels.tir.fixed_point import (
 )
 from stages.backends.kernels.tir.last_axis import along_rows, leading_zeros, row_operands, row_steps, saturated
 from stages.backends.kernels.tir.strides import Axis, offset
+from stages.ir.operators.reductions import ReduceExtremum, ReduceProd
 
 if TYPE_CHECKING:
     from stages.backends.kernels.kernel import Lowering
@@ -74,11 +75,11 @@ def _reduction(view: LayerView) -> tuple[Any, Callable[[Any, Any, Any], Any], Ca
         value = x - op.input_zero_point
         return T.Select(first, value, scaled(int64(total) * int64(value)))
 
-    if op.op in ("reduce_max", "reduce_min"):
+    if isinstance(op, ReduceExtremum):
         lowest, highest = {"int8": (-128, 127), "uint8": (0, 255), "int16": (-(1 << 15), (1 << 15) - 1)}[dtype]
-        choose, begin = (T.max, lowest) if op.op == "reduce_max" else (T.min, highest)
+        choose, begin = (T.max, lowest) if op.is_max else (T.min, highest)
         return begin, lambda total, x, first: choose(total, x), lambda total: T.Cast(dtype, total)
-    if op.op == "reduce_prod":
+    if isinstance(op, ReduceProd):
         return 0, multiplied, lambda total: output(view, scaled(int64(total)))
     return (
         -op.input_zero_point * op.count,

@@ -11,6 +11,9 @@ from stages.backends.kernels.eight_bit import weight_rows
 from stages.backends.kernels.kernel import Kernel, Lowering
 from stages.backends.kernels.structure import taps
 from stages.backends.kernels.tir.strides import reduced_axes
+from stages.ir.operators.arithmetic import Extremum
+from stages.ir.operators.products import DepthwiseConv2D
+from stages.ir.operators.reductions import ReduceProd
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -90,7 +93,7 @@ class Conv16(_Products):
     def group(self, view: LayerView) -> tuple[int, int]:
         """Input and output channels of a group."""
         op = view.op
-        if op.op == "depthwise_conv2d":
+        if isinstance(op, DepthwiseConv2D):
             return 1, op.depth_multiplier
         return op.in_channels // op.groups, op.out_channels // op.groups
 
@@ -275,13 +278,13 @@ class Extremes16(_Sixteen):
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
         from stages.backends.generic.kernels.generic import elementwise_tir, reduction_tir
 
-        if view.op.op in ("maximum", "minimum"):
+        if isinstance(view.op, Extremum):
             return elementwise_tir.extremum(view)
         return reduction_tir.reduce(view, reduced_axes(view)[0], logical_axes(view))
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
         """Return 8 instructions per compared element, 20 per multiplied one."""
-        each = 20.0 if view.op.op == "reduce_prod" else 8.0
+        each = 20.0 if isinstance(view.op, ReduceProd) else 8.0
         return each * max(tensor.elements for tensor in (*view.inputs, *view.outputs))
 
 

@@ -234,7 +234,7 @@ def softmax16(view: LayerView) -> Lowering:
 def pool16(view: LayerView) -> Lowering:
     """Return one block per image."""
     op, x, y = view.op, view.inputs[0], view.outputs[0]
-    is_max = op.op == "max_pool2d"
+    is_max = op.is_max
     batch, height, width, channels = y.shape
     lowest = T.int32(-(1 << 15))
 

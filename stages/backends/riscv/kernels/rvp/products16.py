@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from stages.backends.kernels.matrix import columns_of, depth_of, has_windows, rows_of, run_elements
 from stages.backends.kernels.plan16 import SHORT, Tile, direct_rows, plan
 from stages.backends.kernels.products16 import Products16
+from stages.ir.operators.products import Conv2D
 
 if TYPE_CHECKING:
     from stages.backends.targets.spec import Target
@@ -50,7 +51,7 @@ class RvpProducts16(Products16):
 
 def _reads_halves(view: LayerView, target: Target) -> bool:
     """Return whether RV64 reads pixels in place that are not whole registers."""
-    is_pixel = view.op.op == "conv2d" and not has_windows(view) and rows_of(view) > 2
+    is_pixel = isinstance(view.op, Conv2D) and not has_windows(view) and rows_of(view) > 2
     return target.word_bits == 64 and is_pixel and depth_of(view) % 2 == 0
 
 
