@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from pipeline.api import run_recipe
 from pipeline.commands.catalogue.listing import in_columns
-from pipeline.commands.command import JSON, Command, single_recipe, variables
+from pipeline.commands.command import JSON, Command, variables
 from pipeline.commands.pyproject import pyproject_table
 from pipeline.commands.report_errors import report_errors
 from pipeline.documents.overrides import RECIPE_VARIABLES
-from pipeline.errors import PipelineError
+from pipeline.errors import PipelineError, RecipeError
 from pipeline.keys.package_groups import install_group
 from pipeline.plugins.discovery import plugins_of
 from pipeline.plugins.importing import plugin_attribute
@@ -23,15 +25,17 @@ from pipeline.recipes.loader import LoadedRecipe, load_recipes
 from pipeline.terminal.progress import ProgressDisplay
 from stages.base import StageError
 from stages.delivery.export import folder, registry
-from stages.delivery.export.content import content_of
+from stages.delivery.export.content import Run, content_of
 from stages.delivery.export.form import Form
 from stages.delivery.export.names import identifier
 from stages.delivery.export.render import facts_of, files_of
 from stages.support.messages import escape
+from stages.support.messages.wording import did_you_mean
 from stages.support.system.path_below import path_below
 
-_AS, _TO = "as", "to"
-_USUAL_PREFIX = "model"
+_AS, _TO, _ARENAS = "as", "to", "arenas"
+_APART, _SHARED = "apart", "shared"
+_DEFAULT_PREFIX = "model"
 
 
 class Export(Command):
@@ -42,20 +46,22 @@ class Export(Command):
     examples = (
         ("kws_rvp as=cmake", "a CMake project in build/"),
         ("kws_rvp as=zephyr to=../app/modules/kws target=nucleo-f446re", "a Zephyr module in a folder of yours"),
+        ("kws_rvp,vww_rvp as=cmake arenas=shared", "two networks as one library"),
         ("", "the forms"),
     )
     keys_help = (
         ("as", "the form; without it, the forms are listed"),
         ("to", "the folder; default build/NAME/TARGET/export/FORM"),
+        ("arenas", "of several networks: apart (default), or shared: one memory, and one network runs at a time"),
     )
     variables = RECIPE_VARIABLES
     names = "recipe"
-    own_variables = (_AS, _TO)
+    own_variables = (_AS, _TO, _ARENAS)
     doc_purpose = "write a recipe's verified sources as a CMake project, Zephyr module, Arduino library, …"
-    doc_usage = "[NAME as=FORM [to=FOLDER] [target=… model=… set=…]] [--json]"
+    doc_usage = "[NAME[,NAME...] as=FORM [to=FOLDER] [arenas=apart|shared] [target=… model=… set=…]] [--json]"
     doc_description = (
-        "Runs the recipe first, up to verify. A folder with other files in it is an error. docs/how-to/export.md "
-        "lists the exported files."
+        "Runs the recipe first, up to verify. A folder with other files in it is an error. Several recipes for one "
+        "target give one export, with the kernels once. docs/how-to/export.md lists the exported files."
     )
     cmd_options = (JSON,)
 
@@ -66,16 +72,17 @@ class Export(Command):
 
     def _run(self, values: dict[str, str], named: Sequence[str], *, as_json: bool) -> int:
         project = current_project()
-        form = values.pop(_AS, "").strip()
-        to = values.pop(_TO, "").strip()
+        form, to, arenas = (values.pop(key, "").strip() for key in (_AS, _TO, _ARENAS))
         if not form:
-            if named or to or "recipe" in values:
+            if named or to or arenas or "recipe" in values:
                 raise PipelineError("doit export needs as=FORM", hint=f"forms: {', '.join(_forms(project))}")
             return _list(project, as_json)
-        recipe = single_recipe("export", values, named)
+        recipes = [name.strip() for name in (*named, *values.pop("recipe", "").split(",")) if name.strip()]
+        if not recipes:
+            raise RecipeError("no recipe is named: use `doit export NAME`")
         display = ProgressDisplay()
         try:
-            result = export(recipe, form, to, values, project=project, display=display)
+            result = export(recipes, form, to, values, arenas=arenas, project=project, display=display)
         except StageError as error:
             raise PipelineError(error.message, hint=error.hint) from None
         finally:
@@ -84,64 +91,143 @@ class Export(Command):
         return 0
 
 
+@dataclass(frozen=True)
+class _Recipe:
+    """A recipe to export: `name` as typed, and the prefix of its C names."""
+
+    name: str
+    loaded: LoadedRecipe
+    prefix: str
+
+    @property
+    def option(self) -> str:
+        """Value of emit's option `arena`."""
+        return str(getattr(self.loaded.recipe.config("emit"), "arena", "static"))
+
+
 def export(
-    recipe: str,
+    recipes: str | Sequence[str],
     form_name: str,
     to: str = "",
     overrides: Mapping[str, str] | None = None,
     *,
+    arenas: str = "",
     project: Project,
     display: Any = None,
     store: Path | None = None,
 ) -> dict[str, Any]:
-    """Run the recipe up to verify and write its sources to a folder.
+    """Run a recipe, or several for one target, up to verify and write their sources to a folder.
 
-    Returns {recipe, target, form, overrides: `model=… set=…` or '', folder, files: their number, changed: number of
-    new or changed files, run: a first command or '', note: sentences about it or ''}.
+    arenas  `shared` if the networks use the same memory, else `apart` or ''
+
+    Returns {recipe: names joined by `,`, target, form, overrides: `model=… set=… arenas=…` or '', folder, files: their
+    number, changed: number of new or changed files, run: a first command or '', note: sentences about it or ''}.
     Raises PipelineError, StageError; the folder is then unchanged.
     """
     form = registry.form_of(form_name, _forms(project))
     overrides = dict(overrides or {})
-    loaded = _single(load_recipes(recipe, root=project, registry=registry_of(project), variables=overrides))
-    options: Any = loaded.recipe.config("emit")
-    prefix = options.prefix if options is not None else ""
-    name = identifier(loaded.title) if prefix in ("", _USUAL_PREFIX) else prefix
+    names = [recipes] if isinstance(recipes, str) else list(dict.fromkeys(recipes))
+    share = _is_shared(arenas, names)
+    members = [_recipe(name, project, overrides) for name in names]
+    _check_together(members, form, form_name, overrides)
+    first = members[0].loaded
+    target, name = first.target, identifier("_".join(member.prefix for member in members))
+    name = members[0].prefix if len(members) == 1 else name
+    of_recipe = Path(first.recipe.name, first.variant) if len(members) == 1 else Path(name)
+    place = Path(to) if to else Path("build") / of_recipe / target.name / "export" / form_name
+    shown = escape.name(project.display_path(project.root / place))
+    changes = " ".join(f"{key}={overrides[key].strip()}" for key in ("model", "set") if overrides.get(key, "").strip())
+    changes = f"{changes} arenas=shared".strip() if share else changes
+    titles = ",".join(member.loaded.title for member in members)
+    facts = {"recipe": titles, "target": target.name, "form": form_name, "overrides": changes}
+    # Check the folder before anything runs.
+    if not to:
+        _check_build_folder(project, place, shown)
+    folder.check(project.root / place, facts, shown)
+    runs = []
+    for member in members:
+        options = {"prefix": member.prefix, "weights": form.weights, **({"arena": "caller"} if share else {})}
+        options_set = ",".join(f"stages.emit.{key}={value}" for key, value in options.items())
+        values = {**overrides, "set": ",".join(filter(None, (overrides.get("set", ""), options_set)))}
+        last = "verify" if "verify" in member.loaded.chain.names else "simulate"
+        run = run_recipe(
+            member.name, values, until=last, root=project, display=display, store=store, install=install_group
+        )
+        runs.append(Run(run.artifacts, member.loaded.title, share or member.option == "caller"))
+    content = content_of(
+        runs,
+        target,
+        form=form,
+        version=str(pyproject_table("project")["version"]),
+        name=name,
+        overrides=changes,
+        share=share,
+    )
+    files = files_of(form, content)
+    changed = folder.write(project.root / place, files, facts, shown)
+    form_facts = facts_of(form, content)
+    command = {key: form_facts[key] for key in ("run", "note")}
+    return {**facts, "folder": str(place), "files": len(files), "changed": changed, **command}
+
+
+def _is_shared(arenas: str, names: Sequence[str]) -> bool:
+    """Return whether the networks share their arenas. Raises PipelineError for a wrong value."""
+    known = (_APART, _SHARED)
+    if arenas and arenas not in known:
+        guess = did_you_mean(arenas, known)
+        raise PipelineError(f"arenas={escape.name(arenas)}: expected {' or '.join(known)}{guess}")
+    if arenas == _SHARED and len(names) == 1:
+        raise PipelineError(
+            f"arenas={_SHARED} needs several recipes, got {escape.name(names[0])}",
+            hint="`doit export A,B arenas=shared as=FORM` exports two",
+        )
+    return arenas == _SHARED
+
+
+def _recipe(name: str, project: Project, overrides: Mapping[str, str]) -> _Recipe:
+    """Load a recipe. Raises PipelineError if it cannot be exported."""
+    loaded = _single(load_recipes(name, root=project, registry=registry_of(project), variables=overrides))
     missing = [kind for kind in ("emit", "compile", "simulate") if kind not in loaded.chain.names]
     if missing:
         raise PipelineError(
             f"recipe '{loaded.title}' has no stage {missing[0]}: it cannot be exported",
             hint="an export has the sources and a test with its expected output",
         )
-    place = (
-        Path(to)
-        if to
-        else Path("build") / loaded.recipe.name / loaded.variant / loaded.target.name / "export" / form_name
-    )
-    shown = escape.name(project.display_path(project.root / place))
-    changes = " ".join(f"{key}={overrides[key].strip()}" for key in ("model", "set") if overrides.get(key, "").strip())
-    facts = {"recipe": loaded.title, "target": loaded.target.name, "form": form_name, "overrides": changes}
-    # Check the folder before anything runs.
-    if not to:
-        _check_build_folder(project, place, shown)
-    folder.check(project.root / place, facts, shown)
-    last = "verify" if "verify" in loaded.chain.names else "simulate"
-    options_set = f"stages.emit.prefix={name},stages.emit.weights={form.weights}"
-    overrides["set"] = ",".join(filter(None, (overrides.get("set", ""), options_set)))
-    run = run_recipe(recipe, overrides, until=last, root=project, display=display, store=store, install=install_group)
-    content = content_of(
-        run.artifacts,
-        loaded.target,
-        form=form,
-        title=loaded.title,
-        caller=getattr(options, "arena", "static") == "caller",
-        version=str(pyproject_table("project")["version"]),
-        overrides=changes,
-    )
-    files = files_of(form, content)
-    changed = folder.write(project.root / place, files, facts, shown)
-    form_facts = facts_of(form, content)
-    first = {key: form_facts[key] for key in ("run", "note")}
-    return {**facts, "folder": str(place), "files": len(files), "changed": changed, **first}
+    prefix = str(getattr(loaded.recipe.config("emit"), "prefix", ""))
+    return _Recipe(name, loaded, identifier(loaded.title) if prefix in ("", _DEFAULT_PREFIX) else prefix)
+
+
+def _check_together(members: Sequence[_Recipe], form: Form, form_name: str, overrides: Mapping[str, str]) -> None:
+    """Raise PipelineError if several recipes cannot be in one export."""
+    if len(members) == 1:
+        return
+    titles = [escape.name(member.loaded.title) for member in members]
+    if not form.several:
+        raise PipelineError(
+            f"as={form_name} takes one recipe, got {', '.join(titles)}",
+            hint=f"export each with to=FOLDER; forms for several: {', '.join(_names_of_several())}",
+        )
+    if overrides.get("model", "").strip():
+        raise PipelineError(f"model= replaces the model of one recipe, got {', '.join(titles)}")
+    targets = {member.loaded.target.name: title for member, title in zip(members, titles, strict=True)}
+    if len(targets) > 1:
+        uses = ", ".join(f"{title} is for {target}" for target, title in targets.items())
+        raise PipelineError(f"recipes of one export need the same target: {uses}", hint="add target=NAME")
+    # Names in upper case are those of macros.
+    counts = Counter(member.prefix.upper() for member in members)
+    for member in members:
+        if counts[member.prefix.upper()] > 1:
+            same = [
+                title
+                for other, title in zip(members, titles, strict=True)
+                if other.prefix.upper() == member.prefix.upper()
+            ]
+            raise PipelineError(
+                f"{' and '.join(same)} have the same prefix of C names, '{member.prefix}'",
+                hint="set `stages: {emit: {prefix: NAME}}` in one of them",
+            )
+        if member.prefix.lower() == "kernels":
+            raise PipelineError("the prefix 'kernels' is the name of a folder of the export", hint="choose another")
 
 
 def _check_build_folder(project: Project, place: Path, shown: str) -> None:
@@ -158,7 +244,9 @@ def _single(members: tuple[LoadedRecipe, ...]) -> LoadedRecipe:
     """Return the only recipe. Raises PipelineError for several."""
     if len(members) != 1:
         example = members[0].title if members else "NAME:VARIANT"
-        raise PipelineError(f"an export needs one recipe, got {len(members)}", hint=f"such as {escape.name(example)}")
+        raise PipelineError(
+            f"an export needs single recipes, got {len(members)} variants", hint=f"such as {escape.name(example)}"
+        )
     return members[0]
 
 
@@ -176,6 +264,10 @@ def _forms(project: Project) -> dict[str, Form]:
             )
         forms[name] = form
     return forms
+
+
+def _names_of_several() -> list[str]:
+    return [name for name in registry.names() if registry.form_of(name).several]
 
 
 def _list(project: Project, as_json: bool) -> int:

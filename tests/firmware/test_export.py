@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,10 +19,11 @@ from stages.backends.simulators.program import run_program
 from stages.backends.targets.load import load_target, load_targets
 from stages.backends.targets.runtime import runtime_for
 from stages.backends.targets.spec import Target
+from stages.delivery.export.content import Content
 from stages.delivery.export.form import Files
 from stages.delivery.export.registry import form_of
 from stages.delivery.export.render import files_of
-from tests.support.exports import content, written
+from tests.support.exports import LSTM, content, pair, written
 
 STUBS = Path(__file__).parents[1] / "support" / "ecosystems"
 
@@ -54,7 +55,7 @@ def test_cmake_for_another_core_runs_in_its_simulator(tmp_path: Path) -> None:
     run("cmake", "-G", "Ninja", "-S", made, "-B", build, f"-DCMAKE_TOOLCHAIN_FILE={made}/cmake/toolchain.cmake")
     told = run("cmake", "--build", build)
     assert "warning" not in told.lower(), told
-    assert "conv2d: 0 output values differ" in run("ctest", "--test-dir", build, "-V")
+    assert "small: 0 output values differ" in run("ctest", "--test-dir", build, "-V")
     # One value expected otherwise, and the test fails.
     data = made / "example/test_data.h"
     head, mark, rest = data.read_text().partition("static const int8_t small_test_output0[SMALL_TEST_STEPS]")
@@ -126,11 +127,11 @@ def test_floats_that_are_no_numbers_fail_where_others_are_expected(tmp_path: Pat
     """The header beside a network of which the test says what it gives."""
     integer = content("host")
     wanted = np.array([1.5, -2000, np.inf, -np.inf, np.nan], np.float32)
-    port = {**integer.model["outputs"][0], "dtype": "float32", "shape": [5], "bytes": 20}
+    (small,) = integer.networks
+    port = {**small.model["outputs"][0], "dtype": "float32", "shape": [5], "bytes": 20}
+    model = {**small.model, "outputs": [port]}
     network = replace(
-        integer,
-        model={**integer.model, "outputs": [port]},
-        sample=replace(integer.sample, outputs=[[wanted]]),
+        integer, networks=(replace(small, model=model, sample=replace(small.sample, outputs=[[wanted]])),)
     )
     written(tmp_path, "platformio", network)
     (tmp_path / "small.h").write_text(
@@ -206,9 +207,58 @@ def on_simulator(objects: Sequence[str | Path], folder: Path, target: str = "cor
     return ended.output
 
 
-def test_arduino_library_and_sketch(tmp_path: Path) -> None:
+def test_several_networks_in_one_export(tmp_path: Path) -> None:
+    """Kernels exist once, both tests pass, and a shared arena needs the RAM of the larger network only."""
+    ram = {}
+    for share in (False, True):
+        networks = pair("cortex-m4", weights="incbin", share=share)
+        folder = written(tmp_path / f"made {share}", "cmake", networks)
+        tools = f"-DCMAKE_TOOLCHAIN_FILE={folder}/cmake/toolchain.cmake"
+        build = cmake(folder, tmp_path / f"build {share}", tools)
+        output = run("ctest", "--test-dir", build, "-V")
+        assert "small: 0 output values differ" in output and "other: 0 output values differ" in output
+        listed = [line.split() for line in run("arm-none-eabi-nm", build / "libsmall_other.a").splitlines()]
+        kernels = [words[2] for words in listed if len(words) == 3 and words[1] == "T" and "_gemm_" in words[2]]
+        assert kernels and all(name.startswith("small_other_") for name in kernels)
+        assert len(kernels) == len(set(kernels))
+        _, data, bss, *_ = run("arm-none-eabi-size", build / "small_other_example").splitlines()[1].split()
+        ram[share] = int(data) + int(bss)
+    smaller = min(network.model["arena_bytes"] for network in networks.networks)
+    # Each network has a pointer to the shared arena, and alignment may cost some bytes.
+    assert smaller - 32 <= ram[False] - ram[True] <= smaller
+
+
+def test_networks_with_a_shared_arena_keep_their_state_apart(tmp_path: Path) -> None:
+    """An inference of one network between the steps of the other changes nothing."""
+    folder = written(tmp_path / "made", "platformio", pair("host", share=True, second=LSTM))
+    assert (
+        "other_init(small_other_arena, sizeof small_other_arena, other_state, sizeof other_state)"
+        in (folder / "src/small_other/arena.c").read_text()
+    )
+    test = folder / "examples/test/src/test_data.h"
+    text = test.read_text()
+    assert text.count("OTHER_TEST_STEPS 4") == 1
+    # Between the steps, the other network overwrites the arena. The outputs are read before.
+    changed = text.replace("    if (small_other_init() != 0)\n        return 1;\n    for", "    for")
+    changed = changed.replace(
+        "        memcpy(other_input(0)", "        small_run(NULL, NULL);\n        memcpy(other_input(0)"
+    )
+    assert changed.count("small_run(NULL, NULL)") == 2 and "small_other_init" not in changed
+    test.write_text(changed)
+    main = folder / "examples/test/src/main.c"
+    main.write_text(main.read_text().replace("unsigned differing = 0;\n", "unsigned differing = small_other_init();\n"))
+    sources = [*folder.glob("src/**/*.c"), main]
+    run("gcc", "-O1", "-Wall", "-Wextra", "-Werror", f"-I{folder}/src", *sources, "-lm", "-o", tmp_path / "test")
+    assert "PASS" in run(tmp_path / "test")
+
+
+ONE_AND_TWO = pytest.mark.parametrize("networks", [content, pair], ids=["one", "two"])
+
+
+@ONE_AND_TWO
+def test_arduino_library_and_sketch(tmp_path: Path, networks: Callable[..., Content]) -> None:
     """As the Arduino builder does: all of src with one folder to search, the sketch as C++ behind Arduino.h."""
-    made = written(tmp_path / "made", "arduino", content("cortex-m4"))
+    made = written(tmp_path / "made", "arduino", networks("cortex-m4"))
     flags = load_target("cortex-m4").compiler.flags
     objects = []
     for number, source in enumerate(sorted([*made.glob("src/**/*.c"), *made.glob("src/**/*.S")])):
@@ -226,30 +276,33 @@ def test_arduino_library_and_sketch(tmp_path: Path) -> None:
     assert "PASS" in on_simulator(objects, tmp_path)
 
 
-def test_platformio_library_and_example(tmp_path: Path) -> None:
-    made = written(tmp_path / "made", "platformio", content("host"))
+@ONE_AND_TWO
+def test_platformio_library_and_example(tmp_path: Path, networks: Callable[..., Content]) -> None:
+    made = written(tmp_path / "made", "platformio", networks("host"))
     sources = [*made.glob("src/**/*.c"), made / "examples/test/src/main.c"]
     run("gcc", "-O2", "-Wall", "-Wextra", "-Werror", f"-I{made}/src", *sources, "-lm", "-o", tmp_path / "test")
     assert "PASS" in run(tmp_path / "test")
 
 
-def test_zephyr_module_and_sample(tmp_path: Path) -> None:
+@ONE_AND_TWO
+def test_zephyr_module_and_sample(tmp_path: Path, networks: Callable[..., Content]) -> None:
     """With Zephyr's functions of CMake as a stub: the module's library, and the sample against it."""
-    made = written(tmp_path / "made", "zephyr", content("cortex-m4", weights="incbin"))
-    sample = made / "samples/small"
+    made = written(tmp_path / "made", "zephyr", networks("cortex-m4", weights="incbin"))
+    (sample,) = (made / "samples").iterdir()
     options = (f"-DZephyr_DIR={STUBS}/zephyr", f"-DCMAKE_TOOLCHAIN_FILE={STUBS}/cortex-m4.cmake")
     build = cmake(sample, tmp_path / "build", *options)
-    libraries = [*build.rglob("libsmall.a"), *build.rglob("libapp.a")]
+    libraries = [*build.rglob(f"lib{sample.name}.a"), *build.rglob("libapp.a")]
     assert "PASS" in on_simulator(["-Wl,--whole-archive", *libraries, "-Wl,--no-whole-archive"], tmp_path)
     # Without its symbol of Kconfig the module adds nothing.
-    (sample / "prj.conf").write_text("CONFIG_SMALL=n\n")
+    (sample / "prj.conf").write_text(f"CONFIG_{sample.name.upper()}=n\n")
     run("cmake", "-G", "Ninja", "-S", sample, "-B", tmp_path / "none", *options)
-    assert not list((tmp_path / "none").rglob("*small.dir"))
+    assert not list((tmp_path / "none").rglob(f"*{sample.name}.dir"))
 
 
-def test_esp_idf_component_and_example(tmp_path: Path) -> None:
+@ONE_AND_TWO
+def test_esp_idf_component_and_example(tmp_path: Path, networks: Callable[..., Content]) -> None:
     """With ESP-IDF's functions of CMake as a stub, for this machine."""
-    made = written(tmp_path / "made", "esp-idf", content("host"))
+    made = written(tmp_path / "made", "esp-idf", networks("host"))
     build = tmp_path / "build"
     run("cmake", "-G", "Ninja", "-S", made / "examples/test", "-B", build, IDF_PATH=str(STUBS / "idf"))
     run("cmake", "--build", build)

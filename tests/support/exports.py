@@ -12,7 +12,7 @@ from typing import Any
 from pipeline.api import run_recipe
 from pipeline.project import Project
 from stages.backends.targets.load import load_target
-from stages.delivery.export.content import Content, content_of
+from stages.delivery.export.content import Content, Run, content_of
 from stages.delivery.export.form import Form
 from stages.delivery.export.registry import form_of
 from stages.delivery.export.render import files_of
@@ -66,7 +66,23 @@ def content(
     made = _artifacts(_Key(target, name, weights, arena), repr(dict(model)))
     described = load_target(target)
     form = form or form_of("cmake")
-    return content_of(made, described, form=form, title=name, caller=arena == "caller", version="0.1.0")
+    return content_of([Run(made, name, arena == "caller")], described, form=form, version="0.1.0")
+
+
+OTHER = {"op": "conv2d", "shape": [8, 8, 4], "out_channels": 16, "kernel": [3, 3]}
+LSTM = {"op": "lstm", "shape": [2, 4], "out_channels": 8}
+
+
+def pair(target: str, *, weights: str = "c", share: bool = False, second: Mapping[str, Any] = OTHER) -> Content:
+    """An export of two networks, `small` and `other`."""
+    arena = "caller" if share else "static"
+    models = {"small": CONV, "other": second}
+    runs = [
+        Run(_artifacts(_Key(target, name, weights, arena), repr(dict(model))), name, share)
+        for name, model in models.items()
+    ]
+    form = form_of("cmake")
+    return content_of(runs, load_target(target), form=form, version="0.1.0", name="small_other", share=share)
 
 
 def written(folder: Path, form: str, content: Content) -> Path:

@@ -1,61 +1,64 @@
-"""Content of an export in all forms: sources with unique names, a test, and facts for the templates."""
+"""Content of an export in all forms: networks, sources with unique names, and facts for the templates."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from stages.base import StageError
-from stages.delivery.export.names import SYMBOLS, renamed
-from stages.delivery.export.sample import Sample, rows, sample
-from stages.delivery.export.symbols import defined
-from stages.support.system.path_below import path_below
-from stages.support.system.scratch import temporary_folder
+from stages.delivery.export.network import Network
+from stages.delivery.export.sample import sample
+from stages.delivery.export.shared_arena import ARENA, SharedArena, shared_arenas
+from stages.delivery.export.sources import listed, sources_of
 
 if TYPE_CHECKING:
     from stages.backends.targets.spec import Target
     from stages.delivery.export.form import Form
 
-_C_TYPES = {"float32": "float", "bool": "bool"}
-#: Files of the emitted folder that an export does not need: the harness and the build files.
-_SKIPPED = {"model_trace.c", "model_trace.h", "CMakeLists.txt"}
+
+@dataclass(frozen=True)
+class Run:
+    """The artifacts of a recipe's run: of emit, simulate and, optionally, verify.
+
+    title   name of the recipe
+    caller  whether the caller provides the arenas
+    """
+
+    artifacts: Mapping[str, Path]
+    title: str
+    caller: bool = False
 
 
 @dataclass(frozen=True)
 class Content:
-    """A network for a target.
+    """Networks for a target.
 
-    name      prefix of all C names (emit's prefix)
-    title     name of the recipe
+    name      name of the export, prefix of its kernels: with one network, the network's
     target    target of the sources
-    model     content of model.json
+    networks  the networks
     sources   emitted sources by path, with names that no other export has
-    sample    test input and expected output
-    verified  reference of the verification; '' if the recipe has no stage verify
     version   Firmline's version
-    caller    whether the caller provides the arenas
-    overrides overrides of the recipe, `model=… set=…`, or ''
+    overrides overrides of the recipes, `model=… set=…`, or ''
+    shared    arenas that all networks use; empty if each has its own
     """
 
     name: str
-    title: str
     target: Target
-    model: Mapping[str, Any]
+    networks: tuple[Network, ...]
     sources: Mapping[str, bytes]
-    sample: Sample
-    verified: str
     version: str
-    caller: bool
     overrides: str = ""
+    shared: tuple[SharedArena, ...] = ()
 
     @property
     def compiled(self) -> list[dict[str, Any]]:
-        """Compiled files: {path, flags}."""
-        files = [*self.model["sources"]["c"], *self.model["sources"]["assembly"]]
-        return [{"path": file, "flags": []} if isinstance(file, str) else file for file in files]
+        """Compiled files: {path, flags}, each once."""
+        files = listed([network.model for network in self.networks])
+        own = [{"path": ARENA, "flags": []}] if self.shared else []
+        return [*own, *files["c"], *files["assembly"]]
 
     @property
     def flags(self) -> list[str]:
@@ -65,86 +68,131 @@ class Content:
     @property
     def is_plain(self) -> bool:
         """Whether the sources are plain C for any core."""
-        return b"#error" not in self.sources.get("layers.h", b"")
+        headers = [data for path, data in self.sources.items() if PurePosixPath(path).name == "layers.h"]
+        return not any(b"#error" in data for data in headers)
 
     @property
-    def is_stateful(self) -> bool:
-        """Whether the network has state."""
-        return "state" in self.model
+    def what(self) -> str:
+        """The models' names for descriptions: `network a`, `networks a, b`."""
+        names = ", ".join(network.model["name"] for network in self.networks)
+        return f"network{'s' if len(self.networks) > 1 else ''} {names}"
+
+    @property
+    def blocks(self) -> list[dict[str, Any]]:
+        """Arenas and weights that are variables of the sources, as in model.json."""
+        shared = [arena.block for arena in self.shared]
+        return [
+            *shared,
+            *(
+                block
+                for network in self.networks
+                for block in network.model["blocks"]
+                if not (network.caller and block["part"] == "arena")
+            ),
+        ]
 
     def facts(self) -> dict[str, Any]:
-        """Return the variables of the templates."""
-        model, macro = self.model, self.name.upper()
-        arenas = [block for block in model["blocks"] if block["part"] == "arena"]
-        symbols = [block["symbol"] for block in arenas]
-        symbols += [model["state"]["symbol"]] if self.is_stateful else []
-        tensors = (*model["traces"], *model["inputs"], *model["outputs"])
+        """Return the variables of the templates. With one network, those about it are at the top level too."""
+        networks = [network.facts() for network in self.networks]
+        several = len(networks) > 1
+        has_regions = any(len(network.model["blocks"]) > 2 for network in self.networks)
+        verified = {network.verified for network in self.networks}
         return {
+            **({} if several else networks[0]),
             "name": self.name,
-            "macro": macro,
-            "title": self.title,
+            "macro": self.name.upper(),
+            "title": ", ".join(network.title for network in self.networks),
+            "networks": networks,
+            "what": self.what,
+            "shared": [arena.facts() for arena in self.shared],
             "overrides": self.overrides,
             "target": self.target.name,
             "core": self.target.core,
-            "network": model["name"],
+            "accelerator": self.target.accelerator is not None,
             "flags": [] if self.is_plain else self.flags,
             "files": self.compiled,
+            "embedded": self._embedded(),
             "uses_math": any(b"<math.h>" in content for content in self.sources.values()),
-            "ports": [*_ports("input", model, self.sample.inputs), *_ports("output", model, self.sample.outputs)],
-            "inputs": _ports("input", model, self.sample.inputs),
-            "outputs": _ports("output", model, self.sample.outputs),
-            "floats": any(tensor["dtype"] == "float32" for tensor in tensors),
-            "sample": self.sample.name,
-            "steps": self.sample.steps,
-            "stateful": self.is_stateful,
-            "caller": self.caller,
-            "handed": [{"symbol": symbol, "macro": symbol.upper()} for symbol in symbols] if self.caller else [],
-            "blocks": [block for block in model["blocks"] if len(model["blocks"]) > 2 or block["region"]],
-            "arena_bytes": model["arena_bytes"],
-            "state_bytes": model["state"]["bytes"] if self.is_stateful else 0,
-            "weights_bytes": model["weights_bytes"],
-            "verified": self.verified,
+            "floats": any(network["floats"] for network in networks),
+            "blocks": [block for block in self.blocks if has_regions or block["region"]],
+            "arena_bytes": sum(arena.bytes for arena in self.shared)
+            or sum(network["arena_bytes"] for network in networks),
+            "state_bytes": sum(network["state_bytes"] for network in networks),
+            "weights_bytes": sum(network["weights_bytes"] for network in networks),
+            "verified": verified.pop() if len(verified) == 1 else "",
             "version": self.version,
         }
 
+    def _embedded(self) -> list[dict[str, Any]]:
+        """Return assembly files with the binary files that they include: {path, bins}."""
+        folders: dict[str, list[str]] = {}
+        for path in sorted(self.sources):
+            if path.endswith(".bin"):
+                folders.setdefault(path.rpartition("/")[0], []).append(path)
+        return [{"path": f"{folder}/weights.S".lstrip("/"), "bins": bins} for folder, bins in folders.items()]
+
 
 def content_of(
-    artifacts: Mapping[str, Path],
+    runs: Sequence[Run],
     target: Target,
     *,
     form: Form,
-    title: str,
-    caller: bool,
     version: str,
+    name: str = "",
     overrides: str = "",
+    share: bool = False,
 ) -> Content:
-    """Read the content from the artifacts of emit, simulate and, optionally, verify.
+    """Read the content from the artifacts of one run, or of several for the same target.
 
-    Raises StageError if the form does not support the network, or the sources cannot be renamed.
+    name   name of the export; '' for the only network's
+    share  whether the networks use the same arenas. All of them are then emitted with `arena: caller`
+
+    Raises StageError if the form does not support a network, or the sources cannot be renamed.
     """
-    emitted = artifacts["emit"]
-    model = json.loads((emitted / "model.json").read_text())
-    verdict = json.loads((artifacts["verify"] / "verify.json").read_text()) if "verify" in artifacts else {}
-    skipped = [name for key in ("without_reference", "overflowed", "tied") for name in verdict.get(key, ())]
-    content = Content(
-        name=model["prefix"],
-        title=title,
-        target=target,
-        model=model,
-        sources=_with_unique_names(emitted / "src", model, target) if not _refused(form, target) else {},
-        sample=sample(artifacts["simulate"], model, skipped),
-        verified=_reference(verdict),
-        version=version,
-        caller=caller,
-        overrides=overrides,
-    )
-    reason = _refused(form, target) or _flagged(form, content) or form.why_not(content)
+    networks = tuple(_network(run) for run in runs)
+    name = name or networks[0].name
+    titles = ", ".join(network.title for network in networks)
+    reason = "" if len(networks) == 1 or form.several else "it takes one network"
+    reason = reason or _needs_linker_script(form, target)
     if reason:
-        raise StageError(f"{title} cannot be exported in this form: {reason}", hint="`doit export` lists the forms")
+        raise _refusal(titles, reason)
+    shared = shared_arenas(name, networks) if share else ()
+    folders = {network.name: run.artifacts["emit"] / "src" for network, run in zip(networks, runs, strict=True)}
+    content = Content(
+        name=name,
+        target=target,
+        networks=networks,
+        sources=sources_of(name, networks, folders, target, shared),
+        version=version,
+        overrides=overrides,
+        shared=shared,
+    )
+    reason = _needs_flags(form, content) or form.why_not(content)
+    if reason:
+        raise _refusal(titles, reason)
     return content
 
 
-def _refused(form: Form, target: Target) -> str:
+def _network(run: Run) -> Network:
+    model = json.loads((run.artifacts["emit"] / "model.json").read_text())
+    verify = run.artifacts.get("verify")
+    verdict = json.loads((verify / "verify.json").read_text()) if verify else {}
+    skipped = [name for key in ("without_reference", "overflowed", "tied") for name in verdict.get(key, ())]
+    return Network(
+        name=model["prefix"],
+        title=run.title,
+        model=model,
+        sample=sample(run.artifacts["simulate"], model, skipped),
+        verified=str(verdict.get("reference", "")),
+        caller=run.caller,
+    )
+
+
+def _refusal(titles: str, reason: str) -> StageError:
+    return StageError(f"{titles} cannot be exported in this form: {reason}", hint="`doit export` lists the forms")
+
+
+def _needs_linker_script(form: Form, target: Target) -> str:
     if target.accelerator is None or form.places_memory:
         return ""
     engine = target.accelerator
@@ -154,7 +202,7 @@ def _refused(form: Form, target: Target) -> str:
     )
 
 
-def _flagged(form: Form, content: Content) -> str:
+def _needs_flags(form: Form, content: Content) -> str:
     flagged = next((file for file in content.compiled if file["flags"]), None)
     if flagged is None or form.gives_flags:
         return ""
@@ -162,51 +210,3 @@ def _flagged(form: Form, content: Content) -> str:
         f"{flagged['path']} needs the flags {' '.join(flagged['flags'])}, and the form has no flags per file\n"
         "use cmake, zephyr or esp-idf, or target=host for plain C"
     )
-
-
-def _reference(verdict: Mapping[str, Any]) -> str:
-    return str(verdict.get("reference", ""))
-
-
-def _with_unique_names(src: Path, model: Mapping[str, Any], target: Target) -> dict[str, bytes]:
-    prefix = model["prefix"]
-    files = {
-        path.relative_to(src).as_posix(): path.read_bytes()
-        for path in sorted(src.rglob("*"))
-        if path.is_file() and path.name not in _SKIPPED
-    }
-    sources = renamed(files, defined(src, model, target), prefix)
-    with temporary_folder("export") as folder:
-        for name, content in sources.items():
-            place = path_below(folder, name)
-            place.parent.mkdir(parents=True, exist_ok=True)
-            place.write_bytes(content)
-        clashing = sorted(name for name in defined(folder, model, target) if not name.startswith(f"{prefix}_"))
-    if clashing:
-        raise StageError(
-            f"{', '.join(clashing[:4])} would clash with another export: {SYMBOLS} does not rename them",
-            hint="The C or assembly of a kernel composes the name at compile time. Write it out.",
-        )
-    return sources
-
-
-def _ports(kind: str, model: Mapping[str, Any], steps: Sequence[Sequence[Any]]) -> list[dict[str, Any]]:
-    """Return inputs or outputs, with the values of each step as lines of an initializer."""
-    ports = []
-    for number, port in enumerate(model[f"{kind}s"]):
-        ports.append(
-            {
-                "kind": kind,
-                "number": number,
-                "macro": f"{model['prefix'].upper()}_{kind.upper()}{number}",
-                "array": f"{model['prefix']}_test_{kind}{number}",
-                "ctype": _C_TYPES.get(port["dtype"], f"{port['dtype']}_t"),
-                "dtype": port["dtype"],
-                "shape": "x".join(map(str, port["shape"])) or "1",
-                "scale": port["scale"],
-                "zero_point": port["zero_point"],
-                "count": len(steps[0][number]),
-                "steps": [rows(step[number]) for step in steps],
-            }
-        )
-    return ports

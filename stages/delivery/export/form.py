@@ -36,6 +36,7 @@ class Form:
     places_memory  whether the export has a linker script, which an accelerator's memory needs
     gives_flags    whether the build supports flags per file
     contract_off   whether the build compiles with -ffp-contract=off
+    several        whether an export may have several networks (`networks` of the templates)
     why_not        returns the reason if a network is not supported, else ''
     finish         changes the rendered files, or adds binary ones
     facts          returns additional variables of the templates (see stages/delivery/export/content.py)
@@ -51,6 +52,7 @@ class Form:
     places_memory: bool = False
     gives_flags: bool = False
     contract_off: bool = False
+    several: bool = False
     why_not: Callable[[Content], str] = accept_all
     finish: Callable[[Files, Content], Files] = unchanged
     facts: Callable[[Content], Mapping[str, Any]] = field(default=lambda content: {})

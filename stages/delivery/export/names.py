@@ -13,6 +13,7 @@ _RESERVED = {
     *("setjmp", "signal", "stdalign", "stdarg", "stdatomic", "stdbool", "stddef", "stdint", "stdio", "stdlib"),
     *("stdnoreturn", "string", "tgmath", "threads", "time", "uchar", "wchar", "wctype"),
     *("all", "clean", "help", "install", "main", "model", "package", "test", "symbols", "test_data"),
+    "kernels",  # folder of the common kernels
 }
 _LICENCE = re.compile(r"\A/\* SPDX-License-Identifier: [^\n]* \*/\n")
 
@@ -25,15 +26,18 @@ def identifier(name: str) -> str:
     return f"{result}_model" if result in _RESERVED else result
 
 
-def renamed(sources: Mapping[str, bytes], symbols: Iterable[str], prefix: str) -> dict[str, bytes]:
-    """Rename global symbols without the prefix, by macros in `symbols.h`.
+def renamed(
+    sources: Mapping[str, bytes], symbols: Iterable[str], prefix: str, prefixes: Iterable[str] = ()
+) -> dict[str, bytes]:
+    """Give global symbols the prefix, by macros in `symbols.h`, unless they have it or one of `prefixes`.
 
     sources  files by path: C, headers, preprocessed assembly and others
     symbols  functions and variables that the objects define
 
     Kernels, and all files that contain one of the symbols, include `symbols.h`.
     """
-    foreign = sorted({symbol for symbol in symbols if not symbol.startswith(f"{prefix}_")})
+    known = tuple(f"{known}_" for known in (prefix, *prefixes))
+    foreign = sorted({symbol for symbol in symbols if not symbol.startswith(known)})
     if not foreign:
         return dict(sources)
     named = re.compile(rb"\b(?:" + b"|".join(re.escape(symbol.encode()) for symbol in foreign) + rb")\b")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from stages.delivery.export.form import SHARED, Files
 from stages.support.messages import escape
-from stages.support.messages.templates import c, environment
+from stages.support.messages.templates import environment
 from stages.support.system.installation import INSTALLATION, REINSTALL_HINT
 
 if TYPE_CHECKING:
@@ -15,20 +15,12 @@ if TYPE_CHECKING:
     from stages.delivery.export.content import Content
     from stages.delivery.export.form import Form
 
-_HEADER = """\
-/* SPDX-License-Identifier: Apache-2.0 */
-/* {title}, written by Firmline for {target}: the functions are in {name}/model.h. */
-#include "{name}/model.h"
-"""
-
 
 def files_of(form: Form, content: Content) -> Files:
     """Return all files of the export by path. Equal content gives equal bytes."""
     facts = facts_of(form, content)
     files: Files = {f"{form.sources}/{content.name}/{path}": data for path, data in content.sources.items()}
-    files[f"{form.sources}/{content.name}.h"] = _HEADER.format(
-        **{key: c(facts[key]) for key in ("title", "target", "name")}
-    ).encode()
+    files |= {f"{form.sources}/{path}": data for path, data in _headers(form, facts).items()}
     files["LICENSE"] = _licence(facts)
     for path, template in {"README.md": "shared/README.md.j2", **form.templates}.items():
         if text := _rendered(form, template, facts).strip():
@@ -40,6 +32,7 @@ def facts_of(form: Form, content: Content) -> dict[str, Any]:
     """Return the variables of the templates, with the rendered `run` and `note` of the form."""
     facts = {
         **content.facts(),
+        "header": content.name,
         "sources": form.sources,
         "form": form.title,
         "contract_off": form.contract_off,
@@ -48,6 +41,19 @@ def facts_of(form: Form, content: Content) -> dict[str, Any]:
     form_texts = {"run": form.run, "note": form.note}
     templates = environment(None, "plain")
     return {**facts, **{key: templates.from_string(text).render(facts) for key, text in form_texts.items()}}
+
+
+def _headers(form: Form, facts: Mapping[str, Any]) -> Files:
+    """Return the public header of the export and, if it has several networks, of each of them."""
+    networks = facts["networks"]
+    headers = {facts["name"]: facts}
+    for network in networks if len(networks) > 1 else ():
+        path = f"{facts['name']}/{network['name']}"
+        headers[network["name"]] = {**facts, "networks": [network], "title": network["title"], "header": path}
+    return {
+        f"{name}.h": f"{_rendered(form, 'shared/network.h.j2', values).strip()}\n".encode()
+        for name, values in headers.items()
+    }
 
 
 def _rendered(form: Form, template: str, facts: Mapping[str, Any]) -> str:
@@ -67,8 +73,9 @@ def _licence(facts: Mapping[str, Any]) -> bytes:
     path = INSTALLATION / "LICENSE"
     if not path.is_file():
         raise FileNotFoundError(2, REINSTALL_HINT, str(path))
+    owner = "its author's" if len(facts["networks"]) == 1 else "their authors'"
     weights = (
         f"The sources of {facts['name']} are written by Firmline and licensed under Apache-2.0, below. The numbers of\n"
-        f"the network {escape.visible(facts['network'])} (weights) are its author's, and so is their licence.\n"
+        f"the {escape.visible(facts['what'])} (weights) are {owner}, and so is their licence.\n"
     )
     return f"{weights}\n{path.read_text(encoding='utf-8')}".encode()

@@ -47,8 +47,8 @@ class Machine:
     plugin: str
 
 
-def machine_of(target: Target, model: Mapping[str, Any]) -> Machine | None:
-    """Return the machine that simulates the target; None for a native one."""
+def machine_of(target: Target, blocks: Sequence[Mapping[str, Any]]) -> Machine | None:
+    """Return the machine that simulates the target; None for a native one. `blocks` as in model.json."""
     if target.is_native:
         return None
     simulated = target.in_simulator
@@ -70,18 +70,18 @@ def machine_of(target: Target, model: Mapping[str, Any]) -> Machine | None:
         libc=specs,
         link=[flag for flag in runtime.link_flags if flag not in specs],
         script=script,
-        sections=_sections(model, simulated),
+        sections=_sections(blocks, simulated),
         command=command,
         plugin=plugin if command else "",
     )
 
 
-def _sections(model: Mapping[str, Any], target: Target) -> list[tuple[str, str]]:
+def _sections(blocks: Sequence[Mapping[str, Any]], target: Target) -> list[tuple[str, str]]:
     if target.memory is None:
         return []
     named = [
         (block["section_macro"], own_section(block["part"], block["region"], target.memory))
-        for block in blocks_of(model, target)
+        for block in blocks_of({"blocks": blocks}, target)
     ]
     return [(macro, section) for macro, section in named if section]
 

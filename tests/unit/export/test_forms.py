@@ -16,7 +16,7 @@ import yaml
 
 from stages.backends.targets.load import load_target
 from stages.base import StageError
-from stages.delivery.export.content import Content, content_of
+from stages.delivery.export.content import Content, Run, content_of
 from stages.delivery.export.names import identifier, renamed
 from stages.delivery.export.registry import form_of, names
 from stages.delivery.export.render import files_of
@@ -135,18 +135,20 @@ def test_cmsis_pack() -> None:
 
 
 def with_model(content: Content, **changes: Any) -> Content:
-    return replace(content, model={**content.model, **changes})
+    network = content.networks[0]
+    return replace(content, networks=(replace(network, model={**network.model, **changes}),))
 
 
 def test_what_a_form_cannot_have_is_refused() -> None:
     content = host()
-    two = [*content.model["inputs"], *content.model["inputs"]]
+    model = content.networks[0].model
+    two = [*model["inputs"], *model["inputs"]]
     harness = form_of("mlperf-tiny")
     assert (
         harness.why_not(with_model(content, inputs=two))
         == "the harness supports one input and one output, the network has 2 and 1"
     )
-    wide = [{**content.model["outputs"][0], "dtype": "int16"}]
+    wide = [{**model["outputs"][0], "dtype": "int16"}]
     assert "the output is int16" in harness.why_not(with_model(content, outputs=wide))
     assert "state" in harness.why_not(with_model(content, state={"symbol": "small_state", "bytes": 4, "tensors": []}))
     assert harness.why_not(content) == "" and form_of("esp-idf").why_not(content) == ""
@@ -165,19 +167,18 @@ def test_files_with_flags_of_their_own_and_floats(monkeypatch: pytest.MonkeyPatc
         taken = form_of(form).gives_flags
         assert taken == (form in ("cmake", "zephyr", "esp-idf"))
         if taken:
-            content = content_of(
-                made, load_target("host"), form=form_of(form), title="small", caller=False, version="1"
-            )
+            content = content_of([Run(made, "small")], load_target("host"), form=form_of(form), version="1")
             files = files_of(form_of(form), content)
             assert any(b"-ffp-contract=off" in data and b"-O3;-mtune=x" in data for data in files.values())
         else:
             with pytest.raises(StageError, match=r"kernels/fast/dot\.c needs the flags -O3 -mtune=x"):
-                content_of(made, load_target("host"), form=form_of(form), title="small", caller=False, version="1")
+                content_of([Run(made, "small")], load_target("host"), form=form_of(form), version="1")
     monkeypatch.undo()
-    ports = [{**host().model["outputs"][0], "dtype": "float32"}]
-    floats = replace(
-        with_model(host(), outputs=ports), sample=replace(host().sample, outputs=[[np.array([1.0], np.float32)]])
-    )
+    (network,) = host().networks
+    ports = [{**network.model["outputs"][0], "dtype": "float32"}]
+    (network,) = with_model(host(), outputs=ports).networks
+    sample = replace(network.sample, outputs=[[np.array([1.0], np.float32)]])
+    floats = replace(host(), networks=(replace(network, sample=sample),))
     for form in names():
         given = b"-ffp-contract=off" in files_of(form_of(form), host()).get("library.json", b"")
         said = "-ffp-contract=off" in text(form, floats, "README.md")
@@ -191,21 +192,21 @@ def test_an_accelerator_needs_a_linker_script() -> None:
     made = exports._artifacts(exports._Key("host", "small", "c", "static"), repr(dict(exports.CONV)))
     target = load_target("rv32-ne16")
     with pytest.raises(StageError, match="ne16, whose memory l1") as caught:
-        content_of(made, target, form=form_of("arduino"), title="small", caller=False, version="1")
+        content_of([Run(made, "small")], target, form=form_of("arduino"), version="1")
     assert "target=rv32-rvp" in str(caught.value)
     assert form_of("cmake").places_memory and not any(form_of(n).places_memory for n in names() if n != "cmake")
 
 
 def test_several_inputs_state_and_an_arena_of_the_caller_are_in_test_and_readme() -> None:
     content = host()
-    port = {**content.model["inputs"][0], "dtype": "float32", "shape": [2], "bytes": 8, "scale": None}
+    (network,) = content.networks
+    port = {**network.model["inputs"][0], "dtype": "float32", "shape": [2], "bytes": 8, "scale": None}
     values = np.array([1.5, -np.inf], np.float32)
-    steps = [[content.sample.inputs[0][0], values], [content.sample.inputs[0][0], values]]
-    more = replace(
-        with_model(content, inputs=[*content.model["inputs"], port], state={"symbol": "small_state", "bytes": 32}),
-        sample=Sample("two steps", steps, [content.sample.outputs[0]] * 2),
-        caller=True,
-    )
+    steps = [[network.sample.inputs[0][0], values]] * 2
+    state = {"symbol": "small_state", "bytes": 32}
+    (changed,) = with_model(content, inputs=[*network.model["inputs"], port], state=state).networks
+    sample = Sample("two steps", steps, [network.sample.outputs[0]] * 2)
+    more = replace(content, networks=(replace(changed, sample=sample, caller=True),))
     data = text("cmake", more, "example/test_data.h")
     assert "#define SMALL_TEST_STEPS 2" in data and "static const float small_test_input1[SMALL_TEST_STEPS][2]" in data
     assert data.count("1.5f, (-1.0f / 0.0f),") == 2 and "memcpy(small_input(1), small_test_input1[step]" in data

@@ -19,7 +19,7 @@ import yaml
 from pipeline.api import RunResult, run_recipe
 from pipeline.project import Project
 from stages.backends.targets.load import load_target
-from stages.delivery.export.content import Content, content_of
+from stages.delivery.export.content import Content, Run, content_of
 from stages.delivery.export.registry import form_of, names
 from stages.delivery.export.render import files_of
 from stages.ir.models.builder import ModelBuilder
@@ -111,18 +111,22 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> RunResult:
 @pytest.fixture(scope="module")
 def content(run: RunResult) -> Content:
     """What exports have, with names that checks would have refused before as well."""
-    made = content_of(
-        run.artifacts, load_target("host"), form=form_of("cmake"), title="net", caller=False, version="0.1.0"
-    )
+    made = content_of([Run(run.artifacts, "net")], load_target("host"), form=form_of("cmake"), version="0.1.0")
+    (network,) = made.networks
     hostile = {"name": NAME, "core": NAME}
     return replace(
         made,
-        title=NAME,
-        verified=NAME,
+        networks=(
+            replace(
+                network,
+                title=NAME,
+                verified=NAME,
+                sample=replace(network.sample, name=PATH),
+                model={**network.model, "name": NAME},
+            ),
+        ),
         overrides=NAME,
         target=made.target.model_copy(update=hostile),
-        sample=replace(made.sample, name=PATH),
-        model={**made.model, "name": NAME},
     )
 
 
@@ -139,8 +143,14 @@ def c_files(files: Mapping[str, bytes]) -> Iterator[tuple[str, str]]:
             yield path, data.decode()
 
 
-@pytest.mark.parametrize("form", names())
-def test_exports(content: Content, form: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("form", "several"),
+    [(form, several) for form in names() for several in (False, True) if form_of(form).several or not several],
+)
+def test_exports(content: Content, form: str, several: bool, tmp_path: Path) -> None:
+    if several:
+        (network,) = content.networks
+        content = replace(content, name="net_second", networks=(network, replace(network, name="second")))
     files = files_of(form_of(form), content)
     assert any(b"pwned" in data for data in files.values())
     for path, text in c_files(files):
@@ -160,7 +170,7 @@ def test_exports(content: Content, form: str, tmp_path: Path) -> None:
             assert "pwned" in outside and not re.search(r"(?<!\\)<script|\n *pwned|(?<!\\)`", outside)
         elif path.endswith((".properties", "Kconfig", ".conf", ".ini", ".cmake", "CMakeLists.txt", ".rst")):
             assert not re.search(r"^\s*pwned\b|\$\(pwned|\$\{pwned", text, re.MULTILINE), path
-    if form == "cmake":
+    if form == "cmake" and not several:
         exports.written(tmp_path, form, content)
         sources = ["-I", tmp_path / "src", "-I", tmp_path / "src/net", tmp_path / "example/main.c"]
         strict = ("-std=c11", "-trigraphs", "-Wall", "-Wextra", "-Werror", "-Dpwned=@", "-fsyntax-only")

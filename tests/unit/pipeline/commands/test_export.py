@@ -44,8 +44,16 @@ def test_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "doit export needs as=FORM" in error_of("small", capsys)
     assert "no recipe is named: use `doit export NAME`" in error_of("as=cmake", capsys)
     assert "did you mean 'cmake'" in error_of("recipe=small as=cmak", capsys)
-    assert "one recipe is needed, got 2" in error_of("recipe=small,two as=cmake", capsys)
-    assert "an export needs one recipe, got 2\nsuch as two:host" in error_of("recipe=two as=cmake", capsys)
+    assert "needs single recipes, got 2 variants\nsuch as two:host" in error_of("recipe=two as=cmake", capsys)
+    assert "recipes of one export need the same target: small is for host, two:cortex-m4 is for cortex-m4" in (
+        error_of("small,two:cortex-m4 as=cmake", capsys)
+    )
+    same = error_of("recipe=small,two:host as=cmake set=stages.emit.prefix=net", capsys)
+    assert "small and two:host have the same prefix of C names, 'net'" in same and "emit: {prefix: NAME}" in same
+    assert "as=mlperf-tiny takes one recipe, got small, two:host" in error_of("small two:host as=mlperf-tiny", capsys)
+    assert "model= replaces the model of one recipe" in error_of("small two:host as=cmake model=x.tflite", capsys)
+    assert "arenas=both: expected apart or shared" in error_of("small two:host as=cmake arenas=both", capsys)
+    assert "arenas=shared needs several recipes, got small" in error_of("small as=cmake arenas=shared", capsys)
     assert "doit export takes no 'form='" in error_of("recipe=small form=cmake", capsys)
     without = "recipe=small as=cmake set=stages.simulate=false,stages.verify=false,stages.report=false"
     assert "has no stage simulate" in error_of(without, capsys)
@@ -75,6 +83,17 @@ def test_again_and_into_another_place(folder: Path) -> None:
     with pytest.raises(StageError, match=r"changed since they were exported: README\.md"):
         export("small", "platformio", "", project=project, store=exports._store())
     assert (place / "README.md").read_text() == "mine"
+
+
+def test_two_recipes_in_one_export(folder: Path) -> None:
+    """Names, the default folder, and an export with other arenas beside it."""
+    project, store = Project(folder), exports._store()
+    result = export(["small", "two:host"], "platformio", project=project, store=store)
+    assert result["recipe"] == "small,two:host" and result["folder"] == "build/small_two_host/host/export/platformio"
+    names = {path.name for path in (folder / result["folder"] / "src/small_two_host").iterdir()}
+    assert names >= {"small", "two_host"} and "arena.c" not in names
+    with pytest.raises(StageError, match=r"has another export: small,two:host for host as platformio"):
+        export(["small", "two:host"], "platformio", arenas="shared", project=project, store=store)
 
 
 def test_the_form_of_the_page(folder: Path) -> None:

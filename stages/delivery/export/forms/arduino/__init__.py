@@ -13,6 +13,7 @@ FORM = Form(
         "examples/{name}_test/{name}_test.ino": "sketch.ino.j2",
         "examples/{name}_test/test_data.h": "shared/test_data.h.j2",
     },
+    several=True,
     run="arduino-cli compile --fqbn BOARD --library . examples/{{ name }}_test",
     note="BOARD is the name of your board, such as arduino:mbed_nano:nano33ble; see `arduino-cli board listall`.",
 )

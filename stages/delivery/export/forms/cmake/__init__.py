@@ -14,7 +14,7 @@ _FOLDER = "simulator"
 
 def _facts(content: Content) -> Mapping[str, Any]:
     target = content.target
-    machine = machine_of(target, content.model)
+    machine = machine_of(target, content.blocks)
     return {
         "cross": not target.is_native,
         "system": "Linux" if target.memory is None else "Generic",
@@ -24,13 +24,12 @@ def _facts(content: Content) -> Mapping[str, Any]:
         "machine": machine,
         "simulator": _FOLDER,
         "assembly": any(file["path"].endswith(".S") for file in content.compiled),
-        "bins": sorted(path for path in content.sources if path.endswith(".bin")),
     }
 
 
 def _with_machine(files: Files, content: Content) -> Files:
     """Add the start-up code and the linker script of the simulated machine."""
-    machine = machine_of(content.target, content.model)
+    machine = machine_of(content.target, content.blocks)
     return files | {f"{_FOLDER}/{name}": data for name, data in (machine.files if machine else {}).items()}
 
 
@@ -49,6 +48,7 @@ FORM = Form(
     places_memory=True,
     facts=_facts,
     finish=_with_machine,
+    several=True,
     run="cmake -B build{{ ' -DCMAKE_TOOLCHAIN_FILE=cmake/toolchain.cmake' if cross }} && cmake --build build"
     "{% if not cross or machine.command and not machine.plugin %} && ctest --test-dir build{% endif %}",
     note="{% if cross and machine.plugin %}"

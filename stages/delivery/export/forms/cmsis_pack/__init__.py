@@ -53,5 +53,6 @@ FORM = Form(
     why_not=_why_not,
     facts=_facts,
     finish=_packed,
+    several=True,
     run="cpackget add Firmline.{{ name }}.*.pack",
 )

@@ -41,5 +41,6 @@ FORM = Form(
     contract_off=True,
     why_not=_why_not,
     facts=_facts,
+    several=True,
     run="idf.py -C examples/test set-target esp32c3 flash monitor",
 )

@@ -17,18 +17,19 @@ _TYPES = ("int8", "uint8", "float32")
 
 
 def _why_not(content: Content) -> str:
-    model = content.model
+    (network,) = content.networks
+    model = network.model
     counts = [len(model["inputs"]), len(model["outputs"])]
     if counts != [1, 1]:
         return f"the harness supports one input and one output, the network has {counts[0]} and {counts[1]}"
     for kind in ("inputs", "outputs"):
         if model[kind][0]["dtype"] not in _TYPES:
             return f"the harness supports {', '.join(_TYPES)}, the {kind[:-1]} is {model[kind][0]['dtype']}"
-    return "the harness does not reset state between inferences" if content.is_stateful else ""
+    return "the harness does not reset state between inferences" if network.is_stateful else ""
 
 
 def _facts(content: Content) -> Mapping[str, Any]:
-    elements = prod(content.model["inputs"][0]["shape"])
+    elements = prod(content.networks[0].model["inputs"][0]["shape"])
     named = [model for word, model in _WORDS.items() if word in re.split("[^a-z]+", content.name)]
     version = named[0] if named else _MODELS.get(elements, "")
     return {"model_version": version, "unsigned": version in ("VWW01", "IC01"), "features": version == "AD01"}

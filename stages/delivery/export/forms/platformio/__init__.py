@@ -15,7 +15,7 @@ def _manifest(content: Content) -> Mapping[str, Any]:
         "$schema": "https://raw.githubusercontent.com/platformio/platformio-core/develop/platformio/assets/schema/library.json",
         "name": content.name,
         "version": content.version,
-        "description": f"The network {content.facts()['network']} as C, for {content.target.name}",
+        "description": f"The {content.what} as C, for {content.target.name}",
         "keywords": ["neural network", "machine learning"],
         "authors": [{"name": "Firmline"}],
         "license": "Apache-2.0",
@@ -48,5 +48,6 @@ FORM = Form(
     },
     contract_off=True,
     finish=_with_manifest,
+    several=True,
     run="pio run -d examples/test",
 )

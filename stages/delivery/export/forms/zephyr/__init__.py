@@ -22,7 +22,7 @@ FORM = Form(
     weights="incbin",
     gives_flags=True,
     contract_off=True,
-    facts=lambda content: {"bins": sorted(path for path in content.sources if path.endswith(".bin"))},
+    several=True,
     run="west build -b BOARD samples/{{ name }} -- -DEXTRA_ZEPHYR_MODULES=$PWD",
     note="BOARD is the name of your board, such as nucleo_f446re; see `west boards`.",
 )
