@@ -224,7 +224,7 @@ def _check_together(members: Sequence[_Recipe], form: Form, form_name: str, over
             ]
             raise PipelineError(
                 f"{' and '.join(same)} have the same prefix of C names, '{member.prefix}'",
-                hint="set `stages: {emit: {prefix: NAME}}` in one of them",
+                hint="set another in one of the recipes, such as `stages: {emit: {prefix: second}}`",
             )
         if member.prefix.lower() == "kernels":
             raise PipelineError("the prefix 'kernels' is the name of a folder of the export", hint="choose another")

@@ -49,7 +49,7 @@ def test_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
         error_of("small,two:cortex-m4 as=cmake", capsys)
     )
     same = error_of("recipe=small,two:host as=cmake set=stages.emit.prefix=net", capsys)
-    assert "small and two:host have the same prefix of C names, 'net'" in same and "emit: {prefix: NAME}" in same
+    assert "small and two:host have the same prefix of C names, 'net'" in same and "emit: {prefix: second}" in same
     assert "as=mlperf-tiny takes one recipe, got small, two:host" in error_of("small two:host as=mlperf-tiny", capsys)
     assert "model= replaces the model of one recipe" in error_of("small two:host as=cmake model=x.tflite", capsys)
     assert "arenas=both: expected apart or shared" in error_of("small two:host as=cmake arenas=both", capsys)
