@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from pipeline.keys.tools import default_tools
 from pipeline.plugins.registry import default_registry
 from pipeline.runs.cache import StoreCache
 
@@ -17,8 +18,7 @@ if TYPE_CHECKING:
 
 def tools_of(target: Target) -> dict[str, Tool]:
     """Return the tools of the stage `count` by name."""
-    stage = default_registry()["count"]
-    return {tool.name: tool for tool in stage.tools(stage.config(), target)}
+    return {tool.name: tool for tool in default_tools(default_registry()["count"], target)}
 
 
 def counter_of(target: Target, workspace: Workspace, progress: Callable[..., None]) -> Counter:

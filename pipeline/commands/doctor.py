@@ -15,6 +15,7 @@ from pipeline.commands.pyproject import pyproject_table
 from pipeline.commands.report_errors import report_errors
 from pipeline.errors import ToolError
 from pipeline.keys.package_groups import install_command, install_group
+from pipeline.keys.tools import default_tools
 from pipeline.runs.workspace import Workspace
 from stages.base import StageError, Tool
 from stages.support.messages import escape
@@ -122,7 +123,7 @@ def install_tools(workspace: Workspace, targets: Sequence[Target]) -> None:
 def _tools_of(workspace: Workspace, target: Target) -> list[Tool]:
     """Return the tools that the usual chain needs on a target."""
     stages = [workspace.registry[kind] for kind in workspace.registry.chain]
-    tools = [tool for stage in stages for tool in stage.tools(stage.config(), target)]
+    tools = [tool for stage in stages for tool in default_tools(stage, target)]
     return [tool for tool in tools if tool.group not in _OF_RECIPES]
 
 

@@ -174,7 +174,7 @@ def _perform(request: Mapping[str, Any], workspace: Workspace) -> Answer:
         raise _Refused(f"{error.message} on it") from error
     # The options were validated when the recipe was read.
     config = stage.config.model_construct(**options)
-    known = workspace.planner.identify(stage, config, model, target)
+    known = workspace.planner.identify(stage, config, stage.inputs(config, model, target), target)
     if wrong := differences(known.ingredients, request["ingredients"]):
         raise _Refused(in_one_line(wrong))
     # A file and a consumed artifact may have the same name.

@@ -1,7 +1,7 @@
 """Import graph of `stages`: the modules that code imports are part of its keys.
 
 Imports are read from the source, anywhere except under TYPE_CHECKING. Imports by computed names are not visible, except
-for all modules of a package (`pkgutil.iter_modules`). `Stage.target_sources` must name them.
+for all modules of a package (`pkgutil.iter_modules`). `ActionInputs.sources` must name them.
 """
 
 from __future__ import annotations
@@ -15,12 +15,13 @@ from typing import Any
 
 from pipeline.artifacts.digest import DigestCache
 from stages.former_names import current_name
+from stages.support.former_hooks import FORMER_HOOKS
 from stages.support.system.caches import read_cache, write_cache
 from stages.support.system.syntax import parse
 
 _PACKAGE = "stages."
 _STAGE = re.compile(rb"^STAGE = |import STAGE$", re.MULTILINE)
-_FORMAT = 3
+_FORMAT = 4
 # Marks a module that iterates over its package with pkgutil.
 _ALL_MODULES = "*"
 # Marks the `__init__.py` of a stage.
@@ -31,8 +32,7 @@ _MAX_FILES = 5000
 # - methods of a stage that are called before or after it runs; their results are in the key or do not affect the output
 # - the reference implementation of operators, which only tests call
 _IGNORED_METHODS = (
-    *("preflight", "foresee", "render", "tools", "model_tools", "files", "model_entry", "model_code"),
-    *("target_files", "target_code", "target_sources", "option_fields", "option_files"),
+    *("inputs", "preflight", "render", "foresee", *FORMER_HOOKS),
     *("compute", "sums", "requantized", "taps"),
 )
 # Declarations without behaviour; their values are in the keys.
@@ -40,7 +40,8 @@ DECLARATIONS = frozenset(
     f"stages/{name}"
     for name in (
         *("__init__.py", "base.py", "former_names.py", "support/__init__.py", "ir/__init__.py", "backends/__init__.py"),
-        *("support/tool.py", "support/messages/stage_error.py", "support/options/strict_model.py"),
+        *("support/tool.py", "support/action_inputs.py", "support/former_hooks.py"),
+        *("support/messages/stage_error.py", "support/options/strict_model.py"),
         *("support/system/__init__.py", "support/system/loaded_code.py", "support/system/pathname.py"),
         *("backends/targets/__init__.py", "backends/targets/memory.py", "backends/targets/spec.py"),
         *("ir/models/__init__.py", "ir/models/spec.py"),

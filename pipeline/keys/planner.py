@@ -32,10 +32,11 @@ from pipeline.recipes.chain import Link
 from pipeline.recipes.loader import LoadedRecipe
 from pipeline.recipes.recipe import Recipe
 from stages.backends.targets.spec import Target
-from stages.base import Stage, StageConfig, StageError, Tool, ToolIdentity
+from stages.base import ActionInputs, Stage, StageConfig, StageError, Tool, ToolIdentity
 from stages.ir.models.spec import ModelSource
+from stages.support.former_hooks import FormerHooks
 from stages.support.messages import escape
-from stages.support.system.loaded_code import package_files
+from stages.support.system.loaded_code import class_files, package_files
 from stages.support.system.pathname import located, variable_hint
 
 _OPERATORS = "stages/ir/operators/table.py"  # code that depends on the operators of plug-ins
@@ -217,13 +218,12 @@ class Planner:
         recipe, target, stage = loaded.recipe, loaded.target, link.stage
         config = _with_memory(recipe.config(_options_entry(link)) or _defaults(link, loaded), recipe)
         config = _with_blob(config, recipe)
-        if loaded.path is not None:
-            config = link.stage.with_files_beside(config, loaded.path)
+        if loaded.path is not None and isinstance(stage, FormerHooks):
+            config = stage.with_files_beside(config, loaded.path)
         try:
-            files = stage.files(config, recipe.model, self._root)
-            for folder in reversed(self._project.folders):
-                files |= stage.target_files(target, folder) | stage.option_files(config, target, folder)
-            stage_identity = self.identify(stage, config, recipe.model, target)
+            inputs = stage.inputs(config, recipe.model, target)
+            files = inputs.files(self._root)
+            stage_identity = self.identify(stage, config, inputs, target)
         except StageError as error:
             raise loaded.sources.stage_failure(link.name, error, stage.kind) from error
         except (PipelineError, KeyboardInterrupt):
@@ -245,29 +245,25 @@ class Planner:
             code=stage_identity.code,
         )
 
-    def identify(self, stage: Stage[Any], config: StageConfig, model: ModelSource, target: Target) -> StageIdentity:
-        """Return the ingredients of a stage on this machine. Raises StageError, ToolError."""
-        required_tools = (*stage.tools(config, target), *stage.model_tools(model))
-        patterns = (*stage.sources, *stage.target_sources(target))
-        tools = {tool.name: self.tools.identify(tool) for tool in required_tools}
-        code = self._code(stage, patterns)
-        plugin_files = stage.target_code(target) | stage.model_code(model)
-        plugin_files |= self.operator_code(code)
+    def identify(self, stage: Stage[Any], config: StageConfig, inputs: ActionInputs, target: Target) -> StageIdentity:
+        """Return the ingredients of a stage on this machine, without `inputs.files`. Raises StageError, ToolError."""
+        tools = {tool.name: self.tools.identify(tool) for tool in inputs.tools}
+        code = self._code(stage, inputs.sources)
+        plugin_files = {**inputs.code, **self.operator_code(code)}
         plugin_code = self._class_code(stage, code) | self._digested(stage, plugin_files)
         code |= self._digested(stage, self.imports.followed(path for path, _ in plugin_code.values()))
-        fields = (*stage.target_fields, *stage.option_fields(config))
-        target_dump = target.model_dump(mode="json", include=set(fields))
+        target_dump = target.model_dump(mode="json", include=set(inputs.target_fields))
         ingredients: dict[str, Any] = {
             "stage": stage.kind,
             "code": {name: digest for name, (_, digest) in code.items()},
             "parameters": stage.parameters(config),
             "tools": {name: tool.version for name, tool in tools.items()},
-            "target": {name: target_dump[name] for name in fields},
-            "model": stage.model_entry(model),
+            "target": {name: target_dump[name] for name in inputs.target_fields},
+            "model": inputs.model_entry,
         }
         if plugin_code:
             ingredients["plug-in"] = {name: digest for name, (_, digest) in plugin_code.items()}
-        return StageIdentity(ingredients, tools, required_tools, code | plugin_code)
+        return StageIdentity(ingredients, tools, inputs.tools, code | plugin_code)
 
     def display_path(self, path: Path) -> str:
         """Return a path for messages, relative to the project if inside."""
@@ -281,10 +277,11 @@ class Planner:
                 files |= package_files(plugin.path)
         return files
 
-    def source_names(self, stage: Stage[Any], target: Target) -> set[str]:
-        """Return the names of the files that the stage's sources match at present."""
-        patterns = (*stage.sources, *stage.target_sources(target))
-        return {name for pattern in patterns for name in self._matching(pattern)}
+    def code_names(self, action: Action) -> set[str]:
+        """Return the names of the code that the action's stage would use at present, without modules it imports."""
+        inputs = action.stage.inputs(action.config, action.model, action.target)
+        matches = (name for pattern in inputs.sources for name in self._matching(pattern))
+        return {*matches, *inputs.code, *self.operator_code(action.code)}
 
     def _matching(self, pattern: str) -> dict[str, Path]:
         folder = self._project.installation
@@ -315,7 +312,7 @@ class Planner:
         cls = type(stage)
         if cls not in self._class_files:
             try:
-                files = stage.own_files({path for path, _ in code.values()})
+                files = class_files(cls, {path for path, _ in code.values()}, (*Stage.__mro__, FormerHooks))
             except LookupError as error:
                 message = f"stage {stage.kind}: the class {error.args[0]} is not defined in a file"
                 raise PipelineError(message, hint="move it into a module, so that changes of it are detected") from None
@@ -354,7 +351,7 @@ def _tools(loaded: LoadedRecipe, until: str) -> list[Tool]:
     for link in loaded.chain.until(until):
         config = loaded.recipe.config(_options_entry(link)) or _defaults(link, loaded)
         with suppress(Exception):  # the plan reports exceptions of stages
-            tools += [*link.stage.tools(config, loaded.target), *link.stage.model_tools(loaded.recipe.model)]
+            tools += link.stage.inputs(config, loaded.recipe.model, loaded.target).tools
     return tools
 
 

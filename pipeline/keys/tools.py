@@ -22,7 +22,9 @@ from typing import Any
 
 from pipeline.errors import ToolError
 from pipeline.keys.package_groups import install_command, install_debian
-from stages.base import Tool, ToolIdentity
+from stages.backends.targets.spec import Target
+from stages.base import Stage, Tool, ToolIdentity
+from stages.ir.models.spec import FileModel
 from stages.support.system.caches import read_cache, write_cache
 from stages.support.system.programs import ended_by_signal
 from stages.support.system.system_limits import system_limit
@@ -183,6 +185,11 @@ class Tools:
                 self._cache_version(name, entry)
         self._states[tool] = [path, *(entry[:-1] or [_state(program)])]
         return str(entry[-1])
+
+
+def default_tools(stage: Stage[Any], target: Target) -> tuple[Tool, ...]:
+    """Return the tools of a stage with default options, for a TFLite file."""
+    return stage.inputs(stage.config(), FileModel(file="model.tflite"), target).tools
 
 
 def _which(tool: Tool) -> str:

@@ -105,7 +105,7 @@ def registry_of(project: Project) -> Registry:
                 hint="it must be an instance of stages.base.Stage",
             )
         for field in ("consumes", "may_consume", "sources"):
-            if isinstance(getattr(stage, field), str):
+            if isinstance(getattr(stage, field, ()), str):
                 raise PipelineError(
                     f"plug-in {plugin.display_name}: {field} is a string", hint='it must be a tuple: ("import",)'
                 )

@@ -114,14 +114,7 @@ class InputGuard:
             # A file with an unchanged identity is not read again.
             if _identity(path) != self._identities[path] or self._digest_now(path) != digest:
                 raise InputChanged(self._action.kind, name, during) from cause
-        stage, target = self._action.stage, self._action.target
-        now = {
-            *self._planner.source_names(stage, target),
-            *stage.target_code(target),
-            *stage.model_code(self._action.model),
-            *self._planner.operator_code(self._action.code),
-        }
-        for name in sorted(now - self._action.code.keys()):
+        for name in sorted(self._planner.code_names(self._action) - self._action.code.keys()):
             raise InputChanged(self._action.kind, name, during) from cause
         self._check_modules(cause)
         self._check_tools(during, cause)
@@ -133,7 +126,7 @@ class InputGuard:
             if self._planner.imports.counts(path):
                 raise PipelineError(
                     f"{self._action.kind}: loaded {self._planner.display_path(path)}, which is not in its key",
-                    hint="add the file to the stage's `sources` if it imports modules by computed names",
+                    hint="add the file to `sources` of the stage's inputs if it imports modules by computed names",
                 )
 
     def _check_modules(self, cause: Exception | None = None) -> None:

@@ -25,8 +25,8 @@ from stages.compile.firmware import DoesNotFit, compile_firmware
 from stages.count.call import Memory, memory_for, memory_of
 from stages.count.code import Sections
 from stages.count.parallel import results
-from stages.emit import EmitConfig
 from stages.emit.build import emit
+from stages.emit.config import EmitConfig
 from stages.ir.graph import Graph, storage_of
 from stages.ir.graph.layer_rules import LayerMatch
 from stages.ir.packed import limits
@@ -35,8 +35,8 @@ from stages.ir.samples.files import Inference
 from stages.simulate.cycles import layer_intervals
 from stages.simulate.firmware import run_firmware
 from stages.support.system.scratch import temporary_folder
-from stages.tensorize import TensorizeConfig, TensorizeRule
 from stages.tensorize.build import tensorize_graph
+from stages.tensorize.config import TensorizeConfig, TensorizeRule
 from stages.tensorize.costs import CallRom
 from stages.tensorize.lowering import function_name
 

@@ -8,7 +8,7 @@ from stages.tensorize.counts import save
 
 if TYPE_CHECKING:
     from stages.base import Job
-    from stages.tensorize import TensorizeConfig
+    from stages.tensorize.config import TensorizeConfig
 
 
 def run(job: Job[TensorizeConfig]) -> None:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from stages.backends.kernels.folder import KernelFolder
     from stages.backends.targets.spec import Target
-    from stages.emit import EmitConfig
+    from stages.emit.config import EmitConfig
     from stages.ir.graph import Graph
     from stages.lower.codegen.layers import LayerFunction
     from stages.tensorize.artifact import Tensorized

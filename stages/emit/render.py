@@ -19,7 +19,7 @@ from stages.support.messages import templates
 if TYPE_CHECKING:
     from stages.backends.kernels.folder import KernelFolder
     from stages.backends.targets.spec import Target
-    from stages.emit import EmitConfig
+    from stages.emit.config import EmitConfig
     from stages.emit.model import Block, Model, Place
     from stages.ir.graph import Layer, Tensor
     from stages.lower.codegen.layers import LayerFunction

@@ -20,7 +20,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from stages.base import Job, Stage, StageConfig, StageError, Tool, error_at
+from stages.base import ActionInputs, Job, Stage, StageConfig, StageError, Tool, error_at
 from stages.ir.models.spec import FileModel, UrlModel, is_onnx
 from stages.ir.operators.declaration import NARROW
 from stages.support.messages import escape
@@ -46,53 +46,15 @@ class ImportStage(Stage[ImportConfig]):
     exclusive = True
     config: ClassVar[type[StageConfig]] = ImportConfig
     may_consume = ("ptq",)
-    sources: ClassVar[tuple[str, ...]] = ("stages/import_model/**/*.py",)
 
-    def tools(self, config: ImportConfig, target: Target) -> tuple[Tool, ...]:
-        """Return TVM, its TFLite flatbuffer reader, and LiteRT, which ships the TFLite schema."""
-        return (
+    def inputs(self, config: ImportConfig, model: ModelSource, target: Target) -> ActionInputs:
+        """Return TVM, its TFLite flatbuffer reader, LiteRT, which ships the TFLite schema, and the model."""
+        tools = (
             Tool("tvm", package="apache-tvm"),
             Tool("tflite", package="tflite"),
             Tool("litert", package="ai-edge-litert"),
         )
-
-    def model_tools(self, model: ModelSource) -> tuple[Tool, ...]:
-        """Return ONNX's reader for ONNX files."""
-        return (Tool("onnx", package="onnx", group="onnx"),) if is_onnx(model) else ()
-
-    def files(self, config: ImportConfig, model: ModelSource, root: Path) -> dict[str, Path]:
-        """Return the recipe's model file, and the files with external constants of an ONNX file.
-
-        Raises StageError for a file larger than any TFLite file can be.
-        """
-        from stages.ir.models.onnx_external import external_files
-        from stages.ir.models.resolve import check_size, external_file
-
-        path = external_file(model, root)
-        if path is None:
-            return {}
-        check_size(path)
-        external = external_files(path) if is_onnx(model) else {}
-        return {"model": path} | {f"{_EXTERNAL}{name}": file for name, file in external.items()}
-
-    def model_entry(self, model: ModelSource) -> dict[str, Any]:
-        """Return the model's part of the action key: its options, without a file's folder."""
-        entry = model.model_dump(mode="json")
-        for key in ("signature", "shapes", "layout"):
-            if entry.get(key, "") is None:
-                del entry[key]
-        if "file" in entry:
-            entry["file"] = Path(entry["file"]).name
-        if "url" in entry:
-            entry["url"] = getattr(model, "source", "")  # without a query, which may be a key
-        return entry
-
-    def model_code(self, model: ModelSource) -> dict[str, Path]:
-        """Return the Python files of a plug-in model's package."""
-        from stages.ir.models.spec import PluginModel
-        from stages.support.system.loaded_code import package_files
-
-        return package_files(model.place) if isinstance(model, PluginModel) else {}
+        return ActionInputs(tools=tools, sources=("stages/import_model/**/*.py",)) | model_inputs(model)
 
     def preflight(
         self, config: ImportConfig, model: ModelSource, target: Target, root: Path, made: Mapping[str, Path]
@@ -147,6 +109,48 @@ class ImportStage(Stage[ImportConfig]):
             job.log(f"warning: {note}")
 
 
+def model_inputs(model: ModelSource) -> ActionInputs:
+    """Return the inputs of a stage that reads the recipe's model: its files, code, entry, and ONNX's reader."""
+    from stages.ir.models.spec import PluginModel
+    from stages.support.system.loaded_code import package_files
+
+    return ActionInputs(
+        tools=(Tool("onnx", package="onnx", group="onnx"),) if is_onnx(model) else (),
+        files=lambda root: model_files(model, root),
+        code=package_files(model.place) if isinstance(model, PluginModel) else {},
+        model_entry=_key_entry(model),
+    )
+
+
+def model_files(model: ModelSource, root: Path) -> dict[str, Path]:
+    """Return the recipe's model file, and the files with external constants of an ONNX file.
+
+    Raises StageError for a file larger than any TFLite file can be.
+    """
+    from stages.ir.models.onnx_external import external_files
+    from stages.ir.models.resolve import check_size, external_file
+
+    path = external_file(model, root)
+    if path is None:
+        return {}
+    check_size(path)
+    external = external_files(path) if is_onnx(model) else {}
+    return {"model": path} | {f"{_EXTERNAL}{name}": file for name, file in external.items()}
+
+
+def _key_entry(model: ModelSource) -> dict[str, Any]:
+    """Return the model's part of the action key: its options, without a file's folder."""
+    entry = model.model_dump(mode="json")
+    for key in ("signature", "shapes", "layout"):
+        if entry.get(key, "") is None:
+            del entry[key]
+    if "file" in entry:
+        entry["file"] = Path(entry["file"]).name
+    if "url" in entry:
+        entry["url"] = getattr(model, "source", "")  # without a query, which may be a key
+    return entry
+
+
 def known_model(model: ModelSource, root: Path) -> ModelInfo | None:
     """Return the checked contents of a local model file; None if it is not local.
 
@@ -159,7 +163,7 @@ def known_model(model: ModelSource, root: Path) -> ModelInfo | None:
         assert isinstance(model, FileModel | UrlModel)
         data = local_bytes(model, root)
         # External constants may be gigabytes.
-        if data is not None and len(STAGE.files(ImportConfig(), model, root)) < 2:
+        if data is not None and len(model_files(model, root)) < 2:
             from stages.import_model.onnx.convert import check_known
 
             check_known(data, escape.name(model.source, 200), model.shapes or {})

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from stages.base import Job, Stage, StageConfig, Tool
+from stages.base import ActionInputs, Job, Stage, StageConfig, Tool
 from stages.layout.rules import LayoutConfig
 from stages.support.messages import escape
 
 if TYPE_CHECKING:
     from stages.backends.targets.spec import Target
+    from stages.ir.models.spec import ModelSource
 
 LAYOUTS = "layouts.json"
 
@@ -22,11 +23,10 @@ class LayoutStage(Stage[LayoutConfig]):
     exclusive = True
     config: ClassVar[type[StageConfig]] = LayoutConfig
     consumes: ClassVar[tuple[str, ...]] = ("import",)
-    sources: ClassVar[tuple[str, ...]] = ("stages/layout/*.py",)
 
-    def tools(self, config: LayoutConfig, target: Target) -> tuple[Tool, ...]:
-        """TVM: it represents and checks the module."""
-        return (Tool("tvm", package="apache-tvm"),)
+    def inputs(self, config: LayoutConfig, model: ModelSource, target: Target) -> ActionInputs:
+        """Return TVM, which represents and checks the module."""
+        return ActionInputs(tools=(Tool("tvm", package="apache-tvm"),), sources=("stages/layout/*.py",))
 
     def run(self, job: Job[LayoutConfig]) -> None:
         """Write module.json and layouts.json. Raises StageError if a rule cannot be applied."""

@@ -26,7 +26,7 @@ from stages.support.messages import escape
 from stages.support.messages.wording import several
 
 if TYPE_CHECKING:
-    from stages.ptq.stage import PtqConfig
+    from stages.ptq.config import PtqConfig
 
 _AT = ("stages", "quantize")
 _FEW_SAMPLES = 5  # samples

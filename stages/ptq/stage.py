@@ -10,20 +10,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from stages.base import Job, Stage, StageConfig, Tool
-from stages.import_model.stage import STAGE as IMPORT
-from stages.import_model.stage import ImportConfig, known_model
-from stages.quantize.options import QuantizeOptions
+from stages.base import ActionInputs, Job, Stage, StageConfig, Tool
+from stages.import_model.stage import known_model, model_files, model_inputs
+from stages.ptq.config import PtqConfig
 
 if TYPE_CHECKING:
     from stages.backends.targets.spec import Target
     from stages.ir.models.spec import ModelSource
 
 GROUP = "ptq"
-
-
-class PtqConfig(QuantizeOptions, StageConfig):
-    __doc__ = QuantizeOptions.__doc__
 
 
 class PtqStage(Stage[PtqConfig]):
@@ -33,7 +28,6 @@ class PtqStage(Stage[PtqConfig]):
     config: ClassVar[type[StageConfig]] = PtqConfig
     options_of = "quantize"
     new_model = True
-    sources: ClassVar[tuple[str, ...]] = ("stages/ptq/*.py",)
 
     def wanted(self, options: Mapping[str, Any]) -> bool:
         """Return whether the recipe quantizes with calibration data."""
@@ -43,31 +37,18 @@ class PtqStage(Stage[PtqConfig]):
         """Return the options for the action key; the budget of `doit search` is not part of it."""
         return config.model_dump(mode="json", exclude={"kind", "search"})
 
-    def tools(self, config: PtqConfig, target: Target) -> tuple[Tool, ...]:
-        """Return the quantizer library, LiteRT and NumPy."""
-        return (
-            Tool("ai-edge-quantizer", package="ai-edge-quantizer", group=GROUP),
-            Tool("litert", package="ai-edge-litert"),
-            Tool("numpy", package="numpy"),
+    def inputs(self, config: PtqConfig, model: ModelSource, target: Target) -> ActionInputs:
+        """Return quantizer library, LiteRT, NumPy, the model, and the files with data and labels."""
+        own = ActionInputs(
+            tools=(
+                Tool("ai-edge-quantizer", package="ai-edge-quantizer", group=GROUP),
+                Tool("litert", package="ai-edge-litert"),
+                Tool("numpy", package="numpy"),
+            ),
+            files=lambda root: _data_files(config, root),
+            sources=("stages/ptq/*.py",),
         )
-
-    def model_tools(self, model: ModelSource) -> tuple[Tool, ...]:
-        """Return import's tools for the model's format."""
-        return IMPORT.model_tools(model)
-
-    def files(self, config: PtqConfig, model: ModelSource, root: Path) -> dict[str, Path]:
-        """Return model, data and label files. Raises StageError for a glob without a match."""
-        from stages.ptq.data import external_files
-
-        return IMPORT.files(ImportConfig(), model, root) | external_files(config, root)
-
-    def model_entry(self, model: ModelSource) -> dict[str, Any]:
-        """Return the model's part of the action key, as import does."""
-        return IMPORT.model_entry(model)
-
-    def model_code(self, model: ModelSource) -> dict[str, Path]:
-        """Return the Python files of a plug-in model, as import does."""
-        return IMPORT.model_code(model)
+        return own | model_inputs(model)
 
     def preflight(
         self, config: PtqConfig, model: ModelSource, target: Target, root: Path, made: Mapping[str, Path]
@@ -79,13 +60,20 @@ class PtqStage(Stage[PtqConfig]):
         info = known_model(model, root)
         if info is not None:
             check_float(info, str(getattr(model, "file", "")) or "the model")
-        check_data(config, self.files(config, model, root), info)
+        check_data(config, model_files(model, root) | _data_files(config, root), info)
 
     def run(self, job: Job[PtqConfig]) -> None:
         """Write the artifact. Raises StageError."""
         from stages.ptq.run import run
 
         run(job)
+
+
+def _data_files(config: PtqConfig, root: Path) -> dict[str, Path]:
+    """Return the files with data and labels. Raises StageError for a glob without a match."""
+    from stages.ptq.data import external_files
+
+    return external_files(config, root)
 
 
 STAGE = PtqStage()

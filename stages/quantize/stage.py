@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from stages.backends.targets.spec import Target
-from stages.base import Job, Stage, StageConfig, Tool
+from stages.base import ActionInputs, Job, Stage, StageConfig, Tool
+from stages.ir.models.spec import ModelSource
 from stages.quantize.options import QuantizeOptions
 
 
@@ -20,15 +21,17 @@ class Quantize(Stage[QuantizeConfig]):
     exclusive = True
     config = QuantizeConfig
     consumes = ("import", "layout")
-    sources = ("stages/quantize/**/*.py",)
 
     def parameters(self, config: QuantizeConfig) -> dict[str, Any]:
         """Mode and rounding; the stage ptq has the options of calibration."""
         return {"mode": "prequantized"} | ({"rounding": "twice"} if config.rounding == "twice" else {})
 
-    def tools(self, config: QuantizeConfig, target: Target) -> tuple[Tool, ...]:
-        """TVM and numpy."""
-        return (Tool("tvm", package="apache-tvm"), Tool("numpy", package="numpy"))
+    def inputs(self, config: QuantizeConfig, model: ModelSource, target: Target) -> ActionInputs:
+        """Return TVM and numpy."""
+        return ActionInputs(
+            tools=(Tool("tvm", package="apache-tvm"), Tool("numpy", package="numpy")),
+            sources=("stages/quantize/**/*.py",),
+        )
 
     def run(self, job: Job[QuantizeConfig]) -> None:
         """Read layout's module.json and import's tensors.json; write the graph. Raises StageError."""

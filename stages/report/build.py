@@ -19,7 +19,7 @@ from stages.report.ranges_svg import ranges_svg
 if TYPE_CHECKING:
     from stages.base import Job
     from stages.ir.graph import Graph
-    from stages.report import ReportConfig
+    from stages.report.config import ReportConfig
 
 FORMAT = 1
 _BLOCK = ("part", "region", "bytes", "symbol", "address", "loaded_from")

@@ -16,7 +16,7 @@ from stages.support.system.pathname import located
 if TYPE_CHECKING:
     import numpy as np
 
-    from stages.simulate import InputsConfig
+    from stages.simulate.config import InputsConfig
     from stages.support.options.encoding import Encoding
 
 LABELS = "labels"

@@ -19,7 +19,7 @@ from stages.simulate.inputs import make_inputs
 if TYPE_CHECKING:
     from stages.backends.targets.spec import Target
     from stages.base import Job
-    from stages.simulate import SimulateConfig
+    from stages.simulate.config import SimulateConfig
 
 # Default instruction limit: this factor of the expected instructions, and at least a minimum.
 _LIMIT_FACTOR = 30

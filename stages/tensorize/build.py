@@ -45,8 +45,8 @@ if TYPE_CHECKING:
     from stages.backends.kernels.kernel import Kernel
     from stages.backends.targets.spec import Target
     from stages.base import Job
-    from stages.tensorize import TensorizeConfig
     from stages.tensorize.choices import Chosen
+    from stages.tensorize.config import TensorizeConfig
 
 
 def tensorize(job: Job[TensorizeConfig]) -> None:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from stages.backends.kernels.kernel import Kernel
     from stages.backends.targets.spec import Target
     from stages.ir.graph import Graph, Layer, LayerView
-    from stages.tensorize import TensorizeConfig
+    from stages.tensorize.config import TensorizeConfig
     from stages.tensorize.rom import Rom
 
 

@@ -13,7 +13,7 @@ from stages.support.messages.wording import all_known, did_you_mean
 
 if TYPE_CHECKING:
     from stages.backends.targets.spec import Target
-    from stages.tensorize import TensorizeRule
+    from stages.tensorize.config import TensorizeRule
 
 
 def check_names(rules: Sequence[TensorizeRule], target: Target) -> None:

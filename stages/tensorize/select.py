@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from stages.backends.kernels.kernel import Kernel
     from stages.backends.targets.spec import Target
     from stages.ir.graph import LayerView
-    from stages.tensorize import TensorizeRule
+    from stages.tensorize.config import TensorizeRule
     from stages.tensorize.costs import Costs, Price
     from stages.tensorize.memory import ArenaBound
     from stages.tensorize.rom import Rom

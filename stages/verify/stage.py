@@ -8,7 +8,7 @@ from typing import ClassVar
 from pydantic import Field
 
 from stages.backends.targets.spec import Target
-from stages.base import Job, Stage, StageConfig, Tool
+from stages.base import ActionInputs, Job, Stage, StageConfig, Tool
 from stages.ir.models.spec import ModelSource, is_onnx
 from stages.support.messages import escape
 from stages.verify.reference_name import reference_name
@@ -45,17 +45,14 @@ class Verify(Stage[VerifyConfig]):
     kind: ClassVar[str] = "verify"
     config: ClassVar[type[StageConfig]] = VerifyConfig
     consumes: ClassVar[tuple[str, ...]] = ("import", "quantize", "emit", "simulate")
-    sources: ClassVar[tuple[str, ...]] = ("stages/verify/*.py",)
 
-    def tools(self, config: VerifyConfig, target: Target) -> tuple[Tool, ...]:
-        """Return LiteRT, the reference."""
-        return (Tool("litert", package="ai-edge-litert"),)
-
-    def model_tools(self, model: ModelSource) -> tuple[Tool, ...]:
-        """Return ONNX and ONNX Runtime, the reference of ONNX files."""
-        if not is_onnx(model):
-            return ()
-        return (Tool("onnx", package="onnx", group="onnx"), Tool("onnxruntime", package="onnxruntime", group="onnx"))
+    def inputs(self, config: VerifyConfig, model: ModelSource, target: Target) -> ActionInputs:
+        """Return the reference: LiteRT, and ONNX Runtime for ONNX files."""
+        onnx = (Tool("onnx", package="onnx", group="onnx"), Tool("onnxruntime", package="onnxruntime", group="onnx"))
+        return ActionInputs(
+            tools=(Tool("litert", package="ai-edge-litert"), *(onnx if is_onnx(model) else ())),
+            sources=("stages/verify/*.py",),
+        )
 
     def run(self, job: Job[VerifyConfig]) -> None:
         """Write verify.json. Raises StageError with the first layer that differs."""

@@ -37,7 +37,6 @@ class Own(Stage[Config]):
     config = Config
     provides = "{provides}"
     consumes = ("{consumes}",)
-    sources = ()
 
     def run(self, job):
         pass

@@ -10,7 +10,8 @@ import numpy as np
 from stages.base import Job
 from stages.ir.models.builder import ModelBuilder
 from stages.ir.models.spec import FileModel
-from stages.ptq.stage import PtqConfig, PtqStage
+from stages.ptq.config import PtqConfig
+from stages.ptq.stage import PtqStage
 from tests.support.emitted import target_named
 
 
@@ -45,6 +46,6 @@ def run_ptq(folder: Path, model: bytes, config: dict[str, Any]) -> Path:
     stage.preflight(options, source, target, folder, {})
     out = folder / "out"
     out.mkdir(exist_ok=True)
-    files = {name: folder / path for name, path in stage.files(options, source, folder).items()}
+    files = {name: folder / path for name, path in stage.inputs(options, source, target).files(folder).items()}
     stage.run(Job(config=options, model=source, target=target, inputs={}, out=out, files=files))
     return out

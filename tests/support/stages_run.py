@@ -45,7 +45,7 @@ def run_stages(
                 target=target,
                 inputs={kind: done[kind] for kind in (*stage.consumes, *stage.may_consume) if kind in done},
                 out=out,
-                files=stage.files(config, model, ROOT) | stage.target_files(target, ROOT),
+                files=stage.inputs(config, model, target).files(ROOT),
             )
         )
         if edit and stage.kind in edit:

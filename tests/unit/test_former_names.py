@@ -1,18 +1,27 @@
-"""Plug-ins that import modules by their former names get the modules of today."""
+"""Plug-ins with former module names and former hooks of stages work, with a warning."""
 
 from __future__ import annotations
 
 import importlib
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import pytest
 
+from pipeline.recipes.targets import load_targets
 from stages import former_names
-from stages.base import Stage
+from stages.base import ActionInputs, StageConfig, Tool
+from stages.ir.models.spec import ZooModel
+from stages.layout.rules import LayoutConfig
+from stages.layout.stage import LayoutStage
+from stages.support.action_inputs import _no_files
+from stages.support.system.installation import INSTALLATION as ROOT
 
-FORMER = [*former_names._NAMES]
+MODULES = [*former_names._NAMES]
 
 
-@pytest.mark.parametrize("name", FORMER)
+@pytest.mark.parametrize("name", MODULES)
 def test_a_former_name_is_the_module_of_today(name: str) -> None:
     current = importlib.import_module(former_names.current_name(name))
     spec = current.__spec__
@@ -28,12 +37,83 @@ def test_other_names_are_left_alone() -> None:
         importlib.import_module("stages.backends.kernels.no_such")
 
 
-def test_a_stage_with_the_former_name_of_its_preflight_check_is_checked() -> None:
-    class Old(Stage):  # type: ignore[type-arg]
-        def foresee(self, *arguments: object) -> None:
-            raise RuntimeError("no")
+FORMER = """\
+from pathlib import Path
+from stages.base import Stage, StageConfig, Tool
 
-        def run(self, job: object) -> None: ...
+class Former(Stage[StageConfig]):
+    kind = "former"
+    config = StageConfig
+    sources = ("a.py",)
+    target_fields = ("core",)
 
-    with pytest.raises(RuntimeError, match="no"):
-        Old().preflight(None, None, None, None, {})  # type: ignore[arg-type]
+    def tools(self, config, target):
+        return (*super().tools(config, target), Tool("cc", command="cc"))
+
+    def model_tools(self, model):
+        return (Tool("onnx", package="onnx"),)
+
+    def files(self, config, model, root):
+        return {"data": root / "data.npy", "costs": root / "other.csv"}
+
+    def target_files(self, target, root):
+        return {"costs": root / f"{target.name}.csv"}
+
+    def option_files(self, config, target, root):
+        return {"notes": root / "notes.txt"}
+
+    def model_entry(self, model):
+        return {"zoo": model.zoo}
+
+    def option_fields(self, config):
+        return ("isa",)
+
+    def target_sources(self, target):
+        return (f"{target.family}.py",)
+
+    def target_code(self, target):
+        return {"kernel.c": Path("/k.c")}
+
+    def model_code(self, model):
+        return {"model.py": Path("/m.py")}
+
+    def foresee(self, *arguments):
+        raise RuntimeError("refused")
+
+    def run(self, job):
+        pass
+"""
+
+
+def test_a_stage_with_former_hooks_has_the_same_inputs(tmp_path: Path) -> None:
+    path = tmp_path / "plugin.py"
+    path.write_text(FORMER)
+    names: dict[str, Any] = {"__name__": "plugin"}
+    with pytest.warns(DeprecationWarning, match="former hooks sources, target_fields, tools, .*preflight") as warned:
+        exec(compile(FORMER, str(path), "exec"), names)
+    assert {(warning.filename, warning.lineno) for warning in warned} == {(str(path), 4)}
+    stage, model, target = names["Former"](), ZooModel(zoo="ds_cnn"), load_targets(ROOT)["host"]
+    inputs = stage.inputs(StageConfig(), model, target)
+    assert inputs.files(tmp_path) == {
+        "data": tmp_path / "data.npy", "costs": tmp_path / "host.csv", "notes": tmp_path / "notes.txt"
+    }  # fmt: skip
+    assert replace(inputs, files=_no_files) == ActionInputs(
+        tools=(Tool("cc", command="cc"), Tool("onnx", package="onnx")),
+        sources=("a.py", "host.py"),
+        code={"kernel.c": Path("/k.c"), "model.py": Path("/m.py")},
+        target_fields=("core", "isa"),
+        model_entry={"zoo": "ds_cnn"},
+    )
+    with pytest.raises(RuntimeError, match="refused"):
+        stage.preflight(StageConfig(), model, target, tmp_path, {})
+
+
+def test_former_hooks_add_to_the_inputs_of_a_built_in_stage() -> None:
+    with pytest.warns(DeprecationWarning, match="former hooks tools"):
+
+        class More(LayoutStage):
+            def tools(self, config: Any, target: Any) -> tuple[Tool, ...]:
+                return (Tool("cc", command="cc"),)
+
+    inputs = More().inputs(LayoutConfig(), ZooModel(zoo="ds_cnn"), load_targets(ROOT)["host"])
+    assert [tool.name for tool in inputs.tools] == ["tvm", "cc"] and inputs.sources

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from stages.delivery.bench.networks import Network
     from stages.ir.models.spec import OpModel
     from stages.layout.rules import LayoutConfig
-    from stages.tensorize import TensorizeConfig
+    from stages.tensorize.config import TensorizeConfig
 
 _DRAWN = "drawn/"
 _NETWORKS_ONLY = ("models", "recipe", "times")
@@ -157,7 +157,7 @@ def _targets(text: str, layers: Layers, project: Project) -> list[str]:
 def _members(layers: Layers, target: str, project: Project, sample: Sampling | None) -> Iterator[Member]:
     from stages.ir.models.spec import OpModel
     from stages.layout.rules import LayoutConfig
-    from stages.tensorize import TensorizeConfig
+    from stages.tensorize.config import TensorizeConfig
 
     if sample is not None:
         from stages.delivery.bench.sampled import described, sampled_layers

@@ -22,8 +22,8 @@ from stages.count.call import Memory, memory_of
 from stages.count.firmware import one_inference, random_inputs
 from stages.count.parallel import results
 from stages.count.search import counted_costs
-from stages.emit import EmitConfig
 from stages.emit.build import emit
+from stages.emit.config import EmitConfig
 from stages.import_model.build import build_module
 from stages.import_model.describe import describe, operator_options
 from stages.ir.graph import Graph
@@ -35,9 +35,9 @@ from stages.layout.rules import LayoutConfig
 from stages.quantize.lower import lower_module
 from stages.simulate.firmware import run_firmware
 from stages.support.system.scratch import temporary_folder
-from stages.tensorize import TensorizeConfig
 from stages.tensorize.build import decide
 from stages.tensorize.choices import Chosen
+from stages.tensorize.config import TensorizeConfig
 from stages.tensorize.packing import pack_and_lower
 from stages.tensorize.pass_context import PassContext
 from stages.tensorize.programs import plan_programs

@@ -21,7 +21,7 @@ import marshal
 import os
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from pathlib import Path
 from types import CodeType, ModuleType
@@ -165,6 +165,23 @@ def has_code(cls: type) -> bool:
 def _functions(cls: type) -> list[CodeType]:
     codes = (getattr(value, "__code__", None) for value in vars(cls).values())
     return [code for code in codes if isinstance(code, CodeType)]
+
+
+def class_files(cls: type, known: Container[Path], excluded: Container[type]) -> dict[str, Path]:
+    """Return the files of a class and its bases, except `excluded`, that are not among `known`; names as plug_in_files.
+
+    Raises LookupError with the name of a class without a file.
+    """
+    files: dict[str, Path] = {}
+    for base in cls.__mro__:
+        if base in excluded:
+            continue
+        path = source_file(base)
+        if path is None and has_code(base):
+            raise LookupError(base.__qualname__)
+        if path is not None and path not in known:
+            files |= plug_in_files(base)
+    return files
 
 
 def plug_in_files(cls: type) -> dict[str, Path]:

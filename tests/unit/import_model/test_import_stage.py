@@ -16,7 +16,7 @@ import pytest
 from stages.backends.targets.load import load_target
 from stages.base import Job, StageError
 from stages.import_model import STAGE
-from stages.import_model.stage import ImportConfig
+from stages.import_model.stage import ImportConfig, model_files, model_inputs
 from stages.ir.models.builder import ModelBuilder
 from stages.ir.models.spec import FileModel
 from stages.ir.relax_module import load_module, operator_calls
@@ -29,7 +29,7 @@ ROOT = Path(__file__).parents[3]
 def import_file(path: Path, out: Path) -> Path:
     out.mkdir(exist_ok=True)
     source = FileModel(file=str(path))
-    files = STAGE.files(ImportConfig(), source, ROOT)
+    files = model_files(source, ROOT)
     STAGE.run(Job(ImportConfig(), source, load_target("host"), {}, out, files=files))
     return out
 
@@ -105,7 +105,9 @@ def test_same_model_gives_the_same_bytes_in_another_process(model_file: Path, tm
 
 
 def test_the_same_file_in_another_folder_is_the_same_model() -> None:
-    entries = [STAGE.model_entry(FileModel(file=file)) for file in ("a/net.tflite", "b/net.tflite", "a/other.tflite")]
+    entries = [
+        model_inputs(FileModel(file=file)).model_entry for file in ("a/net.tflite", "b/net.tflite", "a/other.tflite")
+    ]
     assert entries[0] == entries[1] != entries[2]
 
 

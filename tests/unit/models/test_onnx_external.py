@@ -16,7 +16,7 @@ import onnx
 
 from stages.base import StageError
 from stages.import_model.onnx import convert
-from stages.import_model.stage import STAGE, ImportConfig
+from stages.import_model.stage import model_files
 from stages.ir.models.onnx_external import external_files, external_tensors, whole
 from stages.ir.models.spec import FileModel
 from tests.support.onnx_graphs import drawn, model, node
@@ -147,5 +147,5 @@ def test_a_constant_with_external_data_is_part_of_the_key(tmp_path: Path, monkey
     (tmp_path / "nets").mkdir()
     (tmp_path / "nets" / "net.onnx").write_bytes(proto.SerializeToString())
     Path("k.bin").rename("nets/k.bin")
-    files = STAGE.files(ImportConfig(), FileModel(file="nets/net.onnx"), tmp_path)
+    files = model_files(FileModel(file="nets/net.onnx"), tmp_path)
     assert [path.name for path in files.values()] == ["net.onnx", "k.bin"]

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Literal
 
 from pipeline.plugins.registry import Registry
 from stages.backends.targets.spec import Target
-from stages.base import Job, Stage, StageConfig, StageError, Tool
+from stages.base import ActionInputs, Job, Stage, StageConfig, StageError, Tool
 from stages.ir.models.spec import FileModel, ModelSource
 
 
@@ -45,6 +45,11 @@ class ReportConfig(StageConfig):
 
 
 class Fake(Stage[Any]):
+    code: ClassVar[tuple[str, ...]] = ("code/report.py",)
+
+    def inputs(self, config: StageConfig, model: ModelSource, target: Target) -> ActionInputs:
+        return ActionInputs(sources=self.code)
+
     def note(self) -> None:
         with Path(os.environ["FAKE_RAN"]).open("a") as stream:
             stream.write(self.kind + "\n")
@@ -55,13 +60,13 @@ class FakeImport(Fake):
 
     kind = "import"
     config = ImportConfig
-    sources = ("code/import.py",)
 
-    def files(self, config: StageConfig, model: ModelSource, root: Path) -> dict[str, Path]:
-        return {"model": root / model.file} if isinstance(model, FileModel) else {}
-
-    def model_entry(self, model: ModelSource) -> dict[str, Any]:
-        return model.model_dump(mode="json")
+    def inputs(self, config: StageConfig, model: ModelSource, target: Target) -> ActionInputs:
+        return ActionInputs(
+            files=lambda root: {"model": root / model.file} if isinstance(model, FileModel) else {},
+            sources=("code/import.py",),
+            model_entry=model.model_dump(mode="json"),
+        )
 
     def run(self, job: Job[Any]) -> None:
         self.note()
@@ -81,8 +86,9 @@ class FakeEmit(Fake):
     kind = "emit"
     config: ClassVar[type[StageConfig]] = EmitConfig
     consumes = ("import",)
-    sources = ("code/emit*.py",)
-    target_fields = ("word_bits",)
+
+    def inputs(self, config: StageConfig, model: ModelSource, target: Target) -> ActionInputs:
+        return ActionInputs(sources=("code/emit*.py",), target_fields=("word_bits",))
 
     def run(self, job: Job[Any]) -> None:
         self.note()
@@ -110,10 +116,10 @@ class FakeCompile(Fake):
     kind = "compile"
     config = CompileConfig
     consumes = ("emit",)
-    sources = ("code/compile.py",)
 
-    def tools(self, config: StageConfig, target: Target) -> tuple[Tool, ...]:
-        return (Tool("fakecc", command="fakecc", minimum="12", install="apt-get install fakecc"),)
+    def inputs(self, config: StageConfig, model: ModelSource, target: Target) -> ActionInputs:
+        compiler = Tool("fakecc", command="fakecc", minimum="12", install="apt-get install fakecc")
+        return ActionInputs(tools=(compiler,), sources=("code/compile.py",))
 
     def preflight(
         self, config: Any, model: ModelSource, target: Target, root: Path, artifacts: Mapping[str, Path]
@@ -136,8 +142,9 @@ class FakeReport(Fake):
     kind = "report"
     config = ReportConfig
     consumes = ("import", "compile")
-    sources = ("code/report.py",)
-    target_fields = ("name",)
+
+    def inputs(self, config: StageConfig, model: ModelSource, target: Target) -> ActionInputs:
+        return ActionInputs(sources=self.code, target_fields=("name",))
 
     def preflight(
         self, config: Any, model: ModelSource, target: Target, root: Path, artifacts: Mapping[str, Path]
@@ -167,7 +174,6 @@ class Strip(Fake):
     config = StripConfig
     consumes = ("emit",)
     provides = "emit"
-    sources = ("code/report.py",)
 
     def run(self, job: Job[Any]) -> None:
         self.note()
@@ -189,7 +195,6 @@ class OtherEmit(Fake):
     config = OtherConfig
     consumes = ("import",)
     provides = "emit"
-    sources = ("code/report.py",)
 
     def run(self, job: Job[Any]) -> None:
         self.note()

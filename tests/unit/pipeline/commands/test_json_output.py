@@ -52,7 +52,6 @@ class Told(Stage[StageConfig]):
     kind = "told"
     config = StageConfig
     consumes = ("import",)
-    sources = ()
 
     def run(self, job: Job) -> None:
         print("what a plug-in prints")

@@ -94,7 +94,8 @@ def project(tmp_path: Path) -> Path:
     write(folder, "plugins/targets/plain.yaml", TARGETS)
     write(folder, "pipeline.yaml", "schema: 1\n")
     write(folder, "recipes/gated.yaml", GATE.format("gated"))
-    two = "schema: 1\ntarget: gated\nmodel: {zoo: two_layers}\nstages: {budget: {after: import, macs: 9}}\n"
+    two = "schema: 1\ntarget: gated\nmodel: {zoo: two_layers}\nstages: {budget: {after: import, limits: macs.yaml}}\n"
+    write(folder, "macs.yaml", "rv32-scalar: 9\n")
     write(folder, "recipes/checked.yaml", two)
     return folder
 

@@ -12,6 +12,8 @@ from pipeline.plugins.registry import Registry
 from pipeline.runs.workspace import Workspace
 from stages.backends.targets.memory import Size
 from stages.backends.targets.spec import Target
+from stages.base import ActionInputs, StageConfig
+from stages.ir.models.spec import ModelSource
 from tests.unit.pipeline.conftest import FakeProject
 from tests.unit.pipeline.fake_stages import EmitConfig, FakeCompile, FakeEmit, FakeImport, FakeReport
 
@@ -95,9 +97,12 @@ def test_a_stage_without_defaults_needs_an_entry(project: FakeProject) -> None:
 
 def test_files_that_go_with_a_target_are_in_the_keys_of_that_target_alone(project: FakeProject) -> None:
     class EmitTuned(FakeEmit):
-        def target_files(self, target: Target, root: Path) -> dict[str, Path]:
-            path = root / f"{target.name}.costs"
-            return {"costs": path} if path.is_file() else {}
+        def inputs(self, config: StageConfig, model: ModelSource, target: Target) -> ActionInputs:
+            def files(root: Path) -> dict[str, Path]:
+                path = root / f"{target.name}.costs"
+                return {"costs": path} if path.is_file() else {}
+
+            return super().inputs(config, model, target) | ActionInputs(files=files)
 
     project.registry = Registry([FakeImport(), EmitTuned()])
     project.recipe("schema: 1\ntarget: host\nmodel: {file: model.txt}\n", "tuned")

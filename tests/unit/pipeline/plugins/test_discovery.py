@@ -33,7 +33,6 @@ class Say(Stage[StageConfig]):
     kind = "say"
     config = StageConfig
     consumes = ("import",)
-    sources = ()
 
     def run(self, job):
         (job.out / "said").write_text(words.WORDS)

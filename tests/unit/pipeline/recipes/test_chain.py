@@ -23,7 +23,6 @@ class Note(Fake):
     kind = "note"
     config = StageConfig
     consumes = ("import",)
-    sources = ("code/report.py",)
 
     def run(self, job: Job[Any]) -> None:
         self.note()

@@ -16,7 +16,7 @@ from pipeline.recipes.targets import remote_store
 from pipeline.remote.remote import Remote
 from pipeline.remote.settings import RemoteSettings, remote_settings
 from pipeline.remote.transport import RemoteError
-from stages.import_model.stage import ImportStage
+from stages.import_model.stage import model_inputs
 from stages.ir.models.spec import UrlModel
 from stages.support.messages import escape
 
@@ -95,7 +95,7 @@ def test_what_libraries_say(
 def test_addresses_of_models() -> None:
     """What follows the ? may be a key: it is in no manifest. A version behind an @ is no password."""
     model = UrlModel(url="https://cdn.example/npm/net@1.0/x.tflite?sig=s3cr", sha256=SHA)
-    assert no_secret(str(ImportStage().model_entry(model))) and no_secret(model.source)
+    assert no_secret(str(model_inputs(model).model_entry)) and no_secret(model.source)
 
 
 def test_what_is_shown_has_no_password_however_it_is_cut() -> None:

@@ -177,7 +177,6 @@ class Emit(Stage):
     kind = "emit"
     config = StageConfig
     consumes = ("import",)
-    sources = ()
 
     def run(self, job):
         (job.out / "made.txt").write_text({text})

@@ -1,0 +1,50 @@
+"""Options of the emit stage."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from stages.backends.targets.memory import Size
+from stages.backends.targets.memory_rules import MemoryRule
+from stages.base import StageConfig
+from stages.support.options.names import Identifier
+
+
+class EmitConfig(StageConfig):
+    """Options of the emit stage.
+
+    `prefix` is the prefix of all C names, in upper case for macros: `kws` gives kws_run and KWS_INPUT0_BYTES. So
+    several models fit into one program. They share the kernels.
+    `weights`: `incbin` writes weights.bin and a short weights.S, which needs no compile time; `c` writes an array, for
+    assemblers without `.incbin`. With `caller` the application passes the address of a blob to `model_init`, so that
+    new weights need no new code; `caller_c` is the same, with the first blob as an array (stages.emit.blob).
+    `alignment` of each tensor in the arena and of each constant, in bytes.
+    `arena`: `static` is part of the emitted sources; `caller` is passed by the caller (`model_init(arena, bytes)`), so
+    that models can share it. If several memory regions are used, there is one block, or two parameters, for each.
+    An arena larger than `arena_limit` bytes is an error; the recipe's `memory.arena_limit` sets it. `memory_rules`,
+    which the recipe's `memory.rules` sets, select the memory regions of buffers and constants.
+    """
+
+    prefix: Identifier = "model"
+    weights: Literal["incbin", "c", "caller", "caller_c"] = "incbin"
+    arena: Literal["static", "caller"] = "static"
+    alignment: Literal[8, 16, 32, 64] = Field(default=16)
+    arena_limit: Size | None = None
+    memory_rules: tuple[MemoryRule, ...] | None = None
+
+    @property
+    def is_blob(self) -> bool:
+        """Whether the caller passes the weights."""
+        return self.weights in ("caller", "caller_c")
+
+    @property
+    def is_array(self) -> bool:
+        """Whether the sources have the weights as a C array."""
+        return self.weights in ("c", "caller_c")
+
+    @property
+    def layer_prefix(self) -> str:
+        """Prefix of the layers' functions; '' for the default prefix."""
+        return "" if self.prefix == type(self).model_fields["prefix"].default else f"{self.prefix}_"
