@@ -28,7 +28,7 @@ class TensorizeStage(Stage[TensorizeConfig]):
     def inputs(self, config: TensorizeConfig, model: ModelSource, target: Target) -> ActionInputs:
         """Return TVM, the code of the target's kernels with their costs and of its accelerator, and its fields."""
         from stages.backends.accelerators.registry import code_patterns_of
-        from stages.backends.kernels.places import code_patterns
+        from stages.backends.kernels.places import code_patterns, cost_patterns
         from stages.backends.targets.places import accelerator_code, kernel_code
 
         tools = (Tool("tvm", package="apache-tvm"), Tool("tvm-ffi", package="apache-tvm-ffi"))
@@ -41,7 +41,7 @@ class TensorizeStage(Stage[TensorizeConfig]):
                 "stages/backends/targets/spec.py",
                 *code_patterns(target.kernels),
                 *code_patterns_of(target),
-                f"stages/backends/{target.family}/generic_costs.py",
+                *cost_patterns(target.family),
             ),
             code=kernel_code(target) | accelerator_code(target),
             target_fields=(

@@ -60,3 +60,9 @@ def code_patterns(names: Iterable[str]) -> tuple[str, ...]:
         f"stages/backends/{_families()[name]}/kernels/{name}/**/*.{kind}" for name in found for kind in ("py", "[chS]")
     )
     return ("stages/backends/kernels/include/*.h", *folders)
+
+
+def cost_patterns(family: str) -> tuple[str, ...]:
+    """Return the pattern of a family's costs of the portable kernels, which few families have."""
+    name = "generic_costs.py"
+    return (f"stages/backends/{family}/{name}",) if (_BACKENDS / family / name).is_file() else ()
