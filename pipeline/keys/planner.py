@@ -24,13 +24,13 @@ from pipeline.artifacts.digest import DigestCache, digest_of
 from pipeline.documents.sources import Sources
 from pipeline.errors import PipelineError, ToolError
 from pipeline.keys.imports import Imports
+from pipeline.keys.recipe_options import with_recipe_options
 from pipeline.keys.tools import Tools
 from pipeline.plugins.discovery import plugins_of
 from pipeline.plugins.importing import stage_error
 from pipeline.project import Project, project_of
 from pipeline.recipes.chain import Link
 from pipeline.recipes.loader import LoadedRecipe
-from pipeline.recipes.recipe import Recipe
 from stages.backends.targets.spec import Target
 from stages.base import ActionInputs, Stage, StageConfig, StageError, Tool, ToolIdentity
 from stages.ir.models.spec import ModelSource
@@ -216,8 +216,7 @@ class Planner:
 
     def _resolve(self, link: Link, loaded: LoadedRecipe, depends_on: tuple[Any, ...]) -> _Resolved:
         recipe, target, stage = loaded.recipe, loaded.target, link.stage
-        config = _with_memory(recipe.config(_options_entry(link)) or _defaults(link, loaded), recipe)
-        config = _with_blob(config, recipe)
+        config = with_recipe_options(recipe.config(_options_entry(link)) or _defaults(link, loaded), recipe)
         if loaded.path is not None and isinstance(stage, FormerHooks):
             config = stage.with_files_beside(config, loaded.path)
         try:
@@ -362,25 +361,6 @@ def _defaults(link: Link, loaded: LoadedRecipe) -> StageConfig:
     except ValidationError as error:
         needed = ", ".join(".".join(map(str, detail["loc"])) for detail in error.errors())
         raise loaded.sources.error(f"stage '{link.name}' needs a value for: {needed}", ("stages",)) from None
-
-
-def _with_memory(config: StageConfig, recipe: Recipe) -> StageConfig:
-    """Set `arena_limit` and `memory_rules` of a stage from the recipe's `memory`, if unset."""
-    memory = {"arena_limit": recipe.memory.arena_limit, "memory_rules": recipe.memory.rules}
-    limits = {
-        name: value
-        for name, value in memory.items()
-        if value is not None and name in type(config).model_fields and getattr(config, name) is None
-    }
-    return config.model_copy(update=limits) if limits else config
-
-
-def _with_blob(config: StageConfig, recipe: Recipe) -> StageConfig:
-    """Turn off what depends on the values of weights, unless the recipe sets it, if the caller provides the weights."""
-    if not getattr(recipe.config("emit"), "is_blob", False):
-        return config
-    fields = {"simplify", "narrow_weights"} & type(config).model_fields.keys() - config.model_fields_set
-    return config.model_copy(update=dict.fromkeys(fields, False)) if fields else config
 
 
 def _resolved_path(text: str, root: Path) -> Path | None:
