@@ -32,6 +32,15 @@ class Weights(Command):
     """`doit weights`."""
 
     name = "weights"
+    group = "ship"
+    examples = (
+        ("my_recipe model=retrained.tflite", "a blob for the firmware of my_recipe"),
+        ("my_recipe model=retrained.tflite firmware=release-1/weights.bin", "for firmware that was shipped before"),
+    )
+    keys_help = (
+        ("firmware", "a blob that the firmware accepts; without it the firmware is that of the recipe as it is now"),
+        ("to", "the file; default build/NAME/TARGET/weights/MODEL.bin"),
+    )
     variables = RECIPE_VARIABLES
     names = "recipe"
     own_variables = (_FIRMWARE, _TO)
@@ -39,9 +48,8 @@ class Weights(Command):
     doc_usage = "NAME model=new.tflite [firmware=weights.bin] [to=FILE] [target=… set=…] [--json]"
     doc_description = (
         "The recipe has `emit: {weights: caller}`. The new model is verified with the code of the firmware before its "
-        "blob is written. firmware= is a blob that the firmware accepts; without it the firmware is that of the recipe "
-        "as it is now. The default file is build/RECIPE/TARGET/weights/MODEL.bin. docs/how-to/update_weights.md shows "
-        "an update in the field."
+        "blob is written. If it needs other code, nothing is written. docs/how-to/update_weights.md shows an update in "
+        "the field."
     )
     cmd_options = (JSON,)
 
