@@ -33,7 +33,7 @@ _LAYER, _EXTENDS = "layer", "extends"
 VARIABLES = ("model", "target", "set")
 _RECIPE = "recipe"
 _TARGET = "rv64-rvp"  # without target= and extends=
-_INPUTS = {"random": 2, "seed": 1, "extremes": True}
+INPUTS = {"random": 2, "seed": 1, "extremes": True}
 
 
 class New(Command):
@@ -150,8 +150,8 @@ def _recipe(
         "name": name,
         **({"extends": base} if base else {}),
         **({"target": target_name} if target_name else {}),
-        "model": _layer(layer) if layer else _model(model, project),
-        "stages": {"simulate": {"inputs": dict(_INPUTS)}},
+        "model": _layer(layer) if layer else model_entry(model, project),
+        "stages": {"simulate": {"inputs": dict(INPUTS)}},
     }
 
 
@@ -167,7 +167,7 @@ def _layer(text: str) -> Mapping[str, Any]:
     return layer
 
 
-def _model(text: str, project: Project) -> Mapping[str, Any]:
+def model_entry(text: str, project: Project) -> Mapping[str, Any]:
     """Parse `model=`. Raises RecipeError for a missing file."""
     check_assignments([("model", text)])
     (override,) = parse_overrides({"model": text})
@@ -195,14 +195,14 @@ def _check(data: Mapping[str, Any], project: Project, typed: Sequence[Override],
         message = error.message.removeprefix(f"{error.file}: ")
         raise PipelineError(f"{escape.name(shown)}: {message}", hint=error.hint) from None
     try:
-        _check_model(loaded.recipe.model, project)
+        check_model(loaded.recipe.model, project)
     except StageError as error:
         first, *rest = error.message.splitlines()
         raise loaded.sources.error(first, ("model",), hint="\n".join([*rest, *error.hint.splitlines()])) from None
     return loaded
 
 
-def _check_model(model: ModelSource, project: Project) -> None:
+def check_model(model: ModelSource, project: Project) -> None:
     """Raise StageError for a damaged model file, or a layer that import refuses."""
     if not isinstance(model, OpModel):
         from stages.import_model.stage import known_model

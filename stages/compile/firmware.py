@@ -20,6 +20,7 @@ from stages.compile.config import CompileConfig
 from stages.compile.flags import blamed_flag
 from stages.compile.sizes import addresses, measure, region_use
 from stages.support.messages import escape
+from stages.support.messages.stage_error import DoesNotFit
 from stages.support.system.scratch import temporary_folder
 
 if TYPE_CHECKING:
@@ -29,10 +30,6 @@ if TYPE_CHECKING:
 KERNELS = "kernels"  # folder of the emitted sources that all models share
 SIMULATED, NOT_SIMULATED = "simulated.elf", "not_simulated.txt"
 _OVERFLOW = re.compile(r"region `(\w+)' overflowed by (\d+) bytes?")
-
-
-class DoesNotFit(StageError):
-    """Raised if the firmware is larger than the target's memory."""
 
 
 def compile_firmware(

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from stages.backends.targets.spec import Target
-from stages.base import StageError
 from stages.compile.firmware import remedy
 from stages.ir.models.least_memory import LeastMemory
+from stages.support.messages.stage_error import DoesNotFit
 
 
 def check_fits(least: LeastMemory, target: Target) -> None:
-    """Raise StageError, with the sizes and their origin, if the target's memory is too small in any case."""
+    """Raise DoesNotFit, with the sizes and their origin, if the target's memory is too small in any case."""
     memory = target.memory
     if memory is None:
         return
@@ -39,7 +39,7 @@ def check_fits(least: LeastMemory, target: Target) -> None:
     if needs:
         message = "\n".join([f"the model does not fit target {target.name}: {'; '.join(needs)}", *details])
         only_stack = len(needs) == 1 and least.activations <= ram_bytes < least.activations + stack
-        raise StageError(message, hint=("lower memory.stack, " if only_stack else "") + remedy(target))
+        raise DoesNotFit(message, hint=("lower memory.stack, " if only_stack else "") + remedy(target))
 
 
 def _need(regions: list[str]) -> str:

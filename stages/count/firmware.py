@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from stages.backends.kernels import registry
 from stages.backends.timing.table import timing_table
 from stages.base import StageError, no_progress
-from stages.compile.firmware import DoesNotFit, compile_firmware
+from stages.compile.firmware import compile_firmware
 from stages.count.call import Memory, memory_for, memory_of
 from stages.count.code import Sections
 from stages.count.parallel import results
@@ -34,6 +34,7 @@ from stages.ir.reference.integer import run_layer, to_logical, to_physical
 from stages.ir.samples.files import Inference
 from stages.simulate.cycles import layer_intervals
 from stages.simulate.firmware import run_firmware
+from stages.support.messages.stage_error import DoesNotFit
 from stages.support.system.scratch import temporary_folder
 from stages.tensorize.build import tensorize_graph
 from stages.tensorize.config import TensorizeConfig, TensorizeRule

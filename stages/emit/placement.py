@@ -18,6 +18,7 @@ from stages.lower.arena.regions import RegionCapacity, RegionOverflowError, divi
 from stages.lower.arena.rules import Contents, Ruled, apply_rules
 from stages.lower.arena.traffic import arena_traffic, reads_of_weights
 from stages.support.messages import escape
+from stages.support.messages.stage_error import DoesNotFit
 
 if TYPE_CHECKING:
     import numpy as np
@@ -236,7 +237,7 @@ class Placer:
         buffers = {b.name: b.bytes for b in self._contents.lives.buffers if b.name in arena}
         return [*buffers.items(), *((name, size) for name, size in constants.items() if size)]
 
-    def _too_small(self, ruled: Ruled) -> StageError:
+    def _too_small(self, ruled: Ruled) -> DoesNotFit:
         lives = self._contents.lives
         bound = lower_bound(lives.buffers, self._alignment)
         weights = len(lay_out(self._constants, self._alignment).data)
@@ -247,7 +248,7 @@ class Placer:
         ruled_by = sorted({*ruled.arena.values(), *ruled.weights.values()})
         rules_text = f", with memory rules {', '.join(str(n + 1) for n in ruled_by)}" if ruled_by else ""
         sizes = {buffer.name: buffer.bytes for buffer in lives.buffers}
-        return StageError(
+        return DoesNotFit(
             f"the model does not fit the target's memory{rules_text}: the arena's peak is {bound:,} bytes, "
             f"weights are {weights:,}\navailable bytes: {'; '.join(capacities)}",
             hint=f"the largest: {_largest(sizes.items())}; {_largest(self._sizes((), self._constants), 1)}",

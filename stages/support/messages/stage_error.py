@@ -22,6 +22,10 @@ class StageError(Exception):
         self.at = at
 
 
+class DoesNotFit(StageError):
+    """The network needs more memory than the target has; the message has the sizes."""
+
+
 @contextmanager
 def error_at(*at: str | int) -> Iterator[None]:
     """Set `at` of a StageError that is raised inside, unless it has one."""

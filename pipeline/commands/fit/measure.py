@@ -1,0 +1,234 @@
+"""Run the stages of all boards in parallel, and read the figures of each.
+
+Each board has the actions of `doit run target=BOARD` up to the simulation.
+They run in sessions with the store and the executor of `doit run`. So boards share equal actions, and a later
+`doit run` finds them in the store. If an action of several boards fails, it is not repeated.
+
+If a network is too large for a board, its sizes are those of the firmware for the same board with more memory.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections import defaultdict
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from pipeline.commands.fit.larger_memory import with_larger_memory
+from pipeline.commands.fit.row import CRASHED, FITS, NOT_MEASURED, REFUSED, TOO_LARGE, Row, needs
+from pipeline.commands.report_errors import wants_traceback
+from pipeline.errors import PipelineError, RecipeError, StageFailed, StoreError, ToolError, describe_unexpected
+from pipeline.runs.session import Session
+from stages.report.build import ram_bytes
+from stages.report.estimate import estimated_cycles
+from stages.simulate.simulate import expected_instructions
+from stages.support.messages.stage_error import DoesNotFit
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pipeline.commands.fit.request import Request
+    from pipeline.keys.planner import Action
+    from pipeline.recipes.loader import LoadedRecipe
+    from pipeline.runs.workspace import Workspace
+    from pipeline.terminal.progress import ProgressDisplay
+    from stages.backends.targets.spec import Target
+
+# A failure of these stages concerns the network, not the board.
+_OF_NETWORK = ("ptq", "import", "layout", "quantize")
+
+
+def measure(request: Request, workspace: Workspace, display: ProgressDisplay, jobs: int) -> list[Row]:
+    """Return a row for each board of the request, in its order.
+
+    Raises PipelineError if the store cannot be used, or if no board can have the network.
+    """
+    measurement = _Measurement(request, workspace, display)
+    # One board of each core first: other boards wait for its artifacts.
+    cores = {target.core: target.name for target in reversed(request.targets)}
+    targets = sorted(request.targets, key=lambda target: cores[target.core] != target.name)
+    pool = ThreadPoolExecutor(jobs)
+    try:
+        rows = {row.board: row for row in pool.map(measurement.row, targets)}
+    finally:
+        # After Ctrl-C, start no further boards.
+        pool.shutdown(wait=True, cancel_futures=True)
+    if len(measurement.errors) == len(targets):
+        raise measurement.errors[0]
+    return [rows[target.name] for target in request.targets]
+
+
+class _Measurement:
+    """Measures boards, in several threads. `errors` are failures that concern the network or its recipe."""
+
+    def __init__(self, request: Request, workspace: Workspace, display: ProgressDisplay) -> None:
+        self._request = request
+        self._workspace = workspace
+        self._display = display
+        self._lock = threading.Lock()
+        self._locks: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
+        self._failures: dict[str, PipelineError] = {}
+        self.errors: list[PipelineError] = []
+
+    def row(self, target: Target) -> Row:
+        """Return the row of a board. Raises StoreError."""
+        assert target.memory is not None
+        row = Row(
+            target.name,
+            target.core,
+            target.board.title if target.board is not None else "",
+            CRASHED,
+            ram_available_bytes=target.memory.bytes_of(written=True),
+            rom_available_bytes=target.memory.bytes_of(written=False),
+            clock_hz=target.board.clock if target.board is not None else None,
+        )
+        try:
+            return self._measured(row, target)
+        except StoreError:
+            raise
+        except PipelineError as error:
+            if isinstance(error, RecipeError) or (isinstance(error, StageFailed) and error.kind in _OF_NETWORK):
+                self.errors.append(error)
+            verdict = NOT_MEASURED if isinstance(error, ToolError) else CRASHED
+            verdict = REFUSED if isinstance(error, RecipeError | StageFailed) else verdict
+            return replace(row, verdict=verdict, reason=str(error))
+        except Exception as error:  # of any class: it must not stop the other boards
+            if wants_traceback():
+                raise
+            return replace(row, reason=describe_unexpected(error))
+        finally:
+            self._display.end("", target.name)
+
+    def _measured(self, row: Row, target: Target) -> Row:
+        with self._lock:
+            loaded = self._request.load(target, self._workspace.project, self._workspace.registry)
+            emitted, compiled, simulated = (_stage_with_role(loaded, role) for role in ("emit", "compile", "simulate"))
+            plan = self._workspace.planner.plan(loaded, simulated)
+        display = _BoardDisplay(target.name, self._display)
+        with closing(Session(self._workspace, plan, display, simulated)) as session:
+            if not session.is_done(plan[compiled]):
+                known = self._too_large(row, loaded, stored_only=True)
+                if known is not None:
+                    return known
+            try:
+                self._run(session, compiled)
+            except StageFailed as error:
+                if not isinstance(error.__cause__, DoesNotFit):
+                    raise
+                large = self._too_large(row, loaded, stored_only=False)
+                return large or replace(row, verdict=TOO_LARGE, reason=str(error))
+            row = _with_sizes(replace(row, verdict=FITS), session.folders[compiled], session.folders[emitted])
+            try:
+                self._run(session, simulated)
+            except StageFailed as error:
+                return replace(row, reason=str(error))
+            return _with_counts(row, session.folders[compiled], session.folders[simulated], target)
+
+    def _too_large(self, row: Row, loaded: LoadedRecipe, *, stored_only: bool) -> Row | None:
+        """Return the row of a board that is too small, with the sizes for the board with more memory.
+
+        Returns None if these sizes are not known, or do not exceed the board's memory.
+        """
+        larger = replace(loaded, target=with_larger_memory(loaded.target))
+        emitted, compiled = _stage_with_role(loaded, "emit"), _stage_with_role(loaded, "compile")
+        with self._lock:
+            plan = self._workspace.planner.plan(larger, compiled)
+        # Another name: `doit explain` must not take it for a run of the recipe.
+        plan = replace(plan, recipe=f"{plan.recipe.replace(':', '-')}:{plan.target}-larger-memory")
+        with closing(Session(self._workspace, plan, _BoardDisplay(row.board, self._display), compiled)) as session:
+            if not session.is_done(plan[compiled]):
+                if stored_only:
+                    return None
+                try:
+                    self._run(session, compiled)
+                except StageFailed:
+                    return None
+            memory = loaded.target.memory
+            assert memory is not None
+            lengths = {name: region.length for name, region in memory.regions.items()}
+            row = replace(row, verdict=TOO_LARGE)
+            row = _with_sizes(row, session.folders[compiled], session.folders[emitted], lengths)
+        return row if row.missing else None
+
+    def _run(self, session: Session, last: str) -> None:
+        """Run the stages up to `last`. Raises PipelineError."""
+        for action in session.plan:
+            if not session.is_done(action):
+                session.preflight_check()
+                self._run_action(session, action)
+            if action.kind == last:
+                return
+
+    def _run_action(self, session: Session, action: Action) -> None:
+        """Run an action once for all boards; raise its error again for the others."""
+        with self._lock:
+            lock = self._locks[action.identity]
+        with lock:
+            if action.identity in self._failures:
+                raise self._failures[action.identity]
+            try:
+                session.run(action, shared=True)
+            except PipelineError as error:
+                self._failures[action.identity] = error
+                raise
+
+
+class _BoardDisplay:
+    """A display with one progress line for each board."""
+
+    def __init__(self, board: str, display: ProgressDisplay) -> None:
+        self._board, self._display = board, display
+
+    def progress(self, recipe: str, kind: str, message: str, fraction: float | None) -> None:
+        """Show a stage's progress on the board's line."""
+        self._display.progress("", self._board, f"{kind}: {message}", fraction)
+
+
+def _stage_with_role(loaded: LoadedRecipe, role: str) -> str:
+    """Return the name of the recipe's last stage with this role. Raises RecipeError."""
+    names = [link.name for link in loaded.chain if link.stage.role == role]
+    if not names:
+        raise loaded.sources.error(f"the recipe has no stage {role}, which doit fit needs", ("stages",))
+    return names[-1]
+
+
+def _with_sizes(row: Row, compiled: Path, emitted: Path, lengths: Mapping[str, int] | None = None) -> Row:
+    """Return the row with the sizes of a firmware. `lengths` are those of the board's regions if others were linked."""
+    sizes = json.loads((compiled / "sizes.json").read_text())
+    regions = [
+        {**region, "length": (lengths or {}).get(region["name"], region["length"])} for region in sizes["regions"]
+    ]
+    missing = {True: 0, False: 0}
+    for need, available, written in needs(regions):
+        missing[written] += max(need - available, 0)
+    return replace(
+        row,
+        ram_bytes=sizes["ram_bytes"],
+        rom_bytes=sizes["rom_bytes"],
+        missing_ram_bytes=missing[True],
+        missing_rom_bytes=missing[False],
+        regions=regions,
+        instructions=round(expected_instructions(json.loads((emitted / "model.json").read_text()))),
+    )
+
+
+def _with_counts(row: Row, compiled: Path, simulated: Path, target: Target) -> Row:
+    """Return the row with the results of a simulation: RAM with the measured stack, instructions, cycles, time."""
+    counts = json.loads((simulated / "counts.json").read_text())
+    sizes = json.loads((compiled / "sizes.json").read_text())
+    if target.counter == "none":
+        return row
+    total = counts["inferences"][0]["total"]
+    row = replace(row, ram_bytes=ram_bytes(sizes, counts))
+    if target.accelerator is not None:
+        ms = None if row.clock_hz is None else round(1000 * total / row.clock_hz, 6)
+        return replace(row, instructions=None, estimated_cycles=total, estimated_ms=ms, timing=target.accelerator.kind)
+    row = replace(row, instructions=total)
+    cycles = estimated_cycles(counts, target.model_dump(mode="json"))
+    if cycles is None:
+        return row
+    return replace(row, estimated_cycles=cycles["total"], estimated_ms=cycles["milliseconds"], timing=cycles["model"])
