@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import getopt
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from doit import doit_cmd
@@ -133,6 +133,12 @@ class CommandMixin:
                 doit_cmd.set_var(variable, value)
         _words[:] = [word for word in values if word.partition("=")[0] not in self.own_variables]
         return {variable: value for variable, value in typed if variable in self.own_variables}
+
+
+def selected_names(named: Sequence[str], values: Mapping[str, str], *keys: str) -> list[str]:
+    """Return the names, and those of the first key that is given: `a` and `target=b,c`."""
+    text = next((values[key] for key in keys if key in values), "")
+    return [*named, *(name.strip() for name in text.split(",") if name.strip())]
 
 
 def single_recipe(command: str, values: dict[str, str], named: Sequence[str]) -> str:

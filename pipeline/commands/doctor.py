@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pipeline.commands.catalogue.listing import Record, in_columns
-from pipeline.commands.command import JSON, Command
+from pipeline.commands.command import JSON, Command, selected_names, variables
 from pipeline.commands.exit_codes import PENDING
 from pipeline.commands.pyproject import pyproject_table
 from pipeline.commands.report_errors import report_errors
@@ -55,6 +55,7 @@ class Doctor(Command):
     examples = (("", "all cores"), ("cortex-m4 --install", "one core, and install what it needs"))
     keys_help = (("target", "the same as NAME"),)
     names = "targets"
+    variables = ("target", "board")
     doc_purpose = "check this machine: tools, versions, simulators, what to install"
     doc_usage = "[NAME...] [--install] [--json]"
     doc_description = (
@@ -78,7 +79,7 @@ class Doctor(Command):
 
     def _check(self, options: Mapping[str, Any], named: Sequence[str]) -> int:
         with Workspace(install=install_group if options["install"] else None) as workspace:
-            targets = targets_of(workspace, named)
+            targets = targets_of(workspace, selected_names(named, variables(), "target", "board"))
             install_tools(workspace, targets)
             tools = _tools(workspace, targets)
             tests = [_self_test(target, tools) for target in targets]

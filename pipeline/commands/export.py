@@ -14,7 +14,7 @@ from pipeline.commands.catalogue.listing import in_columns
 from pipeline.commands.command import JSON, Command, variables
 from pipeline.commands.pyproject import pyproject_table
 from pipeline.commands.report_errors import report_errors
-from pipeline.documents.overrides import RECIPE_VARIABLES
+from pipeline.documents.overrides import RECIPE_VARIABLES, each_target
 from pipeline.errors import PipelineError, RecipeError
 from pipeline.keys.package_groups import install_group
 from pipeline.plugins.discovery import plugins_of
@@ -80,14 +80,22 @@ class Export(Command):
         recipes = [name.strip() for name in (*named, *values.pop("recipe", "").split(",")) if name.strip()]
         if not recipes:
             raise RecipeError("no recipe is named: use `doit export NAME`")
+        of_targets = each_target(values)
+        if to and len(of_targets) > 1:
+            raise PipelineError(f"to={escape.name(to, 200)}: a folder has one target, got {len(of_targets)}")
         display = ProgressDisplay()
+        results = []
         try:
-            result = export(recipes, form, to, values, arenas=arenas, project=project, display=display)
+            for of_target in of_targets:
+                results.append(export(recipes, form, to, of_target, arenas=arenas, project=project, display=display))
         except StageError as error:
             raise PipelineError(error.message, hint=error.hint) from None
         finally:
             display.close()
-        print(json.dumps(result, indent=1) if as_json else _summary(result))
+        if as_json:
+            print(json.dumps(results if len(results) > 1 else results[0], indent=1))
+        else:
+            print("\n".join(map(_summary, results)))
         return 0
 
 

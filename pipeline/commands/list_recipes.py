@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from doit import doit_cmd
 from doit.cmd_list import List as DoitList
 from doit.cmdparse import CmdParseError
 
-from pipeline.commands.command import JSON, CommandMixin, variables
+from pipeline.commands.command import JSON, CommandMixin, selected_names, variables
 from pipeline.documents.overrides import RECIPE_VARIABLES
 from stages.support.messages import escape
 
@@ -56,9 +57,16 @@ class List(CommandMixin, DoitList):  # type: ignore[misc]
         from pipeline.recipes.recipe_arguments import matching_recipes
 
         pos_args = task_names(pos_args)
-        arguments = list(variables())
-        if arguments and not pos_args and "recipe" not in arguments:
-            raise CmdParseError(f"doit list: {arguments[0]}= needs the name of a recipe")
+        values = variables()
+        other = next((key for key in values if key not in ("target", "board", "model")), "")
+        if values and not pos_args and "recipe" not in values:
+            if other:
+                raise CmdParseError(f"doit list: {other}= needs the name of a recipe")
+            pos_args = _selected(values)
+            if not pos_args:
+                print("[]" if opt_values["json"] else f"no recipe with {' '.join(map('='.join, values.items()))}")
+                return 0
+            doit_cmd.reset_vars()
         named = [
             name
             for word in pos_args
@@ -73,6 +81,41 @@ class List(CommandMixin, DoitList):  # type: ignore[misc]
 
     def _print_task(self, template: str, task: Any, *_: Any) -> None:
         self.outstream.write(f"{escape.line(template.rstrip().format(name=task.name, doc=task.doc))}\n")
+
+
+def _selected(values: Mapping[str, str]) -> list[str]:
+    """Return the recipes with one of the targets of `target=a,b` and one of the models of `model=`.
+
+    Raises PipelineError for an unknown target.
+    """
+    from pipeline.errors import PipelineError
+    from pipeline.plugins.registry import registry_of
+    from pipeline.project import current_project
+    from pipeline.recipes.loader import describe_recipe, load_recipes, model_label
+    from pipeline.recipes.recipe_files import recipe_names
+    from pipeline.recipes.targets import load_targets, unknown_target_error
+    from stages.base import StageError
+
+    project, known = current_project(), load_targets(current_project())
+    targets = selected_names((), values, "target", "board")
+    models = [name.removeprefix("zoo:").rpartition("/")[2] for name in selected_names((), values, "model")]
+    for target in targets:
+        if target not in known:
+            raise CmdParseError(str(unknown_target_error(target, known)))
+    names = []
+    for name in recipe_names(project, nested=True):
+        summary = describe_recipe(name, project)
+        pairs = [summary.columns]
+        if summary.matrix:
+            try:
+                members = load_recipes(name, root=project, registry=registry_of(project))
+            except (PipelineError, StageError):
+                continue
+            labels = [model_label(member.recipe.model.model_dump(mode="json")) for member in members]
+            pairs = [(label, member.target.name) for label, member in zip(labels, members, strict=True)]
+        if any((not targets or target in targets) and (not models or model in models) for model, target in pairs):
+            names.append(name)
+    return names
 
 
 def _records(named: Sequence[str], *, parts: bool) -> list[dict[str, Any]]:

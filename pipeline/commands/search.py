@@ -20,7 +20,7 @@ from pipeline.api import RunResult, run_recipe
 from pipeline.commands.command import JSON, Command, single_recipe, variables
 from pipeline.commands.exit_codes import PENDING
 from pipeline.commands.report_errors import report_errors
-from pipeline.documents.overrides import RECIPE_VARIABLES, check_assignments
+from pipeline.documents.overrides import RECIPE_VARIABLES, check_assignments, each_target
 from pipeline.errors import PipelineError, StageFailed
 from pipeline.keys.package_groups import install_group
 from pipeline.plugins.registry import registry_of
@@ -253,20 +253,34 @@ def table(measurements: Sequence[Measurement], budget: Budget) -> Table:
 def _run(values: dict[str, str], named: Sequence[str], *, as_json: bool) -> int:
     check_assignments(values.items(), RECIPE_VARIABLES)
     name = single_recipe("search", values, named)
+    of_targets = each_target(values)
+    results = [_search(name, of_target, as_json=as_json, alone=len(of_targets) == 1) for of_target in of_targets]
+    records = [record for record, _ in results]
+    if as_json:
+        print(json.dumps(records if len(records) > 1 else records[0], indent=1))
+    return max(code for _, code in results)
+
+
+def _search(name: str, values: dict[str, str], *, as_json: bool, alone: bool) -> tuple[dict[str, Any], int]:
+    """Search on one target and print the table. Returns the JSON record and the exit code."""
+    target = values.get("target") or values.get("board", "")
+    place = {} if alone else {"target": target}
     with closing(ProgressDisplay(sys.stderr if as_json else None)) as display:
         measurements, budget = search(name, values, display=display, install=install_group)
         if not as_json:
             result_table = table(measurements, budget)
-            display.show(lambda width: render(result_table, f"mixed precisions of {name}"))
+            title = f"mixed precisions of {name}" + (f" on {target}" if place else "")
+            display.show(lambda width: render(result_table, title))
     winner = best(measurements, budget)
     if as_json:
-        print(json.dumps({"recipe": name, "budget": asdict(budget), "tried": _records(measurements, budget)}, indent=1))
+        pass
     elif winner is None:
         print("no candidate is within the budget")
     else:
         options = json.dumps(dict(winner.candidate.options), ensure_ascii=False)
         print(f"best: {escape.line(options) if winner.candidate.options else 'the unchanged recipe'}")
-    return PENDING if winner is None else 0
+    record = {"recipe": name, **place, "budget": asdict(budget), "tried": _records(measurements, budget)}
+    return record, PENDING if winner is None else 0
 
 
 def _records(measurements: Sequence[Measurement], budget: Budget) -> list[dict[str, Any]]:

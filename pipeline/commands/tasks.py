@@ -1,9 +1,10 @@
 """The recipe's stages as doit tasks.
 
 For each recipe, `doit run recipe=a,b` has one task per stage, and one that fills the build folder: `a:import` …
-`a:publish`. A matrix `m` has these for each variant: `m:kws-host:import` …. The first variant runs the stages
-that several variants share. A recipe named as a task (`doit run a`, `doit run m:kws-host:emit`) is the same as with
-`recipe=`. Without a name, each recipe and variant is one task, for `doit list`.
+`a:publish`. With `target=x,y` these are `a@x:import` …, and `a:import` stands for those of all targets. A matrix `m`
+has them for each variant: `m:kws-host:import` …. The first variant or target runs the stages that several share. A
+recipe named as a task (`doit run a`, `doit run m:kws-host:emit`) is the same as with `recipe=`. Without a name, each
+recipe and variant is one task, for `doit list`.
 
 doit's state is kept in memory and dropped at the end: `uptodate` asks the store.
 """
@@ -113,6 +114,8 @@ def recipe_tasks(
                     sys.stderr.write(f"note: {escape.line(note)}\n")
             if len(members) == 1 and (not members[0].variant or name == members[0].title):
                 yield from _recipe_tasks(workspace, members[0], words, alone=len(names) == 1)
+            elif not members[0].variant:
+                yield from _target_tasks(workspace, members, words)
             else:
                 check_matrix_arguments(words, members[0].recipe.name, workspace.registry)
                 yield from _matrix_tasks(workspace, members, words)
@@ -153,6 +156,29 @@ def _recipe_tasks(workspace: Workspace, member: LoadedRecipe, words: Sequence[st
     yield from _stage_tasks(session)
 
 
+def _target_tasks(workspace: Workspace, members: Sequence[LoadedRecipe], words: Sequence[str]) -> Iterator[Task]:
+    """Yield the tasks of one recipe on several targets, and a task for all of them."""
+    recipe = members[0].title
+    titles = [f"{recipe}@{member.target.name}" for member in members]
+    owners: dict[str, list[str]] = {}
+    yield {"basename": recipe, "name": None, "doc": f"{recipe} on {len(titles)} targets", "task_dep": titles}
+    for kind in dict.fromkeys((*(kind for member in members for kind in member.chain.names), PUBLISH)):
+        if f"{recipe}:{kind}" in words:
+            yield {
+                "basename": recipe,
+                "name": kind,
+                "actions": None,
+                "task_dep": [f"{title}:{kind}" for title in titles],
+            }
+    for title, member in zip(titles, members, strict=True):
+        try:
+            session = _session(workspace, member, words)
+        except PipelineError as error:  # must not stop the other targets
+            yield _refused_task(None, member, error, title)
+        else:
+            yield from _stage_tasks(session, owners=owners, title=title)
+
+
 def _matrix_tasks(workspace: Workspace, members: Sequence[LoadedRecipe], words: Sequence[str]) -> Iterator[Task]:
     name = members[0].recipe.name
     folder = workspace.build / name
@@ -174,27 +200,29 @@ def _matrix_tasks(workspace: Workspace, members: Sequence[LoadedRecipe], words: 
         yield from _stage_tasks(session, matrix, owners)
 
 
-def _refused_task(matrix: MatrixRun | None, member: LoadedRecipe, error: Exception) -> Task:
+def _refused_task(matrix: MatrixRun | None, member: LoadedRecipe, error: Exception, title: str = "") -> Task:
+    title = title or member.title
+
     def refuse() -> None:
         raise error
 
     return {
-        "basename": member.title,
-        "doc": f"{member.title} cannot be planned",
+        "basename": title,
+        "doc": f"{title} cannot be planned",
         "actions": [(_guarded, [refuse])],
         "io": {"capture": False},
-        "meta": {"shown": TaskInfo(member.title, matrix=matrix)},
+        "meta": {"shown": TaskInfo(title, matrix=matrix)},
     }
 
 
 def _stage_tasks(
-    session: Session, matrix: MatrixRun | None = None, owners: dict[str, list[str]] | None = None
+    session: Session, matrix: MatrixRun | None = None, owners: dict[str, list[str]] | None = None, title: str = ""
 ) -> Iterator[Task]:
-    """Yield the tasks of one recipe.
+    """Yield the tasks of one recipe; `title` replaces its name in theirs.
 
     `owners` has the tasks of all variants so far that run an action, by the action's identity.
     """
-    recipe = session.plan.recipe
+    recipe = title or session.plan.recipe
     owners = {} if owners is None else owners
 
     def publish() -> None:
@@ -208,7 +236,7 @@ def _stage_tasks(
     for action in session.plan:
         tasks = owners.setdefault(action.identity, [])
         tasks.append(f"{recipe}:{action.kind}")
-        yield _stage_task(session, action, matrix, tasks)
+        yield _stage_task(session, action, recipe, matrix, tasks)
     yield {
         "basename": recipe,
         "name": PUBLISH,
@@ -220,11 +248,10 @@ def _stage_tasks(
     }
 
 
-def _stage_task(session: Session, action: Action, matrix: MatrixRun | None, tasks: Sequence[str]) -> Task:
+def _stage_task(session: Session, action: Action, recipe: str, matrix: MatrixRun | None, tasks: Sequence[str]) -> Task:
     """Return the task of a stage.
 
     `tasks` are the tasks of all recipes that share the stage; the first one owns it."""
-    recipe = action.recipe
     name, owner = f"{recipe}:{action.kind}", tasks[0]
     done: list[bool] = []
 

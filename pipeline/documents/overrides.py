@@ -66,7 +66,7 @@ def check_assignments(arguments: Iterable[tuple[str, str]], known: Sequence[str]
         if not value.strip(" \t,;"):
             raise RecipeError(f"{name}= is empty", hint="give a value, or remove it")
         if values.setdefault(name, value) != value:
-            context = "in a recipe with a matrix " if name in ("target", "model") else ""
+            context = "in a recipe with a matrix " if name == "model" else ""
             combined = escape.name(f"{name}={values[name]},{value}")
             raise RecipeError(f"duplicate {name}=; {context}{combined} selects all of them")
 
@@ -150,6 +150,15 @@ def model_entry(text: str) -> dict[str, str]:
 def yaml_path(text: str) -> YamlPath:
     """Split a dotted path such as `stages.emit.rules.0`; list indices become integers."""
     return tuple(int(part) if _INDEX.match(part) else part for part in text.split("."))
+
+
+def each_target(variables: Mapping[str, str]) -> list[dict[str, str]]:
+    """Return the variables once for each target of `target=a,b` (or `board=`), each with one target."""
+    key = "board" if "board" in variables else "target"
+    if "," not in variables.get(key, ""):
+        return [dict(variables)]
+    names = dict.fromkeys(name.strip() for name in variables[key].split(",") if name.strip())
+    return [{**variables, **({"target": name} if "target" in variables else {}), key: name} for name in names]
 
 
 def apply_overrides(data: Any, overrides: list[Override]) -> tuple[Any, list[Override]]:

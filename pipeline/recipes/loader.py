@@ -16,6 +16,7 @@ from pipeline.documents.overrides import (
     OverridePathError,
     apply_overrides,
     check_single_model,
+    each_target,
     parse_overrides,
 )
 from pipeline.documents.sources import Sources
@@ -92,6 +93,9 @@ def load_recipe(
 ) -> LoadedRecipe:
     """As `load_recipes`, for exactly one recipe or variant. Raises RecipeError."""
     recipes = load_recipes(source, root=root, registry=registry, variables=variables, applied=applied)
+    if len(recipes) > 1 and not recipes[0].variant:
+        names = ", ".join(escape.name(loaded.target.name) for loaded in recipes)
+        raise RecipeError(f"one target is needed, got {len(recipes)}: {names}")
     if len(recipes) > 1:
         titles = [loaded.title for loaded in recipes]
         more = f", ... {titles[-1]}" if len(titles) > 4 else ""
@@ -112,6 +116,8 @@ def load_recipes(
 ) -> tuple[LoadedRecipe, ...]:
     """Load a recipe, or the variants of a matrix, with command-line overrides.
 
+    A recipe without a matrix is loaded once for each target of `target=a,b`.
+
     source: name, path or dictionary; `name:glob` selects variants.
     variables: overrides by name, as in pipeline.documents.overrides.
     applied: overrides that a dictionary contains already; errors in their values quote them.
@@ -127,14 +133,16 @@ def load_recipes(
     data, matrix_overrides = apply_overrides(
         read.data, [override for override in overrides if override.path[0] == "matrix"]
     )
-    overrides = [override for override in overrides if override.path[0] != "matrix"]
+    overrides = _without_matrix(overrides)
     matrix = data.pop("matrix", None)
     targets = load_targets(project)
     if matrix is None:
         if selection:
             raise unknown_part_error(str(name_or_data), selection, (), registry)
         check_single_model(overrides, project.root)
-        return (_check(replace(read, data=data), overrides, registry, targets, applied),)
+        read = replace(read, data=data)
+        of_targets = [parse_overrides(values) for values in each_target(variables or {})]
+        return tuple(_check(read, _without_matrix(items), registry, targets, applied) for items in of_targets)
     recipes = []
     matrix_overrides = [*applied, *matrix_overrides]
     sources = Sources(read.documents, tuple(matrix_overrides))
@@ -152,6 +160,10 @@ def load_recipes(
         names = [combination.name for combination in combinations]
         raise unknown_part_error(str(name_or_data), selection, names, registry)
     return tuple(recipes)
+
+
+def _without_matrix(overrides: Iterable[Override]) -> list[Override]:
+    return [override for override in overrides if override.path[0] != "matrix"]
 
 
 def paths_to_names(words: Sequence[str], root: Path | Project) -> list[str]:

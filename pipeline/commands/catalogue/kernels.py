@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from pipeline.commands.catalogue.listing import Listing, Record
-from pipeline.commands.command import variables
+from pipeline.commands.command import selected_names, variables
 from stages.support.messages.wording import as_yaml
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ class Kernels(Listing):
     )
     what = "kernel"
     names = "kernels or operators"
-    variables = ("target",)
+    variables = ("target", "board")
     doc_purpose = "list kernels: operators, layouts, roundings, the cores they run on"
     doc_usage = "[NAME...] [target=…] [--json]"
     doc_description = "A single kernel is shown in full."
@@ -57,10 +57,12 @@ def _targets() -> Sequence[Target]:
     from pipeline.project import current_project
     from pipeline.recipes.targets import load_targets, unknown_target_error
 
-    known, name = load_targets(current_project()), variables().get("target")
-    if name is not None and name not in known:
-        raise unknown_target_error(name, known)
-    return list(known.values()) if name is None else [known[name]]
+    known = load_targets(current_project())
+    names = selected_names((), variables(), "target", "board")
+    for name in names:
+        if name not in known:
+            raise unknown_target_error(name, known)
+    return [known[name] for name in names or known]
 
 
 def _default(value: Any) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any, ClassVar
 
-from pipeline.commands.command import JSON, Command
+from pipeline.commands.command import JSON, Command, selected_names, variables
 from pipeline.commands.report_errors import report_errors
 from pipeline.errors import PipelineError, list_known
 from stages.support.messages import escape
@@ -24,6 +24,8 @@ class Listing(Command, ABC):
 
     what: ClassVar[str]
     columns: ClassVar[tuple[str, ...]]
+    # Keys that mean the same as names.
+    name_keys: ClassVar[tuple[str, ...]] = ()
     cmd_options = (JSON,)
 
     @abstractmethod
@@ -50,7 +52,7 @@ class Listing(Command, ABC):
         return report_errors(lambda: self._print(opt_values["json"], pos_args))
 
     def _print(self, as_json: bool, named: Sequence[str]) -> int:
-        records = self.records()
+        records, named = self.records(), selected_names(named, variables(), *self.name_keys)
         for word in named:
             if not any(self._matches(record, word) for record in records):
                 raise self.unknown(

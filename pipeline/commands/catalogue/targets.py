@@ -23,6 +23,7 @@ class Targets(Listing):
         ("'cortex-m*' --json", "some, for programs"),
     )
     keys_help = (("target", "the same as NAME"),)
+    variables = name_keys = ("target", "board")
     what = "target"
     names = "targets"
     doc_purpose = "list targets: cores and boards"
@@ -49,7 +50,8 @@ class Boards(Listing):
     name = "boards"
     group = "extend"
     examples = (("", "all boards"), ("nucleo-f446re", "one in full, with its source"))
-    keys_help = (("board", "the same as NAME"),)
+    keys_help = (("target", "the same as NAME"),)
+    variables = name_keys = ("target", "board")
     what = "board"
     names = "boards"
     doc_purpose = "list boards: core, clock, memories, accelerator"

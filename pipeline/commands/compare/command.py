@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pipeline.commands.command import JSON, Command
+from pipeline.commands.command import JSON, Command, selected_names, variables
 from pipeline.commands.compare import formats
 from pipeline.commands.compare.difference import Difference, difference
 from pipeline.commands.compare.sides import sides
@@ -62,13 +63,10 @@ class Compare(Command):
 
     def _compare(self, options: dict[str, Any], named: list[str]) -> int:
         limit = _percent(options["fail-above"])
-        if len(named) != 2:
-            raise PipelineError(
-                f"doit compare needs two sides, got {len(named)}", hint="doit compare kws_rvp kws_rvp@rv32-rvp"
-            )
+        first, second = _words(selected_names(named, variables(), "recipe"), variables())
         with Workspace() as workspace:
             project, store = workspace.project, workspace.store.folder
-        before, after = sides((named[0], named[1]), project, store)
+        before, after = sides((first, second), project, store)
         models = [side.report["model"] for side in (before, after)]
         if len({model.get("sha256") for model in models}) > 1:
             both = " and ".join(escape.name(model["name"]) for model in models)
@@ -78,8 +76,8 @@ class Compare(Command):
         if limit is None:
             return 0
         if not comparison.one_counter:
-            first, second = map(escape.name, comparison.counters)
-            sys.stderr.write(f"note: A counts {first}, B {second}: fail_above= does not apply to these\n")
+            ours, theirs = map(escape.name, comparison.counters)
+            sys.stderr.write(f"note: A counts {ours}, B {theirs}: fail_above= does not apply to these\n")
         grown = comparison.grown(limit)
         for change in grown:
             by = f"by {change.percent:.2f} %" if change.percent is not None else ""
@@ -87,6 +85,30 @@ class Compare(Command):
                 f"{change.name}: {change.before or 0:,} -> {change.after:,} {by}".rstrip() + ", above the limit\n"
             )
         return PENDING if grown else 0
+
+
+def _words(named: Sequence[str], values: Mapping[str, str]) -> tuple[str, str]:
+    """Return both sides, with the targets of `target=`. Raises PipelineError.
+
+    `a target=x,y` compares `a@x` with `a@y`; `a b target=x` compares `a@x` with `b@x`.
+    """
+    targets = selected_names((), values, "target", "board")
+    words = [*named] * 2 if len(named) == 1 and len(targets) == 2 else [*named]
+    if len(words) != 2 or len(targets) > 2:
+        what = f"{len(targets)} targets" if len(targets) > 2 else f"{len(named)}"
+        raise PipelineError(
+            f"doit compare needs two sides, got {what}",
+            hint="doit compare kws_rvp kws_cortex_m4, or kws_rvp target=a,b",
+        )
+    for word in words if targets else ():
+        if "@" in word or word.endswith(".json"):
+            raise PipelineError(f"{escape.name(word)} has a target; remove target=")
+    first, second = targets * (3 - len(targets)) if targets else ("", "")
+    return _on(words[0], first), _on(words[1], second)
+
+
+def _on(word: str, target: str) -> str:
+    return f"{word}@{target}" if target else word
 
 
 def _print(comparison: Difference, options: dict[str, Any]) -> None:

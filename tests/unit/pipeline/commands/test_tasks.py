@@ -22,6 +22,23 @@ def test_run_prints_a_line_per_stage_and_the_table(project: FakeProject, doit: D
     assert project.ran() == []
 
 
+def test_several_targets_share_stages_and_have_a_build_folder_each(project: FakeProject, doit: Doit) -> None:
+    """Only the keys of emit and report have the target, so import and compile run once."""
+    code, out, err = doit("run", "demo:compile", "target=host,rv32-rvp")
+    assert (code, err) == (0, "")
+    assert sorted(project.ran()) == ["compile", "emit", "emit", "import"]
+    names = ["host:import", "rv32-rvp:import", "host:emit", "rv32-rvp:emit", "host:compile", "rv32-rvp:compile"]
+    assert sorted(line.split()[0] for line in out.splitlines()) == sorted(f"demo@{name}" for name in names)
+    assert not (project.root / "build/demo/host/report.json").exists()
+    code, out, err = doit("run", "demo", "board=host, rv32-rvp,host,")
+    assert (code, err, project.ran()) == (0, "", ["report", "report"])
+    assert [line for line in out.splitlines() if "/" in line] == ["build/demo/host/", "build/demo/rv32-rvp/"]
+    for target in ("host", "rv32-rvp"):
+        assert (project.root / "build/demo" / target / "report.json").exists()
+    code, out, err = doit("run", "demo", "target=host,zzz")
+    assert "target=zzz: unknown target 'zzz'" in err
+
+
 def test_crash_is_short_and_points_to_the_log(
     project: FakeProject, doit: Doit, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -79,9 +79,7 @@ def test_target_and_model(project: FakeProject) -> None:
     [
         (
             {"target": "host,rv32-rvp"},
-            """\
-target=host,rv32-rvp: 'host,rv32-rvp' names several targets; this needs a matrix with the axis target
-known targets: rv64-rvp, rv32-rvp, rv64-scalar, rv32-scalar, cortex-m4, host""",
+            "one target is needed, got 2: host, rv32-rvp",
         ),
         (
             {"model": "https://example.com/x.tflite"},
