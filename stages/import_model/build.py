@@ -136,6 +136,6 @@ def _check(operator: OperatorInfo, info: ModelInfo) -> None:
     if known is None:
         raise operator_error(operator, info, unsupported_reason(operator.op), _hint(operator.op))
     tensors = [info.tensors[index] for index in (*operator.inputs, *operator.outputs) if index >= 0]
-    if not known.quantized and any(tensor.scale.size for tensor in tensors):
+    if not known.quantization.quantized and any(tensor.scale.size for tensor in tensors):
         raise operator_error(operator, info, "is supported for float32 only, not quantized")
     check_operator(operator, info)

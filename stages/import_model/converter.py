@@ -81,10 +81,14 @@ class Converter(MovingConverter):
         types = {self.info.tensors[index].dtype for index in (*operator.inputs[:1], *operator.outputs)}
         if operator.op == "QUANTIZE" and "int32" in types:  # Relax quantizes to 8 and 16 bits
             return self._opaque(operator)
-        if declared.opaque or declared.state or (operator.op not in self.convert_map and declared.body is None):
+        if (
+            declared.legalization.opaque
+            or declared.tensors.state
+            or (operator.op not in self.convert_map and declared.legalization.body is None)
+        ):
             return self._opaque(operator)
-        if declared.body is not None and self.info.tensors[operator.inputs[0]].dtype != "float32":
-            return self._quantized_body(operator, declared.body)
+        if declared.legalization.body is not None and self.info.tensors[operator.inputs[0]].dtype != "float32":
+            return self._quantized_body(operator, declared.legalization.body)
         if operator.op in _BOOL_REDUCTIONS and self.info.tensors[operator.inputs[0]].dtype == "bool":
             return self.convert_map[_BOOL_REDUCTIONS[operator.op]](op=flat)
         if declared.table is None or not is_hybrid(operator, self.info):
@@ -102,7 +106,9 @@ class Converter(MovingConverter):
         types = [self.type(index) for index in operator.outputs]
         result_types = types[0] if len(types) == 1 else relax.TupleType(types)
         declared = OPERATORS[operator.op]
-        index_positions = () if declared.state else (*declared.indices, *declared.apart)  # what may have fewer bits
+        index_positions = (
+            () if declared.tensors.state else (*declared.tensors.indices, *declared.tensors.apart)
+        )  # what may have fewer bits
         operands = [
             self.get_expr(index) if position in index_positions else self.typed(index)
             for position, index in enumerate(operator.inputs)

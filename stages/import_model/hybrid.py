@@ -30,7 +30,7 @@ _TINY = 1e-30
 
 def is_hybrid(operator: OperatorInfo, info: ModelInfo) -> bool:
     """Return whether the operator multiplies float32 data by constant 8-bit or 4-bit weights."""
-    if OPERATORS[operator.op].macs is None:
+    if OPERATORS[operator.op].weights.macs is None:
         return False
     data, weights = (info.tensors[index] for index in operator.inputs[:2])
     integers = weights.dtype in ("int8", *NARROW) and weights.scale.size > 0 and weights.data is not None

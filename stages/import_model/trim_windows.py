@@ -23,7 +23,7 @@ _SAME = 0
 _SLIDING = frozenset(
     operator.name
     for operator in OPERATORS.values()
-    if operator.operands[0] == 0 and any(issubclass(layer, Window) for layer in operator.layers)
+    if operator.weights.operands[0] == 0 and any(issubclass(layer, Window) for layer in operator.legalization.layers)
 )
 
 

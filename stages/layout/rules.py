@@ -24,7 +24,7 @@ IN_RELAX: tuple[DataLayout, ...] = ("NHWC", "NCHW")
 def class_of(kind: str) -> str:
     """Return `transposing`, `following` or `bound` (`Operator.layout`), '' for an unknown kind."""
     operator = operator_of(kind)
-    return operator.layout if operator is not None else ""
+    return operator.tensors.layout if operator is not None else ""
 
 
 def _known_kinds(schema: dict[str, Any]) -> None:

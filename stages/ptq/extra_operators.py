@@ -83,7 +83,11 @@ def to_integers(graph: OneGraph, info: ModelInfo, ranges: Mapping[int, Range], w
 
 def _data(operator: OperatorInfo) -> list[int]:
     """Return the positions of inputs that are real numbers."""
-    return [at for at, index in enumerate(operator.inputs) if index >= 0 and at not in OPERATORS[operator.op].indices]
+    return [
+        at
+        for at, index in enumerate(operator.inputs)
+        if index >= 0 and at not in OPERATORS[operator.op].tensors.indices
+    ]
 
 
 class _GraphEditor:
@@ -121,7 +125,7 @@ class _GraphEditor:
         """Make an operator read and write `dtype`, unless it is integer or reads only constants."""
         positions, outputs = _data(operator_info), [int(index) for index in operator.outputs]
         is_float = operator_info.op in COMPARED or all(self.dtype(index) == "float32" for index in outputs)
-        if dtype not in OPERATORS[operator_info.op].types or not is_float:
+        if dtype not in OPERATORS[operator_info.op].tensors.types or not is_float:
             return
         computed = [at for at in positions if not self._is_constant(int(operator.inputs[at]))]
         if not computed:

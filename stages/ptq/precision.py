@@ -65,13 +65,13 @@ def precisions(info: ModelInfo, options: QuantizeOptions) -> tuple[Precisions, l
 
 def _computes(operator: OperatorInfo, dtype: str) -> bool:
     """Return whether Firmline has the operator for a type; import reports unknown operators."""
-    return operator.op not in OPERATORS or dtype in OPERATORS[operator.op].types
+    return operator.op not in OPERATORS or dtype in OPERATORS[operator.op].tensors.types
 
 
 def _has_weights(operator: OperatorInfo, wanted: Precision) -> bool:
     """Return whether the operator supports weights with so few bits."""
     weights, data = f"int{wanted.weights}", f"int{wanted.activations}"
-    return operator.op in OPERATORS and weights in OPERATORS[operator.op].narrow.get(data, ())
+    return operator.op in OPERATORS and weights in OPERATORS[operator.op].weights.narrow.get(data, ())
 
 
 def fits(rule: LayerMatch, operator: OperatorInfo, info: ModelInfo) -> bool:

@@ -124,7 +124,7 @@ class _Lowering:
         declaration = OPERATORS.get(call.op)
         is_plugin = call.op not in PATTERNS and (not floats or call.op.startswith(CUSTOM))
         if pattern is not None and (
-            is_plugin or (declaration is not None and (declaration.opaque or declaration.state))
+            is_plugin or (declaration is not None and (declaration.legalization.opaque or declaration.tensors.state))
         ):
             pattern(operator, self.writer)  # import has checked the declaration
         elif call.op not in MOVES and floats:
@@ -153,7 +153,7 @@ class _Lowering:
     def _macs(self, operator: Operator) -> int:
         """Multiply-accumulates, from the shape of the weights in the file."""
         call = operator.call
-        macs = OPERATORS[call.op].macs
+        macs = OPERATORS[call.op].weights.macs
         if macs is None:
             return 0
         weights: list[int] = self.file_tensors[self.file_inputs[call.index][1]]["shape"]

@@ -76,7 +76,7 @@ class Formulas:
     def _reference_title(self, layer: Layer) -> str:
         declared = self._plug_in_layer(layer)
         name = declared.tflite_op[1] if declared is not None and declared.tflite_op is not None else ""
-        if name in plugin_operators().by and plugin_operators().operators[name].reference is not None:
+        if name in plugin_operators().by and plugin_operators().operators[name].litert.reference is not None:
             return f"`reference` in {plugin_operators().by[name].shown}"
         return "LiteRT"
 

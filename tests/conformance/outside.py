@@ -104,7 +104,7 @@ class OutsideCases:
 
     @property
     def OPS(self) -> frozenset[str]:
-        return frozenset(name for layer in self.operator.layers for name in layer.names())
+        return frozenset(name for layer in self.operator.legalization.layers for name in layer.names())
 
     def mandatory(self) -> Iterator[Case]:
         for model in models(self.operator.name):
@@ -155,7 +155,7 @@ def _orders(view: LayerView) -> str:
 
 
 def _types(operator: Operator) -> tuple[str, ...]:
-    return tuple(dtype for dtype in _TYPES if dtype in operator.types)
+    return tuple(dtype for dtype in _TYPES if dtype in operator.tensors.types)
 
 
 @cache

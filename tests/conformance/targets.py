@@ -58,7 +58,7 @@ def project_operators() -> Mapping[str, Operator]:
     return {
         name: operator
         for name, operator in plugin_operators().operators.items()
-        if any(ops & set(layer.names()) for layer in operator.layers)
+        if any(ops & set(layer.names()) for layer in operator.legalization.layers)
     }
 
 

@@ -56,7 +56,7 @@ def test_every_operator_has_cases() -> None:
     """All of the graph's operators but float, which TVM lowers; of a project's own those that a kernel computes."""
     outside = project_operators()
     assert not_drawn(outside) == ""
-    classes = [*layers(), *(layer for operator in outside.values() for layer in operator.layers)]
+    classes = [*layers(), *(layer for operator in outside.values() for layer in operator.legalization.layers)]
     known = {name for cls in classes for name in get_args(cls.model_fields["op"].annotation)}
     modules = operator_modules()
     assert {op for module in modules.values() for op in module.OPS} == known - {"float"}

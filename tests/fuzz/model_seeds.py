@@ -51,7 +51,7 @@ def _stands_in(op: str, dtype: str) -> bool:
     """Whether an operator can be a model of its own in that type."""
     declared = operator_of(op)
     assert declared is not None
-    return dtype in declared.types and (op not in ("quantize", "dequantize") or dtype in ("int8", "uint8"))
+    return dtype in declared.tensors.types and (op not in ("quantize", "dequantize") or dtype in ("int8", "uint8"))
 
 
 @cache

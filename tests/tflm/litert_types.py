@@ -71,10 +71,10 @@ def _cases(operator: Operator) -> Iterator[Case]:
                 found.setdefault(_data_type(case), case)
         yield from list(found.values())[:3]
     yield from _PLAIN.get(operator.name, ())
-    if operator.inputs[0] == 1 and operator.name not in _PLAIN:
+    if operator.tensors.inputs[0] == 1 and operator.name not in _PLAIN:
         port = _port("float32", (1, 2, 2, 4))
         yield Case(operator.name, "plain", (port,), (port,), operator.table.name if operator.table else "")
-    if operator.inputs[0] == 2 and not operator.indices and operator.name not in _PLAIN:
+    if operator.tensors.inputs[0] == 2 and not operator.tensors.indices and operator.name not in _PLAIN:
         port = _port("float32", (1, 2, 2, 4))
         yield Case(operator.name, "plain", (port, port), (port,), operator.table.name if operator.table else "")
 
@@ -124,7 +124,7 @@ _PLAIN = {
 
 def _data_type(case: Case) -> str:
     declared = OPERATORS[case.operator]
-    rest = {*declared.indices, *declared.apart}
+    rest = {*declared.tensors.indices, *declared.tensors.apart}
     return next(port.type for at, port in enumerate(case.inputs) if port is not None and at not in rest)
 
 
@@ -143,13 +143,13 @@ def _tried(case: Case, dtype: str) -> bool:
 
 def _retyped(case: Case, dtype: str, output: tuple[float, int] | None) -> Case:
     declared, before = OPERATORS[case.operator], _data_type(case)
-    weighted = dict(zip(declared.operands[1:], _WEIGHTS.get(dtype, ("int8", "int32")), strict=True))
+    weighted = dict(zip(declared.weights.operands[1:], _WEIGHTS.get(dtype, ("int8", "int32")), strict=True))
 
     def changed(at: int, port: Port | None) -> Port | None:
-        if port is None or at in declared.indices or at in declared.apart:
+        if port is None or at in declared.tensors.indices or at in declared.tensors.apart:
             return port
-        if declared.own and at in weighted:
-            bias = dtype in _QUANTIZED and at == declared.operands[2]
+        if declared.weights.own and at in weighted:
+            bias = dtype in _QUANTIZED and at == declared.weights.operands[2]
             return _with_type(port, weighted[at], _BIAS if bias else None)
         return _with_type(port, dtype, None) if port.type == before else port
 

@@ -33,7 +33,7 @@ def check_operator(operator: OperatorInfo, info: ModelInfo) -> None:
         operation = Operation.of(operator, info)
         for check in _CHECKS:
             check(operation)
-        if (operator_check := OPERATORS[operator.op].check) is not None:
+        if (operator_check := OPERATORS[operator.op].quantization.check) is not None:
             operator_check(operation)
         _check_shapes(operation)
     except Refused as refused:

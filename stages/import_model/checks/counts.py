@@ -56,8 +56,8 @@ def _check_operator_counts(operator: OperatorInfo, info: ModelInfo) -> None:
 def check_counts(operation: Operation) -> None:
     """Raise Refused for too few or too many tensors, or an absent required tensor."""
     declared = OPERATORS[operation.op]
-    _check_limits(operation, declared.inputs, declared.outputs)
-    for position in sorted({*range(declared.inputs[0])} - {*declared.optional}):
+    _check_limits(operation, declared.tensors.inputs, declared.tensors.outputs)
+    for position in sorted({*range(declared.tensors.inputs[0])} - {*declared.tensors.optional}):
         operation.input(position)
 
 

@@ -17,23 +17,23 @@ _ANEW = "Quantize the model again."
 def check_quantization(operation: Operation) -> None:
     """Raise Refused for missing scales, too many scales, or invalid zero points."""
     declared = OPERATORS[operation.op]
-    excluded = {*declared.indices, *declared.apart}
+    excluded = {*declared.tensors.indices, *declared.tensors.apart}
     data = [tensor for at, tensor in enumerate(operation.inputs) if at not in excluded and tensor is not None]
     for tensor in (*data, *operation.outputs):
         _zero_points(tensor)
-        if tensor.dtype in (*INTEGERS, *NARROW) and declared.scales == "one":
+        if tensor.dtype in (*INTEGERS, *NARROW) and declared.quantization.scales == "one":
             _scale(tensor)
             _symmetric(operation, tensor)
         if operation.op in ("QUANTIZE", "DEQUANTIZE") and not tensor.dtype.startswith("float"):
             _scale(tensor)
         if operation.op == "QUANTIZE" and tensor.dtype == "int32" and tensor.zero_point.any():
             raise Refused(f"has the zero point {int(tensor.zero_point[0])} in {named(tensor)}; for int32 it must be 0")
-    if declared.channels is not None:
-        _weighted(operation, declared.channels)
-    elif declared.scales != "any":
+    if declared.weights.channels is not None:
+        _weighted(operation, declared.weights.channels)
+    elif declared.quantization.scales != "any":
         for tensor in (*data, *operation.outputs):
             _one_scale(operation, tensor)
-    if declared.alike:
+    if declared.quantization.alike:
         _alike(operation.input(0), operation.outputs[0])
     if operation.op == "CONCATENATION":
         _all_or_none([tensor for tensor in (*data, *operation.outputs) if tensor.dtype in INTEGERS])
@@ -106,7 +106,7 @@ def _quantized(tensor: TensorInfo) -> str:
 
 
 def _weighted(operation: Operation, axis: int) -> None:
-    data_at, weights_at, bias_at = OPERATORS[operation.op].operands
+    data_at, weights_at, bias_at = OPERATORS[operation.op].weights.operands
     data, weights, result = operation.input(data_at), operation.input(weights_at), operation.outputs[0]
     for tensor in (data, result):
         _one_scale(operation, tensor)

@@ -15,7 +15,7 @@ _BIAS = {"float32": ("float32",), "int8": ("int32",), "uint8": ("int32",), "int1
 
 def check_sizes(operation: Operation) -> None:
     """Raise Refused for a dynamic shape, too many axes, or a tensor of 2 GB or more."""
-    indices = {at for at in OPERATORS[operation.op].indices if at < len(operation.inputs)}
+    indices = {at for at in OPERATORS[operation.op].tensors.indices if at < len(operation.inputs)}
     for at, tensor in enumerate((*operation.inputs, *operation.outputs)):
         if tensor is None:
             continue
@@ -23,7 +23,7 @@ def check_sizes(operation: Operation) -> None:
             raise Refused(
                 f"reads {named(tensor)}, a sparse tensor: not supported", "Export the model without sparsity."
             )
-        _check_state(tensor, at in OPERATORS[operation.op].state and at < len(operation.inputs))
+        _check_state(tensor, at in OPERATORS[operation.op].tensors.state and at < len(operation.inputs))
         if len(tensor.shape) > _LARGEST_RANK:
             raise Refused(f"has {len(tensor.shape)} axes in {named(tensor)}; at most {_LARGEST_RANK} are supported")
         if tensor.data is None and any(size <= 0 for size in tensor.shape):
@@ -54,10 +54,10 @@ def _check_state(tensor: TensorInfo, kept: bool) -> None:
 def check_types(operation: Operation) -> None:
     """Raise Refused for an unsupported type, or types that cannot be combined."""
     declared = OPERATORS[operation.op]
-    excluded = {*declared.indices, *declared.own, *declared.state, *declared.apart}
+    excluded = {*declared.tensors.indices, *declared.weights.own, *declared.tensors.state, *declared.tensors.apart}
     data = [tensor for at, tensor in enumerate(operation.inputs) if at not in excluded and tensor is not None]
-    checked = [(tensor, declared.types) for tensor in data]
-    checked += [(tensor, declared.results or declared.types) for tensor in operation.outputs]
+    checked = [(tensor, declared.tensors.types) for tensor in data]
+    checked += [(tensor, declared.tensors.results or declared.tensors.types) for tensor in operation.outputs]
     for tensor, types in checked:
         if tensor.dtype not in types:
             supported = ", ".join(types)
@@ -67,12 +67,12 @@ def check_types(operation: Operation) -> None:
         _dequantize(operation)
     elif operation.op == "QUANTIZE" and operation.outputs[0].dtype == "float32":
         raise Refused(f"writes float32 to {named(operation.outputs[0])}; its result must be integers")
-    elif data and not declared.mixed:
-        for tensor in (*data[1:], *(() if declared.results else operation.outputs)):
+    elif data and not declared.tensors.mixed:
+        for tensor in (*data[1:], *(() if declared.tensors.results else operation.outputs)):
             if tensor.dtype != data[0].dtype:
                 raise Refused(f"mixes {data[0].dtype} in {named(data[0])} and {tensor.dtype} in {named(tensor)}")
-    if declared.channels is not None:
-        data_at, weights_at, bias_at = declared.operands
+    if declared.weights.channels is not None:
+        data_at, weights_at, bias_at = declared.weights.operands
         bias = operation.inputs[bias_at] if len(operation.inputs) > bias_at else None
         _weights(operation, operation.input(data_at), operation.input(weights_at), bias)
 
@@ -87,7 +87,7 @@ def _dequantize(operation: Operation) -> None:
 
 
 def _weights(operation: Operation, data: TensorInfo, weights: TensorInfo, bias: TensorInfo | None) -> None:
-    narrow = OPERATORS[operation.op].narrow
+    narrow = OPERATORS[operation.op].weights.narrow
     if weights.dtype in NARROW and weights.dtype not in narrow.get(data.dtype, ()):
         supported = ", ".join(
             f"{narrow_dtype} with {kind} data" for kind, types in narrow.items() for narrow_dtype in types
@@ -96,7 +96,7 @@ def _weights(operation: Operation, data: TensorInfo, weights: TensorInfo, bias: 
             f"has {weights.dtype} weights in {named(weights)} with {data.dtype} data; LiteRT supports {supported}"
         )
     unpacked_dtype = weights.dtype if weights.dtype not in NARROW else "int8"
-    constant = OPERATORS[operation.op].macs is not None and weights.data is not None
+    constant = OPERATORS[operation.op].weights.macs is not None and weights.data is not None
     hybrid = constant and data.dtype == "float32" and unpacked_dtype == "int8" and weights.scale.size > 0
     if not hybrid and unpacked_dtype != {"int16": "int8"}.get(data.dtype, data.dtype):
         hint = "Export with full integer quantization, or all in float32."

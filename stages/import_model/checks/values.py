@@ -24,7 +24,7 @@ def check_values(operation: Operation) -> None:
     activation = fields.get("activation", 0)
     if not 0 <= activation < len(_ACTIVATIONS):
         raise Refused(f"has the unknown fused activation {activation}")
-    if activation >= _CLAMPS or (activation and not declared.fuses):
+    if activation >= _CLAMPS or (activation and not declared.litert.fuses):
         raise Refused(f"has the fused activation {_ACTIVATIONS[activation]}")
     for name, value in fields.items():
         if isinstance(value, tuple) and len(value) > _LONGEST:

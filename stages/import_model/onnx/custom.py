@@ -47,7 +47,7 @@ def translate_custom(t: Translation, node: Node, operator: Operator) -> None:
 
     It computes integers if it reads integers, or if all computed inputs are dequantized and all results quantized.
     """
-    if operator.state:
+    if operator.tensors.state:
         raise Refused(f"is {operator.name}, which has state; ONNX operators have none")
     outs = _results(t, node, operator)
     integers = any(out.quant is not None for out in outs)
@@ -66,13 +66,13 @@ def translate_custom(t: Translation, node: Node, operator: Operator) -> None:
 
 
 def _order(operator: Operator, rank: int) -> Order:
-    return image_order(rank) if operator.images else plain_order(rank)
+    return image_order(rank) if operator.legalization.images else plain_order(rank)
 
 
 def _kind(operator: Operator, at: int, operands: Sequence[Tensor | None]) -> str:
     """Return the type of a result without scale: as declared, else that of the first input."""
-    if operator.results:
-        return operator.results[min(at, len(operator.results) - 1)]
+    if operator.tensors.results:
+        return operator.tensors.results[min(at, len(operator.tensors.results) - 1)]
     return next(tensor.dtype for tensor in operands if tensor is not None)
 
 
@@ -81,16 +81,16 @@ def _results(t: Translation, node: Node, operator: Operator) -> list[Out]:
     computed = [t.values[name] for name in node.inputs if name and not isinstance(t.values[name], Constant)]
     plain = [value for value in computed if isinstance(value, TensorView) and value.tensor.scale]
     outs = [Out(name) for name in node.outputs]
-    if operator.results and not {"int8", "uint8"} & {*operator.results}:
+    if operator.tensors.results and not {"int8", "uint8"} & {*operator.tensors.results}:
         return outs
     if plain:
         return [_as_integers(t, name, operator, plain[0]) for name in node.outputs]
-    if "int8" in operator.types and any(isinstance(value, Dequantized) for value in computed):
+    if "int8" in operator.tensors.types and any(isinstance(value, Dequantized) for value in computed):
         quantized = [t.quantized(name) for name in node.outputs]
         if None not in quantized:
             return [out for out in quantized if out is not None]
-    if "float32" not in operator.types:
-        types = " and ".join(operator.types)
+    if "float32" not in operator.tensors.types:
+        types = " and ".join(operator.tensors.types)
         what = f"computes in float32; the plug-in declares {operator.name} for {types} only"
         raise Refused(what, "Put it between a DequantizeLinear and a QuantizeLinear.")
     return outs
@@ -98,7 +98,7 @@ def _results(t: Translation, node: Node, operator: Operator) -> list[Out]:
 
 def _as_integers(t: Translation, name: str, operator: Operator, x: TensorView) -> Out:
     """Return the destination of an integer result, with the scale that its readers state."""
-    if operator.alike:
+    if operator.quantization.alike:
         return Out(name, "none", (x.tensor.scale[0], x.tensor.zero_point[0]))
     quant = quantization(t, name)
     if quant is None:
@@ -114,7 +114,7 @@ def _operand(t: Translation, node: Node, at: int, operator: Operator, *, integer
     value, name = t.value(node, at), f"{node.outputs[0]}/operand{at}"
     if isinstance(value, Constant):
         return _constant(t, value if integers else Constant(value.real_values), operator, name)
-    wants_integers = integers or "float32" not in operator.types
+    wants_integers = integers or "float32" not in operator.tensors.types
     x = value.integers if isinstance(value, Dequantized) and wants_integers else value
     view = x if isinstance(x, TensorView) else t.dequantized(node.inputs[at], x)
     view = t.materialized(view)

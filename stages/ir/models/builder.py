@@ -395,4 +395,4 @@ def _unit_range(x: Tensor, steps: int) -> Quant | None:
 
 
 def _version(op: str, dtype: str) -> int:
-    return OPERATORS[op].version if dtype == "int8" and not op.startswith(CUSTOM) else 1
+    return OPERATORS[op].litert.version if dtype == "int8" and not op.startswith(CUSTOM) else 1

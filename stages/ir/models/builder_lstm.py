@@ -66,7 +66,7 @@ class LstmOperators(TFLiteWriter):
             [output],
             table,
             fields,
-            version=OPERATORS[op].version if x.scale else 1,
+            version=OPERATORS[op].litert.version if x.scale else 1,
             intermediates=intermediates,
         )
         return output

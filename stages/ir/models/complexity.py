@@ -13,7 +13,7 @@ def operator_macs(info: ModelInfo, operator: OperatorInfo) -> int:
 
     Padding is included, as papers count them.
     """
-    macs_per_output = OPERATORS[operator.op].macs if operator.op in OPERATORS else None
+    macs_per_output = OPERATORS[operator.op].weights.macs if operator.op in OPERATORS else None
     if macs_per_output is None:
         return 0
     outputs = math.prod(info.tensors[operator.outputs[0]].shape)

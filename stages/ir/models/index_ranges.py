@@ -38,8 +38,8 @@ def index_ranges(info: ModelInfo, rules: Mapping[int, Mapping[str, Any]] | None 
             bounds = max(low for low, _ in results), min(high for _, high in results)
             for index, (low, high) in _input_ranges(operator, info, bounds):
                 _narrow(ranges, index, low, high)
-        if declared is not None and declared.looks_up is not None:
-            position, size = declared.looks_up(Operation.of(operator, info))
+        if declared is not None and declared.tensors.looks_up is not None:
+            position, size = declared.tensors.looks_up(Operation.of(operator, info))
             least = -size if (rules or {}).get(operator.index, {}).get("negative") else 0
             _narrow(ranges, operator.inputs[position], least, size - 1)
     return {index: ranges[index] for index in info.inputs if index in ranges and ranges[index][0] <= ranges[index][1]}

@@ -18,7 +18,7 @@ def layer_options(operator: Operator) -> dict[str, str]:
     if operator.model is None:
         return {}
     schema = _schema()
-    types = {"dtype": operator.types, "weights": ("int8", *operator.narrow.get("int8", ()))}
+    types = {"dtype": operator.tensors.types, "weights": ("int8", *operator.weights.narrow.get("int8", ()))}
     required = {"shape", *operator.model.required}
     options = {}
     for name, property_schema in schema["properties"].items():

@@ -21,8 +21,8 @@ from stages.ir.operators.table import OPERATORS
 from stages.ir.operators.windows import Pool2D
 from stages.support.messages.operator_error import operator_label
 
-_WEIGHTED = frozenset(name for name, operator in OPERATORS.items() if operator.macs is not None)
-_POOLED = frozenset(name for name, operator in OPERATORS.items() if Pool2D in operator.layers)
+_WEIGHTED = frozenset(name for name, operator in OPERATORS.items() if operator.weights.macs is not None)
+_POOLED = frozenset(name for name, operator in OPERATORS.items() if Pool2D in operator.legalization.layers)
 _STORED = frozenset({"float32", "int8", "uint8", "int4", "int2"})  # stored in at least the file's bytes
 
 

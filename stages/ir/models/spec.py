@@ -217,7 +217,11 @@ class OpModel(StrictModel):
     def _check(self) -> OpModel:
         declared = operator_of(self.op)
         assert declared is not None and declared.model is not None  # checked by _known
-        allowed, required, narrow = declared.model.options, declared.model.required, declared.narrow.get("int8", ())
+        allowed, required, narrow = (
+            declared.model.options,
+            declared.model.required,
+            declared.weights.narrow.get("int8", ()),
+        )
         for name in sorted(self.model_fields_set - COMMON):
             if name not in allowed:
                 has = ", ".join(sorted(allowed)) or "none"
@@ -229,8 +233,10 @@ class OpModel(StrictModel):
             key = next(name for name in ("input", "output", "other") if getattr(self, name))
             message = "float32 tensors have no quantization; leave out input, other and output"
             raise mistake(message, key, beside=("dtype",) if "dtype" in self.model_fields_set else ())
-        if self.dtype not in declared.types:
-            available = ", ".join(dtype for dtype in ("int8", "uint8", "int16", "float32") if dtype in declared.types)
+        if self.dtype not in declared.tensors.types:
+            available = ", ".join(
+                dtype for dtype in ("int8", "uint8", "int16", "float32") if dtype in declared.tensors.types
+            )
             raise mistake(f"{self.op} has no form in {self.dtype}; it has {available}", "dtype")
         if self.op == "dequantize" and self.dtype == "float32":
             raise mistake("dequantize reads int8, uint8 or int16", "dtype")

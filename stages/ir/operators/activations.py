@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from stages.ir.layers import LayerOp, Shifted, every_channel
 from stages.ir.layers.channels import ValueRange
-from stages.ir.operators.declaration import COMPUTED, FLOAT, WIDE, Operator
+from stages.ir.operators.declaration import COMPUTED, FLOAT, WIDE, Legalization, LiteRT, Operator, Quantization, Tensors
 from stages.ir.operators.functions16 import Leaky, Lines
 from stages.ir.operators.interpolated import Interpolated
 from stages.ir.operators.operation import Operation, Shape, Table
@@ -47,7 +47,7 @@ class Activation(LayerOp):
     @classmethod
     def names(cls) -> frozenset[str]:
         """Names that rules may use for these layers."""
-        functions = (operator.kind for operator in OPERATORS if cls in operator.layers)
+        functions = (operator.kind for operator in OPERATORS if cls in operator.legalization.layers)
         return super().names() | {"requantize", *functions}
 
     def shifted(self, view: LayerView, inputs: Sequence[int], output: int) -> Shifted | None:
@@ -95,20 +95,23 @@ def _table(
     return Operator(
         name,
         same_shape,
+        Tensors(types=types, layout="following"),
         table=table,
-        types=types,
-        body=body,
-        optimized=optimized,
-        layout="following",
-        layers=(Activation, *more),
+        legalization=Legalization((Activation, *more), body=body),
+        litert=LiteRT(version=version, optimized=optimized),
         model=model,
         limits=limits,
-        version=version,
     )
 
 
 def _float(name: str, *, optimized: bool = False) -> Operator:
-    return Operator(name, same_shape, types=FLOAT, quantized=False, layout="following", optimized=optimized)
+    return Operator(
+        name,
+        same_shape,
+        Tensors(types=FLOAT, layout="following"),
+        quantization=Quantization(quantized=False),
+        litert=LiteRT(optimized=optimized),
+    )
 
 
 def _clamped_model(low: Callable[[float, float], float], most: float = inf, *options: str) -> SingleOperatorModel:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 from stages.ir.layers import LayerOp
 from stages.ir.naming import named
 from stages.ir.operators.axes import axis_of
-from stages.ir.operators.declaration import COMPUTED, Operator
+from stages.ir.operators.declaration import COMPUTED, Legalization, LiteRT, Operator, Quantization, Tensors
 from stages.ir.operators.operation import Operation, Refused, Shape, Table
 from stages.ir.operators.single_operator import SingleOperatorModel
 
@@ -103,14 +103,10 @@ def _arg_operator(name: str, table: Table) -> Operator:
     return Operator(
         name,
         _arg,
-        (2, 2),
+        Tensors((2, 2), types=(*COMPUTED, "int32", "bool"), results=("int32", "int64"), indices=(1,)),
         table=table,
-        types=(*COMPUTED, "int32", "bool"),
-        indices=(1,),
-        results=("int32", "int64"),
-        opaque=True,
-        scales="any",
-        layers=(ArgExtreme,),
+        quantization=Quantization(scales="any"),
+        legalization=Legalization((ArgExtreme,), opaque=True),
         model=SingleOperatorModel(_arg_model, frozenset({"axis"})),
     )
 
@@ -124,12 +120,9 @@ OPERATORS = (
     Operator(
         "CUMSUM",
         _cumsum,
-        (2, 2),
+        Tensors((2, 2), types=("float32", "int32", "int64"), indices=(1,)),
         table=Table("CumsumOptions", "exclusive:bool reverse:bool"),
-        types=("float32", "int32", "int64"),
-        indices=(1,),
-        opaque=True,
-        layers=(Cumsum,),
-        version=1,
+        legalization=Legalization((Cumsum,), opaque=True),
+        litert=LiteRT(version=1),
     ),
 )

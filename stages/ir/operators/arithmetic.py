@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from stages.ir.layers import Clamped, LayerOp, Rounding, Shifted, every_channel
 from stages.ir.layers.channels import ValueRange
 from stages.ir.naming import named
-from stages.ir.operators.declaration import FLOAT, NUMBERS, WIDE, Operator
+from stages.ir.operators.declaration import FLOAT, NUMBERS, WIDE, Legalization, Operator, Quantization, Tensors
 from stages.ir.operators.functions16 import PowerOfTwoSum
 from stages.ir.operators.half_even import HalfEven
 from stages.ir.operators.operation import Operation, Refused, Shape, Table, listed
@@ -275,11 +275,9 @@ def _computed(name: str, layers: tuple[type[LayerOp], ...], combine: Callable[[f
     return Operator(
         name,
         binary_shape,
-        (2, 2),
+        Tensors((2, 2), types=(*NUMBERS, "int16"), layout="following"),
         table=_table(name.title()),
-        types=(*NUMBERS, "int16"),
-        layout="following",
-        layers=layers,
+        legalization=Legalization(layers),
         model=_binary_model(combine),
     )
 
@@ -319,11 +317,8 @@ def _extremum(name: str) -> Operator:
     return Operator(
         name,
         binary_shape,
-        (2, 2),
-        types=(*NUMBERS, "int16"),
-        body=_called(name.lower()),
-        layout="following",
-        layers=(Extremum,),
+        Tensors((2, 2), types=(*NUMBERS, "int16"), layout="following"),
+        legalization=Legalization((Extremum,), body=_called(name.lower())),
         model=SingleOperatorModel(_extremum_model, frozenset({"other_shape", "constant"})),
         limits="8 and 16 bits: raw integers, scales are ignored",
     )
@@ -353,30 +348,34 @@ def _sum_shape(operation: Operation) -> list[Shape]:
 
 OPERATORS = (
     _computed("ADD", (Add, PowerOfTwoSum, HalfEven), operator.add),
-    Operator("ADD_N", _sum_shape, (1, 1 << 10), types=_ADD_N_TYPES, quantized=False, layout="following"),
+    Operator(
+        "ADD_N",
+        _sum_shape,
+        Tensors((1, 1 << 10), types=_ADD_N_TYPES, layout="following"),
+        quantization=Quantization(quantized=False),
+    ),
     Operator(
         "DIV",
         binary_shape,
-        (2, 2),
+        Tensors((2, 2), types=(*WIDE, "int32"), layout="following"),
         table=_table("Div"),
-        types=(*WIDE, "int32"),
-        body=_called("divide"),
-        layout="following",
-        layers=(Div, WideDiv),
+        legalization=Legalization((Div, WideDiv), body=_called("divide")),
         limits="LiteRT aborts on a divisor of 0",
     ),
     _extremum("MAXIMUM"),
     _extremum("MINIMUM"),
     _computed("MUL", (Mul, HalfEven), operator.mul),
-    Operator("POW", binary_shape, (2, 2), types=FLOAT, quantized=False, layout="following"),
+    Operator(
+        "POW",
+        binary_shape,
+        Tensors((2, 2), types=FLOAT, layout="following"),
+        quantization=Quantization(quantized=False),
+    ),
     Operator(
         "SQUARED_DIFFERENCE",
         binary_shape,
-        (2, 2),
-        types=("int8", "float32", "int32"),
-        body=_squared_difference,
-        layout="following",
-        layers=(SquaredDifference,),
+        Tensors((2, 2), types=("int8", "float32", "int32"), layout="following"),
+        legalization=Legalization((SquaredDifference,), body=_squared_difference),
         model=_pair_model(lambda a, b: (a - b) ** 2),
     ),
     _computed("SUB", (Add, PowerOfTwoSum, HalfEven), operator.sub),

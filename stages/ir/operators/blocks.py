@@ -7,7 +7,7 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from stages.ir.naming import named
-from stages.ir.operators.declaration import MOVED, Operator
+from stages.ir.operators.declaration import MOVED, Legalization, Operator, Quantization, Tensors
 from stages.ir.operators.movement import Move
 from stages.ir.operators.operation import Operation, Refused, Shape, listed
 from stages.ir.operators.single_operator import SingleOperatorModel
@@ -84,13 +84,9 @@ def _blocks(name: str, shapes: Callable[[Operation], list[Shape]], limits: str) 
     return Operator(
         name,
         shapes,
-        (3, 3),
-        types=MOVED,
-        indices=(1, 2),
-        opaque=True,
-        scales="optional",
-        alike=True,
-        layers=(Move,),
+        Tensors((3, 3), types=MOVED, indices=(1, 2)),
+        quantization=Quantization(scales="optional", alike=True),
+        legalization=Legalization((Move,), opaque=True),
         model=_model(name),
         limits=limits,
     )

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from stages.ir.layers import LayerOp
 from stages.ir.operators.activations import same_shape
-from stages.ir.operators.declaration import MOVED, Operator
+from stages.ir.operators.declaration import MOVED, Legalization, LiteRT, Operator, Quantization, Tensors
 from stages.ir.operators.operation import Table
 from stages.ir.operators.single_operator import SingleOperatorModel
 
@@ -49,14 +49,12 @@ OPERATORS = (
     Operator(
         "CAST",
         same_shape,
+        Tensors(types=MOVED, results=MOVED),
         table=Table("CastOptions", "in_data_type:byte out_data_type:byte", required=False),
-        types=MOVED,
-        results=MOVED,
-        opaque=True,
-        scales="any",
-        layers=(Cast,),
+        quantization=Quantization(scales="any"),
+        legalization=Legalization((Cast,), opaque=True),
+        litert=LiteRT(version=1),
         model=SingleOperatorModel(_model),
         limits="scales are ignored; floats are clamped to the output type",
-        version=1,
     ),
 )

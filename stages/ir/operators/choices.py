@@ -8,7 +8,16 @@ from stages.ir.layers import LayerOp
 from stages.ir.naming import named
 from stages.ir.operators.activations import same_shape
 from stages.ir.operators.arithmetic import binary_shape, broadcast
-from stages.ir.operators.declaration import EIGHT_BITS, MOVED, NUMBERS, Operator
+from stages.ir.operators.declaration import (
+    EIGHT_BITS,
+    MOVED,
+    NUMBERS,
+    Legalization,
+    LiteRT,
+    Operator,
+    Quantization,
+    Tensors,
+)
 from stages.ir.operators.operation import Operation, Refused, Shape, listed
 from stages.ir.operators.single_operator import SingleOperatorModel
 
@@ -137,11 +146,8 @@ def _comparison(name: str, *more: str) -> Operator:
     return Operator(
         name,
         _compared,
-        (2, 2),
-        types=(*NUMBERS, "int16", *more),
-        results=BOOL,
-        opaque=True,
-        layers=(Comparison,),
+        Tensors((2, 2), types=(*NUMBERS, "int16", *more), results=BOOL),
+        legalization=Legalization((Comparison,), opaque=True),
         model=SingleOperatorModel(_compared_model, frozenset({"other_shape", "other"})),
         limits="scales below 1; int16: raw integers, scales are ignored"
         if name not in ("EQUAL", "NOT_EQUAL")
@@ -151,7 +157,13 @@ def _comparison(name: str, *more: str) -> Operator:
 
 def _logic(name: str, inputs: int) -> Operator:
     shapes = binary_shape if inputs == 2 else same_shape
-    return Operator(name, shapes, (inputs, inputs), types=BOOL, opaque=True, layers=(Logic,), version=1)
+    return Operator(
+        name,
+        shapes,
+        Tensors((inputs, inputs), types=BOOL),
+        legalization=Legalization((Logic,), opaque=True),
+        litert=LiteRT(version=1),
+    )
 
 
 OPERATORS = (
@@ -165,9 +177,19 @@ OPERATORS = (
     _logic("LOGICAL_NOT", 1),
     _logic("LOGICAL_OR", 2),
     Operator(
-        "SELECT", _select, (3, 3), types=MOVED, apart=(0,), opaque=True, scales="any", layers=(Select,), version=1
+        "SELECT",
+        _select,
+        Tensors((3, 3), types=MOVED, apart=(0,)),
+        quantization=Quantization(scales="any"),
+        legalization=Legalization((Select,), opaque=True),
+        litert=LiteRT(version=1),
     ),
     Operator(
-        "SELECT_V2", _select_v2, (3, 3), types=MOVED, apart=(0,), opaque=True, scales="any", layers=(Select,), version=1
+        "SELECT_V2",
+        _select_v2,
+        Tensors((3, 3), types=MOVED, apart=(0,)),
+        quantization=Quantization(scales="any"),
+        legalization=Legalization((Select,), opaque=True),
+        litert=LiteRT(version=1),
     ),
 )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 from stages.ir.layers import Clamped, LayerOp, Rounding, every_channel
 from stages.ir.layers.channels import ValueRange
 from stages.ir.operators.activations import same_shape, unary_model
-from stages.ir.operators.declaration import COMPUTED, NARROW, Operator
+from stages.ir.operators.declaration import COMPUTED, NARROW, Legalization, Operator, Tensors
 from stages.ir.operators.single_operator import SingleOperatorModel
 
 if TYPE_CHECKING:
@@ -102,20 +102,16 @@ OPERATORS = (
     Operator(
         "DEQUANTIZE",
         same_shape,
-        types=(*COMPUTED, "int16", "float16", *NARROW),
-        mixed=True,
-        layout="following",
-        layers=(Dequantize,),
+        Tensors(types=(*COMPUTED, "int16", "float16", *NARROW), mixed=True, layout="following"),
+        legalization=Legalization((Dequantize,)),
         model=unary_model(),
         limits="output float32; constants may also be float16, int4 or int2",
     ),
     Operator(
         "QUANTIZE",
         same_shape,
-        types=(*COMPUTED, "int16", "int32"),
-        mixed=True,
-        layout="following",
-        layers=(Quantize, Requantize),
+        Tensors(types=(*COMPUTED, "int16", "int32"), mixed=True, layout="following"),
+        legalization=Legalization((Quantize, Requantize)),
         model=SingleOperatorModel(_quantize_model, frozenset({"to", "output"})),
         limits="float32 to int8, uint8 or int16; among these, except int16 to uint8; "
         "int16 to and from int32; int32 to int8",

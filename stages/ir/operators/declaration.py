@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
@@ -39,92 +39,184 @@ _KINDS = {
 
 
 @dataclass(frozen=True)
-class Operator:
-    """Declaration of one operator.
+class Tensors:
+    """Number, types and roles of an operator's tensors.
 
-    name      in the schema; of a custom operator CUSTOM: and its code
-    shapes    returns the output shapes from inputs, options and constants; raises Refused
     inputs    minimum and maximum number; absent ones at the end do not count
     outputs   minimum and maximum number
-    table     its options, None if it has none that matter
-    fuses     whether LiteRT applies the activation in its options
-    types     of its data: all tensors except `indices` and `own`
+    types     of its data: all tensors except `indices` and the weights
+    results   types of the outputs, if they differ from those of the data
+    mixed     whether the output's type may differ from the input's
     indices   inputs that are shapes, axes and the like
-    own       inputs with type rules of their own: weights and bias
-    state     inputs that it reads and writes: variable tensors, kept between inferences
-    optional  inputs that may be absent, among the minimum number
-    operands  positions of data, weights and bias of weighted operators
     apart     data inputs of another type, which `shapes` checks: indices, conditions
     looks_up  for an operator that reads at computed indices: the position of that input, and the number of valid
               indices
-    results   types of the outputs, if they differ from those of the data
-    mixed     whether the output's type may differ from the input's
-    quantized whether it is imported with scales, as quantize(op(dequantize(x))) or by moving integers; else in float32
-    scales    of tensors of bytes: `one` each; `optional`: one each, or none at all; `any`: it moves bytes
-    alike     whether the output's scale must be the input's
-    opaque    whether import bypasses TVM's front end: its layers, of any type, define its result
-    body      its computation on real numbers, in Relax, if TVM's front end takes float32 only
-    channels  the axis of per-channel scales of the weights
-    macs      multiply-accumulates for one output element, from the shape of the weights
+    optional  inputs that may be absent, among the minimum number
+    state     inputs that it reads and writes: variable tensors, kept between inferences
     layout    `transposing`: can write another layout than it reads at no cost. `following`: computes the same in both
               layouts after renumbering its axes, and writes the layout that it reads. `bound`: NHWC only, since it
               depends on the order of elements
+    """
+
+    inputs: tuple[int, int] = (1, 1)
+    outputs: tuple[int, int] = (1, 1)
+    types: tuple[str, ...] = COMPUTED
+    results: tuple[str, ...] = ()
+    mixed: bool = False
+    indices: tuple[int, ...] = ()
+    apart: tuple[int, ...] = ()
+    looks_up: Callable[[Operation], tuple[int, int]] | None = None
+    optional: tuple[int, ...] = ()
+    state: tuple[int, ...] = ()
+    layout: Layout = "bound"
+
+
+@dataclass(frozen=True)
+class Quantization:
+    """Scales of an operator's tensors.
+
+    quantized  whether it is imported with scales, as quantize(op(dequantize(x))) or by moving integers; else in float32
+    scales     of tensors of bytes: `one` each; `optional`: one each, or none at all; `any`: it moves bytes
+    alike      whether the output's scale must be the input's
+    check      checks types and scales beyond the other fields; raises Refused
+    """
+
+    quantized: bool = True
+    scales: Scales = "one"
+    alike: bool = False
+    check: Callable[[Operation], None] | None = None
+
+
+@dataclass(frozen=True)
+class Weights:
+    """Weights and bias.
+
+    own       positions of inputs with type rules of their own: weights and bias
+    operands  positions of data, weights and bias
+    channels  the axis of per-channel scales of the weights
     narrow    types of less than a byte that LiteRT takes for constant weights, by the type of the data
-    layers    its layers in the integer graph; empty if there is no integer form
-    model     builds it alone for a recipe; None if that is not possible
-    limits    further restrictions, for docs/reference/operators.md
-    check     checks types and scales beyond the other fields; raises Refused
+    macs      multiply-accumulates for one output element, from the shape of the weights
+    """
+
+    own: tuple[int, ...] = ()
+    operands: tuple[int, int, int] = (0, 1, 2)
+    channels: int | None = None
+    narrow: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    macs: Callable[[Shape], int] | None = None
+
+
+@dataclass(frozen=True)
+class Legalization:
+    """How an operator of a file becomes layers of the integer graph.
+
+    layers    its classes of layers; empty if there is no integer form
     legalize  of a plug-in's operator: appends its layers to the integer graph, from a stages.quantize.operator.Operator
               and with a stages.quantize.writer.GraphWriter
-    optimized whether LiteRT has only an optimized kernel, no reference kernel
-    reference of an operator that LiteRT lacks, mostly a plug-in's: returns its outputs and then the new values of its
-              state, from an Operation and arrays in the order of its inputs (constants too, None for absent ones).
-              `verify` compares with it
-    misjudged types by input position that LiteRT's reference kernel refuses or computes wrongly; `reference`
-              replaces it
-    version   the version at which TFLite's converter registers its int8 form; others are version 1
+    opaque    whether import bypasses TVM's front end: its layers, of any type, define its result
+    body      its computation on real numbers, in Relax, if TVM's front end takes float32 only
     onnx      of a custom operator: its name in ONNX files, `domain.OpType`. Its attributes are its options, as a
               flexbuffer of a dictionary
     images    whether its tensors of four axes in ONNX files are images, to be imported as NHWC; else all axes keep the
               order of the ONNX file
     """
 
-    name: str
-    shapes: Callable[[Operation], list[Shape]]
-    inputs: tuple[int, int] = (1, 1)
-    outputs: tuple[int, int] = (1, 1)
-    table: Table | None = None
-    fuses: bool = True
-    types: tuple[str, ...] = COMPUTED
-    indices: tuple[int, ...] = ()
-    own: tuple[int, ...] = ()
-    state: tuple[int, ...] = ()
-    optional: tuple[int, ...] = ()
-    operands: tuple[int, int, int] = (0, 1, 2)
-    apart: tuple[int, ...] = ()
-    looks_up: Callable[[Operation], tuple[int, int]] | None = None
-    results: tuple[str, ...] = ()
-    mixed: bool = False
-    quantized: bool = True
-    scales: Scales = "one"
-    alike: bool = False
+    layers: tuple[type[LayerOp], ...] = ()
+    legalize: Callable[[Any, Any], None] | None = None
     opaque: bool = False
     body: Callable[..., Any] | None = None
-    channels: int | None = None
-    narrow: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    macs: Callable[[Shape], int] | None = None
-    layout: Layout = "bound"
-    layers: tuple[type[LayerOp], ...] = ()
-    model: SingleOperatorModel | None = None
-    limits: str = ""
-    check: Callable[[Operation], None] | None = None
-    legalize: Callable[[Any, Any], None] | None = None
-    optimized: bool = False
-    reference: Callable[..., Sequence[Any]] | None = None
-    misjudged: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
-    version: int = 2
     onnx: str = ""
     images: bool = True
+
+
+@dataclass(frozen=True)
+class LiteRT:
+    """What LiteRT does with an operator, and the reference if LiteRT cannot be it.
+
+    fuses      whether it applies the activation in the operator's options
+    version    the version at which TFLite's converter registers its int8 form; others are version 1
+    optimized  whether it has only an optimized kernel, no reference kernel
+    misjudged  types by input position that its reference kernel refuses or computes wrongly; `reference` replaces it
+    reference  of an operator that it lacks, mostly a plug-in's: returns its outputs and then the new values of its
+               state, from an Operation and arrays in the order of its inputs (constants too, None for absent ones).
+               `verify` compares with it
+    """
+
+    fuses: bool = True
+    version: int = 2
+    optimized: bool = False
+    misjudged: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
+    reference: Callable[..., Sequence[Any]] | None = None
+
+
+GROUPS: Mapping[str, type] = {
+    "tensors": Tensors,
+    "quantization": Quantization,
+    "weights": Weights,
+    "legalization": Legalization,
+    "litert": LiteRT,
+}
+
+
+def grouped(arguments: Sequence[Any], options: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+    """Return the arguments of an Operator with fields of groups, such as `types=`, in their groups.
+
+    Declarations of plug-ins had them as arguments of Operator. The third and fourth positional ones were `inputs` and
+    `outputs`.
+    """
+    places = {entry.name: group for group, kind in GROUPS.items() for entry in fields(kind)}
+    former = dict(zip(("inputs", "outputs"), arguments[2:], strict=False)) if _is_former(arguments) else {}
+    former |= {name: value for name, value in options.items() if name in places}
+    if not former:
+        return list(arguments), dict(options)
+    by_group: dict[str, dict[str, Any]] = {}
+    for name, value in former.items():
+        by_group.setdefault(places[name], {})[name] = value
+    if both := sorted(by_group.keys() & options.keys()):
+        raise TypeError(f"Operator has {both[0]}= and also {', '.join(by_group[both[0]])}=, which belongs into it")
+    wanted = ", ".join(f"{group}={GROUPS[group].__name__}({', '.join(names)})" for group, names in by_group.items())
+    warnings.warn(f"Operator({arguments[0]!r}) has fields of groups; write {wanted}", DeprecationWarning, stacklevel=3)
+    rest = {name: value for name, value in options.items() if name not in places}
+    return list(arguments[:2]), rest | {group: GROUPS[group](**values) for group, values in by_group.items()}
+
+
+def _is_former(arguments: Sequence[Any]) -> bool:
+    return len(arguments) > 2 and isinstance(arguments[2], tuple)
+
+
+class _Grouped(type):
+    """Accepts fields of groups as arguments."""
+
+    def __call__(cls, *arguments: Any, **options: Any) -> Any:
+        positional, keywords = grouped(arguments, options)
+        return super().__call__(*positional, **keywords)
+
+
+@dataclass(frozen=True)
+class Operator(metaclass=_Grouped):
+    """Declaration of one operator.
+
+    name          in the schema; of a custom operator CUSTOM: and its code
+    shapes        returns the output shapes from inputs, options and constants; raises Refused
+    tensors       number, types and roles of its tensors
+    table         its options, None if it has none that matter
+    quantization  scales of its tensors
+    weights       weights and bias
+    legalization  how it becomes layers of the integer graph
+    litert        what LiteRT does with it
+    model         builds it alone for a recipe; None if that is not possible
+    limits        further restrictions, for docs/reference/operators.md
+    """
+
+    name: str
+    shapes: Callable[[Operation], list[Shape]]
+    tensors: Tensors = Tensors()
+    table: Table | None = None
+    quantization: Quantization = Quantization()
+    weights: Weights = Weights()
+    legalization: Legalization = Legalization()
+    litert: LiteRT = LiteRT()
+    model: SingleOperatorModel | None = None
+    limits: str = ""
 
     @property
     def kind(self) -> str:
@@ -136,7 +228,7 @@ class Operator:
     @property
     def moves(self) -> bool:
         """Whether it only moves data, the same for every type."""
-        return self.scales != "one" and not self.results
+        return self.quantization.scales != "one" and not self.tensors.results
 
 
 def __getattr__(name: str) -> Any:

@@ -6,7 +6,7 @@ from math import prod
 
 from stages.ir.naming import named
 from stages.ir.operators.choices import Comparison, Select
-from stages.ir.operators.declaration import MOVED, NUMBERS, Operator
+from stages.ir.operators.declaration import MOVED, NUMBERS, Legalization, LiteRT, Operator, Quantization, Tensors
 from stages.ir.operators.movement import Move
 from stages.ir.operators.operation import Operation, Refused, Shape, Table, listed
 from stages.ir.operators.picking import Pick
@@ -48,26 +48,19 @@ OPERATORS = (
     Operator(
         "FILL",
         _fill,
-        (2, 2),
-        types=MOVED,
-        indices=(0,),
-        opaque=True,
-        scales="any",
-        layers=(Pick, Move),
-        version=1,
+        Tensors((2, 2), types=MOVED, indices=(0,)),
+        quantization=Quantization(scales="any"),
+        legalization=Legalization((Pick, Move), opaque=True),
+        litert=LiteRT(version=1),
     ),
     Operator(
         "ONE_HOT",
         _one_hot,
-        (4, 4),
+        Tensors((4, 4), types=(*NUMBERS, "bool"), indices=(1,), apart=(0,)),
         table=_ONE_HOT,
-        types=(*NUMBERS, "bool"),
-        indices=(1,),
-        apart=(0,),
-        opaque=True,
-        scales="any",
-        layers=(Comparison, Select, Move),
+        quantization=Quantization(scales="any"),
+        legalization=Legalization((Comparison, Select, Move), opaque=True),
+        litert=LiteRT(version=1),
         limits="the axis is -1 or not negative",
-        version=1,
     ),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 from stages.ir.layers import LayerOp
-from stages.ir.operators.declaration import Operator
+from stages.ir.operators.declaration import Legalization, Operator, Tensors
 from stages.ir.operators.resizing import RESIZE_BILINEAR_OPTIONS, RESIZED_SIZES, resized
 from stages.ir.operators.single_operator import SingleOperatorModel
 
@@ -101,11 +101,9 @@ OPERATORS = (
     Operator(
         "RESIZE_BILINEAR",
         resized,
-        (2, 2),
+        Tensors((2, 2), indices=(1,), layout="following"),
         table=RESIZE_BILINEAR_OPTIONS,
-        indices=(1,),
-        layout="following",
-        layers=(ResizeBilinear, EvenResize),
+        legalization=Legalization((ResizeBilinear, EvenResize)),
         model=SingleOperatorModel(_model, frozenset({"size", "align_corners", "half_pixel_centers"}), ("size",)),
         limits=f"{RESIZED_SIZES}; 8 bits: raw integers, scales are ignored",
     ),

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
 from stages.ir.layers import LayerOp, Shifted
-from stages.ir.operators.declaration import COMPUTED, Operator
+from stages.ir.operators.declaration import COMPUTED, Legalization, LiteRT, Operator, Tensors
 from stages.ir.operators.rows import last_axis
 from stages.ir.operators.single_operator import SingleOperatorModel
 
@@ -56,10 +56,10 @@ OPERATORS = (
     Operator(
         "LOG_SOFTMAX",
         last_axis,
-        types=COMPUTED,
-        layers=(LogSoftmax,),
+        Tensors(types=COMPUTED),
+        legalization=Legalization((LogSoftmax,)),
+        litert=LiteRT(version=1),
         model=SingleOperatorModel(_model),
         limits="over the last axis; 8 bits: output scale 1/16, zero point 127 (uint8: 255)",
-        version=1,
     ),
 )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from stages.ir.arithmetic.multipliers import NoMultiplier, power_of_two
 from stages.ir.naming import named
-from stages.ir.operators.declaration import Operator
+from stages.ir.operators.declaration import Legalization, LiteRT, Operator, Quantization, Tensors, Weights
 from stages.ir.operators.lstm_layers import LstmLayer
 from stages.ir.operators.operation import Operation, Refused, Shape, Table, listed
 from stages.ir.operators.single_operator import SingleOperatorModel
@@ -301,19 +301,16 @@ OPERATORS = (
     Operator(
         "UNIDIRECTIONAL_SEQUENCE_LSTM",
         _shapes,
-        (20, 24),
-        optional=(1, 5, 9, 10, 11, 12, 16, 17),
+        Tensors(
+            (20, 24), types=("int8", "int16", "float32"), optional=(1, 5, 9, 10, 11, 12, 16, 17), state=(HIDDEN, CELL)
+        ),
         table=_TABLE,
-        types=("int8", "int16", "float32"),
-        own=(*INPUT_WEIGHTS, *RECURRENT_WEIGHTS, *BIASES, 9, 10, 11, 16, 17, 20, 21, 22, 23),
-        state=(HIDDEN, CELL),
-        layers=(Lstm, WideLstm, FloatLstm),
+        quantization=Quantization(check=_check),
+        weights=Weights(own=(*INPUT_WEIGHTS, *RECURRENT_WEIGHTS, *BIASES, 9, 10, 11, 16, 17, 20, 21, 22, 23)),
+        legalization=Legalization((Lstm, WideLstm, FloatLstm)),
+        litert=LiteRT(version=3, misjudged={0: ("int16",)}, reference=_reference),
         model=SingleOperatorModel(_model, frozenset({"out_channels", "output"}), ("out_channels",)),
         limits="3 axes; four gates, no peepholes, projection or layer normalization; integers: the cell state is int16 "
         "with a power-of-two scale; int16 data are computed as in TFLM, since LiteRT lacks them",
-        check=_check,
-        reference=_reference,
-        misjudged={0: ("int16",)},
-        version=3,
     ),
 )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from stages.ir.layers import Clamped, Rounding
 from stages.ir.naming import named
 from stages.ir.operators.arithmetic import broadcast
-from stages.ir.operators.declaration import Operator
+from stages.ir.operators.declaration import Legalization, Operator, Tensors
 from stages.ir.operators.operation import Operation, Refused, Shape, Table, listed
 from stages.ir.operators.single_operator import SingleOperatorModel
 
@@ -107,10 +107,9 @@ OPERATORS = (
     Operator(
         "BATCH_MATMUL",
         _batch_matmul,
-        (2, 2),
+        Tensors((2, 2), types=("int8", "int16", "float32")),
         table=_OPTIONS,
-        types=("int8", "int16", "float32"),
-        layers=(BatchMatmul,),
+        legalization=Legalization((BatchMatmul,)),
         model=SingleOperatorModel(_model, frozenset({"other_shape", "other", "constant", "output"})),
         limits="2 to 5 axes; a constant second operand of one matrix makes it a convolution of 1x1",
     ),

@@ -12,7 +12,17 @@ from stages.ir.layers import LayerOp, Narrowed, Shifted
 from stages.ir.layers.channels import ValueRange, channels_of
 from stages.ir.naming import named
 from stages.ir.operators.axes import axis_of, distinct_axes
-from stages.ir.operators.declaration import COMPUTED, MOVED, Layout, Operator, Scales
+from stages.ir.operators.declaration import (
+    COMPUTED,
+    MOVED,
+    Layout,
+    Legalization,
+    LiteRT,
+    Operator,
+    Quantization,
+    Scales,
+    Tensors,
+)
 from stages.ir.operators.operation import Operation, Refused, Shape, Table, listed
 from stages.ir.operators.resizing import RESIZE_NEAREST_NEIGHBOR_OPTIONS, RESIZED_SIZES, image_shape, resized
 from stages.ir.operators.single_operator import SingleOperatorModel
@@ -273,17 +283,13 @@ def _moves(
     return Operator(
         name,
         shapes,
-        (inputs, inputs),
+        Tensors((inputs, inputs), types=MOVED, indices=indices, layout=layout),
         table=table,
-        types=MOVED,
-        indices=indices,
-        scales=scales,
-        alike=alike,
-        layout=layout,
-        layers=(Move,),
+        quantization=Quantization(scales=scales, alike=alike),
+        legalization=Legalization((Move,)),
+        litert=LiteRT(version=version),
         model=model,
         limits=limits,
-        version=version,
     )
 
 
@@ -332,25 +338,20 @@ OPERATORS = (
     Operator(
         "RESHAPE",
         _reshape,
-        (1, 2),
+        Tensors((1, 2), types=MOVED, indices=(1,)),
         table=_RESHAPE,
-        types=MOVED,
-        indices=(1,),
-        scales="any",
-        layers=(Move,),
+        quantization=Quantization(scales="any"),
+        legalization=Legalization((Move,)),
+        litert=LiteRT(version=1),
         model=_model(lambda model, x: model.builder.reshape(x, model.spec.new_shape or ()), "new_shape"),
-        version=1,
     ),
     Operator(
         "RESIZE_NEAREST_NEIGHBOR",
         resized,
-        (2, 2),
+        Tensors((2, 2), types=(*COMPUTED, "int16", "int32", "bool"), indices=(1,), layout="following"),
         table=RESIZE_NEAREST_NEIGHBOR_OPTIONS,
-        types=(*COMPUTED, "int16", "int32", "bool"),
-        indices=(1,),
-        scales="optional",
-        layout="following",
-        layers=(Move,),
+        quantization=Quantization(scales="optional"),
+        legalization=Legalization((Move,)),
         model=SingleOperatorModel(_resize_model, frozenset({"size", "align_corners", "half_pixel_centers"}), ("size",)),
         limits=RESIZED_SIZES,
     ),

@@ -53,14 +53,16 @@ def described(operator: Operator) -> dict[str, Any]:
 
     `litert` are the types that LiteRT accepts, [] for a plug-in's operator.
     """
-    float32 = "moved" if operator.moves else "exact" if operator.name in _EDGES or operator.opaque else "float"
+    float32 = (
+        "moved" if operator.moves else "exact" if operator.name in _EDGES or operator.legalization.opaque else "float"
+    )
     return {
         "name": operator.name,
         "kind": operator.kind,
         "alone": operator.model is not None,
         "int8": _eight_bits(operator),
-        "int16": _how(operator) if "int16" in operator.types else _REFUSED,
-        "float32": float32 if "float32" in operator.types else _REFUSED,
+        "int16": _how(operator) if "int16" in operator.tensors.types else _REFUSED,
+        "float32": float32 if "float32" in operator.tensors.types else _REFUSED,
         "others": _others(operator),
         "litert": list(_tried().get(operator.name, ())),
         "limits": "; ".join(_limits(operator)),
@@ -86,7 +88,7 @@ def _row(fields: Mapping[str, Any]) -> tuple[str, ...]:
 
 def _eight_bits(operator: Operator) -> str:
     """`exact` for both types, `int8: exact` for one."""
-    types, support = [dtype for dtype in EIGHT_BITS if dtype in operator.types], _how(operator)
+    types, support = [dtype for dtype in EIGHT_BITS if dtype in operator.tensors.types], _how(operator)
     if not types or support == _REFUSED:
         return _REFUSED
     return support if len(types) == len(EIGHT_BITS) else f"{types[0]}: {support}"
@@ -95,37 +97,37 @@ def _eight_bits(operator: Operator) -> str:
 def _how(operator: Operator) -> str:
     if operator.moves:
         return "moved"
-    return "exact" if operator.layers else _REFUSED
+    return "exact" if operator.legalization.layers else _REFUSED
 
 
 def _others(operator: Operator) -> str:
     """Types beside 8 bits and float32; those of QUANTIZE and DEQUANTIZE are in their limits."""
-    others = [dtype for dtype in MOVED if dtype in operator.types and dtype not in (*INTEGERS, "float32")]
+    others = [dtype for dtype in MOVED if dtype in operator.tensors.types and dtype not in (*INTEGERS, "float32")]
     if operator.name in _EDGES or not others:
         return ""
-    return f"{', '.join(others)}: {'moved' if operator.moves else 'exact' if operator.opaque else 'float'}"
+    return f"{', '.join(others)}: {'moved' if operator.moves else 'exact' if operator.legalization.opaque else 'float'}"
 
 
 def _limits(operator: Operator) -> Iterator[str]:
-    if operator.own:
+    if operator.weights.own:
         yield "quantized weights and bias are constants"
-    if operator.channels is not None:
-        yield f"one scale for the weights, or one for each channel along axis {operator.channels}"
-    for dtype in dict.fromkeys(dtype for types in operator.narrow.values() for dtype in types):
-        data = " or ".join(kind for kind, types in operator.narrow.items() if dtype in types)
+    if operator.weights.channels is not None:
+        yield f"one scale for the weights, or one for each channel along axis {operator.weights.channels}"
+    for dtype in dict.fromkeys(dtype for types in operator.weights.narrow.values() for dtype in types):
+        data = " or ".join(kind for kind, types in operator.weights.narrow.items() if dtype in types)
         yield f"weights may be {dtype} with {data} data"
-    if operator.indices:
-        inputs = ", ".join(map(str, operator.indices))
-        yield f"inputs {inputs} are constants" if len(operator.indices) > 1 else f"input {inputs} is a constant"
-    if operator.results:
-        yield f"output {' or '.join(operator.results)}"
-    if operator.alike:
+    if operator.tensors.indices:
+        inputs = ", ".join(map(str, operator.tensors.indices))
+        yield f"inputs {inputs} are constants" if len(operator.tensors.indices) > 1 else f"input {inputs} is a constant"
+    if operator.tensors.results:
+        yield f"output {' or '.join(operator.tensors.results)}"
+    if operator.quantization.alike:
         yield "the output has the scale of the input"
-    if operator.optimized:
+    if operator.litert.optimized:
         yield "the reference is LiteRT's optimized kernel: it has no reference kernel"
     if operator.limits:
         yield operator.limits
-    if operator.state:
+    if operator.tensors.state:
         yield "keeps state"
 
 

@@ -95,12 +95,14 @@ def load_plugins(
                     module, f"declares {operator.name} ('{operator.kind}' in rules), which {owner} declares too"
                 )
             _check(module, operator)
-            if operator.onnx in of_onnx:
-                owner = by[of_onnx[operator.onnx].name].shown
-                raise _wrong(module, f"declares the ONNX operator {operator.onnx}, which {owner} declares too")
+            if operator.legalization.onnx in of_onnx:
+                owner = by[of_onnx[operator.legalization.onnx].name].shown
+                raise _wrong(
+                    module, f"declares the ONNX operator {operator.legalization.onnx}, which {owner} declares too"
+                )
             operators[operator.name], by[operator.name], kind_owners[operator.kind] = operator, module, module.shown
-            if operator.onnx:
-                of_onnx[operator.onnx] = operator
+            if operator.legalization.onnx:
+                of_onnx[operator.legalization.onnx] = operator
             for layer, name in _names(operator):
                 if layer_owners.get(name, module.shown) != module.shown:
                     raise _wrong(module, f"has a layer '{name}', which {layer_owners[name]} has too")
@@ -120,7 +122,7 @@ def _operators(module: PluginModule) -> tuple[Operator, ...]:
 
 
 def _names(operator: Operator) -> Iterator[tuple[type[LayerOp], str]]:
-    yield from ((layer, name) for layer in operator.layers for name in sorted(layer.names()))
+    yield from ((layer, name) for layer in operator.legalization.layers for name in sorted(layer.names()))
 
 
 def _check(module: PluginModule, operator: Operator) -> None:
@@ -129,27 +131,29 @@ def _check(module: PluginModule, operator: Operator) -> None:
         raise _wrong(
             module, f"declares {operator.name}, which is not in TFLite's schema; custom operators are {CUSTOM}<code>"
         )
-    if custom and operator.reference is None:
+    if custom and operator.litert.reference is None:
         raise _wrong(
             module,
             f"declares {operator.name} without a `reference`, which custom operators need: LiteRT does not know them",
         )
-    if custom and operator.legalize is None:
+    if custom and operator.legalization.legalize is None:
         raise _wrong(
             module, f"declares {operator.name} without `legalize`, which custom operators need: TVM cannot compute them"
         )
-    if bool(operator.layers) != (operator.legalize is not None):
-        lacks, has = ("layers", "`legalize`") if operator.legalize is not None else ("`legalize`", "layers")
-        raise _wrong(module, f"declares {operator.name} with {has} and without {lacks}")
-    if isinstance(operator.types, str):
-        raise _wrong(
-            module, f"declares {operator.name} with the text '{operator.types}' as types; types must be a tuple"
+    if bool(operator.legalization.layers) != (operator.legalization.legalize is not None):
+        lacks, has = (
+            ("layers", "`legalize`") if operator.legalization.legalize is not None else ("`legalize`", "layers")
         )
-    for name in operator.types:
+        raise _wrong(module, f"declares {operator.name} with {has} and without {lacks}")
+    if isinstance(operator.tensors.types, str):
+        raise _wrong(
+            module, f"declares {operator.name} with the text '{operator.tensors.types}' as types; types must be a tuple"
+        )
+    for name in operator.tensors.types:
         if name not in _TYPES:
             raise _wrong(module, f"declares {operator.name} for the type {name!r}{did_you_mean(str(name), _TYPES)}")
     _check_onnx(module, operator)
-    for layer in operator.layers:
+    for layer in operator.legalization.layers:
         if not (isinstance(layer, type) and issubclass(layer, LayerOp) and layer.names()):
             raise _wrong(
                 module, f"declares {operator.name} with the layer {layer!r}, which is not a LayerOp with a literal `op`"
@@ -157,13 +161,13 @@ def _check(module: PluginModule, operator: Operator) -> None:
 
 
 def _check_onnx(module: PluginModule, operator: Operator) -> None:
-    if not operator.onnx:
+    if not operator.legalization.onnx:
         return
     if not operator.name.startswith(CUSTOM):
         raise _wrong(module, f"declares {operator.name} with an ONNX name; only custom operators may have one")
-    domain, _, kind = operator.onnx.rpartition(".")
+    domain, _, kind = operator.legalization.onnx.rpartition(".")
     if not kind or domain in _KNOWN_DOMAINS:
-        what = f"declares the ONNX operator '{operator.onnx}', which needs a custom domain: domain.OpType"
+        what = f"declares the ONNX operator '{operator.legalization.onnx}', which needs a custom domain: domain.OpType"
         raise _wrong(module, what)
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from stages.ir.layers import Clamped, Rounding
 from stages.ir.naming import named
 from stages.ir.operators.arithmetic import binary_shape
-from stages.ir.operators.declaration import Operator
+from stages.ir.operators.declaration import Legalization, LiteRT, Operator, Tensors
 from stages.ir.operators.operation import Operation, Refused, Shape, listed
 from stages.ir.operators.single_operator import SingleOperatorModel
 
@@ -76,12 +76,10 @@ OPERATORS = (
     Operator(
         "PRELU",
         _prelu,
-        (2, 2),
-        body=_body,
-        layout="following",
-        layers=(Prelu,),
+        Tensors((2, 2), layout="following"),
+        legalization=Legalization((Prelu,), body=_body),
+        litert=LiteRT(version=1),
         model=SingleOperatorModel(_model, frozenset({"other_shape", "other", "output"})),
         limits="slopes broadcast to the input",
-        version=1,
     ),
 )

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from stages.ir.layers import LayerOp
 from stages.ir.operators.arithmetic import binary_shape
-from stages.ir.operators.declaration import Operator
+from stages.ir.operators.declaration import Legalization, Operator, Tensors
 
 if TYPE_CHECKING:
     from stages.ir.layers import Array, LayerView
@@ -50,11 +50,8 @@ def _division(name: str, body: str, *more: str) -> Operator:
     return Operator(
         name,
         binary_shape,
-        (2, 2),
-        types=("int8", "int16", "float32", "int32", *more),
-        body=divided,
-        layout="following",
-        layers=(RawInteger,),
+        Tensors((2, 2), types=("int8", "int16", "float32", "int32", *more), layout="following"),
+        legalization=Legalization((RawInteger,), body=divided),
         limits=_BY_ZERO,
     )
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 from stages.ir.layers import Clamped, LayerOp, Rounding, Shifted, every_channel
 from stages.ir.layers.channels import ValueRange
 from stages.ir.operators.axes import distinct_axes
-from stages.ir.operators.declaration import NUMBERS, Layout, Operator
+from stages.ir.operators.declaration import NUMBERS, Layout, Legalization, LiteRT, Operator, Quantization, Tensors
 from stages.ir.operators.operation import Operation, Refused, Shape, Table
 from stages.ir.operators.single_operator import SingleOperatorModel
 
@@ -177,13 +177,10 @@ def _operator(
     return Operator(
         name,
         _reduce,
-        (2, 2),
+        Tensors((2, 2), types=types, indices=(1,), layout=layout),
         table=_REDUCER,
-        types=types,
-        indices=(1,),
-        alike=alike,
-        layout=layout,
-        layers=layers,
+        quantization=Quantization(alike=alike),
+        legalization=Legalization(layers),
         model=model,
     )
 
@@ -253,8 +250,20 @@ OPERATORS = (
         types=(*NUMBERS, "int16"),
         model=SingleOperatorModel(_mean_model, frozenset({"axes", "keep_dims", "output"}), ("axes",)),
     ),
-    Operator("REDUCE_ALL", _reduce, (2, 2), table=_REDUCER, types=("bool",), indices=(1,), quantized=False),
-    Operator("REDUCE_ANY", _reduce, (2, 2), table=_REDUCER, types=("bool",), indices=(1,), quantized=False),
+    Operator(
+        "REDUCE_ALL",
+        _reduce,
+        Tensors((2, 2), types=("bool",), indices=(1,)),
+        table=_REDUCER,
+        quantization=Quantization(quantized=False),
+    ),
+    Operator(
+        "REDUCE_ANY",
+        _reduce,
+        Tensors((2, 2), types=("bool",), indices=(1,)),
+        table=_REDUCER,
+        quantization=Quantization(quantized=False),
+    ),
     _operator("REDUCE_MAX", "following", ReduceExtremum, model=_reducing(_like), types=_EXTREMES, alike=True),
     _operator("REDUCE_MIN", "following", ReduceExtremum, model=_reducing(_like), types=_EXTREMES, alike=True),
     _operator(
@@ -266,8 +275,7 @@ OPERATORS = (
     ),
     replace(
         _operator("SUM", "following", Sum, model=_reducing(_total), types=(*NUMBERS, "bool")),
-        reference=_sum_reference,
-        misjudged={0: ("int8",)},
+        litert=LiteRT(misjudged={0: ("int8",)}, reference=_sum_reference),
         limits="int8: LiteRT's reference kernel reads it as uint8, so the reference is its uint8 formula",
     ),
 )

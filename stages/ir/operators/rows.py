@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 from stages.ir.layers import LayerOp, Shifted
 from stages.ir.naming import named
-from stages.ir.operators.declaration import EIGHT_BITS, WIDE, Operator
+from stages.ir.operators.declaration import EIGHT_BITS, WIDE, Legalization, LiteRT, Operator, Quantization, Tensors
 from stages.ir.operators.interpolated import WideSoftmax
 from stages.ir.operators.onnx_softmax import FloatSoftmax, NearestSoftmax
 from stages.ir.operators.operation import Operation, Refused, Shape, Table
@@ -127,18 +127,17 @@ OPERATORS = (
         "L2_NORMALIZATION",
         last_axis,
         table=Table("L2NormOptions", "activation:byte"),
-        fuses=False,
-        layers=(L2Normalization,),
+        legalization=Legalization((L2Normalization,)),
+        litert=LiteRT(fuses=False),
         limits="over the last axis; 8 bits: output scale 1/128, zero point 0 (uint8: 128)",
     ),
     Operator(
         "SOFTMAX",
         last_axis,
-        types=WIDE,
-        mixed=True,
-        check=_softmax_types,
+        Tensors(types=WIDE, mixed=True),
         table=Table("SoftmaxOptions", "beta:float"),
-        layers=(Softmax, WideSoftmax, NearestSoftmax, FloatSoftmax),
+        quantization=Quantization(check=_softmax_types),
+        legalization=Legalization((Softmax, WideSoftmax, NearestSoftmax, FloatSoftmax)),
         model=SingleOperatorModel(_softmax_model, frozenset({"beta"})),
         limits="over the last axis; 8 bits: output scale 1/256, zero point -128 (uint8: 0), "
         "or int16 with scale 1/65536, zero point -32768; 16 bits: output scale 1/32768",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 from stages.ir.arithmetic.multipliers import Fixed, quantize_multiplier
 from stages.ir.layers import Clamped, LayerOp, Rounding, Shifted
 from stages.ir.naming import named
-from stages.ir.operators.declaration import Operator
+from stages.ir.operators.declaration import Legalization, LiteRT, Operator, Quantization, Tensors, Weights
 from stages.ir.operators.operation import Operation, Refused, Shape, Table, listed
 from stages.ir.operators.single_operator import SingleOperatorModel
 
@@ -278,21 +278,16 @@ OPERATORS = (
     Operator(
         "SVDF",
         _svdf,
-        (5, 5),
-        optional=(3,),
+        Tensors((5, 5), types=("int8", "float32"), optional=(3,), state=(4,)),
         table=_TABLE,
-        types=("int8", "float32"),
-        own=(1, 2, 3),
-        state=(4,),
-        layers=(Svdf, NarrowSvdf, FloatSvdf),
+        quantization=Quantization(check=_check),
+        weights=Weights(own=(1, 2, 3)),
+        legalization=Legalization((Svdf, NarrowSvdf, FloatSvdf)),
+        litert=LiteRT(version=3, misjudged={2: ("int8",)}, reference=_reference),
         model=SingleOperatorModel(
             _model, frozenset({"out_channels", "rank", "memory", "bias", "activation", "output"}), ("out_channels",)
         ),
         limits="2 axes; int8 data: time weights and state are int16, and a fused RELU is required but ignored; "
         "int8 time weights and state are computed as in TFLM, since LiteRT lacks them",
-        check=_check,
-        reference=_reference,
-        misjudged={2: ("int8",)},
-        version=3,
     ),
 )

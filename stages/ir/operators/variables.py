@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from stages.ir.layers import LayerOp
 from stages.ir.naming import named
-from stages.ir.operators.declaration import MOVED, Operator
+from stages.ir.operators.declaration import MOVED, Legalization, LiteRT, Operator, Quantization, Tensors
 from stages.ir.operators.operation import Operation, Refused, Shape, listed
 
 if TYPE_CHECKING:
@@ -72,24 +72,19 @@ OPERATORS = (
     Operator(
         "READ_VARIABLE",
         _read,
-        types=MOVED,
-        state=(0,),
-        scales="any",
-        layers=(Read,),
+        Tensors(types=MOVED, state=(0,)),
+        quantization=Quantization(scales="any"),
+        legalization=Legalization((Read,)),
+        litert=LiteRT(version=1, reference=_value),
         limits=f"{_STATE}; initial values are constants",
-        reference=_value,
-        version=1,
     ),
     Operator(
         "ASSIGN_VARIABLE",
         _assigned,
-        (2, 3),
-        types=MOVED,
-        state=(0,),
-        scales="any",
-        layers=(Assign,),
+        Tensors((2, 3), types=MOVED, state=(0,)),
+        quantization=Quantization(scales="any"),
+        legalization=Legalization((Assign,)),
+        litert=LiteRT(version=1, reference=_new_value),
         limits=f"{_STATE}; shapes are fixed",
-        reference=_new_value,
-        version=1,
     ),
 )

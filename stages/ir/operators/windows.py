@@ -10,7 +10,7 @@ from stages.ir.arithmetic.sliding import extent, places
 from stages.ir.layers import Shifted, Window, every_channel
 from stages.ir.layers.channels import ValueRange
 from stages.ir.naming import named
-from stages.ir.operators.declaration import WIDE, Operator
+from stages.ir.operators.declaration import WIDE, Legalization, LiteRT, Operator, Quantization, Tensors, Weights
 from stages.ir.operators.operation import Operation, Refused, Shape, Table, listed
 from stages.ir.operators.products import Conv2D, DepthwiseConv2D, FullyConnected
 from stages.ir.operators.single_operator import SingleOperatorModel
@@ -291,80 +291,76 @@ OPERATORS = (
     Operator(
         "CONV_2D",
         _conv2d,
-        inputs=(3, 3),  # LiteRT 2.3 requires a bias
+        Tensors((3, 3), types=WIDE, layout="transposing"),  # LiteRT 2.3 requires a bias
         table=_CONV,
-        types=WIDE,
-        own=(1, 2),
-        channels=0,
-        narrow={"int8": ("int4",), "float32": ("int4",)},
-        macs=lambda weights: prod(weights[1:]),  # OHWI; I is per group
-        layout="transposing",
-        layers=(Conv2D,),
+        weights=Weights(
+            own=(1, 2),
+            channels=0,
+            narrow={"int8": ("int4",), "float32": ("int4",)},
+            macs=lambda weights: prod(weights[1:]),  # OHWI; I is per group
+        ),
+        legalization=Legalization((Conv2D,)),
+        litert=LiteRT(version=3),
         model=SingleOperatorModel(
             _conv2d_model, _WINDOW | _WEIGHTS | {"dilation", "out_channels", "groups"}, ("out_channels",)
         ),
         limits="4 axes; a bias is required; groups divide channels and filters",
-        version=3,
     ),
     Operator(
         "DEPTHWISE_CONV_2D",
         _depthwise,
-        inputs=(2, 3),
+        Tensors((2, 3), types=WIDE, layout="transposing"),
         table=_DEPTHWISE,
-        types=WIDE,
-        own=(1, 2),
-        channels=3,
-        narrow={"int8": ("int4",)},
-        macs=lambda weights: prod(weights[1:3]),  # 1HWC
-        layout="transposing",
-        layers=(DepthwiseConv2D,),
+        weights=Weights(
+            own=(1, 2),
+            channels=3,
+            narrow={"int8": ("int4",)},
+            macs=lambda weights: prod(weights[1:3]),  # 1HWC
+        ),
+        legalization=Legalization((DepthwiseConv2D,)),
+        litert=LiteRT(version=3),
         model=SingleOperatorModel(_depthwise_model, _WINDOW | _WEIGHTS | {"dilation", "depth_multiplier"}),
         limits="4 axes",
-        version=3,
     ),
     Operator(
         "FULLY_CONNECTED",
         _fully_connected,
-        inputs=(2, 3),
+        Tensors((2, 3), types=WIDE),
         table=_CONNECTED,
-        types=WIDE,
-        own=(1, 2),
-        channels=0,
-        narrow={"int8": ("int4", "int2"), "float32": ("int4", "int2")},
-        macs=lambda weights: prod(weights[1:]),  # units, depth
-        layers=(FullyConnected,),
+        weights=Weights(
+            own=(1, 2),
+            channels=0,
+            narrow={"int8": ("int4", "int2"), "float32": ("int4", "int2")},
+            macs=lambda weights: prod(weights[1:]),  # units, depth
+        ),
+        legalization=Legalization((FullyConnected,)),
+        litert=LiteRT(version=4),
         model=SingleOperatorModel(_fully_connected_model, _WEIGHTS | {"out_channels"}, ("out_channels",)),
         limits="weights in the usual order, not shuffled",
-        version=4,
     ),
     Operator(
         "TRANSPOSE_CONV",
         _transpose_conv,
-        inputs=(3, 4),
+        Tensors((3, 4), types=WIDE, indices=(0,)),
         table=_TRANSPOSED,
-        types=WIDE,
-        indices=(0,),
-        own=(1, 3),
-        operands=(2, 1, 3),
-        channels=0,
-        layers=(Conv2D,),
+        weights=Weights(own=(1, 3), operands=(2, 1, 3), channels=0),
+        legalization=Legalization((Conv2D,)),
+        litert=LiteRT(version=2),
         model=SingleOperatorModel(
             _transpose_conv_model,
             _WEIGHTS | {"kernel", "stride", "padding", "out_channels"},
             ("out_channels",),
         ),
         limits="4 axes; computed as convolutions of stride 1, one for each phase",
-        version=2,
     ),
     *(
         Operator(
             name,
             _pool,
+            Tensors(types=WIDE, layout="transposing"),
             table=_POOL,
-            types=WIDE,
-            alike=True,
-            layout="transposing",
-            layers=(Pool2D,),
+            quantization=Quantization(alike=True),
+            legalization=Legalization((Pool2D,)),
             model=SingleOperatorModel(_pool_model, _WINDOW),
             limits="4 axes",
         )

@@ -24,7 +24,7 @@ def litert(kernels: str = "BUILTIN_REF") -> str:
 
 def is_optimized(operator: OperatorInfo) -> bool:
     """Whether LiteRT has only an optimized kernel for the operator, no reference kernel."""
-    return operator.op in OPERATORS and OPERATORS[operator.op].optimized
+    return operator.op in OPERATORS and OPERATORS[operator.op].litert.optimized
 
 
 def resolver(operators: Sequence[OperatorInfo]) -> str:

@@ -71,7 +71,8 @@ class OnnxReference:
             return runtime
         total, names = len(self.graph.graph.node), [operator.op for operator in self.customs]
         plug_ins = [
-            f"{computed_by(name)} for {names.count(name)} x {OPERATORS[name].onnx}" for name in dict.fromkeys(names)
+            f"{computed_by(name)} for {names.count(name)} x {OPERATORS[name].legalization.onnx}"
+            for name in dict.fromkeys(names)
         ]
         return ", ".join([f"{runtime} for {total - len(names)} of {total} operators", *plug_ins])
 

@@ -50,7 +50,7 @@ def litert_has(operator: OperatorInfo) -> bool:
     if operator.op.startswith(CUSTOM):
         return False
     declared = OPERATORS.get(operator.op)
-    return declared is None or declared.reference is None or bool(declared.misjudged)
+    return declared is None or declared.litert.reference is None or bool(declared.litert.misjudged)
 
 
 def litert_computes(operator: OperatorInfo, info: ModelInfo) -> bool:
@@ -60,7 +60,7 @@ def litert_computes(operator: OperatorInfo, info: ModelInfo) -> bool:
     """
     if not litert_has(operator):
         return False
-    misjudged = OPERATORS[operator.op].misjudged if operator.op in OPERATORS else {}
+    misjudged = OPERATORS[operator.op].litert.misjudged if operator.op in OPERATORS else {}
     inputs = dict(enumerate(operator.inputs))
     return not any(
         info.tensors[inputs[at]].dtype in types for at, types in misjudged.items() if inputs.get(at, -1) >= 0
@@ -129,11 +129,11 @@ def run_plug_in(operator: OperatorInfo, info: ModelInfo, tensor: Callable[[int],
     Raises StageError for an output of another shape or type than in the file, and if a plug-in raises.
     """
     operation, declared = Operation.of(operator, info), OPERATORS[operator.op]
-    assert declared.reference is not None
+    assert declared.litert.reference is not None
     arrays = [None if operand is None else tensor(operand.index) for operand in operation.inputs]
     subject = f"the reference of {operator_label(operator.index, operator.op)} in {computed_by(operator.op)}"
     try:
-        results = declared.reference(operation, *arrays)
+        results = declared.litert.reference(operation, *arrays)
     except Exception as error:
         if operator.op not in plugin_operators().by:
             raise
@@ -201,7 +201,7 @@ class PartitionedReference:
         """
         states: dict[int, Array] = {}
         for operator in self.info.operators:
-            for at in () if litert_computes(operator, self.info) else OPERATORS[operator.op].state:
+            for at in () if litert_computes(operator, self.info) else OPERATORS[operator.op].tensors.state:
                 state = self.info.tensors[operator.inputs[at]]
                 zero = int(state.zero_point[0]) if state.dtype == "int8" and state.zero_point.size else 0
                 states.setdefault(state.index, np.full(state.shape, zero, state.dtype))
@@ -211,7 +211,7 @@ class PartitionedReference:
 
     def _compute(self, operator: OperatorInfo) -> None:
         results = run_plug_in(operator, self.info, self.tensor)
-        for at, array in zip(OPERATORS[operator.op].state, results[len(operator.outputs) :], strict=False):
+        for at, array in zip(OPERATORS[operator.op].tensors.state, results[len(operator.outputs) :], strict=False):
             self._kept[operator.inputs[at]] = self._values[operator.inputs[at]] = array
         self._values.update(zip(operator.outputs, results, strict=False))
 
@@ -250,6 +250,6 @@ def _kept(partition: Partition, info: ModelInfo) -> list[int]:
 
 def computed_by(op: str) -> str:
     """Return what computes an operator that the reference kernels lack, for messages."""
-    if OPERATORS[op].optimized:
+    if OPERATORS[op].litert.optimized:
         return litert("BUILTIN")
     return plugin_operators().by[op].shown if op in plugin_operators().by else "its formula"

@@ -31,7 +31,7 @@ def pattern_of(op: str) -> Pattern | None:
     """Legalization pattern of an operator, Firmline's or a plug-in's; None if there is none."""
     if op in PATTERNS:
         return PATTERNS[op]
-    return OPERATORS[op].legalize if op in OPERATORS else None
+    return OPERATORS[op].legalization.legalize if op in OPERATORS else None
 
 
 # Operators that only move data; LAYOUT and CONSTANT do not occur in files.

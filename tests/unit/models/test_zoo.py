@@ -166,6 +166,6 @@ def test_narrow_weights_are_int8() -> None:
 
 def _parameters(info: ModelInfo) -> int:
     """Trained values: elements of all weights and biases; a tensor used twice counts once."""
-    weighted = {name for name, operator in OPERATORS.items() if operator.macs is not None}
+    weighted = {name for name, operator in OPERATORS.items() if operator.weights.macs is not None}
     used = {index for op in info.operators if op.op in weighted for index in op.inputs[1:] if index >= 0}
     return sum(math.prod(info.tensors[index].shape) for index in used if info.tensors[index].data is not None)

@@ -12,4 +12,7 @@ def test_all_that_kernels_are_for_has_a_name_that_a_rule_may_give() -> None:
 
 
 def test_what_is_declared_to_become_layers_does() -> None:
-    assert {name for name, operator in OPERATORS.items() if operator.layers} == set(PATTERNS) - {"LAYOUT", "CONSTANT"}
+    assert {name for name, operator in OPERATORS.items() if operator.legalization.layers} == set(PATTERNS) - {
+        "LAYOUT",
+        "CONSTANT",
+    }

@@ -21,7 +21,7 @@ def test_page_is_current() -> None:
 
 def test_8_bits_are_computed_where_quantize_has_a_pattern() -> None:
     for name, (_, eight, *_) in rows().items():
-        types = OPERATORS[name].types
+        types = OPERATORS[name].tensors.types
         able = name in PATTERNS and "int8" in types
         exact = "exact" if "uint8" in types else "int8: exact"
         assert eight == ("moved" if name in MOVES else exact if able else "–"), name

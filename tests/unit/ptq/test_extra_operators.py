@@ -91,7 +91,7 @@ def test_every_operator_with_an_int8_kernel_is_integer() -> None:
     names = [
         name
         for name, operator in OPERATORS.items()
-        if name not in APART and operator.layers and {"int8", "float32"} <= {*operator.types}
+        if name not in APART and operator.legalization.layers and {"int8", "float32"} <= {*operator.tensors.types}
     ]
     assert {*names} >= REMAINING
     data = model([of_float(name) for name in names])

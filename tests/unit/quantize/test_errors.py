@@ -30,7 +30,11 @@ def test_int8_concatenation_of_other_scales() -> None:
 
 def test_every_operator_that_is_imported_with_scales_has_an_integer_form() -> None:
     """Import refuses the others."""
-    quantized = {name for name, operator in OPERATORS.items() if operator.quantized and {*INTEGERS} & {*operator.types}}
+    quantized = {
+        name
+        for name, operator in OPERATORS.items()
+        if operator.quantization.quantized and {*INTEGERS} & {*operator.tensors.types}
+    }
     assert {name for name in quantized if pattern_of(name) is None} == set()
 
 

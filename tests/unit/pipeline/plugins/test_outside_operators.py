@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,6 +23,8 @@ from stages.base import StageError
 from stages.ir.graph.layer_rules import LayerMatch
 from stages.ir.models.builder import ModelBuilder
 from stages.ir.models.spec import OpModel
+from stages.ir.operators.activations import same_shape
+from stages.ir.operators.declaration import Operator, Tensors
 from stages.ir.operators.table import OPERATORS, declare, kind_of, operator_of
 from stages.layout.rules import Match
 from tests.firmware.test_extend_page import BLOCK, CUSTOM, IN_TREE, NAMED
@@ -147,6 +150,36 @@ def test_rules_and_models_know_the_operator_by_its_kind(project: Project) -> Non
         Match(op="gate")
 
 
+def test_fields_without_groups_and_former_imports_still_work(project: Project) -> None:
+    grouped = OPERATORS["CUSTOM:Gate"]
+    imports = "Legalization, LiteRT, Operator, Quantization, Tensors"
+    fields = (
+        """types=("int8",), alike=True, layers=(Gate,), legalize=_legalize, onnx="acme.Gate", reference=_reference,"""
+    )
+    path = project.root / "plugins/operators/gate.py"
+    before, rest = path.read_text().split("        Tensors(")
+    text = f"{before}        (1, 1), {fields}\n        model={rest.partition('model=')[2]}"
+    for new, former in (
+        (f"import {imports}", "import OneOperatorModel, Operator"),
+        ("from stages.ir.operators.single_operator import SingleOperatorModel\n", ""),
+        ("SingleOperatorModel(", "OneOperatorModel("),
+        ("from stages.ir.layers import LayerOp", "from stages.ir.operators.layer import LayerOp"),
+    ):
+        assert new in text
+        text = text.replace(new, former)
+    path.write_text(text)
+    again(project)
+    expected = r"tensors=Tensors\(inputs, types\), quantization=Quantization\(alike\)"
+    with pytest.warns(DeprecationWarning) as warned:
+        operator = OPERATORS["CUSTOM:Gate"]
+    assert any(re.search(expected, str(warning.message)) for warning in warned)
+    assert (operator.tensors, operator.quantization) == (grouped.tensors, grouped.quantization)
+    assert operator.legalization.onnx == "acme.Gate" and operator.legalization.layers[0].names() == {"gate"}
+    assert OpModel(op="gate", shape=(4,), alpha=0.5).alpha == 0.5
+    with pytest.raises(TypeError, match=r"has tensors= and also types="):
+        Operator("CUSTOM:Gate", same_shape, tensors=Tensors(), types=("int8",))  # type: ignore[call-arg]
+
+
 def test_without_the_plug_in_the_file_is_refused(project: Project) -> None:
     (project.root / "net.tflite").write_bytes(network())
     (project.root / "plugins/operators/gate.py").unlink()
@@ -180,11 +213,11 @@ def test_planning_imports_no_operator_and_has_their_bytes_in_the_keys(project: P
         ('    "CUSTOM:Gate"', '    "CONV_2D"', "declares CONV_2D ('conv2d' in rules), which Firmline declares too"),
         ('    "CUSTOM:Gate"', '    "GATE"', "GATE, which is not in TFLite's schema; custom"),
         (
-            "        reference=_reference,\n",
+            "        litert=LiteRT(reference=_reference),\n",
             "",
             "declares CUSTOM:Gate without a `reference`, which custom operators need",
         ),
-        ("        legalize=_legalize,\n", "", "declares CUSTOM:Gate without `legalize`, which custom operators need"),
+        ("(Gate,), _legalize,", "(Gate,),", "declares CUSTOM:Gate without `legalize`, which custom operators need"),
         ('types=("int8",)', 'types=("in8",)', "declares CUSTOM:Gate for the type 'in8'; did you mean 'int8'?"),
         (
             'op: Literal["gate"] = "gate"',
