@@ -154,7 +154,10 @@ def export(
     folder.check(project.root / place, facts, shown)
     runs = []
     for member in members:
-        options = {"prefix": member.prefix, "weights": form.weights, **({"arena": "caller"} if share else {})}
+        weights = form.weights
+        if getattr(member.loaded.recipe.config("emit"), "is_blob", False):
+            weights = "caller_c" if form.weights == "c" else "caller"
+        options = {"prefix": member.prefix, "weights": weights, **({"arena": "caller"} if share else {})}
         options_set = ",".join(f"stages.emit.{key}={value}" for key, value in options.items())
         values = {**overrides, "set": ",".join(filter(None, (overrides.get("set", ""), options_set)))}
         last = "verify" if "verify" in member.loaded.chain.names else "simulate"

@@ -49,8 +49,9 @@ def cmake(source: Path, build: Path, *options: str) -> Path:
     return build
 
 
-def test_cmake_for_another_core_runs_in_its_simulator(tmp_path: Path) -> None:
-    made = written(tmp_path / "made ä here", "cmake", content("cortex-m4", weights="incbin"))
+@pytest.mark.parametrize("weights", ["incbin", "caller"])
+def test_cmake_for_another_core_runs_in_its_simulator(tmp_path: Path, weights: str) -> None:
+    made = written(tmp_path / "made ä here", "cmake", content("cortex-m4", weights=weights))
     build = tmp_path / "build here"
     run("cmake", "-G", "Ninja", "-S", made, "-B", build, f"-DCMAKE_TOOLCHAIN_FILE={made}/cmake/toolchain.cmake")
     told = run("cmake", "--build", build)

@@ -40,6 +40,11 @@ class Network:
         """The arenas of model.json, in the order of init's parameters."""
         return [block for block in self.model["blocks"] if block["part"] == "arena"]
 
+    @property
+    def blob(self) -> str:
+        """The arguments of init for the first weights, if the caller passes weights; else ''."""
+        return f"{self.name}_weights, {self.name.upper()}_WEIGHTS_BYTES" if "fingerprint" in self.model else ""
+
     def facts(self) -> dict[str, Any]:
         """Return the variables of the templates about this network."""
         model, macro = self.model, self.name.upper()
@@ -61,6 +66,7 @@ class Network:
             "steps": self.sample.steps,
             "stateful": self.is_stateful,
             "caller": self.caller,
+            "blob": self.blob,
             "handed": [{"symbol": symbol, "macro": symbol.upper()} for symbol in symbols] if self.caller else [],
             "arena_bytes": model["arena_bytes"],
             "state_bytes": model["state"]["bytes"] if self.is_stateful else 0,

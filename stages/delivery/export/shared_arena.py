@@ -67,11 +67,11 @@ def shared_arenas(name: str, networks: Sequence[Network]) -> tuple[SharedArena, 
 
 
 def init_arguments(network: Network, shared: Sequence[SharedArena]) -> str:
-    """Return the arguments of the network's init: its arenas, then its state."""
+    """Return the arguments of the network's init: its arenas, its state, then its blob of weights."""
     of_region = {arena.region: arena.symbol for arena in shared}
     symbols = [of_region[block["region"]] for block in network.arenas]
     symbols += [network.model["state"]["symbol"]] if network.is_stateful else []
-    return ", ".join(f"{symbol}, sizeof {symbol}" for symbol in symbols)
+    return ", ".join([*(f"{symbol}, sizeof {symbol}" for symbol in symbols), *([network.blob] if network.blob else [])])
 
 
 def _in(network: Network, region: str) -> list[dict[str, Any]]:

@@ -23,7 +23,6 @@ MAIN = """
 #include <stdio.h>
 #include <string.h>
 #include "model.h"
-#include "weights.h"
 %(blobs)s
 _Alignas(64) static unsigned char moved[MODEL_WEIGHTS_BYTES + 1];
 static void show(void)
