@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from pipeline.commands.arguments import KEYS, NAMES
+from stages.support.system.installation import INSTALLATION
 
 # Groups of commands by task, in the order of the list.
 GROUPS: Mapping[str, str] = {
@@ -55,8 +57,14 @@ def command_list(commands: Mapping[str, Any]) -> str:
     lines += [
         "`doit help COMMAND` describes a command. `doit NAME` is short for `doit run NAME`.",
         "Words `key=value` select (recipe=, target=, model=); commas separate several values. `--flags` switch.",
+        f"The pages begin at {_shown_path(INSTALLATION / 'docs/index.md')}.",
     ]
     return "\n".join(lines)
+
+
+def _shown_path(path: Path) -> str:
+    """Return a path relative to the current folder if it is below it, else absolute."""
+    return str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)
 
 
 def command_help(command: Any) -> str:

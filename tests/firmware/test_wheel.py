@@ -130,6 +130,9 @@ def test_it_installs_one_package(environment: Path, tmp_path: Path) -> None:
     assert shown == ["pipeline.api", str(packages(environment) / "firmline/installed/pipeline/__init__.py")]
     version = done(environment / "bin/firmline", "--version", cwd=tmp_path, environment=outside(tmp_path))
     assert version.startswith(f"firmline {VERSION}, doit ")
+    text = done(environment / "bin/firmline", "help", cwd=tmp_path, environment=outside(tmp_path))
+    (page,) = re.findall(r"pages begin at (\S+)\.$", text, re.MULTILINE)
+    assert Path(page).is_file() and Path(page).is_relative_to(packages(environment))
 
 
 @pytest.mark.skipif(not all(map(shutil.which, TOOLS)), reason=f"needs {', '.join(TOOLS)}")
