@@ -102,7 +102,7 @@ def test_the_wheel_has_what_the_repository_has(wheel: Path) -> None:
     assert {name.split("/")[0] for name in names} == {"firmline", f"firmline-{VERSION}.dist-info"}
     tracked = done("git", "ls-files", "pipeline", "stages", "recipes", "pipeline.yaml", cwd=ROOT).split("\n")
     present = [name for name in tracked if name and (ROOT / name).is_file()]
-    own = {name.removeprefix("pipeline/wheel/") for name in present if name.startswith("pipeline/wheel/")}
+    own = {name.removeprefix("pipeline/wheel/") for name in present if name.startswith("pipeline/wheel/f")}
     wanted = own | {f"firmline/installed/{name}" for name in present if not name.startswith("pipeline/wheel/")}
     pages = {f"firmline/installed/{page.relative_to(ROOT)}" for page in (ROOT / "docs").rglob("*.md")}
     assert own and wanted | pages <= names
