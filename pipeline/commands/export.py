@@ -154,7 +154,7 @@ def export(
     folder.check(project.root / place, facts, shown)
     runs = []
     for member in members:
-        weights = form.weights
+        weights: str = form.weights
         if getattr(member.loaded.recipe.config("emit"), "is_blob", False):
             weights = "caller_c" if form.weights == "c" else "caller"
         options = {"prefix": member.prefix, "weights": weights, **({"arena": "caller"} if share else {})}

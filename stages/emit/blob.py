@@ -1,6 +1,7 @@
 """Weights that the application provides: a blob with a header, and the fingerprint of the code that reads it.
 
-A blob is 64 bytes of header and then the constants, little-endian. Its address is a multiple of emit's `alignment`.
+A blob is 64 bytes of header, a table of inputs and outputs, and the constants, little-endian. Its address is a multiple
+of emit's `alignment`.
 
     offset  bytes
     0       4      "FLWB"
@@ -9,6 +10,7 @@ A blob is 64 bytes of header and then the constants, little-endian. Its address 
     12      4      CRC-32 (IEEE 802.3, as zlib.crc32) of the bytes from 64 on
     16      32     fingerprint of the code
     48      16     zeros
+    64      8 each inputs, then outputs: scale (float32) and zero point (int32); 1.0 and 0 without a quantization
 
 The fingerprint is the SHA-256 of the code that reads the constants, without comments and without the prefix of names.
 Two networks with the same code differ in their constants only. So code and blob fit exactly if the fingerprints are
@@ -20,11 +22,16 @@ from __future__ import annotations
 import re
 import struct
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import numpy as np
 
 MAGIC, FORMAT, HEADER_BYTES = b"FLWB", 1, 64
+PORTS = "ports"  # key of the table of inputs and outputs, among the constants
 _HEADER = struct.Struct("<4sIII32s16x")
 _FIXED_BYTES = 12  # magic, format, size
 _COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
@@ -63,6 +70,14 @@ class Blob:
         if zlib.crc32(content[HEADER_BYTES:]) != checksum:
             raise BlobError("its checksum is wrong")
         return cls(fingerprint, content[HEADER_BYTES:])
+
+
+def port_table(quantization: Iterable[tuple[float, int]]) -> np.ndarray:
+    """Return the table of (scale, zero point) of inputs and outputs: uint8[8 * ports]."""
+    import numpy as np
+
+    packed = b"".join(struct.pack("<fi", scale, zero_point) for scale, zero_point in quantization)
+    return np.frombuffer(packed, np.uint8)
 
 
 def fingerprint(code: Mapping[str, str], prefix: str) -> bytes:

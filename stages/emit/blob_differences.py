@@ -12,7 +12,7 @@ from typing import Any
 from stages.support.messages import escape
 
 _COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
-_PORT_FIELDS = ("dtype", "shape", "scale", "zero_point")
+_PORT_FIELDS = ("dtype", "shape")
 
 
 def differences(old: Path, new: Path) -> Iterator[str]:

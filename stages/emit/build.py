@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from stages.backends.kernels import registry
 from stages.base import StageError, no_progress
-from stages.emit.blob import HEADER_BYTES
+from stages.emit.blob import HEADER_BYTES, PORTS, port_table
 from stages.emit.kernel_sources import copy_kernels
 from stages.emit.model import Model
 from stages.emit.placement import Placement, Placer
-from stages.emit.render import KernelFiles, render
+from stages.emit.render import KernelFiles, port_quantization, render
 from stages.emit.weights import lay_out
 from stages.ir.graph import storage_of
 from stages.lower.arena import liveness
@@ -131,6 +131,8 @@ def _placed(
             )
             raise StageError(message, at=("memory", "rules", number))
     placed = Placer(replace(contents, constants={}), {}, idle, config.alignment, target, rules, fixed).place()
+    tensors = [contents.graph.tensors[name] for name in (*contents.graph.inputs, *contents.graph.outputs)]
+    constants = {PORTS: port_table(map(port_quantization, tensors)), **constants}
     return replace(placed, weights=(lay_out(constants, config.alignment, start=HEADER_BYTES, separate=True),))
 
 

@@ -8,7 +8,7 @@ from errno import ENOENT
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from stages.emit.blob import HEADER_BYTES, Blob, fingerprint
+from stages.emit.blob import HEADER_BYTES, PORTS, Blob, fingerprint
 from stages.emit.requirement import architecture_flags, requirements
 from stages.emit.reset import reset_of
 from stages.emit.weights import rows
@@ -77,15 +77,15 @@ def render(
 def _fingerprint(context: Mapping[str, Any], src: Path, kernels: KernelFiles) -> bytes:
     """Return the fingerprint of what a blob of weights depends on.
 
-    These are the kernels, the layers, their calls, the offsets of constants, the first values of the state, and shape
-    and quantization of inputs and outputs. The prefix of names, and where the arena lies, do not matter.
+    These are the kernels, the layers, their calls, the offsets of constants, the first values of the state, and types
+    and shapes of inputs and outputs. The prefix of names, and where the arena lies, do not matter.
     """
     code = {file: (src / "kernels" / file).read_text(encoding="utf-8") for file in kernels.files}
     code |= {file: _template(f"{file}.j2").render(context) for file in ("layers.h", "layers.c")}
     code["calls"] = "\n".join(line for layer in context["layers"] for line in (*layer["ahead"], layer["call"]))
     code["offsets"] = "\n".join(line for block in context["weights"] for line in block["places"])
     code["state"] = str([(reset["rows"], reset["value"]) for block in context["state"] for reset in block["resets"]])
-    ports = ("ctype", "bytes", "shape", "scale", "zero_point")
+    ports = ("ctype", "bytes", "shape")
     code["ports"] = str([[port[key] for key in ports] for port in context["ports"]])
     return fingerprint(code, context["prefix"])
 
@@ -208,6 +208,13 @@ def _init(
         "example": ", ".join(example),
         "fails": bool(parameters),
     }
+
+
+def port_quantization(tensor: Tensor) -> tuple[float, int]:
+    """Return scale and zero point of an input or output; (1.0, 0) if it has not one of each."""
+    if tensor.quant is None or len(tensor.quant.scale) != 1:
+        return 1.0, 0
+    return tensor.scale, tensor.zero_point
 
 
 def _port(model: Model, macro: str, name: str) -> dict[str, Any]:
@@ -387,6 +394,7 @@ def _described_constants(model: Model) -> list[dict[str, Any]]:
         {"name": key, "layers": readers[key], "region": weights.region, "offset": offset, "bytes": weights.sizes[key]}
         for weights in model.placed.weights
         for key, offset in sorted(weights.offsets.items(), key=lambda item: item[1])
+        if key != PORTS
     ]
 
 

@@ -16,7 +16,7 @@ RECIPE = """\
 schema: 1
 name: net
 target: host
-model: {{zoo: ds_cnn, seed: 1}}
+model: {{zoo: autoencoder, seed: 1}}
 stages: {{emit: {{weights: {weights}}}, simulate: {{inputs: {{random: 2}}}}}}
 """
 
@@ -31,7 +31,7 @@ def project(tmp_path: Path) -> Project:
 
 def test_a_blob_of_other_weights(project: Project, tmp_path: Path) -> None:
     store = tmp_path / "store"
-    other = "zoo:ds_cnn"  # seed 0
+    other = "zoo:autoencoder"  # seed 0
     result = write_weights("net", {"model": other}, project=project, store=store)
     blob = Blob.unpacked((tmp_path / result["file"]).read_bytes())
     run = run_recipe("net", {"model": other}, until="emit", root=project, store=store)
@@ -46,11 +46,11 @@ def test_a_blob_of_other_weights(project: Project, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("weights", "model", "firmware", "said"),
     [
-        ("incbin", "zoo:autoencoder", "", "the weights of recipe 'net' are part of its code"),
-        ("caller", "zoo:autoencoder", "", "zoo:autoencoder needs other code than the firmware has\nlayers: "),
-        ("caller", "zoo:autoencoder", "none.bin", "firmware=none.bin cannot be read: No such file or directory"),
-        ("caller", "zoo:autoencoder", "recipes/net.yaml", "firmware=recipes/net.yaml: it is not a blob of weights"),
-        ("caller", "zoo:ds_cnn", "foreign.bin", "the recipe's own model needs other code, too"),
+        ("incbin", "zoo:ds_cnn", "", "the weights of recipe 'net' are part of its code"),
+        ("caller", "zoo:ds_cnn", "", "zoo:ds_cnn needs other code than the firmware has\nlayers: "),
+        ("caller", "zoo:ds_cnn", "none.bin", "firmware=none.bin cannot be read: No such file or directory"),
+        ("caller", "zoo:ds_cnn", "recipes/net.yaml", "firmware=recipes/net.yaml: it is not a blob of weights"),
+        ("caller", "zoo:autoencoder", "foreign.bin", "the recipe's own model needs other code, too"),
     ],
 )
 def test_nothing_is_written_for_other_code(

@@ -32,7 +32,8 @@ static void show(void)
     model_run(NULL, NULL);
     for (unsigned i = 0; i < MODEL_OUTPUT0_BYTES; i++)
         printf("%%d ", ((const signed char *)model_output(0))[i]);
-    printf("\\n");
+    printf("%%g %%d %%g %%d\\n", MODEL_INPUT0_SCALE, (int)MODEL_INPUT0_ZERO_POINT, MODEL_OUTPUT0_SCALE,
+           (int)MODEL_OUTPUT0_ZERO_POINT);
 }
 int main(void)
 {
@@ -51,8 +52,11 @@ int main(void)
 
 
 def emitted(path: Path, seed: int = 0, **options: Any) -> tuple[dict[str, Any], bytes]:
-    """Return model.json and the blob of a network."""
-    described = emit_mini(path, mini_graph(seed=seed), **{"weights": "caller", **options})
+    """Return model.json and the blob of a network. The scale of its input depends on the seed."""
+    graph = mini_graph(seed=seed)
+    quant = Quant(scale=(0.5 + seed,), zero_point=(3 - seed,))
+    graph.tensors["x"] = graph.tensors["x"].model_copy(update={"quant": quant})
+    described = emit_mini(path, graph, **{"weights": "caller", **options})
     return described, (path / "emitted/src/weights.bin").read_bytes()
 
 
@@ -80,7 +84,9 @@ def test_a_program_takes_blobs_for_its_code_and_no_others(tmp_path: Path) -> Non
     run = compile_and_run_c(target_named("host"), files, MAIN % {"blobs": blobs}, include=[src])
     x = (np.arange(96) * 37).astype(np.int8).reshape(8, 12)
     first, second = (
-        " ".join(map(str, mini_reference(mini_graph(seed=seed), x)[-1].reshape(-1))) + " " for seed in (0, 1)
+        " ".join(map(str, mini_reference(mini_graph(seed=seed), x)[-1].reshape(-1)))
+        + f" {0.5 + seed:g} {3 - seed} 0.5 3"
+        for seed in (0, 1)
     )
     assert run.stdout.splitlines() == ["-2 -2 -2 -2 0", first, "0", second, "-1", second]
 
@@ -116,12 +122,7 @@ def test_offsets_do_not_depend_on_values(tmp_path: Path) -> None:
 
 def test_what_differs_is_named(tmp_path: Path) -> None:
     emit_mini(tmp_path / "own", mini_graph(), weights="caller", kernels=PLAIN)
-    graph = mini_graph()
-    graph.tensors["x"] = graph.tensors["x"].model_copy(update={"quant": Quant(scale=(0.25,), zero_point=(3,))})
-    emit_mini(tmp_path / "scale", graph, weights="caller", kernels=PLAIN)
     assert [*differences(tmp_path / "own/emitted", tmp_path / "own/emitted")] == []
-    (line,) = differences(tmp_path / "own/emitted", tmp_path / "scale/emitted")
-    assert line == "input 0: scale 0.5 in the firmware, now 0.25"
     emit_mini(tmp_path / "more", mini_graph(units=(6, 5, 4)), weights="caller")
     (line,) = differences(tmp_path / "own/emitted", tmp_path / "more/emitted")
     assert line == "layers: 2 in the firmware, 3 in the new network"
