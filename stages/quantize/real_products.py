@@ -4,7 +4,7 @@ LiteRT's FULLY_CONNECTED multiplies its sums by a real number in float64 and rou
 compute (sum * multiplier + 2^(30 - shift)) >> (31 - shift), which differs where the real product is nearly a half.
 A layer has at most 255 breakpoints: sums from which on the result is the next number. Each bounds the multiplier
 from below and from above. If no 32-bit multiplier is within all bounds, the breakpoints themselves are stored, as
-`steps` (stages/ir/layers/clamped.py).
+`steps` (stages/ir/layers/rounding.py).
 """
 
 from __future__ import annotations

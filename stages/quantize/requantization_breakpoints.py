@@ -3,7 +3,7 @@
 QLinearConv and its like convert the sum to float32, multiply it by one float32 and round to the nearest integer, halves
 to even. The result is monotonic in the sum, with at most 255 breakpoints between the sums that a channel can have. A
 multiplier is exact if its breakpoints are the same; each bounds it from below and from above. Both roundings of
-stages.ir.layers.clamped are tried. Bounds may contradict each other, since float32 rounds products that are nearly a
+stages.ir.layers.rounding are tried. Bounds may contradict each other, since float32 rounds products that are nearly a
 half.
 """
 
@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from stages.ir.layers import Rounding
+from stages.ir.layers import ROUNDINGS, Rounding
 from stages.quantize.arithmetic import Fixed, quantize_multiplier
 from stages.quantize.operator import Array, Operator
 
@@ -117,7 +117,7 @@ def _exact_multiplier(first: Array, ends: Array, fixed: Fixed, rounding: str, lo
 
 def _needed(results: Array, shift: int, rounding: str) -> Array:
     """Least product of sum and multiplier that gives each result or more."""
-    if rounding == "single":
+    if ROUNDINGS[rounding].is_single:
         bits = 31 - shift
         return (results << bits) - (1 << bits - 1)
     right = -shift

@@ -84,7 +84,7 @@ def _unusual(view: LayerView) -> Iterator[str]:
         return
     if op.rounding == "steps":
         yield _STEPS
-    if op.rounding == "single" != type(op).model_fields["rounding"].default:
+    if op.rounds_once and type(op).model_fields["rounding"].default != op.rounding:
         yield _ONCE
     if op.weight_zero_point or view.constant("weights").dtype == "uint8":
         yield _WEIGHTS

@@ -15,7 +15,7 @@ A float bias is rounded by at most half a unit of the sum. So both results are e
 
     e = g * A * r + |T| * r * 2^-30 [+ r / 2] [+ 2^(shift - 1)]
 
-of a half: a near tie. The last term is for layers that round twice, first to 2^-shift (stages.ir.layers.clamped).
+of a half: a near tie. The last term is for layers that round twice, first to 2^-shift (stages.ir.layers.rounding).
 In near ties the results differ by at most one if e is below a half.
 
 Integer sums (QLinearConv): V is T as float32 times a float32 multiplier, so g is 4 * u, and A is |T|.
@@ -90,7 +90,7 @@ def near_ties(view: LayerView, inputs: Sequence[Array], rule: Mapping[str, Any])
         terms = op.terms(view.outputs[0])
         growth = (terms + 6) * _UNIT / (1 - (terms + 6) * _UNIT)
         bound = growth * (_absolute(view, inputs) + np.abs(bias)).astype(np.float64)
-    first_rounding = np.where(shift < 0, 2.0 ** (shift - 1), 0.0) if op.rounding == "double" else 0.0
+    first_rounding = np.where(shift < 0, 2.0 ** (shift - 1), 0.0) if op.rounds_twice else 0.0
     scaled = total * real
     error = (bound + np.abs(total) * 2.0**-30 + (0.5 if rule.get("rounded_bias") else 0.0)) * real + first_rounding
     fraction = scaled - np.floor(scaled)

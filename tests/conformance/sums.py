@@ -1,7 +1,7 @@
 """Constants of layers that sum products, such that sums lie on the halves of each rounding.
 
 In a run whose input is the zero point everywhere the accumulator of a channel is its bias, so a bias puts it where one
-likes. With M of `stages.ir.layers.clamped`, a real multiplier m * 2^(shift - 31) and s = -shift:
+likes. With M of `stages.ir.layers.rounding`, a real multiplier m * 2^(shift - 31) and s = -shift:
 
   double  T = (acc * m + 2^30) >> 31, then T / 2^s, halves away from zero
           `divide`    T = +-(2 k + 1) 2^(s - 1), for any m; and T one more or less

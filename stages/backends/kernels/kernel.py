@@ -20,6 +20,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict
 
+from stages.ir.layers import ROUNDINGS
+
 if TYPE_CHECKING:
     import numpy as np
     from tvm.tirx import PrimFunc
@@ -63,7 +65,7 @@ class Lowering:
 
 
 # Layers that round so have no others' sums: kernels that do nothing else are for no other layers.
-_OF_OTHER_SUMS = frozenset({"steps", "wide", "real"})
+_OF_OTHER_SUMS = frozenset(name for name, rule in ROUNDINGS.items() if rule.special)
 
 
 class Kernel(ABC):
@@ -78,8 +80,8 @@ class Kernel(ABC):
               `stages/backends/kernels/include`
     layouts   supported layouts of 4-D tensors. `why_not_layer` restricts them for a layer, and `cost` prices them;
               tensorize chooses each tensor's layout by both
-    roundings of `Rounding` (stages.ir.layers.clamped); `why_not_layer` may restrict them for a layer. A kernel with
-              "steps" alone supports no other layers
+    roundings of `Rounding` (stages.ir.layers.rounding); a kernel with `special` ones alone supports no other
+              layers
     lowers    whether `lower` returns the layer; other kernels emit programs (`stages.lower.offload`)
     bits      supported activation bits, if other kernels are for 16 bits
     estimate_error  the factor by which `cost` may exceed the counted instructions: an uncounted kernel may be the best
@@ -144,13 +146,7 @@ class Kernel(ABC):
     def why_not_rounding(self, view: LayerView) -> str:
         """Return why the kernel's rounding differs from the layer's, '' if it does not."""
         rounding = getattr(view.op, "rounding", "")
-        if not rounding or rounding in self.roundings:
-            return ""
-        if rounding == "floor":
-            return "rounding floor of an engine; this kernel rounds as LiteRT"
-        if rounding in ("wide", "real"):
-            return "16-bit activations and 64-bit sums; this kernel has 8-bit activations and 32-bit sums"
-        return "no 32-bit multiplier rounds its sums as LiteRT; this kernel multiplies"
+        return "" if not rounding or rounding in self.roundings else ROUNDINGS[rounding].why_not
 
     @abstractmethod
     def why_not_layer(self, view: LayerView, target: Target) -> str:

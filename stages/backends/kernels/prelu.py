@@ -31,6 +31,7 @@ class TablePrelu(Kernel):
     """
 
     ops: ClassVar[frozenset[str]] = frozenset({"prelu"})
+    roundings: ClassVar[frozenset[str]] = frozenset({"double"})
     headers: ClassVar[tuple[str, ...]] = ("prelu.h",)
     in_place = True
     function: ClassVar[str]
@@ -43,8 +44,6 @@ class TablePrelu(Kernel):
     def why_not_layer(self, view: LayerView, target: Target) -> str:
         if bad := not_eight_bit(view) or why_not_steps(view):
             return bad
-        if view.op.rounding != "double":
-            return "the layer rounds once; this kernel rounds twice"
         try:
             self.factors(view, _products(view))
         except ValueError as error:

@@ -1,6 +1,6 @@
 """Requantization by a second multiplication, and the proof that it is exact.
 
-The reference scales an accumulator by m * 2^(-31 - s) (`stages.ir.layers.clamped`; s = -shift) in two roundings:
+The reference scales an accumulator by m * 2^(-31 - s) (`stages.ir.layers.rounding`; s = -shift) in two roundings:
 t = (acc * m + 2^30) >> 31, then t / 2^s with halves away from zero. The second can be a multiplication that keeps the
 upper part of a product, y = (t * p + 2^(bits - 1)) >> bits, which rounds halves towards plus infinity. With `unit` =
 2^(bits - s) one of these p is right, over the range of t that weights, bias and activations admit:

@@ -2,7 +2,7 @@
 
     y = (t * scale + 2^63) >> 64
 
-`wide` layers (stages.ir.layers.clamped) have a multiplier of 15 bits and a shift, which are such a factor: scale = m *
+`wide` layers (stages.ir.layers.rounding) have a multiplier of 15 bits and a shift, which are such a factor: scale = m *
 2^(49 + shift). Of the float64 product of `real` ones, rounded, a factor is found here that gives the same for every
 int32: results never fall, so that the first total of each result decides.
 """

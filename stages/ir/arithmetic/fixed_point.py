@@ -46,7 +46,7 @@ def multiply_by_quantized_multiplier(x: Integers, multiplier: Integers, shift: I
     """Return x * multiplier * 2^(shift - 31) as int64.
 
     x are int32 values; multiplier and shift are scalars or broadcast against x (per channel along the last axis). For
-    `rounding` see stages.ir.layers.clamped.
+    `rounding` see stages.ir.layers.rounding.
     """
     x, multiplier, shift = (np.asarray(value, dtype=np.int64) for value in (x, multiplier, shift))
     if rounding == "single":

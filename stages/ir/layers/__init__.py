@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 from stages.ir.layers.clamped import (
     Clamped,
-    Rounding,
     Window,
     channel_constants,
     is_known_by_channel,
     per_channel,
 )
 from stages.ir.layers.layer import Layer, LayerOp, LayerView, Narrowed, RequestedLayout, Shifted, every_channel
+from stages.ir.layers.rounding import ROUNDINGS, Rounding
 from stages.ir.layers.tensor import ITEM_BYTES, DType, Quant, Tensor, storage_of
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ITEM_BYTES",
+    "ROUNDINGS",
     "Array",
     "Clamped",
     "DType",

@@ -1,22 +1,6 @@
-"""Bases of layers that requantize sums and clamp the result, and their roundings.
+"""Bases of layers that requantize sums and clamp the result.
 
-Fixed-point convention (LiteRT reference kernels): a real multiplier m is `multiplier` * 2^(shift - 31) with
-`multiplier` an int32 in [2^30, 2^31) (or 0) and `shift` its exponent, positive for a left shift. `rounding` names how
-x * m is rounded; the operators' formulas write it M(x, multiplier, shift):
-
-  double  MultiplyByQuantizedMultiplier of the reference kernels: x is shifted left by max(shift, 0), then
-          SaturatingRoundingDoublingHighMul, then RoundingDivideByPOT by max(-shift, 0): rounds twice
-  single  one rounding of the 64-bit product: (x * multiplier + 2^(30 - shift)) >> (31 - shift)
-  steps   no product: each row of the constant `steps`, int32[rows, 256], has the lowest result, and for each of the 255
-          results above it the largest x below it; `step_rows`, int32[O], is the row of each output channel. For
-          products in float64 that no multiplier gives (stages/quantize/real_products.py)
-  wide    of 16-bit activations, where x has 64 bits: (x * m + 2^(14 - shift)) >> (15 - shift) with the multiplier's
-          upper half, m = min((multiplier + 2^15) >> 16, 2^15 - 1)
-  real    of 16-bit activations, where x has 64 bits: the float64 product with the constant `real`, float64[O], to the
-          nearest integer, halves away from zero
-  floor   one product, one sum, no rounding: (x * multiplier + offset) >> shift. Only here `shift` is a right shift
-          (from 0 on). `offset` is a constant, int32[O]. For engines, not for reference kernels: tensorize sets it for
-          layers of an engine if the recipe asks for it
+`rounding` names how sums are scaled (stages.ir.layers.rounding).
 
 All zero points are those of the tensors: the kernel computes sum((x - input_zero_point) * (w - weight_zero_point)).
 Constants (weights, bias, per-channel multiplier and shift, tables) are named in `Layer.constants` by role.
@@ -25,9 +9,10 @@ Constants (weights, bias, per-channel multiplier and shift, tables) are named in
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from stages.ir.layers.layer import LayerOp, LayerView, Shifted
+from stages.ir.layers.rounding import ROUNDINGS
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -37,8 +22,6 @@ if TYPE_CHECKING:
 
     Array = npt.NDArray[Any]
 
-Rounding = Literal["double", "single", "steps", "wide", "real", "floor"]
-
 
 class Clamped(LayerOp):
     """A layer with an output zero point and the clamp of a fused activation, in integers."""
@@ -46,6 +29,16 @@ class Clamped(LayerOp):
     output_zero_point: int
     act_min: int
     act_max: int
+
+    @property
+    def rounds_once(self) -> bool:
+        """True if a product with a 32-bit multiplier is rounded once (`single`)."""
+        return ROUNDINGS[self.rounding].is_single  # type: ignore[attr-defined]
+
+    @property
+    def rounds_twice(self) -> bool:
+        """True if a product with a 32-bit multiplier is rounded twice (`double`)."""
+        return ROUNDINGS[self.rounding].is_double  # type: ignore[attr-defined]
 
     def shifted(self, view: LayerView, inputs: Sequence[int], output: int) -> Shifted | None:
         """Shift zero points and clamp: of the inputs `input_zero_point` or `zero_points`."""
@@ -93,32 +86,8 @@ class Clamped(LayerOp):
         """Requantize sums: add the bias as int32, scale per channel or by breakpoints, `clamped`."""
         import numpy as np
 
-        from stages.ir.arithmetic.fixed_point import (
-            INT32_MAX,
-            INT32_MIN,
-            by_steps,
-            multiply_by_quantized_multiplier,
-            round_half_away,
-            scale_and_floor,
-            scale_by_half,
-            wrap,
-        )
-
         total = total + view.constant("bias").astype(np.int64) if view.has("bias") else total
-        if view.op.rounding == "real":
-            product = np.clip(total * view.constant("real"), INT32_MIN, INT32_MAX)
-            return self.clamped(view, round_half_away(product).astype(np.int64))
-        if view.op.rounding == "wide":
-            return self.clamped(view, scale_by_half(total, view.constant("multiplier"), view.constant("shift")))
-        total = wrap(total)
-        if view.op.rounding == "steps":
-            steps = view.constant("steps")[view.constant("step_rows")]
-            results = [by_steps(total[..., channel], breakpoints) for channel, breakpoints in enumerate(steps)]
-            return self.clamped(view, np.stack(results, axis=-1))
-        multiplier, shift = view.constant("multiplier"), view.constant("shift")
-        if view.op.rounding == "floor":
-            return self.clamped(view, scale_and_floor(total, multiplier, view.constant("offset"), shift))
-        return self.clamped(view, multiply_by_quantized_multiplier(total, multiplier, shift, view.op.rounding))
+        return self.clamped(view, ROUNDINGS[view.op.rounding].scaled(view, total))
 
 
 PER_CHANNEL = ("bias", "multiplier", "shift", "step_rows", "real")

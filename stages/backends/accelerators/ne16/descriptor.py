@@ -31,6 +31,7 @@ from stages.backends.accelerators.ne16.mapping import (
 )
 from stages.backends.accelerators.ne16.words import blocks, words
 from stages.backends.accelerators.tiles import Granule, Span, Tile, extent, reads
+from stages.ir.layers import ROUNDINGS
 from stages.ir.operators.arithmetic import Add
 from stages.ir.operators.products import DepthwiseConv2D
 
@@ -207,7 +208,7 @@ class Ne16(Accelerator[Ne16Parameters]):
         elif not view.has("weights"):
             return "the weights are not constant"
         exact = self.requantize == "core" or self._extended
-        if exact and op.rounding not in ("double", "single"):
+        if exact and not ROUNDINGS[op.rounding].is_multiplied:
             return f"rounding {op.rounding}; neither double nor single"
         if not exact:
             out = view.outputs[0]
@@ -222,7 +223,7 @@ class Ne16(Accelerator[Ne16Parameters]):
         op = view.op
         if op.sign < 0:
             return "SUB; the extension only adds"
-        if op.rounding != "double" or op.left_shift != 20:
+        if not op.rounds_twice or op.left_shift != 20:
             return "an ADD other than TFLite's with left shift 20 and double rounding"
         types = {tensor.dtype for tensor in (*view.inputs, *view.outputs)}
         return "" if len(types) == 1 else "int8 and uint8 tensors in one layer"
@@ -322,7 +323,7 @@ class Ne16(Accelerator[Ne16Parameters]):
         if how == "tflite":
             extension = Extension(
                 parameters=block.parameters,
-                rounds_once=view.op.rounding == "single",
+                rounds_once=view.op.rounds_once,
                 residual=0 if pair else None,
                 signed_input=view.inputs[0].dtype == "int8",
             )
@@ -354,7 +355,7 @@ class Ne16(Accelerator[Ne16Parameters]):
             op.act_min,
             op.act_max,
             int(out.dtype == "uint8"),
-            int(op.rounding == "single"),
+            int(op.rounds_once),
             block.multiplier,
             block.rounder,
             block.shift,

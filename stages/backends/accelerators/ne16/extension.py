@@ -5,7 +5,7 @@ for it by bits of conf0 and two words that NE16 leaves unused:
 
     conf0[26]  activations and padding value are int8 (as in N-EUREKA)
     conf0[27]  TFLite requantizer: y = clamp(M(acc + bias[c], multiplier[c], shift[c]) + zero_point)
-    conf0[28]  M rounds once, else twice (`single` and `double` of stages.ir.layers.clamped)
+    conf0[28]  M rounds once, else twice (`single` and `double` of stages.ir.layers.rounding)
     conf0[29]  residual addition
     word 8     address of the residual tensor, with the strides of the output (words 10 and 11)
     word 14    address of the layer's parameter block

@@ -37,7 +37,7 @@ class Extension:
     """Settings of the extended engine (extension.py).
 
     `parameters` is the address of the layer's block, `residual` that of the tensor that is added (None: none), with
-    the strides of the output. `rounds_once` as `single` in stages.ir.layers.clamped. With `signed_input` activations
+    the strides of the output. `rounds_once` as `single` in stages.ir.layers.rounding. With `signed_input` activations
     and the padding value are int8.
     """
 

@@ -111,7 +111,7 @@ def _rounders(view: LayerView) -> Array | None:
     from stages.backends.riscv.kernels.rvp.rounding import rounders, rounders_once
 
     found = sums(view, 0)
-    made = rounders_once if view.op.rounding == "single" else rounders
+    made = rounders_once if view.op.rounds_once else rounders
     try:
         short = made(found.multiplier, found.shift, found.range).short
     except ValueError:

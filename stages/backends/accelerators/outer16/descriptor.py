@@ -15,6 +15,7 @@ from stages.backends.accelerators.accelerator import (
     Table,
 )
 from stages.backends.accelerators.tiles import Granule, Span, Tile, extent, reads
+from stages.ir.layers import ROUNDINGS
 from stages.ir.operators.products import Conv2D, DepthwiseConv2D, FullyConnected
 
 from .cycles import BLOCK, Work, blocks, cycles
@@ -62,7 +63,7 @@ class Outer16(Accelerator[Parameters]):
         op, x = view.op, view.inputs[0]
         if not view.has("weights") or view.constant("weights").dtype != "int8" or op.weight_zero_point:
             return "weights are not int8 constants with zero point 0"
-        if op.rounding not in ("double", "single"):
+        if not ROUNDINGS[op.rounding].is_multiplied:
             return f"rounding {op.rounding}; the engine has single and double"
         if isinstance(op, FullyConnected):
             many = len(x.shape) != 2 or extent(view.outputs[0]).rows != 1
@@ -116,7 +117,7 @@ def _job(view: LayerView, tile: Tile, strides: Strides) -> tuple[int, ...]:
     op, x, out = view.op, extent(view.inputs[0]), extent(view.outputs[0])
     (part,) = reads(view, tile)
     work = _work(view, tile)
-    mode = work.depthwise | (op.rounding == "single") << 1
+    mode = work.depthwise | (op.rounds_once) << 1
     ranges = _word(op.input_zero_point, op.output_zero_point, op.act_min, op.act_max)
     if isinstance(op, FullyConnected):  # a single pixel; its channels lie as blocks do
         size, window, place, strides = (1, 1), _word(1, 1, 1, 1), _word(1, 1, 0, 0), Strides((BLOCK,), BLOCK)

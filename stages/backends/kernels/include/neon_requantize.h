@@ -1,4 +1,4 @@
-/* Assembler macros for A64: int32 sums to 8 bits, exact to the bit with the reference (stages/ir/layers/clamped.py).
+/* Assembler macros for A64: int32 sums to 8 bits, exact to the bit with the reference (stages/ir/layers/rounding.py).
  *
  * Three ways to scale a sum x by m * 2^(shift - 31):
  *   halves   two roundings, shift < 0 in all channels: sqrdmulh is the reference's high multiplication. srshl rounds halves up;

@@ -1,6 +1,6 @@
 """Requantization as exact TIR expressions: all products and roundings are 64-bit.
 
-The arithmetic is that of `stages.ir.layers.clamped`. Two identities keep the expressions short, for any int32 x and
+The arithmetic is that of `stages.ir.layers.rounding`. Two identities keep the expressions short, for any int32 x and
 any m in [0, 2^31):
 
   SaturatingRoundingDoublingHighMul(x, m) = (x * m + 2^30) >> 31
@@ -51,7 +51,7 @@ def divide_by_pot(x: Expr, shift: Expr) -> Expr:
 
 
 def requantize(x: Expr, multiplier: Expr, shift: Expr, rounding: Rounding) -> Expr:
-    """Return M(x, multiplier, shift) of `stages.ir.layers.clamped` for an int32 expression, as int32.
+    """Return M(x, multiplier, shift) of `stages.ir.layers.rounding` for an int32 expression, as int32.
 
     `shift` is in [-31, 30]. A left shift that leaves int32 is undefined, as in the reference.
     """

@@ -35,7 +35,7 @@ class NeonKernel(Kernel):
 def mode(view: LayerView) -> int:
     """Return the rounding mode of a layer with weights."""
     double = HALVES if view.constant("shift").max() < 0 else SHIFTS
-    return ONCE if view.op.rounding == "single" else double
+    return ONCE if view.op.rounds_once else double
 
 
 def output_constants(view: LayerView, zero_point: int | None = None) -> np.ndarray:

@@ -117,7 +117,7 @@ class ThreeByThree(DepthwiseKernel):
             return "only 3x3 windows without dilation and with stride 1 or 2 are supported"
         if max(op.padding[:2]) > 1:
             return "more than one row or column of padding before the image is not supported"
-        if op.rounding != "double" or view.constant("shift").max() >= 0:
+        if not op.rounds_twice or view.constant("shift").max() >= 0:
             return "the layer rounds once or shifts left; this kernel does neither"
         return self.why_not_weights(view)
 

@@ -52,7 +52,7 @@ def _group(view: LayerView, group: Group) -> Block:
                     op, (height, width), (oy, ox), (ky, kx), lambda iy, ix: widen(b.x[iy, ix, lane]) - offset, outside
                 )
                 store(b.acc, b.acc[0] + activation * widen(group.weight(b.weights, ky, kx, lane)), 0)
-            shift = b.params[2, lane] + 31 if op.rounding == "single" else b.params[2, lane]
+            shift = b.params[2, lane] + 31 if op.rounds_once else b.params[2, lane]
             scaled = requantize(b.acc[0], b.params[1, lane], shift, op.rounding)
             store(b.y, output(view, scaled), oy, ox, lane)
 

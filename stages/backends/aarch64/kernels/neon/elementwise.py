@@ -43,7 +43,7 @@ class Add(NeonKernel):
                 return f"tensor {tensor.name} is broadcast; this kernel needs equal shapes"
         if out.elements < LEAST:
             return f"{out.elements} elements; this kernel needs at least {LEAST}"
-        if op.rounding != "double" or max(op.shifts) > 0 or op.output_shift >= 0:
+        if not op.rounds_twice or max(op.shifts) > 0 or op.output_shift >= 0:
             return "the layer rounds once or shifts left; this kernel does neither"
         return ""
 

@@ -121,7 +121,7 @@ class _Layer:
                         product = widen(activation(first + chunk * size + e)) * widen(b.weights[weight])
                         store(b.acc, b.acc[0] + product, 0)
                 shift = b.params[params + 2 * width]
-                shift = shift + 31 if op.rounding == "single" else shift
+                shift = shift + 31 if op.rounds_once else shift
                 scaled = requantize(b.acc[0], b.params[params + width], shift, op.rounding)
                 store(b.y, output(self.view, scaled), i, group.first + block * group.used + lane)
             position_of_block += group.blocks * width

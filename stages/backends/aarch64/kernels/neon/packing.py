@@ -38,7 +38,7 @@ def params(view: LayerView, flat: np.ndarray, weight_zero_point: int, layout: Fo
     """Return int32 [] per block: bias with the input's zero point, multiplier, shift for the mode."""
     zero_point = view.op.input_zero_point - INT8_OFFSET[view.inputs[0].dtype]
     channels = generic.channels(view, flat, weight_zero_point, zero_point)
-    if view.op.rounding == "single":
+    if view.op.rounds_once:
         channels[:, 2] -= 31
     parts = []
     for columns in layout.columns(len(flat)):
@@ -77,6 +77,6 @@ def depthwise_channels(view: LayerView, input_zero_point: int) -> np.ndarray:
     op = view.op
     weights = depthwise_weights(view).reshape(-1, op.out_channels).T
     channels = generic.channels(view, weights, 0, input_zero_point).T.copy()
-    if op.rounding == "single":
+    if op.rounds_once:
         channels[2] -= 31
     return channels

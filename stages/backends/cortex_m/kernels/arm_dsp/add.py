@@ -83,7 +83,7 @@ def _is_flat(view: LayerView) -> bool:
 
 
 def _why_not_arithmetic(view: LayerView) -> str:
-    if view.op.rounding != "double" or view.op.left_shift != COMMON_SHIFT + 1:
+    if not view.op.rounds_twice or view.op.left_shift != COMMON_SHIFT + 1:
         return "the layer does not use 20 bits and two roundings"
     if shifted_input(view) < 0:
         return "no input has the larger scale (sub: the first input must have it)"

@@ -45,7 +45,7 @@ def arithmetic(view: LayerView, *, long: bool = False) -> Arithmetic:
 
 def rounding_suffix(view: LayerView) -> str:
     """Return the function suffix for layers with a long scale or a single rounding."""
-    if view.op.rounding == "single":
+    if view.op.rounds_once:
         return "_once"
     return "_long" if arithmetic(view, long=True).scale.long else ""
 

@@ -61,6 +61,7 @@ class DepthwiseConv2d(_Planes):
     """
 
     name = "arm_dsp.depthwise3x3_s8"
+    roundings: ClassVar[frozenset[str]] = frozenset({"double"})
     sources = ("depthwise3x3.S", "depthwise.c", "widen.S")
     headers: ClassVar[tuple[str, ...]] = ("depthwise.h",)
 
@@ -68,7 +69,7 @@ class DepthwiseConv2d(_Planes):
         op = view.op
         if op.kernel != (3, 3) or op.dilation != (1, 1) or op.stride not in ((1, 1), (2, 2)):
             return "only 3x3 windows without dilation and with stride 1 or 2 are supported"
-        return "the layer rounds once; this kernel rounds twice" if op.rounding != "double" else ""
+        return ""
 
     def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
         import numpy as np
@@ -98,14 +99,13 @@ class DepthwiseConv2dRows(_Planes):
     """
 
     name = "arm_dsp.depthwise_rows_s8"
+    roundings: ClassVar[frozenset[str]] = frozenset({"double"})
     estimate_error = 1.5
     sources = ("depthwise_rows.S", "depthwise.c", "widen.S")
     headers: ClassVar[tuple[str, ...]] = ("depthwise.h", "depthwise_rows.h")
 
     def why_not_shape(self, view: LayerView) -> str:
         op = view.op
-        if op.rounding != "double":
-            return "the layer rounds once; this kernel rounds twice"
         if op.kernel[1] not in (5, 7) or op.kernel[0] > 7 or op.stride[1] != 1 or op.dilation[1] != 1:
             return "only windows of 5 or 7 columns and up to 7 rows, column stride 1 and row dilation 1 are supported"
         return ""

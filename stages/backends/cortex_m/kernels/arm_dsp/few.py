@@ -72,4 +72,4 @@ def _why_not_order(view: LayerView) -> str:
 
 
 def _why_not_arithmetic(view: LayerView) -> str:
-    return why_not_sums(depth_of(view), lambda: arithmetic(view, long=view.op.rounding == "double"))
+    return why_not_sums(depth_of(view), lambda: arithmetic(view, long=view.op.rounds_twice))

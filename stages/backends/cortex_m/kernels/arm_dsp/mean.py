@@ -54,7 +54,7 @@ class Mean(Kernel):
             "offset": op.input_zero_point * op.count,
             "multiplier": op.multiplier,
             "shift": op.shift,
-            "single_rounding": int(op.rounding == "single"),
+            "single_rounding": int(op.rounds_once),
             "zero_point": op.output_zero_point,
             "low": op.act_min,
             "high": op.act_max,

@@ -28,6 +28,7 @@ class Mul(Kernel):
     name = "arm_dsp.mul_s8"
     estimate_error = 1.25
     ops: ClassVar[frozenset[str]] = frozenset({"mul"})
+    roundings: ClassVar[frozenset[str]] = frozenset({"double"})
     sources = ("mul.c",)
     headers: ClassVar[tuple[str, ...]] = ("mul.h",)
     in_place = True
@@ -35,8 +36,6 @@ class Mul(Kernel):
     def why_not_layer(self, view: LayerView, target: Target) -> str:
         if bad := not_eight_bit(view) or why_not_rows(view):
             return bad
-        if view.op.rounding != "double":
-            return "the layer rounds once; this kernel rounds twice"
         try:
             factors(view)
         except ValueError as error:

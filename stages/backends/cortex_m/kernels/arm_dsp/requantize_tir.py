@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from tvm.tirx.script.builder import ir as T
 
 from stages.backends.kernels.tir.fixed_point import int64
+from stages.ir.layers import ROUNDINGS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,7 +28,7 @@ def requantize(acc: Expr, scale: Sequence[Expr], rounding: Rounding) -> Expr:
     half = T.int64(1 << 31)
     if len(scale) == 2:
         doubled, rounder = scale
-        t = _high_multiply(acc, doubled, half if rounding == "double" else None)
+        t = _high_multiply(acc, doubled, half if ROUNDINGS[rounding].is_double else None)
         return T.Cast("int32", T.shift_right(t * int64(rounder) + half, T.int64(32)))
     left, doubled, post, rounder = scale
     t = T.Cast("int32", _high_multiply(T.shift_left(acc, left), doubled, half))

@@ -35,6 +35,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from stages.backends.kernels.rounding import is_zero, turns_halves
+from stages.ir.layers import ROUNDINGS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -82,7 +83,7 @@ def requantization(
     try:
         p = rounders(multiplier, shift, acc, rounding)
     except ValueError:
-        if not long or rounding != "double":
+        if not long or not ROUNDINGS[rounding].is_double:
             raise
         return Requantization(long_rounding(multiplier, shift, acc), long=True)
     factors = np.where(p == 0, 0, doubled(multiplier))
@@ -118,11 +119,11 @@ def rounders(
     """
     m, s = multiplier.astype(np.int64), -shift.astype(np.int64)
     s = np.where(m == 0, 2, s)
-    half_ulp = 1 << 30 if rounding == "double" else 0
+    half_ulp = 1 << 30 if ROUNDINGS[rounding].is_double else 0
     t_low, t_high = (acc.low * m + half_ulp) >> 31, (acc.high * m + half_ulp) >> 31
     size = np.maximum(np.abs(t_low), np.abs(t_high))
     unit = np.int64(1) << np.clip(_BITS - s, 0, _BITS)
-    if rounding == "double":
+    if ROUNDINGS[rounding].is_double:
         exact = (s >= 2) & turns_halves(size, np.clip(s, 0, _BITS), _BITS)
         p = unit + 1
     else:

@@ -129,7 +129,7 @@ class Windows:
 
     @cached_property
     def scale(self) -> NDArray[np.int32]:
-        return arithmetic(self.view, long=self.view.op.rounding == "double").scale.scale
+        return arithmetic(self.view, long=self.view.op.rounds_twice).scale.scale
 
     @property
     def mode(self) -> str:
@@ -157,7 +157,7 @@ class Windows:
         from stages.backends.cortex_m.kernels.arm_dsp.packing import half_words
 
         view = self.view
-        constants = arithmetic(view, long=view.op.rounding == "double")
+        constants = arithmetic(view, long=view.op.rounds_twice)
         centred = constants.weights - constants.weight_zero_point
         # The sums are of the bytes as they are, uint8 too.
         bias = constants.bias - INT8_OFFSET[view.inputs[0].dtype] * centred.sum(1)

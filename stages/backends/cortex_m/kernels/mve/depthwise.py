@@ -26,6 +26,7 @@ class DepthwiseKernel(MveKernel):
     """Depthwise layers without a multiplier, in modes exact and lowered."""
 
     ops: ClassVar[frozenset[str]] = frozenset({"depthwise_conv2d"})
+    roundings: ClassVar[frozenset[str]] = frozenset({"double"})
     headers: ClassVar[tuple[str, ...]] = ("depthwise.h",)
 
     def why_not_operator(self, view: LayerView) -> str:
@@ -34,8 +35,6 @@ class DepthwiseKernel(MveKernel):
             return bad
         if op.depth_multiplier != 1:
             return f"a depth multiplier of {op.depth_multiplier} is not supported"
-        if op.rounding != "double":
-            return "the layer rounds once; this kernel rounds twice"
         if parts_of(view) > 1:
             return "weights minus their zero point do not fit int8"
         return why_not_sums(prod(op.kernel), lambda: self.arithmetic(view)) or self.why_not_window(view)

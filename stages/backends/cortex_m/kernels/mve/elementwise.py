@@ -93,7 +93,7 @@ class Add(_Elementwise):
 
     def why_not_arithmetic(self, view: LayerView) -> str:
         op = view.op
-        if op.rounding != "double" or op.left_shift != LEFT_SHIFT:
+        if not op.rounds_twice or op.left_shift != LEFT_SHIFT:
             return "the layer does not use 20 bits and two roundings"
         number = shifted_input(view)
         if number < 0:

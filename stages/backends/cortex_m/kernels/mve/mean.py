@@ -34,14 +34,13 @@ class Mean(Kernel):
     name = "mve.mean_s8"
     estimate_error = 1.25
     ops: ClassVar[frozenset[str]] = frozenset({"mean"})
+    roundings: ClassVar[frozenset[str]] = frozenset({"double"})
     sources = ("mean.c",)
     headers: ClassVar[tuple[str, ...]] = ("mean.h",)
 
     def why_not_layer(self, view: LayerView, target: Target) -> str:
         if bad := not_eight_bit(view):
             return bad
-        if view.op.rounding != "double":
-            return "the layer rounds once; this kernel rounds twice"
         kept, summed = reduced_axes(view)
         if kept[-1].strides != (1, 1) and kept[-1].extent > 1:
             return "the means are not neighbours in memory"

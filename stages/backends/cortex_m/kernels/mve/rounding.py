@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from stages.backends.kernels.rounding import is_zero, turns_halves
+from stages.ir.layers import ROUNDINGS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -57,7 +58,7 @@ def requantization(
         return _of_any_shift(s, size, largest, rounding, exact=not lowered, shifted=shifted)
     dead = is_zero(largest, s)
     mode: Mode = "single"
-    if rounding == "double":
+    if ROUNDINGS[rounding].is_double:
         exact = (dead | turns_halves(largest, s, _BITS)).all()
         mode = "exact" if exact and not lowered else "lowered"
     p = np.where(dead, 0, (np.int64(1) << (_BITS - s)) + (mode == "exact"))
@@ -76,7 +77,7 @@ def _of_any_shift(
     """Return the requantization if an s is below 1."""
     channel = int(np.argmin(s))
     refused = ValueError(f"channel {channel} has shift {-int(s[channel])}; this kernel needs -1 or less")
-    if rounding != "double":
+    if not ROUNDINGS[rounding].is_double:
         raise refused
     if exact and s.min() == 0:
         above = np.maximum(s, 1)

@@ -34,6 +34,7 @@ class DepthwiseTaps(SingleChannel, MveKernel):
     """
 
     name = "mve.depthwise_taps_s8"
+    roundings: ClassVar[frozenset[str]] = frozenset({"double"})
     estimate_error = 1.25
     sources = ("taps.S", "taps.c")
     headers: ClassVar[tuple[str, ...]] = ("taps.h",)
@@ -49,8 +50,6 @@ class DepthwiseTaps(SingleChannel, MveKernel):
         strips = strips_of(view)
         if bad := why_not_centred_types(view):
             return bad
-        if view.op.rounding != "double":
-            return "the layer rounds once; this kernel rounds twice"
         if strips.taps > MOST_TAPS:
             return f"windows of {strips.taps} elements; the limit is {MOST_TAPS}"
         if not strips.fits:

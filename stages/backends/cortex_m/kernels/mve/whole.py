@@ -29,6 +29,7 @@ class DepthwiseWhole(MveKernel):
     name = "mve.depthwise_whole_s8"
     estimate_error = 1.5
     ops: ClassVar[frozenset[str]] = frozenset({"depthwise_conv2d"})
+    roundings: ClassVar[frozenset[str]] = frozenset({"double"})
     sources = ("whole.S",)
     headers: ClassVar[tuple[str, ...]] = ("whole.h",)
 
@@ -42,8 +43,6 @@ class DepthwiseWhole(MveKernel):
             return f"a depth multiplier of {op.depth_multiplier} is not supported"
         if op.in_channels < BLOCK:
             return f"{op.in_channels} channels; this kernel needs at least {BLOCK}"
-        if op.rounding != "double":
-            return "the layer rounds once; this kernel rounds twice"
         if parts_of(view) > 1:
             return "weights minus their zero point do not fit int8"
         if offsets(view).max() > MOST_OFFSET:

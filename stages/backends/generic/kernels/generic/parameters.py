@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from stages.backends.kernels.structure import TAPS, Structure
+from stages.ir.layers import ROUNDINGS
 
 EPILOGUE = ("zero_point", "low", "high", "single_rounding")
 
@@ -75,5 +76,5 @@ def epilogue(op: Any, rounding: str) -> dict[str, int]:
         "zero_point": op.output_zero_point,
         "low": op.act_min,
         "high": op.act_max,
-        "single_rounding": int(rounding == "single"),
+        "single_rounding": int(ROUNDINGS[rounding].is_single),
     }

@@ -47,6 +47,7 @@ class Add(Kernel):
     name = "rvp.add_s8"
     estimate_error = 1.25
     ops: ClassVar[frozenset[str]] = frozenset({"add", "sub"})
+    roundings: ClassVar[frozenset[str]] = frozenset({"double"})
     sources = ("add.c", SOURCE)
     headers: ClassVar[tuple[str, ...]] = ("add.h", HEADER)
     in_place = True
@@ -76,8 +77,6 @@ class Add(Kernel):
 def _why_not_arithmetic(view: LayerView) -> str:
     """Return why the kernel's sums could differ from the reference, '' if they cannot."""
     op = view.op
-    if op.rounding != "double":
-        return "the layer rounds once; this kernel rounds twice"
     # v << shift must fit 16 bits for v in [-255, 255]; then |t| <= 255 * 2^20, so 2^(31 - s) + 1 is exact for s <= 3.
     if not 15 <= op.left_shift <= 20:
         return f"a left shift of {op.left_shift} is not supported"

@@ -34,7 +34,7 @@ def arithmetic(view: LayerView, *, signed_activations: bool, any_shift: bool = F
 
     layer_sums = sums(view, INT8_OFFSET[view.inputs[0].dtype] if signed_activations else 0)
     constants = (layer_sums.multiplier, layer_sums.shift, layer_sums.range)
-    if view.op.rounding == "single":
+    if view.op.rounds_once:
         return Arithmetic(**vars(layer_sums), rounders=rounding.rounders_once(*constants))
     return Arithmetic(**vars(layer_sums), rounders=rounding.rounders(*constants, any_shift=any_shift))
 

@@ -41,6 +41,7 @@ class DepthwiseConv2d(Kernel):
     name = "rvp.depthwise3x3_s8"
     estimate_error = 1.25
     ops: ClassVar[frozenset[str]] = frozenset({"depthwise_conv2d"})
+    roundings: ClassVar[frozenset[str]] = frozenset({"double"})
     sources = ("depthwise3x3_s8.S", "depthwise.c")
     headers: ClassVar[tuple[str, ...]] = ("depthwise.h",)
 
@@ -104,6 +105,4 @@ def _why_not_shape(view: LayerView) -> str:
         return f"a depth multiplier of {op.depth_multiplier} is not supported"
     if "NCHW" in (x.layout, y.layout):
         return "a tensor is NCHW; this kernel reads and writes NHWC"
-    if op.rounding != "double":
-        return "the layer rounds once; this kernel rounds twice"
     return ""

@@ -30,11 +30,12 @@ class DepthwisePlanes(Kernel):
     name = "rvp.depthwise_planes_s8"
     estimate_error = 1.25
     ops: ClassVar[frozenset[str]] = frozenset({"depthwise_conv2d"})
+    roundings: ClassVar[frozenset[str]] = frozenset({"double"})
     sources = ("depthwise_planes_s8.S", "depthwise_planes.c")
     headers: ClassVar[tuple[str, ...]] = ("depthwise_planes.h",)
 
     def why_not_layer(self, view: LayerView, target: Target) -> str:
-        return why_not_types(view) or _why_not_shape(view) or why_not_arithmetic(view, any_shift=True)
+        return why_not_types(view) or why_not_nhwc(view) or why_not_arithmetic(view, any_shift=True)
 
     def pack_for(self, view: LayerView, params: Any, target: Target) -> Mapping[str, np.ndarray]:
         import numpy as np
@@ -82,9 +83,3 @@ def _pairs(view: LayerView, plane: Plane) -> np.ndarray:
     for row, column in np.ndindex(*weights.shape[:2]):
         pairs[taps.place(row, column)] = weights[row, column]
     return pairs
-
-
-def _why_not_shape(view: LayerView) -> str:
-    return why_not_nhwc(view) or (
-        "the layer rounds once; this kernel rounds twice" if view.op.rounding != "double" else ""
-    )

@@ -35,6 +35,7 @@ class DepthwiseTaps(Kernel):
     name = "rvp.depthwise_taps_s8"
     estimate_error = 1.5
     ops: ClassVar[frozenset[str]] = frozenset({"depthwise_conv2d"})
+    roundings: ClassVar[frozenset[str]] = frozenset({"double"})
     sources = ("depthwise_taps.c",)
     headers: ClassVar[tuple[str, ...]] = ("depthwise_taps.h",)
 
@@ -87,4 +88,4 @@ def _why_not_shape(view: LayerView) -> str:
         return f"a depth multiplier of {op.depth_multiplier} is not supported"
     if is_split(view):
         return "weights minus their zero point do not fit int8"
-    return why_not_nhwc(view) or ("the layer rounds once; this kernel rounds twice" if op.rounding != "double" else "")
+    return why_not_nhwc(view)

@@ -30,6 +30,7 @@ class DepthwiseWindow(Kernel):
     name = "rvp.depthwise_s8"
     estimate_error = 1.5
     ops: ClassVar[frozenset[str]] = frozenset({"depthwise_conv2d"})
+    roundings: ClassVar[frozenset[str]] = frozenset({"double"})
     sources = ("depthwise_window.c",)
     headers: ClassVar[tuple[str, ...]] = ("depthwise_window.h",)
 
@@ -70,11 +71,9 @@ class DepthwiseWindow(Kernel):
 
 
 def _why_not_shape(view: LayerView) -> str:
-    op, x, y = view.op, view.inputs[0], view.outputs[0]
+    x, y = view.inputs[0], view.outputs[0]
     if bad := why_not_lines(view):
         return bad
     if "NCHW" in (x.layout, y.layout):
         return "a tensor is NCHW; this kernel reads and writes NHWC"
-    if op.rounding != "double":
-        return "the layer rounds once; this kernel rounds twice"
     return ""

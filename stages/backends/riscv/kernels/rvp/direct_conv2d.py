@@ -27,6 +27,7 @@ class DirectConv2d(Kernel):
     name = "rvp.direct_s8"
     estimate_error = 1.25
     ops: ClassVar[frozenset[str]] = frozenset({"conv2d"})
+    roundings: ClassVar[frozenset[str]] = frozenset({"double"})
     sources = ("direct_s8.S", "direct.c")
     headers: ClassVar[tuple[str, ...]] = ("direct.h",)
     params = DirectParams
@@ -87,4 +88,4 @@ def _why_not_shape(view: LayerView, target: Target) -> str:
         return f"{op.out_channels} output channels are not a multiple of {block}"
     if "NCHW" in (x.layout, y.layout):
         return "a tensor is NCHW; this kernel reads and writes NHWC"
-    return "the layer rounds once; this kernel rounds twice" if op.rounding != "double" else ""
+    return ""

@@ -38,6 +38,7 @@ class FewInputs(Kernel):
     name = "rvp.few_inputs_s8"
     estimate_error = 1.25
     ops: ClassVar[frozenset[str]] = frozenset({"conv2d"})
+    roundings: ClassVar[frozenset[str]] = frozenset({"double"})
     sources = ("pointwise_s8.S", "few_inputs.c", "panel.c", "join_rows.c")
     headers: ClassVar[tuple[str, ...]] = ("pointwise.h", "few_inputs.h", "join_rows.h")
 
@@ -94,4 +95,4 @@ def _why_not_shape(view: LayerView, target: Target) -> str:
         return f"a batch of {x.shape[0]} with windows is not supported"
     if _chunks(view) > MOST_CHUNKS:
         return f"windows of {_chunks(view)} chunks of four bytes; the limit is {MOST_CHUNKS}"
-    return why_not_nhwc(view) or ("the layer rounds once; this kernel rounds twice" if op.rounding != "double" else "")
+    return why_not_nhwc(view)

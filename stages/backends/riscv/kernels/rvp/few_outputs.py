@@ -39,6 +39,7 @@ class FewOutputs(Kernel):
     name = "rvp.few_outputs_s8"
     estimate_error = 1.25
     ops: ClassVar[frozenset[str]] = frozenset({"conv2d"})
+    roundings: ClassVar[frozenset[str]] = frozenset({"double"})
     sources = ("few_outputs.c",)
     headers: ClassVar[tuple[str, ...]] = ("few_outputs.h",)
 
@@ -168,4 +169,4 @@ def _why_not_shape(view: LayerView) -> str:
     weights = centred_weights(view)
     if weights.min() < -128 or weights.max() > 127:
         return "weights minus their zero point do not fit int8"
-    return why_not_nhwc(view) or ("the layer rounds once; this kernel rounds twice" if op.rounding != "double" else "")
+    return why_not_nhwc(view)

@@ -67,7 +67,7 @@ def _dot(view: LayerView, lanes: int) -> Block:
         Operand("y", (op.batch, op.units), y.dtype, "w"),
         accumulator(),
     )
-    suffix = f"{SUFFIX[x.dtype]}{'s' if op.rounding == 'single' else ''}"
+    suffix = f"{SUFFIX[x.dtype]}{'s' if op.rounds_once else ''}"
     if op.batch > 1:
         extra = (
             Operand("scratch", (steps * register + op.units,), "int8", "w"),

@@ -35,6 +35,7 @@ class Mean(Kernel):
     name = "rvp.mean_s8"
     estimate_error = 1.25
     ops: ClassVar[frozenset[str]] = frozenset({"mean"})
+    roundings: ClassVar[frozenset[str]] = frozenset({"double"})
     sources = ("mean.c", "mean_groups.c")
     headers: ClassVar[tuple[str, ...]] = ("mean.h",)
 
@@ -138,8 +139,6 @@ def _why_not_axes(view: LayerView, register: int) -> str:
 def _why_not_arithmetic(view: LayerView) -> str:
     """Return why the kernel's means could differ from the reference, '' if they cannot."""
     op = view.op
-    if op.rounding != "double":
-        return "the layer rounds once; this kernel rounds twice"
     if not -31 <= op.shift <= -1:
         return f"a shift of {op.shift} is not supported"
     largest = 255 * op.count

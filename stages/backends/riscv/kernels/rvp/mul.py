@@ -39,6 +39,7 @@ class Mul(Kernel):
     name = "rvp.mul_s8"
     estimate_error = 1.25
     ops: ClassVar[frozenset[str]] = frozenset({"mul"})
+    roundings: ClassVar[frozenset[str]] = frozenset({"double"})
     sources = ("mul.c", SOURCE)
     headers: ClassVar[tuple[str, ...]] = ("mul.h", HEADER)
     in_place = True
@@ -62,8 +63,6 @@ class Mul(Kernel):
 def _why_not_arithmetic(view: LayerView) -> str:
     """Return why the kernel's products could differ from the reference, '' if they cannot."""
     op = view.op
-    if op.rounding != "double":
-        return "the layer rounds once; this kernel rounds twice"
     if not -31 <= op.output_shift <= -1:
         return f"an output shift of {op.output_shift} is not supported"
     if LARGEST * op.output_multiplier >> (31 - op.output_shift) > 32000:

@@ -20,6 +20,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from stages.ir.layers import ROUNDINGS
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -63,7 +65,7 @@ def steps(
     one more where that half is negative.
     """
     half = (2 * u - 1) << (s[:, None] - 1)
-    if rounding == "single":
+    if ROUNDINGS[rounding].is_single:
         return -(-(half << 31) // multiplier[:, None])
     return -(((np.int64(1) << 30) - ((half + (u <= 0)) << 31)) // multiplier[:, None])
 

@@ -9,6 +9,7 @@ from stages.backends.kernels.eight_bit import weight_zero_point, why_not_sums
 from stages.backends.kernels.matrix import WINDOWS, columns_of, depth_of, rows_of, run_elements, windows_of
 from stages.backends.kernels.structure import Structure
 from stages.backends.riscv.kernels.rvp.base import arithmetic
+from stages.ir.layers import ROUNDINGS
 
 if TYPE_CHECKING:
     from stages.ir.graph import LayerView
@@ -105,7 +106,7 @@ def geometry(view: LayerView, lanes: int) -> dict[str, int]:
 
 def function_suffix(weight_zero_point: int, rounding: str) -> str:
     """Return the suffix that selects a function of gemm_s8.S."""
-    return ("z" if weight_zero_point else "") + ("s" if rounding == "single" else "")
+    return ("z" if weight_zero_point else "") + ("s" if ROUNDINGS[rounding].is_single else "")
 
 
 def block_channels(view: LayerView, lanes: int) -> int:

@@ -32,6 +32,7 @@ class Pointwise(Kernel):
     name = "rvp.pointwise_s8"
     estimate_error = 1.25
     ops: ClassVar[frozenset[str]] = frozenset({"conv2d"})
+    roundings: ClassVar[frozenset[str]] = frozenset({"double"})
     sources = ("pointwise_s8.S",)
     headers: ClassVar[tuple[str, ...]] = ("pointwise.h",)
 
@@ -101,4 +102,4 @@ def why_not_shape(view: LayerView, target: Target) -> str:
         return f"{op.in_channels} input channels; this kernel supports 4 and 8"
     if op.out_channels % block:
         return f"{op.out_channels} output channels are not a multiple of {block}"
-    return why_not_nhwc(view) or ("the layer rounds once; this kernel rounds twice" if op.rounding != "double" else "")
+    return why_not_nhwc(view)

@@ -43,6 +43,7 @@ class Prelu(Kernel):
     name = "rvp.prelu_s8"
     estimate_error = 1.25
     ops: ClassVar[frozenset[str]] = frozenset({"prelu"})
+    roundings: ClassVar[frozenset[str]] = frozenset({"double"})
     sources = ("prelu.c", SOURCE)
     headers: ClassVar[tuple[str, ...]] = ("prelu.h", HEADER)
     in_place = True
@@ -71,8 +72,6 @@ class Prelu(Kernel):
 def _why_not_arithmetic(view: LayerView) -> str:
     """Return why the kernel's results could differ from the reference, '' if they cannot."""
     op = view.op
-    if op.rounding != "double":
-        return "the layer rounds once; this kernel rounds twice"
     if op.shifts[0] < -31 or not -31 <= op.shifts[1] <= -1:
         return f"shifts {op.shifts} are not supported"
     if any(

@@ -32,6 +32,7 @@ class Quads(Kernel):
     name = "rvp.quads_s8"
     estimate_error = 1.25
     ops: ClassVar[frozenset[str]] = frozenset({"conv2d"})
+    roundings: ClassVar[frozenset[str]] = frozenset({"double"})
     sources = ("quads.c",)
     headers: ClassVar[tuple[str, ...]] = ("quads.h",)
 
@@ -84,7 +85,7 @@ def _why_not_shape(view: LayerView) -> str:
     weights = centred_weights(view)
     if weights.min() < -128 or weights.max() > 127:
         return "weights minus their zero point do not fit int8"
-    return why_not_nhwc(view) or ("the layer rounds once; this kernel rounds twice" if op.rounding != "double" else "")
+    return why_not_nhwc(view)
 
 
 def _why_not_size(view: LayerView, lanes: int) -> str:

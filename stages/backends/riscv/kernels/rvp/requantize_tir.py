@@ -10,6 +10,7 @@ from stages.backends.kernels.eight_bit import INT8_OFFSET
 from stages.backends.kernels.tir import fixed_point
 from stages.backends.kernels.tir.fixed_point import int64, select
 from stages.backends.riscv.kernels.rvp.packing import EXACT_SHIFT
+from stages.ir.layers import ROUNDINGS
 
 if TYPE_CHECKING:
     from stages.ir.graph import LayerView
@@ -24,7 +25,7 @@ def requantize(acc: Expr, multiplier: Expr, rounder: Expr, mark: Expr, rounding:
     A negative `mark` selects the wide rounding.
     """
     product = int64(acc) * int64(multiplier)
-    once = rounding == "single"
+    once = ROUNDINGS[rounding].is_single
     t = T.shift_right(product, T.int64(32)) if once else T.shift_right(product + T.int64(1 << 30), T.int64(31))
     short = T.shift_right(t * int64(rounder) + T.int64(1 << 31), T.int64(32))
     lowered = t if once else t - T.Cast("int64", t < T.int64(0))
