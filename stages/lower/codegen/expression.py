@@ -1,8 +1,8 @@
 """C expressions with the parentheses that they need.
 
 An expression is text and the precedence of its outermost operator. Parentheses are printed where the meaning needs
-them, where GCC's -Wall asks for them, and where precedence is not commonly known (`a + (b << c)`). The order of
-evaluation never changes: `a + (b + c)` keeps its parentheses.
+them, and around each operand with an operator of another precedence (`a + (b * c)`, MISRA C:2012 rule 12.1). The order
+of evaluation never changes: `a + (b + c)` keeps its parentheses.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _BINARY = {
     "&": 5, "^": 4, "|": 3, "&&": 2, "||": 1,
 }  # fmt: skip
 _TERNARY, _UNARY, _POSTFIX = 0, 11, 12
-_ARITHMETIC, _COMPARISON, _LOGICAL = {"*", "/", "%", "+", "-"}, {"<", "<=", ">", ">=", "==", "!="}, {"&&", "||"}
+_ARITHMETIC, _LOGICAL = {"*", "/", "%", "+", "-"}, {"&&", "||"}
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,8 @@ def cast(ctype: str, operand: C) -> C:
 
 def choice(condition: C, yes: C, no: C) -> C:
     """Return `condition ? yes : no`."""
-    return C(f"{_wrap(condition, 1)} ? {_wrap(yes, 1)} : {_wrap(no, _TERNARY)}", _TERNARY)
+    condition_text, yes_text, no_text = (_wrap(operand, _UNARY) for operand in (condition, yes, no))
+    return C(f"{condition_text} ? {yes_text} : {no_text}", _TERNARY)
 
 
 def element(array: str, index: C) -> C:
@@ -86,15 +87,13 @@ def _wrap(node: C, minimum: int) -> str:
 
 
 def _operand(node: C, parent: str, minimum: int) -> str:
-    """Return the operand's text, in parentheses unless its precedence is commonly known."""
+    """Return the operand's text, in parentheses unless both operators are of one kind: `a + b - c`, `a && b && c`."""
     if node.level < minimum or (node.operator and not _plain(node.operator, parent)):
         return f"({node.text})"
     return node.text
 
 
 def _plain(child: str, parent: str) -> bool:
-    if parent in _ARITHMETIC or parent in _COMPARISON:
-        return child in _ARITHMETIC
-    if parent in _LOGICAL:
-        return child in _ARITHMETIC | _COMPARISON or child == parent
-    return False
+    if parent in _ARITHMETIC and child in _ARITHMETIC:
+        return _BINARY[child] == _BINARY[parent]
+    return parent in _LOGICAL and child == parent

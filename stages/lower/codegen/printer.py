@@ -21,8 +21,8 @@ from stages.lower.codegen.widths import calls_functions, is_within_int32
 
 Body = str
 _CTYPES = {"bool": "bool", "float32": "float", "float64": "double"}
-_PER_LINE = 8
 _INT64_MIN = -(1 << 63)
+_RETURNS_ITS_ARGUMENT = ("memcpy(", "memmove(", "memset(")
 _OPERATORS = {
     "Add": "+", "Sub": "-", "Mul": "*", "Div": "/", "Mod": "%", "LShift": "<<", "RShift": ">>",
     "LT": "<", "LE": "<=", "GT": ">", "GE": ">=", "EQ": "==", "NE": "!=", "And": "&&", "Or": "||",
@@ -96,14 +96,9 @@ class _Printer:
             self._variables[hash(buffer), index] = self._names.new(f"{name}_{index}") if several else name
 
     def _declarations(self, buffer: int) -> Iterator[str]:
-        elements = [(buffer, index) for index in sorted(self._scalars.used[buffer])]
-        kinds: dict[str, list[str]] = {}
-        for element in elements:
+        for element in [(buffer, index) for index in sorted(self._scalars.used[buffer])]:
             if not self._scalars.is_dead(element):
-                kinds.setdefault(self._kind(element), []).append(self._variables[element])
-        for kind, names in kinds.items():
-            for start in range(0, len(names), _PER_LINE):
-                yield f"    {kind} {', '.join(names[start : start + _PER_LINE])};"
+                yield f"    {self._kind(element)} {self._variables[element]};"
 
     def _kind(self, element: Element) -> str:
         """Return the C type of an element's variable (stages.lower.codegen.widths)."""
@@ -188,7 +183,9 @@ class _Printer:
 
         if isinstance(node.value, tirx.IntImm):
             return
-        self._line(f"{self._expr(node.value).text};")
+        value = self._expr(node.value).text
+        ignored = "(void)" if value.startswith(_RETURNS_ITS_ARGUMENT) else ""
+        self._line(f"{ignored}{value};")
         self._forget(None)
 
     def _stmt_BufferStore(self, node: Any) -> None:

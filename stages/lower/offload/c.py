@@ -56,15 +56,14 @@ class _Writer:
             self._call(command.call.name, self._arguments(command.call))
 
     def _transfer(self, command: Transfer) -> None:
-        places = [self._value(command.to), self._value(command.source)]
         sizes = [f"{size}u" for size in (command.bytes, command.runs, command.to_stride, command.source_stride)]
         if command.times == 1:
-            self._call("dma_start", [*places, *sizes])
+            self._call("dma_start", [self._place(command.to), self._place(command.source), *sizes])
             return
-        self.lines.append(f"for (uint32_t i = 0; i < {command.times}u; i++)")
-        steps = (command.to_step, command.source_step)
-        moved = [f"{place} + i * {step}u" if step else place for place, step in zip(places, steps, strict=True)]
-        self.lines.append("    " + call("dma_start", [*moved, *sizes], 8))
+        places = [self._place(command.to, command.to_step), self._place(command.source, command.source_step)]
+        self.lines.append(f"for (uint32_t i = 0u; i < {command.times}u; ++i) {{")
+        self.lines.append("    " + call("dma_start", [*places, *sizes], 8))
+        self.lines.append("}")
 
     def _call(self, function: str, arguments: Iterable[str]) -> None:
         self.lines.append(call(function, list(arguments)))
@@ -75,11 +74,17 @@ class _Writer:
     def _value(self, value: Value) -> str:
         if isinstance(value, Numbers):
             return self._table(value)
-        if isinstance(value, Place):
-            self.roles.add(value.role)
-            name = _name(value.role)
-            return f"{name} {'+' if value.offset > 0 else '-'} {abs(value.offset)}" if value.offset else name
-        return str(value)
+        return self._place(value) if isinstance(value, Place) else str(value)
+
+    def _place(self, place: Place, step: int = 0) -> str:
+        """Return the address of a place, or of the place `i` steps after it."""
+        self.roles.add(place.role)
+        name = _name(place.role)
+        if not step:
+            return f"&{name}[{place.offset}]" if place.offset else name
+        if place.offset < 0:  # an unsigned sum would wrap below the width of a pointer
+            return f"&(&{name}[{place.offset}])[i * {step}u]"
+        return f"&{name}[{place.offset}u + (i * {step}u)]" if place.offset else f"&{name}[i * {step}u]"
 
     def _table(self, table: Numbers) -> str:
         if table not in self._tables:

@@ -49,7 +49,8 @@ def test_elements_that_nobody_reads_are_not_there() -> None:
 
     made = layer(meaning, cells=4)
     assert lines(made) == [
-        "int32_t acc_0, acc_2;",
+        "int32_t acc_0;",
+        "int32_t acc_2;",
         "acc_0 = input[0];",
         "acc_2 = input[2];",
         "output[0] = acc_0 + acc_2;",
@@ -87,9 +88,9 @@ def test_one_temporary_serves_while_what_it_read_is_unchanged() -> None:
     assert lines(layer(meaning))[2:] == [
         "int32_t v = acc;",
         "int32_t v1 = input[1];",
-        "output[0] = v > v1 ? v : v1;",
+        "output[0] = (v > v1) ? v : v1;",
         "int32_t v2 = input[2];",
-        "output[1] = v < v2 ? v : v2;",
+        "output[1] = (v < v2) ? v : v2;",
         "acc = input[3];",
         "int32_t v3 = acc;",
         "output[2] = v3 > v1 ? v3 : v1;",
@@ -106,7 +107,7 @@ def test_no_temporary_from_before_a_loop_that_stores_what_it_read() -> None:
 
     made = lines(layer(meaning))
     start = made.index("for (intptr_t i = 0; i < 7; ++i) {")
-    assert made[start + 1 : start + 3] == ["int32_t v1 = acc;", "output[i + 1] = v1 > 7 ? v1 : 7;"]
+    assert made[start + 1 : start + 3] == ["int32_t v1 = acc;", "output[i + 1] = (v1 > 7) ? v1 : 7;"]
 
 
 def test_a_largest_element_is_as_wide_as_a_register() -> None:
@@ -122,7 +123,7 @@ def test_a_largest_element_is_as_wide_as_a_register() -> None:
         "acc = -128;",
         "for (intptr_t i = 0; i < 8; ++i) {",
         "int32_t v = input[i];",
-        "acc = acc > v ? acc : v;",
+        "acc = (acc > v) ? acc : v;",
         "}",
         "output[0] = acc;",
         "output[1] = (int32_t)acc + 1;",
