@@ -7,19 +7,23 @@ from stages.base import StageConfig
 
 
 def with_recipe_options(config: StageConfig, recipe: Recipe) -> StageConfig:
-    """Return the options of a stage with those that follow from the recipe's `memory` and from emit's options."""
-    return _with_blob(_with_memory(config, recipe), recipe)
+    """Return the options of a stage with those that follow from the recipe's `memory`, `report` and emit's options."""
+    return _with_blob(_with_recipe(config, recipe), recipe)
 
 
-def _with_memory(config: StageConfig, recipe: Recipe) -> StageConfig:
-    """Set `arena_limit` and `memory_rules` of a stage from the recipe's `memory`, if unset."""
-    memory = {"arena_limit": recipe.memory.arena_limit, "memory_rules": recipe.memory.rules}
-    limits = {
+def _with_recipe(config: StageConfig, recipe: Recipe) -> StageConfig:
+    """Set `arena_limit`, `memory_rules` and `class_names` of a stage, if unset."""
+    values = {
+        "arena_limit": recipe.memory.arena_limit,
+        "memory_rules": recipe.memory.rules,
+        "class_names": getattr(recipe.config("report"), "classes", None) or None,
+    }
+    changes = {
         name: value
-        for name, value in memory.items()
+        for name, value in values.items()
         if value is not None and name in type(config).model_fields and getattr(config, name) is None
     }
-    return config.model_copy(update=limits) if limits else config
+    return config.model_copy(update=changes) if changes else config
 
 
 def _with_blob(config: StageConfig, recipe: Recipe) -> StageConfig:

@@ -25,6 +25,7 @@ class EmitConfig(StageConfig):
     that models can share it. If several memory regions are used, there is one block, or two parameters, for each.
     An arena larger than `arena_limit` bytes is an error; the recipe's `memory.arena_limit` sets it. `memory_rules`,
     which the recipe's `memory.rules` sets, select the memory regions of buffers and constants.
+    `class_names` of the first output's elements, which `report.classes` sets, become an array in model.h.
     """
 
     prefix: Identifier = "model"
@@ -33,6 +34,7 @@ class EmitConfig(StageConfig):
     alignment: Literal[8, 16, 32, 64] = Field(default=16)
     arena_limit: Size | None = None
     memory_rules: tuple[MemoryRule, ...] | None = None
+    class_names: tuple[str, ...] | None = None
 
     @property
     def is_blob(self) -> bool:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from stages.emit.blob import HEADER_BYTES, PORTS, Blob, fingerprint
+from stages.emit.helpers import c_string, conversions
 from stages.emit.requirement import architecture_flags, requirements
 from stages.emit.reset import reset_of
 from stages.emit.weights import rows
@@ -165,6 +166,8 @@ def _context(model: Model, config: EmitConfig, target: Target, name: str, kernel
         "inputs": inputs,
         "outputs": outputs,
         "ports": inputs + outputs,
+        "converted": conversions(inputs + outputs, config.prefix),
+        "class_names": [c_string(name) for name in config.class_names or ()],
         "layers": layers,
         "functions": functions,
         "includes": (["<math.h>"] if "<math.h>" in library else []) + sorted(headers),
@@ -226,6 +229,7 @@ def _port(model: Model, macro: str, name: str) -> dict[str, Any]:
         "comment": f"{comment(name)}: {_shape(tensor)} {tensor.dtype}",
         "name": name,
         "ctype": ctype(tensor.dtype),
+        "is_quantized": quantized,
         "bytes": tensor.bytes,
         "shape": tensor.shape,
         "scale": (scale if "." in scale or "e" in scale else f"{scale}.0") + "f",
