@@ -21,7 +21,7 @@ class Requirement:
 
 def architecture_flags(target: Target) -> str:
     """Return the target's compiler flags that select the machine: `-march=... -mabi=...`."""
-    return " ".join(flag for flag in target.compiler.flags if flag.startswith("-m"))
+    return " ".join(flag for flag in target.compiler.flags_to_compile if flag.startswith("-m"))
 
 
 def requirements(folders: Iterable[KernelFolder], target: Target) -> list[Requirement]:

@@ -1,8 +1,8 @@
 """Which cases run by which kernel on which target.
 
 Kernels are those of the folders that the targets of `pipeline.yaml` name, so that a new one is held to its operators'
-cases without a word here. A kernel runs all that it accepts on its first target, half on the first of the other word
-size, and a sample on the rest, where the same sources are compiled for another core.
+cases without a word here. A kernel runs all cases that it accepts on its first target, one in four on the first of the
+other word size, and one in 24 on the rest, where the same sources are compiled for another core (`EVERY`).
 """
 
 from __future__ import annotations

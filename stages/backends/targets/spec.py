@@ -20,12 +20,26 @@ from stages.support.options.strict_model import StrictModel, mistake
 
 
 class Compiler(StrictModel):
-    """A GCC: its command, lowest version, flags for every file, and the Debian packages that install it."""
+    """A GCC.
+
+    minimum        lowest version
+    flags          for compiling and linking: they select the variant of the C library too
+    compile_flags  for compiling only, after `flags`: `-march=rv32imc_zve32x` if the C library has only rv32imc
+    packages       Debian packages that install compiler and C library, the compiler's first
+    """
 
     command: str
     minimum: Name = "12"
     flags: tuple[str, ...] = ()
+    compile_flags: tuple[str, ...] = ()
     packages: tuple[Name, ...] = ()
+
+    @property
+    def flags_to_compile(self) -> tuple[str, ...]:
+        """Flags of the compile step. One of `compile_flags` replaces the flag of the same name, as `-march=`."""
+        replaced = {flag.partition("=")[0] for flag in self.compile_flags if "=" in flag}
+        kept = (flag for flag in self.flags if "=" not in flag or flag.partition("=")[0] not in replaced)
+        return (*kept, *self.compile_flags)
 
     @model_validator(mode="after")
     def _one_program(self) -> Compiler:

@@ -32,6 +32,7 @@ _NO_C_LIBRARY = re.compile(
 _JOBS = 2
 _ERROR_LINES = 4
 _LINE, _PLACE = 200, 80
+_FIRST_LINE = 5 * _LINE  # the first error is whole
 # GCC's errors, and those of ld, which marks few as such: `ld: cannot find -lfoo`, `relocation truncated to fit`.
 _ERROR = re.compile(
     r"error:|Error:|undefined reference|multiple definition|overflowed|will not fit|not defined|syntax error"
@@ -112,23 +113,27 @@ def _environment() -> dict[str, str]:
 
 
 def first_errors(output: str) -> str:
-    """Return up to four lines of a GCC or ld message that state errors, shortened; else the last lines."""
+    """Return up to four lines of a GCC or ld message that state errors; else the last lines.
+
+    The first has up to _FIRST_LINE characters: `#error` and ld say there what to do. The others are shortened.
+    """
     lines = [line.rstrip() for line in output.splitlines() if line.strip()]
     # What the driver adds when the linker has failed says nothing.
     telling = [line for line in lines if not _DRIVER.search(line)]
     errors = [line for line in telling if _ERROR.search(line) and not _WARNING.search(line)]
     chosen = errors or [line for line in telling if not _WARNING.search(line)] or lines
     chosen = chosen[:_ERROR_LINES] if errors else chosen[-_ERROR_LINES:]
-    return "\n".join(_short(line) for line in dict.fromkeys(chosen)) or "it gave no reason"
+    first, *others = dict.fromkeys(chosen) or ("it gave no reason",)
+    return "\n".join((_short(first, _FIRST_LINE), *map(_short, others)))
 
 
-def _short(line: str) -> str:
-    """Shorten a line to about 200 characters: the end of its path and the beginning of its text."""
+def _short(line: str, limit: int = _LINE) -> str:
+    """Shorten a line to `limit` characters: the end of its path and the beginning of its text."""
     place, mark, text = line.partition(": ")
     if len(place) > _PLACE:
         place = f"...{place[-_PLACE:]}"
     line = f"{place}{mark}{text}"
-    return line if len(line) <= _LINE else f"{line[: _LINE - 3]}..."
+    return line if len(line) <= limit else f"{line[: limit - 3]}..."
 
 
 def compile_sources(
@@ -152,7 +157,7 @@ def compile_sources(
     out = out.absolute()
     out.mkdir(parents=True, exist_ok=True)
     folders = [f"-I{folder}" for folder in (*include, *runtime.include)]
-    common = [*target.compiler.flags, *runtime.compile_flags, "-g", *SECTIONS, *flags, *folders]
+    common = [*target.compiler.flags_to_compile, *runtime.compile_flags, "-g", *SECTIONS, *flags, *folders]
     done = 0
 
     def compile_one(numbered: tuple[int, Source]) -> Path:

@@ -63,6 +63,11 @@ class Content:
     @property
     def flags(self) -> list[str]:
         """Compiler flags that select the core."""
+        return [flag for flag in self.target.compiler.flags_to_compile if flag.startswith("-m")]
+
+    @property
+    def link_flags(self) -> list[str]:
+        """Flags that select the core and its C library for the linker."""
         return [flag for flag in self.target.compiler.flags if flag.startswith("-m")]
 
     @property

@@ -31,6 +31,9 @@ LINKER = [
     ("ld: some new complaint\ncollect2: error: ld returned 1 exit status\n", "ld: some new complaint"),
     ("ld terminated with signal 9 [Killed]\n", "ld terminated with signal 9 [Killed]"),
     ("", "it gave no reason"),
+    # The first error is whole, others are shortened.
+    (f"a.c:1:2: error: #error {'x' * 300} use -march=rv32imc\na.c:2:2: error: {'y' * 300}\n",
+        f"a.c:1:2: error: #error {'x' * 300} use -march=rv32imc\na.c:2:2: error: {'y' * 181}..."),
 ]  # fmt: skip
 
 

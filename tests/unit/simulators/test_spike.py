@@ -38,6 +38,25 @@ def test_instructions_of_the_extension_trap_on_a_core_without_it(word):
         compile_and_run_c(target, [], source)
 
 
+@pytest.mark.parametrize(
+    ("isa", "extensions", "compile_flags"),
+    [
+        ("rv32imc_zve32x", {}, ("-march=rv32imc_zve32x",)),  # links with the C library of rv32imc
+        ("rv32imc", {"zve32x": "1.0"}, ()),
+    ],
+)
+def test_vector_unit_is_on_where_the_compiler_does_not_know_it(isa, extensions, compile_flags):
+    core = load_target("rv32imc-scalar")
+    compiler = core.compiler.model_copy(update={"compile_flags": compile_flags})
+    simulator = core.simulator.model_copy(update={"isa": "rv32imc_zve32x"})
+    fields = {"isa": isa, "extensions": extensions, "compiler": compiler, "simulator": simulator}
+    vsetvli = "0x000072d7"  # t0, zero, e8, m1
+    source = f'int main(void) {{ __asm__ volatile(".4byte {vsetvli}" ::: "t0"); return 0; }}'
+    compile_and_run_c(core.model_copy(update=fields), [], source)
+    with pytest.raises(StageError, match="illegal instruction"):
+        compile_and_run_c(core.model_copy(update={"simulator": simulator}), [], source)
+
+
 def test_built_plugin_passes_its_self_test():
     self_test(build.plugin_path())
 

@@ -39,13 +39,25 @@ def at_start(symbols: Mapping[str, int]) -> list[tuple[str, str, bool]]:
     return [("pc", f"{symbols['_start']:#x}", True)]
 
 
+def has_vector(target: Target) -> bool:
+    """Return whether the core has vector registers, by its ISA string and its extensions: `rv32imc_zve32x`, `v`.
+
+    The compiler does not tell: files of the runtime may be compiled without the extension.
+    """
+    base, *others = target.isa.split("_")
+    return "v" in base.removeprefix("rv") or any(
+        name == "v" or name.startswith("zve") for name in (*others, *target.extensions)
+    )
+
+
 def _runtime(target: Target, *sources: Path, flags: tuple[str, ...] = ()) -> Runtime:
     own = (FOLDER / name for name in ("crt.S", "trap.c", "stack.c"))
+    vector = ("-DCORE_HAS_VECTOR",) if has_vector(target) else ()
     return Runtime(
         sources=(*own, *sources),
         console=(FOLDER / "stdio.c",),
         include=(HARNESS, FOLDER),
-        compile_flags=("--specs=picolibc.specs", *start_flags(target.memory), *flags),
+        compile_flags=("--specs=picolibc.specs", *start_flags(target.memory), *vector, *flags),
         link_flags=("--specs=picolibc.specs", "-nostartfiles", "-Wl,--no-warn-rwx-segments"),
         linker_script=linker_script(FOLDER / "link.ld.in", target),
     )

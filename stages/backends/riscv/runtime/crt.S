@@ -57,7 +57,7 @@ _start:
     sw t1, 4(t0)
 #endif
 
-#if defined(__riscv_flen) || defined(__riscv_vector)
+#if defined(__riscv_flen) || defined(__riscv_vector) || defined(CORE_HAS_VECTOR)
     li t0, MSTATUS_FS_VS_DIRTY
     csrs mstatus, t0
 #endif

@@ -21,6 +21,7 @@ def _facts(content: Content) -> Mapping[str, Any]:
         "processor": target.isa.split("+")[0],
         "prefix": target.compiler.command.removesuffix("gcc"),
         "core_flags": content.flags,
+        "link_flags": content.link_flags,
         "machine": machine,
         "simulator": _FOLDER,
         "assembly": any(file["path"].endswith(".S") for file in content.compiled),
