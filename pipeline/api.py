@@ -43,6 +43,7 @@ def run_recipe(
     display: Display | None = None,
     install: Callable[[str], bool] | None = None,
     executor: Executor | None = None,
+    record: bool = True,
 ) -> RunResult:
     """Run a recipe and return its artifacts and report.
 
@@ -54,6 +55,7 @@ def run_recipe(
     display: receives progress; default: none.
     install: installs a missing group of Python packages and returns whether it did (pipeline.keys.package_groups).
         Without it a missing group is an error.
+    record: note the run for `doit explain`; False for a command that changes the recipe's options itself.
     executor: runs the stages (pipeline.runs.executor); default: this process.
 
     Raises PipelineError. A StageFailed is also a StageError, with the message and hint of the stage.
@@ -61,7 +63,7 @@ def run_recipe(
     with Workspace(
         root=root, registry=registry, store=store, build=build, install=install, executor=executor
     ) as workspace:
-        session = Session(workspace, workspace.plan(recipe, overrides, until), display, until)
+        session = Session(workspace, workspace.plan(recipe, overrides, until), display, until, record=record)
         try:
             for action in session.plan:
                 if not session.is_done(action):

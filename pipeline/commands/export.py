@@ -162,7 +162,14 @@ def export(
         values = {**overrides, "set": ",".join(filter(None, (overrides.get("set", ""), options_set)))}
         last = "verify" if "verify" in member.loaded.chain.names else "simulate"
         run = run_recipe(
-            member.name, values, until=last, root=project, display=display, store=store, install=install_group
+            member.name,
+            values,
+            until=last,
+            root=project,
+            display=display,
+            store=store,
+            install=install_group,
+            record=False,
         )
         runs.append(Run(run.artifacts, member.loaded.title, share or member.option == "caller"))
     content = content_of(

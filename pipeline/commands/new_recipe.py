@@ -11,7 +11,7 @@ from typing import Any
 import yaml
 
 from pipeline.commands.command import JSON, Command, variables
-from pipeline.commands.new_project import base_recipe
+from pipeline.commands.new_project import base_recipe, known_targets, place_of_model, write_files
 from pipeline.commands.report_errors import report_errors
 from pipeline.documents.document import DICTIONARY, parse_value
 from pipeline.documents.overrides import Override, apply_overrides, check_assignments, parse_overrides
@@ -19,9 +19,9 @@ from pipeline.errors import PipelineError, RecipeError, list_known
 from pipeline.plugins.registry import registry_of
 from pipeline.project import RECIPES, Project, current_project
 from pipeline.recipes.json_schema import schema_file
-from pipeline.recipes.loader import LoadedRecipe, load_recipe
+from pipeline.recipes.loader import LoadedRecipe, load_recipes
 from pipeline.recipes.recipe_files import find_parent, recipe_names
-from pipeline.recipes.targets import load_targets, unknown_target_error
+from pipeline.recipes.targets import load_targets
 from stages.base import StageError
 from stages.ir.models.spec import ModelSource, OpModel
 from stages.support.messages import escape
@@ -30,10 +30,9 @@ from stages.support.options.names import RECIPE_PATTERN, invalid_name
 from stages.support.system.pathname import located, variable_hint
 
 _LAYER, _EXTENDS = "layer", "extends"
-VARIABLES = ("model", "target", "set")
+VARIABLES = ("model", "target", "board", "set")
 _RECIPE = "recipe"
 _TARGET = "rv64-rvp"  # without target= and extends=
-INPUTS = {"random": 2, "seed": 1, "extremes": True}
 
 
 class New(Command):
@@ -55,8 +54,8 @@ class New(Command):
     doc_purpose = "write a recipe for a model or a single layer"
     keys_help = (
         ("NAME", "the file is recipes/NAME.yaml"),
-        ("model", "a .tflite or .onnx file, or zoo:NAME"),
-        ("target", "core or board (`doit targets`); default that of extends=, or rv64-rvp"),
+        ("model", "a .tflite or .onnx file, or zoo:NAME; a file outside of the project is copied to models/"),
+        ("target", "core or board (`doit targets`); several become a matrix; default that of extends=, or rv64-rvp"),
         ("layer", "a single layer, as model: {op: …} of a recipe; `doit operators NAME` lists its options"),
         ("extends", "base recipe instead of the target's default, or none"),
     )
@@ -75,8 +74,11 @@ class New(Command):
         if len(named) != 2:
             extra = f"unexpected '{escape.name(named[2])}'" if len(named) > 2 else "the recipe needs a name"
             raise PipelineError(f"doit new: {extra}", hint=usage)
-        path = new_recipe(named[1], current_project(), **variables(), **self.own_values)
-        print(json.dumps({"recipe": named[1], "file": path}) if as_json else f"{path}\nnext: doit run {named[1]}")
+        path, *copied = new_recipe(named[1], current_project(), **variables(), **self.own_values)
+        if as_json:
+            print(json.dumps({"recipe": named[1], "file": path, **({"model": copied[0]} if copied else {})}))
+        else:
+            print("\n".join([*map(escape.line, (path, *copied)), f"next: doit run {named[1]}"]))
         return 0
 
 
@@ -87,14 +89,16 @@ def new_recipe(
     model: str = "",
     layer: str = "",
     target: str = "",
+    board: str = "",
     extends: str = "",
     **more: str,
-) -> str:
-    """Write a recipe. Returns its file, relative to the project.
+) -> list[str]:
+    """Write a recipe. Returns its file, relative to the project, and that of a copied model.
 
-    `more` may have `set`. The default target is that of the recipe that it `extends`, or rv64-rvp.
-    Raises PipelineError.
+    A model outside of the project is copied to models/. Several targets, separated by commas, become a matrix. `more`
+    may have `set`. The default target is that of the recipe that it `extends`, or rv64-rvp. Raises PipelineError.
     """
+    target = target or board
     if wrong := invalid_name(name, RECIPE_PATTERN):
         raise PipelineError(wrong)
     path = project.root / RECIPES / f"{name}.yaml"
@@ -109,22 +113,14 @@ def new_recipe(
         Override(f"{key}={text}", ("model" if key == _LAYER else key,), None) for key, text in arguments.items() if text
     ]
     loaded = _check(data, project, [*typed, *overrides], shown)
+    copied = {} if layer else _own_model(data, project)
     entry = data["model"]
     title = f"A {entry['op']} by itself" if layer else Path(*map(str, entry.values())).name
-    text = _head(project, path, f"{title} on {loaded.target.name}.")
+    text = _head(project, path, f"{title} on {', '.join(member.target.name for member in loaded)}.")
     text += yaml.safe_dump(data, sort_keys=False, default_flow_style=None, allow_unicode=True, width=120)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("x", encoding="utf-8") as stream:
-            try:
-                stream.write(text)
-                stream.flush()
-            except OSError:
-                path.unlink()
-                raise
-    except OSError as error:
-        raise PipelineError(f"{escape.name(shown)} cannot be written: {error.strerror}") from None
-    return shown
+    files = {**copied, f"{RECIPES}/{name}.yaml": text.encode()}
+    write_files(project.root, files, f"{escape.name(shown)} cannot be written")
+    return [*files][::-1]
 
 
 def _recipe(
@@ -136,22 +132,22 @@ def _recipe(
             "either model= or layer= is required", hint="model=net.tflite, model=zoo:ds_cnn, layer='{op: conv2d, …}'"
         )
     targets = load_targets(project)
-    if target and target not in targets:
-        raise unknown_target_error(target, targets)
+    named = known_targets(target, targets)
     parent = extends if extends != "none" else ""
     if parent and find_parent(parent, path, project) is None:
         known = recipe_names(project, abstract=True)
         message = f"extends={escape.name(parent)}: unknown recipe '{escape.name(parent)}'{did_you_mean(parent, known)}"
         raise RecipeError(message, hint=list_known("recipes", known))
-    base = parent if extends else base_recipe(targets[target or _TARGET])
-    target_name = target or ("" if parent else _TARGET)
+    base = parent if extends else base_recipe(named[0] if named else targets[_TARGET])
+    target_name = named[0].name if named else "" if parent else _TARGET
+    matrix = {"matrix": {"target": [other.name for other in named]}} if len(named) > 1 else {}
     return {
         "schema": 1,
         "name": name,
         **({"extends": base} if base else {}),
         **({"target": target_name} if target_name else {}),
         "model": _layer(layer) if layer else model_entry(model, project),
-        "stages": {"simulate": {"inputs": dict(INPUTS)}},
+        **matrix,
     }
 
 
@@ -177,6 +173,33 @@ def model_entry(text: str, project: Project) -> Mapping[str, Any]:
     return entry
 
 
+def _own_model(data: dict[str, Any], project: Project) -> dict[str, bytes]:
+    """Make the model's path relative to the project. Returns the file to copy into it, by place, if it lies outside.
+
+    A path with a variable stays as it is. Raises PipelineError.
+    """
+    file = data["model"].get("file", "")
+    if not file or variable_hint(file):
+        return {}
+    path = Path(os.path.normpath(located(file, project.root)))
+    place = place_of_model(path, project.root)
+    data["model"] = {**data["model"], "file": place}
+    if path.is_relative_to(project.root):
+        return {}
+    try:
+        content, copy = path.read_bytes(), project.root / place
+        if not copy.exists():
+            return {place: content}
+        if copy.read_bytes() == content:
+            return {}
+    except OSError as error:
+        raise PipelineError(f"model={escape.name(file, 200)}: cannot be copied: {error.strerror}") from None
+    raise PipelineError(
+        f"{escape.name(place, 200)} already exists and differs from {escape.name(file, 200)}",
+        hint="nothing was written; rename one of them",
+    )
+
+
 def _head(project: Project, path: Path, title: str) -> str:
     """Return the comment lines at the top: an editor's schema, and the purpose for `doit list`."""
     lines, schema = [escape.line(title)], schema_file(project)
@@ -185,21 +208,24 @@ def _head(project: Project, path: Path, title: str) -> str:
     return "".join(f"# {line}\n" for line in lines)
 
 
-def _check(data: Mapping[str, Any], project: Project, typed: Sequence[Override], shown: str) -> LoadedRecipe:
-    """Load the recipe as a run does. Raises PipelineError that names command line arguments."""
+def _check(data: Mapping[str, Any], project: Project, typed: Sequence[Override], shown: str) -> Sequence[LoadedRecipe]:
+    """Load the recipe, or the variants of its matrix, as a run does.
+
+    Raises PipelineError that names command line arguments.
+    """
     try:
-        loaded = load_recipe(data, root=project, registry=registry_of(project), applied=typed)
+        members = load_recipes(data, root=project, registry=registry_of(project), applied=typed)
     except RecipeError as error:
         if error.line or not error.file.startswith(DICTIONARY):
             raise
         message = error.message.removeprefix(f"{error.file}: ")
         raise PipelineError(f"{escape.name(shown)}: {message}", hint=error.hint) from None
     try:
-        check_model(loaded.recipe.model, project)
+        check_model(members[0].recipe.model, project)
     except StageError as error:
         first, *rest = error.message.splitlines()
-        raise loaded.sources.error(first, ("model",), hint="\n".join([*rest, *error.hint.splitlines()])) from None
-    return loaded
+        raise members[0].sources.error(first, ("model",), hint="\n".join([*rest, *error.hint.splitlines()])) from None
+    return members
 
 
 def check_model(model: ModelSource, project: Project) -> None:

@@ -193,7 +193,7 @@ def search(
     def measure(candidate: Candidate) -> tuple[Measurement, RunResult | None]:
         try:
             changed = _recipe(recipe, loaded.title, candidate)
-            result = run_recipe(changed, overrides, until=last, root=project, display=display, **places)
+            result = run_recipe(changed, overrides, until=last, root=project, display=display, record=False, **places)
         except StageFailed as error:
             return Measurement(candidate, error=str(error).splitlines()[0]), None
         return _measurement(candidate, result), result

@@ -16,7 +16,7 @@ from pipeline.errors import PipelineError
 from pipeline.keys.package_groups import install_group
 from pipeline.plugins.registry import registry_of
 from pipeline.project import Project, current_project
-from pipeline.recipes.loader import LoadedRecipe, load_recipes
+from pipeline.recipes.loader import LoadedRecipe, load_recipe
 from pipeline.terminal.progress import ProgressDisplay
 from stages.base import StageError
 from stages.emit.blob import Blob, BlobError
@@ -92,10 +92,11 @@ def write_weights(
     Returns {recipe, target, file, bytes, fingerprint, outputs: compared output values, reference}.
     Raises PipelineError if the new model needs other code, with what differs; then nothing is written.
     """
-    (loaded,) = load_recipes(recipe, root=project, registry=registry_of(project), variables=dict(overrides))
+    loaded = load_recipe(recipe, root=project, registry=registry_of(project), variables=dict(overrides))
     _check_recipe(loaded)
     accepted = _read_blob(project, firmware).fingerprint.hex() if firmware else ""
     where: dict[str, Any] = {"root": project, "display": display, "store": store, "install": install_group}
+    where["record"] = False
     new = run_recipe(recipe, dict(overrides), until="emit", **where).artifacts["emit"]
     model = json.loads((new / "model.json").read_text())
     if not firmware or model["fingerprint"] != accepted:

@@ -71,10 +71,12 @@ class Session:
     """Runs the actions of one plan, up to the stage `until` ('': all).
 
     Methods may be called from several threads, each action from one. log.txt gets what stages log, and for a cached
-    stage what it logged when it ran.
+    stage what it logged when it ran. With `record`, the recipe's keys are noted for `doit explain`.
     """
 
-    def __init__(self, workspace: Workspace, plan: Plan, display: Display | None = None, until: str = "") -> None:
+    def __init__(
+        self, workspace: Workspace, plan: Plan, display: Display | None = None, until: str = "", *, record: bool = True
+    ) -> None:
         self.workspace = workspace
         self.plan = plan
         self.folder = self._build_folder()
@@ -87,6 +89,7 @@ class Session:
         self._closed = False
         self._preflight = PreflightCheck(plan, workspace.root, until)
         self._until = until
+        self._record = record
         self.display = display or _NoDisplay()
         self._log = _RunLog(self.folder / "log.txt", plan)
 
@@ -246,11 +249,11 @@ class Session:
             raise PipelineError(f"{error.filename} cannot be written: {error.strerror}") from None
 
     def close(self) -> None:
-        """End the log and note the recipe's keys for `doit explain`. May be called twice."""
+        """End the log and note the recipe's keys. May be called twice."""
         if self._closed:
             return
         self._closed = True
-        if self.results:
+        if self.results and self._record:
             keys = {kind: result.key for kind, result in self.results.items()}
             self.workspace.store.runs.note(self.plan.recipe, self.plan.target, keys, self.plan.changes)
         self.workspace.store.digests.save()

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pipeline.commands.new_project import base_recipe
-from pipeline.commands.new_recipe import INPUTS, check_model, model_entry
+from pipeline.commands.new_recipe import check_model, model_entry
 from pipeline.documents.overrides import Override
 from pipeline.errors import PipelineError, RecipeError, list_known
 from pipeline.recipes.loader import LoadedRecipe, load_recipe
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from stages.backends.targets.spec import Target
     from stages.ir.models.spec import ModelSource
 
+# Inputs of the simulation: few, since only sizes and times matter.
+_INPUTS = {"random": 2, "seed": 1, "extremes": True}
 _MODEL_FILES = (".tflite", ".onnx")
 _CALIBRATE = {"mode": "calibrate", "data": {"random": {}}}
 CALIBRATED = (
@@ -161,7 +163,7 @@ def _of_model(
         "schema": 1,
         "name": f"fit-{name}",
         "model": entry,
-        "stages": {"simulate": {"inputs": dict(INPUTS)}},
+        "stages": {"simulate": {"inputs": dict(_INPUTS)}},
     }
     applied = (Override(f"model={text}", ("model",), None),)
     request = Request(name, boards, recipe, dict(variables), applied=applied)

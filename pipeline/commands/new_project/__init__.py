@@ -6,7 +6,7 @@ import json
 import math
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +31,7 @@ from stages.support.options.names import as_name
 from stages.support.system.installation import INSTALLATION, is_clone
 from stages.support.system.pathname import located, variable_hint
 
-VARIABLES = ("model", "target")
+VARIABLES = ("model", "target", "board")
 _FILES = Path(__file__).with_name("files")
 _MODELS = "models"
 _OF_ONNX = """\
@@ -81,27 +81,28 @@ class Init(Command):
         for path in written:
             print(escape.line(f"{folder}/{path}"))
         recipe = next(Path(path).stem for path in written if path.startswith(f"{RECIPES}/"))
-        print(f"next: cd {shlex.quote(str(folder))} && doit run recipe={recipe}")
+        print(f"next: cd {shlex.quote(str(folder))} && doit run {recipe}")
         return 0
 
 
-def new_project(folder: Path, *, model: str = "zoo:ds_cnn", target: str = "rv64-rvp") -> list[str]:
+def new_project(folder: Path, *, model: str = "zoo:ds_cnn", target: str = "", board: str = "") -> list[str]:
     """Create a project in a folder, which may have other files. Returns the paths written.
 
-    `model` is a TFLite or ONNX file, which is copied, or `zoo:NAME`. Raises PipelineError; nothing is written then.
+    Several targets, separated by commas, become the matrix of the recipe; the default is rv64-rvp. `model` is a TFLite
+    or ONNX file, which is copied, or `zoo:NAME`. Raises PipelineError; nothing is written then.
     """
+    target = target or board or "rv64-rvp"
     check_assignments({"model": model, "target": target}.items(), VARIABLES)
     root = Path(folder).expanduser().absolute()
     if is_clone(root):
         raise PipelineError(f"{escape.name(str(folder), 200)} is a clone of Firmline, which is already a project")
     check_owner(Project(root))
     targets = load_targets(Project(root))
-    if target not in targets:
-        raise unknown_target_error(target, targets)
+    named = known_targets(target, targets)
     content: dict[str, bytes] = {}
     entry = _model(model, root, content)
     name = _recipe_name(root)
-    values = _recipe_values(name, targets[target], entry) | {
+    values = _recipe_values(name, named, entry) | {
         "packages": " ".join(
             sorted({*_PACKAGES, *(package for other in targets.values() for package in _packages(other))})
         ),
@@ -116,7 +117,11 @@ def new_project(folder: Path, *, model: str = "zoo:ds_cnn", target: str = "rv64-
         SCHEMA: schema_text(registry_of(Project(root))),
     }
     content = {path: text.encode() for path, text in texts.items()} | content
-    _write(root, content, escape.name(str(folder), 200))
+    shown = escape.name(str(folder), 200)
+    existing = [path for path in content if (root / path).exists() or (root / path).is_symlink()]
+    if existing:
+        raise PipelineError(f"{shown}/{escape.name(existing[0], 200)} already exists", hint="nothing was written")
+    write_files(root, content, f"{shown} cannot become a project")
     return list(content)
 
 
@@ -148,10 +153,24 @@ def _model(model: str, root: Path, content: dict[str, bytes]) -> dict[str, str]:
         raise RecipeError(f"model={escape.name(model, 200)}: {error.message}", hint=error.hint) from None
     if variable:
         return entry
-    if path.is_relative_to(root):
-        return {"file": path.relative_to(root).as_posix()}
-    content[f"{_MODELS}/{path.name}"] = data
-    return {"file": f"{_MODELS}/{path.name}"}
+    place = place_of_model(path, root)
+    if not path.is_relative_to(root):
+        content[place] = data
+    return {"file": place}
+
+
+def place_of_model(path: Path, root: Path) -> str:
+    """Return the place of a model file in a project: its own if it is there, else models/, where it is copied."""
+    return path.relative_to(root).as_posix() if path.is_relative_to(root) else f"{_MODELS}/{path.name}"
+
+
+def known_targets(text: str, targets: Mapping[str, Target]) -> list[Target]:
+    """Return the targets of `a,b`, each once. Raises RecipeError for an unknown name."""
+    names = dict.fromkeys(name.strip() for name in text.split(",") if name.strip())
+    for name in names:
+        if name not in targets:
+            raise unknown_target_error(name, targets)
+    return [targets[name] for name in names]
 
 
 def _recipe_name(root: Path) -> str:
@@ -160,16 +179,20 @@ def _recipe_name(root: Path) -> str:
     return f"my_{name}" if name in recipe_names(INSTALLATION, abstract=True) else name
 
 
-def _recipe_values(name: str, target: Target, entry: Mapping[str, str]) -> dict[str, str]:
+def _recipe_values(name: str, targets: Sequence[Target], entry: Mapping[str, str]) -> dict[str, str]:
+    target = targets[0]
     base = base_recipe(target)
+    other = targets[1].name if len(targets) > 1 else "host" if target.name != "host" else "rv32-scalar"
     extends = f"extends: {base}\n" if base else ""
+    names = [target.name for target in targets] if len(targets) > 1 else [target.name, other]
     of_onnx = entry.get("file", "").lower().endswith(".onnx")
     written = yaml.safe_dump(dict(entry), default_flow_style=True, allow_unicode=True, width=math.inf)
     return {
         "name": name,
         "what": escape.line(Path(*entry.values()).name),
         "target": target.name,
-        "other": "host" if target.name != "host" else "rv32-scalar",
+        "other": other,
+        "matrix": f"{'' if len(targets) > 1 else '# '}matrix: {{target: [{', '.join(names)}]}}",
         "extends": extends,
         "model": written.rstrip(),
         "reference": "ONNX Runtime" if of_onnx else "LiteRT",
@@ -204,11 +227,11 @@ def _fill_template(name: str, values: Mapping[str, str]) -> str:
     return re.sub("@([a-z]+)@", lambda match: values[match[1]], text)
 
 
-def _write(root: Path, content: Mapping[str, bytes], shown: str) -> None:
-    """Write all files, or none. Raises PipelineError."""
-    existing = [path for path in content if (root / path).exists() or (root / path).is_symlink()]
-    if existing:
-        raise PipelineError(f"{shown}/{escape.name(existing[0], 200)} already exists", hint="nothing was written")
+def write_files(root: Path, content: Mapping[str, bytes], failure: str) -> None:
+    """Write new files, or none; missing folders are created.
+
+    Raises PipelineError that begins with `failure`.
+    """
     created: list[Path] = []
     try:
         for path, data in content.items():
@@ -227,4 +250,4 @@ def _write(root: Path, content: Mapping[str, bytes], shown: str) -> None:
                 place.rmdir()
             else:
                 place.unlink()
-        raise PipelineError(f"{shown} cannot become a project: {error.strerror}", hint="nothing was written") from None
+        raise PipelineError(f"{failure}: {error.strerror}", hint="nothing was written") from None

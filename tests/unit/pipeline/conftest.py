@@ -64,8 +64,11 @@ class FakeProject:
         assert old in text
         path.write_text(text.replace(old, new))
 
-    def run(self, recipe: str | Path | Mapping[str, Any] = "demo", until: str = "", **variables: str) -> RunResult:
-        return run_recipe(recipe, variables, until=until, root=self.root, registry=self.registry, store=self.store)
+    def run(
+        self, recipe: str | Path | Mapping[str, Any] = "demo", until: str = "", *, record: bool = True, **variables: str
+    ) -> RunResult:
+        places: dict[str, Any] = {"root": self.root, "registry": self.registry, "store": self.store}
+        return run_recipe(recipe, variables, until=until, record=record, **places)
 
     def workspace(self) -> Workspace:
         return Workspace(root=self.root, registry=self.registry, store=self.store)

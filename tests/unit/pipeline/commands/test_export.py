@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from pipeline.artifacts.store import Store
 from pipeline.commands.dispatch import run
 from pipeline.commands.export import export
 from pipeline.errors import PipelineError
@@ -72,6 +73,8 @@ def test_again_and_into_another_place(folder: Path) -> None:
     before = {path: path.read_bytes() for path in place.rglob("*") if path.is_file()}
     again = export("small", "platformio", "", project=project, store=exports._store())
     assert again["changed"] == 0 and {path: path.read_bytes() for path in before} == before
+    noted = Store(exports._store()).runs.find("small", "host")
+    assert noted is None or not any("emit.prefix" in change for change in noted.changes)
     other = export("small", "platformio", "../other", project=project, store=exports._store())
     assert other["files"] == result["files"]
     assert {path.relative_to(place): data for path, data in before.items()} == {

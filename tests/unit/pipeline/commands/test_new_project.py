@@ -58,6 +58,13 @@ def test_the_recipe_loads_on_every_target(tmp_path: Path) -> None:
         assert f"extends: {base}\n" in (tmp_path / target / "net/recipes/net.yaml").read_text()
 
 
+def test_several_targets_become_the_matrix_of_the_recipe(tmp_path: Path) -> None:
+    new_project(tmp_path / "net", target="cortex-m4, host,cortex-m4")
+    members = load_recipes("net", root=Project(tmp_path / "net"), registry=default_registry())
+    assert [member.target.name for member in members] == ["cortex-m4", "host"]
+    assert refused(tmp_path / "other", target="host,hots").startswith("unknown target 'hots'")
+
+
 @pytest.mark.parametrize("target", ["cortex-m4", "host"])
 def test_what_is_commented_out_is_right_too(tmp_path: Path, target: str) -> None:
     """The lines that a user may take the comment sign from."""
@@ -142,7 +149,7 @@ def test_the_command_line(tmp_path: Path) -> None:
     first = ["init", "my_net", f"model={MODEL}", "target=host"]
     done, *wrong = run_all([first, *(line.split() for line in errors)], tmp_path, at=tmp_path)
     assert (done.code, done.stderr) == (0, "")
-    assert done.stdout.splitlines()[-1] == "next: cd my_net && doit run recipe=my_net"
+    assert done.stdout.splitlines()[-1] == "next: cd my_net && doit run my_net"
     for ended, message in zip(wrong, errors.values(), strict=True):
         assert ended.code and ended.stderr.startswith(message)
     assert not (tmp_path / "a").exists()

@@ -7,6 +7,7 @@ import signal
 from pathlib import Path
 
 import pytest
+import yaml
 
 from pipeline.api import run_recipe
 from pipeline.commands import new_recipe as new_recipe_module
@@ -16,7 +17,7 @@ from pipeline.commands.tasks import recipe_tasks
 from pipeline.errors import PipelineError
 from pipeline.plugins.registry import default_registry
 from pipeline.project import Project
-from pipeline.recipes.loader import load_recipe
+from pipeline.recipes.loader import load_recipe, load_recipes
 from stages.support.system.installation import INSTALLATION as ROOT
 
 LAYER = "{op: relu, shape: [6]}"
@@ -24,7 +25,7 @@ LAYER = "{op: relu, shape: [6]}"
 
 def test_a_recipe_for_a_layer_runs(tmp_path: Path) -> None:
     options = {"layer": LAYER, "target": "host", "set": "stages.compile.optimize=-O1"}
-    assert new_recipe("act", Project(tmp_path), **options) == "recipes/act.yaml"
+    assert new_recipe("act", Project(tmp_path), **options) == ["recipes/act.yaml"]
     result = run_recipe("act", root=Project(tmp_path), store=tmp_path / "store", build=tmp_path / "build")
     assert result.report is not None and result.report["verify"]["mismatches"] == 0
     loaded = load_recipe("act", root=Project(tmp_path), registry=default_registry())
@@ -67,6 +68,34 @@ def test_an_editor_finds_the_schema_and_a_list_what_it_is_for(tmp_path: Path) ->
     listed = {task["basename"]: task.get("doc", "") for task in recipe_tasks(root=Project(tmp_path))}
     assert listed["nets/mine"].endswith("net.tflite on rv64-rvp.")
     assert listed["act"].endswith("A relu by itself on host.")
+
+
+def test_a_model_from_elsewhere_is_copied_as_init_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The recipe has no path of this machine and no option that was not asked for."""
+    root, data = tmp_path / "project", (ROOT / "recipes/digits/digits_int8.tflite").read_bytes()
+    (root / "nets").mkdir(parents=True)
+    for place in (tmp_path / "net.tflite", root / "nets/own.tflite"):
+        place.write_bytes(data)
+    assert new_recipe("a", Project(root), model=str(tmp_path / "net.tflite")) == ["recipes/a.yaml", "models/net.tflite"]
+    assert new_recipe("b", Project(root), model="../net.tflite", target="host,rv32-rvp") == ["recipes/b.yaml"]
+    assert new_recipe("c", Project(root), model=str(root / "nets/own.tflite"), target="host") == ["recipes/c.yaml"]
+    written = {name: yaml.safe_load((root / f"recipes/{name}.yaml").read_text()) for name in "abc"}
+    model = {"file": "models/net.tflite"}
+    head = {"schema": 1, "name": "a", "extends": "rvp_base", "target": "rv64-rvp", "model": model}
+    assert written["a"] == head
+    matrix = {"target": ["host", "rv32-rvp"]}
+    assert written["b"] == {"schema": 1, "name": "b", "target": "host", "model": model, "matrix": matrix}
+    assert written["c"]["model"] == {"file": "nets/own.tflite"}
+    assert (root / "models/net.tflite").read_bytes() == data
+    members = load_recipes("b", root=Project(root), registry=default_registry())
+    assert [member.title for member in members] == ["b:host", "b:rv32-rvp"]
+    (tmp_path / "net.tflite").write_bytes(data + b"\0")
+    with pytest.raises(PipelineError, match=r"models/net\.tflite already exists and differs from"):
+        new_recipe("d", Project(root), model="../net.tflite")
+    assert not (root / "recipes/d.yaml").exists()
+    monkeypatch.setenv("NETS", str(tmp_path))
+    new_recipe("e", Project(root), model="${NETS}/net.tflite")
+    assert yaml.safe_load((root / "recipes/e.yaml").read_text())["model"] == {"file": "${NETS}/net.tflite"}
 
 
 @pytest.mark.parametrize(

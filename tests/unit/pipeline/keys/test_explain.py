@@ -49,6 +49,15 @@ def test_changed_code_tool_target_and_model(project: FakeProject) -> None:
     assert "model zoo: nothing -> ds_cnn" in explained["import"]
 
 
+def test_only_runs_of_the_recipe_are_compared_with(project: FakeProject) -> None:
+    """Commands that change options by themselves, as export does, are not runs of the recipe."""
+    project.run()
+    project.run(set="stages.emit.unroll=2", record=False)
+    assert reasons(project, set="stages.emit.unroll=8")["emit"] == ("parameter unroll: 4 -> 8",)
+    last = project.workspace().store.runs.find("demo", "rv64-rvp")
+    assert last is not None and last.changes == ()
+
+
 def test_damaged_and_deleted(project: FakeProject) -> None:
     result = project.run()
     (result.artifacts["emit"] / "src" / "model.h").unlink()
