@@ -1,12 +1,12 @@
 """Lower bounds of a network's memory for any target, kernels and layouts.
 
-    constants   weights of convolutions and fully connected layers, as many bytes as in the file. No stage shrinks
-                them, but equal ones may be stored once, taps that never touch the image may be dropped, and channels
-                with the same result for every input lose their weights.
+    constants   weights of convolutions and fully connected layers, as many bytes as in the file, but equal ones may be
+                stored once, and taps that never touch the image may be dropped.
     activations of one layer: input and output if their sizes differ, so that the output cannot replace the input;
                 else the larger one. A convolution may read the input of a PAD before it.
 
-Only operators that an output depends on count.
+Only operators that an output depends on count. If channels of a layer may be removed (`_may_lose_channels`), all later
+layers may shrink as well: then nothing is known, and all bounds are 0.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ from stages.support.messages.operator_error import operator_label
 _WEIGHTED = frozenset(name for name, operator in OPERATORS.items() if operator.weights.macs is not None)
 _POOLED = frozenset(name for name, operator in OPERATORS.items() if Pool2D in operator.legalization.layers)
 _STORED = frozenset({"float32", "int8", "uint8", "int4", "int2"})  # stored in at least the file's bytes
+
+_FEW_VALUES = 16  # an output channel with fewer may be constant once the ranges of its inputs are known
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,8 @@ def least_memory(info: ModelInfo) -> LeastMemory:
     """Return the bounds for a network whose shapes are all known."""
     writers = {index: operator for operator in info.operators for index in operator.outputs}
     operators = _needed(info, writers)
+    if any(_may_lose_channels(operator, info) for operator in operators):
+        return LeastMemory(0, 0, "", 0, "", 0, "")
     stored: dict[bytes, int] = {}
     heaviest, weighted, largest, tensor = (0, ""), 0, (0, ""), (0, "")
     for operator in operators:
@@ -80,7 +84,7 @@ def _weights(
 ) -> int:
     """Return the bytes of an operator's constant weights.
 
-    They are added to `stored` under the digest of `_distinct_bytes`.
+    They are added to `stored` under their digest.
     """
     if operator.op not in _WEIGHTED or len(operator.inputs) < 2 or operator.inputs[1] < 0:
         return 0
@@ -92,21 +96,50 @@ def _weights(
         image = _source(operator, info, writers).shape
         for axis in (1, 2):
             count = count // weights.shape[axis] * min(weights.shape[axis], 2 * image[axis] - 1)
-    digest = hashlib.sha256(_distinct_bytes(operator, info, weights)).digest()
+    digest = hashlib.sha256(weights.values().tobytes()).digest()
     stored[digest] = min(count, stored.get(digest, count))
     return count
 
 
-def _distinct_bytes(operator: OperatorInfo, info: ModelInfo, weights: TensorInfo) -> bytes:
-    """Return the weights without channels that may give the same result for every input."""
-    x, y = info.tensors[operator.inputs[0]], info.tensors[operator.outputs[0]]
-    values = weights.values()
-    if weights.scale.size <= 1 or not (x.scale.size and y.scale.size):
-        return values.tobytes()
-    taps = np.moveaxis(values, weights.axis, 0).reshape(weights.scale.size, -1).astype(np.int64)
-    sums = np.abs(taps).sum(axis=1) * 255.0
-    steps = sums * weights.scale.astype(np.float64) * float(x.scale[0]) / float(y.scale[0])  # of the output's range
-    return np.where((steps > 2)[:, None], taps, 0).astype(values.dtype).tobytes()
+def _may_lose_channels(operator: OperatorInfo, info: ModelInfo) -> bool:
+    """Return whether an integer layer may have channels that simplification removes.
+
+    These are outputs that reach few values over all inputs (later ranges are narrower than those assumed here), outputs
+    that are equal to others, and inputs whose weights are all zero.
+    """
+    if operator.op not in _WEIGHTED or len(operator.inputs) < 2 or operator.inputs[1] < 0:
+        return False
+    x, weights, y = (info.tensors[index] for index in (*operator.inputs[:2], operator.outputs[0]))
+    if weights.data is None or not (weights.scale.size and x.scale.size and y.scale.size):
+        return False
+    is_depthwise = operator.op == "DEPTHWISE_CONV_2D"
+    values = np.moveaxis(weights.values().astype(np.int64) - _zero_point(weights), -1 if is_depthwise else 0, 0)
+    bias_index = operator.inputs[2] if len(operator.inputs) > 2 else -1
+    bias = info.tensors[bias_index].values() if bias_index >= 0 and info.tensors[bias_index].data is not None else 0
+    taps = values.reshape(len(values), -1)
+    scale = weights.scale.astype(np.float64) * float(x.scale[0]) / float(y.scale[0])
+    x_limits, y_limits = _limits(x), _limits(y)
+    ends = [taps * limit for limit in x_limits]
+    least, most = (
+        np.clip((bias + reach.sum(axis=1)) * scale, *y_limits) for reach in (np.minimum(*ends), np.maximum(*ends))
+    )
+    if bool(((most - least) < _FEW_VALUES).any()):
+        return True
+    if is_depthwise:
+        return False
+    whole = np.column_stack([taps, np.broadcast_to(bias, len(taps)), np.broadcast_to(weights.scale, len(taps))])
+    unread = not values.reshape(-1, values.shape[-1]).any(axis=0).all()
+    return unread or len(np.unique(whole, axis=0)) < len(whole)
+
+
+def _limits(tensor: TensorInfo) -> tuple[int, int]:
+    """Return the lowest and the highest value of an integer tensor, without its zero point."""
+    types = np.iinfo(tensor.dtype)
+    return int(types.min) - _zero_point(tensor), int(types.max) - _zero_point(tensor)
+
+
+def _zero_point(tensor: TensorInfo) -> int:
+    return int(tensor.zero_point[0]) if tensor.zero_point.size else 0
 
 
 def _activations(operator: OperatorInfo, info: ModelInfo, writers: dict[int, OperatorInfo]) -> tuple[int, str]:

@@ -59,12 +59,25 @@ def test_equal_weights_count_once() -> None:
     assert (least.weights, least.weighted) == (144, 2)
 
 
-def test_channels_that_give_one_number_for_every_input_tell_nothing_apart() -> None:
-    """Their weights are replaced, and what is left of the layers may then be equal."""
+def _with(w: Any, index: Any, value: Any) -> Any:
+    w[index] = value
+    return w
+
+
+@pytest.mark.parametrize(
+    ("w", "scale"),
+    [
+        (weights(4, 3, 3, 4), 1e-9),  # all outputs are constant
+        (_with(weights(4, 3, 3, 4), 1, 0), 0.01),  # one output is
+        (_with(weights(4, 3, 3, 4), (..., 2), 0), 0.01),  # nothing reads an input
+    ],
+)
+def test_nothing_is_known_if_channels_may_be_removed(w: Any, scale: float) -> None:
+    """Layers before and after may then shrink as well: no board is refused for bytes that firmware does not need."""
     b = ModelBuilder()
-    x = b.input("x", (1, 8, 8, 4), "int8", 0.1, 0)
-    least = bounds(b, conv(b, conv(b, x, weights(4, 3, 3, 4), "a", 1e-9), weights(4, 3, 3, 4), "b", 1e-9))
-    assert least.weights == 144
+    x = conv(b, b.input("x", (1, 8, 8, 4), "int8", 0.1, 0), weights(4, 3, 3, 4), "a")
+    least = bounds(b, conv(b, x, w, "b", scale))
+    assert (least.weights, least.activations, least.tensor) == (0, 0, 0)
 
 
 def test_taps_that_never_touch_the_image_do_not_count() -> None:
