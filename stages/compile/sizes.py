@@ -106,6 +106,24 @@ def region_use(elf: Path, memory: Memory | None) -> list[dict[str, Any]]:
     ]
 
 
+def region_ends(elf: Path, memory: Memory) -> dict[str, int]:
+    """Return the bytes of each region up to the end of its last section: what the linker compares with its length.
+
+    They are more than the used bytes by the alignment of sections.
+    """
+    from elftools.elf.elffile import ELFFile
+
+    ends = dict.fromkeys(memory.regions, 0)
+    with elf.open("rb") as handle:
+        image = ELFFile(handle)
+        for section in image.iter_sections():
+            for start in {section["sh_addr"], load_address(image, section)} if section_kind(section) else ():
+                name = memory.name_of(start)
+                if name is not None:
+                    ends[name] = max(ends[name], start + section["sh_size"] - memory.regions[name].origin)
+    return ends
+
+
 def load_address(image: ELFFile, section: Section) -> int:
     """Return the section's load address. It differs from its address if start-up code copies the section."""
     start = int(section["sh_addr"])

@@ -12,7 +12,6 @@ from __future__ import annotations
 import json
 import threading
 from collections import defaultdict
-from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
@@ -23,6 +22,7 @@ from pipeline.commands.fit.row import CRASHED, FITS, NOT_MEASURED, REFUSED, TOO_
 from pipeline.commands.report_errors import wants_traceback
 from pipeline.errors import PipelineError, RecipeError, StageFailed, StoreError, ToolError, describe_unexpected
 from pipeline.runs.session import Session
+from stages.compile.sizes import region_ends
 from stages.report.build import ram_bytes
 from stages.report.estimate import estimated_cycles
 from stages.simulate.simulate import expected_instructions
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from pipeline.recipes.loader import LoadedRecipe
     from pipeline.runs.workspace import Workspace
     from pipeline.terminal.progress import ProgressDisplay
+    from stages.backends.targets.memory import Memory
     from stages.backends.targets.spec import Target
 
 # A failure of these stages concerns the network, not the board.
@@ -147,11 +148,10 @@ class _Measurement:
                     self._run(session, compiled)
                 except StageFailed:
                     return None
-            memory = loaded.target.memory
-            assert memory is not None
-            lengths = {name: region.length for name, region in memory.regions.items()}
-            row = replace(row, verdict=TOO_LARGE)
-            row = _with_sizes(row, session.folders[compiled], session.folders[emitted], lengths)
+            memory, linked = loaded.target.memory, larger.target.memory
+            assert memory is not None and linked is not None
+            row = _with_sizes(replace(row, verdict=TOO_LARGE), session.folders[compiled], session.folders[emitted])
+            row = _with_larger_sizes(row, session.folders[compiled], memory, linked)
         return row if row.missing else None
 
     def _run(self, session: Session, last: str) -> None:
@@ -196,23 +196,44 @@ def _stage_with_role(loaded: LoadedRecipe, role: str) -> str:
     return names[-1]
 
 
-def _with_sizes(row: Row, compiled: Path, emitted: Path, lengths: Mapping[str, int] | None = None) -> Row:
-    """Return the row with the sizes of a firmware. `lengths` are those of the board's regions if others were linked."""
+def _with_sizes(row: Row, compiled: Path, emitted: Path) -> Row:
+    """Return the row with the sizes of a firmware."""
     sizes = json.loads((compiled / "sizes.json").read_text())
-    regions = [
-        {**region, "length": (lengths or {}).get(region["name"], region["length"])} for region in sizes["regions"]
-    ]
-    missing = {True: 0, False: 0}
-    for need, available, written in needs(regions):
-        missing[written] += max(need - available, 0)
     return replace(
         row,
         ram_bytes=sizes["ram_bytes"],
         rom_bytes=sizes["rom_bytes"],
+        missing_ram_bytes=0,
+        missing_rom_bytes=0,
+        regions=sizes["regions"],
+        instructions=round(expected_instructions(json.loads((emitted / "model.json").read_text()))),
+    )
+
+
+def _with_larger_sizes(row: Row, compiled: Path, board: Memory, linked: Memory) -> Row:
+    """Return the row with the bytes that a firmware needs, which is linked for more memory than the board has."""
+    ends = region_ends(compiled / "firmware.elf", linked)
+    regions = [
+        {
+            "name": name,
+            "written": region.is_written,
+            "used": ends[name],
+            "length": region.length,
+            "same_as": region.same_as,
+        }
+        for name, region in board.regions.items()
+    ]
+    needed, missing = {True: 0, False: 0}, {True: 0, False: 0}
+    for need, available, written in needs(regions):
+        needed[written] += need
+        missing[written] += max(need - available, 0)
+    return replace(
+        row,
+        ram_bytes=needed[True],
+        rom_bytes=needed[False],
         missing_ram_bytes=missing[True],
         missing_rom_bytes=missing[False],
         regions=regions,
-        instructions=round(expected_instructions(json.loads((emitted / "model.json").read_text()))),
     )
 
 

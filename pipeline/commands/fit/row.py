@@ -17,7 +17,7 @@ class Row:
     verdict       FITS, TOO_LARGE, REFUSED (a stage cannot build the network for this board), NOT_MEASURED (a tool is
                   missing), or CRASHED (a fault of a stage)
     *_bytes       RAM and ROM as `doit run` reports them; `available` is all memory of the board for each. RAM has the
-                  measured stack, without a simulation the reserved one
+                  measured stack. For a board that does not fit, they are what the linker needs, with the reserved stack
     missing_*     bytes above the capacity, 0 for a board that fits
     regions       as in sizes.json, with the reserved stack and the lengths of the board
     timing        what the cycles are from: a timing model, or an accelerator; '' without cycles
