@@ -39,6 +39,7 @@ _NAMES = {
         for former, current in {
             "graph.packed": "packed",
             "graph.tensor": "layers.tensor",
+            "models.exact": "arithmetic.exact",
             "models.naming": "naming",
             "operators.channels": "layers.channels",
             "operators.layer": "layers",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
@@ -148,7 +148,7 @@ class LiteRT:
     reference: Callable[..., Sequence[Any]] | None = None
 
 
-GROUPS: Mapping[str, type] = {
+GROUPS: Mapping[str, type[Any]] = {
     "tensors": Tensors,
     "quantization": Quantization,
     "weights": Weights,
@@ -171,12 +171,13 @@ def grouped(arguments: Sequence[Any], options: Mapping[str, Any]) -> tuple[list[
     by_group: dict[str, dict[str, Any]] = {}
     for name, value in former.items():
         by_group.setdefault(places[name], {})[name] = value
-    if both := sorted(by_group.keys() & options.keys()):
-        raise TypeError(f"Operator has {both[0]}= and also {', '.join(by_group[both[0]])}=, which belongs into it")
     wanted = ", ".join(f"{group}={GROUPS[group].__name__}({', '.join(names)})" for group, names in by_group.items())
-    warnings.warn(f"Operator({arguments[0]!r}) has fields of groups; write {wanted}", DeprecationWarning, stacklevel=3)
-    rest = {name: value for name, value in options.items() if name not in places}
-    return list(arguments[:2]), rest | {group: GROUPS[group](**values) for group, values in by_group.items()}
+    operator = arguments[0] if arguments else options.get("name")
+    warnings.warn(
+        f"Operator {operator} has fields outside of their groups; write {wanted}", DeprecationWarning, stacklevel=3
+    )
+    groups = {group: replace(options.get(group, GROUPS[group]()), **values) for group, values in by_group.items()}
+    return list(arguments[:2]), {key: value for key, value in options.items() if key not in places} | groups
 
 
 def _is_former(arguments: Sequence[Any]) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +24,7 @@ from stages.base import StageError
 from stages.ir.graph.layer_rules import LayerMatch
 from stages.ir.models.builder import ModelBuilder
 from stages.ir.models.spec import OpModel
-from stages.ir.operators.activations import same_shape
-from stages.ir.operators.declaration import Operator, Tensors
+from stages.ir.operators.declaration import Tensors
 from stages.ir.operators.table import OPERATORS, declare, kind_of, operator_of
 from stages.layout.rules import Match
 from tests.firmware.test_extend_page import BLOCK, CUSTOM, IN_TREE, NAMED
@@ -176,8 +176,9 @@ def test_fields_without_groups_and_former_imports_still_work(project: Project) -
     assert (operator.tensors, operator.quantization) == (grouped.tensors, grouped.quantization)
     assert operator.legalization.onnx == "acme.Gate" and operator.legalization.layers[0].names() == {"gate"}
     assert OpModel(op="gate", shape=(4,), alpha=0.5).alpha == 0.5
-    with pytest.raises(TypeError, match=r"has tensors= and also types="):
-        Operator("CUSTOM:Gate", same_shape, tensors=Tensors(), types=("int8",))  # type: ignore[call-arg]
+    with pytest.warns(DeprecationWarning, match="Operator CUSTOM:Gate has fields outside of their groups"):
+        changed = replace(operator, types=("float32",))  # type: ignore[call-arg]
+    assert changed.tensors == Tensors(types=("float32",)) and changed.quantization.alike
 
 
 def test_without_the_plug_in_the_file_is_refused(project: Project) -> None:
