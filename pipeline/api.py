@@ -60,10 +60,8 @@ def run_recipe(
 
     Raises PipelineError. A StageFailed is also a StageError, with the message and hint of the stage.
     """
-    with Workspace(
-        root=root, registry=registry, store=store, build=build, install=install, executor=executor
-    ) as workspace:
-        session = Session(workspace, workspace.plan(recipe, overrides, until), display, until, record=record)
+    with Workspace(root=root, registry=registry, store=store, build=build, install=install) as workspace:
+        session = Session(workspace, workspace.plan(recipe, overrides, until), display, until, executor, record=record)
         try:
             for action in session.plan:
                 if not session.is_done(action):

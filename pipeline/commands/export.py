@@ -25,7 +25,7 @@ from pipeline.recipes.loader import LoadedRecipe, load_recipes
 from pipeline.terminal.progress import ProgressDisplay
 from stages.base import StageError
 from stages.delivery.export import folder, registry
-from stages.delivery.export.content import Run, content_of
+from stages.delivery.export.collect import Run, content_of
 from stages.delivery.export.form import Form
 from stages.delivery.export.names import identifier
 from stages.delivery.export.render import facts_of, files_of

@@ -100,9 +100,7 @@ def recipe_tasks(
             yield from _one_task_per_recipe(project, registry or registry_of(project))
             return
         # Stays open until the process ends: `doit gc` must not delete from a store in use.
-        workspace = Workspace(
-            root=project, registry=registry, install=install_group, executor=current_executor()
-        ).__enter__()
+        workspace = Workspace(root=project, registry=registry, install=install_group).__enter__()
         # Thousands of tasks are created and none is dropped: garbage collection would take most of the time.
         gc.disable()
         printed: list[str] = []
@@ -135,7 +133,7 @@ def _session(workspace: Workspace, member: LoadedRecipe, words: Sequence[str]) -
             member.chain.until(kind)
     named = [action.kind for action in plan if f"{plan.recipe}:{action.kind}" in words]
     wholly = {plan.recipe, member.recipe.name, f"{plan.recipe}:{PUBLISH}"} & set(words)
-    session = Session(workspace, plan, until=named[-1] if named and not wholly else "")
+    session = Session(workspace, plan, until=named[-1] if named and not wholly else "", executor=current_executor())
     try:
         session.preflight_check()
     except PipelineError:

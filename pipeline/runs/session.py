@@ -29,7 +29,7 @@ from pipeline.keys.planner import Action, Plan
 from pipeline.keys.repeat_command import repeat_command
 from pipeline.plugins.discovery import plugins_of
 from pipeline.plugins.importing import plugin_error
-from pipeline.runs.executor import Work
+from pipeline.runs.executor import Executor, Local, Work
 from pipeline.runs.preflight import PreflightCheck
 from pipeline.runs.publish import publish
 from pipeline.runs.worker_artifacts import ArtifactFolders, local_if_fetched
@@ -68,16 +68,24 @@ class StageResult:
 
 
 class Session:
-    """Runs the actions of one plan, up to the stage `until` ('': all).
+    """Runs the actions of one plan, up to the stage `until` ('': all), with an executor: by default in this process.
 
     Methods may be called from several threads, each action from one. log.txt gets what stages log, and for a cached
     stage what it logged when it ran. With `record`, the recipe's keys are noted for `doit explain`.
     """
 
     def __init__(
-        self, workspace: Workspace, plan: Plan, display: Display | None = None, until: str = "", *, record: bool = True
+        self,
+        workspace: Workspace,
+        plan: Plan,
+        display: Display | None = None,
+        until: str = "",
+        executor: Executor | None = None,
+        *,
+        record: bool = True,
     ) -> None:
         self.workspace = workspace
+        self._executor = executor or Local()
         self.plan = plan
         self.folder = self._build_folder()
         self.results: dict[str, StageResult] = {}
@@ -191,7 +199,7 @@ class Session:
             ),
         )
         try:
-            artifact, cached = self.workspace.executor.make(work)
+            artifact, cached = self._executor.make(work)
         except PipelineError as error:
             self._log.write(action.kind, f"failed: {error}")
             raise

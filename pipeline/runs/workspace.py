@@ -22,7 +22,6 @@ from pipeline.recipes.targets import remote_store
 from pipeline.remote.open_transport import open_transport
 from pipeline.remote.remote import Remote
 from pipeline.remote.settings import remote_settings
-from pipeline.runs.executor import Executor, Local
 from pipeline.runs.worker_artifacts import WorkerArtifact
 from stages.support.system.scratch import clear_abandoned
 
@@ -33,7 +32,6 @@ class Workspace:
     root            the project (None: that of the current directory), or a folder that is a project by itself
     install         see Tools
     locked_version  see Tools
-    executor        runs the stages; default: this process
     """
 
     def __init__(
@@ -45,14 +43,12 @@ class Workspace:
         build: Path | None = None,
         install: Callable[[str], bool] | None = None,
         locked_version: Callable[[str], str] | None = None,
-        executor: Executor | None = None,
     ) -> None:
         self.project = current_project() if root is None else project_of(root)
         self.root = root = self.project.root
         self.registry = registry or registry_of(self.project)
         self.store = Store(store or root / (os.environ.get("FIRMLINE_STORE") or ".firmline/store"))
         self.build = build or root / "build"
-        self.executor: Executor = executor or Local()
         folder, digests = self.store.folder, self.store.digests
         imports = Imports(self.project.installation, digests, folder / "imports.json")
         self.planner = Planner(self.project, digests, Tools(folder / "tools.json", install, locked_version), imports)

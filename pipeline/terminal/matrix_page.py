@@ -11,7 +11,7 @@ from stages.support.messages import escape
 from stages.support.system.installation import INSTALLATION
 
 if TYPE_CHECKING:
-    from pipeline.terminal.matrix_run import MatrixRow
+    from pipeline.terminal.matrix_row import MatrixRow
 
 _STYLE = INSTALLATION / "stages" / "report" / "html" / "templates" / "style.css"
 _PAGE_STYLE = (

@@ -6,7 +6,7 @@ import json
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from typing import Any
 from pipeline.keys.planner import Plan
 from pipeline.recipes.loader import LoadedRecipe
 from pipeline.terminal.matrix_page import matrix_page
+from pipeline.terminal.matrix_row import MatrixRow
 from pipeline.terminal.progress import ProgressDisplay, time_left
 from pipeline.terminal.table import Table, markdown, render
 from stages.support.messages import escape
@@ -22,24 +23,6 @@ from stages.support.system.atomic_write import write_atomically
 FORMAT = 1
 _FIGURES = ("verdict", "instructions", "RAM", "ROM")
 NOT_RUN = "not run"
-
-
-@dataclass(frozen=True)
-class MatrixRow:
-    """The result of a variant. `axes` has the name of its value by axis; RAM and ROM in bytes.
-
-    `error` is the message of a failure, else ''. Figures are None for a failed variant, and if the target cannot
-    measure them.
-    """
-
-    name: str
-    target: str
-    axes: Mapping[str, str]
-    verdict: str
-    instructions: int | None = None
-    ram_bytes: int | None = None
-    rom_bytes: int | None = None
-    error: str = ""
 
 
 class MatrixRun:

@@ -14,7 +14,7 @@ from pipeline.api import RunResult, run_recipe
 from pipeline.commands.compare import formats
 from pipeline.commands.compare.difference import difference
 from pipeline.terminal.matrix_page import matrix_page
-from pipeline.terminal.matrix_run import MatrixRow
+from pipeline.terminal.matrix_row import MatrixRow
 
 playwright = pytest.importorskip("playwright.sync_api", reason="./bootstrap --with browser pytest runs them")
 CHROMIUM = shutil.which("chromium")

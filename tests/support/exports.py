@@ -12,7 +12,8 @@ from typing import Any
 from pipeline.api import run_recipe
 from pipeline.project import Project
 from stages.backends.targets.load import load_target
-from stages.delivery.export.content import Content, Run, content_of
+from stages.delivery.export.collect import Run, content_of
+from stages.delivery.export.content import Content
 from stages.delivery.export.form import Form
 from stages.delivery.export.registry import form_of
 from stages.delivery.export.render import files_of

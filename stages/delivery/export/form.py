@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from stages.delivery.export.content import Content
 
 Files = dict[str, bytes]
-SHARED = Path(__file__).resolve().parent / "templates"
 
 
 def accept_all(content: Content) -> str:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from stages.delivery.export.form import SHARED, Files
+from stages.delivery.export.form import Files
+from stages.delivery.export.sources import SHARED
 from stages.support.messages import escape
 from stages.support.messages.templates import environment
 from stages.support.system.installation import INSTALLATION, REINSTALL_HINT

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from stages.base import StageError
 from stages.compile.firmware import KERNELS
-from stages.delivery.export.form import SHARED
 from stages.delivery.export.names import SYMBOLS, renamed
 from stages.delivery.export.shared_arena import ARENA, SharedArena, init_arguments
 from stages.delivery.export.symbols import defined
@@ -21,6 +20,8 @@ if TYPE_CHECKING:
     from stages.backends.targets.spec import Target
     from stages.delivery.export.network import Network
 
+#: Templates of all forms.
+SHARED = Path(__file__).resolve().parent / "templates"
 #: Files of the emitted folder that an export does not need: the harness and the build files.
 _SKIPPED = {"model_trace.c", "model_trace.h", "CMakeLists.txt"}
 _KERNEL_INCLUDE = re.compile(rf'^(\s*#\s*include\s+"){KERNELS}/'.encode(), re.MULTILINE)

@@ -16,7 +16,8 @@ import yaml
 
 from stages.backends.targets.load import load_target
 from stages.base import StageError
-from stages.delivery.export.content import Content, Run, content_of
+from stages.delivery.export.collect import Run, content_of
+from stages.delivery.export.content import Content
 from stages.delivery.export.names import identifier, renamed
 from stages.delivery.export.registry import form_of, names
 from stages.delivery.export.render import files_of

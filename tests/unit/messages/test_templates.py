@@ -19,7 +19,8 @@ import yaml
 from pipeline.api import RunResult, run_recipe
 from pipeline.project import Project
 from stages.backends.targets.load import load_target
-from stages.delivery.export.content import Content, Run, content_of
+from stages.delivery.export.collect import Run, content_of
+from stages.delivery.export.content import Content
 from stages.delivery.export.registry import form_of, names
 from stages.delivery.export.render import files_of
 from stages.ir.models.builder import ModelBuilder

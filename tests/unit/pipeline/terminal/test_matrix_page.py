@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from pipeline.terminal.matrix_page import matrix_page
-from pipeline.terminal.matrix_run import MatrixRow
+from pipeline.terminal.matrix_row import MatrixRow
 
 
 def row(model: str, target: str, error: str = "", verdict: str = "exact") -> MatrixRow:
