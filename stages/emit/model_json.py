@@ -76,9 +76,7 @@ def _constants(model: Model) -> list[dict[str, Any]]:
 
 
 def _state(model: Model, context: Mapping[str, Any]) -> dict[str, Any]:
-    tensors = [
-        _port(model.graph.tensors[name]) | {"offset": offset} for name, offset in model.state_offsets.items()
-    ]
+    tensors = [_port(model.graph.tensors[name]) | {"offset": offset} for name, offset in model.state_offsets.items()]
     return {"symbol": context["state"][0]["symbol"], "bytes": model.state.bytes, "tensors": tensors}
 
 

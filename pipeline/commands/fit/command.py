@@ -85,9 +85,9 @@ class Fit(Command):
             stack.callback(display.close)
             if as_json:  # output of plug-ins must not mix with the JSON
                 stack.enter_context(redirect_stdout(sys.stderr))
-            workspace = stack.enter_context(Workspace(build=build, install=install_group, executor=executor))
+            workspace = stack.enter_context(Workspace(build=build, install=install_group))
             jobs = jobs or executor.max_parallel or min(os.cpu_count() or 1, _MOST_DEFAULT_JOBS)
-            rows = ordered(measure(request, workspace, display, jobs))
+            rows = ordered(measure(request, workspace, display, jobs, executor))
             page = write_page(request, rows, build)
             if not as_json:
                 display.show(partial(fit_table, request, rows))

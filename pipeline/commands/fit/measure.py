@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from pipeline.commands.fit.request import Request
     from pipeline.keys.planner import Action
     from pipeline.recipes.loader import LoadedRecipe
+    from pipeline.runs.executor import Executor
     from pipeline.runs.workspace import Workspace
     from pipeline.terminal.progress import ProgressDisplay
     from stages.backends.targets.memory import Memory
@@ -43,12 +44,14 @@ if TYPE_CHECKING:
 _OF_NETWORK = ("ptq", "import", "layout", "quantize")
 
 
-def measure(request: Request, workspace: Workspace, display: ProgressDisplay, jobs: int) -> list[Row]:
+def measure(
+    request: Request, workspace: Workspace, display: ProgressDisplay, jobs: int, executor: Executor | None = None
+) -> list[Row]:
     """Return a row for each board of the request, in its order.
 
     Raises PipelineError if the store cannot be used, or if no board can have the network.
     """
-    measurement = _Measurement(request, workspace, display)
+    measurement = _Measurement(request, workspace, display, executor)
     # One board of each core first: other boards wait for its artifacts.
     cores = {target.core: target.name for target in reversed(request.targets)}
     targets = sorted(request.targets, key=lambda target: cores[target.core] != target.name)
@@ -66,7 +69,10 @@ def measure(request: Request, workspace: Workspace, display: ProgressDisplay, jo
 class _Measurement:
     """Measures boards, in several threads. `errors` are failures that concern the network or its recipe."""
 
-    def __init__(self, request: Request, workspace: Workspace, display: ProgressDisplay) -> None:
+    def __init__(
+        self, request: Request, workspace: Workspace, display: ProgressDisplay, executor: Executor | None
+    ) -> None:
+        self._executor = executor
         self._request = request
         self._workspace = workspace
         self._display = display
@@ -110,7 +116,7 @@ class _Measurement:
             emitted, compiled, simulated = (_stage_with_role(loaded, role) for role in ("emit", "compile", "simulate"))
             plan = self._workspace.planner.plan(loaded, simulated)
         display = _BoardDisplay(target.name, self._display)
-        with closing(Session(self._workspace, plan, display, simulated)) as session:
+        with closing(Session(self._workspace, plan, display, simulated, self._executor)) as session:
             if not session.is_done(plan[compiled]):
                 known = self._too_large(row, loaded, stored_only=True)
                 if known is not None:
@@ -140,7 +146,8 @@ class _Measurement:
             plan = self._workspace.planner.plan(larger, compiled)
         # Another name: `doit explain` must not take it for a run of the recipe.
         plan = replace(plan, recipe=f"{plan.recipe.replace(':', '-')}:{plan.target}-larger-memory")
-        with closing(Session(self._workspace, plan, _BoardDisplay(row.board, self._display), compiled)) as session:
+        display = _BoardDisplay(row.board, self._display)
+        with closing(Session(self._workspace, plan, display, compiled, self._executor)) as session:
             if not session.is_done(plan[compiled]):
                 if stored_only:
                     return None
