@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import os
-import platform
 import sys
-import threading
-import time
 import traceback
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -32,6 +28,7 @@ from pipeline.plugins.importing import plugin_error
 from pipeline.runs.executor import Executor, Local, Work
 from pipeline.runs.preflight import PreflightCheck
 from pipeline.runs.publish import publish
+from pipeline.runs.run_log import RunLog
 from pipeline.runs.worker_artifacts import ArtifactFolders, local_if_fetched
 from pipeline.runs.workspace import Workspace
 from stages.base import StageError
@@ -99,7 +96,7 @@ class Session:
         self._until = until
         self._record = record
         self.display = display or _NoDisplay()
-        self._log = _RunLog(self.folder / "log.txt", plan)
+        self._log = RunLog(self.folder / "log.txt", plan)
 
     @property
     def log_name(self) -> str:
@@ -349,53 +346,3 @@ class Session:
             if known_error is not None:
                 raise StageFailed(kind, known_error) from error
             raise StageCrashed(kind, error, self.log_name, action.model_source) from error
-
-
-class _RunLog:
-    """log.txt: seconds since the start, stage, line. Not written if it cannot be opened."""
-
-    def __init__(self, path: Path, plan: Plan) -> None:
-        self.path = path
-        self._plan = plan
-        self._lock = threading.Lock()
-        self._stream: Any = None
-        self._broken = False
-        self._start = time.monotonic()
-
-    def write(self, kind: str, line: str) -> None:
-        """Write a line; thread-safe."""
-        with self._lock:
-            if self._stream is None and not self._broken:
-                self._open()
-            if self._stream is not None:
-                for part in line.rstrip("\n").split("\n"):
-                    self._put(f"{time.monotonic() - self._start:9.3f} {kind:9} | {escape.log_line(part)}\n")
-
-    def close(self) -> None:
-        """End the log."""
-        with self._lock, contextlib.suppress(OSError):
-            if self._stream is not None:
-                self._stream.close()
-            self._stream, self._broken = None, True
-
-    def _open(self) -> None:
-        try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            # A new file: another run may still write to the old one.
-            self.path.unlink(missing_ok=True)
-            self._stream = self.path.open("w", encoding="utf-8", buffering=1)
-        except OSError:
-            self._broken = True
-            return
-        started = datetime.now().astimezone().isoformat(timespec="seconds")
-        self._put(f"recipe {escape.log_line(self._plan.recipe)}, target {self._plan.target}, {started}\n")
-        self._put(f"{platform.platform()}, Python {platform.python_version()}\n")
-        for action in self._plan:
-            for tool in action.tools.values():
-                uses = f"{action.kind} uses {tool.name} {tool.version} {tool.path}".rstrip()
-                self._put(f"{escape.log_line(uses)}\n")
-
-    def _put(self, text: str) -> None:
-        # On a full disk, the message about it must still be printed.
-        with contextlib.suppress(OSError):
-            self._stream.write(text)
