@@ -12,7 +12,7 @@ import onnx
 from stages.base import StageError
 from stages.import_model.checks.values import check_finite
 from stages.import_model.onnx.custom import declared, quantization, translate_custom
-from stages.import_model.onnx.fold import fold
+from stages.import_model.onnx.fold import OF_SHAPES, fold
 from stages.import_model.onnx.gelu import fuse_gelus
 from stages.import_model.onnx.load import graph_inputs, load
 from stages.import_model.onnx.operators import FOLDED, MOVES, TRANSLATORS, translate
@@ -168,7 +168,7 @@ def _folded(t: Translation) -> set[int]:
     """Return the operators that follow from constants and shapes, whether supported or not."""
     known, folded = {constant.name for constant in t.model.graph.initializer}, set()
     for node in t.nodes:
-        if node.op in ("Shape", "Size") or all(name in known for name in node.read):
+        if node.op in OF_SHAPES or all(name in known for name in node.read):
             known.update(node.outputs)
             folded.add(node.index)
     return folded

@@ -18,9 +18,8 @@ _LARGEST = 2**28  # elements of a constant that a few bytes of the file can requ
 
 def fold(t: Translation, node: Node) -> bool:
     """Bind the results of an operator on constants, or on a shape; return whether it was one."""
-    if node.op in ("Shape", "Size"):
-        value = t.value(node, 0)
-        t.bind(node.outputs[0], Constant(_shape(node, value)))
+    if node.op in OF_SHAPES:
+        t.bind(node.outputs[0], Constant(OF_SHAPES[node.op](node, _shape_of(t.value(node, 0)))))
         return True
     inputs = [t.values[name] if name else None for name in node.inputs]
     if any(isinstance(t.values[name], TensorView | Dequantized) for name in node.read) or node.op.startswith("Random"):
@@ -37,16 +36,23 @@ def fold(t: Translation, node: Node) -> bool:
     return True
 
 
-def _shape(node: Node, value: Any) -> np.ndarray:
-    shape = (
-        value.values.shape
-        if isinstance(value, Constant)
-        else (value.integers if isinstance(value, Dequantized) else value).shape
-    )
-    if node.op == "Size":
-        return np.array(np.prod(shape), np.int64)
+def _shape_of(value: Any) -> tuple[int, ...]:
+    if isinstance(value, Constant):
+        return value.values.shape
+    return tuple((value.integers if isinstance(value, Dequantized) else value).shape)
+
+
+def _size(node: Node, shape: tuple[int, ...]) -> Array:
+    return np.array(np.prod(shape), np.int64)
+
+
+def _shape(node: Node, shape: tuple[int, ...]) -> Array:
     start, end = node.attributes.get("start", 0), node.attributes.get("end", len(shape))
     return np.array(shape[start:end], np.int64)
+
+
+#: Operators whose results depend on the shape of their input only.
+OF_SHAPES = {"Shape": _shape, "Size": _size}
 
 
 def _dequantized(node: Node, inputs: list[Constant]) -> Constant | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from math import sqrt
 
 import numpy as np
@@ -9,6 +10,8 @@ import onnx
 
 from stages.import_model.onnx.translation import Node, Translation
 from stages.import_model.onnx.values import Constant
+
+_SCALING = ("Mul", "Div")
 
 
 def fuse_gelus(t: Translation) -> None:
@@ -30,23 +33,20 @@ def _match(t: Translation, erf: Node, producers: dict[str, Node]) -> tuple[str, 
     if scaled is None or t.only_reader(scaled.outputs[0]) is not erf:
         return None
     x = _scaled(t, scaled, 1 / sqrt(2))
-    added = t.only_reader(erf.outputs[0])
-    if x is None or added is None or added.op != "Add" or _number(t, _other(added, erf)) != 1.0:
+    added = t.only_reader(erf.outputs[0], "Add")
+    if x is None or added is None or _number(t, _other(added, erf)) != 1.0:
         return None
     members, last, factor, x_factors = [scaled.index, erf.index, added.index], added, 1.0, 0
-    while (following := t.only_reader(last.outputs[0])) is not None and following.op in ("Mul", "Div"):
+    while (following := t.only_reader(last.outputs[0], *_SCALING)) is not None:
         other = _other(following, last)
-        number, producer = _number(t, other), producers.get(other)
-        if number is not None and (following.op == "Mul" or following.inputs[0] == last.outputs[0]):
-            step, reads = number if following.op == "Mul" else 1 / number, 0
-        elif following.op == "Mul" and other == x:
+        constant_factor, producer = dict(_factors(t, following)).get(last.outputs[0]), producers.get(other)
+        if constant_factor is not None:
+            step, reads = constant_factor, 0
+        elif following.op != "Mul":
+            break
+        elif other == x:
             step, reads = 1.0, 1
-        elif (
-            following.op == "Mul"
-            and producer is not None
-            and t.only_reader(other) is following
-            and _scaled(t, producer, 0.5) == x
-        ):
+        elif producer is not None and t.only_reader(other) is following and _scaled(t, producer, 0.5) == x:
             step, reads = 0.5, 1
             members.append(producer.index)
         else:
@@ -60,14 +60,20 @@ def _match(t: Translation, erf: Node, producers: dict[str, Node]) -> tuple[str, 
 
 def _scaled(t: Translation, node: Node, factor: float) -> str | None:
     """Return the value that `node` multiplies by `factor`; None for other operators."""
-    if node.op not in ("Mul", "Div") or len(node.inputs) != 2:
-        return None
-    for at in (0, 1):
-        number = _number(t, node.inputs[at])
-        if number and (node.op == "Mul" or at == 1):
-            multiplier = number if node.op == "Mul" else 1 / number
-            return node.inputs[1 - at] if np.isclose(multiplier, factor, rtol=1e-6) else None
-    return None
+    value, constant_factor = next(_factors(t, node), (None, 0.0))
+    return value if np.isclose(constant_factor, factor, rtol=1e-6) else None
+
+
+def _factors(t: Translation, node: Node) -> Iterator[tuple[str, float]]:
+    """Yield the input that `node` multiplies by a constant, and the factor: of c * x, x * c and x / c."""
+    if node.op not in _SCALING or len(node.inputs) != 2:
+        return
+    (first, second), is_product = node.inputs, node.op == "Mul"
+    by_first, by_second = _number(t, first), _number(t, second)
+    if by_first and is_product:
+        yield second, by_first
+    if by_second:
+        yield first, by_second if is_product else 1 / by_second
 
 
 def _other(node: Node, before: Node) -> str:

@@ -226,10 +226,14 @@ class Translation:
             raise Refused(f"takes {what} from '{node.inputs[position]}', which is {values.dtype}; it must be integers")
         return [int(value) for value in values.reshape(-1)]
 
-    def only_reader(self, name: str) -> Node | None:
-        """Return the only reader of a value that is no output of the model, else None."""
+    def only_reader(self, name: str, *ops: str) -> Node | None:
+        """Return the only reader of a value that is no output of the model, else None.
+
+        With `ops`, only if it is one of these operators.
+        """
         readers = self.readers[name]
-        return readers[0] if len(readers) == 1 and name not in self.outputs else None
+        is_private = len(readers) == 1 and name not in self.outputs
+        return readers[0] if is_private and (not ops or readers[0].op in ops) else None
 
     # ---- order of axes -------------------------------------------------------------------------------------------
 
@@ -306,8 +310,8 @@ class Translation:
 
     def quantized(self, name: str) -> Out | None:
         """Return the int8 destination if the only reader is a QuantizeLinear, else None."""
-        following = self.only_reader(name)
-        if following is None or following.op != "QuantizeLinear" or following.inputs[0] != name:
+        following = self.only_reader(name, "QuantizeLinear")
+        if following is None or following.inputs[0] != name:
             return None
         return Out(following.outputs[0], "none", self.parameters(following, 1, 2), (following.index,))
 

@@ -13,6 +13,7 @@ If the quotients of scales have few bits, such as 1/2 or 3/4, sums and products 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from math import floor, frexp
@@ -30,6 +31,7 @@ _BEST = 8  # candidates that are compared for all pairs
 TOLERATED = 16  # pairs of 65,536
 _SAMPLED = 2048  # deciding pairs: if all candidates fail on these, the search ends
 _CLOSE = 2.0**-12  # distance to a half below which a pair is a deciding one
+_FUNCTIONS: dict[str, Callable[[Array, Array], Array]] = {"add": np.add, "sub": np.subtract, "mul": np.multiply}
 _ALL = np.arange(-128, 128, dtype=np.int64)
 _MOST_BITS = 20  # of factors and shifts: two products with 9 bits, and a half, are within int32
 
@@ -52,6 +54,11 @@ class Pair:
     high: int = 127
     lowered: int | None = None
 
+    @property
+    def is_product(self) -> bool:
+        """True for a multiplication: one multiplier scales the product."""
+        return self.op == "mul"
+
     def expected(self, a: Array, b: Array) -> Array:
         """Return ONNX Runtime's results: each step in float32."""
         if self.lowered is not None:
@@ -61,7 +68,7 @@ class Pair:
             (x - zero).astype(np.float32) * np.float32(scale)
             for x, (scale, zero) in zip((a, b), (self.first, self.second), strict=True)
         )
-        real = {"add": np.add, "sub": np.subtract, "mul": np.multiply}[self.op](left, right)
+        real = _FUNCTIONS[self.op](left, right)
         rounded = np.rint(real / np.float32(self.out[0])).astype(np.float64)
         return np.asarray(np.clip(rounded + self.out[1], self.low, self.high), np.int64)
 
@@ -71,7 +78,7 @@ class Pair:
             (np.float32(scale), float(point + (self.lowered or 0)))
             for scale, point in (self.first, self.second, self.out)
         )
-        if self.op == "mul":
+        if self.is_product:
             products = ((a - int(zero_a)) * (b - int(zero_b))).astype(np.float32)
             return np.asarray(products * (first * second / out) + np.float32(zero))
         left, right = first / out, second / out
@@ -81,8 +88,7 @@ class Pair:
     def real(self, a: Array, b: Array) -> Array:
         """Return the results in float64, not rounded, without the zero point."""
         left, right = ((x - zero) * scale for x, (scale, zero) in zip((a, b), (self.first, self.second), strict=True))
-        exact = {"add": left + right, "sub": left - right, "mul": left * right}[self.op]
-        result: Array = exact / self.out[0]
+        result: Array = _FUNCTIONS[self.op](left, right) / self.out[0]
         return result
 
     def computed(self, a: Array, b: Array, constants: tuple[Array, ...], shifts: tuple[int, ...]) -> Array:
@@ -91,15 +97,16 @@ class Pair:
         Constants of many candidates broadcast against the pairs.
         """
         left, right = a - self.first[1], b - self.second[1]
-        if self.op == "mul":
+        if self.is_product:
             total = multiply_by_quantized_multiplier(left * right, constants[0], shifts[0], "single")
         else:
             first, second = (
                 multiply_by_quantized_multiplier(x << LEFT_SHIFT, constants[at], shifts[at], "double")
                 for at, x in enumerate((left, right))
             )
-            combined = first + (second if self.op == "add" else -second)
-            total = multiply_by_quantized_multiplier(combined, constants[2], shifts[2], "double")
+            total = multiply_by_quantized_multiplier(
+                _FUNCTIONS[self.op](first, second), constants[2], shifts[2], "double"
+            )
         return np.asarray(np.clip(total + self.out[1], self.low, self.high))
 
 
@@ -109,7 +116,7 @@ def nearest_multipliers(pair: Pair) -> tuple[tuple[Fixed, ...], int] | None:
 
     For mul: of the output only. None if more than TOLERATED pairs differ.
     """
-    if pair.op == "mul":
+    if pair.is_product:
         nominal = [_fixed(pair.first[0] * pair.second[0] / pair.out[0])]
     else:
         twice = 2 * max(pair.first[0], pair.second[0])
@@ -161,17 +168,17 @@ class Halves:
 def exact_halves(pair: Pair) -> Halves | None:
     """Return factors that give ONNX Runtime's result for all pairs, None if there are none."""
     first, second, out = (np.float32(scale) for scale, _ in (pair.first, pair.second, pair.out))
-    quotients = [first * second / out] if pair.op == "mul" else [first / out, second / out]
+    quotients = [first * second / out] if pair.is_product else [first / out, second / out]
     bits = [_bits_behind_the_point(float(quotient)) for quotient in quotients]
     shift = max(bits)
     factors = [round(float(quotient) * 2**shift) for quotient in quotients] if shift <= _MOST_BITS else [1 << 31]
-    most = 1 << (_MOST_BITS - 8 if pair.op == "mul" else _MOST_BITS)
+    most = 1 << (_MOST_BITS - 8 if pair.is_product else _MOST_BITS)
     if shift < 1 or max(factors) > most:
         return None
     halves = Halves((factors[0], (*factors, 1)[1]), shift, 1 if pair.lowered is not None and pair.out[1] % 2 else 0)
     a, b = (part.reshape(-1) for part in np.meshgrid(_ALL, _ALL, indexing="ij"))
     left, right = (a - pair.first[1]) * halves.times[0], (b - pair.second[1]) * halves.times[1]
-    total = {"add": left + right, "sub": left - right, "mul": left * right}[pair.op]
+    total = _FUNCTIONS[pair.op](left, right)
     computed = np.clip(halves_to_even(total, shift, halves.parity) + pair.out[1], pair.low, pair.high)
     return halves if np.array_equal(computed, pair.expected(a, b)) else None
 

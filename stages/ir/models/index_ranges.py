@@ -22,6 +22,7 @@ _FIRST = frozenset(
 )
 _ALL = frozenset({"CONCATENATION", "PACK"})
 _SECOND = frozenset({"SPLIT"})
+_SIGNS = {"ADD": 1, "SUB": -1}  # of a constant second operand
 
 
 def index_ranges(info: ModelInfo, rules: Mapping[int, Mapping[str, Any]] | None = None) -> dict[int, Range]:
@@ -65,10 +66,9 @@ def _input_ranges(operator: OperatorInfo, info: ModelInfo, bounds: Range) -> lis
         return [(inputs[1], bounds)]
     if operator.op in _ALL:
         return [(index, bounds) for index in inputs]
-    if operator.op in ("ADD", "SUB") and info.tensors[inputs[1]].data is not None:
+    if operator.op in _SIGNS and info.tensors[inputs[1]].data is not None:
         added = info.tensors[inputs[1]].values()
         if added.dtype.kind == "i" and added.size:
-            low, high = (int(np.min(added)), int(np.max(added)))
-            low, high = (low, high) if operator.op == "ADD" else (-high, -low)
+            low, high = sorted(_SIGNS[operator.op] * int(end) for end in (np.min(added), np.max(added)))
             return [(inputs[0], (bounds[0] - low, bounds[1] - high))]
     return []

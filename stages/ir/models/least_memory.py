@@ -22,6 +22,7 @@ from stages.ir.operators.windows import Pool2D
 from stages.support.messages.operator_error import operator_label
 
 _WEIGHTED = frozenset(name for name, operator in OPERATORS.items() if operator.weights.macs is not None)
+_PADS = frozenset({"PAD", "PADV2"})
 _POOLED = frozenset(name for name, operator in OPERATORS.items() if Pool2D in operator.legalization.layers)
 _STORED = frozenset({"float32", "int8", "uint8", "int4", "int2"})  # stored in at least the file's bytes
 
@@ -166,7 +167,7 @@ def _source(operator: OperatorInfo, info: ModelInfo, writers: dict[int, Operator
     """Return the input of an operator, or of a PAD before it."""
     source = info.tensors[operator.inputs[0]]
     before = writers.get(source.index)
-    if before is not None and before.op in ("PAD", "PADV2"):
+    if before is not None and before.op in _PADS:
         return info.tensors[before.inputs[0]]
     return source
 

@@ -26,7 +26,7 @@ class RawInteger(LayerOp):
     @property
     def named(self) -> str:
         """Name in rules and reports."""
-        return "neg" if self.op == "negative" else self.op
+        return {"negative": "neg"}.get(self.op, self.op)
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
         """Return the result in the output's type."""
@@ -37,7 +37,7 @@ class RawInteger(LayerOp):
         if not others:
             return (-first).astype(dtype)
         divisor = np.where(others[0] == 0, 1, others[0])
-        result = first // divisor if self.op == "floor_div" else first % divisor
+        result = {"floor_div": np.floor_divide, "floor_mod": np.mod}[self.op](first, divisor)
         return np.where(others[0] == 0, 0, result).astype(dtype)
 
 

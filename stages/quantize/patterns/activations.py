@@ -70,8 +70,7 @@ def _interpolated(operator: Operator, writer: GraphWriter, source: Tensor) -> No
     multiplier, shift = sigmoid_scaling(source.scale)
     if multiplier >= 1 << 15:
         raise operator.error(f"has an input with scale {source.scale:g}; it must be below 8/3")
-    function = "logistic" if operator.call.op == "LOGISTIC" else "tanh"
-    op = Interpolated(function=function, multiplier=multiplier, shift=shift)  # type: ignore[arg-type]
+    op = Interpolated(function=operator.call.op.lower(), multiplier=multiplier, shift=shift)  # type: ignore[arg-type]
     writer.layer(op, [source], out, {"table": sigmoid_table()})
 
 

@@ -31,8 +31,8 @@ LEFT_SHIFT = {"int8": 20, "uint8": 20, "int16": 15}
 
 def add(operator: Operator, writer: GraphWriter) -> None:
     """ADD and SUB. All real multipliers are in double (add.cc, sub.cc)."""
-    subtract = operator.call.op == "SUB"
-    a, b = _operands(operator, writer, "relax.subtract" if subtract else "relax.add")
+    name = operator.call.op.lower()
+    a, b = _operands(operator, writer, {"add": "relax.add", "sub": "relax.subtract"}[name])
     out = operator.outputs[0]
     left_shift = LEFT_SHIFT[out.dtype]
     exponents = [power_of_two(tensor.scale) for tensor in (a, b, out)]
@@ -44,7 +44,7 @@ def add(operator: Operator, writer: GraphWriter) -> None:
     output = quantize_multiplier(twice / ((1 << left_shift) * out.scale))
     low, high = operator.clamp
     op = Add(
-        op="sub" if subtract else "add",
+        op=name,  # type: ignore[arg-type]
         zero_points=(a.zero_point, b.zero_point),
         left_shift=left_shift,
         multipliers=(fixed[0][0], fixed[1][0]),
@@ -98,15 +98,15 @@ def mul(operator: Operator, writer: GraphWriter) -> None:
 
 def extremum(operator: Operator, writer: GraphWriter) -> None:
     """MAXIMUM and MINIMUM of the raw integers (maximum_minimum.cc)."""
-    name = "relax.maximum" if operator.call.op == "MAXIMUM" else "relax.minimum"
-    a, b = _operands(operator, writer, name)
-    writer.layer(Extremum(op="maximum" if operator.call.op == "MAXIMUM" else "minimum"), [a, b], operator.outputs[0])
+    name = operator.call.op.lower()
+    a, b = _operands(operator, writer, f"relax.{name}")
+    writer.layer(Extremum(op=name), [a, b], operator.outputs[0])  # type: ignore[arg-type]
 
 
 def integer_division(operator: Operator, writer: GraphWriter) -> None:
     """FLOOR_DIV and FLOOR_MOD of the raw integers (floor_div.cc, floor_mod.cc)."""
-    name = "floor_div" if operator.call.op == "FLOOR_DIV" else "floor_mod"
-    a, b = _operands(operator, writer, "relax.floor_divide" if name == "floor_div" else "relax.floor_mod")
+    name = operator.call.op.lower()
+    a, b = _operands(operator, writer, {"floor_div": "relax.floor_divide", "floor_mod": "relax.floor_mod"}[name])
     writer.layer(RawInteger(op=name), [a, b], operator.outputs[0])  # type: ignore[arg-type]
 
 

@@ -43,7 +43,8 @@ def convolution(operator: Operator, writer: GraphWriter) -> None:
     attributes = match[pattern.core].attrs
     weights = _in_order(operator.parameters(match[pattern.weights]), str(attributes.kernel_layout))
     zero_point = weight_zero_point(operator, weights)
-    if operator.call.op == "DEPTHWISE_CONV_2D" and x.dtype == "int8" and not operator.onnx:
+    is_depthwise = operator.call.op == "DEPTHWISE_CONV_2D"
+    if is_depthwise and x.dtype == "int8" and not operator.onnx:
         zero_point = 0  # the reference ignores the file's; of CONV_2D it requires 0
     channels, height, width, _ = weights.values.shape
     wide = x.dtype == "int16"
@@ -77,7 +78,7 @@ def convolution(operator: Operator, writer: GraphWriter) -> None:
         "rounding": rounding,
     }
     op: Conv2D | DepthwiseConv2D
-    if operator.call.op == "DEPTHWISE_CONV_2D":
+    if is_depthwise:
         op = DepthwiseConv2D(depth_multiplier=channels // x.shape[3], **common)
         constants["weights"] = values.transpose(3, 1, 2, 0)  # (1, height, width, C)
     else:

@@ -29,7 +29,7 @@ def reshape(operator: Operator, writer: GraphWriter) -> None:
     source = operator.data(expr)
     if not _logical_order(source) or not _logical_order(operator.outputs[0]):
         raise operator.error("reshapes a planar (NCHW) tensor")
-    kind = "squeeze" if operator.call.op == "SQUEEZE" else "reshape"
+    kind = {"SQUEEZE": "squeeze"}.get(operator.call.op, "reshape")
     writer.layer(Move(kind=kind), [source], operator.outputs[0], alias=True)
 
 

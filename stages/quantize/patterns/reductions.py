@@ -40,9 +40,9 @@ def total(operator: Operator, writer: GraphWriter) -> None:
 
 def extremum(operator: Operator, writer: GraphWriter) -> None:
     """REDUCE_MAX and REDUCE_MIN of the raw integers."""
-    largest = operator.call.op == "REDUCE_MAX"
-    source, axes, _ = _reduced(operator, "max" if largest else "min")
-    op = ReduceExtremum(op="reduce_max" if largest else "reduce_min", axes=axes)
+    name = operator.call.op.lower()
+    source, axes, _ = _reduced(operator, name.removeprefix("reduce_"))
+    op = ReduceExtremum(op=name, axes=axes)  # type: ignore[arg-type]
     writer.layer(op, [source], operator.outputs[0])
 
 

@@ -27,10 +27,10 @@ def _following_operators(t: Translation, node: Node, axes: int) -> tuple[Array, 
     axes: number of axes after the channel axis. Raises Refused for other operators.
     """
     passed, previous, scale, bias = [], node, np.ones((), np.float32), None
-    following = t.only_reader(node.outputs[0])
-    if following is None or following.op != "Cast" or following.attributes.get("to") != 1:
+    following = t.only_reader(node.outputs[0], "Cast")
+    if following is None or following.attributes.get("to") != 1:
         raise Refused("has an integer result that no Cast converts to float32", _HINT)
-    while following is not None and following.op in ("Cast", "Mul", "Add"):
+    while following is not None:
         passed.append(following.index)
         if following.op != "Cast":
             position = 1 - list(following.inputs).index(previous.outputs[0])
@@ -47,7 +47,7 @@ def _following_operators(t: Translation, node: Node, axes: int) -> tuple[Array, 
                 scale = scale * constant.real_values.astype(np.float32)
             else:
                 bias = constant
-        previous, following = following, t.only_reader(following.outputs[0])
+        previous, following = following, t.only_reader(following.outputs[0], "Cast", "Mul", "Add")
     out = t.destination(previous, integers=True)
     if out is None or not (scale > 0).all():
         raise Refused("has a result that no QuantizeLinear quantizes", _HINT)

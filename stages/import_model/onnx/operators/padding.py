@@ -93,8 +93,8 @@ def _padding_integer(t: Translation, node: Node, value: float, scale: float, zer
     """Return the int8 padding value; None if no integer represents the real number."""
     if isinstance(t.value(node, 0), Dequantized):
         nearest = np.clip(np.rint(np.float32(value) / np.float32(scale)), -128 - zero_point, 127 - zero_point)
-        after = t.only_reader(node.outputs[0])
-        requantized = after is not None and after.op == "QuantizeLinear" and t.parameters(after, 1, 2)
+        after = t.only_reader(node.outputs[0], "QuantizeLinear")
+        requantized = after is not None and t.parameters(after, 1, 2)
         if requantized != (scale, zero_point) and np.float32(nearest) * np.float32(scale) != np.float32(value):
             return None
         return int(nearest) + zero_point

@@ -74,11 +74,11 @@ def _times(t: Translation, x: TensorView | Constant, factor: float, name: str) -
 
 def matmul(t: Translation, node: Node) -> None:
     """Translate MatMul, by constant weights with an optional bias, or of two computed matrices."""
-    x, stored, bias, following = t.value(node, 0), t.value(node, 1), None, t.only_reader(node.outputs[0])
+    x, stored, bias, following = t.value(node, 0), t.value(node, 1), None, t.only_reader(node.outputs[0], "Add")
     if isinstance(x, Constant) or not isinstance(stored, Constant) or stored.values.ndim != 2:
         multiply(t, node)
         return
-    if following is not None and following.op == "Add":
+    if following is not None:
         position = 1 - list(following.inputs).index(node.outputs[0])
         addend = t.values.get(following.inputs[position])
         rank = len((x.integers if isinstance(x, Dequantized) else x).shape)

@@ -14,21 +14,27 @@ _SMALLEST_SCALE = 2.0**-24  # of the result of a Softmax between integers
 
 
 def softmax(t: Translation, node: Node) -> None:
-    """Translate Softmax and LogSoftmax over one axis.
-
-    Before opset 13, they cover all axes from `axis` on.
-    """
-    value, out, default = t.value(node, 0), t.quantized(node.outputs[0]), -1 if t.opset >= 13 else 1
+    """Translate Softmax over one axis, of integers if it lies between them."""
+    value, out = t.value(node, 0), t.quantized(node.outputs[0])
     has_scale = out is not None and out.quant is not None and _SMALLEST_SCALE <= out.quant[0] <= 1
-    if node.op == "Softmax" and isinstance(value, Dequantized) and out is not None and has_scale:
-        integer_softmax(t, *softmax_rows(t, node, value.integers, default, t.opset), out, sums="shares")
+    if isinstance(value, Dequantized) and out is not None and has_scale:
+        integer_softmax(t, *softmax_rows(t, node, value.integers, _axis(t), t.opset), out, sums="shares")
         return
-    x, shape = softmax_rows(t, node, t.computed(node, 0), default, t.opset)
-    if node.op == "Softmax":
-        result = t.builder.softmax(x.tensor, name=node.outputs[0])
-    else:
-        result = t.builder.emit("LOG_SOFTMAX", [x.tensor], x.tensor.shape, None, node.outputs[0], "LogSoftmaxOptions")
+    x, shape = softmax_rows(t, node, t.computed(node, 0), _axis(t), t.opset)
+    result = t.builder.softmax(x.tensor, name=node.outputs[0])
     t.bind(node.outputs[0], replace(TensorView.of(result, x.order), shape=shape))
+
+
+def log_softmax(t: Translation, node: Node) -> None:
+    """Translate LogSoftmax over one axis, of real numbers."""
+    x, shape = softmax_rows(t, node, t.computed(node, 0), _axis(t), t.opset)
+    result = t.builder.emit("LOG_SOFTMAX", [x.tensor], x.tensor.shape, None, node.outputs[0], "LogSoftmaxOptions")
+    t.bind(node.outputs[0], replace(TensorView.of(result, x.order), shape=shape))
+
+
+def _axis(t: Translation) -> int:
+    """Return the default axis. Before opset 13, Softmax covers all axes from `axis` on."""
+    return -1 if t.opset >= 13 else 1
 
 
 def integer_softmax(t: Translation, x: TensorView, shape: tuple[int, ...], out: Out, **rule: Any) -> None:
@@ -57,4 +63,4 @@ def softmax_rows(
     return x, x.shape
 
 
-TRANSLATORS: dict[str, Callable[[Translation, Node], None]] = {"LogSoftmax": softmax, "Softmax": softmax}
+TRANSLATORS: dict[str, Callable[[Translation, Node], None]] = {"LogSoftmax": log_softmax, "Softmax": softmax}
