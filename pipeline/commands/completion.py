@@ -15,6 +15,7 @@ from doit.plugin import PluginDict
 
 from pipeline.commands.command import Command
 from pipeline.commands.dispatch import command_classes
+from pipeline.commands.help import is_key, name_of_key
 from pipeline.commands.report_errors import report_errors
 from pipeline.errors import PipelineError
 from pipeline.project import current_project
@@ -112,7 +113,7 @@ def possible_words(words: Sequence[str]) -> list[str]:
         matches = commands
     elif current.startswith("-"):
         command_object = commands.get_plugin(command)(task_loader=NamespaceTaskLoader(), config={}, cmds=PluginDict())
-        matches = [f"--{option.long}" for option in command_object.get_options() if option.long]
+        matches = [f"--{option.long}" for option in command_object.get_options() if option.long and not is_key(option)]
     elif "=" in current:
         variable, _, value = current.partition("=")
         head = value.rpartition(",")[0]
@@ -121,10 +122,11 @@ def possible_words(words: Sequence[str]) -> list[str]:
         recipe = current.rpartition(":")[0]
         matches = [f"{recipe}:{part}" for part in _parts(recipe)]
     else:
-        command_object = commands.get_plugin(command)
+        command_object = commands.get_plugin(command)(task_loader=NamespaceTaskLoader(), config={}, cmds=PluginDict())
         kind = _KINDS.get(command, "")
         matches = [*(_names(kind) if isinstance(kind, str) else kind)]
         matches += [f"{name}=" for name in (*command_object.variables, *command_object.own_variables)]
+        matches += [f"{name_of_key(option)}=" for option in command_object.get_options() if is_key(option)]
     return sorted({escape.line(word) for word in matches if word.startswith(current)})
 
 
@@ -168,7 +170,24 @@ def _parts(recipe: str) -> list[str]:
 
 # The arguments of a command: a kind of name, or fixed words.
 _KINDS: dict[str, str | tuple[str, ...]] = {
-    **dict.fromkeys(("run", "list", "explain", "compare", "search", "export", "weights", "matrix-json"), "recipe"),
+    **dict.fromkeys(
+        (
+            "run",
+            "list",
+            "explain",
+            "compare",
+            "search",
+            "export",
+            "open",
+            "graph",
+            "watch",
+            "weights",
+            "fit",
+            "weights",
+            "matrix-json",
+        ),
+        "recipe",
+    ),
     **dict.fromkeys(("targets", "doctor"), "target"),
     "boards": "board",
     **dict.fromkeys(("kernels", "operators"), "operator"),

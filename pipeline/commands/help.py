@@ -38,7 +38,7 @@ def overview(version: str, recipes: Sequence[str], built_in: int) -> str:
         ("doit new recipe NAME model=x.tflite", "add a recipe for another model"),
         (f"doit run {name or 'NAME'}", "build, simulate and check firmware"),
         (f"doit run {name or 'NAME'} target=cortex-m4", "the same on another core or board"),
-        # (f"doit open {name or 'NAME'}", "show the report in a browser"),
+        (f"doit open {name or 'NAME'}", "show the report in a browser"),
         ("doit help", "all commands, by task"),
     ]
     return "\n".join([f"Firmline {version}: trained networks to tested firmware", *_columns(lines)])
@@ -89,7 +89,7 @@ def _arguments(command: Any) -> list[tuple[str, str]]:
         rows.append((command.names_shown, names))
     rows += [(f"{key}=", own.get(key) or KEYS[key]) for key in (*command.variables, *command.own_variables)]
     valued = [option for option in command.get_options() if is_key(option)]
-    return rows + [(f"{option.long.replace('-', '_')}=", _description(option)) for option in valued]
+    return rows + [(f"{name_of_key(option)}=", _description(option)) for option in valued]
 
 
 def _options(command: Any) -> list[tuple[str, str]]:
@@ -107,6 +107,11 @@ def _options(command: Any) -> list[tuple[str, str]]:
 def is_key(option: Any) -> bool:
     """Return whether an option is shown as `key=value`: it takes a value and has no letter."""
     return bool(option.long) and option.type is not bool and not option.short
+
+
+def name_of_key(option: Any) -> str:
+    """Return the key of an option that takes a value: `fail_above`."""
+    return str(option.long).replace("-", "_")
 
 
 def _description(option: Any) -> str:

@@ -22,6 +22,13 @@ from pipeline.commands.completion import Completion, possible_words
         (["run", "digits_rvp:em"], ["digits_rvp:emit"]),
         (["run", "tiny_matrix:kws-cortex-m4"], ["tiny_matrix:kws-cortex-m4"]),
         (["explain", "digits_rvp", "--ch"], ["--check"]),
+        *(
+            (["op"], ["open", "operators"]),
+            (["graph", "digits_r"], ["digits_rvp"]),
+            (["graph", "t"], ["target=", "to="]),
+        ),
+        *((["gc", "da"], ["days="]), (["compare", "x", "fail"], ["fail_above="]), (["gc", "--d"], [])),
+        *((["bench", "tar"], ["target="]), (["doctor", "target=host,cortex-m5"], ["target=host,cortex-m55"])),
         (["run", "--p"], ["--process"]),
         *((["targets", "--js"], ["--json"]), (["store", "--js"], ["--json"]), (["list", "--js"], ["--json"])),
         (["kernels", "depthwise"], ["depthwise_conv2d"]),

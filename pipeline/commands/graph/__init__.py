@@ -1,0 +1,1 @@
+"""`doit graph`: the stages and layers of a recipe as a drawing."""

@@ -1,0 +1,103 @@
+"""The command `doit graph NAME`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from pipeline.commands.command import JSON, Command, selected_names, variables
+from pipeline.commands.graph.content import layer_column, network_of, stage_column
+from pipeline.commands.graph.drawing import svg
+from pipeline.commands.report_errors import report_errors
+from pipeline.documents.overrides import RECIPE_VARIABLES
+from pipeline.errors import PipelineError, RecipeError
+from pipeline.keys.explain import explain
+from pipeline.recipes.loader import LoadedRecipe
+from pipeline.recipes.recipe_arguments import matching_recipes
+from pipeline.runs.workspace import Workspace
+from stages.support.messages import escape
+from stages.support.system.atomic_write import write_atomically
+from stages.support.system.path_below import path_below
+
+_TO, _FILE = "to", "graph.svg"
+
+
+class Graph(Command):
+    """`doit graph NAME`."""
+
+    name = "graph"
+    group = "look"
+    names = "recipes"
+    examples = (
+        ("kws_rvp", "build/kws_rvp/rv64-rvp/graph.svg"),
+        ("kws_rvp target=cortex-m4 to=kws.svg", "on another core, into another file"),
+    )
+    keys_help = (("to", "the file; default build/NAME/TARGET/graph.svg"),)
+    variables = RECIPE_VARIABLES
+    own_variables = (_TO,)
+    doc_purpose = "draw the stages and layers of a recipe as SVG"
+    doc_usage = "NAME... [to=FILE] [target=… model=… set=…] [--json]"
+    doc_description = (
+        "Stages with their state and the seconds of their last run; layers with kernel, shapes and instructions. "
+        "Layers are those of the stored artifacts: before the first run, only the stages are drawn. Runs nothing."
+    )
+    cmd_options = (JSON,)
+
+    def execute(self, opt_values: dict[str, Any], pos_args: list[str]) -> int:
+        """Write the drawings and print their files. Returns the exit code."""
+        return report_errors(lambda: self._draw(pos_args, as_json=opt_values["json"]))
+
+    def _draw(self, named: Sequence[str], *, as_json: bool) -> int:
+        values, to = variables(), self.own_values.get(_TO, "").strip()
+        names = selected_names(named, values, "recipe")
+        values.pop("recipe", None)
+        if not names:
+            raise RecipeError("no recipe is named: use `doit graph NAME`")
+        records = []
+        with Workspace() as workspace:
+            recipes = [
+                recipe
+                for name in names
+                for recipe in matching_recipes([name], workspace.project, workspace.registry) or [name]
+            ]
+            members = [member for recipe in recipes for member in workspace.load(recipe, values)]
+            if to and len(members) > 1:
+                raise PipelineError(f"to={escape.name(to, 200)}: one drawing fits into a file, got {len(members)}")
+            for member in members:
+                records.append(_write(workspace, member, to))
+        if as_json:
+            print(json.dumps(records, indent=1))
+            return 0
+        for record in records:
+            layers = f"{record['layers']} layers" if record["layers"] else "no layers, as it has not run"
+            print(escape.line(f"{record['file']}: {record['stages']} stages, {layers}"))
+        return 0
+
+
+def _write(workspace: Workspace, member: LoadedRecipe, to: str) -> dict[str, Any]:
+    """Write the drawing of a recipe. Returns its JSON record. Raises PipelineError."""
+    plan = workspace.planner.plan(member)
+    stages = explain(plan, workspace.store, workspace.remote_manifest)
+    last = workspace.store.runs.find(plan.recipe, plan.target)
+    last_keys = last.keys if last is not None and last.target == plan.target else {}
+    artifacts = {}
+    for stage in stages:
+        key = stage.key if stage.cached and stage.key else last_keys.get(stage.kind, "")
+        artifact = workspace.store.find(key) if key else None
+        if artifact is not None:
+            artifacts[stage.kind] = artifact
+    network = network_of(list(artifacts.values()))
+    columns = [stage_column(plan, stages, artifacts)]
+    columns += [layer_column(network)] if network is not None else []
+    place = Path(to) if to else plan.folder / _FILE
+    try:
+        file = workspace.root / place if to else path_below(workspace.build, place)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(file, svg(f"{plan.recipe} on {plan.target}", columns))
+    except OSError as error:
+        raise PipelineError(f"{escape.name(str(place), 200)} cannot be written: {error.strerror}") from None
+    layers = 0 if network is None else len(network.graph["layers"])
+    shown = workspace.display_path(file)
+    return {"recipe": plan.recipe, "target": plan.target, "file": shown, "stages": len(stages), "layers": layers}
