@@ -60,7 +60,8 @@ def convert_hybrid(
     """
     source, weights = (info.tensors[index] for index in operator.inputs[:2])
     result = info.tensors[operator.outputs[0]]
-    if operator.op == "FULLY_CONNECTED":
+    is_matmul = operator.op == "FULLY_CONNECTED"
+    if is_matmul:
         rows, depth = int(np.prod(source.shape)) // weights.shape[1], weights.shape[1]
         data = relax.op.reshape(data, (rows, depth))
         quantized = _quantize(data, 2, asymmetric=bool(options.AsymmetricQuantizeInputs()))
@@ -75,7 +76,7 @@ def convert_hybrid(
     if bias is not None:
         expression = relax.op.add(expression, _float(bias))
     expression = activation(expression, options.FusedActivationFunction())
-    return relax.op.reshape(expression, result.shape) if operator.op == "FULLY_CONNECTED" else expression
+    return relax.op.reshape(expression, result.shape) if is_matmul else expression
 
 
 def _float(values: npt.NDArray[Any]) -> relax.Expr:

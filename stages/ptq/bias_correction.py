@@ -51,16 +51,33 @@ def corrected(data: bytes, info: ModelInfo, quantized: Quantized, means: Mapping
 
 def shift(error: Array, operator: OperatorInfo, info: ModelInfo, mean: Array) -> Array:
     """Return the mean effect of a weight error on each output channel, for a mean input."""
-    if operator.op == "FULLY_CONNECTED":
-        rows = mean.reshape(-1, error.shape[1])
-        return np.asarray((rows @ error.T).mean(axis=0))
-    out = info.tensors[operator.outputs[0]].shape[1:3]
-    taps = [window.mean(axis=(0, 1, 2)) for window in _windows(operator, mean, error.shape[1:3], (out[0], out[1]))]
-    patch = np.stack(taps).reshape(*error.shape[1:3], -1)
-    if operator.op == "CONV_2D":
-        return np.asarray(np.einsum("ohwi,hwi->o", error, patch))
+    return _SHIFTS[operator.op](error, operator, info, mean)
+
+
+def _connected(error: Array, operator: OperatorInfo, info: ModelInfo, mean: Array) -> Array:
+    rows = mean.reshape(-1, error.shape[1])
+    return np.asarray((rows @ error.T).mean(axis=0))
+
+
+def _convolved(error: Array, operator: OperatorInfo, info: ModelInfo, mean: Array) -> Array:
+    patch = _mean_patch(error, operator, info, mean)
+    return np.asarray(np.einsum("ohwi,hwi->o", error, patch))
+
+
+def _depthwise(error: Array, operator: OperatorInfo, info: ModelInfo, mean: Array) -> Array:
+    patch = _mean_patch(error, operator, info, mean)
     mean_shift = error[0].reshape(*patch.shape, -1)
     return np.asarray(np.einsum("hwcm,hwc->cm", mean_shift, patch)).reshape(prod(mean_shift.shape[2:]))
+
+
+_SHIFTS = {"CONV_2D": _convolved, "DEPTHWISE_CONV_2D": _depthwise, "FULLY_CONNECTED": _connected}
+
+
+def _mean_patch(error: Array, operator: OperatorInfo, info: ModelInfo, mean: Array) -> Array:
+    """Return the mean input of each tap, [height, width, channels]."""
+    out = info.tensors[operator.outputs[0]].shape[1:3]
+    taps = [window.mean(axis=(0, 1, 2)) for window in _windows(operator, mean, error.shape[1:3], (out[0], out[1]))]
+    return np.stack(taps).reshape(*error.shape[1:3], -1)
 
 
 def _windows(operator: OperatorInfo, image: Array, kernel: tuple[int, int], out: tuple[int, int]) -> list[Array]:

@@ -24,10 +24,8 @@ def check_quantization(operation: Operation) -> None:
         if tensor.dtype in (*INTEGERS, *NARROW) and declared.quantization.scales == "one":
             _scale(tensor)
             _symmetric(operation, tensor)
-        if operation.op in ("QUANTIZE", "DEQUANTIZE") and not tensor.dtype.startswith("float"):
-            _scale(tensor)
-        if operation.op == "QUANTIZE" and tensor.dtype == "int32" and tensor.zero_point.any():
-            raise Refused(f"has the zero point {int(tensor.zero_point[0])} in {named(tensor)}; for int32 it must be 0")
+        if operation.op in _CONVERSIONS:
+            _CONVERSIONS[operation.op](tensor)
     if declared.weights.channels is not None:
         _weighted(operation, declared.weights.channels)
     elif declared.quantization.scales != "any":
@@ -37,6 +35,22 @@ def check_quantization(operation: Operation) -> None:
         _alike(operation.input(0), operation.outputs[0])
     if operation.op == "CONCATENATION":
         _all_or_none([tensor for tensor in (*data, *operation.outputs) if tensor.dtype in INTEGERS])
+
+
+def _of_dequantize(tensor: TensorInfo) -> None:
+    if not tensor.dtype.startswith("float"):
+        _scale(tensor)
+
+
+def _of_quantize(tensor: TensorInfo) -> None:
+    _of_dequantize(tensor)
+    if tensor.dtype == "int32" and tensor.zero_point.any():
+        raise Refused(f"has the zero point {int(tensor.zero_point[0])} in {named(tensor)}; for int32 it must be 0")
+
+
+_CONVERSIONS = {"DEQUANTIZE": _of_dequantize, "QUANTIZE": _of_quantize}
+# Operators with results of another type than their inputs: int16 may have a zero point.
+_MIXING = frozenset({"SOFTMAX", "QUANTIZE"})
 
 
 def _scale(tensor: TensorInfo) -> None:
@@ -51,11 +65,7 @@ def _scale(tensor: TensorInfo) -> None:
 def _symmetric(operation: Operation, tensor: TensorInfo) -> None:
     """Raise Refused for an int16 zero point, except where SOFTMAX and QUANTIZE mix types."""
     all_int16 = {other.dtype for other in (operation.input(0), *operation.outputs)} == {"int16"}
-    if (
-        tensor.dtype == "int16"
-        and tensor.zero_point.any()
-        and (all_int16 or operation.op not in ("SOFTMAX", "QUANTIZE"))
-    ):
+    if tensor.dtype == "int16" and tensor.zero_point.any() and (all_int16 or operation.op not in _MIXING):
         raise Refused(
             f"has the zero point {int(tensor.zero_point[0])} in {named(tensor)}; for int16 it must be 0", _ANEW
         )

@@ -63,10 +63,9 @@ def check_types(operation: Operation) -> None:
             supported = ", ".join(types)
             hint = "Export with int8: the operator has no int16 form." if tensor.dtype == "int16" else ""
             raise Refused(f"has the type {tensor.dtype} in {named(tensor)}; supported: {supported}", hint)
-    if operation.op == "DEQUANTIZE":
-        _dequantize(operation)
-    elif operation.op == "QUANTIZE" and operation.outputs[0].dtype == "float32":
-        raise Refused(f"writes float32 to {named(operation.outputs[0])}; its result must be integers")
+    conversion = _CONVERSIONS.get(operation.op)
+    if conversion is not None:
+        conversion(operation)
     elif data and not declared.tensors.mixed:
         for tensor in (*data[1:], *(() if declared.tensors.results else operation.outputs)):
             if tensor.dtype != data[0].dtype:
@@ -84,6 +83,14 @@ def _dequantize(operation: Operation) -> None:
     if source.dtype in ("float16", *NARROW) and source.data is None:
         kind = source.dtype
         raise Refused(f"reads {kind} in {named(source)}, which is computed; only constants may be {kind}")
+
+
+def _quantize(operation: Operation) -> None:
+    if operation.outputs[0].dtype == "float32":
+        raise Refused(f"writes float32 to {named(operation.outputs[0])}; its result must be integers")
+
+
+_CONVERSIONS = {"DEQUANTIZE": _dequantize, "QUANTIZE": _quantize}
 
 
 def _weights(operation: Operation, data: TensorInfo, weights: TensorInfo, bias: TensorInfo | None) -> None:

@@ -95,12 +95,12 @@ def _pad(operation: Operation) -> list[Shape]:
     for axis, (before, after) in enumerate(amounts.tolist()):
         if min(before, after) < 0:
             raise Refused(f"pads axis {axis} of {named(source)} by {before} and {after}; neither may be negative")
-    if operation.op == "PADV2" and operation.input(2).data is None:
-        raise Refused(f"pads with {named(operation.input(2))}, a computed tensor; it must be a constant")
-    if operation.op == "PADV2" and prod(operation.input(2).shape) != 1:
-        raise Refused(
-            f"pads with {named(operation.input(2))} {listed(operation.input(2).shape)}, which is not a single value"
-        )
+    if operation.op == "PADV2":
+        value = operation.input(2)
+        if value.data is None:
+            raise Refused(f"pads with {named(value)}, a computed tensor; it must be a constant")
+        if prod(value.shape) != 1:
+            raise Refused(f"pads with {named(value)} {listed(value.shape)}, which is not a single value")
     return [tuple(size + before + after for size, (before, after) in zip(source.shape, amounts.tolist(), strict=True))]
 
 

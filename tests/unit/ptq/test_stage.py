@@ -86,7 +86,8 @@ def test_int4_weights_where_the_quantizer_has_them(data: Path) -> None:
 
 def test_int16_activations_where_there_is_such_a_form(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pool = OPERATORS["MAX_POOL_2D"]
-    narrow = replace(pool, types=tuple(candidate for candidate in pool.types if candidate != "int16"))
+    without_int16 = tuple(candidate for candidate in pool.tensors.types if candidate != "int16")
+    narrow = replace(pool, tensors=replace(pool.tensors, types=without_int16))
     monkeypatch.setattr(precision, "OPERATORS", {**dict(OPERATORS), "MAX_POOL_2D": narrow})
     eight, sixteen = (quantized(data, activations=kind)[1] for kind in ("int8", "int16"))
     snr = [{layer["name"]: layer["snr"] for layer in candidate["layers"]}["dense"] for candidate in (eight, sixteen)]
