@@ -165,9 +165,9 @@ def test_weights_go_to_a_region_that_is_written_where_a_rule_names_them(tmp_path
     by_layer = {row["layers"][0]: row["region"] for row in described["constants"]}
     assert by_layer == {0: "flash", 1: "dtcm"}
     header = (tmp_path / "emitted/src/weights.h").read_text()
-    assert "To be copied to the memory called dtcm at start: compile with -DMODEL_WEIGHTS_DTCM_SECTION" in header
+    assert "Constants for memory dtcm. Compile with -DMODEL_WEIGHTS_DTCM_SECTION" in header
     assert "MODEL_WEIGHTS_FLASH_SECTION" not in header
-    assert "model_weights_dtcm are for the memory called dtcm" in (tmp_path / "emitted/src/model.h").read_text()
+    assert "model_weights_dtcm belong in memory dtcm" in (tmp_path / "emitted/src/model.h").read_text()
     assert_exact(tmp_path / "emitted")
 
 
