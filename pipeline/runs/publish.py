@@ -9,12 +9,12 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from pipeline.artifacts.folders import remove
-from pipeline.runs.report_page import add_run_section
+from pipeline.runs.report_page import add_commands, add_run_section
 from stages.support.system.atomic_write import remove_stale_files, replacing, temporary_name, write_atomically
 
 # Artifact kinds and names of copied files; all files of the report are copied.
@@ -29,12 +29,17 @@ _NOT_ALWAYS = ("timeline.svg", "ranges.svg", "quantized.tflite")
 
 
 def publish(
-    artifacts: Mapping[str, Path], folder: Path, additions: Mapping[str, Any], command: str = ""
+    artifacts: Mapping[str, Path],
+    folder: Path,
+    additions: Mapping[str, Any],
+    command: str = "",
+    complete: Callable[[str], str] = str,
 ) -> dict[str, Any] | None:
     """Copy artifacts (folders by kind) to `folder`; write report.json with `additions`.
 
-    report.html gets `additions` too, and the `command` that repeats the run. Files of earlier runs that this run does
-    not have are removed. The report stage writes report.json from artifacts only: the same key must give the same
+    report.html gets `additions` too, and the `command` that repeats the run. `complete` returns a command of the
+    report's advice with the arguments of this run, '' if there is no such command. Files of earlier runs that this run
+    does not have are removed. The report stage writes report.json from artifacts only: the same key must give the same
     bytes. `additions` are facts of this run: `stages` with their keys, cached or not, seconds, and `tools`. Reports of
     a run on a board are also kept in `on_board`, as no run can repeat them.
 
@@ -51,7 +56,7 @@ def publish(
         remove(folder / name)
     copied = [artifacts[kind] / name for kind, name in _COPIED if kind in artifacts]
     if "report" in artifacts:
-        copied += sorted(path for path in artifacts["report"].iterdir() if path.name not in (_REPORT, _HTML))
+        copied += sorted(path for path in artifacts["report"].iterdir() if path.name not in (_REPORT, _HTML, _PAGE))
     for source in copied:
         if source.is_dir():
             _copy_folder(source, folder / source.name)
@@ -59,32 +64,39 @@ def publish(
             _copy_file(source, folder / source.name)
     if "report" not in artifacts:
         return None
-    report = _write_report(artifacts["report"], folder, additions, command)
+    report = _write_report(artifacts["report"], folder, additions, command, complete)
     if report is not None and report.get("ran"):
-        _keep(artifacts["report"], folder / ON_BOARD, additions, command)
+        _keep(artifacts["report"], folder / ON_BOARD, additions, command, complete)
     return report
 
 
-def _write_report(source: Path, folder: Path, additions: Mapping[str, Any], command: str) -> dict[str, Any] | None:
-    """Write report.json and report.html with `additions`. Returns the report or None."""
+def _write_report(
+    source: Path, folder: Path, additions: Mapping[str, Any], command: str, complete: Callable[[str], str]
+) -> dict[str, Any] | None:
+    """Write report.json, report.html and report.md with the facts of this run. Returns the report or None."""
     if not (source / _REPORT).is_file():
         return None
     report: dict[str, Any] = {**json.loads((source / _REPORT).read_text(encoding="utf-8")), **additions}
+    for entry in report.get("advice", ()):
+        entry["command"] = (complete(entry["command"]) if entry["command"] else "") or None
     write_atomically(folder / _REPORT, json.dumps(report, indent=1) + "\n")
-    page = source / _HTML
-    if page.is_file():
-        write_atomically(folder / _HTML, add_run_section(page.read_text(encoding="utf-8"), command, additions))
+    for name in (_HTML, _PAGE):
+        if (source / name).is_file():
+            text = add_commands((source / name).read_text(encoding="utf-8"), report.get("advice", ()))
+            write_atomically(folder / name, add_run_section(text, command, additions) if name == _HTML else text)
     return report
 
 
-def _keep(source: Path, folder: Path, additions: Mapping[str, Any], command: str) -> None:
+def _keep(
+    source: Path, folder: Path, additions: Mapping[str, Any], command: str, complete: Callable[[str], str]
+) -> None:
     """Replace `folder` by a copy of a report."""
     remove(folder)
     folder.mkdir()
     for path in sorted(source.iterdir()):
-        if path.is_file() and path.name not in (_REPORT, _HTML):
+        if path.is_file() and path.name not in (_REPORT, _HTML, _PAGE):
             _copy_file(path, folder / path.name)
-    _write_report(source, folder, additions, command)
+    _write_report(source, folder, additions, command, complete)
 
 
 def _same(source: Path, copy: Path) -> bool:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from html import escape as html
 from typing import Any
 
-from stages.report.html import RUN
+from stages.report.html import RUN, command_mark
 from stages.report.html.terms import Terms
 from stages.support.messages import escape
 
@@ -27,6 +27,14 @@ def add_run_section(page: str, command: str, additions: Mapping[str, Any]) -> st
         f"<h2>{terms.hint('toolchain', 'Tools')}</h2><dl>{tools}</dl></section>"
     )
     return page.replace(RUN, section, 1)
+
+
+def add_commands(page: str, advice: Sequence[Mapping[str, Any]]) -> str:
+    """Return the page, HTML or Markdown, with the commands of the advice in place of their marks."""
+    for number, entry in enumerate(advice):
+        command = f"<code>{_text(entry['command'])}</code>" if entry["command"] else ""
+        page = page.replace(command_mark(number), command, 1)
+    return page
 
 
 def _how(stage: Mapping[str, Any]) -> str:

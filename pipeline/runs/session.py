@@ -22,7 +22,7 @@ from pipeline.errors import (
     environment_error,
 )
 from pipeline.keys.planner import Action, Plan
-from pipeline.keys.repeat_command import repeat_command
+from pipeline.keys.repeat_command import completed_command, repeat_command
 from pipeline.plugins.discovery import plugins_of
 from pipeline.plugins.importing import plugin_error
 from pipeline.runs.executor import Executor, Local, Work
@@ -229,11 +229,16 @@ class Session:
             "stages": [vars(self.results[action.kind]) for action in self.plan],
             "tools": {name: tool.version for action in self.plan for name, tool in sorted(action.tools.items())},
         }
-        command = repeat_command(self.plan.loaded, self.workspace.project) if self.plan.loaded is not None else ""
+        loaded, project = self.plan.loaded, self.workspace.project
+        command = repeat_command(loaded, project) if loaded is not None else ""
+
+        def complete(advised: str) -> str:
+            return completed_command(advised, loaded, project) if loaded is not None else ""
+
         try:
             with store.locked(lock):
                 self._build_folder()  # check again: a link may have appeared
-                self.report = publish(artifacts, self.folder, additions, command)
+                self.report = publish(artifacts, self.folder, additions, command, complete)
         except OSError as error:
             if is_disk_full(error):
                 raise DiskFullError(f"no space left for {self.folder}", hint="free some and run again") from error

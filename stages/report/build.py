@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from stages.ir.samples.sample_warnings import chance_warning
+from stages.report.advice.advise import advise
+from stages.report.advice.facts import Facts
 from stages.report.board import board
 from stages.report.classes import check_classes
 from stages.report.cycles import PICTURE, cycles, far_off
@@ -90,7 +92,7 @@ def build_report(
     ]
     laid_out = Graph.load(Path(artifacts["tensorize"]), constants=False)
     measured = cycles(counts, tensorized, target_fields)
-    return {
+    report = {
         "format": FORMAT,
         "model": {
             "name": import_facts["name"],
@@ -146,6 +148,7 @@ def build_report(
         ],
         "symbols": sizes.get("symbols", []),
     }
+    return {**report, "advice": advise(Facts(report, tensorized, laid_out, graph))}
 
 
 def _accuracy_warnings(verified: Mapping[str, Any] | None, model: Mapping[str, Any]) -> Iterator[str]:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from stages.report.advice.advise import advice_line, few
 from stages.report.cycles import PICTURE, UNITS
+from stages.report.html import command_mark
 from stages.report.quantization import section
 from stages.report.rows import columns, layer_rows, summary
 from stages.support.messages.escape import markdown as escaped
@@ -33,6 +35,10 @@ def markdown(report: dict[str, Any]) -> str:
     title = f"{shortened(report['model']['name'])} on {report['target']}"
     lines = [f"# {escaped(title)}", ""]
     lines += [f"- **{escaped(name)}**: {escaped(value)}" for name, value in summary(report)]
+    advice = report.get("advice", ())
+    lines += [
+        f"- **advice**: {escaped(advice_line(entry))} {command_mark(advice.index(entry))}" for entry in few(advice)
+    ]
     lines += [f"- **warning**: {escaped(warning)}" for warning in report["warnings"]]
     titles = columns(report)
     lines += ["", "## Layers", "", markdown_row(titles), markdown_row(["---" for _ in titles])]

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from stages.report.advice.advise import advice_line, few
 from stages.report.estimate import COLUMN
 from stages.report.plain import is_simple, plain_table
 from stages.report.rows import columns, layer_rows, summary
@@ -13,10 +15,12 @@ from stages.support.messages import escape
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
+    from rich.text import Text
 
 _RIGHT = {"#", "MACs", "instructions", "cycles", "per MAC", "share", COLUMN}
 _NARROW = {"#", "op", "instructions", "cycles", "per MAC", "share"}
 _INDENT = 14
+_TRY = "  try"  # before a command, which stays on one line, to be copied
 
 
 @dataclass(frozen=True)
@@ -39,19 +43,21 @@ class Rendered:
             table.add_column(name, justify="right" if name in _RIGHT else "left", no_wrap=name in _RIGHT)
         for row in self.rows:
             table.add_row(*map(Text, row))
-        lines = (Text.assemble((name, "bold"), value) for name, value in self.below)
+        lines = (_text(Text.assemble((name, "bold"), value), is_command=_is_try(name)) for name, value in self.below)
         return Group(Text(self.title, style="italic"), table, *lines)
 
     def plain(self) -> str | None:
         """Return the text without styles; None if lines have to be wrapped, or have characters of unknown width."""
         below = [f"{name}{value}" for name, value in self.below]
+        wrapped = [f"{name}{value}" for name, value in self.below if not _is_try(name)]
         lines = [self.title, *(line for text in below for line in text.split("\n"))]
         if not all(is_simple(cell) for row in self.rows for cell in row) or not all(
             is_simple(line.lstrip(" ")) for line in lines
         ):
             return None
         table = plain_table(self.titles, self.rows, _RIGHT)
-        if max(map(len, (*lines, table[0]))) > self.width:
+        widths = (len(line) for text in (self.title, *wrapped, table[0]) for line in text.split("\n"))
+        if max(widths) > self.width:
             return None
         return "\n".join([self.title, *table, *below, ""])
 
@@ -65,11 +71,32 @@ def render(report: dict[str, Any], *, width: int = 160) -> Rendered:
         for row in layer_rows(report)
     )
     title = f"{escape.name(report['model']['name'])} on {report['target']}"
-    below = [*summary(report), *(("warning", warning) for warning in report["warnings"])]
+    advice = [line for entry in few(report.get("advice", ())) for line in _advice(entry)]
+    below = [*summary(report), *advice, *(("warning", warning) for warning in report["warnings"])]
     return Rendered(title, shown, rows, tuple(_line(name, value, width) for name, value in below), width)
+
+
+def _is_try(name: str) -> bool:
+    return name.rstrip() == _TRY
+
+
+def _text(text: Text, *, is_command: bool) -> Text:
+    """Return a text of rich; one that is not wrapped, if it is a command."""
+    if is_command:
+        text.no_wrap, text.overflow = True, "ignore"
+    return text
+
+
+def _advice(entry: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield a line of advice, and one with its command."""
+    yield "advice", advice_line(entry)
+    if entry["command"]:
+        yield _TRY, entry["command"]
 
 
 def _line(name: str, value: str, width: int) -> tuple[str, str]:
     """Return name and value, the value wrapped in its own column, without trailing blanks."""
+    if name == _TRY:
+        return f"{name:<{_INDENT}}", escape.line(value)
     wrapped = textwrap.wrap(escape.line(value), max(width - _INDENT, 20), break_long_words=False)
     return f"{escape.line(name):<{_INDENT}}", f"\n{' ' * _INDENT}".join(wrapped)

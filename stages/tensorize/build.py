@@ -60,6 +60,8 @@ def tensorize(job: Job[TensorizeConfig]) -> None:
     fields = {
         "rewrites": tuple(rewrites) if job.config.simplify else None,
         "unit": context.unit,
+        "objective": job.config.optimize_for,
+        **_requantizers(context),
         "counted": sum(map(len, costs.counts.values())),
         "warnings": (*artifact.plan.warnings, *_ignored(job.config)),
     }
@@ -68,6 +70,15 @@ def tensorize(job: Job[TensorizeConfig]) -> None:
     for warning in artifact.plan.warnings:
         job.log(f"warning: {warning}")
     save(artifact, job.out)
+
+
+def _requantizers(context: PassContext) -> dict[str, Any]:
+    """Return the plan's fields about what requantizes an accelerator's sums."""
+    if context.offload is None:
+        return {}
+    accelerator = context.offload.machine.accelerator
+    others = (name for name in accelerator.requantizers(accelerator.given) if name != accelerator.requantize)
+    return {"requantize": accelerator.requantize, "requantizers": tuple(others)}
 
 
 def context_of(job: Job[TensorizeConfig]) -> PassContext:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from stages.tensorize.plan import LayerPlan, Step
+from stages.tensorize.plan import LayerPlan, Packable, Step
 
 if TYPE_CHECKING:
     import numpy as np
@@ -36,6 +36,18 @@ def saved(packed: Mapping[str, np.ndarray]) -> tuple[int, float]:
 def widened_bytes(packed: Mapping[str, np.ndarray]) -> dict[str, int]:
     """Return scratch bytes by name for unpacked constants."""
     return {_scratch(key): array.nbytes for key, array in packed.items() if bits_of_constant(array)}
+
+
+def packable(plan: LayerPlan, packed: Mapping[str, np.ndarray]) -> Packable | None:
+    """Return what `narrowed_layer` would change; None if nothing."""
+    bits = {key: width for key, array in packed.items() if (width := bits_of_constant(array))}
+    if not bits or len(plan.steps) != 1:
+        return None
+    return Packable(
+        bits=max(bits.values()),
+        bytes=sum(packed[key].nbytes - -(-packed[key].size * width // 8) for key, width in bits.items()),
+        scratch=sum(packed[key].nbytes for key in bits),
+    )
 
 
 def narrowed_layer(

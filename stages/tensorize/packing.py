@@ -13,7 +13,7 @@ from stages.support.messages import escape
 from stages.tensorize.artifact import Tensorized
 from stages.tensorize.float_cost import float_cost
 from stages.tensorize.float_warnings import float_warnings
-from stages.tensorize.narrow import narrowed_layer
+from stages.tensorize.narrow import narrowed_layer, packable
 from stages.tensorize.plan import LayerPlan, TensorizePlan
 
 if TYPE_CHECKING:
@@ -88,7 +88,9 @@ def _kernel_layer(chosen: Chosen, layer: Layer, context: PassContext) -> LayerAr
     narrow = context.config.narrow_weights
     if chosen.rom is not None:
         narrow = bool(chosen.rom.storage(chosen.graph.view(layer), kernel, choice.params).scratch)
-    return narrowed_layer(plan, lowered.functions, packed) if narrow else (plan, lowered.functions, packed)
+    if narrow:
+        return narrowed_layer(plan, lowered.functions, packed)
+    return plan.model_copy(update={"packable": packable(plan, packed)}), lowered.functions, packed
 
 
 def _offloaded_layer(layer: Layer, chosen: Chosen) -> LayerArtifact:

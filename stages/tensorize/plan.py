@@ -50,6 +50,19 @@ class Distance(_Model):
     largest: int
 
 
+class Packable(_Model):
+    """What `narrow_weights: true` changes for a layer whose weights fit into fewer bits.
+
+    bits     of a weight: 4, 2 or 1
+    bytes    fewer bytes of constants
+    scratch  more bytes of scratch, for unpacked weights
+    """
+
+    bits: int
+    bytes: int
+    scratch: int
+
+
 class LayerPlan(_Model):
     """A layer's kernel and its functions, called in order.
 
@@ -63,6 +76,7 @@ class LayerPlan(_Model):
     program      of a layer on an accelerator, instead of steps
     predicted    cycles, on a target with an accelerator
     distance     of a layer with the engine's arithmetic
+    packable     of a layer that narrow_weights would change
     """
 
     index: int
@@ -82,6 +96,7 @@ class LayerPlan(_Model):
     program: Program | None = None
     predicted: Times | None = None
     distance: Distance | None = None
+    packable: Packable | None = None
 
 
 class TensorizePlan(_Model):
@@ -92,6 +107,9 @@ class TensorizePlan(_Model):
     attachment    present if an accelerator computes a layer, with a predicted `timeline` and `search`, the solver's
                   report
     unit          unit of costs: instructions or cycles
+    objective     optimize_for of the recipe
+    requantize    what computes an accelerator's outputs: core or engine
+    requantizers  what else could (the option `requantize`)
     counted       number of counted calls
     """
 
@@ -105,6 +123,9 @@ class TensorizePlan(_Model):
     timeline: tuple[Stretch, ...] = ()
     search: Search | None = None
     unit: Literal["instructions", "cycles"] = "instructions"
+    objective: str = ""
+    requantize: str = ""
+    requantizers: tuple[str, ...] = ()
     counted: int = 0
 
     def save(self, folder: Path) -> None:

@@ -150,6 +150,18 @@ def test_a_layer_is_seen_without_scrolling_sideways(browser: Any, run: RunResult
     page.close()
 
 
+def test_the_verdict_is_first_then_advice_then_figures(browser: Any, run: RunResult) -> None:
+    page = browser.new_page(viewport={"width": 400, "height": 900})
+    page.goto((run.folder / "report.html").as_uri())
+    places = [page.locator(part).first.bounding_box()["y"] for part in (".verdict", ".advice", ".cards", "#layers")]
+    assert places == sorted(places)
+    assert run.report is not None
+    commands = [entry["command"] for entry in run.report["advice"] if entry["command"]]
+    assert commands and page.locator(".advice code").all_text_contents() == commands
+    assert all(command.startswith("doit ") and "digits_rvp" in command for command in commands)
+    page.close()
+
+
 def test_a_term_leads_to_its_definition(browser: Any, run: RunResult) -> None:
     page = browser.new_page(viewport={"width": 1000, "height": 900})
     page.goto((run.folder / "report.html").as_uri())

@@ -53,15 +53,21 @@ def arenas(report: Mapping[str, Any]) -> Iterator[Arena]:
 
 def _arena(region: str, buffers: Sequence[Mapping[str, Any]], layers: int) -> Arena:
     top = max(buffer["offset"] + buffer["bytes"] for buffer in buffers)
-    peak = max(range(layers), key=lambda layer: sum(buffer["bytes"] for buffer in _alive(buffers, layer)))
+    peak = peak_of(buffers, layers)
     step = WIDTH / layers
-    alive = sorted(_alive(buffers, peak), key=lambda buffer: -buffer["bytes"])
+    in_use = sorted(alive(buffers, peak), key=lambda buffer: -buffer["bytes"])
     blocks = tuple(_block(buffer, step, top, peak) for buffer in buffers)
-    named = tuple((short_name(_tensor_at(buffer, peak)), int(buffer["bytes"])) for buffer in alive)
+    named = tuple((short_name(tensor_at(buffer, peak)), int(buffer["bytes"])) for buffer in in_use)
     return Arena(region, top, blocks, peak, peak * step, step, named, layers)
 
 
-def _alive(buffers: Sequence[Mapping[str, Any]], layer: int) -> list[Mapping[str, Any]]:
+def peak_of(buffers: Sequence[Mapping[str, Any]], layers: int) -> int:
+    """Return the position of the first layer, of so many, at which most bytes are alive."""
+    return max(range(layers), key=lambda layer: sum(buffer["bytes"] for buffer in alive(buffers, layer)))
+
+
+def alive(buffers: Sequence[Mapping[str, Any]], layer: int) -> list[Mapping[str, Any]]:
+    """Return the buffers that are in use at the layer's position."""
     return [buffer for buffer in buffers if buffer["first"] <= layer <= buffer["last"]]
 
 
@@ -88,7 +94,7 @@ def _tensors(buffer: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
     return buffer.get("holds") or [buffer]
 
 
-def _tensor_at(buffer: Mapping[str, Any], layer: int) -> str:
+def tensor_at(buffer: Mapping[str, Any], layer: int) -> str:
     """Return the name of the last tensor that fills the buffer at a layer."""
     tensors = [tensor for tensor in _tensors(buffer) if tensor["bytes"] == buffer["bytes"]]
     names = [tensor["name"] for tensor in tensors if tensor["first"] <= layer]

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from stages.report.advice.advise import advice_line as line
 from stages.report.board import counted, per_mac
-from stages.report.html import RUN
+from stages.report.html import RUN, command_mark
 from stages.report.html.memory import HEIGHT as ARENA_HEIGHT
 from stages.report.html.memory import WIDTH as ARENA_WIDTH
 from stages.report.html.memory import arenas, short_name
@@ -57,6 +58,9 @@ def page(report: Mapping[str, Any], extras: Extras) -> str:
         extras=extras,
         samples=[*extras.inputs, *extras.outputs],
         run=RUN,
+        advice=[
+            (entry["about"], line(entry), command_mark(number)) for number, entry in enumerate(report.get("advice", ()))
+        ],
         terms=Terms(),
         timed=_time_column(report),
         unit=(report.get("chosen_by") or {}).get("unit", "instructions"),

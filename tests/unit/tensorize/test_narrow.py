@@ -58,6 +58,13 @@ def test_they_take_less_rom_and_change_nothing(tmp_path: Path, bits: int, target
         np.testing.assert_array_equal(inference.outputs[0], reference.run(inputs)[0])
     small, large = (json.loads((folder / "model.json").read_text())["weights_bytes"] for folder in (kept, wide))
     assert large - small > 0.9 * (11 * 81 + 3 * 330) * (8 - bits) / 8
+    if target == "host":  # the plan of wide weights tells what narrow ones would save
+        plan = json.loads(
+            (made(tmp_path / "plan", target, tflite, narrow=False, until="tensorize") / "plan.json").read_text()
+        )
+        packable = [layer["packable"] for layer in plan["layers"] if layer["packable"]]
+        assert {each["bits"] for each in packable} == {bits}
+        assert abs(large - small - sum(each["bytes"] for each in packable)) < 16 * len(packable)  # alignment
 
 
 def weights_bytes(emitted: Path) -> int:

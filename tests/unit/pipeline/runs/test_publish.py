@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.runs.publish import publish
+from stages.report.html import command_mark
 from tests.unit.pipeline.conftest import FakeProject
 
 
@@ -24,6 +25,20 @@ def test_report_is_completed_with_stages_and_tools(project: FakeProject) -> None
     assert [stage["seconds"] for stage in again["stages"]] == [stage["seconds"] for stage in report["stages"]]
     # The artifact itself has nothing of the run: the same key gives the same bytes.
     assert "stages" not in json.loads((result.artifacts["report"] / "report.json").read_text())
+
+
+def test_commands_of_the_advice_are_those_of_the_run(tmp_path: Path) -> None:
+    report, folder = tmp_path / "report", tmp_path / "build"
+    report.mkdir()
+    advice = [{"command": "doit run RECIPE set=a=1"}, {"command": None}]
+    (report / "report.json").write_text(json.dumps({"advice": advice}))
+    for name in ("report.html", "report.md"):
+        (report / name).write_text(f"first {command_mark(0)}, second {command_mark(1)}.")
+    published = publish({"report": report}, folder, {"stages": [], "tools": {}}, "", lambda text: f"<{text}>")
+    assert published is not None
+    assert [entry["command"] for entry in published["advice"]] == ["<doit run RECIPE set=a=1>", None]
+    for name in ("report.html", "report.md"):
+        assert (folder / name).read_text() == "first <code>&lt;doit run RECIPE set=a=1&gt;</code>, second ."
 
 
 def test_unchanged_files_are_not_rewritten(project: FakeProject) -> None:
