@@ -20,7 +20,7 @@ from stages.support.system.caches import read_cache, write_cache
 from stages.support.system.syntax import parse
 
 _PACKAGE = "stages."
-_STAGE = re.compile(rb"^STAGE = |import STAGE$", re.MULTILINE)
+_STAGE = re.compile(rb"^STAGE = |import STAGE\b", re.MULTILINE)
 _FORMAT = 4
 # Marks a module that iterates over its package with pkgutil.
 _ALL_MODULES = "*"
