@@ -114,9 +114,10 @@ class _Measurement:
         with self._lock:
             loaded = self._request.load(target, self._workspace.project, self._workspace.registry)
             emitted, compiled, simulated = (_stage_with_role(loaded, role) for role in ("emit", "compile", "simulate"))
-            plan = self._workspace.planner.plan(loaded, simulated)
+            last = simulated or compiled
+            plan = self._workspace.planner.plan(loaded, last)
         display = _BoardDisplay(target.name, self._display)
-        with closing(Session(self._workspace, plan, display, simulated, self._executor)) as session:
+        with closing(Session(self._workspace, plan, display, last, self._executor, record=False)) as session:
             if not session.is_done(plan[compiled]):
                 known = self._too_large(row, loaded, stored_only=True)
                 if known is not None:
@@ -129,6 +130,8 @@ class _Measurement:
                 large = self._too_large(row, loaded, stored_only=False)
                 return large or replace(row, verdict=TOO_LARGE, reason=str(error))
             row = _with_sizes(replace(row, verdict=FITS), session.folders[compiled], session.folders[emitted])
+            if not simulated:
+                return row
             try:
                 self._run(session, simulated)
             except StageFailed as error:
@@ -144,10 +147,9 @@ class _Measurement:
         emitted, compiled = _stage_with_role(loaded, "emit"), _stage_with_role(loaded, "compile")
         with self._lock:
             plan = self._workspace.planner.plan(larger, compiled)
-        # Another name: `doit explain` must not take it for a run of the recipe.
-        plan = replace(plan, recipe=f"{plan.recipe.replace(':', '-')}:{plan.target}-larger-memory")
+        plan = replace(plan, target=f"{plan.target}-larger-memory")  # in the name of its log's folder
         display = _BoardDisplay(row.board, self._display)
-        with closing(Session(self._workspace, plan, display, compiled, self._executor)) as session:
+        with closing(Session(self._workspace, plan, display, compiled, self._executor, record=False)) as session:
             if not session.is_done(plan[compiled]):
                 if stored_only:
                     return None
@@ -196,8 +198,13 @@ class _BoardDisplay:
 
 
 def _stage_with_role(loaded: LoadedRecipe, role: str) -> str:
-    """Return the name of the recipe's last stage with this role. Raises RecipeError."""
+    """Return the name of the recipe's last stage with this role, '' for a recipe without a simulation.
+
+    Raises RecipeError for another missing stage.
+    """
     names = [link.name for link in loaded.chain if link.stage.role == role]
+    if not names and role == "simulate":
+        return ""
     if not names:
         raise loaded.sources.error(f"the recipe has no stage {role}, which doit fit needs", ("stages",))
     return names[-1]

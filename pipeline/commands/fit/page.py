@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pipeline.commands.fit.row import FITS, Row
-from pipeline.commands.fit.table import memory, notes, time, title, verdict
+from pipeline.commands.fit.table import memory, notes, summary, time, verdict
 from pipeline.errors import PipelineError
 from stages.support.messages import escape
 from stages.support.options.names import as_name
@@ -20,7 +20,10 @@ if TYPE_CHECKING:
 
 _STYLE = INSTALLATION / "stages" / "report" / "html" / "templates" / "style.css"
 _PAGE_STYLE = (
-    "td:nth-child(1) { white-space: normal; min-width: 130px } "
+    "td:nth-child(1), td:nth-child(2) { white-space: normal; min-width: 130px } "
+    "@media (max-width: 1000px) { th:nth-child(7), td:nth-child(7) { display: none } } "
+    "@media (max-width: 700px) { th:nth-child(3), td:nth-child(3), td:nth-child(2) small { display: none } "
+    "td:nth-child(1), td:nth-child(2), .meter { min-width: 0 } td { white-space: normal; padding: 3px 4px } } "
     ".meter { min-width: 110px } .full i { background: var(--bad) }"
 )
 _COLUMNS = ("verdict", "board", "core", "RAM", "ROM", "estimated time", "memories")
@@ -51,8 +54,8 @@ def fit_page(request: Request, rows: Sequence[Row]) -> str:
     )
     some = any(row.verdict == FITS for row in rows)
     header = (
-        f"<header><h1>{_text(request.name)} <span>on which board?</span></h1>"
-        f'<p class="verdict {"good" if some else "bad"}">{_text(title(request, rows))}</p><p>{_HOW}</p></header>'
+        f"<header><h1>{_text(request.name)} <span>on {len(rows)} boards</span></h1>"
+        f'<p class="verdict {"good" if some else "bad"}">{_text(summary(rows))}</p><p>{_HOW}</p></header>'
     )
     warnings = "".join(f'<p class="warning">{_text(note)}</p>' for note in notes(request, rows))
     titles = "".join(f"<th>{name}</th>" for name in _COLUMNS)

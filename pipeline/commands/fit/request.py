@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from stages.backends.targets.spec import Target
     from stages.ir.models.spec import ModelSource
 
-# Inputs of the simulation: few, since only sizes and times matter.
-_INPUTS = {"random": 2, "seed": 1, "extremes": True}
 _MODEL_FILES = (".tflite", ".onnx")
 _CALIBRATE = {"mode": "calibrate", "data": {"random": {}}}
 CALIBRATED = (
@@ -82,7 +80,7 @@ def request_of(words: Sequence[str], variables: Mapping[str, str], project: Proj
         names = [name for name in names if name not in others]
         if len(others) > 1:
             raise PipelineError(f"doit fit takes one network, got {', '.join(map(escape.name, others))}")
-        if others and others[0].lower().endswith(_MODEL_FILES):
+        if others and _is_model(others[0]):
             model = values["model"] = others[0]
         elif others:
             recipe = others[0]
@@ -94,9 +92,14 @@ def request_of(words: Sequence[str], variables: Mapping[str, str], project: Proj
     return _of_model(values.pop("model"), values, boards, project, registry)
 
 
+def _is_model(name: str) -> bool:
+    return name.lower().endswith(_MODEL_FILES) or name.startswith("zoo:")
+
+
 def _is_network(name: str, project: Project) -> bool:
-    is_file = is_path(name) or name.lower().endswith(_MODEL_FILES)
-    return is_file or name.partition(":")[0] in recipe_names(project, abstract=True, nested=True)
+    return (
+        is_path(name) or _is_model(name) or name.partition(":")[0] in recipe_names(project, abstract=True, nested=True)
+    )
 
 
 def _matching(name: str, targets: Mapping[str, Target]) -> list[Target]:
@@ -159,18 +162,13 @@ def _of_model(
 ) -> Request:
     entry = model_entry(text, project)
     name = as_name(Path(str(next(iter(entry.values()))).partition("?")[0]).stem) or "network"
-    recipe: dict[str, Any] = {
-        "schema": 1,
-        "name": f"fit-{name}",
-        "model": entry,
-        "stages": {"simulate": {"inputs": dict(_INPUTS)}},
-    }
+    recipe: dict[str, Any] = {"schema": 1, "name": name, "model": entry}
     applied = (Override(f"model={text}", ("model",), None),)
     request = Request(name, boards, recipe, dict(variables), applied=applied)
     loaded = request.load(boards[0], project, registry)
     _check(loaded, project)
     if "stages.quantize" not in variables.get("set", "") and _is_float(loaded.recipe.model, project.root):
-        recipe["stages"]["quantize"] = _CALIBRATE
+        recipe["stages"] = {"quantize": _CALIBRATE}
         return replace(request, notes=(CALIBRATED,))
     return request
 

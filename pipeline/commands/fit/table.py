@@ -67,8 +67,13 @@ def fit_table(request: Request, rows: Sequence[Row], width: int) -> FitTable:
 
 def title(request: Request, rows: Sequence[Row]) -> str:
     """`kws: fits 14 of 17 boards`."""
+    return f"{escape.name(request.name)}: {summary(rows)}"
+
+
+def summary(rows: Sequence[Row]) -> str:
+    """`fits 14 of 17 boards`."""
     count = sum(row.verdict == FITS for row in rows)
-    return f"{escape.name(request.name)}: fits {count} of {len(rows)} board{'s' if len(rows) > 1 else ''}"
+    return f"fits {count} of {len(rows)} board{'s' if len(rows) > 1 else ''}"
 
 
 def notes(request: Request, rows: Sequence[Row]) -> tuple[str, ...]:
