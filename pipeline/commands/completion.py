@@ -192,6 +192,6 @@ _KINDS: dict[str, str | tuple[str, ...]] = {
     "boards": "board",
     **dict.fromkeys(("kernels", "operators"), "operator"),
     "new": ("recipe",),
-    "store": ("size", "list", "verify"),
+    "store": ("size", "list", "verify", "remote", "push"),
     "completion": tuple(_SCRIPTS),
 }

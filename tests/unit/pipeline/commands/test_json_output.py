@@ -18,7 +18,7 @@ from stages.support.system.installation import INSTALLATION as ROOT
 from tests.support.plugged import write
 
 # What prints a format of its own.
-_WITHOUT = {"matrix-json", "schema", "completion"}
+_WITHOUT = {"matrix-json", "schema", "completion", "watch"}
 
 
 def test_which_commands_have_it() -> None:
