@@ -39,6 +39,7 @@ from pipeline.runs.input_guard import copy_with_digest
 from pipeline.runs.worker_artifacts import local_if_fetched
 from pipeline.runs.workspace import Workspace
 from stages.base import StageError, Tool
+from stages.support.messages.stage_error import DoesNotFit
 
 if TYPE_CHECKING:
     from stages.count.parallel import Begin
@@ -277,7 +278,8 @@ class DaskExecutor:
             if work is not None:
                 work.log(line)
         if answer["error"] == "stage":
-            raise StageError(answer["message"], hint=answer["hint"], at=tuple(answer["at"]))
+            error = DoesNotFit if answer["does_not_fit"] else StageError
+            raise error(answer["message"], hint=answer["hint"], at=tuple(answer["at"]))
         if answer["error"] == "crash":
             raise StageCrashed(kind, answer["message"], work.log_name if work is not None else "")
         if answer["error"] == "lost":

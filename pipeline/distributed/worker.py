@@ -38,6 +38,7 @@ from pipeline.runs.executor import run_stage, stage_logger
 from pipeline.runs.workspace import Workspace
 from stages.backends.targets.spec import Target
 from stages.base import StageError, Tool
+from stages.support.messages.stage_error import DoesNotFit
 from stages.support.system.installation import INSTALLATION
 from stages.support.system.system_limits import is_disk_full
 
@@ -157,7 +158,8 @@ def _catch_errors(work: Callable[[], Answer], workspace: Workspace | None, reque
 
 
 def _stage_error(error: StageError) -> Answer:
-    return {"error": "stage", "message": error.message, "hint": error.hint, "at": list(error.at)}
+    answer = {"error": "stage", "message": error.message, "hint": error.hint, "at": list(error.at)}
+    return {**answer, "does_not_fit": isinstance(error, DoesNotFit)}
 
 
 def _perform(request: Mapping[str, Any], workspace: Workspace) -> Answer:

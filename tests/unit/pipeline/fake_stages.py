@@ -15,6 +15,7 @@ from pipeline.plugins.registry import Registry
 from stages.backends.targets.spec import Target
 from stages.base import ActionInputs, Job, Stage, StageConfig, StageError, Tool
 from stages.ir.models.spec import FileModel, ModelSource
+from stages.support.messages.stage_error import DoesNotFit
 
 
 class ImportConfig(StageConfig):
@@ -93,7 +94,7 @@ class FakeEmit(Fake):
     def run(self, job: Job[Any]) -> None:
         self.note()
         if job.config.unroll == 13:
-            raise StageError("13 times is unlucky", hint="take 12", at=("stages", "emit", "unroll"))
+            raise DoesNotFit("13 times is unlucky", hint="take 12", at=("stages", "emit", "unroll"))
         for number, rule in enumerate(job.config.rules):
             if rule.name == "nobody":
                 raise StageError("no layer\nis called so", at=("stages", "emit", "rules", number, "name"))

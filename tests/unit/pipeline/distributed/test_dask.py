@@ -29,6 +29,7 @@ from pipeline.errors import PipelineError
 from pipeline.remote.health import MOST_FAILURES
 from pipeline.remote.transport import RemoteError
 from pipeline.runs.executor import Work
+from stages.support.messages.stage_error import DoesNotFit
 from stages.support.system.installation import INSTALLATION
 from tests.support.optional import needs
 from tests.support.servers import free_port
@@ -211,6 +212,7 @@ def test_errors_arrive_as_from_here(cluster: Cluster) -> None:
         project.run()
     assert type(remote_error.value) is type(here.value) and str(remote_error.value) == str(here.value)
     assert "recipes/demo.yaml:6:18: emit: 13 times is unlucky" in str(remote_error.value)
+    assert type(remote_error.value.__cause__) is type(here.value.__cause__) is DoesNotFit
 
 
 def test_other_tools_are_refused_with_both(cluster: Cluster) -> None:
