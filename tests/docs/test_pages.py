@@ -104,7 +104,7 @@ def test_the_index_describes_every_page() -> None:
     ("words", "page"),
     [
         ("latency", "explanation/timing.md"),
-        ("reentrant", "how-to/use_the_c_code.md"),
+        ("reentrant", "how-to/in_your_product.md"),
         ("windows", "how-to/install.md"),
         ("update weights", "how-to/use_the_c_code.md"),
     ],
