@@ -84,6 +84,7 @@ def test_zephyr_metadata() -> None:
     assert all(any(path.startswith(f"{root}/") for path in files) for root in module["samples"])
     west = yaml.safe_load(files["west.yml"])["manifest"]
     assert isinstance(west["version"], str) and west["self"] == {"path": "small"}
+    assert all(re.fullmatch(r"v\d+\.\d+\.\d+", project["revision"]) for project in west["projects"])
     assert {project["remote"] for project in west["projects"]} <= {remote["name"] for remote in west["remotes"]}
     sample = yaml.safe_load(files["samples/small/sample.yaml"])
     assert sample["sample"].keys() <= {"name", "description"}

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from stages.delivery.export.form import Form
 
+#: Release of Zephyr in west.yml: a tag, so that the workspace is the same each time.
+_ZEPHYR = "v4.3.0"
+
 FORM = Form(
     __file__,
     "a Zephyr module with a west manifest, Kconfig and a sample",
@@ -23,6 +26,7 @@ FORM = Form(
     gives_flags=True,
     contract_off=True,
     several=True,
+    facts=lambda content: {"zephyr": _ZEPHYR},
     run="west build -b BOARD samples/{{ name }} -- -DEXTRA_ZEPHYR_MODULES=$PWD",
     note="BOARD is the name of your board, such as nucleo_f446re; see `west boards`.",
 )
