@@ -185,6 +185,7 @@ def _recipe_values(name: str, targets: Sequence[Target], entry: Mapping[str, str
     other = targets[1].name if len(targets) > 1 else "host" if target.name != "host" else "rv32-scalar"
     extends = f"extends: {base}\n" if base else ""
     names = [target.name for target in targets] if len(targets) > 1 else [target.name, other]
+    matrix = yaml.safe_dump({"matrix": {"target": names}}, default_flow_style=True, width=math.inf)
     of_onnx = entry.get("file", "").lower().endswith(".onnx")
     written = yaml.safe_dump(dict(entry), default_flow_style=True, allow_unicode=True, width=math.inf)
     return {
@@ -192,7 +193,7 @@ def _recipe_values(name: str, targets: Sequence[Target], entry: Mapping[str, str
         "what": escape.line(Path(*entry.values()).name),
         "target": target.name,
         "other": other,
-        "matrix": f"{'' if len(targets) > 1 else '# '}matrix: {{target: [{', '.join(names)}]}}",
+        "matrix": "# " * (len(targets) < 2) + matrix.strip().removeprefix("{").removesuffix("}"),
         "extends": extends,
         "model": written.rstrip(),
         "reference": "ONNX Runtime" if of_onnx else "LiteRT",
