@@ -182,9 +182,9 @@ def _offsets(steps: Breakpoints, multiplier: Array, shift: Array, count: int) ->
     # Where a channel has fewer steps the last of them again; without any the middle of the breakpoints.
     numbers = np.cumsum(is_step, axis=1)
     order = np.argsort(np.where(is_step, exact, np.iinfo(np.int64).max), axis=1, kind="stable")
-    there = np.maximum(numbers[:, -1:], 1)
+    counts = np.maximum(numbers[:, -1:], 1)
     total = exact.shape[1]
-    ranks = (np.arange(count or total) * there) // (count or total)
+    ranks = (np.arange(count or total) * counts) // (count or total)
     return np.asarray(np.take_along_axis(exact, np.take_along_axis(order, ranks, axis=1), axis=1))
 
 
@@ -192,7 +192,7 @@ def _differing(steps: Breakpoints, multiplier: Array, shift: Array, offsets: Arr
     """Return how many sums differ with each offset, float64[C, n]. Numbers stay below 2^53."""
     wanted = np.ldexp(steps.results.astype(np.float64), shift[:, np.newaxis].astype(np.int32))
     exact = steps.first.astype(np.float64)
-    found, first = np.empty(offsets.shape), np.empty((offsets.shape[1], exact.shape[1]))
+    sums, first = np.empty(offsets.shape), np.empty((offsets.shape[1], exact.shape[1]))
     for channel, apart in enumerate(offsets[:, :, np.newaxis]):  # one at a time stays in the cache
         np.subtract(wanted[channel], apart, out=first)
         first /= multiplier[channel]
@@ -200,8 +200,8 @@ def _differing(steps: Breakpoints, multiplier: Array, shift: Array, offsets: Arr
         np.clip(first, steps.least[channel], steps.most[channel] + 1, out=first)
         first -= exact[channel]
         np.abs(first, out=first)
-        first.sum(axis=1, out=found[channel])
-    return found
+        first.sum(axis=1, out=sums[channel])
+    return sums
 
 
 def _settled(steps: Breakpoints, multiplier: Array, offset: Array, shift: Array) -> tuple[Array, Array, Array]:
@@ -223,9 +223,9 @@ def _largest(steps: Breakpoints, multiplier: Array, offset: Array, shift: Array)
     low = steps.results[0] - 1
     wanted = steps.results << shift[:, np.newaxis]
     with np.errstate(divide="ignore", invalid="ignore"):
-        own = np.ceil((wanted - offset[:, np.newaxis]) / multiplier[:, np.newaxis])
+        smallest = np.ceil((wanted - offset[:, np.newaxis]) / multiplier[:, np.newaxis])
     least, most = steps.least[:, np.newaxis], steps.most[:, np.newaxis]
-    at = np.concatenate([steps.first, np.clip(np.nan_to_num(own), least, most).astype(np.int64)], axis=1)
+    at = np.concatenate([steps.first, np.clip(np.nan_to_num(smallest), least, most).astype(np.int64)], axis=1)
     at = np.concatenate([np.clip(at, least, most), np.clip(at - 1, least, most)], axis=1)
     ours = scale_and_floor(at, multiplier[:, np.newaxis], offset[:, np.newaxis], shift[:, np.newaxis])
     theirs = low + np.stack(
@@ -315,12 +315,12 @@ def sum_of_two(view: LayerView, limits: MultiplierLimits, span: int = 255) -> Su
     first, second = (x.astype(np.int64) - zero for x, zero in zip(grid, op.zero_points, strict=True))
     scales = [multiplier * 2.0**shift for multiplier, shift in zip(op.multipliers, op.shifts, strict=True)]
     output = op.output_multiplier * 2.0 ** (op.output_shift - 31 + op.left_shift - 31)
-    found: list[Sum] = []
-    for one, other in _ratios(scales[0] / scales[1], span, together=op.sign < 0):
-        total = one * first + op.sign * other * second
-        real = (scales[0] / one if scales[0] > scales[1] else scales[1] / other) * output
-        found += [_sum(op, exact, total, (one, other), *pair) for pair in _products(total, real, limits)]
-    return min(found, key=lambda each: each.differing)
+    candidates: list[Sum] = []
+    for factor, other_factor in _ratios(scales[0] / scales[1], span, together=op.sign < 0):
+        total = factor * first + op.sign * other_factor * second
+        real = (scales[0] / factor if scales[0] > scales[1] else scales[1] / other_factor) * output
+        candidates += [_sum(op, exact, total, (factor, other_factor), *pair) for pair in _products(total, real, limits)]
+    return min(candidates, key=lambda candidate: candidate.differing)
 
 
 def _ratios(wanted: float, span: int, *, together: bool) -> list[tuple[int, int]]:
@@ -334,12 +334,12 @@ def _ratios(wanted: float, span: int, *, together: bool) -> list[tuple[int, int]
     off[(ones + others if together else np.maximum(ones, others)) > span] = np.inf
     # Of equal quotients the largest weights: none is better, but they are nearest to 8 bits.
     order = np.lexsort((-ones, np.round(off, 12)))
-    found: dict[float, tuple[int, int]] = {}
+    ratios: dict[float, tuple[int, int]] = {}
     for at in order:
-        found.setdefault(round(ones[at] / others[at], 12), (int(ones[at]), int(others[at])))
-        if len(found) == _RATIOS:
+        ratios.setdefault(round(ones[at] / others[at], 12), (int(ones[at]), int(others[at])))
+        if len(ratios) == _RATIOS:
             break
-    return list(found.values())
+    return list(ratios.values())
 
 
 def _products(total: Array, real: float, limits: MultiplierLimits) -> list[tuple[int, int]]:
@@ -365,6 +365,6 @@ def _sum(op: Any, exact: Array, total: Array, weights: tuple[int, int], multipli
     agreeing[least == -far] = 0
     at = int(agreeing.argmax())
     offset = int(least[at]) if least[at] != -far else 0
-    made = scale_and_floor(total, multiplier, offset, shift) + op.output_zero_point
-    apart = np.abs(np.clip(made, op.act_min, op.act_max) - exact)
+    computed = scale_and_floor(total, multiplier, offset, shift) + op.output_zero_point
+    apart = np.abs(np.clip(computed, op.act_min, op.act_max) - exact)
     return Sum(weights, multiplier, offset, shift, int((apart > 0).sum()), apart.size, int(apart.max()))

@@ -32,16 +32,16 @@ def accelerator_class(name: str, modules: Mapping[str, str] = MappingProxyType({
     """
     key = f"accelerators/{name}"
     if key not in modules and name not in names():
-        outside = [one.partition("/")[2] for one in modules if one.startswith("accelerators/")]
+        outside = [place.partition("/")[2] for place in modules if place.startswith("accelerators/")]
         known = sorted({*names(), *outside})
         raise StageError(
             f"there is no accelerator {name!r}{did_you_mean(name, known)}", hint=f"Known: {', '.join(known)}"
         )
     module = import_module(modules.get(key, f"stages.backends.accelerators.{name}"))
-    found = getattr(module, "ACCELERATOR", None)
-    if not isinstance(found, type) or not issubclass(found, Accelerator) or found.name != name:
+    accelerator = getattr(module, "ACCELERATOR", None)
+    if not isinstance(accelerator, type) or not issubclass(accelerator, Accelerator) or accelerator.name != name:
         raise StageError(f"accelerator {name} has no ACCELERATOR with that name in {module.__file__}")
-    return found
+    return accelerator
 
 
 def device_folder(target: Target, kind: str) -> Path:

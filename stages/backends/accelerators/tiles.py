@@ -129,8 +129,8 @@ def reads(view: LayerView, tile: Tile) -> tuple[InputRegion, ...]:
 def _read(view: LayerView, tile: Tile, tensor: Tensor) -> InputRegion:
     op, x = view.op, extent(tensor)
     if isinstance(op, FullyConnected):
-        each = op.depth // (x.columns * x.channels)
-        return InputRegion(Span(tile.rows.first * each, tile.rows.end * each), Span(0, x.channels))
+        row_depth = op.depth // (x.columns * x.channels)
+        return InputRegion(Span(tile.rows.first * row_depth, tile.rows.end * row_depth), Span(0, x.channels))
     if not isinstance(op, Window):
         return InputRegion(tile.rows, tile.channels)
     rows, above, below = _window_rows(op, tile.rows, x.rows)

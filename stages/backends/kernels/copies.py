@@ -107,13 +107,13 @@ def _steps(x: Tensor, y: Tensor) -> list[list[int]]:
 def _pieces(size: int, steps: Sequence[int]) -> list[tuple[int, list[tuple[int, int]]]]:
     """Return (start, [(step, count)]) of the pieces of an axis: whole blocks, then the rest."""
     *smaller, step = steps
-    whole, found = size // step, []
-    if whole:
+    blocks, pieces = size // step, []
+    if blocks:
         inner = [(fine, coarse // fine) for fine, coarse in pairwise(steps)]
-        found.append((0, [*inner, (step, whole)]))
+        pieces.append((0, [*inner, (step, blocks)]))
     if size % step:
-        found += [(whole * step + begin, digits) for begin, digits in _pieces(size % step, smaller)]
-    return found
+        pieces += [(blocks * step + begin, digits) for begin, digits in _pieces(size % step, smaller)]
+    return pieces
 
 
 def _stride(tensor: Tensor, axis: int, step: int) -> int:

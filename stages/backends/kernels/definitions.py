@@ -78,7 +78,7 @@ def definitions_of(path: Path, name: str, root: Path) -> dict[str, str]:
     """
     walk = _Walk(root)
     walk.follow(path, name if name in walk.module(path).definitions else _ALL)
-    return walk.found
+    return walk.code
 
 
 @dataclass
@@ -86,7 +86,7 @@ class _Walk:
     """Follows uses from definition to definition."""
 
     root: Path
-    found: dict[str, str] = field(default_factory=dict)
+    code: dict[str, str] = field(default_factory=dict)
     modules: dict[Path, _Module] = field(default_factory=dict)
 
     def module(self, path: Path) -> _Module:
@@ -98,18 +98,18 @@ class _Walk:
     def follow(self, path: Path, name: str) -> None:
         module = self.module(path)
         if name == _ALL:
-            for each in module.definitions:
-                self.follow(path, each)
+            for definition_name in module.definitions:
+                self.follow(path, definition_name)
             return
         if name not in module.definitions and name in module.imports:  # what a package passes on
             self.import_(path, module.imports[name], "")
             return
-        for each in (_BESIDES, name):
-            key = f"{module.shown}:{each}"
-            if key in self.found or each not in module.definitions:
+        for definition_name in (_BESIDES, name):
+            key = f"{module.shown}:{definition_name}"
+            if key in self.code or definition_name not in module.definitions:
                 continue
-            self.found[key] = "\n".join(definition.meaning for definition in module.definitions[each])
-            for definition in module.definitions[each]:
+            self.code[key] = "\n".join(definition.meaning for definition in module.definitions[definition_name])
+            for definition in module.definitions[definition_name]:
                 for used, attribute in definition.uses:
                     origin = definition.imports.get(used) or module.imports.get(used)
                     if origin is not None:
@@ -134,7 +134,7 @@ def _file_of(path: Path, origin: _Import, root: Path) -> tuple[Path | None, bool
     if here is None:
         return None, False
     inner = [here / f"{origin.name}.py", here / str(origin.name) / "__init__.py"]
-    module = next((each for each in inner if origin.name and each.is_file()), None)
+    module = next((candidate for candidate in inner if origin.name and candidate.is_file()), None)
     if module is not None:  # a module in a package
         return module, True
     module = here / "__init__.py" if here.is_dir() else here.with_suffix(".py")
@@ -234,15 +234,15 @@ def _global_names(node: ast.stmt) -> set[str]:
 
 def _imports(node: ast.AST) -> dict[str, _Import]:
     """Return the names that import statements anywhere in `node` bind."""
-    found: dict[str, _Import] = {}
+    imports: dict[str, _Import] = {}
     for inner in ast.walk(node):
         if isinstance(inner, ast.ImportFrom):
             for alias in inner.names:
                 name = None if alias.name == _ALL else alias.name
-                found[alias.asname or alias.name] = _Import(inner.module or "", name, inner.level)
+                imports[alias.asname or alias.name] = _Import(inner.module or "", name, inner.level)
         elif isinstance(inner, ast.Import):
-            found |= {alias.asname or alias.name: _Import(alias.name) for alias in inner.names}
-    return found
+            imports |= {alias.asname or alias.name: _Import(alias.name) for alias in inner.names}
+    return imports
 
 
 def _whole(node: ast.AST) -> list[str]:

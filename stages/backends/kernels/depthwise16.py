@@ -104,13 +104,15 @@ class Depthwise16(Kernel):
         taps, inner = prod(op.kernel), 1.0
         for axis, size in enumerate(y.shape[1:3]):
             inner *= len(whole_windows(view, axis)) / size
-        whole, left = divmod(y.shape[3], group)
+        groups_filled, rest = divmod(y.shape[3], group)
         copied = (
-            price.tap + whole * price.copied + (left * price.single + (group - left) * price.filled if left else 0.0)
+            price.tap
+            + groups_filled * price.copied
+            + (rest * price.single + (group - rest) * price.filled if rest else 0.0)
         )
         if not self.is_in_place(y.shape[3], target):
             inner = 0.0
         row = 0.0 if op.kernel == (3, 3) else price.row  # which has code of its own
-        product = price.product + (inner * price.by_lanes if left else 0.0)
-        groups = (whole + (left > 0)) * (price.group + op.kernel[0] * row + taps * product)
+        product = price.product + (inner * price.by_lanes if rest else 0.0)
+        groups = (groups_filled + (rest > 0)) * (price.group + op.kernel[0] * row + taps * product)
         return 150.0 + y.elements / y.shape[3] * (price.pixel + groups + (1 - inner) * taps * copied)

@@ -53,7 +53,7 @@ def code_of(
     `root` is the folder of all families, `include` the header folders that the folder's record names.
     """
     folder = module.parent
-    places = (*(include_path(folder, each) for each in include), root / "kernels" / "include")
+    places = (*(include_path(folder, include_name) for include_name in include), root / "kernels" / "include")
     code = {_shown(path, root): _c_meaning(path.read_text()) for path in _c_files(folder, files, places)}
     return code | definitions_of(module, name.split(".")[0], root)
 
@@ -64,17 +64,17 @@ def _shown(path: Path, root: Path) -> str:
 
 def _c_files(folder: Path, files: tuple[str, ...], include: tuple[Path, ...]) -> set[Path]:
     """Return the files and all that they include, from their folder or from `include`."""
-    found: set[Path] = set()
+    visited: set[Path] = set()
     waiting = [folder / name for name in files]
     while waiting:
         path = waiting.pop().resolve()
-        if path in found or not path.is_file():  # a file that is not there is emit's error
+        if path in visited or not path.is_file():  # a file that is not there is emit's error
             continue
-        found.add(path)
+        visited.add(path)
         for name in _included(path.read_text()):
             places = (place / name for place in (path.parent, *include))
             waiting += [place for place in places if place.is_file()][:1]
-    return found
+    return visited
 
 
 @cache

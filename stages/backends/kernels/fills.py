@@ -29,7 +29,7 @@ def fills(copy: Copy, elements: int, run_cost: float, element_cost: float) -> li
 
         | before | row | gap | row | gap of planes | row | gap | row | after |
     """
-    found = [_one_fill(0, copy.target_offset)]
+    gaps = [_one_fill(0, copy.target_offset)]
     covered = 1
     for depth in reversed(range(len(copy.axes))):
         axis = copy.axes[depth]
@@ -37,11 +37,11 @@ def fills(copy: Copy, elements: int, run_cost: float, element_cost: float) -> li
         rows = Axis(axis.extent - 1, axis.strides[:1])
         outer = tuple(Axis(other.extent, other.strides[:1]) for other in copy.axes[:depth])
         if gap > 0 and rows.extent > 0:
-            found.append(Fill(copy.target_offset + covered, gap, (*outer, rows)))
+            gaps.append(Fill(copy.target_offset + covered, gap, (*outer, rows)))
         covered += rows.extent * axis.strides[0]
     end = copy.target_offset + 1 + sum((axis.extent - 1) * axis.strides[0] for axis in copy.axes)
-    found.append(_one_fill(end, elements - end))
-    around = [fill for fill in found if fill.extent > 0]
+    gaps.append(_one_fill(end, elements - end))
+    around = [fill for fill in gaps if fill.extent > 0]
     cost = sum(fill.runs * (run_cost + element_cost * fill.extent) for fill in around)
     return around if cost < run_cost + element_cost * elements else [_one_fill(0, elements)]
 

@@ -61,8 +61,12 @@ class KernelFolder:
 
     def why_not(self, core: Core) -> str:
         """Return why no kernel of the folder runs on the core, '' if kernels may run."""
-        there = core.features
-        lacks = [one for one in self.needs if there.isdisjoint((one,) if isinstance(one, str) else one)]
+        core_features = core.features
+        lacks = [
+            feature
+            for feature in self.needs
+            if core_features.isdisjoint((feature,) if isinstance(feature, str) else feature)
+        ]
         return (self.needed or f"needs {_names(lacks[0])}") if lacks else ""
 
 

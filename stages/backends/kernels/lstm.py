@@ -100,8 +100,8 @@ class Lstm8(Kernel):
         op, (product, functions) = view.op, self.prices
         steps, chunk = view.outputs[0].elements / op.units, self.chunk(target)
         depth, before = (-(-count // chunk) * chunk for count in (op.depth, op.units))
-        each = 4 * product * (depth + before) + functions
-        return float(steps * (op.units * each + 2 * (op.depth + op.units) + 100))
+        unit_cost = 4 * product * (depth + before) + functions
+        return float(steps * (op.units * unit_cost + 2 * (op.depth + op.units) + 100))
 
 
 def in_chunks(weights: np.ndarray, chunk: int) -> np.ndarray:

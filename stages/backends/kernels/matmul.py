@@ -108,6 +108,6 @@ class Matmul8(Kernel):
         tile, (units, rows) = self.tile(target), self._filled(view, target)
         depth = -(-view.op.depth // tile.chunk) * tile.chunk
         chunk, result, packed = self.prices
-        each = chunk * depth / tile.chunk + result
-        whole = each * rows * units + packed * (rows + units) * depth + 100
-        return whole * view.outputs[0].elements / (view.outputs[0].shape[-2] * view.outputs[0].shape[-1])
+        result_cost = chunk * depth / tile.chunk + result
+        matrix_cost = result_cost * rows * units + packed * (rows + units) * depth + 100
+        return matrix_cost * view.outputs[0].elements / (view.outputs[0].shape[-2] * view.outputs[0].shape[-1])

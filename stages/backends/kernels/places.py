@@ -47,17 +47,19 @@ def code_patterns(names: Iterable[str]) -> tuple[str, ...]:
 
     Folders whose files they use are included.
     """
-    waiting, found = list(names), []
+    waiting, visited = list(names), []
     while waiting:
         name = waiting.pop(0)
-        if name in found or name not in _families():  # loading it reports the unknown name
+        if name in visited or name not in _families():  # loading it reports the unknown name
             continue
-        found.append(name)
+        visited.append(name)
         for path in sorted(path_of(name).iterdir()):
             if path.suffix in _CODE:
                 waiting += (beside.decode() for beside in _BESIDE.findall(path.read_bytes()))
     folders = tuple(
-        f"stages/backends/{_families()[name]}/kernels/{name}/**/*.{kind}" for name in found for kind in ("py", "[chS]")
+        f"stages/backends/{_families()[name]}/kernels/{name}/**/*.{kind}"
+        for name in visited
+        for kind in ("py", "[chS]")
     )
     return ("stages/backends/kernels/include/*.h", *folders)
 

@@ -117,7 +117,7 @@ def direct_rows(view: LayerView, tile: Tile, depth: int) -> int:
     return 1 if tile.paired else tile.rows
 
 
-def scratch_words(tile: Tile, made: Plan) -> int:
+def scratch_words(tile: Tile, row_plan: Plan) -> int:
     """Return the int32 words of sums, totals and the panel."""
     sums = tile.rows * tile.channels
-    return (up(sums * tile.sum_bytes, 8) + sums * 8 + up(tile.rows * made.depth * 2, 8)) // 4
+    return (up(sums * tile.sum_bytes, 8) + sums * 8 + up(tile.rows * row_plan.depth * 2, 8)) // 4

@@ -77,10 +77,10 @@ class TablePrelu(Kernel):
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
         """Return the counted instructions. Each run is a call."""
-        found = broadcast(view)
-        whole, rest = divmod(found.run.extent, self.elements)
-        run = self.call + whole * self.instructions + (self.instructions + self.left if rest else 0)
-        return found.calls * found.rows.extent * run
+        broadcasting = broadcast(view)
+        blocks, rest = divmod(broadcasting.run.extent, self.elements)
+        run = self.call + blocks * self.instructions + (self.instructions + self.left if rest else 0)
+        return broadcasting.calls * broadcasting.rows.extent * run
 
 
 def _products(view: LayerView) -> Range:

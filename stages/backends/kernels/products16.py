@@ -59,24 +59,24 @@ class Products16(Kernel):
         import numpy as np
 
         op, tile = view.op, self.tile(target)
-        made = plan(view, tile)
-        alternating = made.weights.reshape(-1, tile.pair, made.depth).transpose(0, 2, 1)
+        row_plan = plan(view, tile)
+        alternating = row_plan.weights.reshape(-1, tile.pair, row_plan.depth).transpose(0, 2, 1)
         fields = {
             **(windows_of(view) if isinstance(op, Conv2D) else pixels_of(op.batch, op.depth)),
             "pixels": rows_of(view) // view.outputs[0].shape[0] if isinstance(op, Conv2D) else op.batch,
             "out_channels": columns_of(view),
             "run": run_elements(view),
-            "pitch": made.pitch,
-            "depth": made.depth,
-            "chunk": made.chunk,
-            "direct": direct_rows(view, tile, made.depth),
-            "mode": made.mode,
+            "pitch": row_plan.pitch,
+            "depth": row_plan.depth,
+            "chunk": row_plan.chunk,
+            "direct": direct_rows(view, tile, row_plan.depth),
+            "mode": row_plan.mode,
             "low": op.act_min,
             "high": op.act_max,
         }
         return {
             "weights": np.ascontiguousarray(alternating).reshape(-1),
-            "channels": np.concatenate([made.bias.view(np.int32).reshape(-1, 2), made.scale], axis=1),
+            "channels": np.concatenate([row_plan.bias.view(np.int32).reshape(-1, 2), row_plan.scale], axis=1),
             "fields": FIELDS.of(fields),
         }
 
@@ -87,11 +87,11 @@ class Products16(Kernel):
         return products16(view, tile, plan(view, tile), self.function)
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        tile, made = self.tile(target), plan(view, self.tile(target))
+        tile, row_plan = self.tile(target), plan(view, self.tile(target))
         pixels, (product, output, gathered) = rows_of(view), self.prices
         alone = pixels % tile.rows
         rows_at_once = pixels - alone + alone * tile.rows / 2  # a row alone takes half of a tile
-        total = (product * made.depth + output) * made.weights.shape[0] * rows_at_once
-        if direct_rows(view, tile, made.depth) < tile.rows:
-            total += gathered * made.depth * pixels
+        total = (product * row_plan.depth + output) * row_plan.weights.shape[0] * rows_at_once
+        if direct_rows(view, tile, row_plan.depth) < tile.rows:
+            total += gathered * row_plan.depth * pixels
         return 100.0 + total

@@ -31,27 +31,27 @@ def folder(name: str, modules: Mapping[str, str] = MappingProxyType({})) -> Kern
         return _checked(name, import_module(modules[f"kernels/{name}"]))
     if name not in folder_names():
         raise StageError(f"there is no kernel folder {name!r}", hint=f"Known: {', '.join(folder_names())}")
-    found: KernelFolder = import_module(module_of(name)).FOLDER
-    return found
+    record: KernelFolder = import_module(module_of(name)).FOLDER
+    return record
 
 
 def _checked(name: str, module: ModuleType) -> KernelFolder:
     """Return the record of a plug-in's folder. Raise StageError if its name does not match."""
-    found: KernelFolder | None = getattr(module, "FOLDER", None)
-    if found is None:
+    record: KernelFolder | None = getattr(module, "FOLDER", None)
+    if record is None:
         raise StageError(f"kernel folder {name} has no FOLDER in {module.__file__}")
-    wrong = [cls.name for cls in found.kernels if not cls.name.startswith(f"{name}.")]
-    if found.name != name or wrong:
-        reason = f"its folder is {found.name}" if found.name != name else f"its kernel is called {wrong[0]}"
+    wrong = [cls.name for cls in record.kernels if not cls.name.startswith(f"{name}.")]
+    if record.name != name or wrong:
+        reason = f"its folder is {record.name}" if record.name != name else f"its kernel is called {wrong[0]}"
         raise StageError(f"kernel folder {name}: {reason}", hint=f"folder and kernels are called {name} and {name}.*")
-    if not found.kernels:
+    if not record.kernels:
         raise StageError(f"kernel folder {name} has no kernels", hint=f"kernels= of its FOLDER, in {module.__file__}")
-    for cls in found.kernels:
+    for cls in record.kernels:
         for kind in sorted(cls.ops):
             if not is_kernel_kind(kind):
                 guess = did_you_mean(kind, kernel_kinds())
                 raise StageError(f"kernel {cls.name} lists the unknown operator '{kind}'{guess}")
-    return found
+    return record
 
 
 def folders(names: Iterable[str]) -> dict[str, KernelFolder]:
@@ -84,4 +84,4 @@ def kernels_of(target: Target) -> dict[str, Kernel]:
 
 
 def _by_name(declared: Iterable[KernelFolder]) -> dict[str, Kernel]:
-    return {cls.name: cls() for one in declared for cls in one.kernels}
+    return {cls.name: cls() for record in declared for cls in record.kernels}

@@ -104,8 +104,8 @@ def between(view: LayerView, axis: str, whole: int) -> np.ndarray:
     import numpy as np
 
     places, shares = view.constant(f"{axis}s"), view.constant(f"{axis}_shares")
-    made = np.zeros((len(places), 3), np.int32)
-    for line, (first, second), share in zip(made, places.tolist(), shares.tolist(), strict=True):
+    table = np.zeros((len(places), 3), np.int32)
+    for line, (first, second), share in zip(table, places.tolist(), shares.tolist(), strict=True):
         part = 0 if first == second else share
         if part * whole % _WHOLE:
             raise ValueError(f"an interpolation weight of {part}/{_WHOLE} is no multiple of 1/{whole}")
@@ -113,4 +113,4 @@ def between(view: LayerView, axis: str, whole: int) -> np.ndarray:
         if whole < _WHOLE and 2 * part > whole:
             first, second, part = second, first, whole - part
         line[:] = (first, second if part else first, part)
-    return made
+    return table

@@ -29,14 +29,14 @@ def as_depthwise(view: LayerView) -> LayerView:
     op = view.op
     if not has_single_channels(op):
         return view
-    taken = {name: getattr(op, name) for name in type(op).model_fields if name in DepthwiseConv2D.model_fields}
+    fields = {name: getattr(op, name) for name in type(op).model_fields if name in DepthwiseConv2D.model_fields}
     multiplier = op.out_channels // op.in_channels
-    made = DepthwiseConv2D(
-        **{**taken, "op": "depthwise_conv2d", "depth_multiplier": multiplier, "kernel_layout": "OIHW"}
+    depthwise = DepthwiseConv2D(
+        **{**fields, "op": "depthwise_conv2d", "depth_multiplier": multiplier, "kernel_layout": "OIHW"}
     )
     key = view.layer.constants["weights"]
     weights = view.arrays[key].transpose([op.kernel_layout.index(axis) for axis in "OIHW"])
-    return replace(view, layer=view.layer.model_copy(update={"op": made}), arrays={**view.arrays, key: weights})
+    return replace(view, layer=view.layer.model_copy(update={"op": depthwise}), arrays={**view.arrays, key: weights})
 
 
 def as_one_channel(view: LayerView) -> LayerView:

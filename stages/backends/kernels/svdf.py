@@ -91,5 +91,5 @@ class Svdf8(Kernel):
         op, (batch, units) = view.op, view.outputs[0].shape
         product, step, feature, unit = self.prices
         depth = -(-op.depth // self.chunk(target)) * self.chunk(target)
-        each = op.rank * (product * depth + step * op.memory + feature) + unit
-        return float(batch * (units * each + 2 * op.depth + 60))
+        unit_cost = op.rank * (product * depth + step * op.memory + feature) + unit
+        return float(batch * (units * unit_cost + 2 * op.depth + 60))

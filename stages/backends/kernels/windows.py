@@ -23,8 +23,8 @@ def whole_windows(view: LayerView, axis: int) -> range:
     """
     starts, reach = _starts(view, axis), (view.op.kernel[axis] - 1) * _dilation(view, axis)
     last = view.inputs[0].shape[1 + axis] - reach
-    found = [number for number, start in enumerate(starts) if 0 <= start < last]
-    return range(found[0], found[-1] + 1) if found else range(0)
+    inside = [number for number, start in enumerate(starts) if 0 <= start < last]
+    return range(inside[0], inside[-1] + 1) if inside else range(0)
 
 
 def taps_inside(view: LayerView, axis: int) -> list[int]:

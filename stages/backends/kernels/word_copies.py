@@ -105,9 +105,9 @@ class WordCopies(Kernel):
         """Return instructions of blocks (four rows by a register's bytes) and of the rest."""
         if multiple % 4 or columns < register or rows < 4:
             return _lanes_cost(rows, columns)
-        whole, blocks = rows // 4, columns // register
-        times = whole * (22 + (1.0 if register == 8 else 0.72) * self.block * blocks)
-        times += _lanes_cost(4 * whole, columns % register) if columns % register else 0
+        fours, blocks = rows // 4, columns // register
+        times = fours * (22 + (1.0 if register == 8 else 0.72) * self.block * blocks)
+        times += _lanes_cost(4 * fours, columns % register) if columns % register else 0
         return times + (_lanes_cost(rows % 4, columns) if rows % 4 else 0)
 
 

@@ -128,29 +128,29 @@ def _planes(view: LayerView, mode: Mode, rows: Array) -> Array:
 
 def _of_channels(view: LayerView, role: str, count: int) -> Array:
     """Return int64[output channels]. A scalar is repeated for all."""
-    found = view.constant(role).astype(np.int64).reshape(-1)
-    return np.asarray(np.broadcast_to(found, (count,)))
+    values = view.constant(role).astype(np.int64).reshape(-1)
+    return np.asarray(np.broadcast_to(values, (count,)))
 
 
 def _words(count: int) -> int:
     return -(-count // 4) * 4
 
 
-def with_floor(view: LayerView, found: ScaleConstants | Sum) -> tuple[Any, dict[str, Array]]:
+def with_floor(view: LayerView, rounding: ScaleConstants | Sum) -> tuple[Any, dict[str, Array]]:
     """Return the layer's operator and constants with the rounding `floor`."""
-    if isinstance(found, Sum):
+    if isinstance(rounding, Sum):
         fields = {
             "rounding": "floor",
             "left_shift": 0,
-            "multipliers": found.weights,
+            "multipliers": rounding.weights,
             "shifts": (0, 0),
-            "output_multiplier": found.multiplier,
-            "output_offset": found.offset,
-            "output_shift": found.shift,
+            "output_multiplier": rounding.multiplier,
+            "output_offset": rounding.offset,
+            "output_shift": rounding.shift,
         }
         return view.op.model_copy(update=fields), {}
-    made = {role: getattr(found, role).astype(np.int32) for role in ("multiplier", "offset", "shift")}
-    return view.op.model_copy(update={"rounding": "floor"}), made
+    constants = {role: getattr(rounding, role).astype(np.int32) for role in ("multiplier", "offset", "shift")}
+    return view.op.model_copy(update={"rounding": "floor"}), constants
 
 
 def pair_contents(view: LayerView, how: How) -> Array:

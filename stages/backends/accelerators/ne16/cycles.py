@@ -68,13 +68,13 @@ def _subtile(job: Task, channels: int) -> int:
 def _normalize(job: Task, channels: int) -> int:
     if not job.flag(NORMALIZE):
         return 0
-    found = _SCALE + ceil(channels * job.scale_bits // 8 / 4)
+    step_cycles = _SCALE + ceil(channels * job.scale_bits // 8 / 4)
     if job.flag(SHIFTS):
-        found += _SHIFT
+        step_cycles += _SHIFT
     if job.flag(BIAS):
-        found += _BIAS + ceil(channels / 8)
+        step_cycles += _BIAS + ceil(channels / 8)
     if job.flag(TFLITE):
-        found += extension.ROUNDING_CYCLES
+        step_cycles += extension.ROUNDING_CYCLES
     if job.flag(RESIDUAL):
-        found += extension.residual_cycles(channels)
-    return found
+        step_cycles += extension.residual_cycles(channels)
+    return step_cycles

@@ -115,11 +115,11 @@ class Ne16(Accelerator[Ne16Parameters]):
             return None
         from stages.backends.accelerators.ne16.arithmetic import with_floor
 
-        found = self._nearest(view)
-        if isinstance(found, str):
-            raise RuntimeError(f"internal error: layer {view.layer.name} has no constants: {found}")
-        op, constants = with_floor(view, found)
-        counts = (int(_total(found.reachable)), int(_total(found.differing)), int(_largest(found.largest)))
+        nearest = self._nearest(view)
+        if isinstance(nearest, str):
+            raise RuntimeError(f"internal error: layer {view.layer.name} has no constants: {nearest}")
+        op, constants = with_floor(view, nearest)
+        counts = (int(_total(nearest.reachable)), int(_total(nearest.differing)), int(_largest(nearest.largest)))
         return OwnArithmetic(op, constants, *counts)
 
     def reads_windows(self, view: LayerView) -> bool:
@@ -129,8 +129,8 @@ class Ne16(Accelerator[Ne16Parameters]):
         return PAIR_CHANNELS if self._is_side_by_side(view) else 0
 
     def start_waits(self, view: LayerView) -> bool:
-        one = Tile(Span(0, 1), Span(0, 1))
-        return mapping(view, one, _compact(view, one)).stride == 2
+        first_tile = Tile(Span(0, 1), Span(0, 1))
+        return mapping(view, first_tile, _compact(view, first_tile)).stride == 2
 
     def tiling_key(self, view: LayerView) -> Hashable:
         return self._stored(view)[0], self._is_fast(view)
@@ -154,13 +154,13 @@ class Ne16(Accelerator[Ne16Parameters]):
         return self._block(view, Tile(Span(0, 1), channels)).bytes
 
     def scratch(self, view: LayerView, tile: Tile) -> Mapping[str, int]:
-        found = {}
-        made = mapping(view, tile, _compact(view, tile))
-        if made.gather is not None:
-            found["windows"] = made.gather.bytes
+        sizes = {}
+        tile_mapping = mapping(view, tile, _compact(view, tile))
+        if tile_mapping.gather is not None:
+            sizes["windows"] = tile_mapping.gather.bytes
         if self._how(view) == "core":
-            found["sums"] = 4 * len(tile.rows) * extent(view.outputs[0]).columns * len(tile.channels)
-        return found
+            sizes["sums"] = 4 * len(tile.rows) * extent(view.outputs[0]).columns * len(tile.channels)
+        return sizes
 
     def cycles(self, view: LayerView, tile: Tile) -> int:
         job = self._job(view, tile, _compact(view, tile))
@@ -215,8 +215,8 @@ class Ne16(Accelerator[Ne16Parameters]):
             if (op.act_min, op.act_max) != _LIMITS.get(out.dtype):
                 return f"a clamp to {op.act_min} to {op.act_max}; the engine only saturates to {out.dtype}"
             if op.rounding != "floor":
-                found = self._nearest(view)
-                return found if isinstance(found, str) else ""
+                nearest = self._nearest(view)
+                return nearest if isinstance(nearest, str) else ""
         return ""
 
     def _why_not_residual(self, view: LayerView) -> str:
@@ -232,8 +232,8 @@ class Ne16(Accelerator[Ne16Parameters]):
         """Return the constants of the engine's own arithmetic, or why there are none."""
         from stages.backends.accelerators.ne16.arithmetic import LIMITS
 
-        found = self._weight_cache.nearest if view.op.op in _WEIGHTED else self._weight_cache.sum
-        return found(view, LIMITS)
+        find = self._weight_cache.nearest if view.op.op in _WEIGHTED else self._weight_cache.sum
+        return find(view, LIMITS)
 
     def _is_fast(self, view: LayerView) -> bool:
         """Return whether the core requantizes with its P extension."""
@@ -266,19 +266,19 @@ class Ne16(Accelerator[Ne16Parameters]):
         return isinstance(view.op, Add) and not self._extended
 
     def _mode(self, view: LayerView) -> Any:
-        one = Tile(Span(0, 1), Span(0, 1))
-        return mapping(view, one, _compact(view, one)).mode
+        first_tile = Tile(Span(0, 1), Span(0, 1))
+        return mapping(view, first_tile, _compact(view, first_tile)).mode
 
     def _block(self, view: LayerView, tile: Tile) -> Block:
         from stages.backends.accelerators.ne16.arithmetic import block
 
-        made = mapping(view, tile, _compact(view, tile))
+        tile_mapping = mapping(view, tile, _compact(view, tile))
         if self._is_side_by_side(view):
-            made = side_by_side(made)
+            tile_mapping = side_by_side(tile_mapping)
         pair = isinstance(view.op, Add)
         bits, _ = self._stored(view)
         residual = pair and self._extended
-        return block(self._how(view), made.mode, made.ki, made.ko, bits, residual=residual)
+        return block(self._how(view), tile_mapping.mode, tile_mapping.ki, tile_mapping.ko, bits, residual=residual)
 
     def _job(self, view: LayerView, tile: Tile, strides: Strides) -> Job:
         """Return the tile's job.
@@ -290,18 +290,18 @@ class Ne16(Accelerator[Ne16Parameters]):
         how, block = self._how(view), self._block(view, tile)
         if how == "core":  # sums lie without anything between them
             strides = Strides(strides.inputs, len(tile.channels))
-        made = mapping(view, tile, strides)
+        tile_mapping = mapping(view, tile, strides)
         if self._is_side_by_side(view):
-            made = side_by_side(made)
-        image, pair = made.image, isinstance(view.op, Add)
+            tile_mapping = side_by_side(tile_mapping)
+        image, pair = tile_mapping.image, isinstance(view.op, Add)
         bits, offset = self._stored(view)
         width = 4 if how == "core" else 1
         job = Job(
-            mode=made.mode,
+            mode=tile_mapping.mode,
             h_out=image.rows,
             w_out=image.columns,
-            ki=made.ki,
-            ko=made.ko,
+            ki=tile_mapping.ki,
+            ko=tile_mapping.ko,
             input=0,
             input_pixel=image.input_pixel,
             input_row=image.input_row,
@@ -309,8 +309,8 @@ class Ne16(Accelerator[Ne16Parameters]):
             output_pixel=image.output_pixel * width,
             output_row=image.output_row * width,
             weights=block.weights,
-            stride=made.stride,
-            padding=made.padding,
+            stride=tile_mapping.stride,
+            padding=tile_mapping.padding,
             pad_value=0 if pair else view.op.input_zero_point,
             weight_bits=bits,
             weight_offset=offset,

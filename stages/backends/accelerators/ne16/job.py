@@ -160,9 +160,9 @@ def _spans(count: int, job: Job, before: int, after: int) -> list[_Span]:
     else:
         cuts = [0, count]
     total = (count - 1) * job.stride + job.kernel
-    found = []
+    spans = []
     for first, end in pairwise(cuts):
         start, stop = first * job.stride, (end - 1) * job.stride + job.kernel
         padded = max(0, before - start)
-        found.append(_Span(first, end - first, padded, max(0, stop - (total - after)), start + padded - before))
-    return found
+        spans.append(_Span(first, end - first, padded, max(0, stop - (total - after)), start + padded - before))
+    return spans

@@ -144,9 +144,9 @@ def by_transfers(view: LayerView) -> bool:
     if op.kernel != _NATIVE or op.stride not in ((1, 1), (2, 2)) or not _is_padded_by_one(view):
         return True
     out, ko = extent(view.outputs[0]), min(SUBTILE_KO, extent(view.outputs[0]).channels)
-    own = _subtiles(out.rows, out.columns) if op.stride == (1, 1) else -(-out.rows // 2) * -(-out.columns // 2)
+    subtiles = _subtiles(out.rows, out.columns) if op.stride == (1, 1) else -(-out.rows // 2) * -(-out.columns // 2)
     gathered = -(-out.rows * out.columns // SUBTILE_PIXELS**2) * (input_tiles(window_bytes(view)) * (33 + ko) + 60)
-    return gathered < own * (input_tiles(op.in_channels) * (45 + 8 * ko) + 60)
+    return gathered < subtiles * (input_tiles(op.in_channels) * (45 + 8 * ko) + 60)
 
 
 def window_bytes(view: LayerView) -> int:
@@ -213,20 +213,20 @@ def _pair(view: LayerView, tile: Tile) -> Mapping:
     return Mapping("conv1x1", image, PAIR_CHANNELS, PAIR_CHANNELS)
 
 
-def side_by_side(found: Mapping) -> Mapping:
+def side_by_side(single: Mapping) -> Mapping:
     """Return a pair's mapping if pieces of both tensors are interleaved."""
-    image, twice = found.image, 2 * found.image.input_pixel
+    image, twice = single.image, 2 * single.image.input_pixel
     row = image.input_row * 2
-    made = Image(image.rows, image.columns, twice, row, image.output_pixel, image.output_row)
-    return Mapping(found.mode, made, 2 * found.ki, found.ko)
+    doubled = Image(image.rows, image.columns, twice, row, image.output_pixel, image.output_row)
+    return Mapping(single.mode, doubled, 2 * single.ki, single.ko)
 
 
 def pair_rows(view: LayerView) -> int:
     """Return how many rows of a pair make whole pieces, 0 if not even all rows do."""
     out = extent(view.outputs[0])
     row = out.columns * out.channels
-    found = next((n for n in (1, 2, 4, 8, 16) if row * n % PAIR_CHANNELS == 0), 0)
-    return found if out.rows % found == 0 else 0
+    row_count = next((n for n in (1, 2, 4, 8, 16) if row * n % PAIR_CHANNELS == 0), 0)
+    return row_count if out.rows % row_count == 0 else 0
 
 
 def _why_not_pair(view: LayerView) -> str:
@@ -295,16 +295,16 @@ def spread(pixels: int) -> tuple[int, int, int]:
 
     The number of subtiles is minimal.
     """
-    found = (1, pixels, pixels)
+    best = (1, pixels, pixels)
     least = _subtiles(1, pixels)
     for rows in range(2, min(pixels, 8 * SUBTILE_PIXELS) + 1):
         # (rows - 1) * apart + columns = pixels with apart <= columns
         apart = pixels // rows
-        for each in range(apart, max(apart - 2 * SUBTILE_PIXELS, 0), -1):
-            columns = pixels - (rows - 1) * each
+        for step in range(apart, max(apart - 2 * SUBTILE_PIXELS, 0), -1):
+            columns = pixels - (rows - 1) * step
             if _subtiles(rows, columns) < least:
-                found, least = (rows, columns, each), _subtiles(rows, columns)
-    return found
+                best, least = (rows, columns, step), _subtiles(rows, columns)
+    return best
 
 
 def _subtiles(rows: int, columns: int) -> int:
@@ -321,5 +321,5 @@ def gather_instructions(gather: Gather) -> float:
 
     Words if channels are whole ones, else bytes; one run of columns for each row of a window.
     """
-    each = 0.75 if gather.channels % 4 == 0 else 2.75
-    return gather.bytes * each + gather.rows * gather.taps * 30
+    element_cost = 0.75 if gather.channels % 4 == 0 else 2.75
+    return gather.bytes * element_cost + gather.rows * gather.taps * 30

@@ -30,9 +30,9 @@ def pack(weights: npt.NDArray[Any], mode: Mode, bits: int, offset: int) -> bytes
         raise ValueError(message)
     ko, ki = stored.shape[0], stored.shape[3]
     tiles = -(-ki // SUBTILE_KI)
-    whole = np.zeros((ko, taps[0] * taps[1], tiles * SUBTILE_KI), np.int64)
-    whole[:, :, :ki] = stored.reshape(ko, -1, ki)
-    by_tile = whole.reshape(ko, -1, tiles, SUBTILE_KI).transpose(0, 2, 1, 3)  # ko, tile, tap, channel
+    padded = np.zeros((ko, taps[0] * taps[1], tiles * SUBTILE_KI), np.int64)
+    padded[:, :, :ki] = stored.reshape(ko, -1, ki)
+    by_tile = padded.reshape(ko, -1, tiles, SUBTILE_KI).transpose(0, 2, 1, 3)  # ko, tile, tap, channel
     each_bit = by_tile[:, :, np.newaxis] >> np.arange(bits)[:, np.newaxis, np.newaxis] & 1
     return np.packbits(each_bit.astype(np.uint8), axis=-1, bitorder="little").tobytes()
 

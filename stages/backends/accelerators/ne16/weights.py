@@ -88,11 +88,11 @@ class WeightCache:
         return self._once("sum", (view.op, types, engine), [], lambda: _or_reason(lambda: sum_of_two(view, engine)))
 
     def _once(self, what: str, key: Hashable, arrays: Sequence[Array], find: Callable[[], T]) -> T:
-        whole = (what, key, *map(id, arrays))
-        if whole not in self._known:
-            self._known[whole] = (tuple(arrays), find())
-        found: T = self._known[whole][1]
-        return found
+        known_key = (what, key, *map(id, arrays))
+        if known_key not in self._known:
+            self._known[known_key] = (tuple(arrays), find())
+        result: T = self._known[known_key][1]
+        return result
 
 
 def _constants(view: LayerView) -> list[Array]:
@@ -110,10 +110,10 @@ def _rounders(view: LayerView) -> Array | None:
     from stages.backends.kernels.eight_bit import sums
     from stages.backends.riscv.kernels.rvp.rounding import rounders, rounders_once
 
-    found = sums(view, 0)
-    made = rounders_once if view.op.rounds_once else rounders
+    layer_sums = sums(view, 0)
+    find_rounders = rounders_once if view.op.rounds_once else rounders
     try:
-        short = made(found.multiplier, found.shift, found.range).short
+        short = find_rounders(layer_sums.multiplier, layer_sums.shift, layer_sums.range).short
     except ValueError:
         return None
     return None if (short < 0).any() else short

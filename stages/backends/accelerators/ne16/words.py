@@ -58,7 +58,7 @@ def words(job: Job) -> tuple[int, ...]:
     right = pad.right + SUBTILE_PIXELS - last_wo if pad.right else 0
     plane = _PLANE * job.kernel**2
     extension = job.extension
-    found = (
+    register_values = (
         job.weights,
         job.input - pad.top * job.input_row - pad.left * job.input_pixel,
         job.output,
@@ -84,7 +84,7 @@ def words(job: Job) -> tuple[int, ...]:
         0,
         _conf0(job),
     )
-    return tuple(word % ADDRESS_SPACE for word in found)
+    return tuple(word % ADDRESS_SPACE for word in register_values)
 
 
 def blocks(job: Job) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -94,12 +94,12 @@ def blocks(job: Job) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """
     parts = [*split(job)]
     first, last = words(parts[0]), words(parts[-1])
-    found = dict(zip(NAMES, first, strict=True))
+    registers = dict(zip(NAMES, first, strict=True))
     at_end = dict(zip(NAMES, last, strict=True))
     # A block in the middle has two rows and columns; fields of edges are those of the first and the last.
-    whole = (SUBTILE_PIXELS << 16) + SUBTILE_PIXELS
-    found["rem_ho_wo"], found["rem_hi_wi"] = whole, whole + ((job.kernel - 1) * 0x10001)
-    found["padding"] = first[NAMES.index("padding")] & 0xF00F_FFFF | at_end["padding"] & 0x0FF0_0000
+    subtile = (SUBTILE_PIXELS << 16) + SUBTILE_PIXELS
+    registers["rem_ho_wo"], registers["rem_hi_wi"] = subtile, subtile + ((job.kernel - 1) * 0x10001)
+    registers["padding"] = first[NAMES.index("padding")] & 0xF00F_FFFF | at_end["padding"] & 0x0FF0_0000
     numbers = (
         -(-job.h_out // 2),
         -(-job.w_out // 2),
@@ -110,7 +110,7 @@ def blocks(job: Job) -> tuple[tuple[int, ...], tuple[int, ...]]:
         at_end["rem_ho_wo"],
         at_end["rem_hi_wi"],
     )
-    return tuple(found.values()), numbers
+    return tuple(registers.values()), numbers
 
 
 def _conf0(job: Job) -> int:
@@ -173,8 +173,8 @@ def _wrong_arithmetic(job: Job) -> Iterator[tuple[bool, str]]:
     few = job.ko <= job.channels
     yield job.stream_in and job.output_bits != 32 and not few, "stream-in into narrow outputs is limited to 32 channels"
     if tflite:
-        whole = None not in (job.scale, job.shifts, job.bias) and (job.scale_bits, job.output_bits) == (32, 8)
-        yield not whole, "the TFLite requantizer needs 32-bit multipliers, shifts, a bias and 8-bit outputs"
+        is_complete = None not in (job.scale, job.shifts, job.bias) and (job.scale_bits, job.output_bits) == (32, 8)
+        yield not is_complete, "the TFLite requantizer needs 32-bit multipliers, shifts, a bias and 8-bit outputs"
     else:
         lone = job.shifts is not None and job.bias is None
         yield job.scale_bits == 16 and lone, "16-bit scales with a shift for each channel need a bias"
@@ -291,6 +291,6 @@ class Task:
         return self.word(number) >> bit & 0xFFFF, self.word(last) >> bit & 0xFFFF
 
 
-def task(given: Sequence[int]) -> Task:
+def task(registers: Sequence[int]) -> Task:
     """Return the fields of 24 words."""
-    return Task(cast("tuple[int, ...]", tuple(int(word) % ADDRESS_SPACE for word in given)))
+    return Task(cast("tuple[int, ...]", tuple(int(word) % ADDRESS_SPACE for word in registers)))

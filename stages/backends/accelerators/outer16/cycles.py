@@ -48,5 +48,5 @@ def blocks(channels: int) -> int:
 def cycles(work: Work) -> int:
     """Return the engine's cycles from the start of the job."""
     strips = -(-work.pixels // BLOCK)
-    each = _PARAMETER_BYTES // _PORT + strips * (BLOCK * work.products + BLOCK)
-    return _BEGIN + blocks(work.channels) * each
+    block_cycles = _PARAMETER_BYTES // _PORT + strips * (BLOCK * work.products + BLOCK)
+    return _BEGIN + blocks(work.channels) * block_cycles

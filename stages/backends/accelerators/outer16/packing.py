@@ -34,7 +34,7 @@ def packed(view: LayerView, channels: Span) -> NDArray[np.uint8]:
     bias = view.constant("bias").reshape(-1) if view.has("bias") else np.zeros(len(rows))
     folded = bias.astype(np.int64) - op.input_zero_point * rows.astype(np.int64).sum(axis=1)
     scales = (np.broadcast_to(view.constant(role).reshape(-1), (len(rows),)) for role in ("multiplier", "shift"))
-    parameters = np.stack([filled(one[some], 0) for one in (folded, *scales)])  # 3, channels
+    parameters = np.stack([filled(row[some], 0) for row in (folded, *scales)])  # 3, channels
     taps = 1 if isinstance(op, FullyConnected) else op.kernel[0] * op.kernel[1]
     weights = filled(rows[some].reshape(len(channels), taps, -1), 0)  # channels, taps, inputs
     count = blocks(len(channels))

@@ -47,7 +47,7 @@ def add(view: LayerView, function: str, constants: Sequence[Operand], *, first: 
     block = Block("sum", operands, meaning, function, arguments)
     with Function(op.op) as f:
         inputs = [f.input(number, (count,), dtype) for number in range(2)]
-        given = {operand.name: f.constant(operand.name, operand.shape, operand.dtype) for operand in constants}
+        buffers = {operand.name: f.constant(operand.name, operand.shape, operand.dtype) for operand in constants}
         out = f.output(0, (count,), dtype)
-        f.place(block, x0=inputs[first], x1=inputs[1 - first], y=out, **given)
+        f.place(block, x0=inputs[first], x1=inputs[1 - first], y=out, **buffers)
     return f.lowering()

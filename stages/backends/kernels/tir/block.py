@@ -296,11 +296,11 @@ def _on_regions(desc: PrimFunc, operands: Sequence[Operand], placed: dict[str, A
         return None
 
     def load(node: Any) -> Any:
-        found = moved(node.source, node.indices)
-        return node if found is None else tirx.BufferLoad(*found)
+        access = moved(node.source, node.indices)
+        return node if access is None else tirx.BufferLoad(*access)
 
     def stored(node: Any) -> Any:
-        found = moved(node.buffer, node.indices)
-        return node if found is None else tirx.BufferStore(found[0], node.value, found[1])
+        access = moved(node.buffer, node.indices)
+        return node if access is None else tirx.BufferStore(access[0], node.value, access[1])
 
     return tvm_ffi.structural_map(body, [(TensorLoad, load), (tirx.BufferStore, stored)])

@@ -20,16 +20,16 @@ if TYPE_CHECKING:
 
 def elementwise(view: LayerView, function: str, fields: tuple[int, ...], first: int = 0) -> Lowering:
     """Return the layer as calls of `function(x0, x1, y, fields)`. x0 is input `first`."""
-    out, found = view.outputs[0], broadcast(view, first)
-    block = rows_block(view, "rows", function, fields, found.rows, found.run, first)
+    out, broadcasting = view.outputs[0], broadcast(view, first)
+    block = rows_block(view, "rows", function, fields, broadcasting.rows, broadcasting.run, first)
     with Function(view.op.op) as f:
         inputs = [f.input(number, (view.inputs[number].elements,), out.dtype) for number in range(2)]
-        given = f.constant("fields", fields, "int32")
+        fields_buffer = f.constant("fields", fields, "int32")
         y = f.output(0, (out.elements,), out.dtype)
-        with f.loop(*((f"i{depth}", axis.extent) for depth, axis in enumerate(found.outer))) as variables:
-            start = [offset(variables, found.outer, number) for number in range(3)]
+        with f.loop(*((f"i{depth}", axis.extent) for depth, axis in enumerate(broadcasting.outer))) as variables:
+            start = [offset(variables, broadcasting.outer, number) for number in range(3)]
             x0, x1 = (inputs[first], start[1]), (inputs[1 - first], start[2])
-            f.place(block, x0=x0, x1=x1, fields=given, y=(y, start[0]))
+            f.place(block, x0=x0, x1=x1, fields=fields_buffer, y=(y, start[0]))
     return f.lowering()
 
 

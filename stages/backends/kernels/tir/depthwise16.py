@@ -56,9 +56,9 @@ def depthwise16(view: LayerView, lanes: Lanes, function: str) -> Lowering:
     block = Block("image", operands, meaning, function, arguments)
     with Function("depthwise_conv2d") as f:
         source = f.input(0, x.shape, "int16")
-        given = {c.name: f.constant("weights" if c.name == "w" else c.name, c.shape, c.dtype) for c in constants}
+        buffers = {c.name: f.constant("weights" if c.name == "w" else c.name, c.shape, c.dtype) for c in constants}
         out = f.output(0, y.shape, "int16")
-        given |= {"panel": f.scratch("panel", operands[-2].shape, "int16"), "acc": f.scratch("acc", (1,), "int64")}
+        buffers |= {"panel": f.scratch("panel", operands[-2].shape, "int16"), "acc": f.scratch("acc", (1,), "int64")}
         with f.loop(("n", y.shape[0])) as (n,):
-            f.place(block, x=(source, n, 0, 0, 0), y=(out, n, 0, 0, 0), **given)
+            f.place(block, x=(source, n, 0, 0, 0), y=(out, n, 0, 0, 0), **buffers)
     return f.lowering()

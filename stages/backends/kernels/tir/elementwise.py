@@ -44,8 +44,8 @@ def elementwise_layer(
             store(b.y, value(elements, b), i)
 
     def arguments(b: Any) -> list[Any]:
-        given = [getattr(b, key) for key in constants]
-        return [*(getattr(b, name) for name in names), b.y, run.extent, *steps, *given, *extra]
+        constant_buffers = [getattr(b, key) for key in constants]
+        return [*(getattr(b, name) for name in names), b.y, run.extent, *steps, *constant_buffers, *extra]
 
     operands = (
         *(Operand(n, ((run.extent - 1) * s + 1,), x.dtype) for n, s, x in zip(names, steps, view.inputs, strict=True)),
@@ -56,12 +56,12 @@ def elementwise_layer(
     row = Block("row", operands, meaning, function, arguments)
     with Function(view.op.op) as f:
         inputs = [f.input(i, (x.elements,), x.dtype) for i, x in enumerate(view.inputs)]
-        given = {key: f.constant(key, operand.shape, operand.dtype) for key, operand in constants.items()}
+        buffers = {key: f.constant(key, operand.shape, operand.dtype) for key, operand in constants.items()}
         y = f.output(0, (out.elements,), out.dtype)
         if index:
-            given["acc"] = f.scratch("acc", (1,), "int32")
+            buffers["acc"] = f.scratch("acc", (1,), "int32")
         with f.loop(*((f"i{depth}", axis.extent) for depth, axis in enumerate(outer))) as variables:
             starts = [offset(variables, outer, k) for k in range(len(inputs) + 1)]
             regions = {n: (buffer, starts[1 + k]) for k, (n, buffer) in enumerate(zip(names, inputs, strict=True))}
-            f.place(row, **regions, **given, y=(y, starts[0]))
+            f.place(row, **regions, **buffers, y=(y, starts[0]))
     return f.lowering()

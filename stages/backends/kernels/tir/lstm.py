@@ -40,8 +40,8 @@ def lstm(view: LayerView, function: str, parameters: tuple[int, ...], chunk: int
             with loop(("k", 4)) as k:
                 for number, (row, weights, count) in enumerate(rows(b)):
                     store(w, b.bias[u, number, k], number)
-                    whole, left = divmod(count, chunk)
-                    for first, chunks, elements in ((0, whole, chunk), (whole, 1, left)):
+                    chunked, rest = divmod(count, chunk)
+                    for first, chunks, elements in ((0, chunked, chunk), (chunked, 1, rest)):
                         if chunks * elements:
                             with loop((f"c{number}_{first}", chunks), (f"e{number}_{first}", elements)) as (c, e):
                                 value = widen(row[(first + c) * chunk + e]) * widen(weights[u, first + c, k, e])
@@ -57,8 +57,8 @@ def lstm(view: LayerView, function: str, parameters: tuple[int, ...], chunk: int
             store(w, clamp(clamp(w[SUM], LOW, HIGH), low, high), SUM)
             store(b.cell, T.Cast("int16", w[SUM]), u)
             tanh16(w, SUM, op.cell_bits, "tc")
-            given = requantize(w[SUM] * w[GATES + 3], op.scale[0], op.scale[1], "double")
-            store(b.y, T.Cast("int8", clamp(given + op.output_zero_point, -128, 127)), u)
+            product = requantize(w[SUM] * w[GATES + 3], op.scale[0], op.scale[1], "double")
+            store(b.y, T.Cast("int8", clamp(product + op.output_zero_point, -128, 127)), u)
         with loop(("u", op.units)) as u:
             store(b.hidden, b.y[u], u)
 
@@ -102,10 +102,10 @@ def of_steps(
     block = Block("step", operands, meaning, function, arguments)
     with StatefulFunction("lstm") as f:
         x = f.input(0, x_shape, types[0])
-        given = {one.name: f.constant(one.name, one.shape, one.dtype) for one in constants}
+        buffers = {operand.name: f.constant(operand.name, operand.shape, operand.dtype) for operand in constants}
         hidden, cell = f.state(0, (batch, op.units), types[0]), f.state(1, (batch, op.units), types[1])
         y, w = f.output(0, y_shape, types[0]), f.scratch("w", (words,), types[2])
         with f.loop(("n", batch), ("t", steps)) as (n, t):
             at = (t, n, 0) if op.time_major else (n, t, 0)
-            f.place(block, x=(x, *at), hidden=(hidden, n, 0), cell=(cell, n, 0), y=(y, *at), w=w, **given)
+            f.place(block, x=(x, *at), hidden=(hidden, n, 0), cell=(cell, n, 0), y=(y, *at), w=w, **buffers)
     return f.lowering()

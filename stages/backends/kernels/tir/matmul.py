@@ -48,11 +48,11 @@ def matrices(view: LayerView, function: str, parameters: tuple[int, ...], words:
         first, second = f.input(0, shapes[0], "int8"), f.input(1, shapes[1], "int8")
         fields = f.constant("matmul", parameters, "int32")
         out = f.output(0, shapes[2], "int8")
-        given = {"scratch": f.scratch("packed", (words,), "int32"), "acc": f.scratch("acc", (1,), "int32")}
+        scratch_buffers = {"scratch": f.scratch("packed", (words,), "int32"), "acc": f.scratch("acc", (1,), "int32")}
         with f.loop(*((f"i{depth}", axis.extent) for depth, axis in enumerate(axes))) as at:
             starts = [offset(at, axes, number) for number in range(3)]
             regions = {"x": (first, starts[1], 0, 0), "w": (second, starts[2], 0, 0), "y": (out, starts[0], 0, 0)}
-            f.place(product, **regions, matmul=fields, **given)
+            f.place(product, **regions, matmul=fields, **scratch_buffers)
     return f.lowering()
 
 
@@ -61,5 +61,7 @@ def repeated_strides(batch: tuple[int, ...], axes: int) -> tuple[int, ...]:
 
     0 where a matrix repeats.
     """
-    own = row_major(batch)
-    return (0,) * (axes - len(batch)) + tuple(0 if size == 1 else step for size, step in zip(batch, own, strict=True))
+    batch_strides = row_major(batch)
+    return (0,) * (axes - len(batch)) + tuple(
+        0 if size == 1 else step for size, step in zip(batch, batch_strides, strict=True)
+    )

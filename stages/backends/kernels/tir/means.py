@@ -52,9 +52,9 @@ def means(
     row = Block("row", operands, meaning, function, arguments)
     with Function("mean") as f:
         source = f.input(0, (x.elements,), x.dtype)
-        given = f.constant("fields", fields, "int32")
+        fields_buffer = f.constant("fields", fields, "int32")
         target = f.output(0, (y.elements,), y.dtype)
-        buffers = {"fields": given, "acc": f.scratch("acc", (1,), "int32")}
+        buffers = {"fields": fields_buffer, "acc": f.scratch("acc", (1,), "int32")}
         if sums:
             buffers["scratch"] = f.scratch("scratch", (sums,), "int32")
         with f.loop(*((f"i{depth}", axis.extent) for depth, axis in enumerate(kept[:-1]))) as at:

@@ -28,10 +28,10 @@ def pool_rows(view: LayerView, function: str, fields: tuple[int, ...], line: int
     )
     with Function(view.op.op) as f:
         image = f.input(0, x.shape, x.dtype)
-        given = f.constant("fields", fields, "int32")
+        fields_buffer = f.constant("fields", fields, "int32")
         out = f.output(0, y.shape, y.dtype)
         cells = {name: f.scratch(name, (1,), "int32") for name in ("acc", "count")}
         cells["line"] = f.scratch("line", (line,), dtype)
         with f.loop(("n", y.shape[0])) as (n,):
-            f.place(block, x=(image, n, 0, 0, 0), y=(out, n, 0, 0, 0), fields=given, **cells)
+            f.place(block, x=(image, n, 0, 0, 0), y=(out, n, 0, 0, 0), fields=fields_buffer, **cells)
     return f.lowering()

@@ -26,11 +26,18 @@ def pool2d(view: LayerView, function: str, constants: Operand, *, planes: bool =
     block = _image(view, function, constants, planes)
     with Function(view.op.op) as f:
         image = f.input(0, (x.shape[0], *_shape(x, planes)), x.dtype)
-        given = f.constant(constants.name, constants.shape, constants.dtype)
+        constants_buffer = f.constant(constants.name, constants.shape, constants.dtype)
         out = f.output(0, (y.shape[0], *_shape(y, planes)), y.dtype)
         acc, count = f.scratch("acc", (1,), "int32"), f.scratch("count", (1,), "int32")
         with f.loop(("n", y.shape[0])) as (n,):
-            f.place(block, x=(image, n, 0, 0, 0), y=(out, n, 0, 0, 0), acc=acc, count=count, **{constants.name: given})
+            f.place(
+                block,
+                x=(image, n, 0, 0, 0),
+                y=(out, n, 0, 0, 0),
+                acc=acc,
+                count=count,
+                **{constants.name: constants_buffer},
+            )
     return f.lowering()
 
 
@@ -56,8 +63,8 @@ def _image(view: LayerView, function: str, constants: Operand, planes: bool) -> 
                 else:
                     store(b.acc, b.acc[0] + select(within, value, 0), 0)
                     store(b.count, b.count[0] + T.Cast("int32", within), 0)
-            found = b.acc[0] if is_max else mean(b.acc[0], b.count[0])
-            store(b.y, T.Cast(y.dtype, clamp(found, op.act_min, op.act_max)), *at(y, oy, ox, c))
+            result = b.acc[0] if is_max else mean(b.acc[0], b.count[0])
+            store(b.y, T.Cast(y.dtype, clamp(result, op.act_min, op.act_max)), *at(y, oy, ox, c))
 
     operands = (
         Operand("x", _shape(x, planes), x.dtype),

@@ -41,7 +41,7 @@ def wide_bias(b: Any, channel: Expr) -> Expr:
     return T.shift_left(int64(b.channels[channel, 1]), T.int64(32)) + low
 
 
-def products16(view: LayerView, tile: Tile, made: Plan, function: str) -> Lowering:
+def products16(view: LayerView, tile: Tile, row_plan: Plan, function: str) -> Lowering:
     """Return the loop over images around the block of one.
 
     Rows of a batch are the pixels of one image.
@@ -54,8 +54,8 @@ def products16(view: LayerView, tile: Tile, made: Plan, function: str) -> Loweri
 
     def weight(b: Any, o: Expr, k: Expr) -> Expr:
         if tile.pair == 1:
-            return widen(b.w[o * made.depth + k])
-        first = T.truncdiv(o, tile.pair) * (tile.pair * made.depth)
+            return widen(b.w[o * row_plan.depth + k])
+        first = T.truncdiv(o, tile.pair) * (tile.pair * row_plan.depth)
         return widen(b.w[first + k * tile.pair + T.truncmod(o, tile.pair)])
 
     def result(b: Any, o: Expr) -> Expr:
@@ -74,17 +74,21 @@ def products16(view: LayerView, tile: Tile, made: Plan, function: str) -> Loweri
             store(b.acc, wide_bias(b, o), 0)
             with loop(("ky", op.kernel[0]), ("kx", op.kernel[1]), ("c", op.in_channels)) as (ky, kx, c):
                 taps = run // op.in_channels
-                k = (ky * made.pitch + kx * op.in_channels) if taps > 1 else (ky * op.kernel[1] + kx) * made.pitch
+                k = (
+                    (ky * row_plan.pitch + kx * op.in_channels)
+                    if taps > 1
+                    else (ky * op.kernel[1] + kx) * row_plan.pitch
+                )
                 value = padded(op, image[:2], (oy, ox), (ky, kx), lambda iy, ix: widen(b.x[iy, ix, c]), 0)
                 store(b.acc, b.acc[0] + int64(value * weight(b, o, k + c)), 0)
             store(b.y, result(b, o), oy, ox, o)
 
     constants = (
-        Operand("w", (made.weights.size,), "int8"),
-        Operand("channels", (len(made.bias), 4), "int32"),
+        Operand("w", (row_plan.weights.size,), "int8"),
+        Operand("channels", (len(row_plan.bias), 4), "int32"),
         Operand("fields", FIELDS.shape, "int32"),
     )
-    scratch = Operand("scratch", (scratch_words(tile, made),), "int32", "rw")
+    scratch = Operand("scratch", (scratch_words(tile, row_plan),), "int32", "rw")
     operands = (
         Operand("x", image, "int16"),
         *constants,
@@ -96,10 +100,10 @@ def products16(view: LayerView, tile: Tile, made: Plan, function: str) -> Loweri
     block = Block("image", operands, rows if is_dense else windows, function, arguments)
     with Function(op.op) as f:
         source = f.input(0, (batch, *image), "int16")
-        given = {c.name: f.constant("weights" if c.name == "w" else c.name, c.shape, c.dtype) for c in constants}
+        buffers = {c.name: f.constant("weights" if c.name == "w" else c.name, c.shape, c.dtype) for c in constants}
         target = f.output(0, (batch, *out), "int16")
-        given |= {"scratch": f.scratch("panel", scratch.shape, "int32"), "acc": f.scratch("acc", (1,), "int64")}
+        buffers |= {"scratch": f.scratch("panel", scratch.shape, "int32"), "acc": f.scratch("acc", (1,), "int64")}
         zeros = (0,) * len(out)
         with f.loop(("image", batch)) as (n,):
-            f.place(block, x=(source, n, *zeros), y=(target, n, *zeros), **given)
+            f.place(block, x=(source, n, *zeros), y=(target, n, *zeros), **buffers)
     return f.lowering()

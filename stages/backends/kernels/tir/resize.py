@@ -52,11 +52,11 @@ def resize(view: LayerView, function: str, parameters: tuple[int, ...], whole: i
     arguments = lambda b: [b.x, b.rows, b.columns, b.y, b.scratch, b.resize]  # noqa: E731
     image = Block("image", operands, meaning, function, arguments)
     with Function("resize_bilinear") as f:
-        given = f.input(0, x, "int8")
+        source = f.input(0, x, "int8")
         constants = {table.name: f.constant(table.name, table.shape, "int32") for table in tables}
         constants["resize"] = f.constant("resize", parameters, "int32")
         out = f.output(0, y, "int8")
         scratch = {"scratch": f.scratch("scratch", (words,), "int32"), "total": f.scratch("total", (1,), "int32")}
         with f.loop(("n", batch)) as (n,):
-            f.place(image, x=(given, n, 0, 0, 0), y=(out, n, 0, 0, 0), **constants, **scratch)
+            f.place(image, x=(source, n, 0, 0, 0), y=(out, n, 0, 0, 0), **constants, **scratch)
     return f.lowering()

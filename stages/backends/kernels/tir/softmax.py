@@ -25,9 +25,9 @@ def softmax(view: LayerView, function: str = "") -> Lowering:
 
 def _softmax_row(view: LayerView, function: str) -> Block:
     """Compute the formula of `stages.ir.operators.rows.Softmax` on one row."""
-    dtype, made, (count, x_step, y_step) = view.inputs[0].dtype, view.outputs[0].dtype, row_steps(view)
-    bits = 16 if made == "int16" else 8
-    lowest, least = (-128 if dtype == "int8" else 0), (0 if made == "uint8" else -(1 << bits - 1))
+    dtype, out_dtype, (count, x_step, y_step) = view.inputs[0].dtype, view.outputs[0].dtype, row_steps(view)
+    bits = 16 if out_dtype == "int16" else 8
+    lowest, least = (-128 if dtype == "int8" else 0), (0 if out_dtype == "uint8" else -(1 << bits - 1))
 
     def meaning(b: Any) -> None:
         store(b.top, lowest, 0)
@@ -49,7 +49,7 @@ def _softmax_row(view: LayerView, function: str) -> Block:
             shift = 43 - bits - b.zeros[0]
             part = divide_by_pot(high_mul(b.scale[0], b.exp[d]), T.min(shift, 31))
             value = select(shift > 31, 0, T.Cast("int32", part))
-            store(b.y, T.Cast(made, clamp(value + least, least, least + (1 << bits) - 1)), i * y_step)
+            store(b.y, T.Cast(out_dtype, clamp(value + least, least, least + (1 << bits) - 1)), i * y_step)
 
     source, target = row_operands(view)
     cells = (accumulator(name) for name in ("top", "total", "zeros", "half", "scale"))

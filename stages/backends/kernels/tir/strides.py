@@ -45,8 +45,8 @@ def logical_strides(tensor: Tensor) -> tuple[int, ...]:
 def broadcast_strides(tensor: Tensor, shape: Sequence[int]) -> tuple[int, ...]:
     """Return strides of `tensor` along the axes of a broadcast `shape`, 0 where it repeats."""
     lead = len(shape) - len(tensor.shape)
-    own = logical_strides(tensor)
-    return (0,) * lead + tuple(0 if n == 1 else own[i] for i, n in enumerate(tensor.shape))
+    tensor_strides = logical_strides(tensor)
+    return (0,) * lead + tuple(0 if n == 1 else tensor_strides[i] for i, n in enumerate(tensor.shape))
 
 
 def walk(shape: Sequence[int], *strides: Sequence[int]) -> list[Axis]:

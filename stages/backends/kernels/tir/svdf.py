@@ -72,11 +72,11 @@ def svdf_of_four(view: LayerView, function: str, structure: tuple[int, ...], chu
     The C function gets that many words of scratch.
     """
     depth, fours = view.op.depth, -(-view.outputs[0].shape[1] * view.op.rank // 4)
-    whole, left = divmod(depth, chunk)
+    chunked, rest = divmod(depth, chunk)
 
     def summed(b: Any, f: Expr) -> None:
         store(b.acc, b.feature_bias[f], 0)
-        for first, chunks, elements in ((0, whole, chunk), (whole, 1, left)):
+        for first, chunks, elements in ((0, chunked, chunk), (chunked, 1, rest)):
             if chunks * elements:
                 with loop((f"c{first}", chunks), (f"e{first}", elements)) as (c, e):
                     weight = b.feature[T.floordiv(f, 4), first + c, T.floormod(f, 4), e]
@@ -184,16 +184,18 @@ def _svdf(
     )
 
     def arguments(b: Any) -> list[Any]:
-        read = [getattr(b, one.name) for one in constants[:-1]]
+        read = [getattr(b, operand.name) for operand in constants[:-1]]
         return [b.x, *read, b.state, b.y, *([b.scratch] if words else ()), *call.bounds, b.svdf]
 
     row = Block("row", operands, meaning, call.function, arguments if call.function else None)
     with StatefulFunction("svdf") as f:
         x = f.input(0, (batch, op.depth), types.data)
-        given = {one.name: f.constant(one.name, one.shape, one.dtype) for one in constants}
+        buffers = {operand.name: f.constant(operand.name, operand.shape, operand.dtype) for operand in constants}
         state = f.state(0, (batch, filters * op.memory), types.state)
         y = f.output(0, (batch, units), types.data)
-        own = {one.name: f.scratch(one.name, one.shape, one.dtype) for one in (*cells, *scratch)}
+        scratch_buffers = {
+            operand.name: f.scratch(operand.name, operand.shape, operand.dtype) for operand in (*cells, *scratch)
+        }
         with f.loop(("n", batch)) as (n,):
-            f.place(row, x=(x, n, 0), state=(state, n, 0), y=(y, n, 0), **given, **own)
+            f.place(row, x=(x, n, 0), state=(state, n, 0), y=(y, n, 0), **buffers, **scratch_buffers)
     return f.lowering()

@@ -39,8 +39,8 @@ def table(view: LayerView, function: str) -> Lowering:
     )
     block = Block("table", operands, meaning, function, lambda b: [b.x, b.table, b.y, count])
     with Function("table") as f:
-        given = f.input(0, (count,), x.dtype)
+        source = f.input(0, (count,), x.dtype)
         entries = f.constant("table", (256,), y.dtype)
         out = f.output(0, (count,), y.dtype)
-        f.place(block, x=given, table=entries, y=out, acc=f.scratch("acc", (1,), "int32"))
+        f.place(block, x=source, table=entries, y=out, acc=f.scratch("acc", (1,), "int32"))
     return f.lowering()

@@ -62,13 +62,13 @@ def integer_division(view: LayerView) -> Lowering:
         a = widen(x[0])
         if op == "negative":
             return T.Cast(dtype, -a)
-        given = widen(x[1])
-        b = tirx.Select(given == 0, T.int32(1), given)  # evaluated on both sides, so never 0
+        divisor = widen(x[1])
+        b = tirx.Select(divisor == 0, T.int32(1), divisor)  # evaluated on both sides, so never 0
         quotient = tirx.truncdiv(a, b)
         rest = a - quotient * b
         below = tirx.And(rest != 0, (rest < 0) != (b < 0))
-        found = quotient - T.Cast("int32", below) if op == "floor_div" else rest + b * T.Cast("int32", below)
-        return T.Cast(dtype, tirx.Select(given == 0, T.int32(0), found))
+        result = quotient - T.Cast("int32", below) if op == "floor_div" else rest + b * T.Cast("int32", below)
+        return T.Cast(dtype, tirx.Select(divisor == 0, T.int32(0), result))
 
     return _mapped(view, value)
 
@@ -90,8 +90,8 @@ def cast(view: LayerView) -> Lowering:
         if source != "float32" or dtype == "float32":
             return T.Cast(dtype, x[0])
         low, high = tirx.min_value(dtype), tirx.max_value(dtype)
-        whole = select(x[0] > T.Cast("float32", low), T.Cast(dtype, x[0]), low)
-        return select(x[0] < T.Cast("float32", high), whole, high)
+        converted = select(x[0] > T.Cast("float32", low), T.Cast(dtype, x[0]), low)
+        return select(x[0] < T.Cast("float32", high), converted, high)
 
     return _mapped(view, value)
 
@@ -103,8 +103,8 @@ def _mapped(view: LayerView, value: Callable[[Sequence[Any]], Any]) -> Lowering:
     names = [f"x{number}" for number in range(len(view.inputs))]
 
     def meaning(b: Any) -> None:
-        with loop(*((f"i{depth}", axis.extent) for depth, axis in enumerate(axes))) as found:
-            at = found if isinstance(found, tuple) else (found,)
+        with loop(*((f"i{depth}", axis.extent) for depth, axis in enumerate(axes))) as variables:
+            at = variables if isinstance(variables, tuple) else (variables,)
             places = [_place(at, [axis.strides[buffer] for axis in axes]) for buffer in range(len(names) + 1)]
             elements = [getattr(b, name)[place] for name, place in zip(names, places[1:], strict=True)]
             store(b.y, value(elements), places[0])
@@ -131,8 +131,8 @@ def arg_extreme(view: LayerView) -> Lowering:
     better = _COMPARED["greater" if view.op.is_max else "less"]
 
     def meaning(b: Any) -> None:
-        with loop(*((f"i{depth}", entry.extent) for depth, entry in enumerate(around))) as found:
-            at = found if isinstance(found, tuple) else (found,)
+        with loop(*((f"i{depth}", entry.extent) for depth, entry in enumerate(around))) as variables:
+            at = variables if isinstance(variables, tuple) else (variables,)
             first = _place(at, [entry.strides[0] for entry in around])
             store(b.best, b.x[first], 0)
             store(b.where, T.int32(0), 0)
@@ -172,8 +172,8 @@ def cumsum(view: LayerView) -> Lowering:
     dtype, count = _UNSIGNED.get(x.dtype, x.dtype), x.shape[op.axis]
 
     def meaning(b: Any) -> None:
-        with loop(*((f"i{depth}", entry.extent) for depth, entry in enumerate(around))) as found:
-            at = found if isinstance(found, tuple) else (found,)
+        with loop(*((f"i{depth}", entry.extent) for depth, entry in enumerate(around))) as variables:
+            at = variables if isinstance(variables, tuple) else (variables,)
             store(b.total, tirx.const(0, dtype), 0)
             with loop(("k", count)) as k:
                 along = count - 1 - k if op.reverse else k

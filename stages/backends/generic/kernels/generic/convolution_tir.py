@@ -38,7 +38,7 @@ def product(view: LayerView, name: str, rows: int, columns: int, depth: int) -> 
     """
     zero_point, y = signed_weights(view)[1], view.outputs[0]
     planar = y.layout == "NCHW"
-    whole = columns - columns % PANEL
+    panel_columns = columns - columns % PANEL
 
     def element(b: Any, i: Any, j: Any, weight: Callable[[Any], Any]) -> None:
         store(b.acc, b.channels[j, 0], 0)
@@ -49,12 +49,12 @@ def product(view: LayerView, name: str, rows: int, columns: int, depth: int) -> 
 
     def meaning(b: Any) -> None:
         with loop(("i", rows)) as i:
-            if whole:
-                with loop(("panel", whole // PANEL), ("lane", PANEL)) as (panel, lane):
+            if panel_columns:
+                with loop(("panel", panel_columns // PANEL), ("lane", PANEL)) as (panel, lane):
                     element(b, i, panel * PANEL + lane, lambda k: panel * (PANEL * depth) + k * PANEL + lane)
-            if columns - whole:
-                with loop(("j", columns - whole)) as j:
-                    element(b, i, j + whole, lambda k: (j + whole) * depth + k)
+            if columns - panel_columns:
+                with loop(("j", columns - panel_columns)) as j:
+                    element(b, i, j + panel_columns, lambda k: (j + panel_columns) * depth + k)
 
     operands = (
         Operand("x", (rows, depth), "int8"),
@@ -135,17 +135,17 @@ def conv2d(view: LayerView, tile: int) -> Lowering:
             """Place the blocks for `rows` pixels from pixel `start`."""
             multiply = product(view, "product" + suffix, rows, columns, depth)
             if in_place:
-                left: Region = (image, n, start, g * depth)
+                x_region: Region = (image, n, start, g * depth)
             else:
                 f.set_position("first" + suffix, first, start)
                 step = op.in_channels // groups
                 window = (image, n, g * step, 0, 0) if planar_in else (image, n, 0, 0, g * step)
                 collect = gather("gather" + suffix, rows, im2col_fields(view), x.dtype, planar_in)
                 f.place(collect, x=window, first=first, im2col=im2col, patch=patch)
-                left = (patch, 0, 0)
+                x_region = (patch, 0, 0)
             corner = (g * columns, start) if planar_out else (start, g * columns)
             constants = {"w": (weights, g, 0), "channels": (channels, g, 0, 0), "gemm": gemm}
-            f.place(multiply, x=left, y=(out, n, *corner), acc=acc, **constants)
+            f.place(multiply, x=x_region, y=(out, n, *corner), acc=acc, **constants)
 
         with f.loop(("n", batch), ("g", groups)) as (n, g):
             with f.loop(("t", pixels // tile)) as (t,):
@@ -175,12 +175,12 @@ def fully_connected(view: LayerView) -> Lowering:
         first = f.scratch("first", (1,), "int32") if copied else None
         row = f.scratch("row", (1, op.depth), "int8") if copied else None
         with f.loop(("n", op.batch // rows)) as (n,):
-            left: Region = (inputs, n * rows, 0)
+            x_region: Region = (inputs, n * rows, 0)
             if copied:
                 f.set_position("first", first, 0)
                 copy = gather("copy", 1, row_fields(view), x.dtype, False)
                 f.place(copy, x=(inputs, n, 0, 0, 0), first=first, im2col=im2col, patch=row)
-                left = (row, 0, 0)
+                x_region = (row, 0, 0)
             constants = {"w": weights, "channels": channels, "gemm": gemm}
-            f.place(multiply, x=left, y=(out, n * rows, 0), acc=acc, **constants)
+            f.place(multiply, x=x_region, y=(out, n * rows, 0), acc=acc, **constants)
     return f.lowering()

@@ -39,8 +39,8 @@ def by_pixels(view: LayerView) -> float:
     pixels, taps = out_height * out_width, prod(op.kernel)
     if op.depth_multiplier > 1:
         return float(batch * pixels * channels * (88 + 20 * taps))
-    (rows, columns), (fours, left) = (taps_inside(view, axis) for axis in (0, 1)), divmod(channels, _FOUR)
-    whole = len(whole_windows(view, 0)) * len(whole_windows(view, 1))
+    (rows, columns), (fours, rest) = (taps_inside(view, axis) for axis in (0, 1)), divmod(channels, _FOUR)
+    whole_pixels = len(whole_windows(view, 0)) * len(whole_windows(view, 1))
     inside = sum(rows) * (14 * out_width + _FOUR * 4.2 * sum(columns))
-    blocks = 189 * pixels + inside + 19 * (pixels - whole) * taps
-    return float(batch * (118 * pixels + fours * blocks + left * pixels * (81 + 20 * taps)))
+    blocks = 189 * pixels + inside + 19 * (pixels - whole_pixels) * taps
+    return float(batch * (118 * pixels + fours * blocks + rest * pixels * (81 + 20 * taps)))

@@ -31,9 +31,9 @@ class Division16(Kernel):
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
         """Return 95 instructions per element, 160 per reciprocal; on 64 bits 60 and 80."""
-        each, inverse = (95.0, 160.0) if target.word_bits == 32 else (60.0, 80.0)
+        element_cost, inverse = (95.0, 160.0) if target.word_bits == 32 else (60.0, 80.0)
         axes, divided = _loops(view)
-        return each * view.outputs[0].elements + inverse * prod(axis.extent for axis in axes[:divided])
+        return element_cost * view.outputs[0].elements + inverse * prod(axis.extent for axis in axes[:divided])
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
         from stages.backends.generic.kernels.generic.division16_tir import wide_div

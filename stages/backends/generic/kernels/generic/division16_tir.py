@@ -42,9 +42,9 @@ def wide_div(view: LayerView, axes: Sequence[Axis], divided: int) -> Lowering:
     cells = tuple(accumulator(name) for name in _CELLS)
     block = Block("elements", (*operands, Operand("y", (out.elements,), "int16", "w"), *cells), meaning)
     with Function(view.op.op) as f:
-        given = {operand.name: f.input(number, operand.shape, "int16") for number, operand in enumerate(operands)}
+        buffers = {operand.name: f.input(number, operand.shape, "int16") for number, operand in enumerate(operands)}
         y = f.output(0, (out.elements,), "int16")
-        f.place(block, **given, y=y, **{name: f.scratch(name, (1,), "int32") for name in _CELLS})
+        f.place(block, **buffers, y=y, **{name: f.scratch(name, (1,), "int32") for name in _CELLS})
     return f.lowering()
 
 

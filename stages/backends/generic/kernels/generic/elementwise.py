@@ -133,8 +133,8 @@ class Binary(Kernel):
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
         from stages.backends.generic.kernels.generic import elementwise_tir
 
-        made = {"div": elementwise_tir.div, "squared_difference": elementwise_tir.squared_difference}
-        return made.get(view.op.op, elementwise_tir.extremum)(view)
+        lowerings = {"div": elementwise_tir.div, "squared_difference": elementwise_tir.squared_difference}
+        return lowerings.get(view.op.op, elementwise_tir.extremum)(view)
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
         """Return instructions per element: 8 (comparison), 55 (squared difference), 60 (quotient)."""

@@ -94,8 +94,8 @@ def div(view: LayerView) -> Lowering:
     op = view.op
 
     def value(x: Sequence[Any], b: Any) -> Any:
-        given, divisor = (widen(x[i]) - op.zero_points[i] for i in range(2))
-        v = tirx.Select(divisor < 0, -given, given)
+        dividend, divisor = (widen(x[i]) - op.zero_points[i] for i in range(2))
+        v = tirx.Select(divisor < 0, -dividend, dividend)
         d = tirx.Select(divisor < 0, -divisor, divisor)
         room = 31 - b.bits[tirx.Select(v < 0, -1 - v, v)]
         quotient = high_mul(int64(v) * T.shift_left(T.int64(1), int64(room)), b.inverse[d])
@@ -161,14 +161,14 @@ def quantize(view: LayerView) -> Lowering:
     def value(x: Sequence[Any], b: Any) -> Any:
         ratio = tirx.Select(x[0] / scale > T.float32(-_BIGGEST), x[0] / scale, T.float32(-_BIGGEST))
         bounded = tirx.Select(ratio < T.float32(_BIGGEST), ratio, T.float32(_BIGGEST))
-        whole = T.Cast("int32", bounded)
-        rest = bounded - T.Cast("float32", whole)
+        integer = T.Cast("int32", bounded)
+        rest = bounded - T.Cast("float32", integer)
         up, down = T.Cast("int32", rest >= T.float32(0.5)), T.Cast("int32", rest <= T.float32(-0.5))
         if op.halves == "even":
-            odd = T.bitwise_and(whole, 1)
+            odd = T.bitwise_and(integer, 1)
             up = tirx.Select(rest == T.float32(0.5), odd, up)
             down = tirx.Select(rest == T.float32(-0.5), odd, down)
-        return output(view, whole + up - down)
+        return output(view, integer + up - down)
 
     constants = [scale, op.output_zero_point, op.act_min, op.act_max]
     return elementwise_layer(view, "fl_quantize" if op.halves == "away" else "fl_quantize_even", value, {}, constants)

@@ -41,7 +41,8 @@ def _leaky(view: LayerView, x: Sequence[Expr], b: Any) -> Expr:
 
 def _sum(view: LayerView, x: Sequence[Expr], b: Any) -> Expr:
     first, second = (
-        T.Cast("int32", divide_by_pot(int64(widen(one)), shift)) for one, shift in zip(x, view.op.shifts, strict=True)
+        T.Cast("int32", divide_by_pot(int64(widen(element)), shift))
+        for element, shift in zip(x, view.op.shifts, strict=True)
     )
     return output(view, first + second if view.op.named == "add" else first - second)
 

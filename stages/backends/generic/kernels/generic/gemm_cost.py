@@ -27,13 +27,16 @@ def convolution_cost(view: LayerView, pixels: int, target: Target) -> float:
     op, depth, price = view.op, depth_of(view), costs_of(target).products
     batch, height, width, channels = view.outputs[0].shape
     groups, count = batch * op.groups, height * width
-    panels, left = divmod(channels // op.groups, PANEL)
+    panels, rest = divmod(channels // op.groups, PANEL)
     tiles, last = divmod(count, pixels)
     blocks = tiles * (pixels // price.rows) + last // price.rows
     alone = count - blocks * price.rows
-    each = depth * PANEL * panels
-    products = blocks * (price.rows * each * price.product + panels * price.panel) + alone * each * price.single
-    row = left * depth * price.left + channels // op.groups * price.output + price.row
+    row_products = depth * PANEL * panels
+    products = (
+        blocks * (price.rows * row_products * price.product + panels * price.panel)
+        + alone * row_products * price.single
+    )
+    row = rest * depth * price.left + channels // op.groups * price.output + price.row
     if weight_zero_point(view):
         row += depth * ROW_SUM
     gathered = 0.0 if reads_in_place(view) else _gathered(view, price)

@@ -37,8 +37,8 @@ class ResizeBilinear(Kernel):
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
         """Return per element 18 instructions (int8), 16 (uint8, FPU) or 700 (uint8, no FPU)."""
-        each = 18.0 if view.inputs[0].dtype == "int8" else 16.0 if target.fpu else 700.0
-        return each * view.outputs[0].elements
+        element_cost = 18.0 if view.inputs[0].dtype == "int8" else 16.0 if target.fpu else 700.0
+        return element_cost * view.outputs[0].elements
 
 
 class EvenResize(ResizeBilinear):

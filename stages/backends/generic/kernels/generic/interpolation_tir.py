@@ -31,7 +31,7 @@ def resize_bilinear(view: LayerView) -> Lowering:
     batch, height, width, channels = y.shape
     integer = x.dtype == "int8"
     kind = "int32" if integer else "float32"
-    whole = T.int32(_WHOLE) if integer else T.float32(1)
+    unit = T.int32(_WHOLE) if integer else T.float32(1)
     source, target = logical_strides(x), logical_strides(y)
 
     def pixel(b: Any, n: Any, row: Any, column: Any) -> None:
@@ -40,10 +40,10 @@ def resize_bilinear(view: LayerView) -> Lowering:
             store(getattr(b, corner), place + n * source[0], 0)
         p, q = b.row_shares[row], b.column_shares[column]
         if integer:
-            found = ((whole - p) * (whole - q), p * (whole - q), (whole - p) * q, p * q)
+            shares = ((unit - p) * (unit - q), p * (unit - q), (unit - p) * q, p * q)
         else:
-            found = (whole - p, p, whole - q, q)
-        for weight, value in zip(_WEIGHTS, found, strict=True):
+            shares = (unit - p, p, unit - q, q)
+        for weight, value in zip(_WEIGHTS, shares, strict=True):
             store(getattr(b, weight), value, 0)
 
     def element(b: Any, channel: Any) -> Any:
@@ -74,11 +74,11 @@ def resize_bilinear(view: LayerView) -> Lowering:
         *cells,
     )
     with Function(view.op.op) as f:
-        given = f.input(0, (x.elements,), x.dtype)
+        source_buffer = f.input(0, (x.elements,), x.dtype)
         constants = {name: f.constant(name, operand.shape, operand.dtype) for name, operand in tables.items()}
         out = f.output(0, (y.elements,), y.dtype)
         scratch = {cell.name: f.scratch(cell.name, cell.shape, cell.dtype) for cell in cells}
-        f.place(Block("resize", operands, meaning), x=given, y=out, **constants, **scratch)
+        f.place(Block("resize", operands, meaning), x=source_buffer, y=out, **constants, **scratch)
     return f.lowering()
 
 

@@ -57,12 +57,12 @@ def log_softmax(view: LayerView) -> Lowering:
     row = Block("row", (source, *tables.values(), target, *map(accumulator, _CELLS)), meaning)
     axes = walk(x.shape[:-1], logical_strides(y)[:-1], logical_strides(x)[:-1])
     with Function("log_softmax") as f:
-        given = f.input(0, (x.elements,), x.dtype)
+        source_buffer = f.input(0, (x.elements,), x.dtype)
         others = {name: f.constant(name, operand.shape, operand.dtype) for name, operand in tables.items()}
-        made = f.output(0, (y.elements,), y.dtype)
+        result = f.output(0, (y.elements,), y.dtype)
         others |= {name: f.scratch(name, (1,), "int32") for name in _CELLS}
         with f.loop(*((f"i{depth}", axis.extent) for depth, axis in enumerate(axes))) as at:
-            f.place(row, x=(given, offset(at, axes, 1)), y=(made, offset(at, axes, 0)), **others)
+            f.place(row, x=(source_buffer, offset(at, axes, 1)), y=(result, offset(at, axes, 0)), **others)
     return f.lowering()
 
 

@@ -63,8 +63,8 @@ class Lstm16(_Lstm):
         }
         pairs = zip(op.input_scales, op.recurrent_scales, strict=True)
         scales = [[part for multiplier, shift in pair for part in (upper_half(multiplier), shift)] for pair in pairs]
-        given = {"bias": view.constant("bias").T.reshape(-1), "scales": np.array(scales, np.int32)}
-        return {**self._weights(view), **given, "table": view.constant("table"), "lstm": LSTM16.of(fields)}
+        constants = {"bias": view.constant("bias").T.reshape(-1), "scales": np.array(scales, np.int32)}
+        return {**self._weights(view), **constants, "table": view.constant("table"), "lstm": LSTM16.of(fields)}
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
         """Return 7 instructions per product, 300 for the functions of a cell."""
@@ -98,8 +98,8 @@ class FloatLstm(_Lstm):
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
         """Return 8 instructions per product with an FPU, 120 without; 5 functions per cell."""
-        op, each = view.op, 8 if target.fpu else 120
-        return float(view.outputs[0].elements * (4 * (op.depth + op.units) * each + 100 * each))
+        op, product_cost = view.op, 8 if target.fpu else 120
+        return float(view.outputs[0].elements * (4 * (op.depth + op.units) * product_cost + 100 * product_cost))
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
         from stages.backends.generic.kernels.generic.lstm_tir import float_lstm

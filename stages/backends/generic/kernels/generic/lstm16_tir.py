@@ -26,8 +26,8 @@ def lstm16(view: LayerView) -> Lowering:
 
     def scaled(total: Expr, multiplier: Expr, shift: Expr) -> Expr:
         half = T.shift_left(T.int64(1), int64(14 - shift))
-        found = T.shift_right(total * int64(multiplier) + half, int64(15 - shift))
-        return T.max(T.min(found, T.int64(HIGH)), T.int64(LOW))
+        rounded = T.shift_right(total * int64(multiplier) + half, int64(15 - shift))
+        return T.max(T.min(rounded, T.int64(HIGH)), T.int64(LOW))
 
     def product(factors: Expr, multiplier: int, shift: int) -> Expr:
         return clamp(requantize(factors, multiplier, shift, "double"), LOW, HIGH)

@@ -81,8 +81,8 @@ class BatchMatmul(_Product):
         For other units 8.5 and 55. The sum of a row, needed for the second operand's zero point, costs 6.5 per element.
         """
         op, y = view.op, view.outputs[0]
-        fours, left = divmod(y.shape[-1], 4)
-        row = fours * 4 * (costs_of(target).batch_product * op.depth + 33) + left * (8.5 * op.depth + 55) + 100
+        fours, rest = divmod(y.shape[-1], 4)
+        row = fours * 4 * (costs_of(target).batch_product * op.depth + 33) + rest * (8.5 * op.depth + 55) + 100
         row += 6.5 * op.depth if op.zero_points[1] else 0.0
         return y.elements // y.shape[-1] * row + 30
 

@@ -51,7 +51,7 @@ def batch_matmul(view: LayerView, parameters: tuple[int, ...], steps: tuple[int,
         Operand("acc", (1,), sums, "rw"),
     )
     function = "fl_matmul_row_s8" if dtype == "int8" else "fl_matmul_row_s16"
-    row = Block("row", operands, meaning, function, lambda found: [found.x, found.w, found.y, found.matmul])
+    row = Block("row", operands, meaning, function, lambda buffers: [buffers.x, buffers.w, buffers.y, buffers.matmul])
     axes = walk((*batch, rows), *_strides(batch, y, a, b, row_step))
     with Function("batch_matmul") as f:
         first, second = f.input(0, (a.elements,), dtype), f.input(1, (b.elements,), dtype)
@@ -66,9 +66,9 @@ def batch_matmul(view: LayerView, parameters: tuple[int, ...], steps: tuple[int,
 
 def _strides(batch: list[int], y: Tensor, a: Tensor, b: Tensor, row_step: int) -> list[tuple[int, ...]]:
     """Return strides of output, x and w along batch axes and rows. 0 where one repeats."""
-    found = [row_major(y.shape)[:-1]]
+    strides = [row_major(y.shape)[:-1]]
     for tensor, last in ((a, row_step), (b, 0)):
-        own, lead = row_major(tensor.shape), len(batch) - (len(tensor.shape) - 2)
-        steps = (0 if size == 1 else step for size, step in zip(tensor.shape[:-2], own, strict=False))
-        found.append((*(0,) * lead, *steps, last))
-    return found
+        tensor_strides, lead = row_major(tensor.shape), len(batch) - (len(tensor.shape) - 2)
+        steps = (0 if size == 1 else step for size, step in zip(tensor.shape[:-2], tensor_strides, strict=False))
+        strides.append((*(0,) * lead, *steps, last))
+    return strides

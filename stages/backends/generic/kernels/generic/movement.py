@@ -142,9 +142,9 @@ def _copy_cost(copy: Copy, item_bytes: int, params: CopyParams, target: Target) 
     rows, row_bytes = prod(axis.extent for axis in copy.axes[:-1]), run.extent * item_bytes
     word = copy.word_bytes(item_bytes, target)
     if params.by == "words" and word:
-        fours, left = divmod(row_bytes // word, 4)
+        fours, rest = divmod(row_bytes // word, 4)
         calls = prod(axis.extent for axis in copy.axes[:-2])
-        return costs.call * calls + rows * (costs.row + costs.four * fours + costs.word * left)
+        return costs.call * calls + rows * (costs.row + costs.four * fours + costs.word * rest)
     is_near = run.strides == (1, 1)
     is_long = costs.unrolled is not None and run.extent > costs.unrolled
     if copy.is_run(item_bytes) or (is_near and is_long):

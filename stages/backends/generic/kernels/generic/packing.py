@@ -32,9 +32,9 @@ def panels(weights: np.ndarray) -> np.ndarray:
     Interleaved panels of eight, then the remaining rows.
     """
     columns, depth = weights.shape
-    whole = columns - columns % PANEL
-    interleaved = weights[:whole].reshape(-1, PANEL, depth).transpose(0, 2, 1)
-    return np.concatenate([interleaved.reshape(-1), weights[whole:].reshape(-1)])
+    panel_columns = columns - columns % PANEL
+    interleaved = weights[:panel_columns].reshape(-1, PANEL, depth).transpose(0, 2, 1)
+    return np.concatenate([interleaved.reshape(-1), weights[panel_columns:].reshape(-1)])
 
 
 def channels(view: LayerView, weights: np.ndarray, zero_point: int, input_zero_point: int) -> np.ndarray:

@@ -34,8 +34,8 @@ def pick(view: LayerView) -> Lowering:
     single = [key for axis, key in tables.items() if y.shape[axis] == 1]
 
     def meaning(b: Any) -> None:
-        with loop(*((f"i{depth}", axis.extent) for depth, (axis, _) in enumerate(loops))) as found:
-            at = found if isinstance(found, tuple) else (found,)
+        with loop(*((f"i{depth}", axis.extent) for depth, (axis, _) in enumerate(loops))) as variables:
+            at = variables if isinstance(variables, tuple) else (variables,)
             place: Any = 0
             source: Any = 0
             for variable, (axis, key) in zip(at, loops, strict=True):

@@ -88,8 +88,8 @@ class Reduce(Kernel):
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
         """Return 6 instructions per added or compared input, 20 per product, 30 per output."""
-        each = 20.0 if isinstance(view.op, ReduceProd) else 6.0
-        return each * view.inputs[0].elements + 30 * view.outputs[0].elements
+        element_cost = 20.0 if isinstance(view.op, ReduceProd) else 6.0
+        return element_cost * view.inputs[0].elements + 30 * view.outputs[0].elements
 
 
 class Softmax(Kernel):

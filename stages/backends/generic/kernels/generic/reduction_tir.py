@@ -42,8 +42,8 @@ def reduce(view: LayerView, kept: Sequence[Axis], reduced: Sequence[Axis]) -> Lo
     def meaning(b: Any) -> None:
         with loop(("i", run.extent)) as i:
             store(b.acc, begin, 0)
-            with loop(*((f"r{number}", axis.extent) for number, axis in enumerate(reduced))) as found:
-                at = found if isinstance(found, Sequence) else (found,)
+            with loop(*((f"r{number}", axis.extent) for number, axis in enumerate(reduced))) as variables:
+                at = variables if isinstance(variables, Sequence) else (variables,)
                 element = widen(b.x[i * run.strides[1] + offset(at, reduced, 0)])
                 first = at[0] == 0
                 for variable in at[1:]:

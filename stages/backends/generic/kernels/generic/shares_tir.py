@@ -21,9 +21,9 @@ def nearest_softmax(view: LayerView) -> Lowering:
     """Return softmax with sums of up to 2^32 exponentials."""
     op = view.op
 
-    def meaning(b: Any, each: Callable[[Callable[[Any, Any], None]], None]) -> None:
+    def meaning(b: Any, for_row: Callable[[Callable[[Any, Any], None]], None]) -> None:
         store(b.total, T.int64(0), 0)
-        each(lambda i, d: store(b.total, b.total[0] + int64(b.exp[d]), 0))
+        for_row(lambda i, d: store(b.total, b.total[0] + int64(b.exp[d]), 0))
         leading_zeros(b.more, T.shift_right(b.total[0], T.int64(31)))
         store(b.more, 32 - b.more[0], 0)
         store(b.factor, T.truncdiv(T.int64(op.factor), T.shift_right(b.total[0], int64(b.more[0]))), 0)
@@ -36,7 +36,7 @@ def nearest_softmax(view: LayerView) -> Lowering:
             within = T.min(T.max(nearest, least), most)
             store(b.y, output(view, T.Cast("int32", within)), i * row_steps(view)[2])
 
-        each(share)
+        for_row(share)
 
     cells = [("total", "int64"), ("more", "int32"), ("factor", "int64"), ("shift", "int64")]
     return _rows(view, "int32", cells, meaning)
@@ -49,9 +49,9 @@ def float_softmax(view: LayerView) -> Lowering:
     """
     op = view.op
 
-    def meaning(b: Any, each: Callable[[Callable[[Any, Any], None]], None]) -> None:
+    def meaning(b: Any, for_row: Callable[[Callable[[Any, Any], None]], None]) -> None:
         store(b.total, T.float32(0), 0)
-        each(lambda i, d: store(b.total, b.total[0] + b.exp[d], 0))
+        for_row(lambda i, d: store(b.total, b.total[0] + b.exp[d], 0))
 
         def share(i: Any, d: Any) -> None:
             store(b.share, b.exp[d] * T.float32(op.factor) / b.total[0], 0)
@@ -62,7 +62,7 @@ def float_softmax(view: LayerView) -> Lowering:
             nearest = b.whole[0] + select(rest > T.float32(0.5), 1, even)
             store(b.y, output(view, nearest), i * row_steps(view)[2])
 
-        each(share)
+        for_row(share)
 
     return _rows(view, "float32", [("total", "float32"), ("share", "float32"), ("whole", "int32")], meaning)
 
@@ -80,14 +80,14 @@ def _rows(
     count, x_step, _ = row_steps(view)
 
     def meaning(b: Any) -> None:
-        def each(body: Callable[[Any, Any], None]) -> None:
+        def for_row(body: Callable[[Any, Any], None]) -> None:
             with loop(("i", count)) as i, position("d", b.top[0] - widen(b.x[i * x_step])) as d:
                 body(i, d)
 
         store(b.top, -128 if view.inputs[0].dtype == "int8" else 0, 0)
         with loop(("i", count)) as i:
             store(b.top, maximum(widen(b.x[i * x_step]), b.top[0]), 0)
-        formula(b, each)
+        formula(b, for_row)
 
     source, target = row_operands(view)
     scratch = [accumulator("top"), *(Operand(name, (1,), dtype, "rw") for name, dtype in cells)]

@@ -86,8 +86,8 @@ class Conv16(_Products):
             "low": op.act_min,
             "high": op.act_max,
         }
-        given = (upper_half(view.constant("multiplier")), view.constant("shift"))
-        scales = np.stack([np.broadcast_to(part.reshape(-1), op.out_channels) for part in given], axis=1)
+        scaling = (upper_half(view.constant("multiplier")), view.constant("shift"))
+        scales = np.stack([np.broadcast_to(part.reshape(-1), op.out_channels) for part in scaling], axis=1)
         return {**self._weights(view), "scales": scales.astype(np.int32), "conv": CONV16.of(fields)}
 
     def group(self, view: LayerView) -> tuple[int, int]:
@@ -104,8 +104,8 @@ class Conv16(_Products):
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
         """Return 5 instructions per product, 15 per window element, 40 per output."""
-        each = prod(view.op.kernel) * (5 * self.group(view)[0] + 15) + 40
-        return float(view.outputs[0].elements * each)
+        output_cost = prod(view.op.kernel) * (5 * self.group(view)[0] + 15) + 40
+        return float(view.outputs[0].elements * output_cost)
 
 
 class FullyConnected16(_Products):
@@ -166,10 +166,10 @@ class Elementwise16(_Sixteen):
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
         """Return 25 instructions per requantization, 300 per float without an FPU."""
         op = view.op.op
-        each = {"add": 75.0, "sub": 75.0}.get(op, 25.0)
+        element_cost = {"add": 75.0, "sub": 75.0}.get(op, 25.0)
         if op in ("quantize", "dequantize") and not target.fpu:
-            each = 300.0
-        return each * view.outputs[0].elements
+            element_cost = 300.0
+        return element_cost * view.outputs[0].elements
 
 
 class Pool16(_Sixteen):
@@ -284,8 +284,8 @@ class Extremes16(_Sixteen):
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
         """Return 8 instructions per compared element, 20 per multiplied one."""
-        each = 20.0 if isinstance(view.op, ReduceProd) else 8.0
-        return each * max(tensor.elements for tensor in (*view.inputs, *view.outputs))
+        element_cost = 20.0 if isinstance(view.op, ReduceProd) else 8.0
+        return element_cost * max(tensor.elements for tensor in (*view.inputs, *view.outputs))
 
 
 def _too_many(count: int) -> str:

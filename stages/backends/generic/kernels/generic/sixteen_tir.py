@@ -59,11 +59,11 @@ def conv16(view: LayerView, depth: int, units: int) -> Lowering:
     image = Block("image", operands, meaning, "fl_conv16", lambda b: [b.x, b.w, b.bias, b.scales, b.y, b.conv])
     with Function(op.op) as f:
         source = f.input(0, x.shape, "int16")
-        given = {c.name: f.constant("weights" if c.name == "w" else c.name, c.shape, c.dtype) for c in constants}
+        buffers = {c.name: f.constant("weights" if c.name == "w" else c.name, c.shape, c.dtype) for c in constants}
         out = f.output(0, y.shape, "int16")
         acc = f.scratch("acc", (1,), "int64")
         with f.loop(("n", batch)) as (n,):
-            f.place(image, x=(source, n, 0, 0, 0), y=(out, n, 0, 0, 0), acc=acc, **given)
+            f.place(image, x=(source, n, 0, 0, 0), y=(out, n, 0, 0, 0), acc=acc, **buffers)
     return f.lowering()
 
 
@@ -97,11 +97,11 @@ def fully_connected16(view: LayerView) -> Lowering:
     row = Block("row", operands, meaning, "fl_dense16", lambda b: [b.x, b.w, b.bias, b.real, b.y, b.dense])
     with Function("fully_connected") as f:
         source = f.input(0, (op.batch, op.depth), "int16")
-        given = {c.name: f.constant("weights" if c.name == "w" else c.name, c.shape, c.dtype) for c in constants}
+        buffers = {c.name: f.constant("weights" if c.name == "w" else c.name, c.shape, c.dtype) for c in constants}
         out = f.output(0, (op.batch, op.units), "int16")
         cells = {"acc": f.scratch("acc", (1,), "int64"), "product": f.scratch("product", (1,), "float64")}
         with f.loop(("n", op.batch)) as (n,):
-            f.place(row, x=(source, n, 0), y=(out, n, 0), **given, **cells)
+            f.place(row, x=(source, n, 0), y=(out, n, 0), **buffers, **cells)
     return f.lowering()
 
 
@@ -117,8 +117,8 @@ def elements(view: LayerView, value: Callable[[Sequence[Expr], Any], Expr], cons
     names = [f"x{number}" for number in range(len(view.inputs))]
 
     def meaning(b: Any) -> None:
-        with loop(*((f"i{depth}", axis.extent) for depth, axis in enumerate(axes))) as found:
-            at = found if len(axes) > 1 else (found,)
+        with loop(*((f"i{depth}", axis.extent) for depth, axis in enumerate(axes))) as variables:
+            at = variables if len(axes) > 1 else (variables,)
             elements = [getattr(b, name)[offset(at, axes, 1 + k)] for k, name in enumerate(names)]
             store(b.y, value(elements, b), offset(at, axes, 0))
 
@@ -126,8 +126,8 @@ def elements(view: LayerView, value: Callable[[Sequence[Expr], Any], Expr], cons
     block = Block("elements", (*operands, *constants, Operand("y", (out.elements,), out.dtype, "w")), meaning)
     with Function(op.op) as f:
         inputs = {name: f.input(k, (view.inputs[k].elements,), view.inputs[k].dtype) for k, name in enumerate(names)}
-        given = {constant.name: f.constant(constant.name, constant.shape, constant.dtype) for constant in constants}
-        f.place(block, **inputs, **given, y=f.output(0, (out.elements,), out.dtype))
+        buffers = {constant.name: f.constant(constant.name, constant.shape, constant.dtype) for constant in constants}
+        f.place(block, **inputs, **buffers, y=f.output(0, (out.elements,), out.dtype))
     return f.lowering()
 
 
@@ -174,11 +174,11 @@ def interpolated16(view: LayerView) -> Lowering:
         size = T.max(scaled, -scaled)
         entry = T.min(T.shift_right(size, op.bits), 254)
         between = T.bitwise_and(size, (1 << op.bits) - 1) * (b.table[entry + 1] - b.table[entry])
-        found = select(T.shift_right(size, op.bits) >= 255, op.most, b.table[entry] * (1 << op.bits) + between)
+        magnitude = select(T.shift_right(size, op.bits) >= 255, op.most, b.table[entry] * (1 << op.bits) + between)
         if op.function == "logistic":
-            signed = T.shift_right(select(scaled >= 0, found + (1 << 9), (1 << 25) + (1 << 9) - 1 - found), 10)
+            signed = T.shift_right(select(scaled >= 0, magnitude + (1 << 9), (1 << 25) + (1 << 9) - 1 - magnitude), 10)
         else:
-            above, below = found + ((1 << 7) - (1 << 23)), (1 << 23) + (1 << 7) - 1 - found
+            above, below = magnitude + ((1 << 7) - (1 << 23)), (1 << 23) + (1 << 7) - 1 - magnitude
             signed = T.shift_right(select(scaled >= 0, above, below), 8)
         return T.Cast("int16", signed)
 
@@ -222,12 +222,12 @@ def softmax16(view: LayerView) -> Lowering:
     row = Block("row", (*ends, *tables, Operand("powers", (count,), "int32", "rw"), *cells), meaning)
     with Function("softmax") as f:
         rows = (x.elements // count, count)
-        source, given = f.input(0, rows, "int16"), {c.name: f.constant(c.name, c.shape, c.dtype) for c in tables}
+        source, buffers = f.input(0, rows, "int16"), {c.name: f.constant(c.name, c.shape, c.dtype) for c in tables}
         out = f.output(0, rows, "int16")
         scratch = {cell.name: f.scratch(cell.name, (1,), "int32") for cell in cells}
         scratch["powers"] = f.scratch("powers", (count,), "int32")
         with f.loop(("n", rows[0])) as (n,):
-            f.place(row, x=(source, n, 0), y=(out, n, 0), **given, **scratch)
+            f.place(row, x=(source, n, 0), y=(out, n, 0), **buffers, **scratch)
     return f.lowering()
 
 
@@ -248,10 +248,10 @@ def pool16(view: LayerView) -> Lowering:
                 value = select(within, widen(b.x[iy, ix, c]), lowest if is_max else 0)
                 store(b.acc, maximum(value, b.acc[0]) if is_max else b.acc[0] + value, 0)
                 store(b.count, b.count[0] + T.Cast("int32", within), 0)
-            found = b.acc[0] if is_max else mean(b.acc[0], b.count[0])
+            result = b.acc[0] if is_max else mean(b.acc[0], b.count[0])
             if (op.act_min, op.act_max) != (-(1 << 15), (1 << 15) - 1):  # else every element and every mean is within
-                found = clamp(found, op.act_min, op.act_max)
-            store(b.y, T.Cast("int16", found), oy, ox, c)
+                result = clamp(result, op.act_min, op.act_max)
+            store(b.y, T.Cast("int16", result), oy, ox, c)
 
     shapes = Operand("x", x.shape[1:], "int16"), Operand("y", y.shape[1:], "int16", "w")
     image = Block("image", (*shapes, accumulator(), accumulator("count")), meaning)
@@ -268,8 +268,8 @@ def mean16(view: LayerView, kept: Sequence[Axis], summed: Sequence[Axis]) -> Low
     op, x, y = view.op, view.inputs[0], view.outputs[0]
 
     def meaning(b: Any) -> None:
-        with loop(*((f"i{depth}", axis.extent) for depth, axis in enumerate(kept))) as found:
-            at = found if len(kept) > 1 else (found,)
+        with loop(*((f"i{depth}", axis.extent) for depth, axis in enumerate(kept))) as variables:
+            at = variables if len(kept) > 1 else (variables,)
             store(b.acc, 0, 0)
             with loop(*((f"j{depth}", axis.extent) for depth, axis in enumerate(summed))) as inner:
                 places = inner if len(summed) > 1 else (inner,)
@@ -287,9 +287,9 @@ def mean16(view: LayerView, kept: Sequence[Axis], summed: Sequence[Axis]) -> Low
 
 def _nearest(value: Expr, dtype: str) -> Expr:
     """Return the nearest integer to a float within int32, halves away from zero."""
-    whole, half = T.Cast("int32", value), tirx.const(0.5, dtype)
-    rest = value - T.Cast(dtype, whole)
-    return whole + T.Cast("int32", rest >= half) - T.Cast("int32", rest <= -half)
+    integer, half = T.Cast("int32", value), tirx.const(0.5, dtype)
+    rest = value - T.Cast(dtype, integer)
+    return integer + T.Cast("int32", rest >= half) - T.Cast("int32", rest <= -half)
 
 
 def _clamp64(value: Expr, low: int, high: int) -> Expr:

@@ -26,8 +26,8 @@ class _Svdf(Kernel):
     def _arrays(self, view: LayerView, bias: type[np.generic]) -> dict[str, np.ndarray]:
         import numpy as np
 
-        given = view.constant("bias") if view.has("bias") else np.zeros(view.outputs[0].shape[1], bias)
-        return {"feature": view.constant("feature"), "time": view.constant("time"), "bias": given}
+        bias_values = view.constant("bias") if view.has("bias") else np.zeros(view.outputs[0].shape[1], bias)
+        return {"feature": view.constant("feature"), "time": view.constant("time"), "bias": bias_values}
 
 
 class Svdf(_Svdf):
@@ -113,8 +113,8 @@ class FloatSvdf(_Svdf):
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
         """Return 8 instructions per product with an FPU, 120 without."""
-        op, each = view.op, 8 if target.fpu else 120
-        return float(view.outputs[0].elements * op.rank * (op.depth + op.memory) * each)
+        op, product_cost = view.op, 8 if target.fpu else 120
+        return float(view.outputs[0].elements * op.rank * (op.depth + op.memory) * product_cost)
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
         from stages.backends.kernels.tir.svdf import float_svdf
