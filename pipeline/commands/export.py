@@ -14,7 +14,7 @@ from pipeline.commands.catalogue.listing import in_columns
 from pipeline.commands.command import JSON, Command, variables
 from pipeline.commands.pyproject import pyproject_table
 from pipeline.commands.report_errors import report_errors
-from pipeline.documents.overrides import RECIPE_VARIABLES, each_target
+from pipeline.documents.overrides import RECIPE_VARIABLES, each_target, with_assignments
 from pipeline.errors import PipelineError, RecipeError
 from pipeline.keys.package_groups import install_group
 from pipeline.plugins.discovery import plugins_of
@@ -158,8 +158,8 @@ def export(
         if getattr(member.loaded.recipe.config("emit"), "is_blob", False):
             weights = "caller_c" if form.weights == "c" else "caller"
         options = {"prefix": member.prefix, "weights": weights, **({"arena": "caller"} if share else {})}
-        options_set = ",".join(f"stages.emit.{key}={value}" for key, value in options.items())
-        values = {**overrides, "set": ",".join(filter(None, (overrides.get("set", ""), options_set)))}
+        options = {f"stages.emit.{key}": value for key, value in options.items()}
+        values = {**overrides, "set": with_assignments(overrides.get("set", ""), options)}
         last = "verify" if "verify" in member.loaded.chain.names else "simulate"
         run = run_recipe(
             member.name,

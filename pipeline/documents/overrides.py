@@ -109,6 +109,13 @@ def parse_overrides(variables: Mapping[str, str]) -> list[Override]:
     return overrides + assigned
 
 
+def with_assignments(text: str, values: Mapping[str, str]) -> str:
+    """Return the text of `set=` with these values, `path: value`, in place of its own for the same paths."""
+    paths = {yaml_path(path) for path in values}
+    kept = [part for part in _split(text) if _assignment(part).path not in paths]
+    return ",".join([*kept, *(f"{path}={value}" for path, value in values.items())])
+
+
 def _check_replaced(assigned: Sequence[Override]) -> None:
     """Raise RecipeError if the last override replaces an earlier one."""
     *others, last = assigned

@@ -91,7 +91,9 @@ def test_again_and_into_another_place(folder: Path) -> None:
 def test_two_recipes_in_one_export(folder: Path) -> None:
     """Names, the default folder, and an export with other arenas beside it."""
     project, store = Project(folder), exports._store()
-    result = export(["small", "two:host"], "platformio", project=project, store=store)
+    # The form needs weights=c, also if set= has another value.
+    overrides = {"set": "stages.emit.weights=incbin"}
+    result = export(["small", "two:host"], "platformio", "", overrides, project=project, store=store)
     assert result["recipe"] == "small,two:host" and result["folder"] == "build/small_two_host/host/export/platformio"
     names = {path.name for path in (folder / result["folder"] / "src/small_two_host").iterdir()}
     assert names >= {"small", "two_host"} and "arena.c" not in names
