@@ -132,7 +132,7 @@ class Accelerator(ABC, Generic[P]):
     ops           the supported values of `Layer.op.op`
     requantizers  the values of `tensorize: {requantize: …}`, the default first
     sources       files of the folder, or below, to compile into firmware that uses it; they may depend on the core
-    headers       those that declare what the sources define
+    headers       headers that declare the functions of the sources
     init, wait    C functions: void init(void), called once; void wait(int), until the job with that number is done
     layouts       supported layouts of 4-D tensors
     queue         tiles that can be started and unfinished; before more are started, one is waited for
@@ -165,7 +165,7 @@ class Accelerator(ABC, Generic[P]):
     @classmethod
     @abstractmethod
     def requantizers(cls, given: P) -> tuple[str, ...]:
-        """Return who may requantize sums, the default first: `core` (exact) or `engine`."""
+        """Return the units that may requantize sums, the default first: `core` (exact) or `engine`."""
 
     @property
     def assumptions(self) -> tuple[str, ...]:

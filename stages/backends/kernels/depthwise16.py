@@ -112,7 +112,7 @@ class Depthwise16(Kernel):
         )
         if not self.is_in_place(y.shape[3], target):
             inner = 0.0
-        row = 0.0 if op.kernel == (3, 3) else price.row  # which has code of its own
+        row = 0.0 if op.kernel == (3, 3) else price.row  # which has separate code
         product = price.product + (inner * price.by_lanes if rest else 0.0)
         groups = (groups_filled + (rest > 0)) * (price.group + op.kernel[0] * row + taps * product)
         return 150.0 + y.elements / y.shape[3] * (price.pixel + groups + (1 - inner) * taps * copied)

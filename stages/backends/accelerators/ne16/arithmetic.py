@@ -178,7 +178,7 @@ def pair_contents(view: LayerView, how: How) -> Array:
         minimum=op.act_min,
         maximum=op.act_max,
     )
-    # Before the addition a value is what it is: less the zero point, by 1, plus the zero point.
+    # Values are unchanged before the addition: less the zero point, times 1, plus the zero point.
     low = -INT8_OFFSET["uint8"] if view.inputs[0].dtype == "int8" else 0
     head = extension.Parameters(op.zero_points[0], low, low + 255, residual).block()
     multiplier, shift = _EXACT_ONE

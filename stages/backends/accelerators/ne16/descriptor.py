@@ -229,7 +229,7 @@ class Ne16(Accelerator[Ne16Parameters]):
         return "" if len(types) == 1 else "int8 and uint8 tensors in one layer"
 
     def _nearest(self, view: LayerView) -> ScaleConstants | Sum | str:
-        """Return the constants of the engine's own arithmetic, or why there are none."""
+        """Return the constants of the engine's own arithmetic, or why it has none."""
         from stages.backends.accelerators.ne16.arithmetic import LIMITS
 
         find = self._weight_cache.nearest if view.op.op in _WEIGHTED else self._weight_cache.sum
@@ -317,7 +317,7 @@ class Ne16(Accelerator[Ne16Parameters]):
             output_bits=8 * width,
             signed=how == "core" or view.outputs[0].dtype == "int8",
         )
-        if how == "core":  # sums with what is added to them: scaled by 1, not shifted
+        if how == "core":  # sums with their addend: scaled by 1, not shifted
             return replace(job, scale=block.scale, scale_bits=SCALE_BITS[how], bias=block.bias)
         extension = None
         if how == "tflite":

@@ -4,7 +4,7 @@ The engine sums bytes times weights. With x a byte and w a weight less its zero 
 
     sum of (x - zero_point) * w + bias  =  sum of x * w  +  (bias - zero_point * sum of w)
 
-and what is in the second bracket is one number for each output channel.
+and the second bracket is one number for each output channel.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Weights:
 
 
 def folded_bias(view: LayerView, weights: Weights) -> Array:
-    """Return what is added to sums of bytes times weights, int64[output channels]."""
+    """Return the addend of sums of bytes times weights, int64[output channels]."""
     bias = view.constant("bias").astype(np.int64).reshape(-1) if view.has("bias") else np.int64(0)
     return np.asarray(bias - view.op.input_zero_point * weights.sums)
 

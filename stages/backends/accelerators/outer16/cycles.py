@@ -3,7 +3,7 @@
 The engine has 16x16 sums: of 16 output pixels, one after the other along the rows, and 16 output channels. For each tap
 of the window and each block of 16 input channels it reads 16 pixels of that block, 16 bytes in a cycle, and beside them
 16x16 weights, and adds a 16x16 outer product in each of these cycles. Then it requantizes and writes the sums, a pixel
-in a cycle. A depthwise convolution reads the block of its own channels alone.
+in a cycle. A depthwise convolution reads only the block of its channels.
 
     begin 20 + for each block of output channels: parameters 12 + for each 16 pixels: 16 * taps * input blocks + 16
 """
@@ -35,7 +35,7 @@ class Work:
 
     @property
     def constant_bytes(self) -> int:
-        """Bytes of parameters and weights, including those that fill up blocks."""
+        """Bytes of parameters and weights, including padding of blocks."""
         weights = self.products * BLOCK * (1 if self.depthwise else BLOCK)
         return blocks(self.channels) * (_PARAMETER_BYTES + weights)
 

@@ -5,7 +5,7 @@
       gather   patch[P, K]  <- the windows of P pixels, padded with the zero point    fl_im2col_nhwc / _nchw
       product  y[P, O]      <- requantize(bias + patch * transpose(w))                fl_gemm_s8 / fl_row_s8
 
-What is left when P does not divide the number of pixels gets blocks of its own, `gather_rest` and `product_rest`.
+If P does not divide the number of pixels, the rest has separate blocks, `gather_rest` and `product_rest`.
 """
 
 from __future__ import annotations

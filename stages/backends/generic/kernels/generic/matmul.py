@@ -28,7 +28,7 @@ MATMUL = Structure(
 )
 # Products of two differences of int8 that an int32 sum takes.
 _MOST = (1 << 31) // 255**2
-_MOST_WIDE = (1 << 17) - 1  # of 2^30 at most each: what is scaled has less than 48 bits
+_MOST_WIDE = (1 << 17) - 1  # of 2^30 at most each: sums have less than 48 bits
 
 
 class _Product(Kernel):

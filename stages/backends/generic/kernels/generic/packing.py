@@ -1,6 +1,6 @@
 """Pack weights and per-channel constants for the generic micro-kernels.
 
-Weights are always int8: uint8 weights w become w - 128, and so does their zero point. The input's zero point z is
+Weights are always int8: 128 is subtracted from uint8 weights and their zero point. The input's zero point z is
 folded into the bias, since sum((x - z) * (w - v)) = sum(x * (w - v)) - z * sum(w - v).
 """
 
