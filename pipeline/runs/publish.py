@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from pipeline.artifacts.digest import hash_file
 from pipeline.artifacts.folders import remove
 from pipeline.runs.report_page import add_commands, add_run_section
 from stages.support.system.atomic_write import remove_stale_files, replacing, temporary_name, write_atomically
@@ -24,6 +25,8 @@ _PAGE = "report.md"
 _HTML = "report.html"
 # Also keeps the reports of the last run on a board: the next simulation overwrites the folder above.
 ON_BOARD = "on_board"
+# The folder that `doit evidence` writes.
+EVIDENCE = "evidence"
 # Optional files of a report.
 _NOT_ALWAYS = ("timeline.svg", "ranges.svg", "quantized.tflite")
 
@@ -41,7 +44,7 @@ def publish(
     report's advice with the arguments of this run, '' if there is no such command. Files of earlier runs that this run
     does not have are removed. The report stage writes report.json from artifacts only: the same key must give the same
     bytes. `additions` are facts of this run: `stages` with their keys, cached or not, seconds, and `tools`. Reports of
-    a run on a board are also kept in `on_board`, as no run can repeat them.
+    a run on a board are also kept in `on_board`, as no run can repeat them. Evidence of this firmware is listed.
 
     Returns the report, None if there is none. Raises OSError.
     """
@@ -64,10 +67,23 @@ def publish(
             _copy_file(source, folder / source.name)
     if "report" not in artifacts:
         return None
+    if evidence := _evidence(folder):
+        additions = {**additions, "evidence": evidence}
     report = _write_report(artifacts["report"], folder, additions, command, complete)
     if report is not None and report.get("ran"):
         _keep(artifacts["report"], folder / ON_BOARD, additions, command, complete)
     return report
+
+
+def _evidence(folder: Path) -> list[dict[str, Any]]:
+    """Return the rows of evidence/evidence.json if they are about the firmware in `folder`; else []."""
+    try:
+        content = json.loads((folder / EVIDENCE / f"{EVIDENCE}.json").read_text(encoding="utf-8"))
+        if content["firmware"] != hash_file(folder / "firmware.elf"):
+            return []
+        return [{key: row[key] for key in ("about", "file", "result", "holds")} for row in content["evidence"]]
+    except (OSError, ValueError, KeyError, TypeError):
+        return []
 
 
 def _write_report(

@@ -26,7 +26,23 @@ def add_run_section(page: str, command: str, additions: Mapping[str, Any]) -> st
         f"<div class='wide'><table><tbody>\n{stages}</tbody></table></div>\n"
         f"<h2>{terms.hint('toolchain', 'Tools')}</h2><dl>{tools}</dl></section>"
     )
-    return page.replace(RUN, section, 1)
+    return page.replace(RUN, _evidence(additions.get("evidence", ())) + section, 1)
+
+
+def _evidence(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return the section about the files of `doit evidence`, '' without evidence."""
+    if not rows:
+        return ""
+    lines = "".join(
+        f"<tr><td>{_link(row)}</td><td>{'' if row['holds'] else '<b>open: </b>'}{_text(row['result'])}</td></tr>\n"
+        for row in rows
+    )
+    return f"<section><h2>Evidence</h2>\n<div class='wide'><table><tbody>\n{lines}</tbody></table></div></section>\n"
+
+
+def _link(row: Mapping[str, Any]) -> str:
+    about = _text(row["about"])
+    return f"<a href='evidence/{_text(row['file'])}'>{about}</a>" if row["file"] else about
 
 
 def add_commands(page: str, advice: Sequence[Mapping[str, Any]]) -> str:

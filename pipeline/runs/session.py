@@ -113,6 +113,10 @@ class Session:
         """The folders of the artifacts, by stage."""
         return ArtifactFolders(dict(self._done))
 
+    def artifact(self, kind: str) -> Artifact:
+        """Return the artifact of a stage that is done."""
+        return self._done[kind]
+
     def is_done(self, action: Action) -> bool:
         """Return whether the store has the action's artifact and its inputs, unaltered."""
         return self._find(action) is not None

@@ -145,7 +145,8 @@ def _value(name: str, macros: dict[str, str]) -> str:
 _HEAD = """\
 # MISRA C:2012
 
-Tests check emitted C of each architecture family with cppcheck's add-on `misra`. Each message has a deviation below.
+`doit evidence NAME` checks emitted C and kernels with cppcheck's add-on `misra`. Each message needs a deviation below;
+a test holds this for each architecture family.
 `stages/delivery/evidence/deviations.yaml` is the source of this page.
 `python -m stages.delivery.evidence.misra > docs/reference/misra.md` writes it.
 
@@ -168,7 +169,7 @@ def page(entries: Sequence[Deviation] | None = None) -> str:
         f"| {' '.join(entry.reason.split())} |\n"
         for entry in (deviations() if entries is None else entries)
     ]
-    return f"{_HEAD}{''.join(rows)}\nNext: [Use the C code](../how-to/use_the_c_code.md)\n"
+    return f"{_HEAD}{''.join(rows)}\nNext: [Evidence for a release](../how-to/evidence.md)\n"
 
 
 if __name__ == "__main__":

@@ -1,0 +1,3 @@
+"""`doit evidence`: evidence for a release."""
+
+from pipeline.commands.evidence.command import Evidence as Evidence

@@ -1,0 +1,56 @@
+"""Compare an evidence folder with the files of today."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pipeline.commands.evidence.write import INDEX, PROVENANCE, SBOM
+from pipeline.errors import PipelineError
+from pipeline.plugins.registry import registry_of
+from pipeline.project import Project
+from pipeline.recipes.loader import load_recipes
+from pipeline.runs.publish import EVIDENCE
+from stages.delivery.evidence.provenance import differences, sha256
+from stages.support.messages import escape
+
+
+def check(recipe: str, overrides: Mapping[str, str], *, project: Project, build: Path | None = None) -> dict[str, Any]:
+    """Compare build folder, recipe, model and data with the evidence.
+
+    Returns {recipe, target, folder, files: their number, differences: sentences, holds}. Raises PipelineError if there
+    is no evidence, or if it cannot be read.
+    """
+    members = load_recipes(recipe, root=project, registry=registry_of(project), variables=dict(overrides))
+    if len(members) != 1:
+        raise PipelineError(f"evidence is for one recipe and one target, got {len(members)}")
+    loaded = members[0]
+    place = (build or project.root / "build") / loaded.recipe.name / (loaded.variant or loaded.target.name)
+    folder = place / EVIDENCE
+    shown = escape.name(project.display_path(folder))
+    if not (folder / INDEX).is_file():
+        raise PipelineError(f"there is no evidence in {shown}", hint=f"doit evidence {escape.name(recipe)} writes it")
+    try:
+        index, provenance, sbom = (json.loads((folder / name).read_text()) for name in (INDEX, PROVENANCE, SBOM))
+        found = [
+            f"{EVIDENCE}/{name}: changed since it was written"
+            for name, expected in index["files"].items()
+            if not (folder / name).is_file() or sha256(folder / name) != expected
+        ]
+        found += differences(provenance, sbom, place, project.root)
+        files = len(provenance["subject"]) + len(index["files"])
+    except (OSError, ValueError, KeyError, TypeError, IndexError, AttributeError) as error:
+        raise PipelineError(
+            f"the evidence in {shown} cannot be read: {type(error).__name__} {error}",
+            hint=f"doit evidence {escape.name(recipe)} writes it again",
+        ) from None
+    return {
+        "recipe": loaded.title,
+        "target": loaded.target.name,
+        "folder": project.display_path(folder),
+        "files": files,
+        "differences": found,
+        "holds": not found,
+    }

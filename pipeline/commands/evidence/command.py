@@ -1,0 +1,77 @@
+"""`doit evidence`: arguments and output."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from pipeline.commands.command import JSON, Command, single_recipe, variables
+from pipeline.commands.exit_codes import PENDING
+from pipeline.commands.report_errors import report_errors
+from pipeline.documents.overrides import RECIPE_VARIABLES
+from pipeline.errors import PipelineError
+from pipeline.project import current_project
+from pipeline.terminal.progress import ProgressDisplay
+from stages.base import StageError
+from stages.support.messages import escape
+
+_CHECK = {
+    "name": "check",
+    "long": "check",
+    "short": "",
+    "type": bool,
+    "default": False,
+    "help": "compare existing evidence with the files of today; runs nothing",
+}
+
+
+class Evidence(Command):
+    """`doit evidence`."""
+
+    name = "evidence"
+    group = "ship"
+    examples = (
+        ("kws_rvp", "into build/kws_rvp/TARGET/evidence"),
+        ("kws_rvp --check", "whether firmware, model and data are those of the evidence"),
+    )
+    variables = RECIPE_VARIABLES
+    names = "recipe"
+    doc_purpose = "write what a review asks for: MISRA C, stack bound, rebuild, bill of materials, provenance"
+    doc_usage = "NAME [target=… model=… set=…] [--check] [--json]"
+    doc_description = (
+        "Runs the recipe first, from the store if nothing changed. Exit code 3: a check failed or could not run, or "
+        "with --check a file differs. docs/how-to/evidence.md describes the files."
+    )
+    cmd_options = (_CHECK, JSON)
+
+    def execute(self, opt_values: dict[str, Any], pos_args: list[str]) -> int:
+        """Write or check evidence. Returns the exit code."""
+        return report_errors(lambda: self._run(variables(), pos_args, opt_values))
+
+    def _run(self, values: dict[str, str], named: Sequence[str], options: dict[str, Any]) -> int:
+        from pipeline.commands.evidence.check import check
+        from pipeline.commands.evidence.write import write_evidence
+
+        recipe = single_recipe("evidence", values, named)
+        display = ProgressDisplay()
+        try:
+            if options["check"]:
+                result = check(recipe, values, project=current_project())
+            else:
+                result = write_evidence(recipe, values, project=current_project(), display=display)
+        except StageError as error:
+            raise PipelineError(error.message, hint=error.hint) from None
+        finally:
+            display.close()
+        print(json.dumps(result, indent=1) if options["json"] else _summary(result))
+        return 0 if result["holds"] else PENDING
+
+
+def _summary(result: dict[str, Any]) -> str:
+    lines = [f"{result['recipe']} for {result['target']}: {result['folder']}"]
+    if "differences" in result:
+        lines += result["differences"] or [f"{result['files']} files are those of the evidence"]
+    else:
+        lines += [f"{entry['about']:<20} {entry['result']}" for entry in result["evidence"]]
+    return "\n".join(map(escape.line, lines))

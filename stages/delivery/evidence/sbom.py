@@ -1,0 +1,113 @@
+"""Bill of materials of a firmware: CycloneDX 1.6 with its part for machine learning."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from typing import Any
+
+from stages.delivery.evidence.release import Release
+
+_NAMESPACE = uuid.UUID("0c0a3c9e-3d47-5d3c-9b7e-5b8f6a0c7f21")
+# Tools of which parts become part of the firmware.
+_LINKED = {"C library": "library", "compiler": "library"}
+
+
+def sbom(release: Release) -> dict[str, Any]:
+    """Return the bill of materials. The same build gives the same document."""
+    firmware = release.outputs["firmware.elf"]
+    network, data = _network(release), _data(release)
+    sources = {
+        "type": "library",
+        "bom-ref": "sources",
+        "name": "emitted C and kernels",
+        "version": release.version,
+        "licenses": [{"license": {"id": "Apache-2.0"}}],
+        "components": [
+            {"type": "file", "bom-ref": name, "name": name, "hashes": _hashes(sha)}
+            for name, sha in sorted(release.outputs.items())
+            if name != "firmware.elf"
+        ],
+    }
+    linked = [
+        {
+            "type": "library",
+            "bom-ref": name,
+            "name": "GCC's run-time library" if name == "compiler" else release.tools[name].partition(" ")[0],
+            "version": release.tools[name].rpartition(" ")[2],
+        }
+        for name in _LINKED
+        if name in release.tools
+    ]
+    parts = [network, *data, sources, *linked]
+    return {
+        "$schema": "http://cyclonedx.org/schema/bom-1.6.schema.json",
+        "bomFormat": "CycloneDX",
+        "specVersion": "1.6",
+        "serialNumber": f"urn:uuid:{uuid.uuid5(_NAMESPACE, firmware)}",
+        "version": 1,
+        "metadata": {
+            "tools": {
+                "components": [
+                    {"type": "application", "name": "firmline", "version": release.version},
+                    *(
+                        {
+                            "type": "application",
+                            "name": name,
+                            "version": version,
+                            **({"hashes": _hashes(release.programs[name])} if name in release.programs else {}),
+                        }
+                        for name, version in sorted(release.tools.items())
+                    ),
+                ]
+            },
+            "component": {
+                "type": "firmware",
+                "bom-ref": "firmware",
+                "name": f"{release.recipe} for {release.target}",
+                "hashes": _hashes(firmware),
+            },
+        },
+        "components": parts,
+        "dependencies": [
+            {"ref": "firmware", "dependsOn": [part["bom-ref"] for part in parts if part["type"] != "data"]},
+            {"ref": network["bom-ref"], "dependsOn": [part["bom-ref"] for part in data]},
+        ],
+    }
+
+
+def _network(release: Release) -> dict[str, Any]:
+    """Return the network: digest of its file, inputs and outputs, and its measured accuracy."""
+    verify = release.report.get("verify") or {}
+    metrics = [{"type": "accuracy", "value": str(verify["accuracy"])}] if verify.get("accuracy") is not None else []
+    return {
+        "type": "machine-learning-model",
+        "bom-ref": "network",
+        "name": release.model["name"],
+        "hashes": _hashes(release.model["sha256"]),
+        "modelCard": {
+            "modelParameters": {
+                "inputs": [{"format": _format(port)} for port in release.network["inputs"]],
+                "outputs": [{"format": _format(port)} for port in release.network["outputs"]],
+                **({"datasets": [{"ref": part["bom-ref"]} for part in _data(release)]} if _data(release) else {}),
+            },
+            **({"quantitativeAnalysis": {"performanceMetrics": metrics}} if metrics else {}),
+        },
+    }
+
+
+def _data(release: Release) -> list[dict[str, Any]]:
+    """Return the files of inputs, labels and calibration."""
+    return [
+        {"type": "data", "bom-ref": f"data:{path}", "name": path, "hashes": _hashes(sha)}
+        for name, path, sha in release.inputs
+        if name.startswith("data ")
+    ]
+
+
+def _format(port: Mapping[str, Any]) -> str:
+    return f"{port['dtype']}[{','.join(map(str, port['shape']))}]"
+
+
+def _hashes(sha256: str) -> list[dict[str, str]]:
+    return [{"alg": "SHA-256", "content": sha256}]

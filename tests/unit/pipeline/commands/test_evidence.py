@@ -1,0 +1,102 @@
+"""`doit evidence`: the files that it writes, and what --check reports."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipeline.api import run_recipe
+from pipeline.commands.dispatch import run
+from pipeline.commands.evidence import write
+from tests.support import exports
+
+RECIPE = """\
+target: cortex-m4
+model: {file: net.tflite}
+stages: {tensorize: {count: off}, simulate: {inputs: {files: ["inputs/*.npy"], random: 1}}}
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project with a model file and an input. cppcheck is missing, which makes the tests quick."""
+    import numpy as np
+
+    project = exports.project(tmp_path / "mine", {"small": RECIPE}).root
+    monkeypatch.chdir(project)
+    alone = {"schema": 1, "name": "alone", "target": "host", "model": exports.CONV}
+    made = run_recipe(alone, until="import", store=exports._store())
+    shutil.copy(made.artifacts["import"] / "model.tflite", project / "net.tflite")
+    (project / "net.tflite").chmod(0o644)
+    (project / "inputs").mkdir()
+    np.save(project / "inputs/first.npy", np.zeros((1, 6, 6, 4), np.int8))
+    monkeypatch.setenv("FIRMLINE_STORE", str(exports._store()))
+    monkeypatch.setattr(write.misra, "CPPCHECK", "cppcheck-that-is-missing")
+    monkeypatch.setattr(write, "install_debian", lambda packages: False)
+    return project
+
+
+def test_evidence_of_a_release(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["evidence", "small", "--check"]) == 1
+    assert "there is no evidence in build/small/cortex-m4/evidence" in capsys.readouterr().err
+    assert run(["evidence", "small", "--json"]) == 3
+    result = json.loads(capsys.readouterr().out)
+    rows = {row["about"]: row for row in result["evidence"]}
+    assert [about for about, row in rows.items() if not row["holds"]] == ["MISRA C:2012"]
+    assert "cppcheck is missing" in rows["MISRA C:2012"]["result"]
+    place = folder / "build/small/cortex-m4"
+    stack = json.loads((place / "evidence/stack.json").read_text())
+    bounds = {row["root"]: row["bytes"] for row in stack["roots"]}
+    assert stack["holds"] and 0 < bounds["model_run"] < bounds["main"] and stack["measured"] <= bounds["main"]
+    assert json.loads((place / "evidence/rebuild.json").read_text())["different"] == []
+    assert "<a href='evidence/sbom.cdx.json'>" in (place / "report.html").read_text()
+    _check_documents(place)
+    _check_differences(folder, place, capsys)
+    documents = {name: (place / "evidence" / name).read_bytes() for name in (write.SBOM, write.PROVENANCE)}
+    assert run(["evidence", "small"]) == 3
+    assert documents == {name: (place / "evidence" / name).read_bytes() for name in documents}
+
+
+def _check_documents(place: Path) -> None:
+    sbom = json.loads((place / "evidence/sbom.cdx.json").read_text())
+    statement = json.loads((place / "evidence/provenance.intoto.json").read_text())
+    (network,) = [part for part in sbom["components"] if part["type"] == "machine-learning-model"]
+    parameters = network["modelCard"]["modelParameters"]
+    assert parameters["inputs"] == [{"format": "int8[1,6,6,4]"}]
+    assert parameters["datasets"] == [{"ref": "data:inputs/first.npy"}]
+    dependencies: list[dict[str, Any]] = statement["predicate"]["buildDefinition"]["resolvedDependencies"]
+    named = {entry["name"]: entry for entry in dependencies}
+    assert named["tool compiler"]["digest"] and named["tool compiler"]["annotations"]["version"]
+    assert {entry["uri"] for entry in dependencies if "uri" in entry} == {
+        "recipes/small.yaml",
+        "net.tflite",
+        "inputs/first.npy",
+    }
+    assert str(Path.home()) not in json.dumps([sbom, statement]) and str(place) not in json.dumps([sbom, statement])
+
+
+def _check_differences(folder: Path, place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Change each kind of file in turn; --check names it."""
+    assert run(["evidence", "small", "--check"]) == 0
+    assert "files are those of the evidence" in capsys.readouterr().out
+    for path, shown in (
+        (place / "firmware.elf", "firmware.elf: changed"),
+        (place / "src/model.c", "src/model.c: changed"),
+        (folder / "net.tflite", "(net.tflite): changed"),
+        (folder / "inputs/first.npy", "(inputs/first.npy): changed"),
+        (place / "evidence/stack.json", "evidence/stack.json: changed"),
+    ):
+        content = path.read_bytes()
+        path.write_bytes(content + b"\0")
+        assert run(["evidence", "small", "--check"]) == 3
+        lines = capsys.readouterr().out.splitlines()
+        assert len(lines) == 2 and shown in lines[1]
+        path.write_bytes(content)
+    (place / "src/more.c").write_text("")
+    assert run(["evidence", "small", "--check"]) == 3
+    assert "src/more.c: not in the evidence" in capsys.readouterr().out
+    (place / "src/more.c").unlink()
