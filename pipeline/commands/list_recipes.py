@@ -80,7 +80,7 @@ class List(CommandMixin, DoitList):  # type: ignore[misc]
         return super().execute(opt_values, named)
 
     def _print_task(self, template: str, task: Any, *_: Any) -> None:
-        self.outstream.write(f"{escape.line(template.rstrip().format(name=task.name, doc=task.doc))}\n")
+        self.outstream.write(f"{escape.line(template.format(name=task.name, doc=task.doc).rstrip())}\n")
 
 
 def _selected(values: Mapping[str, str]) -> list[str]:

@@ -24,7 +24,7 @@ from doit.exceptions import InvalidCommand, TaskFailed
 from pipeline.commands.command import variables
 from pipeline.commands.executor import current_executor
 from pipeline.commands.report_errors import wants_traceback
-from pipeline.errors import PipelineError, RecipeError, first_line, list_known
+from pipeline.errors import PipelineError, RecipeError, first_line
 from pipeline.keys.package_groups import install_group
 from pipeline.keys.planner import Action
 from pipeline.plugins.registry import Registry, registry_of
@@ -341,4 +341,7 @@ def _guarded(work: Callable[[], object], session: Session | None = None) -> Task
 
 
 def _no_recipe(known: list[str]) -> None:
-    raise RecipeError("no recipe is named: use `doit run recipe=NAME`", hint=list_known("recipes", known))
+    raise RecipeError(
+        "no recipe is named: use `doit run NAME`",
+        hint=f"`doit list` shows the {len(known)} recipes, `doit help` all commands",
+    )

@@ -11,7 +11,7 @@ from typing import Any
 from pipeline.api import run_recipe
 from pipeline.commands.command import JSON, Command, single_recipe, variables
 from pipeline.commands.report_errors import report_errors
-from pipeline.documents.overrides import RECIPE_VARIABLES
+from pipeline.documents.overrides import RECIPE_VARIABLES, each_target
 from pipeline.errors import PipelineError
 from pipeline.keys.package_groups import install_group
 from pipeline.plugins.registry import registry_of
@@ -63,14 +63,22 @@ class Weights(Command):
         recipe = single_recipe("weights", values, named)
         if not values.get("model", "").strip():
             raise PipelineError("doit weights needs model=FILE, the new network")
-        display = ProgressDisplay()
+        of_targets = each_target(values)
+        if to and len(of_targets) > 1:
+            raise PipelineError(f"to={escape.name(to, 200)}: a blob is for one target, got {len(of_targets)}")
+        display, project = ProgressDisplay(), current_project()
+        results = []
         try:
-            result = write_weights(recipe, values, firmware, to, project=current_project(), display=display)
+            for of_target in of_targets:
+                results.append(write_weights(recipe, of_target, firmware, to, project=project, display=display))
         except StageError as error:
             raise PipelineError(error.message, hint=error.hint) from None
         finally:
             display.close()
-        print(json.dumps(result, indent=1) if as_json else _summary(result))
+        if as_json:
+            print(json.dumps(results if len(results) > 1 else results[0], indent=1))
+        else:
+            print("\n".join(map(_summary, results)))
         return 0
 
 
