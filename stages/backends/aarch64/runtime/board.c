@@ -1,4 +1,4 @@
-/* What a Linux program has beside plain files: the end of it, and files that are open for reading and writing. */
+/* A Linux program's exit, and files that are open for reading and writing. */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <unistd.h>

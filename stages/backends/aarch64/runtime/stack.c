@@ -1,5 +1,5 @@
-/* The measure of the stack: what lies below it is painted before main runs, and the first word that changed is looked for.
- * A use of more than PAINTED_BYTES is reported as that.
+/* Measures the stack: memory below it is filled with a pattern before main runs. Later the lowest changed word is searched.
+ * If more than PAINTED_BYTES are used, PAINTED_BYTES is reported.
  */
 #include <stdint.h>
 

@@ -1,4 +1,4 @@
-/* Cycles of the core on a board: DWT's counter, or SysTick where there is none or it stands still.
+/* Cycles of the core on a board: DWT's counter, or SysTick if DWT has no counter or it does not count.
  *
  * Registers: Armv6-M, Armv7-M and Armv8-M Architecture Reference Manuals, "Data Watchpoint and Trace" and "SysTick".
  * Neither counts while a debugger has halted the core.

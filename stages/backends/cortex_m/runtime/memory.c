@@ -1,4 +1,4 @@
-/* Protection of memory, and the measure of the stack. */
+/* Memory protection, and measurement of the stack. */
 #include <stdint.h>
 
 #include "board.h"

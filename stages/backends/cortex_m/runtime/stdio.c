@@ -1,4 +1,4 @@
-/* What newlib's printf wants of an operating system; for kernel benchmarks and tests, never in a firmware. */
+/* System calls for newlib's printf. For kernel benchmarks and tests, never in firmware. */
 #include <errno.h>
 #include <stdint.h>
 #include <stdio.h>

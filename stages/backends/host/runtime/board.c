@@ -1,5 +1,5 @@
-/* The harness's board on the machine that builds: nothing counts instructions, the stack is not measured. A hang ends by
- * the limit of processor time of this process.
+/* The harness's board on the build machine. Instructions are not counted and the stack is not measured. A limit on the
+ * processor time of the process ends a hang.
  */
 #include <stdlib.h>
 

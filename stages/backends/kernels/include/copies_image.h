@@ -1,15 +1,15 @@
-/* Runs of bytes by whole words, wherever they begin, for cores that trap on words that are not aligned.
+/* Copies runs of bytes at any alignment, in whole words, for cores that trap on unaligned words.
  *
- * Words are stored whole and aligned. Of the first and the last one only the bytes of the run change:
+ * Words are stored whole and aligned. In the first and the last word only the bytes of the run change:
  *
- *     y   . . . a | b c d e | f g . .        . is read and written as it is
+ *     y   . . . a | b c d e | f g . .        . is read and written unchanged
  *
- * A word of x that begins elsewhere than one of y gives a part to each of two words of y: `late` bytes of it are of the word
- * before, which are shifted to the front.
+ * If x and y have different alignments, each word of y is combined from two words of x. `late` bytes of a word of x belong to the
+ * word of y before it.
  *
  *     x   . a b c | d e f g |                late = 2, words of y from `a b c d` on
  *
- * A word of x is read if it has a byte of the run, so that no read leaves the memory that the run is in.
+ * Only words of x that contain a byte of the run are read. So no read leaves the memory of the run.
  */
 #ifndef FIRMLINE_COPIES_IMAGE_H
 #define FIRMLINE_COPIES_IMAGE_H

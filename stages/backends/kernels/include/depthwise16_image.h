@@ -1,11 +1,16 @@
-/* Depthwise convolution of 16-bit activations with 8-bit weights, one filter for a channel: what its kernels share, for one image.
+/* Shared by all families: depthwise convolution of 16-bit activations with 8-bit weights, one filter per channel, for one image.
  *
- * The family's file that includes this has a function, D16_PIXEL(x, row, column, w, of, y, p, kernel_height, kernel_width), for all
- * channels of a pixel, D16_GROUP at a time: element (ky, kx) of the window lies at x[ky * row + kx * column], with all of the last
- * group's channels; D16_COPY(to, from, count) and D16_ZERO(to, count) of whole groups. Weights are in the order of its
- * stages.backends.kernels.depthwise16.Lanes. Windows that leave the image, and those of images whose channels are no whole groups, are copied
- * into the scratch first, with zeros around. A family may have D16_PIXEL_IN_PLACE besides, the same for elements of channels that are
- * no whole groups but D16_IS_IN_PLACE, which reads none behind them.
+ * The including file defines
+ *
+ *   D16_GROUP   channels that are computed at a time
+ *   D16_PIXEL   (x, row, column, w, of, y, p, kernel_height, kernel_width): computes all channels of a pixel. Element (ky, kx) of the
+ *               window is at x[ky * row + kx * column]; it has all channels of the last group
+ *   D16_COPY    (to, from, count), D16_ZERO(to, count): copies or clears whole groups
+ *
+ * and may define D16_PIXEL_IN_PLACE: the same for channels that are not whole groups, if D16_IS_IN_PLACE. It reads nothing after them.
+ *
+ * Weights are in the order of the family's stages.backends.kernels.depthwise16.Lanes. Windows that leave the image are first copied
+ * into scratch, with zeros as padding; so are all windows if the channels are not whole groups.
  *
  *      y = clamp((t * high + 2^31) >> 32), t = bias + sum within 32 bits
  */

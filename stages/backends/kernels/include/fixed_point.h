@@ -1,4 +1,4 @@
-/* Pieces of gemmlowp's fixed-point arithmetic beyond requantization. */
+/* Functions of gemmlowp's fixed-point arithmetic other than requantization. */
 #ifndef FIRMLINE_FIXED_POINT_H
 #define FIRMLINE_FIXED_POINT_H
 

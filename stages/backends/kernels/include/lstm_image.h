@@ -1,24 +1,24 @@
-/* A step of an LSTM on int8 for one row: what kernels of all families share.
+/* Shared by all families: a step of an LSTM on int8 for one row.
  *
- * The family's file that includes this says
+ * The including file defines
  *
  *   LSTM_CHUNK  elements of a row that are multiplied at a time
- *   LSTM_WIDE   how many bytes an element has in the row's copy
- *   lstm_row    (to, from, count): copies a row, with zeros behind it up to a multiple of LSTM_CHUNK
+ *   LSTM_WIDE   bytes of an element in the copy of the row
+ *   lstm_row    (to, from, count): copies a row and pads it with zeros to a multiple of LSTM_CHUNK
  *   lstm_sums   (row, weights, chunks, bias, sums): sums[k] = bias[k] + row . weights of gate k, k below 4
  *
- * and may have LSTM_SCALED(x, multiplier, shift) instead of fl_requantize_double, LSTM_INT16(x) that saturates, LSTM_GATES instead of
- * lstm_gates, LSTM_CELLS instead of lstm_cells.
+ * and may define LSTM_SCALED(x, multiplier, shift) instead of fl_requantize_double, LSTM_INT16(x), which saturates, LSTM_GATES instead
+ * of lstm_gates, and LSTM_CELLS instead of lstm_cells.
  *
  *      gates[k] = clamp(clamp(M(ahead[k])) + M(back[k]))       ahead = bias[0] + input . x, back = bias[1] + recurrent . hidden
  *      cell     = cell * sigmoid(forget) + sigmoid(input) * tanh(cell gate)
  *      y        = sigmoid(output) * tanh(cell), which is the next hidden
  *
- * input, recurrent  [units][chunks][4][LSTM_CHUNK]: gates in the order input, forget, cell, output; zeros behind a row
- * bias              [units][2][4]: of the products of x and of those of hidden, zero points and all
- * scales            [4][4]: multipliers and shifts of the products of x, multipliers and shifts of those of hidden
- * scratch           [LSTM_BLOCK][2][4] sums, both rows, and gates [4][units] as int16, each at a multiple of 16 bytes
- * clip              bounds the cells, 32768: not at all
+ * input, recurrent  [units][chunks][4][LSTM_CHUNK]: gates in the order input, forget, cell, output; rows are padded with zeros
+ * bias              [units][2][4]: for the products of x and of hidden, including the terms of zero points
+ * scales            [4][4]: multipliers and shifts for the products of x, then for those of hidden
+ * scratch           [LSTM_BLOCK][2][4] sums, both rows, and gates [4][units] as int16, each aligned to 16 bytes
+ * clip              bound of the cells; 32768: none
  */
 #ifndef FIRMLINE_LSTM_IMAGE_H
 #define FIRMLINE_LSTM_IMAGE_H

@@ -1,27 +1,28 @@
-/* A product of two int8 matrices that are both known at run time only: what kernels of all families share.
+/* Shared by all families: a product of two int8 matrices that are both computed at run time.
  *
- * The family's file that includes this says
+ * The including file defines
  *
- *   MM_ROWS, MM_UNITS  of a tile: rows of x, columns of w
- *   MM_CHUNK           elements of the depth that lie side by side in a packed operand
- *   mm_element         the type of these: int16_t with MM_CENTRED, which is without its zero point, or int8_t
+ *   MM_ROWS, MM_UNITS  rows of x and columns of w in a tile
+ *   MM_CHUNK           consecutive elements of the depth in a packed operand
+ *   MM_CENTRED         optional: the zero point is subtracted while packing
+ *   mm_element         type of packed elements: int16_t with MM_CENTRED, else int8_t
  *   mm_tile            (x, w, chunks, sums, pitch): sums[row * pitch + unit] of the products of a tile
- *   mm_finish          (y, sums, bias, offset, count, p): a row of results of sums + bias + offset, without these with MM_CENTRED
- *   mm_chunk           (to, from, less): MM_CHUNK neighbours, packed; to is a multiple of their size. mm_columns has the
- *                      zero point `less` too, which counts with MM_CENTRED alone
- *   mm_columns         (to, from, step, less): [MM_UNITS][MM_CHUNK] of MM_CHUNK rows `step` apart of MM_UNITS neighbours each; false, and
- *                      nothing done, where they lie so that it cannot
- *   mm_sums            without MM_CENTRED: (packed, group, chunks, sums): of each of `group` packed vectors
+ *   mm_finish          (y, sums, bias, offset, count, p): a row of results from sums + bias + offset; with MM_CENTRED from sums
+ *   mm_chunk           (to, from, less): packs MM_CHUNK consecutive elements; `to` is a multiple of their size. `less` is the zero
+ *                      point, used with MM_CENTRED only
+ *   mm_columns         (to, from, step, less): packs [MM_UNITS][MM_CHUNK] from MM_CHUNK rows of MM_UNITS consecutive elements, `step`
+ *                      apart. Returns false and does nothing if the alignment does not allow it. `less` as in mm_chunk
+ *   mm_sums            without MM_CENTRED: (packed, group, chunks, sums): the sums of `group` packed vectors
  *
- * All of w is packed first, then as many rows of x as a tile has:
+ * All of w is packed first, then the rows of x for one tile:
  *
  *      w    [units / MM_UNITS][chunks][MM_UNITS][MM_CHUNK]        x    [chunks][MM_ROWS][MM_CHUNK]
  *
- * with what counts nothing where there is no element. With S the sums of the packed vectors,
+ * Missing elements are packed so that they add 0. With S the sums of the packed vectors,
  *
  *      sum of (x - z0) * (w - z1) = sum of x * w + bias + offset,   bias = z0 * z1 * depth - z0 * S(w),   offset = -z1 * S(x)
  *
- * Results are scaled by multiplier * 2^(shift - 31) with two roundings, shift below 0; twice a sum fits 32 bits.
+ * Results are scaled by multiplier * 2^(shift - 31) with two roundings. shift is below 0, and twice a sum fits 32 bits.
  */
 #ifndef FIRMLINE_MATMUL_IMAGE_H
 #define FIRMLINE_MATMUL_IMAGE_H

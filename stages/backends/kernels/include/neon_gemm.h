@@ -1,4 +1,4 @@
-/* What the A64 matrix kernels share: the structure of a product, also for assembly. */
+/* Shared by the A64 matrix kernels: the structure with a product's parameters, also for assembly. */
 #ifndef FIRMLINE_NEON_GEMM_H
 #define FIRMLINE_NEON_GEMM_H
 

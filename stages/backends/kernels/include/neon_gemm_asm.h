@@ -1,15 +1,18 @@
-/* Matrix products in A64 assembly: functions, ways to scale, ends of rows, and tiles of rows in their native form.
+/* Macros for matrix products in A64 assembly: functions, scaling, ends of rows, and tiles of rows that are read in place.
  *
- * Who includes this defines, besides what neon_requantize.h asks for, these registers:
+ * The including file defines these registers, in addition to those that neon_requantize.h requires:
  *   columns     a w register: columns left in this tile
  *   mode        a w register: MODE_ of neon_requantize.h
- *   FIRST_BIAS  the first sum of the first row, which has the bias at first
+ *   FIRST_BIAS  the first sum of the first row, which initially holds the bias
  *   offsets     an x register: a number for each row of the tile; NULL: none
  *   tiles       a w register: tiles left
- * the number of `rows` of a tile, and a macro `for_rows`, which calls an operation for each of them with
- *   argument, out, number, c0, ...
- * what the caller wants to say; the register with the row's output, which moves; which row it is, or which lane its activations
- * are in; the numbers of the vector registers of its sums, c0 of the first four columns. x16 is free between the macros.
+ *
+ * It also defines `rows`, the number of rows of a tile, and a macro `for_rows`, which calls an operation for each row with
+ *   argument  as the caller passed it
+ *   out       the register with the address of the row's output, which advances
+ *   number    the number of the row, or the lane of its activations
+ *   c0, ...   the numbers of the vector registers of its sums; c0 has the first four columns
+ * x16 is free between the macros.
  */
 #ifndef FIRMLINE_NEON_GEMM_ASM_H
 #define FIRMLINE_NEON_GEMM_ASM_H

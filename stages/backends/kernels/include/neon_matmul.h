@@ -1,4 +1,4 @@
-/* Eight units of four rows as results: what products of matrices end with (matmul_image.h). */
+/* Converts the sums of eight units of four rows to results, for products of matrices (matmul_image.h). */
 #ifndef FIRMLINE_NEON_MATMUL_ROWS_H
 #define FIRMLINE_NEON_MATMUL_ROWS_H
 

@@ -2,12 +2,12 @@
  *
  * Three ways to scale a sum x by m * 2^(shift - 31):
  *   halves   two roundings, shift < 0 in all channels: sqrdmulh is the reference's high multiplication. srshl rounds halves up;
- *            subtracting one from negative values first (ssra by 31) turns that into away from zero
- *   shifts   two roundings, any shift: as above, but what has no right shift must not be lowered
+ *            subtracting one from negative values first (ssra by 31) makes it round halves away from zero
+ *   shifts   two roundings, any shift: as above, but nothing is subtracted in channels without a right shift
  *   once     one rounding of the 64-bit product; the shift operand is shift - 31
  *
- * Who includes this defines which vector registers are free while sums are scaled, SCRATCH0 ... SCRATCH3, and which hold what is
- * the same for the layer while they are narrowed: ZERO_POINT (int16), LOW and HIGH (int8), FLIP (xored into each byte).
+ * The including file defines these vector registers: SCRATCH0 ... SCRATCH3, free while sums are scaled; and the layer's constants
+ * for narrowing: ZERO_POINT (int16), LOW and HIGH (int8), FLIP (xored into each byte).
  */
 #ifndef FIRMLINE_NEON_REQUANTIZE_H
 #define FIRMLINE_NEON_REQUANTIZE_H

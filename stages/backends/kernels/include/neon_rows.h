@@ -1,4 +1,4 @@
-/* All rows of a product, four at a time, by functions as in neon_rows_asm.h. */
+/* Computes all rows of a product, four at a time, with a function as in neon_rows_asm.h. */
 #ifndef FIRMLINE_NEON_ROWS_H
 #define FIRMLINE_NEON_ROWS_H
 

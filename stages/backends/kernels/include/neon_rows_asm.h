@@ -1,22 +1,22 @@
-/* Matrix products whose rows of activations are read as they are, 1 to 4 rows (`rows`) at a time. A64 assembly.
+/* Matrix products whose rows of activations are read in place, 1 to 4 rows (`rows`) at a time. A64 assembly.
  *
  *   void name(const int8_t *x, const int8_t *weights, const int32_t *params, void *y, const int32_t *offsets,
  *             const int32_t *gemm, int tiles);
  *
- *   x        row r is at x + r * x_row, depth bytes: nothing else of it is read
+ *   x        row r is at x + r * x_row; only `depth` bytes of it are read
  *   y        row r starts at y + r * y_row
- *   offsets  a number to add to all sums of a row; NULL: none
+ *   offsets  for each row, a number that is added to all its sums; NULL: none
  *   gemm     struct neon_gemm (neon_gemm.h)
  *
  * Registers (`enter` and `start_tile` set those with a star; the w registers are 32 bits wide):
  *
- *   x0, x19-x21   * end0-end3   where the whole part of each row ends
+ *   x0, x19-x21   * end0-end3   the end of the multiple of 16 in each row
  *   x3, x22-x24   * out0-out3   the output of each row
  *   x1, x2, x4    weights, params, offsets
  *   x5, w6        gemm, tiles left
  *   x7, x8        * x_row, y_row
  *   x9            * whole: the multiple of 16 in the depth
- *   x10           * tail: what is behind it. Who includes this defines `tail` as w10 or x10
+ *   x10           * tail: the rest of the depth. The including file defines `tail` as w10 or x10
  *   w11, w12      * columns left in this tile, mode
  *   x13, x14      * w, p: walk through the weights and the parameters
  *   x15           k: from -whole to 0

@@ -1,4 +1,4 @@
-/* Requantization of vectors, exact to the bit with the reference; neon_requantize.h says how it works. */
+/* Requantization of vectors, exact to the bit with the reference. neon_requantize.h describes the arithmetic. */
 #ifndef FIRMLINE_NEON_VECTORS_H
 #define FIRMLINE_NEON_VECTORS_H
 

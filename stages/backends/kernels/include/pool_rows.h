@@ -1,18 +1,19 @@
-/* Pooling by rows: what the kernels of all families share.
+/* Shared by all families: pooling by rows.
  *
- * The rows of a window that lie in the image are reduced to a line in scratch, then its columns to the pixels of the output:
+ * First the rows of a window that are inside the image are reduced to a line in scratch. Then the columns of the line are reduced
+ * to the pixels of the output:
  *
- *     line   | left * channels | width * channels | what windows reach beyond that |    with pads that count nothing
+ *     line   | left * channels | width * channels | the rest of the last windows |    padding has no effect on results
  *
- * So a window of k x k elements takes 2 * k instead of k * k, whether windows overlap or not. A family has the C of these before
- * it includes this:
+ * So a window of k x k elements takes 2 * k steps instead of k * k, whether windows overlap or not. The including file defines these
+ * functions before:
  *
- *   pool_maxima    to[i] = the largest of from[i + k * step] for k < taps, i < count: bytes; `count`, `taps` > 0
- *   pool_sums      to[i] = the sum of these, as halves
- *   pool_strided   the largest of `taps` pixels of the line for each pixel of a row of the output
- *   pool_mean_of   a `struct pool_mean` for windows of so many elements
- *   pool_means     y[i] = the mean of line[i + k * channels] for k < kernel_width by it, i < count; bytes
- *   pool_clip      `count` bytes between p->low and p->high
+ *   pool_maxima    to[i] = the maximum of from[i + k * step] for k < taps, i < count: bytes; `count`, `taps` > 0
+ *   pool_sums      to[i] = the sum of these, in 16 bits
+ *   pool_strided   the maximum of `taps` pixels of the line, for each pixel of a row of the output
+ *   pool_mean_of   the `struct pool_mean` for windows with a given number of elements
+ *   pool_means     y[i] = the mean of line[i + k * channels] for k < kernel_width, by a struct pool_mean; i < count; bytes
+ *   pool_clip      clips `count` bytes to p->low ... p->high
  */
 #ifndef FIRMLINE_POOL_ROWS_H
 #define FIRMLINE_POOL_ROWS_H

@@ -1,4 +1,4 @@
-/* The loops of pool_rows.h, for the C of a family that includes it behind its functions. */
+/* The loops of pool_rows.h. A family's C file includes it after its functions. */
 #ifndef FIRMLINE_POOL_ROWS_IMAGE_H
 #define FIRMLINE_POOL_ROWS_IMAGE_H
 

@@ -1,17 +1,23 @@
-/* Convolution and matrix product of 16-bit activations with 8-bit weights: what their kernels share, for one image.
+/* Shared by all families: convolution and matrix product of 16-bit activations with 8-bit weights, for one image.
  *
- * The family's file that includes this says how many output pixels (P16_ROWS) and channels (P16_CHANNELS) it computes at a time, how
- * many channels' weights alternate (P16_PAIR), the type of its sums (p16_sum), and
+ * The including file defines
  *
- *   p16_copy    (to, apart, from, count): a run into a row of the panel
- *   p16_products(rows, panel, pitch, w, depth, count, sums): sums[channel * rows + row] = sum over `count` elements, for P16_ROWS
- *               rows or one. Rows are `pitch` apart; with P16_PAIRED words of two elements lie side by side, row by row
+ *   P16_ROWS, P16_CHANNELS  output pixels and channels that are computed at a time
+ *   P16_PAIR      channels whose weights alternate
+ *   p16_sum       type of the sums
+ *   p16_copy      (to, apart, from, count): copies a run into a row of the panel
+ *   p16_products  (rows, panel, pitch, w, depth, count, sums): sums[channel * rows + row] = sum over `count` elements, for P16_ROWS
+ *                 rows or one. Rows are `pitch` apart; with P16_PAIRED, words of two elements alternate between the rows
  *
- * It may define S16_HIGH (scale16.h), and for mode SHORT P16_WRITE_SHORT, which is p16_write, and
- * P16_ALL_SHORT(panel, w, channels, y, out_channels, p): results of P16_ROWS rows, which returns of how many channels.
+ * and may define
  *
- * Windows are gathered into a panel: element k of a row lies at (k >> 1) * apart + (k & 1). Runs of neighbours in the image begin at
- * multiples of `pitch` elements; what is between them, and behind the last up to `depth`, has weights of 0.
+ *   S16_HIGH         as in scale16.h
+ *   P16_WRITE_SHORT  for mode SHORT, in place of p16_write
+ *   P16_ALL_SHORT    for mode SHORT: (panel, w, channels, y, out_channels, p): computes the results of P16_ROWS rows and returns the
+ *                    number of channels that it computed
+ *
+ * Windows are gathered into a panel: element k of a row is at (k >> 1) * apart + (k & 1). Runs of consecutive elements of the image
+ * begin at multiples of `pitch` elements. Gaps between runs, and elements after the last run up to `depth`, have weights of 0.
  *
  * Sums of `chunk` elements fit 32 bits. With the total t within 32 bits (mode LONG: saturated, which the clamp hides)
  *

@@ -1,22 +1,21 @@
-/* RESIZE_BILINEAR of int8 by halving sums: shares of 1/2, 1/4 and 3/8 and what these add up to with 1. What kernels of all families
- * share.
+/* Shared by all families: RESIZE_BILINEAR of int8 by halving sums, for weights that are multiples of 1/8.
  *
- * The family's file that includes this says
+ * The including file defines
  *
- *   RH_GROUP    channels of a group, whose bytes are one word
- *   RH_APART    whether images of whole groups have a function of their own, which takes fewer registers
- *   rh_word     such a word; also one of 16-bit lanes, with half of a group
- *   rh_halved   (a, b): half the sum in each 16-bit lane
+ *   RH_GROUP    channels of a group; their bytes are one word
+ *   RH_APART    whether images of whole groups have a separate function, which takes fewer registers
+ *   rh_word     a word with the bytes of a group, or with half of a group in 16-bit lanes
+ *   rh_halved   (a, b): half of the sum in each 16-bit lane
  *   rh_spread   (bytes): a group as two words of x * 256 + 128, in any order
  *   rh_joined   (lanes): the bytes of two words of y * 256 + 128 with y rounded, halves away from zero
- *   rh_load     (from), rh_store(to, bytes): from and to any place that a group of a whole image has
- *   RH_FOURS    whether images of whole units of four bytes have one too, then of rh_gather_fours and rh_scatter_fours
- *   rh_gather   (from, count), rh_scatter(to, bytes, count): 0 < count <= RH_GROUP bytes anywhere
+ *   rh_load     (from), rh_store(to, bytes): a group of an image of whole groups
+ *   RH_FOURS    whether images of whole four-byte units have a separate function too, with rh_gather_fours and rh_scatter_fours
+ *   rh_gather   (from, count), rh_scatter(to, bytes, count): 0 < count <= RH_GROUP bytes at any address
  *
- * A lane has a value times 256 and the half that rounds. A mean of two with the shares 1 - n/8 and n/8, n up to 4, is one to three
- * halves of sums; as those of the bytes are multiples of 128, up to six of them one after the other are exact.
+ * A lane has a value times 256, plus the half for rounding. An interpolation with weights 1 - n/8 and n/8, n up to 4, is one to
+ * three halved sums. Up to six halvings in sequence are exact, because the first values are multiples of 128.
  *
- * scratch  [width][channels / RH_GROUP, rounded up] groups of two words: a row between two of the image
+ * scratch  [width][channels / RH_GROUP, rounded up] groups of two words: a row interpolated between two rows of the image
  */
 #ifndef FIRMLINE_RESIZE_HALVES_H
 #define FIRMLINE_RESIZE_HALVES_H

@@ -1,4 +1,4 @@
-/* RESIZE_BILINEAR of int8: what the kernels of all families share. */
+/* Shared by all families: RESIZE_BILINEAR of int8. */
 #ifndef FIRMLINE_RESIZE_IMAGE_H
 #define FIRMLINE_RESIZE_IMAGE_H
 

@@ -1,4 +1,4 @@
-/* What kernels of 16-bit activations share: an output channel's constants, and how its sums are scaled. */
+/* Shared by kernels of 16-bit activations: the constants of an output channel, and the scaling of its sums. */
 #ifndef FIRMLINE_SCALE16_H
 #define FIRMLINE_SCALE16_H
 

@@ -1,7 +1,7 @@
 /* Sigmoid and tanh of 16-bit fixed-point numbers as gemmlowp computes them; Qm.n has m integer and n fraction bits.
  *
- * Both come from exp(-|x|), a polynomial times powers of e, and 1 / (1 + exp(-|x|)) by Newton and Raphson. What gemmlowp saturates on
- * the way and no int16 reaches is not bounded here.
+ * Both are computed from exp(-|x|), a polynomial times powers of e, and from 1 / (1 + exp(-|x|)) by Newton-Raphson steps. Saturations
+ * of gemmlowp that no int16 input can reach are left out.
  */
 #ifndef FIRMLINE_SIGMOID16_H
 #define FIRMLINE_SIGMOID16_H

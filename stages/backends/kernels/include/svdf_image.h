@@ -1,17 +1,17 @@
-/* SVDF on int8 for one row: what kernels of all families share.
+/* Shared by all families: SVDF on int8 for one row.
  *
- * The family's file that includes this says
+ * The including file defines
  *
  *   SVDF_CHUNK     elements of a row that are multiplied at a time
- *   SVDF_ROW       (to, from, count): copies a row, with zeros behind it up to a multiple of SVDF_CHUNK
+ *   SVDF_ROW       (to, from, count): copies a row and pads it with zeros to a multiple of SVDF_CHUNK
  *   SVDF_SUMS      (row, weights, chunks, bias, sums): sums[k] = bias[k] + row . weights of feature k, k below 4
- *   svdf_remember  (state, time, memory, newest, sum): moves what a feature was one place to the left, with `newest` behind it;
- *                  sum + its products with time
+ *   svdf_remember  (state, time, memory, newest, sum): shifts the memory of a feature by one element to the left and appends `newest`.
+ *                  Returns sum plus the products of the memory and `time`
  *
- * feature       [features / 4, rounded up][chunks][4][SVDF_CHUNK], zeros where there is none
- * feature_bias  what the input's zero point adds to each
- * state         [units * rank][memory], the oldest first
- * scratch       a sum of each feature, in fours, and the row at a multiple of 16 bytes
+ * feature       [features / 4, rounded up][chunks][4][SVDF_CHUNK], padded with zeros
+ * feature_bias  the term of the input's zero point for each feature
+ * state         [units * rank][memory], the oldest element first
+ * scratch       one sum per feature, rounded up to a multiple of four, and the row, aligned to 16 bytes
  */
 #ifndef FIRMLINE_SVDF_IMAGE_H
 #define FIRMLINE_SVDF_IMAGE_H

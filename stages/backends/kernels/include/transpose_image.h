@@ -1,7 +1,7 @@
-/* Copies of single bytes along two axes: a transposition where rows are neighbours in y and columns in x.
+/* Copies single bytes along two axes: a transpose. Elements of a row are consecutive in x, elements of a column are consecutive in y.
  *
- * Blocks of four rows and W columns, where x is at multiples of four bytes: W / 4 blocks of 4x4 bytes side by side in the lanes
- * of four registers, which `transpose_lanes` transposes, are a word of four rows for each column:
+ * If x is aligned to four bytes, blocks of four rows by W columns are copied. Four registers hold W / 4 blocks of 4x4 bytes, one in
+ * each lane. `transpose_lanes` transposes them. The result is a word with four rows for each column:
  *
  *          x                lanes             y
  *     a0 a1 a2 a3 ...    a0 b0 c0 d0     column 0   a0 b0 c0 d0
@@ -9,10 +9,10 @@
  *     c0 c1 c2 c3 ...    a2 b2 c2 d2     ...
  *     d0 d1 d2 d3 ...    a3 b3 c3 d3
  *
- * Where y is not at multiples of four bytes, a column's word is stored in parts: two of two bytes, or one, two and one. Of which
- * kind it is does not change from one block of rows to the next, as these are four bytes apart.
+ * If y is not aligned to four bytes, the word of a column is stored in parts: two of two bytes, or one, two and one. The kind is the
+ * same for all blocks of rows, because these are four bytes apart.
  *
- * All else goes byte by byte, along the axis that is longer and for four of the other one at once.
+ * All other elements are copied byte by byte: along the longer axis, for four elements of the other axis at once.
  */
 #ifndef FIRMLINE_TRANSPOSE_IMAGE_H
 #define FIRMLINE_TRANSPOSE_IMAGE_H

@@ -1,4 +1,4 @@
-/* What counter.c needs of a board beside board.h: places in a file that is open for reading and writing. */
+/* Functions that counter.c needs in addition to board.h: reads and writes at an offset of a file. */
 #ifndef FIRMLINE_QEMU_COUNTER_H
 #define FIRMLINE_QEMU_COUNTER_H
 

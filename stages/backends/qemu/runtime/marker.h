@@ -1,4 +1,4 @@
-/* Hints that do nothing on a core and speak to the counting plug-in of stages/backends/qemu/plugin/counter.c. */
+/* Hints that control the counting plug-in (stages/backends/qemu/plugin/counter.c). They do nothing on a core. */
 #ifndef FIRMLINE_QEMU_MARKER_H
 #define FIRMLINE_QEMU_MARKER_H
 

@@ -1,5 +1,5 @@
-/* uint64_t board_instructions(void): nothing between the two markers is counted, so that reading the counter costs its
- * caller a call and a return.
+/* uint64_t board_instructions(void). Instructions between the two markers are not counted. So a read of the counter costs the
+ * caller only a call and a return.
  */
 #include "marker.h"
 

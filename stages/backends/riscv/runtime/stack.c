@@ -1,4 +1,4 @@
-/* The measure of the stack. */
+/* Measurement of the stack. */
 #include <stdint.h>
 
 #include "board.h"

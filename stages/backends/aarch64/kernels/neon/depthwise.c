@@ -1,4 +1,4 @@
-/* Depthwise convolution with any window, 8 channels of an NHWC image at a time. Elements outside of the image are left out. */
+/* Depthwise convolution with any window, 8 channels of an NHWC image at a time. Taps outside of the image are skipped. */
 #include "depthwise.h"
 
 #include <stddef.h>

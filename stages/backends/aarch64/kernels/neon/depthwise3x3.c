@@ -1,13 +1,13 @@
 /* Depthwise 3x3, 16 channels of an NHWC image at a time, on int8 values.
  *
- * The window moves along a row: of its three columns, each a register for each row, one (stride 2: two) is new for each output.
+ * The window moves along a row. Each of its elements is a register. Each output loads one new column (stride 2: two).
  *
  *        c0  c1  c2                     c1  c2  c0'
  *   r0  x00 x01 x02    next output     x01 x02 x03
  *   r1  x10 x11 x12    -->             x11 x12 x13
  *   r2  x20 x21 x22                    x21 x22 x23
  *
- * Outside of the image stands the input's zero point; a row outside is the same 16 bytes for every column.
+ * Padding is the input's zero point. A row of padding uses the same 16 bytes for every column.
  */
 #include "depthwise3x3.h"
 

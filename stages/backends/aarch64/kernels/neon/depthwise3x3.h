@@ -1,7 +1,7 @@
-/* What the depthwise 3x3 kernels share: the sum of a window, on int8 values.
+/* Shared by the depthwise 3x3 kernels: the sum of a window, on int8 values.
  *
- * Two products are added in int16 before they are widened: two of -128 * -128 would not fit, and the descriptor sees to it that
- * no two weights that meet are both -128.
+ * Two products are added in int16 before they are widened. Two of -128 * -128 would not fit. The descriptor checks that the two
+ * weights are never both -128.
  */
 #ifndef FIRMLINE_NEON_DEPTHWISE3X3_H
 #define FIRMLINE_NEON_DEPTHWISE3X3_H

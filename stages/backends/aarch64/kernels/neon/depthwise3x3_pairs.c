@@ -2,7 +2,7 @@
  *
  *   c0 = {x[i], x[i + s]}   c1 = {x[i + 1], x[i + 1 + s]}   c2 = {x[i + 2], x[i + 2 + s]}    i: first column of the window, s: stride
  *
- * With stride 1 the next pair's c0 is this one's c2.
+ * With stride 1, c2 becomes c0 of the next pair.
  */
 #include "depthwise3x3.h"
 

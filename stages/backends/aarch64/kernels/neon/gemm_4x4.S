@@ -3,8 +3,8 @@
  *   void neon_4x4_r<R>[_wide](const int8_t *x, const int8_t *weights, const int32_t *params, void *y,
  *                             const int32_t *offsets, const int32_t *gemm, int tiles);
  *
- * `tiles` tiles of R rows (1 to 4), each times all columns. Columns come in blocks of 4, the last of which may be partly in
- * use. The depth is a multiple of 8, and split into chunks of 16, the last of 8 where it is no multiple of 16.
+ * Computes `tiles` tiles of R rows (1 to 4), each times all columns. Columns are in blocks of 4; the last block may be partly
+ * used. The depth is a multiple of 8. It is split into chunks of 16; the last chunk may have 8.
  *
  *   weights  each block [chunks of 16][4][16], then [4][8]
  *   params   each block [3][4]: bias (zero points folded in), multiplier, shift (neon_requantize.h)
@@ -22,8 +22,8 @@
  *   row 2  v0  v24  v25  v26  v27
  *   row 3  v0  v28  v29  v30  v31
  *
- * Two products of -128 * -128 do not fit int16. Where the weights k and k + 8 of a chunk are both -128 the _wide functions are
- * needed, which widen each product on its own.
+ * Two products of -128 * -128 do not fit int16. If the weights k and k + 8 of a chunk are both -128, the _wide functions are
+ * needed. They widen each product separately.
  */
 #define tail w10        /* of the depth: 0 or 8 */
 #include "neon_rows_asm.h"

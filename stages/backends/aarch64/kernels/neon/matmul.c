@@ -1,4 +1,4 @@
-/* Products of two matrices: 4 rows times 8 units, an element of the depth less its zero point in 16 bits: 2 loads for 8 smlal. */
+/* Products of two matrices: tiles of 4 rows times 8 units. Elements are int16, minus the zero point: 2 loads for 8 smlal. */
 #include "matmul.h"
 
 #include <stdbool.h>

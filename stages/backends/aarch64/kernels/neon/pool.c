@@ -1,5 +1,5 @@
-/* Average and maximum pooling, 16 channels at a time. Only elements inside the image count. The last 16 channels overlap those
- * before where the channels are no multiple of 16. */
+/* Average and maximum pooling, 16 channels at a time. Only elements inside the image count. If the number of channels is not a
+ * multiple of 16, the last 16 channels overlap the ones before them. */
 #include "pool.h"
 
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /* Depthwise 3x3, stride 1, 16 channels of an NHWC image at a time: two rows of output from four rows of input.
  *
- * A column of four rows is interleaved so that each 32-bit lane has the four rows of one channel. One dot product with
- * (w0, w1, w2, 0) is the column's part of the upper output, one with (0, w0, w1, w2) that of the lower.
+ * A column of four rows is interleaved so that each 32-bit lane has the four rows of one channel. The dot product with
+ * (w0, w1, w2, 0) is added to the upper output, the dot product with (0, w0, w1, w2) to the lower output.
  *
  *        c0  c1  c2
  *   r0   x   x   x    w0
@@ -9,8 +9,8 @@
  *   r2   x   x   x    w2  w1      lower: the same with the shifted weights
  *   r3   x   x   x        w2
  *
- * The window moves along the rows: of its three columns, each four registers of four channels, one is new for each pair of
- * outputs. Outside of the image stands the input's zero point; a row outside is the same 16 bytes for every column.
+ * The window moves along the rows. Each of its three columns is four registers of four channels. Each pair of outputs loads one
+ * new column. Padding is the input's zero point. A row of padding uses the same 16 bytes for every column.
  */
 #include "depthwise3x3.h"
 

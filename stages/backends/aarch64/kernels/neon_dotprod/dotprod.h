@@ -1,4 +1,4 @@
-/* Products of matrices with the dot product. `has_offsets` tells whether offsets count. */
+/* Products of matrices with the dot product. If `has_offsets` is 0, offsets are ignored. */
 #ifndef FIRMLINE_NEON_DOTPROD_H
 #define FIRMLINE_NEON_DOTPROD_H
 

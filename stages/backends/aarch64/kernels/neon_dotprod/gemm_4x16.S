@@ -1,10 +1,10 @@
-/* Matrix product with rows in their native form (hybrid), requantized to 8 bits. Armv8.2-A with the dot product.
+/* Matrix product with rows that are read in place (hybrid), requantized to 8 bits. Armv8.2-A with the dot product.
  *
  *   void neon_dotprod_4x16_r<R>(const int8_t *x, const int8_t *weights, const int32_t *params, void *y,
  *                               const int32_t *offsets, const int32_t *gemm, int tiles);
  *
- * `tiles` tiles of R rows (1 to 4), each times all columns. A step is four consecutive k. Columns come in blocks of 16, then
- * of 4, the last of which may be partly in use.
+ * Computes `tiles` tiles of R rows (1 to 4), each times all columns. A step is four consecutive k. Columns are in blocks of 16,
+ * then of 4; the last block may be partly used.
  *
  *   weights  each block [depth / 4][columns][4]
  *   params   each block [3][columns]: bias (zero points folded in), multiplier, shift (neon_requantize.h)

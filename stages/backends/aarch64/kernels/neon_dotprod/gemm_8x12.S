@@ -3,15 +3,15 @@
  *   void neon_dotprod_8x12_r<R>(const int8_t *panel, const int8_t *weights, const int32_t *params, void *y,
  *                               const int32_t *offsets, const int32_t *gemm, int tiles, int last);
  *
- * `tiles` tiles of R rows (8 or 4), each times all columns. A step is four consecutive k. Columns come in blocks of 12, then
- * of 4, the last of which may be partly in use. Of the last tile only the first `last` rows are wanted: the others are written to
- * the last one's place before it.
+ * Computes `tiles` tiles of R rows (8 or 4), each times all columns. A step is four consecutive k. Columns are in blocks of 12,
+ * then of 4; the last block may be partly used. In the last tile only the first `last` rows are needed. The other rows are
+ * written to the place of row `last - 1`, which is then overwritten with the correct result.
  *
  *   panel    each tile [depth / 4][R][4]
  *   weights  each block [depth / 4][columns][4]
  *   params   each block [3][columns]: bias (zero points folded in), multiplier, shift (neon_requantize.h)
  *   y        row r starts at y + r * y_row
- *   offsets  a number to add to all sums of a row; NULL: none
+ *   offsets  for each row, a number that is added to all its sums; NULL: none
  *   gemm     struct neon_gemm (neon_gemm.h)
  *
  * Register blocking of a step in a block of 12: half an ld1 of activations and one of weights for 24 sdot of 16 products.

@@ -1,4 +1,4 @@
-/* Products of interleaved rows: tiles of eight, and at the end one of four when no more than four are left. */
+/* Products of interleaved rows: tiles of eight rows. If one to four rows remain, the last tile has four. */
 #include <arm_neon.h>
 #include <stddef.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* Products of two matrices with the dot product: 4 rows times 8 units, four elements of the depth: 3 loads for 8 sdot. */
+/* Products of two matrices with the dot product: tiles of 4 rows times 8 units. Four elements of the depth: 3 loads for 8 sdot. */
 #include "matmul.h"
 
 #include <stdbool.h>

@@ -1,4 +1,4 @@
-/* Sum of two tensors of 8 bits, one of which is a shift away from the common scale. */
+/* Sum of two 8-bit tensors. One of them is brought to the common scale by a shift. */
 #ifndef FIRMLINE_ARM_DSP_ADD_H
 #define FIRMLINE_ARM_DSP_ADD_H
 

@@ -1,14 +1,14 @@
-/* Rows of bytes, wherever they begin. Thumb-2.
+/* Copies and fills rows of bytes at any alignment. Thumb-2.
  *
  *   void arm_dsp_copy_rows(void *y, const void *x, int32_t rows, int32_t bytes, int32_t y_step, int32_t x_step);
  *   void arm_dsp_fill_rows(void *y, int32_t value, int32_t rows, int32_t bytes, int32_t step);
  *
- *   copy   rows of `bytes` > 0 neighbours, 32 bytes at once: where all rows begin with a word in x and in y, eight words are read
- *          by one instruction and written by one; elsewhere by one of the two, and by one for each word on the other side. Of
- *          rows that begin with a word on neither side, the first bytes are copied alone, so that y does.
- *   fill   `rows` > 0 runs of `bytes` of `value`, `step` apart
+ *   copy   `rows` rows of `bytes` > 0 bytes, 32 bytes at a time. If all rows begin at a word in x and y, one instruction loads
+ *          eight words and one stores them. If rows begin at a word only in x or only in y, the other side takes an instruction
+ *          per word. If rows begin at a word in neither, their first bytes are copied one by one until y is at a word.
+ *   fill   `rows` > 0 runs of `bytes` bytes with `value`, `step` bytes apart
  *
- * Words, and pairs of bytes, are read and written where they are: Armv7-M has that for all but the instructions of several words.
+ * Single words and halfwords may be unaligned: Armv7-M allows that except for loads and stores of several words.
  */
 #include "dsp_asm.h"
 

@@ -1,4 +1,5 @@
-/* Depthwise convolution on planes of int16: padded once, widened channel by channel, multiplied by depthwise3x3.S. */
+/* Depthwise convolution on planes of int16. The padding is written once. Channels are widened into the plane one by one and
+ * multiplied by depthwise3x3.S. */
 #ifndef FIRMLINE_ARM_DSP_DEPTHWISE_H
 #define FIRMLINE_ARM_DSP_DEPTHWISE_H
 

@@ -1,4 +1,4 @@
-/* Four channels at a time: a word of weights is that of an element of the window, in the order 0, 2, 1, 3. */
+/* Four channels at a time. A word of weights has one tap of these channels, in the order 0, 2, 1, 3. */
 #include "depthwise16.h"
 
 #include "dsp.h"

@@ -3,13 +3,13 @@
  *   void arm_dsp_depthwise3x3_s<1|2>_<near|apart>[_clamped|_wide][_long](const int16_t *plane, const int32_t *channel, void *out,
  *                                                                       const int32_t *fields);
  *
- *   plane    rows of (pairs + odd) * 2 * stride + 2 elements, padding in place, at a multiple of 4
+ *   plane    rows of (pairs + odd) * 2 * stride + 2 elements, including padding, aligned to 4 bytes
  *   channel  three words of taps (bytes w0, w1, w2, 0 of a row), bias, scale (rounding.py): multiplier, rounder; long: left,
- *            multiplier, post, rounder. wide: six words of taps, r3-r8 as they are below, for taps that are no int8
- *   out      near: neighbours in a row are neighbours in memory and so are rows. apart: they are fields.column bytes apart, rows
- *            start fields.row bytes apart
+ *            multiplier, post, rounder. wide: for taps that do not fit int8, six words of taps instead: r3-r8 as shown below
+ *   out      near: outputs are consecutive bytes. apart: outputs of a row are fields.column bytes apart, rows fields.row bytes
  *   fields   rows, pairs of a row, odd, jump, column, row, zero_point, floor, low (as in gemm.S). A row has `pairs` pairs of
- *            outputs, and one more if odd; jump: bytes from the end of a row of the plane to the start of the next output row's
+ *            outputs, and one more output if odd. jump: bytes from the end of a row of the plane to the start of the row for the
+ *            next row of outputs
  *
  * Two neighbouring outputs z0, z1, one row of taps. Registers hold pairs of elements:
  *

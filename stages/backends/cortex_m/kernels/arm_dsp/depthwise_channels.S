@@ -3,9 +3,10 @@
  *   void arm_dsp_channels_<s8|u8>_<near|apart>[_long|_once](const uint8_t *const *taps, const int32_t *blocks, void *out,
  *                                                     const int32_t *fields);
  *
- *   taps    fields.pairs * 2 pixels of the window, each a pointer to its first channel
- *   blocks  of four channels: biases, weights, scales (rounding.py) of each: four multipliers, four rounders; long: lefts, multipliers,
- *           posts, rounders. Of two taps four words, int16: channels 0 and 2, 1 and 3 of the first, the same of the second
+ *   taps    for each of fields.pairs * 2 taps a pointer to the first channel of its pixel
+ *   blocks  for each block of four channels: biases, weights, scales (rounding.py): four multipliers, four rounders; long: lefts,
+ *           multipliers, posts, rounders. The weights of two taps are four words of int16: channels 0 and 2, 1 and 3 of the first
+ *           tap, the same of the second
  *   out     near: the channels are neighbours. apart: they are fields.step bytes apart
  *   fields  pairs, last (the first channel of the last block, which may overlap the one before it), zero_point, floor, low (as in
  *           gemm.S), step

@@ -3,12 +3,14 @@
  *
  *   void arm_dsp_depthwise_rows<5|7>[_long](const int16_t *plane, const int32_t *channel, void *out, const int32_t *fields);
  *
- *   plane    rows of the outputs, rounded up to an even number, and <5|7> - 1 more elements, padding in place, at a multiple of 4
- *   channel  for each row of the window, up to seven, its taps as pairs of int16: w0 w1, w2 w3, ..., then w1 w2, w3 w4, ...; bias,
+ *   plane    aligned to 4 bytes, including padding. The elements of a row: the outputs of a row, rounded up to an even number,
+ *            plus <5|7> - 1
+ *   channel  for each row of the window (up to seven) its taps as pairs of int16: w0 w1, w2 w3, ..., then w1 w2, w3 w4, ...; bias,
  *            scale (rounding.py): multiplier, rounder; long: left, multiplier, post, rounder
- *   fields   those of the C structure arm_dsp_depthwise
+ *   fields   the C structure arm_dsp_depthwise
  *
- * Two neighbouring outputs z0, z1, one row of five taps: 9 instructions for 10 multiply-accumulates. Of seven: 12 for 14.
+ * Two neighbouring outputs z0, z1 and one row of taps: with five taps 9 instructions for 10 multiply-accumulates, with seven 12
+ * for 14.
  *
  *   x0 x1 | x2 x3 | x4 x5      z0 += x0 w0 + x1 w1   smlad      z1 += x1 w0            smlatb
  *                              z0 += x2 w2 + x3 w3   smlad      z1 += x2 w1 + x3 w2    smlad

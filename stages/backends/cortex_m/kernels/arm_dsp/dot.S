@@ -3,8 +3,8 @@
  *   void arm_dsp_dot_<ab|bytes>_<double|single>(const int8_t *x, const int32_t *blocks, void *out, int32_t units,
  *                                               const int32_t *fields, int32_t offset);
  *
- * A block is three pairs of units A, B in the form of gemm.S; the last has one or two if no more are left. Weights are streamed:
- * each word is loaded once.
+ * A block is three pairs of units A, B in the form of gemm.S; the last block may have one or two pairs. Each word of weights is
+ * loaded once.
  *
  *   x        fields.fours * 4 activations
  *   blocks   [units / 6, rounded up] of
@@ -12,13 +12,13 @@
  *              [fours][pairs][2]    weights of each pair: elements 0 and 2, elements 1 and 3 of the four
  *              [pairs][4]           multipliers of A and B, rounders of A and B (rounding.py)
  *   fields   fours, zero_point, floor, low (as in gemm.S)
- *   offset   added to every sum (bytes only): what the weights' zero point adds
+ *   offset   added to every sum (bytes only): the term of the weights' zero point
  *   double   rounds twice, single once: rounding.py
  *
  * Register blocking of eight elements, ab, three pairs: 45 instructions for 48 multiply-accumulates.
  *
- *                            w & 0xff   w        <- weights, four words at a time for two pairs: 3 ldm, 12 sxtb16 (after the
- *   x (0,2), (1,3) | A0        S0                   words themselves were factors)
+ *                            w & 0xff   w        <- weights, four words at a time for two pairs: 3 ldm, 12 sxtb16 (each word is
+ *   x (0,2), (1,3) | A0        S0                   multiplied before it is widened)
  *   then           | A1        S1                x: 2 loads, 4 sxtb16, for all pairs
  *   x (4,6), (5,7) | A2        S2                6 sums + 2 activations + 4 weights + x, blocks = r0-r12 and lr
  */

@@ -1,7 +1,7 @@
-/* What the assembly for Arm's DSP extension shares. Thumb-2.
+/* Shared macros for Arm's DSP extension. Thumb-2.
  *
- * Macros lose nothing but what they are given. Two sums at a time, a and b, are those of two outputs; multipliers, rounders and
- * shifts are given for each, since they may be of two channels or of one (rounding.py says what they are).
+ * Macros change only the registers that are their arguments. They scale two sums at a time, a and b, of two outputs. Each sum has
+ * its own multiplier, rounder and shift (rounding.py), because the outputs may belong to two channels or to one.
  *
  *   short   high_multiply, round_sums
  *   long    shift_left, high_multiply, shift_and_lower, round_long

@@ -4,12 +4,12 @@
  *                                                    int32_t count);
  *
  *   x        the first byte of the first of `count` windows; a window is fields.rows times fields.runs runs of bytes
- *   weights  N biases; for each four bytes of a run N pairs of words, int16: elements 0 and 2, 1 and 3; scales (rounding.py): N
- *            multipliers, N rounders; long: N lefts, N multipliers, N posts, N rounders
+ *   weights  N biases; for each four bytes of a run N pairs of words with int16: elements 0 and 2, 1 and 3; scales (rounding.py):
+ *            N multipliers, N rounders; long: N lefts, N multipliers, N posts, N rounders
  *   y        fields.y_pixel bytes between windows, fields.y_channel between channels
- *   fields   units and odd: fours of a run, by twos for N = 1, by ones else; rest: bytes behind them; runs, rows; jump: from the end
- *            of a run to the next, row_jump: the same to the next row; pixel: between windows; y_pixel, y_channel, zero_point, floor,
- *            low (as in gemm.S)
+ *   fields   units, odd: groups of four bytes in a run. N = 1: `units` pairs of groups, and one more if `odd`; else `units` groups;
+ *            rest: remaining bytes of a run; runs, rows; jump: bytes from the end of a run to the next run; row_jump: the same to
+ *            the next row; pixel: bytes between windows; y_pixel, y_channel, zero_point, floor, low (as in gemm.S)
  *   double   rounds twice, single once; long: rounding.py
  *
  * Four bytes: 3 + N / 2 + 2 * N instructions for 4 * N multiply-accumulates.

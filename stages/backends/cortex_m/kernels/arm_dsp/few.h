@@ -1,4 +1,4 @@
-/* Convolutions and fully connected layers of few output channels, or of groups: products in place, without panels. */
+/* Convolutions and fully connected layers with few output channels, or with groups. Inputs are read in place, without panels. */
 #ifndef FIRMLINE_ARM_DSP_FEW_H
 #define FIRMLINE_ARM_DSP_FEW_H
 

@@ -8,7 +8,7 @@
  *
  *   ab      two halfwords 256 * b + a. The word itself is a factor: it adds x * (256 * b + a) to S, and its low bytes add x * a
  *           to A. B is (S - A) >> 8: exact while 256 * B fits int32, which is proved when the weights are packed.
- *   bytes   a, b of the first element, a, b of the second. For all weights, and for those with a zero point.
+ *   bytes   a, b of the first element, a, b of the second. For any weights, also with a zero point.
  *
  * Register blocking of one step, ab (R = 4): 12 instructions for 16 multiply-accumulates.
  *
@@ -21,9 +21,9 @@
  * Three pixels leave registers for two steps of weights: 17 instructions for 24 multiply-accumulates. They need an even
  * number of steps.
  *
- *   panel   [steps][R] words; for `bytes` [R] more: what the weights' zero point adds to each pixel's sums
+ *   panel   [steps][R] words; for `bytes` [R] more: the term of the weights' zero point for the sums of each pixel
  *   pairs   [count][6 + steps] words: bias of A, bias of B (ab: 256 * B + A), weights, the scale of A and B (rounding.py): two
- *           multipliers, two rounders; long: two of left, multiplier, post, rounder each, 4 words more
+ *           multipliers, two rounders; long: two lefts, multipliers, posts and rounders (4 words more)
  *   out     rows: the pixels' bytes are fields.step apart, channels are neighbours. planes: pixels are neighbours, channels
  *           are fields.step apart
  *   fields  steps, step, zero_point, floor, low: a result is max(clamp(y + zero_point, 0, 255), floor) - floor + low; floor is 0

@@ -1,4 +1,4 @@
-/* Integer LSTM: four elements of a row, as two words of halves, times those of four gates: 3 loads, 8 sxtb16 and 8 smlad. */
+/* Integer LSTM: four elements of a row (two words of int16) times the weights of four gates: 3 loads, 8 sxtb16 and 8 smlad. */
 #include "lstm.h"
 
 #include "four_rows.h"

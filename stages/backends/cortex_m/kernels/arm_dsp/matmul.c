@@ -1,4 +1,5 @@
-/* Products of two matrices: 2 rows times 2 units, four elements of the depth as halves less their zero points: 3 loads for 8 smlad. */
+/* Products of two matrices: tiles of 2 rows times 2 units. Elements are int16, minus the zero point. Four elements of the depth:
+ * 3 loads for 8 smlad. */
 #include "matmul.h"
 
 #include <stdbool.h>

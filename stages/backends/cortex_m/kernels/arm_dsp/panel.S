@@ -1,14 +1,14 @@
-/* Runs of bytes into panels (panel.h), widened to int16. Thumb-2 with the DSP extension.
+/* Copies runs of bytes into panels (panel.h) and widens them to int16. Thumb-2 with the DSP extension.
  *
  * One row of a panel:
  *
  *   uint32_t *arm_dsp_put_runs_r<3|4>(uint32_t *to, const uint8_t *from, int32_t runs, int32_t count, int32_t step);
  *
- *   to      the row's word of the first step; a step is three or four words further than the one before it
- *   from    the first run; each is `count` bytes long and starts `step` bytes behind the one before it
+ *   to      the row's word in the first step; steps are three or four words apart
+ *   from    the first run; runs are `count` bytes long and begin `step` bytes apart
  *
- * Returns where the next step goes. Four bytes are one load, two widenings and two stores; the loop over them is unrolled by
- * UNROLL and entered in the middle.
+ * Returns the address of the next step. Four bytes take one load, two sxtb16 and two stores. The loop is unrolled by UNROLL and
+ * entered in the middle.
  */
 #include "dsp_asm.h"
 

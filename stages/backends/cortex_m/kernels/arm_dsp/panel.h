@@ -1,13 +1,13 @@
 /* Panels: the activations of up to 4 output pixels as gemm.S reads them.
  *
- *   panel[step][row] is a word with two activations of the row as int16. The elements of a run, bytes that are neighbours in the
- *   image such as a row of a window, make steps in this order (packing.py packs the weights alike):
+ *   panel[step][row] is a word with two activations of the row as int16. A run is consecutive bytes of the image, such as a row
+ *   of a window. Its elements become steps in this order (packing.py packs the weights in the same order):
  *
- *     four elements 0 1 2 3      steps (0, 2), (1, 3): what sxtb16 makes of a word
- *     one to three that remain   steps (0, 1), (2, -): the element that is missing is arbitrary and meets a weight of zero
+ *     four elements 0 1 2 3      steps (0, 2), (1, 3): the two results of sxtb16
+ *     one to three that remain   steps (0, 1), (2, -): the missing element is arbitrary; its weight is zero
  *
- *   Planes give the steps (0, 1), (2, 3), ... of the channels. Behind the last step, panel[steps][row] is the row's offset:
- *   -weight_zero_point * (sum of the row), which only gemm_bytes reads and which is left out where `offsets` is 0.
+ *   Planes give the steps (0, 1), (2, 3), ... of the channels. After the last step, panel[steps][row] is the row's offset:
+ *   -weight_zero_point * (sum of the row). Only gemm_bytes reads it. It is left out if `offsets` is 0.
  *
  * uint8 activations become int8 by flipping the top bit (`flip` 0x80).
  */

@@ -1,4 +1,4 @@
-/* The sum of neighbouring bytes. */
+/* The sum of consecutive bytes. */
 #ifndef FIRMLINE_ARM_DSP_PLANE_SUM_H
 #define FIRMLINE_ARM_DSP_PLANE_SUM_H
 

@@ -1,4 +1,4 @@
-/* Pooling by rows (include/pool_rows.h): four maxima or sums at a time, in a word or in two of halves. */
+/* Pooling by rows (include/pool_rows.h): four maxima in a word, or four sums in two words of 16-bit lanes, at a time. */
 #include "pool_rows.h"
 
 #include "arm_dsp_pool_rows.h"

@@ -1,4 +1,4 @@
-/* Values by a table, and what lies below zero times its slope. */
+/* PRELU: values from zero up by a table, values below zero times their slope. */
 #include "prelu.h"
 
 #include "sums.h"

@@ -1,4 +1,4 @@
-/* Four pixels times two channels: panels of words that hold two elements of the depth, pixel beside pixel. */
+/* Four pixels times two channels. A panel has words with two elements of the depth, one word per pixel. */
 #include "products16.h"
 
 #include "dsp.h"

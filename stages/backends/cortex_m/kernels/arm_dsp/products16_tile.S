@@ -3,11 +3,11 @@
  *   void arm_dsp_products16_r<R>(const int16_t *panel, const int8_t *w, int32_t steps, int32_t *sums);
  *   void arm_dsp_products16_short(const int16_t *panel, const int8_t *w, const void *channels, int16_t *y, const void *parameters);
  *
- * The latter computes results of four pixels for all pairs of channels (struct s16_channel and struct fl_products16 of
- * include/); all that it keeps beside the sums is on the stack.
+ * _short computes the results of four pixels for all pairs of channels (struct s16_channel and struct fl_products16 of
+ * include/). All its values except the sums are on the stack.
  *
- * A step is two elements of the depth: a word of the panel for each of R pixels, and a word of weights of two channels A and B: a, b of
- * the first element, a, b of the second. The first of the sums are those of A, R of them.
+ * A step is two elements of the depth: one word of the panel for each of R pixels, and one word of weights of two channels A and
+ * B: a, b of the first element, a, b of the second. `sums` has R sums of A, then R sums of B.
  *
  * Four pixels: 13 instructions for 16 multiply-accumulates.
  *

@@ -1,4 +1,4 @@
-/* RESIZE_BILINEAR by halving sums: four channels a word, two in each of SHADD16. */
+/* RESIZE_BILINEAR by halving sums: a word has four channels; SHADD16 computes two of them. */
 #include "resize.h"
 
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* Rows of runs of an element-wise layer: in a run each operand steps along or repeats one element. */
+/* Rows of runs of an element-wise layer. In a run each operand has consecutive elements or repeats one element. */
 #ifndef FIRMLINE_ARM_DSP_ROWS_H
 #define FIRMLINE_ARM_DSP_ROWS_H
 

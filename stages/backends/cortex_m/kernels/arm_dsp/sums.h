@@ -1,4 +1,4 @@
-/* Sums over pixels of neighbouring channels, in halves of words: what pooling and means share. */
+/* Shared by pooling and means: sums of channels over pixels, in 16-bit lanes. */
 #ifndef FIRMLINE_ARM_DSP_SUMS_H
 #define FIRMLINE_ARM_DSP_SUMS_H
 

@@ -2,7 +2,7 @@
  *
  *   void arm_dsp_table(const void *x, const void *table, void *y, int32_t count);
  *
- *   y[i] = table[x[i]] for bytes without sign, four at a time, 12 instructions. y may be x. The loop is unrolled by UNROLL and
+ *   y[i] = table[x[i]] for unsigned bytes. Four bytes take 12 instructions. y may be x. The loop is unrolled by UNROLL and
  *   entered in the middle.
  */
 #include "dsp_asm.h"

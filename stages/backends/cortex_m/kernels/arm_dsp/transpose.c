@@ -1,4 +1,4 @@
-/* Transposes of bytes: blocks of four by four in words, strips of fewer byte by byte. */
+/* Transposes of bytes: blocks of four by four in words, narrower strips byte by byte. */
 #include "transpose.h"
 
 #include "dsp.h"

@@ -1,11 +1,12 @@
-/* A channel of an image into its padded plane, widened to int16. Thumb-2 with the DSP extension.
+/* Copies a channel of an image into its padded plane, widened to int16. Thumb-2 with the DSP extension.
  *
  *   void arm_dsp_widen_<s8|u8>_<near|apart>(int16_t *plane, const void *x, const int32_t *geometry);
  *
  *   geometry  the C structure arm_dsp_widen
- *   near      bytes of a row are neighbours: four at a time, seven instructions. apart: column_step from each other: two, five
+ *   near      consecutive bytes: four at a time in seven instructions
+ *   apart     bytes that are column_step apart: two at a time in five instructions
  *
- * uint8 becomes int8 by flipping the top bit, one instruction more. The loops are unrolled and entered in the middle.
+ * uint8 becomes int8 by flipping the top bit (one instruction more). The loops are unrolled and entered in the middle.
  */
 #include "dsp_asm.h"
 

@@ -1,4 +1,4 @@
-/* Runs of bytes in tail-predicated low-overhead loops: three instructions for 16 bytes, whatever the count. GCC makes none itself. */
+/* Runs of bytes in tail-predicated low-overhead loops: three instructions for 16 bytes, for any count. GCC does not make such loops. */
 #ifndef FIRMLINE_MVE_BYTES_H
 #define FIRMLINE_MVE_BYTES_H
 

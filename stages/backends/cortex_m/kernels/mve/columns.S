@@ -4,20 +4,20 @@
  *                                     int32_t columns, const int32_t *fields, const int32_t *offsets);
  *
  *   x        rows, fields.x_row bytes apart
- *   weights  [columns][chunks][16 elements of the depth], zeros behind the depth
+ *   weights  [columns][chunks][16 elements of the depth], padded with zeros
  *   params   [columns][3]: bias, multiplier, rounder
- *   y        rows, fields.y_row bytes apart, of which `columns` > 0 bytes are written
- *   fields   chunks that are whole; rest: elements behind them; x_row, y_row; zero_point, low, high
- *   offsets  [rows]: added to all sums of a row (what the weights' zero point adds); only _offsets reads them
+ *   y        rows, fields.y_row bytes apart; `columns` > 0 bytes of each are written
+ *   fields   number of full chunks; rest: remaining elements; x_row, y_row; zero_point, low, high
+ *   offsets  [rows]: added to all sums of a row (the term of the weights' zero point); only _offsets reads them
  *   mode     how sums become outputs, see rounding.py: exact, lowered, single, shifted
  *
- * Register blocking of a chunk, four rows times one column: 9 instructions and 1 of the loop for 64 multiply-accumulates. A row that
- * is left over takes two chunks at a time: 6 and 1 of the loop for 32.
+ * Register blocking of a chunk, four rows times one column: 9 instructions and 1 of the loop for 64 multiply-accumulates. A
+ * remaining single row takes two chunks at a time: 6 and 1 of the loop for 32.
  *
  *   row 0 (r1)  r0         row 2 (r5)  r4
  *   row 1 (r3)  r2         row 3 (r7)  r6         weights: r8
  *
- * The sums of four rows begin with the bias, and are one vector when they are requantized.
+ * The sums of four rows start with the bias. They are requantized as one vector.
  */
 #include "mve_asm.h"
 

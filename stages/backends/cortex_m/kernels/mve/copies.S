@@ -1,4 +1,4 @@
-/* Rows of bytes, of every n-th item, and of bytes by a table. Armv8.1-M with MVE (integer).
+/* Copies rows of bytes: all of them, every n-th item, or bytes selected by a table. Armv8.1-M with MVE (integer).
  *
  *   void mve_copy_rows(void *y, const void *x, int32_t rows, int32_t bytes, int32_t y_step, int32_t x_step);
  *   void mve_pick_rows_<8|16|32>(void *y, const void *x, int32_t rows, int32_t items, int32_t y_step, int32_t x_step, int32_t stride);
@@ -6,12 +6,13 @@
  *   void mve_gather_rows(void *y, const void *x, int32_t rows, int32_t bytes, int32_t y_step, int32_t x_step, const uint8_t *offsets);
  *   void mve_fill_rows(void *y, int32_t value, int32_t rows, int32_t bytes, int32_t step);
  *
- *   copy   rows of `bytes` neighbours. 16 bytes of a row take 3 instructions; rows of 16 bytes at most take 6 each
- *   pick   y[i] = x[i * stride] of items of 8, 16 or 32 bits, a vector in 4 instructions. Strides and steps are bytes; for items of
- *          8 and 16 bits, of which a vector has eight, stride is at most 8191: offsets have 16 bits. 32 bits lie at multiples of 4
- *   put    y[i * stride] = x[i], likewise
- *   gather y[i] = x[offsets[i]], 16 bytes in 4 instructions; rows of 16 bytes at most take 6 each
- *   fill   `rows` > 0 runs of `bytes` of `value`, `step` apart
+ *   copy   rows of `bytes` consecutive bytes. 16 bytes of a row take 3 instructions; a row of up to 16 bytes takes 6
+ *   pick   y[i] = x[i * stride] for items of 8, 16 or 32 bits; a vector takes 4 instructions. Strides and steps are in bytes. For
+ *          items of 8 and 16 bits (eight per vector) stride is at most 8191, because offsets have 16 bits. Items of 32 bits are
+ *          aligned to 4 bytes
+ *   put    y[i * stride] = x[i], with the same limits
+ *   gather y[i] = x[offsets[i]]. 16 bytes take 4 instructions; a row of up to 16 bytes takes 6
+ *   fill   `rows` > 0 runs of `bytes` bytes with `value`, `step` bytes apart
  */
 #include "mve_asm.h"
 

@@ -1,4 +1,4 @@
-/* Eight channels at a time: products of even and of odd channels in vectors of their own. */
+/* Eight channels at a time: one vector for the products of even channels, one for those of odd channels. */
 #include "depthwise16.h"
 
 #include "bytes.h"

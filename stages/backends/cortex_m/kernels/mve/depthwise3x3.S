@@ -5,18 +5,18 @@
  *
  *   y          out_width pixels, `pixel` bytes apart; `channels` (1 to 16) bytes of each are written
  *   top ...    lines of [columns][16] activations
- *   constants  [9][16] weights; [3][4][4] bias, multiplier, rounder: vector j is of channels j, j + 4, j + 8, j + 12
+ *   constants  [9][16] weights; [3][4][4] bias, multiplier, rounder: vector j has channels j, j + 4, j + 8, j + 12
  *   d          see depthwise.h
  *   mode       exact, lowered: rounding.py
- *   clipped    clips to low ... high and flips; else the bounds are those of int8, where narrowing saturates anyway
+ *   clipped    clips to low ... high and flips the top bit; without it, narrowing saturates to int8
  *
- * Two taps at a time; products are int16, and two of them fit (packing checks that no two weights of a pair are -128):
+ * Two taps at a time. Products are int16, and the sum of two fits (packing checks that the weights of a pair are never both -128):
  *
  *   x * w   even = vmullb, odd = vmullt      16 products in two vectors
- *   even += x' * w', odd += x' * w'          x' is loaded twice: its register takes the first product, there is no other
+ *   even += x' * w', odd += x' * w'          x' is loaded twice, because the first product is written to its register
  *   q4 += vmovlb even, q5 += vmovlb odd, q6 += vmovlt even, q7 += vmovlt odd
  *
- * Narrowing runs the other way: q4 and q6 interleave to the even, q5 and q7 to the odd channels, and those to 16 bytes.
+ * Narrowing reverses this: q4 and q6 are interleaved to the even channels, q5 and q7 to the odd channels, and both to 16 bytes.
  * 116 instructions (clipped: 122) for 144 multiply-accumulates and 16 outputs.
  */
 #include "mve_asm.h"

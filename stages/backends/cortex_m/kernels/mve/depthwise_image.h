@@ -1,4 +1,4 @@
-/* An image of which depthwise convolutions load rows into lines of 16 channels: depthwise_lines.h. */
+/* Description of an image whose rows are loaded into lines of 16 channels (depthwise_lines.h). */
 #ifndef FIRMLINE_MVE_DEPTHWISE_IMAGE_H
 #define FIRMLINE_MVE_DEPTHWISE_IMAGE_H
 

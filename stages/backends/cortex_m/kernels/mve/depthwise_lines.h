@@ -1,5 +1,5 @@
-/* Lines of 16 channels in scratch, which a depthwise convolution slides its windows over: rows of the padded image, [columns][16] as
- * int8, with what is outside of the image filled in.
+/* Lines of 16 channels in scratch, from which a depthwise convolution reads its windows. A line is a row of the padded image:
+ * int8 [columns][16], including the padding.
  */
 #ifndef FIRMLINE_MVE_DEPTHWISE_LINES_H
 #define FIRMLINE_MVE_DEPTHWISE_LINES_H

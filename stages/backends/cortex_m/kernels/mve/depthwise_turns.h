@@ -1,4 +1,4 @@
-/* Lines that are used in turn: as many as a window spans rows; row r of the padded image is in line r % span. */
+/* A ring of lines: one for each row that a window spans. Row r of the padded image is in line r % span. */
 #ifndef FIRMLINE_MVE_DEPTHWISE_TURNS_H
 #define FIRMLINE_MVE_DEPTHWISE_TURNS_H
 

@@ -6,14 +6,14 @@
  *   add   y = requantize(((x0 - zero_point0) << 19) + or - scaled((x1 - zero_point1) << 20)), in mode lowered of rounding.py
  *   mul   y = requantize((x0 - zero_point0) * (x1 - zero_point1)), in mode exact, lowered or single
  *
- *   fields   rows of the output, which lie behind each other; whole, rest: vectors of 8 elements of a row, and elements behind them;
- *            row0, row1: bytes from where an input's row begins to the next; repeat: 0, or 1 or 2 where a row of x0 or x1 is one byte
- *            that counts for all elements; then zero_point0, zero_point1, of add multiplier1, rounder1; multiplier, rounder,
- *            zero_point, low, high
+ *   fields   rows of the output, which are consecutive; whole, rest: number of vectors of 8 elements in a row, and remaining elements;
+ *            row0, row1: bytes from an input's row to its next row; repeat: 1 or 2 if each row of x0 or x1 is one byte that is used
+ *            for all elements, else 0; zero_point0, zero_point1; add only: multiplier1, rounder1; multiplier, rounder, zero_point,
+ *            low, high
  *
- * Numbers are 16 bits wide when zero points are subtracted and when results are clipped; b and t of an instruction make 32 bits of the
- * even and of the odd ones, and go back. So nothing between a load and a store may be predicated: only the tail's are, by themselves.
- * A byte that is repeated is read from copies on the stack. y may be x0 or x1.
+ * Elements have 16 bits when zero points are subtracted and when results are clipped. In between, the b and t forms of instructions
+ * widen the even and the odd elements to 32 bits and narrow them again. So no instruction between a load and a store may be
+ * predicated; for the tail only the load and the store are. A repeated byte is read from copies on the stack. y may be x0 or x1.
  */
 #include "mve_asm.h"
 

@@ -4,27 +4,27 @@
  *                                          int32_t blocks, const int32_t *fields, const int32_t *offsets);
  *
  *   x        rows, fields.x_row bytes apart
- *   weights  [blocks][chunks][4 channels][16 elements of the depth], zeros behind the depth
+ *   weights  [blocks][chunks][4 channels][16 elements of the depth], padded with zeros
  *   params   [blocks][3][4 channels]: bias, multiplier, rounder
  *   y        rows, fields.y_row bytes apart; blocks * 4 channels of each are written
- *   fields   more: chunks behind the first that are whole; rest: elements of the last chunk (depth whole: none); x_row, y_row;
+ *   fields   more: number of full chunks after the first; rest: elements of the last chunk (depth whole: none); x_row, y_row;
  *            zero_point, low, high
- *   offsets  [rows]: added to all sums of a row (what the weights' zero point adds); only _offsets reads them
+ *   offsets  [rows]: added to all sums of a row (the term of the weights' zero point); only _offsets reads them
  *
  *   depth    whole  a multiple of 16
- *            rest   above 16, no multiple
+ *            rest   above 16, not a multiple
  *            short  below 16
  *   mode     how sums become outputs, see rounding.py: exact, lowered, single, shifted
  *
  * Register blocking of a chunk, two rows times four channels: 14 instructions and 2 of the loop for 128 multiply-accumulates. All
- * even registers are sums, lr too: that is why the loop of two rows counts in r7 and that of a single row is a low-overhead loop.
+ * even registers including lr are sums. So the loop for two rows counts in r7; only the loop for one row is a low-overhead loop.
  *
  *                w0    w1    w2    w3     <- r5, each loaded once
  *   row 0 (r9)  | r0    r4    r8    r12
  *   row 1 (r11) | r2    r6    r10   lr
  *
- * Sums of a row are put into a vector with two moves, q0 and q1, and requantized there. The first chunk multiplies without adding, so
- * that nothing has to be cleared.
+ * The sums of each row are moved to a vector with two instructions (q0 and q1) and requantized there. The first chunk multiplies
+ * without adding, so sums need not be cleared.
  */
 #include "mve_asm.h"
 

@@ -3,24 +3,24 @@
  *   void mve_lanes_<taps>_<mode>[_clipped](uint8_t *y, const int8_t *x, const int32_t *constants, const int32_t *offsets,
  *                                          int32_t rows, int32_t channels, const struct mve_lanes *d);
  *
- *   y          rows of d->columns pixels, one behind the other, d->y_step bytes apart
- *   x          the first tap of the first window; the next window is d->x_step bytes on, and d->x_row more behind a row
- *   constants  by group: [3][4][4] bias, multiplier, rounder, vector j of channels j, j + 4, j + 8, j + 12; [taps][16] weights
+ *   y          consecutive rows of d->columns pixels; pixels are d->y_step bytes apart
+ *   x          the first tap of the first window. Windows are d->x_step bytes apart; after a row d->x_row bytes are added
+ *   constants  for each group: [3][4][4] bias, multiplier, rounder (vector j has channels j, j + 4, j + 8, j + 12); [taps][16] weights
  *   offsets    bytes from the first tap to each of the others
- *   channels   of x and y: groups lie side by side, the last one ends with the channels and may overlap the one before it. Of fewer
- *              than 16 channels 16 bytes are read, and only those of channels written
- *   taps       1 to 4; odd, even: any of that kind from 5 on
+ *   channels   of x and y. Groups are consecutive; the last one ends at the last channel and may overlap the one before it. With
+ *              fewer than 16 channels, 16 bytes are read, but only `channels` are written
+ *   taps       1 to 4; odd, even: any odd or even number from 5 on
  *   mode       exact, lowered: rounding.py
- *   clipped    clips to low ... high and flips; else the bounds are those of int8, where narrowing saturates anyway
+ *   clipped    clips to low ... high and flips the top bit; without it, narrowing saturates to int8
  *
- * The arithmetic of depthwise3x3.S: two taps at a time, whose products are added in int16 (packing checks that no two weights of a
- * pair are -128). One and two taps need no sums but those:
+ * The arithmetic is that of depthwise3x3.S: two taps at a time, whose products are added in int16 (packing checks that the weights
+ * of a pair are never both -128). One or two taps need no other sums:
  *
  *   q4 = vmullb x w, q5 = vmullt x w        + q6, q7 of a second tap
  *   q4 ... q7 = vmovlb q4, vmovlb q5, vmovlt q4, vmovlt q5
  *
- * An odd number begins with one tap alone. Instructions for 16 outputs: 45, 52, 66, 73; 49 (odd) or 57 (even) and 23 for each further
- * pair. Mode lowered takes 8 more, clipped 4, of three taps and more 6.
+ * An odd number of taps begins with a single one. Instructions for 16 outputs: 45, 52, 66, 73 for one to four taps; from 5 on 49
+ * (odd) or 57 (even), plus 23 for each further pair. Mode lowered takes 8 more; clipped takes 4 more, or 6 from three taps on.
  */
 #include "mve_asm.h"
 

@@ -1,4 +1,4 @@
-/* Depthwise convolution by lanes.S and quads.S: of the image where it lies, or of bands of it in lines. */
+/* Depthwise convolution by lanes.S and quads.S. They read the image in place, or bands of padded rows in scratch. */
 #include "lanes.h"
 #include "depthwise_lines.h"
 

@@ -1,5 +1,5 @@
-/* Integer LSTM: sixteen elements of a row times those of four gates, requantized as the four lanes of a vector; then the functions of
- * eight cells at a time, in 16 bits.
+/* Integer LSTM: sixteen elements of a row times the weights of four gates. The four sums are requantized as one vector. The
+ * functions of eight cells are computed at a time, in 16 bits.
  */
 #include "lstm.h"
 

@@ -1,9 +1,9 @@
-/* Products of two matrices that are both known at run time only, by gemm.S: the second is packed as that reads weights, with what the
- * zero points add as biases, and the rows of the first are read where they lie.
+/* Products of two matrices that are computed at run time, by gemm.S. The second matrix is packed like weights; the terms of the
+ * zero points become its biases. The rows of the first are read in place.
  *
  *   sum of (x - z0) * (w - z1) = sum of x * w + bias + offset,   bias = z0 * (z1 * depth - S(w)),   offset = -z1 * S(x)
  *
- * S is the sum of a unit's or a row's elements. Where fewer than a block's units are left the last block overlaps the one before.
+ * S is the sum of the elements of a unit or a row. If the last block would have fewer units, it overlaps the one before it.
  */
 #include "matmul.h"
 

@@ -1,4 +1,4 @@
-/* Means of neighbouring channels, eight at a time: a row of pixels is added in 16 bits, the rows in 32. */
+/* Means of eight channels at a time. The pixels of a row are added in 16 bits, the rows in 32. */
 #include "mean.h"
 
 #include "bytes.h"

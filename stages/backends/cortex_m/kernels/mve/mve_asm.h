@@ -1,4 +1,4 @@
-/* What the assembly for MVE shares. Armv8.1-M. */
+/* Shared macros for assembly with MVE. Armv8.1-M. */
 #ifndef FIRMLINE_MVE_ASM_H
 #define FIRMLINE_MVE_ASM_H
 

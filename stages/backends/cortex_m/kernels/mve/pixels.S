@@ -1,13 +1,13 @@
-/* Rows of up to 16 int8 times packed weights, requantized to int8 without bounds of their own. Armv8.1-M with MVE (integer).
+/* Rows of up to 16 int8 times packed weights, requantized to int8 without a clamp. Armv8.1-M with MVE (integer).
  *
  *   void mve_pixels_<mode>(const int8_t *x, const int8_t *weights, const int32_t *params, void *y, int32_t rows, int32_t blocks,
  *                          const int32_t *fields, const int32_t *offsets);
  *
- *   Operands are those of gemm.S with one chunk; `offsets` is not read, nor are low and high: narrowing saturates. mode is exact or
+ *   The operands are those of gemm.S with one chunk. `offsets`, low and high are not read: narrowing saturates. mode is exact or
  *   lowered.
  *
- * A block's weights stay in q4 ... q7, its bias, multiplier and rounder in q1, q2 and q3, and all rows go past them: 18 instructions
- * for four outputs (lowered: 21).
+ * The weights of a block stay in q4 ... q7, its bias, multiplier and rounder in q1, q2 and q3, while all rows are computed: 18
+ * instructions for four outputs (lowered: 21).
  */
 #include "mve_asm.h"
 

@@ -1,4 +1,4 @@
-/* Pooling: a window's pixels one after the other; maxima of 64 or 16 channels at a time, sums of 16 or 8. */
+/* Pooling, one pixel of a window at a time: maxima of 64 or 16 channels, sums of 16 or 8. */
 #include "pool.h"
 
 #include "bytes.h"

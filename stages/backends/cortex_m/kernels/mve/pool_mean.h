@@ -1,4 +1,4 @@
-/* Sums of 16 bits over a count. */
+/* Sums of 16 bits divided by a count. */
 #ifndef FIRMLINE_MVE_POOL_MEAN_H
 #define FIRMLINE_MVE_POOL_MEAN_H
 

@@ -1,12 +1,12 @@
-/* Values, and what lies below zero times its slope, eight at a time. Armv8.1-M with MVE (integer).
+/* PRELU, eight elements at a time. Armv8.1-M with MVE (integer).
  *
  *   void mve_prelu_<s8|u8>(const void *x0, const void *x1, void *y, int32_t count, int32_t step0, int32_t step1,
  *                          const void *parameters, const void *table);
  *
  *   v = x0 - zero_point0;  y = table[v] where v >= 0, else requantize(v * (x1 - zero_point1)), in mode lowered of rounding.py
  *
- * x0 steps along; step1 is 1, or 0 for one slope. Products are 32 bits wide between instructions that are b and t, so nothing there may
- * be predicated: of what is left behind whole vectors only the loads and the store are. A vector takes 24 instructions. y may be x0.
+ * step1 is 1, or 0 for a single slope. Products have 32 bits between b and t forms of instructions, so none of these may be
+ * predicated; for the tail only the loads and the store are. A vector takes 24 instructions. y may be x0.
  */
 #include "mve_asm.h"
 

@@ -1,4 +1,4 @@
-/* Three pixels times four channels. */
+/* Products of 16-bit activations: three pixels times four channels at a time. */
 #include "products16.h"
 
 #include "bytes.h"

@@ -1,16 +1,17 @@
-/* Sums of products of 16-bit activations with 8-bit weights, of three rows or one and four channels. Armv8.1-M with MVE.
+/* Sums of products of 16-bit activations with 8-bit weights: three rows or one row times four channels. Armv8.1-M with MVE.
  *
  *   void mve_products16_r<R>(const int16_t *x, const int8_t *w, int32_t depth, int32_t blocks, int32_t *sums);
  *
- * Rows and channels are `depth` elements apart, of which `blocks` times eight are summed: sums[channel * R + row]. Of three rows two channels at a
- * time, 11 instructions and the end of a low-overhead loop for 48 multiply-accumulates; weights are widened as they are loaded.
+ * Rows and channels are `depth` elements apart; `blocks` * 8 elements of each are summed. The result is sums[channel * R + row].
+ * Three rows: two channels at a time, 11 instructions and the end of a low-overhead loop for 48 multiply-accumulates. Loads widen
+ * the weights.
  *
  *              q2   q3      <- weights
  *   row 0   q0 | r0   r6
- *   row 1   q1 | r2   r8    sums are in even registers, as VMLADAVA wants them; loads that widen
- *   row 2   q0 | r4   r10   want addresses in the lower ones
+ *   row 1   q1 | r2   r8    VMLADAVA needs sums in even registers; loads that widen
+ *   row 2   q0 | r4   r10   need addresses in the low registers
  *
- * Of one row four channels, 10 instructions for 32.
+ * One row: four channels at a time, 10 instructions for 32.
  */
 #include "mve_asm.h"
 

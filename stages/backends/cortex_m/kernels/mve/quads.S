@@ -1,19 +1,20 @@
-/* Rows of outputs of a depthwise convolution with any window, four channels at a time: where no 16 are left. Armv8.1-M with MVE
- * (integer).
+/* Rows of outputs of a depthwise convolution with any window, four channels at a time, for the channels after groups of 16.
+ * Armv8.1-M with MVE (integer).
  *
  *   void mve_quads_<taps>_<mode>(uint8_t *y, const int8_t *x, const int32_t *constants, const int32_t *offsets,
  *                                int32_t rows, int32_t channels, const struct mve_lanes *d);
  *
- *   constants  by quad: [3][4] bias, multiplier, rounder; [taps][4] weights
- *   channels   as in lanes.S, of which four are read and written at a time
- *   taps       1 to 4; odd, even: any of that kind from 5 on
+ *   constants  for each quad: [3][4] bias, multiplier, rounder; [taps][4] weights
+ *   channels   as in lanes.S; four are read and written at a time
+ *   taps       1 to 4; odd, even: any odd or even number from 5 on
  *   mode       exact, lowered: rounding.py
  *
- * A quad's numbers stay in registers:
+ * The constants of a quad stay in registers:
  *
  *   q2 bias, q3 multiplier, q4 rounder, q5 low, q6 high      q7 = sums of x in q0 times w in q1
  *
- * Instructions for 4 outputs: 13, 19, 24, 29; 18 (odd) or 24 (even) and 12 for each further pair. Mode lowered takes 2 more.
+ * Instructions for 4 outputs: 13, 19, 24, 29 for one to four taps; from 5 on 18 (odd) or 24 (even), plus 12 for each further pair.
+ * Mode lowered takes 2 more.
  */
 #include "mve_asm.h"
 

@@ -1,5 +1,5 @@
-/* RESIZE_BILINEAR: a row of 32-bit sums between two of the image, then pixels between two of that, four channels at a
- * time in tail-predicated low-overhead loops. */
+/* RESIZE_BILINEAR: interpolates between two rows of the image into a row of 32-bit sums, then between two pixels of that row.
+ * Four channels at a time, in tail-predicated low-overhead loops. */
 #include "resize.h"
 
 #include <stddef.h>

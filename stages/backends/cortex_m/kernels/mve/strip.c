@@ -1,10 +1,10 @@
 /* Gathers the windows of neighbouring output pixels into one strip, from which convolution is a product of matrices.
  *
- *   strip   [column][kernel_y][channels]     a window is kernel_x columns, a row of the matrix that begins stride_x columns behind the
- *                                            one before
+ *   strip   [column][kernel_y][channels]     a window is kernel_x columns: one row of the matrix. The next one begins stride_x columns
+ *                                            later
  *
- * So a pixel is copied once for all windows of the strip that it is in. Pixels of a few channels go eight at a time: each vector of
- * eight bytes is scattered to where its bytes' columns are.
+ * So a pixel is copied once for all windows of the strip that contain it. Pixels with few channels are copied eight bytes at a time:
+ * each vector is scattered to the columns of its bytes.
  */
 #include "bytes.h"
 #include "gemm.h"

@@ -1,4 +1,4 @@
-/* SVDF: features four at a time, their memories eight steps at a time. */
+/* SVDF: four features at a time, eight elements of their memories at a time. */
 #include "svdf.h"
 
 #include "four_rows.h"

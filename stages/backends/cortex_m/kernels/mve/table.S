@@ -2,7 +2,7 @@
  *
  *   void mve_table(const void *x, const void *table, void *y, int32_t count);
  *
- *   y[i] = table[x[i]] for bytes without sign, 16 at a time: the bytes are the offsets of a gathering load. y may be x.
+ *   y[i] = table[x[i]] for unsigned bytes, 16 at a time: the bytes are the offsets of a gathering load. y may be x.
  */
 #include "mve_asm.h"
 

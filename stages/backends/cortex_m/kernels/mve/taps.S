@@ -1,23 +1,23 @@
-/* A row of outputs of a depthwise convolution, channel by channel: windows that lie in 16 bytes each, or in several times 16. Armv8.1-M
- * with MVE (integer).
+/* A row of outputs of a depthwise convolution, channel by channel. A window is up to 16 consecutive bytes, or several times 16.
+ * Armv8.1-M with MVE (integer).
  *
  *   void mve_taps_<mode>_<step>(uint8_t *y, const int8_t *strips, const int32_t *params, const int8_t *weights,
  *                                const uint8_t *rotation, int32_t channels, const struct mve_taps *d, int8_t *rotated);
- *   void mve_taps_<mode>_any[_wide](...);      any step from a window to the next
+ *   void mve_taps_<mode>_any[_wide](...);      any step between windows
  *   void mve_taps_<mode>_many[_wide](...);     windows of more than 16 taps
  *
- *   y          out_width pixels, out_pixel bytes apart; of each `channels` bytes are written, y_channel bytes apart
- *   strips     [channels][pitch]: window i of the row is d->taps bytes from i * step on
+ *   y          out_width pixels, out_pixel bytes apart; `channels` bytes of each are written, y_channel bytes apart
+ *   strips     [channels][pitch]: window i of the row is the d->taps bytes from i * step on
  *   params     [channels][3] bias, multiplier, rounder
- *   weights    [channels][taps], _wide [channels][2][taps], whose sum a weight is
- *   rotation   which weight meets which byte of a window (taps.h), 255 where there is none
- *   rotated    of _many: chunks times 16 bytes (_wide 32) for the weights in the windows' order, zeros behind the taps
+ *   weights    [channels][taps]; _wide: [channels][2][taps], each weight is the sum of two
+ *   rotation   for each byte of a window the index of its weight (taps.h); 255: none
+ *   rotated    _many only: chunks * 16 bytes (_wide 32) for the weights in the order of the windows, padded with zeros
  *   mode       of rounding.py: exact, lowered, shifted
  *
- * Without _many eight windows are multiplied at a time, two instructions each, and 18 make bytes of their sums:
+ * Without _many, eight windows are multiplied at a time, with two instructions each. Then 18 instructions convert the sums to bytes:
  *
  *   windows 0 ... 3 -> r0 r2 r4 r6 -> q1    even lanes of the result
- *   windows 4 ... 7 -> r0 r2 r4 r6 -> q2    odd lanes; q6 has where they go
+ *   windows 4 ... 7 -> r0 r2 r4 r6 -> q2    odd lanes; q6 has the offsets of the outputs
  *
  * _many takes four windows, 9 instructions and 1 of the loop for each 16 taps.
  */

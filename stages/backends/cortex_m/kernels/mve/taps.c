@@ -1,15 +1,15 @@
-/* Lays the windows of a depthwise convolution out, channel by channel, for taps.S.
+/* Copies the windows of a depthwise convolution, channel by channel, into strips for taps.S.
  *
  * A channel has a strip of columns, and a column has kernel_y lines:
  *
- *   byte of a strip   column * kernel_y + line         a window is kernel_x columns: neighbouring bytes
+ *   byte of a strip   column * kernel_y + line         a window is kernel_x columns: consecutive bytes
  *
- * A row of the image is written into one line of all columns; the next row of outputs keeps the lines of the rows that it has in
- * common with the one before, so the order of a window's rows goes round (rotations). With dilation rows have nothing in common, and
- * a dilated window has columns of its own: it begins at window * kernel_x * kernel_y. Rows are the image's columns where that is
- * cheaper: windows of one column, images that are narrow.
+ * A row of the image is written into the same line of all columns. The next row of outputs reuses the lines of the rows that both
+ * need, so the order of the rows in a window rotates (rotations). With dilation no rows are reused, and windows share no columns: a
+ * window begins at window * kernel_x * kernel_y. "Rows" are the columns of the image if that is cheaper: for windows of one column,
+ * and for narrow images.
  *
- * Eight channels of a pixel go to eight strips in one store. Of an image of one channel eight pixels go to eight columns.
+ * One store writes eight channels of a pixel to eight strips. If the image has one channel, it writes eight pixels to eight columns.
  */
 #include "bytes.h"
 #include "taps.h"

@@ -1,4 +1,4 @@
-/* Depthwise convolution whose windows lie in neighbouring bytes. */
+/* Depthwise convolution on windows that are consecutive bytes. */
 #ifndef FIRMLINE_MVE_TAPS_H
 #define FIRMLINE_MVE_TAPS_H
 

@@ -1,15 +1,15 @@
-/* Depthwise convolution whose one window lies inside the image, four channels at a time. Armv8.1-M with MVE (integer).
+/* Depthwise convolution with a single window inside the image, four channels at a time. Armv8.1-M with MVE (integer).
  *
  *   void mve_depthwise_whole_<s8|u8>(const void *x, const int32_t *params, const int8_t *weights, const uint16_t *offsets, void *y,
  *                                    const int32_t *fields);
  *
  *   x        the first pixel of the window
- *   params   [blocks][3][4] bias (of the bytes as they are, uint8 too), multiplier, rounder in mode lowered of rounding.py
- *   weights  [blocks][chunks][4][8], zeros behind the taps
+ *   params   [blocks][3][4] bias (for the unchanged bytes, also of uint8), multiplier, rounder in mode lowered of rounding.py
+ *   weights  [blocks][chunks][4][8], padded with zeros
  *   offsets  [chunks * 8] from x to the pixel of each tap
  *   fields   the C structure mve_whole
  *
- * Eight taps of four channels, which are gathered: 14 instructions for 32 multiply-accumulates.
+ * Eight taps of four channels are gathered at a time: 14 instructions for 32 multiply-accumulates.
  */
 #include "mve_asm.h"
 

@@ -1,4 +1,4 @@
-/* Depthwise convolution whose window is the image, or lies inside of it and has one place there: whole.S. */
+/* Depthwise convolution with a single window, which is the image or a part of it: whole.S. */
 #ifndef FIRMLINE_MVE_WHOLE_H
 #define FIRMLINE_MVE_WHOLE_H
 

@@ -1,5 +1,5 @@
-/* What a layer with weights has for each output channel: bias, multiplier and shift, in this order. Zero points that are
- * the same for a whole channel are folded into the bias when the weights are packed.
+/* Constants of an output channel of a layer with weights: bias, multiplier and shift, in this order. The terms of zero points
+ * are added to the bias when the weights are packed, if they are the same for all outputs of the channel.
  */
 #ifndef FIRMLINE_GENERIC_CHANNELS_H
 #define FIRMLINE_GENERIC_CHANNELS_H

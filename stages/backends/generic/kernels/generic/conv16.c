@@ -1,4 +1,4 @@
-/* Convolution and matrix product of 16-bit activations with 8-bit weights: sums of 64 bits. */
+/* Convolution and matrix product of 16-bit activations with 8-bit weights, with 64-bit sums. */
 #include "conv16.h"
 
 #include "requantize.h"

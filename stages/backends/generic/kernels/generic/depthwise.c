@@ -1,8 +1,7 @@
 /* Depthwise convolution of one image: y = requantize(bias' + sum over the window of x * (w - weight_zero_point)).
  *
- * The input's zero point is folded into bias', so a tap outside the image counts as that zero point. Both loops
- * compute four neighbours at once, along the direction in which they share work: channels of a pixel, or pixels of a
- * row.
+ * The term of the input's zero point is in bias', so taps outside the image are computed with the zero point. Both loops compute
+ * four outputs at once that share work: channels of a pixel, or pixels of a row.
  */
 #include "depthwise.h"
 

@@ -1,4 +1,4 @@
-/* 8 bits to float32, at a model's edge. */
+/* DEQUANTIZE: 8 bits to float32. */
 #ifndef FIRMLINE_GENERIC_DEQUANTIZE_H
 #define FIRMLINE_GENERIC_DEQUANTIZE_H
 

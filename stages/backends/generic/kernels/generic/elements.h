@@ -1,4 +1,4 @@
-/* What loops over 8-bit elements share. */
+/* Shared by loops over 8-bit elements. */
 #ifndef FIRMLINE_GENERIC_ELEMENTS_H
 #define FIRMLINE_GENERIC_ELEMENTS_H
 

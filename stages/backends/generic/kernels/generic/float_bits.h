@@ -1,13 +1,13 @@
-/* Quotients and products of floats by a scale from the bits of both, for cores that compute floats by software.
+/* Quotients and products of floats by a scale, computed from the bits of both, for cores without an FPU.
  *
- * The integer next to a quotient: with x = m * 2^e and scale = s * 2^f, both mantissas in [2^23, 2^24), the quotient is
+ * The rounded quotient: with x = m * 2^e and scale = s * 2^f, both mantissas in [2^23, 2^24), the quotient is
  * m / s * 2^(e - f), and
  *
  *     p = (m * 2^7 * reciprocal) >> 32,  reciprocal = (2^55 - 1) / s,   is in (m / s * 2^30 - 2, m / s * 2^30]
  *
- * 2^30 * m / s is below 2^31, and a float that is nearest to the quotient is within 2^7 of that. So p tells the integer
- * unless a half is within 130 of it. Registers of 64 bits have room for one bit more: (m * 2^40 * reciprocal) >> 64 is in
- * (m / s * 2^31 - 2, m / s * 2^31], and a nearest float within 2^8 of that.
+ * 2^30 * m / s is below 2^31, and the float nearest to the quotient is within 2^7 of it. So p gives the integer unless a half is
+ * within 130 of p. On 64 bits there is one more bit: (m * 2^40 * reciprocal) >> 64 is in (m / s * 2^31 - 2, m / s * 2^31], and
+ * the nearest float is within 2^8 of that.
  */
 #ifndef FIRMLINE_GENERIC_FLOAT_BITS_H
 #define FIRMLINE_GENERIC_FLOAT_BITS_H

@@ -1,10 +1,10 @@
 /* y = requantize(bias + x * transpose(w - weight_zero_point)), the inner part of convolution and fully connected
  * layers.
  *
- * Rows of w come in panels of eight, element k of all eight side by side; what does not fill a panel comes row by row:
+ * Eight rows of w are a panel: element k of all eight, then element k + 1. Rows that do not fill a panel are stored row by row:
  *
  *      w0[0] w1[0] ... w7[0]  w0[1] w1[1] ... w7[1]  ...      w8[0] w8[1] ...  w9[0] w9[1] ...
- *      |--------------------- a panel ------------------|      |---- rows left over -----|
+ *      |--------------------- a panel ------------------|      |---- remaining rows -----|
  */
 #include "gemm.h"
 

@@ -1,4 +1,4 @@
-/* A step of an LSTM for one row: what goes in, what was given before, and what the cells remember (include/lstm_image.h). */
+/* A step of an LSTM for one row: input, previous output and cell state (include/lstm_image.h). */
 #ifndef FIRMLINE_GENERIC_LSTM_H
 #define FIRMLINE_GENERIC_LSTM_H
 

@@ -1,4 +1,4 @@
-/* LSTM of int16, a cell after the other. */
+/* LSTM of int16, one cell at a time. */
 #include "lstm16.h"
 
 #include <string.h>

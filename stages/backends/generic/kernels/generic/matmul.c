@@ -1,6 +1,6 @@
-/* Rows of a product of matrices, four units at a time, which share each element of the row.
+/* Rows of a product of matrices, four units at a time: each element of the row is loaded once for all four.
  *
- * The second zero point leaves the loops: sum of (x - z0) * (w - z1) = sum of (x - z0) * w - z1 * sum of (x - z0).
+ * The second zero point is applied after the loops: sum of (x - z0) * (w - z1) = sum of (x - z0) * w - z1 * sum of (x - z0).
  */
 #include "matmul.h"
 

@@ -1,4 +1,4 @@
-/* Products of matrices that are both known at run time only. */
+/* Products of two matrices that are both computed at run time. */
 #ifndef FIRMLINE_GENERIC_MATMUL_H
 #define FIRMLINE_GENERIC_MATMUL_H
 

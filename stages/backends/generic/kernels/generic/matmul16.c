@@ -1,4 +1,4 @@
-/* Rows of a product of matrices of int16, two units at a time, in sums of 64 bits. */
+/* Rows of a product of int16 matrices, two units at a time, with 64-bit sums. */
 #include "matmul.h"
 
 #include "requantize.h"

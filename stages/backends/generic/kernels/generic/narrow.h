@@ -1,4 +1,4 @@
-/* Requantizations of values that leave room in 32 bits, in fewer instructions than those of requantize.h. */
+/* Requantization of values with some unused bits in int32, in fewer instructions than requantize.h. */
 #ifndef FIRMLINE_GENERIC_NARROW_H
 #define FIRMLINE_GENERIC_NARROW_H
 

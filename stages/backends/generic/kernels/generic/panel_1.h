@@ -1,4 +1,4 @@
-/* One row of x by a panel of w (gemm.c), and what makes an output byte of a sum. */
+/* One row of x by a panel of w (gemm.c), and the conversion of a sum to an output byte. */
 #ifndef FIRMLINE_GENERIC_PANEL_1_H
 #define FIRMLINE_GENERIC_PANEL_1_H
 

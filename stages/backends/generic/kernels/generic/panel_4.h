@@ -1,4 +1,4 @@
-/* Four rows of x by a panel of w (gemm.c), for RISC-V: other cores have no registers for so many sums. */
+/* Four rows of x by a panel of w (gemm.c), for RISC-V: other cores have too few registers for these sums. */
 #ifndef FIRMLINE_GENERIC_PANEL_4_H
 #define FIRMLINE_GENERIC_PANEL_4_H
 

@@ -1,4 +1,4 @@
-/* Values, and what lies below zero times its slope. */
+/* PRELU: values below zero are multiplied by their slope. */
 #include "prelu.h"
 
 #include "elements.h"

@@ -1,4 +1,4 @@
-/* 8-bit tensors with slopes for what lies below zero. */
+/* PRELU of 8-bit tensors. */
 #ifndef FIRMLINE_GENERIC_PRELU_H
 #define FIRMLINE_GENERIC_PRELU_H
 

@@ -1,4 +1,4 @@
-/* float32 to 8 bits, at a model's edge. */
+/* QUANTIZE: float32 to 8 bits. */
 #ifndef FIRMLINE_GENERIC_QUANTIZE_H
 #define FIRMLINE_GENERIC_QUANTIZE_H
 

@@ -1,4 +1,4 @@
-/* float32 to 8 bits as ONNX Runtime does it. */
+/* QuantizeLinear as in ONNX Runtime: float32 to 8 bits. */
 #ifndef FIRMLINE_GENERIC_QUANTIZE_EVEN_H
 #define FIRMLINE_GENERIC_QUANTIZE_EVEN_H
 

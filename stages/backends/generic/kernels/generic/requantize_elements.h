@@ -1,4 +1,4 @@
-/* 8 bits to 8 bits of another scale. */
+/* QUANTIZE: 8 bits to 8 bits with another scale. */
 #ifndef FIRMLINE_GENERIC_REQUANTIZE_ELEMENTS_H
 #define FIRMLINE_GENERIC_REQUANTIZE_ELEMENTS_H
 

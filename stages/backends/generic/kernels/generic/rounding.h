@@ -1,4 +1,4 @@
-/* The two ways to requantize, chosen by a field of the layer. */
+/* Requantization with one or two roundings, selected by a field of the layer. */
 #ifndef FIRMLINE_GENERIC_ROUNDING_H
 #define FIRMLINE_GENERIC_ROUNDING_H
 

@@ -1,4 +1,4 @@
-/* fl_requantize_double, on RISC-V in fewer instructions than requantize.h has. */
+/* fl_requantize_double, on RISC-V in fewer instructions than in requantize.h. */
 #ifndef FIRMLINE_GENERIC_SCALING_H
 #define FIRMLINE_GENERIC_SCALING_H
 

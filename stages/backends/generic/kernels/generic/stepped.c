@@ -1,4 +1,4 @@
-/* Fully connected layers whose results are looked up; for the few whose products are not exact in fixed point. */
+/* Fully connected layers whose results are looked up, because no 32-bit multiplier gives them exactly. */
 #include "stepped.h"
 
 #include "elements.h"

@@ -1,4 +1,4 @@
-/* A row times matrix, the sums looked up in ascending lists: what no multiplier of 32 bits scales exactly. */
+/* A row times a matrix. Results are found by looking the sums up in sorted lists. For layers that no 32-bit multiplier scales exactly. */
 #ifndef FIRMLINE_GENERIC_STEPPED_H
 #define FIRMLINE_GENERIC_STEPPED_H
 

@@ -1,4 +1,4 @@
-/* SVDF of one row: features of the input, remembered for some steps, weighted by their age. */
+/* SVDF of one row: features of the input are stored for a number of steps and weighted by their age. */
 #ifndef FIRMLINE_GENERIC_SVDF_H
 #define FIRMLINE_GENERIC_SVDF_H
 

@@ -1,4 +1,4 @@
-/* Tables of an 8-bit type: what an operator of one input gives for each of its values. */
+/* Tables of an 8-bit type: the result of a function of one input for each of its 256 values. */
 #ifndef FIRMLINE_GENERIC_TABLE_H
 #define FIRMLINE_GENERIC_TABLE_H
 

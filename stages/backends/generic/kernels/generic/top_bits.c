@@ -1,4 +1,4 @@
-/* int8 as uint8, or back: four words at a time. */
+/* int8 to uint8, or back, four words at a time. */
 #include "top_bits.h"
 
 typedef uint32_t __attribute__((may_alias)) word;

@@ -1,4 +1,4 @@
-/* int8 as uint8, or back: the same bytes but for the top bit. */
+/* int8 to uint8, or back, by flipping the top bit of each byte. */
 #ifndef FIRMLINE_GENERIC_TOP_BITS_H
 #define FIRMLINE_GENERIC_TOP_BITS_H
 

@@ -1,13 +1,12 @@
-/* Depthwise convolution by windows of three by three elements, a channel and a line of windows at a time.
+/* Depthwise 3x3 convolution: one channel and one row of windows at a time, with all weights in registers.
  *
- * Windows that follow each other along a line share columns. Each column is loaded once and is a part of all windows that it
- * lies in, with all weights in registers:
+ * Consecutive windows share columns. Each column is loaded once and used for all windows that contain it:
  *
- *      | v0 |             with a step of one, the end of a window, the middle of the next one and the beginning of the
- *      | v1 | column      one after that; with a step of two, the middle of one window, or the end of one and the
- *      | v2 |             beginning of the next
+ *      | v0 |             stride 1: the last column of one window, the middle column of the next, the first of the one after
+ *      | v1 | column      stride 2: the middle column of one window; or the last column of one and the first of the next
+ *      | v2 |
  *
- * A tap outside the image counts as the input's zero point, which is folded into the bias.
+ * Taps outside the image are the input's zero point, whose term is in the bias.
  */
 #include "depthwise3x3.h"
 

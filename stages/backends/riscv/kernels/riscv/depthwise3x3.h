@@ -1,4 +1,4 @@
-/* Depthwise convolution of 8-bit images by windows of three by three elements, on RISC-V without SIMD instructions. */
+/* Depthwise 3x3 convolution of 8-bit images on RISC-V without SIMD instructions. */
 #ifndef FIRMLINE_RISCV_DEPTHWISE3X3_H
 #define FIRMLINE_RISCV_DEPTHWISE3X3_H
 

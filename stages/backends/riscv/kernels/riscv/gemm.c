@@ -1,8 +1,8 @@
 /* y = requantize(bias + x * transpose(w)), six rows at a time.
  *
- * A word holds an element of several rows, so that one multiplication by a weight is a product for each of them, and one
- * addition adds all of these to their sums. The rows of a tile are packed into such words once for all columns. Sums leave
- * their part of a word unless they are taken apart in time; how often is what differs between the sizes of a word.
+ * A word holds one element of each of several rows. So one multiplication by a weight gives a product for each row, and one
+ * addition adds them to their sums. The rows of a tile are packed into such words once and used for all columns. Before a sum
+ * overflows its part of the word, the sums are separated. How often depends on the size of a word.
  */
 #include "gemm.h"
 

@@ -1,4 +1,4 @@
-/* Products of six rows by panels of weights, in words of 32 bits. */
+/* Products of six rows by panels of weights, on RV32: a word has two rows. */
 #ifndef FIRMLINE_RISCV_PANELS32_H
 #define FIRMLINE_RISCV_PANELS32_H
 

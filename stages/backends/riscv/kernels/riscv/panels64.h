@@ -1,4 +1,4 @@
-/* Products of six rows by panels of weights, in words of 64 bits. */
+/* Products of six rows by panels of weights, on RV64: a word has three rows. */
 #ifndef FIRMLINE_RISCV_PANELS64_H
 #define FIRMLINE_RISCV_PANELS64_H
 

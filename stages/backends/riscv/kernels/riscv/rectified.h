@@ -1,11 +1,11 @@
-/* Requantization with two roundings where no result is below the zero point, as behind a ReLU, in one rounding.
+/* Requantization with two roundings, computed in one. Only for results that are never below the zero point, as with a fused ReLU.
  *
- * With t = (sum * m + 2^30) >> 31 the result is (t + 2^(s - 1)) >> s for t >= 0, and a shift of a shift is a shift:
+ * With t = (sum * m + 2^30) >> 31 the result is (t + 2^(s - 1)) >> s for t >= 0. The two shifts can be combined:
  *
  *      (sum * m + 2^30 + 2^(30 + s)) >> (31 + s)
  *
- * A negative t, whose halves go down, gives 0 or less both ways, which is clamped to the zero point or above. The zero point is
- * z * 2^(31 + s) more below the shift. rectified.py holds the layers to the bounds that this needs.
+ * A negative t gives 0 or less with both formulas, and the clamp makes it at least the zero point. The zero point z is added
+ * before the shift, as z * 2^(31 + s). rectified.py checks the bounds that a layer must have for this.
  */
 #ifndef FIRMLINE_RISCV_RECTIFIED_H
 #define FIRMLINE_RISCV_RECTIFIED_H

@@ -1,4 +1,4 @@
-/* Six rows: their next elements, their sums, and how sums become results. */
+/* Six rows: loads of their next elements, their sums, and the conversion of sums to results. */
 #ifndef FIRMLINE_RISCV_SIX_H
 #define FIRMLINE_RISCV_SIX_H
 

@@ -1,18 +1,18 @@
-/* Averages of windows, whatever the channels: a row of pixels is a long vector of bytes.
+/* Averages of windows with any number of channels. A row of pixels is a long vector of bytes.
  *
- * The rows of a window give a line of sums of columns, 16 bits each: for a register of bytes one of the sums of its bytes 0, 2,
- * ... and one of those of bytes 1, 3, ... So the sums of every second byte are a row of halves, and those of a column `distance`
- * bytes on lie distance / 2 halves on, of the other row where the distance is odd.
+ * First the rows of the windows are added to a line of 16-bit sums. It is stored as two vectors of 16-bit lanes: the sums of even
+ * bytes and the sums of odd bytes. The sums of a pixel that is `distance` bytes later are distance / 2 lanes later, in the other
+ * vector if the distance is odd.
  *
  *     bytes          a0 a1 a2 b0 b1 b2 c0 c1 c2 d0 d1 d2      three channels
  *     even           a0    a2    b1    c0    c2    d1
  *     odd            a1    b0    b2    c1    d0    d2
- *     a pixel on     b0    b2    c1    d0    d2       beside `even`: `odd` from its second half on
+ *     next pixel     b0    b2    c1    d0    d2       added to `even`: `odd` from its second lane on
  *
- * What lies outside the image is 0, and a row of means is made of runs of pixels whose windows have as many columns.
+ * Padding is 0. A row of means is split into runs of pixels whose windows have the same number of columns.
  *
- * Each entry is linked with what its layers need alone: code for pixels that are whole registers copies and shifts nothing, and other
- * pixels are picked by the largest units that they are made of.
+ * There is one entry point per alignment, so that a firmware contains only the code that its layers need. For pixels that are whole
+ * registers nothing is copied or shifted. Other pixels are copied in the largest units that fit.
  */
 #include "average_lines.h"
 

@@ -1,4 +1,4 @@
-/* Copies of bytes: runs, of any alignment, and bytes that are apart. RISC-V cores trap on words that are not aligned. */
+/* Copies of runs of bytes at any alignment, and of bytes that are not consecutive. RISC-V cores trap on unaligned words. */
 #ifndef FIRMLINE_RVP_COPIES_H
 #define FIRMLINE_RVP_COPIES_H
 

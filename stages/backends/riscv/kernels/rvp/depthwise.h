@@ -1,7 +1,7 @@
 /* Depthwise 3x3 on NHWC images, one group of 4 * RVP_LANES channels at a time.
  *
- * The image goes through the kernel of depthwise3x3_s8.S strip by strip: four output columns, all rows. Columns are
- * transposed on the way in and out, so that the four columns of one channel lie in one 32-bit lane.
+ * depthwise3x3_s8.S computes the image in strips of four output columns and all rows. Columns are transposed before and after it,
+ * so that the four columns of one channel are in one 32-bit lane.
  */
 #ifndef FIRMLINE_RVP_DEPTHWISE_H
 #define FIRMLINE_RVP_DEPTHWISE_H

@@ -1,5 +1,5 @@
-/* A register of channels at a time, four on RV64 and two on RV32: products of its even and of its odd halves, which KMABB and KMATT add
- * to 32-bit lanes. A register of weights has those of two neighbours in a row of the window.
+/* A register of channels at a time: four on RV64, two on RV32. KMABB adds the products of even channels to 32-bit lanes, KMATT
+ * those of odd channels. A register of weights has two neighbouring taps of a row of the window.
  */
 #include "depthwise16.h"
 

@@ -3,9 +3,8 @@
  *   void rvp_depthwise3x3_s<stride>[u[s]][_wide|_once](const int8_t *strip, int8_t *out, int rows, const int32_t *params,
  *                                               int zero_point);
  *
- * A group is 4 * LANES channels: registers j = 0...3 hold channel j of the group in their lower lane and channel j + 4
- * in the upper one (RV64). The image lies transposed, four columns of one channel in a lane, so that a lane is the
- * window of an output:
+ * A group is 4 * LANES channels: register j = 0...3 holds channel j of the group in its lower lane and channel j + 4 in the upper
+ * one (RV64). The image is transposed: a lane has four columns of one channel, which contain one row of a window:
  *
  *   strip    stride 1: [input row][j][2] registers: columns 0-3 and 4-7 of the strip
  *            stride 2: [input row][j][3] registers: columns 0-3, 4-7 and 8-11
@@ -18,13 +17,13 @@
  *
  *   stride 2         c0 c1 c2 c3 | c4 c5 c6 c7 | c8 ..   outputs v, straddle(v, n), n, straddle(n, nn), all with w
  *
- * Each input row is loaded once and feeds the three output rows it belongs to (stride 2: one or two). Three sets of
- * four accumulators take turns: one ends with this row, one is in the middle, one starts.
+ * Each input row is loaded once and used for three output rows (stride 2: one or two). There are three sets of four accumulators:
+ * the input row is the last row of one window, the middle of the next and the first of the third. The sets rotate.
  *
  * The u variants read unsigned activations (smaqa.su). In the us variants weights are sums of two int8 (uint8 weights
- * minus their zero point need nine bits): params are [j][9] registers, the second addends' three rows at the end, and
- * each row is multiplied twice. The wide variants round exactly for any shift (packing.py); the `once` variants round once, and have
- * a zero point for each channel in place of the rounder.
+ * minus their zero point need nine bits): params are [j][9] registers with the three rows of the second addends at the end, and
+ * each row is multiplied twice. The wide variants round exactly for any shift (packing.py). The `once` variants round once; they have
+ * a zero point for each channel instead of the rounder.
  */
 .set single, 0                        /* two roundings */
 

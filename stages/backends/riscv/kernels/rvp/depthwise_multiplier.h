@@ -1,4 +1,4 @@
-/* Depth multipliers: which bytes of a group each channel of the input is repeated in. */
+/* Depth multipliers: repeats each input channel in several bytes of a group. */
 #ifndef FIRMLINE_RVP_DEPTHWISE_MULTIPLIER_H
 #define FIRMLINE_RVP_DEPTHWISE_MULTIPLIER_H
 

@@ -1,4 +1,4 @@
-/* Four neighbouring columns of an NHWC image, transposed, so that those of one channel lie in one 32-bit lane, and back.
+/* Transposes four neighbouring columns of an NHWC image, so that the four bytes of a channel are in one 32-bit lane, and back.
  */
 #ifndef FIRMLINE_RVP_DEPTHWISE_PIXELS_H
 #define FIRMLINE_RVP_DEPTHWISE_PIXELS_H

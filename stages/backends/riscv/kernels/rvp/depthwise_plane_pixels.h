@@ -1,4 +1,4 @@
-/* Pixels of a group of channels on their way into a plane of registers, and results on their way to the image. */
+/* Copies the pixels of a group of channels into a plane of registers, and results to the image. */
 #ifndef FIRMLINE_RVP_DEPTHWISE_PLANE_PIXELS_H
 #define FIRMLINE_RVP_DEPTHWISE_PLANE_PIXELS_H
 

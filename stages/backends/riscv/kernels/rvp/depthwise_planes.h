@@ -1,5 +1,5 @@
-/* Depthwise convolution on NHWC images, any window, stride, dilation, depth multiplier and number of channels: one group of
- * channels at a time, whose pixels lie in scratch as a register each.
+/* Depthwise convolution on NHWC images with any window, stride, dilation, depth multiplier and number of channels. It computes one
+ * group of channels at a time. Each pixel of a group is a register in scratch.
  */
 #ifndef FIRMLINE_RVP_DEPTHWISE_PLANES_H
 #define FIRMLINE_RVP_DEPTHWISE_PLANES_H

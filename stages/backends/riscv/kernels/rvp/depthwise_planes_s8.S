@@ -1,20 +1,24 @@
-/* Rows of outputs of a depthwise window, four side by side at a time, requantized to 8 bits. RV64 and RV32, P draft 0.9.11.
+/* Rows of outputs of a depthwise convolution, four neighbouring outputs at a time, requantized to 8 bits. RV64 and RV32, P draft
+ * 0.9.11.
  *
  *   void rvp_depthwise_plane_rows(const int8_t *first, int8_t *out, const int8_t *record,
  *                                 const struct rvp_depthwise_rows *rows);
  *   void rvp_depthwise_image_rows(…)
  *   void rvp_depthwise_lane_rows(…)          RV64
  *
- * depthwise_planes.c says what taps, pairs and quads are and how a group's record lies; depthwise_rows.h has the structure.
- * In a plane pixels of neighbouring outputs are neighbouring registers; in the image they are `input_step` bytes apart, and
- * `groups` groups follow each other, a register and a record apart. lane_rows is image_rows for pixels that are aligned as
- * lanes only, and brings and writes the lanes of a group one after the other.
+ * depthwise_planes.c defines taps, pairs and quads and the layout of a group's record; depthwise_rows.h has the structure.
  *
- *   sums    [channel][output]: 16 registers, whose channels are those of the group in each lane
- *   pairs   [output]: pixels of channels 0 and 1 (low) and of 2 and 3 (high) of both taps; the fifth, for a quad, is where
- *           the first was
+ *   plane_rows  pixels of neighbouring outputs are consecutive registers
+ *   image_rows  they are `input_step` bytes apart in the image. It computes `groups` groups; the next group is one register and one
+ *               record later
+ *   lane_rows   as image_rows, for pixels that are aligned to lanes only: it loads and stores the lanes of a group one by one
  *
- * Where a window's weights are two words (`few`), these stay in registers instead.
+ * Registers:
+ *
+ *   sums    [channel][output]: 16 registers, each lane has channels of the group
+ *   pairs   [output]: pixels of both taps, channels 0 and 1 (low) and 2 and 3 (high). The fifth pair, for a quad, replaces the first
+ *
+ * If the weights of a window are two words (`few`), they stay in registers.
  */
 .set single, 0                        /* two roundings */
 

@@ -1,4 +1,4 @@
-/* Rows of outputs of a depthwise window: what depthwise_planes_s8.S computes. */
+/* Rows of outputs of a depthwise convolution, as depthwise_planes_s8.S computes them. */
 #ifndef FIRMLINE_RVP_DEPTHWISE_ROWS_H
 #define FIRMLINE_RVP_DEPTHWISE_ROWS_H
 

@@ -1,7 +1,7 @@
-/* Strips of four output columns, all rows, of one group of channels: brought in from an NHWC image and out to one.
+/* Strips of four output columns and all rows of one group of channels: loads them from an NHWC image and stores results to one.
  *
- * Columns are transposed on the way, so that four neighbouring columns of one channel lie in one 32-bit lane. What is
- * computed between in and out is the includer's.
+ * Columns are transposed, so that four neighbouring columns of one channel are in one 32-bit lane. The including file provides the
+ * computation between load and store.
  */
 #ifndef FIRMLINE_RVP_DEPTHWISE_STRIPS_H
 #define FIRMLINE_RVP_DEPTHWISE_STRIPS_H

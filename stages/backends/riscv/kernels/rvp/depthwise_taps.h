@@ -1,5 +1,5 @@
-/* Depthwise convolution on NHWC images, output by output: windows that share little or nothing, such as one that is the
- * whole image, any stride and dilation.
+/* Depthwise convolution on NHWC images, one output at a time, with any stride and dilation. For windows that overlap little, such
+ * as one that covers the image.
  */
 #ifndef FIRMLINE_RVP_DEPTHWISE_TAPS_H
 #define FIRMLINE_RVP_DEPTHWISE_TAPS_H

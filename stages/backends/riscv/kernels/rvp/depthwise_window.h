@@ -1,5 +1,5 @@
-/* Depthwise convolution on NHWC images with windows of any size, dilated or not, strides 1 and 2 along a row and any
- * along a column, any depth multiplier and number of channels.
+/* Depthwise convolution on NHWC images: any window, dilation, depth multiplier and number of channels; column stride 1 or 2, any row
+ * stride.
  */
 #ifndef FIRMLINE_RVP_DEPTHWISE_WINDOW_H
 #define FIRMLINE_RVP_DEPTHWISE_WINDOW_H

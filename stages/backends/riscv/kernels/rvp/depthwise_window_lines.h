@@ -1,5 +1,5 @@
-/* Lines of the input of a depthwise window: which rows and columns belong together, transposed into scratch, and the results of
- * their outputs back to the image.
+/* Lines of the input of a depthwise convolution: groups rows and columns by dilation, transposes them into scratch, and writes
+ * results back to the image.
  */
 #ifndef FIRMLINE_RVP_DEPTHWISE_WINDOW_LINES_H
 #define FIRMLINE_RVP_DEPTHWISE_WINDOW_LINES_H

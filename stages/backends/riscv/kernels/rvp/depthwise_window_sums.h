@@ -1,12 +1,13 @@
-/* Sums of a depthwise window of any size, of outputs whose lines of the input lie transposed in scratch, requantized to bytes.
+/* Sums of a depthwise window of any size, requantized to bytes. The lines of the input are in scratch, transposed.
  *
- * A group is 4 * RVP_LANES channels of the output; where these are no multiple of that, the last group begins earlier and
- * computes some again. Lines of the input lie transposed in scratch: four columns of a channel are in a lane, a word of a
- * line is four registers, channel j of the group in the lower lane of register j and channel j + 4 in the upper one
- * (RV64). Rows and columns of a dilated layer fall into classes, as many as the dilation, that are images of their own without dilation.
+ * A group is 4 * RVP_LANES output channels. If the number of channels is not a multiple of that, the last group overlaps the one
+ * before it. In a transposed line a lane has four columns of a channel. A word of a line is four registers: channel j of the group
+ * is in the lower lane of register j, channel j + 4 in the upper one (RV64). A layer with dilation d is split into d x d images
+ * without dilation.
  *
- * The bytes stay where they are: for each byte of a word at which a window can begin, there are weights shifted to it,
- * zero elsewhere, in as many words as the window reaches. Drawn for seven columns, words of weights in the order of params:
+ * The bytes are not shifted. Instead, for each byte of a word at which a window can begin, there are weights shifted to this
+ * position, in as many words as the window reaches; other weights are 0. For seven columns, with the words of weights in the order
+ * of params:
  *
  *   stride 1         c0 c1 c2 c3 | c4 c5 c6 c7 | c8 c9 ..
  *     output 0       w0 w1 w2 w3 | w4 w5 w6                      0, 4
@@ -14,7 +15,7 @@
  *     output 2             w0 w1 | w2 w3 w4 w5 | w6              2, 6, 9
  *     output 3                w0 | w1 w2 w3 w4 | w5 w6           3, 7, 8
  *
- * Here two words are full: all four outputs reach them. The last word is for the tail, two outputs of the four.
+ * Here two words are full: all four outputs use them. The last word is the tail, which two of the four outputs use.
  *
  *   stride 2         c0 c1 c2 c3 | c4 c5 c6 c7 | c8 c9 ca cb | cc ..
  *     output 0       w0 w1 w2 w3 | w4 w5 w6                            0, 2
@@ -22,14 +23,14 @@
  *     output 2                     w0 w1 w2 w3 | w4 w5 w6              0, 2
  *     output 3                           w0 w1 | w2 w3 w4 w5 | w6      1, 3, 5
  *
- * These are three full pairs of words; word 4 would be zero (the window is odd: the even outputs lack the last one).
+ * These are three full pairs of words. Word 4 would be zero: the window is odd, so the even outputs do not have it.
  *
- * Four words of outputs are computed at a time, 16 accumulators, next to each other in a row or below each other: a word
- * of weights is loaded once for four of them.
+ * Four words of outputs (16 accumulators) are computed at a time, next to each other in a row or below each other. A word of weights
+ * is loaded once for all four.
  *
- *   params   [group][j][3 + addends * kernel_rows * words] registers: bias (zero points folded in), multiplier, rounder,
- *            words of weights by row of the window; the second addends' rows at the end. Marks in the rounders of a group say how it is
- *            requantized (packing.py)
+ *   params   [group][j][3 + addends * kernel_rows * words] registers: bias (zero points folded in), multiplier, rounder, words of
+ *            weights for each row of the window, then the rows of the second addends. Marks in the rounders of a group select how it
+ *            is requantized (packing.py)
  */
 #ifndef FIRMLINE_RVP_DEPTHWISE_WINDOW_SUMS_H
 #define FIRMLINE_RVP_DEPTHWISE_WINDOW_SUMS_H

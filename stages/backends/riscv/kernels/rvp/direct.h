@@ -1,12 +1,12 @@
-/* Direct convolution on NHWC int8 images: a tile of neighbouring output rows at a time, with all columns and channels.
+/* Direct convolution on NHWC int8 images: a tile of several output rows at a time, with all columns and channels.
  *
- * Tiles run along the rows of the image, or along its columns with the two exchanged: "rows" is whatever a tile takes
- * several of. A strip holds the pixels that some columns of a tile read, so that direct_s8.S finds a chunk of all rows in
- * neighbouring registers, and each pixel of the image is copied once for all windows of the tile that cover it.
+ * A tile may also be several output columns; then "row" and "column" are exchanged everywhere. A strip holds the pixels that some
+ * columns of a tile read: a chunk of all rows is in consecutive registers for direct_s8.S. Each pixel of the image is copied once
+ * for all windows of the tile that contain it.
  *
- * Pixels of fewer than four channels whose rows are whole chunks may be copied as bytes: "columns" of the image are chunks then, four
- * channels each, and windows begin at any even byte of one. For each of these places, the phases, there are weights that are
- * shifted to it; drawn for three columns of three channels with stride 2:
+ * If pixels have fewer than four channels and rows are whole chunks, rows may be copied as bytes. Then a "column" of the image is a
+ * chunk of four bytes, and windows begin at any even byte of it. Each of these positions is a phase; it has weights that are shifted
+ * to it. For three columns of three channels with stride 2:
  *
  *   chunks         0123 | 4567 | 89ab | cdef
  *   output 0       wwww   wwww   w                  phase 0

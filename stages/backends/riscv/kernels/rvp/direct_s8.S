@@ -7,11 +7,11 @@
  * half is 2 * LANES output channels; two halves make a block, and register j of half h holds channel 2 * j + h of the
  * block in its lower lane and that channel + 4 in its upper lane.
  *
- *   strip    [columns][chunks][SLOTS] registers: a chunk of SLOTS = (R - 1) * S + T pixels that are neighbours along the
- *            rows, repeated in every lane. Neighbouring columns of the output start S columns of the strip apart
+ *   strip    [columns][chunks][SLOTS] registers: a chunk of SLOTS = (R - 1) * S + T pixels of consecutive rows, repeated in every
+ *            lane. Neighbouring columns of the output start S columns of the strip apart
  *   weights  [halves][columns of the window][chunks][T][2] registers: four weights of each lane's channel
- *   params   [halves][3][2] registers: bias (zero points folded in), multiplier, rounder (packing.py). Where the first rounder is 0,
- *            one multiplication is all, and the second is the zero points of both registers, side by side
+ *   params   [halves][3][2] registers: bias (zero points folded in), multiplier, rounder (packing.py). If the first rounder is 0,
+ *            sums are rounded by one multiplication, and the second rounder has the zero points of both registers
  *
  * Output row r takes pixel r * S + t at tap t of the window, so a chunk of a pixel is loaded once for all taps that
  * need it. Register blocking for T = 3, S = 1, R = 9, one chunk: 11 + 6 loads for 54 smaqa, each 4 * LANES MACs.

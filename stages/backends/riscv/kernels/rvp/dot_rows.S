@@ -6,14 +6,14 @@
  *
  * A step is one register of x: 4 * LANES consecutive k.
  *
- *   x        `steps` registers, read in place; what the last one holds behind the end of the row counts nothing
- *   weights  groups of 8 units, then one of 4 and one of 1 to 3 if so many are left. A group is [steps][units of the
- *            group] registers: 4 * LANES weights of one unit; behind the row's end stands the zero point
+ *   x        `steps` registers, read in place. Bytes of the last one after the end of the row have no effect
+ *   weights  groups of 8 units, then one group of 4 and one of 1 to 3 for the remaining units. A group is [steps][units of the
+ *            group] registers: 4 * LANES weights of one unit, padded with the zero point
  *   params   [quads][3][4] int32: bias (zero points folded in), multiplier, rounder (packing.py) of four units
  *   out      one byte for each unit, four at once
  *   clip     the clip word of requantize_asm.h
  *
- * s8 and u8 is the type of x; the s variants round once instead of twice.
+ * s8 or u8 is the type of x. The s variants round once instead of twice.
  *
  * Register blocking, one step: 1 + n loads for n smaqa, each 4 * LANES MACs.
  *

@@ -4,8 +4,8 @@
  *   void rvp_dot_s8[z][s](const int32_t *panel, const int8_t *weights, const int32_t *params, void *out,
  *                         int chunks, int blocks, int clip);
  *
- * Arguments and variants are those of gemm_s8.S for one row; `blocks` is even. The weights are streamed once, two
- * blocks at a time: each activation is loaded once for eight registers of weights.
+ * Arguments and variants are those of gemm_s8.S for one row; `blocks` is even. The weights are read once, two blocks at a time. Each
+ * activation is loaded once for eight registers of weights.
  *
  *             w0   w1   w2   w3   w0   w1   w2   w3     <- block b, then block b + 1: 8 loads
  *   row 0 x | A0   A1   A2   A3   B0   B1   B2   B3     1 load, 8 smaqa of 4 * LANES MACs each

@@ -1,4 +1,4 @@
-/* Operands that are broadcast, written out: what is in registers of the output is in registers of them. */
+/* Expands operands that broadcast, so that their elements have the same positions in registers as those of the output. */
 #ifndef FIRMLINE_RVP_EXPAND_H
 #define FIRMLINE_RVP_EXPAND_H
 

@@ -1,4 +1,4 @@
-/* Windows of few bytes, widened to registers for pointwise_s8.S. */
+/* Unpacks windows of few bytes into registers for pointwise_s8.S. */
 #ifndef FIRMLINE_RVP_FEW_INPUTS_H
 #define FIRMLINE_RVP_FEW_INPUTS_H
 

@@ -1,6 +1,6 @@
 /* Functions in assembly and their frames: slots of one register, the return address and saved registers first.
  *
- * Who includes this defines FRAME_BYTES, a multiple of 16.
+ * The including file defines FRAME_BYTES, a multiple of 16.
  */
 #ifndef FIRMLINE_RVP_FRAME_ASM_H
 #define FIRMLINE_RVP_FRAME_ASM_H

@@ -9,8 +9,8 @@
  *
  *   panel    [panels][chunks][R] registers: row r's four activations, repeated in every lane
  *   weights  [blocks][chunks][4] registers: four weights of each lane's channel
- *   params   [blocks][3][4] registers: bias (zero points folded in), multiplier, rounder (packing.py). Where the first rounder is 0,
- *            one multiplication is all, and the second and third are the zero points of narrow_4
+ *   params   [blocks][3][4] registers: bias (zero points folded in), multiplier, rounder (packing.py). If the first rounder is 0,
+ *            sums are rounded by one multiplication, and the second and third rounders are the zero points of narrow_4
  *   out      rows are `stride` bytes apart and written block by block, 4 * LANES bytes at once
  *   clip     the clip word of requantize_asm.h
  *
@@ -22,9 +22,8 @@
  *   ...      |
  *   row 4  x | A40  A41  A42  A43    20 accumulators + 4 + 1 + panel, weights, end = 28 registers: all but sp, gp, tp
  *
- * The z variants read R more registers behind the panel: one offset for each row, the same in every lane, added to the
- * row's accumulators. It is the share of the weights' zero point. The s variants round once instead of twice (fully
- * connected layers).
+ * The z variants read R more registers after the panel: an offset for each row, repeated in every lane, which is added to the row's
+ * accumulators (the term of the weights' zero point). The s variants round once instead of twice (fully connected layers).
  *
  * The chunk loop is unrolled by UNROLL and entered in the middle, so that any number of chunks costs the same.
  */

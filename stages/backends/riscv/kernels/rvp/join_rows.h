@@ -1,4 +1,4 @@
-/* Rows whose ends are not wanted, one directly behind the other. */
+/* Joins rows without the padding at their ends. */
 #ifndef FIRMLINE_RVP_JOIN_ROWS_H
 #define FIRMLINE_RVP_JOIN_ROWS_H
 

@@ -1,5 +1,5 @@
-/* Integer LSTM: a register of a row times one of each of four gates: 5 loads and 4 smaqa. On RV64 two gates of a cell are scaled at a
- * time, and the functions of two cells computed.
+/* Integer LSTM: a register of a row times a register of weights of each of four gates: 5 loads and 4 smaqa. RV64 scales two gates of
+ * a cell at a time, and computes the functions of two cells at a time.
  */
 #include "lstm.h"
 

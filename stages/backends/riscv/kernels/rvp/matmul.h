@@ -1,4 +1,4 @@
-/* A product of two int8 matrices that are both known at run time only. */
+/* A product of two int8 matrices that are both computed at run time. */
 #ifndef FIRMLINE_RVP_MATMUL_H
 #define FIRMLINE_RVP_MATMUL_H
 

@@ -1,4 +1,4 @@
-/* MEAN of 8-bit tensors whose means are neighbours. */
+/* MEAN of 8-bit tensors. The means are consecutive in memory. */
 #ifndef FIRMLINE_RVP_MEAN_H
 #define FIRMLINE_RVP_MEAN_H
 

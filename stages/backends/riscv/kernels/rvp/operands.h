@@ -1,4 +1,4 @@
-/* Two operands of a layer on rows of elements, each read in step or one value for a whole row. */
+/* Two operands of an element-wise layer. A row of an operand has one value per element, or a single value. */
 #ifndef FIRMLINE_RVP_OPERANDS_H
 #define FIRMLINE_RVP_OPERANDS_H
 

@@ -1,12 +1,12 @@
 /* Panels: the activations of up to 5 output pixels as gemm_s8.S reads them.
  *
  *   panel[chunk][row] is one register: the row's activations 4 * chunk ... 4 * chunk + 3, in every 32-bit lane.
- *   Behind the last chunk, where the weights have a zero point, panel[chunks][row] is the row's offset:
- *   -weight_zero_point * (sum of all that is in the row), repeated in every lane.
+ *   If the weights have a zero point, panel[chunks][row] is the row's offset: -weight_zero_point * (sum of the row), repeated in
+ *   every lane.
  *
- * A row is a sequence of runs: bytes that are neighbours in the image, such as a row of a window. Each run starts a new
- * chunk. What is behind a run's end in its last chunk is arbitrary: the weights there are the weights' zero point,
- * which makes it count nothing. uint8 activations become int8 by flipping the top bit.
+ * A row is a sequence of runs: consecutive bytes of the image, such as a row of a window. Each run starts a new chunk. The last
+ * chunk of a run may end with arbitrary bytes. They have no effect, because the weights there are the zero point. uint8 activations
+ * become int8 by flipping the top bit.
  */
 #ifndef FIRMLINE_RVP_PANEL_H
 #define FIRMLINE_RVP_PANEL_H

@@ -1,15 +1,14 @@
-/* Pointwise convolution of pixels of one or two chunks (four or eight channels), or of rows of one to three chunks that lie in
- * every lane: the constants of a block of channels stay in registers while all pixels pass, requantized to int8. RV64 and RV32,
- * P draft 0.9.11.
+/* Pointwise convolution, requantized to int8, of pixels of one or two chunks (four or eight channels), or of panel rows of one to
+ * three chunks. The constants of a block of channels stay in registers while all pixels are computed. RV64 and RV32, P draft 0.9.11.
  *
  *   void rvp_pointwise_s8_c<C>(const int8_t *x, const int32_t *params, int8_t *out, int pixels, int stride, int blocks,
  *                              int clip);
- *   void rvp_pointwise_s8_p<C>(...)   of panels of one row (panel.h)
+ *   void rvp_pointwise_s8_p<C>(...)   for panels of one row (panel.h)
  *
  * A register has LANES lanes of 32 bits: 2 on RV64, 1 on RV32. A block is 4 * LANES output channels, in the registers' order of
  * gemm_s8.S.
  *
- *   x        [pixels][C] chunks of four channels; of p<C> registers
+ *   x        [pixels][C] chunks of four channels; for p<C> registers
  *   params   [blocks][3 + C][4] registers: bias (zero points folded in), weights of each chunk, multiplier, rounder (packing.py),
  *            or zero points as in gemm_s8.S
  *   out      pixels are `stride` bytes apart
@@ -19,9 +18,9 @@
  *             s4   s5   s6   s7     <- of the second
  *   x, y    | c0   c1   c2   c3     a pixel's chunks, each in every lane
  *
- * 8 weights, 4 multipliers, 4 rounders, 4 sums, x, y, six more: 28 registers. The biases are read from the frame by each pixel,
- * which takes no more than to copy them. Of three chunks the weights take the rounders' registers too, which are read from the
- * frame where they are wanted.
+ * 8 weights, 4 multipliers, 4 rounders, 4 sums, x, y, six more: 28 registers. Each pixel loads the biases from the frame, which
+ * takes no more instructions than a copy from registers. With three chunks, the weights take the registers of the rounders too, and
+ * the rounders are loaded from the frame.
  */
 .set single, 0                        /* two roundings */
 

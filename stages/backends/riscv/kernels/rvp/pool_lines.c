@@ -1,18 +1,18 @@
-/* Maxima of windows, whatever the channels: a row of pixels is a long vector of bytes.
+/* Maxima of windows with any number of channels. A row of pixels is a long vector of bytes.
  *
- * The rows of a window give a line of the largest element of each column. Along it the largest of one window of w columns
- * and of another one `step` columns on, step <= w, is that of w + step columns: so windows of 2, 4, ... columns, and what is
- * left at last, take a pass for each. A column is `channels` bytes on, and is shifted to where registers begin.
+ * First the rows of the windows are reduced to a line with the maximum of each column. Then passes over the line combine columns. The
+ * maximum of w columns and that of the w columns `step` later (step <= w) give the maximum of w + step columns. So there is a pass
+ * for 2, 4, ... columns, and one for the rest. The next column is `channels` bytes later; it is shifted to a register boundary.
  *
  *     line     a0 a1 a2 b0 b1 b2 c0 c1 c2 ...      three channels
- *     and      b0 b1 b2 c0 c1 c2 d0 d1 d2 ...      the largest of two columns
+ *     and      b0 b1 b2 c0 c1 c2 d0 d1 d2 ...      the maximum of two columns
  *
- * Pixels that are whole registers need no shift, and the last pass takes only those that the output has. On RV64 pixels of whole
- * lanes may go by these: twice the words, but no shifts and no copies. What lies outside the image is the lowest byte. Rows of x
- * that do not begin at registers are copied once to where they do, or read by lanes if they begin at these.
+ * Pixels that are whole registers need no shift, and the last pass computes only the pixels of the output. On RV64 pixels that are
+ * whole lanes can be computed lane by lane: twice the steps, but no shifts and no copies. Padding is the lowest byte. Rows of x that
+ * do not begin at a register boundary are copied once to one, or read lane by lane if they begin at a lane.
  *
- * Each entry is linked with what its layers need alone: code for whole registers copies nothing, and other pixels are picked by
- * the largest units that they are made of.
+ * There is one entry point per alignment, so that a firmware contains only the code that its layers need. For whole registers nothing
+ * is copied. Other pixels are copied in the largest units that fit.
  */
 #include "pool_lines.h"
 

@@ -1,5 +1,5 @@
-/* Values and slopes in 16-bit lanes: those from zero on get the slope `one`, then all are products, each lane of which has the
- * multiplier and the rounder of its side. */
+/* PRELU in 16-bit lanes. Values from zero up get the slope `one`, then all values are multiplied by their slopes. Each lane uses the
+ * multiplier and the rounder for its sign. */
 #include "prelu.h"
 
 #include "lanes.h"

@@ -1,6 +1,6 @@
-/* Three pixels times four channels, whose weights alternate two by two: a register of weights has those of a step for both. A step is
- * four elements of the depth on RV64, whose sums have 64 bits, and two on RV32, with sums of 32. One pixel takes two
- * steps at a time.
+/* Three pixels times four channels. The weights of two channels alternate, so a register of weights has one step of both. A step is
+ * four elements of the depth with 64-bit sums on RV64, and two elements with 32-bit sums on RV32. A single pixel takes two steps at a
+ * time.
  *
  *              a    b    c    d     <- weights: 2 loads, 4 to widen them
  *   pixel 0  x | 12 sums            x: a load

@@ -1,6 +1,6 @@
 /* Products of activations and weights, and the loops over them. RISC-V P, draft 0.9.11, for assembly.
  *
- * Who includes this defines these registers:
+ * The including file defines these registers:
  *   x       the activations of a row; free between the macros
  *   w0-w3   four registers of weights
  */

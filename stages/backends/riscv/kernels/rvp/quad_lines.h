@@ -1,4 +1,4 @@
-/* Rows of an image as lines: the bytes they are, padding and all, with words of its own in each lane of a register. */
+/* Copies rows of an image into lines: the bytes with padding. Each lane of a register has words of another line. */
 #ifndef FIRMLINE_RVP_QUAD_LINES_H
 #define FIRMLINE_RVP_QUAD_LINES_H
 

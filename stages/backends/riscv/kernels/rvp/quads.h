@@ -1,4 +1,4 @@
-/* Convolution of images with few channels, or of groups with few: four neighbouring bytes of the output at a time. */
+/* Convolution of images or groups with few channels: four neighbouring bytes of the output at a time. */
 #ifndef FIRMLINE_RVP_QUADS_H
 #define FIRMLINE_RVP_QUADS_H
 

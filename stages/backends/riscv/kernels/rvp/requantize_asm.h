@@ -1,12 +1,12 @@
-/* From sums in 32-bit lanes to bytes, for assembly. RISC-V P, draft 0.9.11. A sum is rounded by two multiplications, or by one
- * (one_rounding.py) that is round_4 alone, with zero points of its own.
+/* Converts sums in 32-bit lanes to bytes, for assembly. RISC-V P, draft 0.9.11. A sum is rounded by two multiplications, or by one
+ * (one_rounding.py). One multiplication is round_4 alone, with separate zero points.
  *
- * Who uses this sets `single`: 1 to round once instead of twice. Macros of four registers take multipliers and rounders from
- * w0-w3 and lose x, registers that the file defines; those of a clip word keep its bytes in the slots LOWEST, HIGHEST and FLIP of
- * the frame.
+ * The including file sets `single`: 1 to round once instead of twice. It also defines the registers x and w0-w3. Macros for four
+ * registers take multipliers and rounders from w0-w3 and overwrite x. Macros for a clip word store its bytes in the frame's slots
+ * LOWEST, HIGHEST and FLIP.
  *
- *   rounder    of a wide block its first one is negative: a mark that is shifted out. There halves need round_wide_1
- *   clip word  output zero point, lowest, highest value (int8 each) and what is xored into each byte; low byte first
+ *   rounder    in a wide block the first one is negative. This mark is shifted out; halves in such a block need round_wide_1
+ *   clip word  output zero point, lowest, highest value (int8 each) and the byte that is xored into each result; low byte first
  */
 #ifndef FIRMLINE_RVP_REQUANTIZE_ASM_H
 #define FIRMLINE_RVP_REQUANTIZE_ASM_H

@@ -1,4 +1,4 @@
-/* RESIZE_BILINEAR by halving sums: a register of channels, half of it in each RADD16. */
+/* RESIZE_BILINEAR by halving sums: a register of channels at a time; RADD16 computes half of them. */
 #include "resize.h"
 
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* Rows of an image that begin at registers: those of the image, or copies of as many as a window has. */
+/* Rows of an image that begin at register boundaries: read in place, or copied, as many as a window has. */
 #ifndef FIRMLINE_RVP_ROW_COPIES_H
 #define FIRMLINE_RVP_ROW_COPIES_H
 

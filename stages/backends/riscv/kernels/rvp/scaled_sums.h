@@ -1,4 +1,4 @@
-/* From sums in 32-bit lanes to bytes, for C. */
+/* Converts sums in 32-bit lanes to bytes, for C. */
 #ifndef FIRMLINE_RVP_SCALED_SUMS_H
 #define FIRMLINE_RVP_SCALED_SUMS_H
 

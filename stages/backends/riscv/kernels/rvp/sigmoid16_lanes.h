@@ -1,7 +1,7 @@
-/* Sigmoid and tanh of 16-bit fixed-point numbers on RV64, two at a time in 32-bit lanes: include/sigmoid16.h step by step.
+/* Sigmoid and tanh of 16-bit fixed-point numbers on RV64, two at a time in 32-bit lanes. The steps are those of include/sigmoid16.h.
  *
- * Products in Q0.15 are the upper halves of products by a factor that is 2^17 times as large: smmul.u rounds them as gemmlowp does.
- * What depends on a number is chosen by masks.
+ * A product in Q0.15 is the upper half of the product by a factor that is 2^17 times as large: smmul.u rounds it as gemmlowp does.
+ * Steps that depend on a number's value are selected by masks.
  */
 #ifndef FIRMLINE_RVP_SIGMOID16_LANES_H
 #define FIRMLINE_RVP_SIGMOID16_LANES_H
