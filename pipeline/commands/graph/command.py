@@ -71,7 +71,8 @@ class Graph(Command):
             print(json.dumps(records, indent=1))
             return 0
         for record in records:
-            layers = f"{record['layers']} layers" if record["layers"] else "no layers, as it has not run"
+            count = record["layers"]
+            layers = f"{count} layer{'s' * (count > 1)}" if count else "no layers, as it has not run"
             print(escape.line(f"{record['file']}: {record['stages']} stages, {layers}"))
         return 0
 

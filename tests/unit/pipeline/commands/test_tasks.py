@@ -30,6 +30,8 @@ def test_several_targets_share_stages_and_have_a_build_folder_each(project: Fake
     names = ["host:import", "rv32-rvp:import", "host:emit", "rv32-rvp:emit", "host:compile", "rv32-rvp:compile"]
     assert sorted(line.split()[0] for line in out.splitlines()) == sorted(f"demo@{name}" for name in names)
     assert not (project.root / "build/demo/host/report.json").exists()
+    assert doit("run", "-a", "demo:compile", "target=host,rv32-rvp")[0] == 0
+    assert sorted(project.ran()) == ["compile", "emit", "emit", "import"]
     code, out, err = doit("run", "demo", "board=host, rv32-rvp,host,")
     assert (code, err, project.ran()) == (0, "", ["report", "report"])
     assert [line for line in out.splitlines() if "/" in line] == ["build/demo/host/", "build/demo/rv32-rvp/"]
