@@ -30,7 +30,6 @@ from stages.delivery.export.form import Form
 from stages.delivery.export.names import identifier
 from stages.delivery.export.render import facts_of, files_of
 from stages.support.messages import escape
-from stages.support.messages.wording import did_you_mean
 from stages.support.system.path_below import path_below
 
 _AS, _TO, _ARENAS = "as", "to", "arenas"
@@ -132,12 +131,13 @@ def export(
     number, changed: number of new or changed files, run: a first command or '', note: sentences about it or ''}.
     Raises PipelineError, StageError; the folder is then unchanged.
     """
-    form = registry.form_of(form_name, _forms(project))
+    forms = _forms(project)
+    form = registry.form_of(form_name, forms)
     overrides = dict(overrides or {})
     names = [recipes] if isinstance(recipes, str) else list(dict.fromkeys(recipes))
     share = _is_shared(arenas, names)
     members = [_recipe(name, project, overrides) for name in names]
-    _check_together(members, form, form_name, overrides)
+    _check_together(members, forms, form_name, overrides)
     first = members[0].loaded
     target, name = first.target, identifier("_".join(member.prefix for member in members))
     name = members[0].prefix if len(members) == 1 else name
@@ -192,8 +192,7 @@ def _is_shared(arenas: str, names: Sequence[str]) -> bool:
     """Return whether the networks share their arenas. Raises PipelineError for a wrong value."""
     known = (_APART, _SHARED)
     if arenas and arenas not in known:
-        guess = did_you_mean(arenas, known)
-        raise PipelineError(f"arenas={escape.name(arenas)}: expected {' or '.join(known)}{guess}")
+        raise PipelineError(f"arenas={escape.name(arenas)}: expected {' or '.join(known)}")
     if arenas == _SHARED and len(names) == 1:
         raise PipelineError(
             f"arenas={_SHARED} needs several recipes, got {escape.name(names[0])}",
@@ -215,15 +214,18 @@ def _recipe(name: str, project: Project, overrides: Mapping[str, str]) -> _Recip
     return _Recipe(name, loaded, identifier(loaded.title) if prefix in ("", _DEFAULT_PREFIX) else prefix)
 
 
-def _check_together(members: Sequence[_Recipe], form: Form, form_name: str, overrides: Mapping[str, str]) -> None:
+def _check_together(
+    members: Sequence[_Recipe], forms: Mapping[str, Form], form_name: str, overrides: Mapping[str, str]
+) -> None:
     """Raise PipelineError if several recipes cannot be in one export."""
     if len(members) == 1:
         return
     titles = [escape.name(member.loaded.title) for member in members]
-    if not form.several:
+    able = [name for name, form in forms.items() if form.several]
+    if form_name not in able:
         raise PipelineError(
             f"as={form_name} takes one recipe, got {', '.join(titles)}",
-            hint=f"export each with to=FOLDER; forms for several: {', '.join(_names_of_several())}",
+            hint=f"export each with to=FOLDER; forms for several: {', '.join(sorted(able))}",
         )
     if overrides.get("model", "").strip():
         raise PipelineError(f"model= replaces the model of one recipe, got {', '.join(titles)}")
@@ -282,10 +284,6 @@ def _forms(project: Project) -> dict[str, Form]:
             )
         forms[name] = form
     return forms
-
-
-def _names_of_several() -> list[str]:
-    return [name for name in registry.names() if registry.form_of(name).several]
 
 
 def _list(project: Project, as_json: bool) -> int:
