@@ -9,7 +9,7 @@ from typing import Any
 from pipeline.commands.command import JSON, Command, single_recipe, variables
 from pipeline.commands.exit_codes import PENDING
 from pipeline.commands.report_errors import report_errors
-from pipeline.documents.overrides import RECIPE_VARIABLES
+from pipeline.documents.overrides import RECIPE_VARIABLES, each_target
 from pipeline.errors import PipelineError
 from pipeline.project import current_project
 from pipeline.terminal.progress import ProgressDisplay
@@ -53,19 +53,23 @@ class Evidence(Command):
         from pipeline.commands.evidence.check import check
         from pipeline.commands.evidence.write import write_evidence
 
-        recipe = single_recipe("evidence", values, named)
-        display = ProgressDisplay()
+        recipe, project = single_recipe("evidence", values, named), current_project()
+        display, results = ProgressDisplay(), []
         try:
-            if options["check"]:
-                result = check(recipe, values, project=current_project())
-            else:
-                result = write_evidence(recipe, values, project=current_project(), display=display)
+            for of_target in each_target(values):
+                if options["check"]:
+                    results.append(check(recipe, of_target, project=project))
+                else:
+                    results.append(write_evidence(recipe, of_target, project=project, display=display))
         except StageError as error:
             raise PipelineError(error.message, hint=error.hint) from None
         finally:
             display.close()
-        print(json.dumps(result, indent=1) if options["json"] else _summary(result))
-        return 0 if result["holds"] else PENDING
+        if options["json"]:
+            print(json.dumps(results if len(results) > 1 else results[0], indent=1))
+        else:
+            print("\n".join(map(_summary, results)))
+        return 0 if all(result["holds"] for result in results) else PENDING
 
 
 def _summary(result: dict[str, Any]) -> str:
