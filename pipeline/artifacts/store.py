@@ -161,7 +161,7 @@ class Store:
         shared   False: note in the manifest that the artifact must not be sent to other machines
         waiting  called before waiting for another process that makes the artifact
 
-        Exceptions of `write` pass through, but an OSError counts as the store's; the store is then unchanged.
+        Exceptions of `write` are passed on and leave the store unchanged. An OSError of `write` becomes a StoreError.
         Raises StoreError, DiskFullError.
         """
         key = digest_of(ingredients)

@@ -1,4 +1,4 @@
-"""What doit loads: settings and tasks. The artifact store decides what is up to date."""
+"""Settings and tasks for doit. The artifact store decides what is up to date."""
 
 from __future__ import annotations
 

@@ -86,7 +86,7 @@ class Measurement:
 
     @property
     def figures(self) -> tuple[float, ...]:
-        """Figures of which smaller is better."""
+        """Figures for which smaller is better."""
         return (self.loss, -self.snr, self.instructions, self.ram, self.rom)
 
 

@@ -33,7 +33,7 @@ class Connection:
 
     @property
     def hint(self) -> str:
-        """How to start a scheduler."""
+        """Advice on starting a scheduler, for error messages."""
         over_tls = " --protocol tls, and a certificate of the same authority" if self.address[:3] == "tls" else ""
         return f"start `dask scheduler`{over_tls}, and `dask worker`: docs/how-to/distributed.md"
 

@@ -245,7 +245,9 @@ class Session:
                 self.report = publish(artifacts, self.folder, additions, command, complete)
         except OSError as error:
             if is_disk_full(error):
-                raise DiskFullError(f"no space left for {self.folder}", hint="free some and run again") from error
+                raise DiskFullError(
+                    f"no space left for {self.folder}", hint="delete some files and run again"
+                ) from error
             limit = system_limit(error)
             if limit is not None:
                 raise PipelineError(f"{self.folder} cannot be written: {limit[0]}", hint=limit[1]) from error

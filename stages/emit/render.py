@@ -215,7 +215,7 @@ def _init(
 
 
 def port_quantization(tensor: Tensor) -> tuple[float, int]:
-    """Return scale and zero point of an input or output; (1.0, 0) if it has not one of each."""
+    """Return scale and zero point of an input or output; (1.0, 0) if it has none or several."""
     if tensor.quant is None or len(tensor.quant.scale) != 1:
         return 1.0, 0
     return tensor.scale, tensor.zero_point

@@ -1,4 +1,4 @@
-"""What a run of a stage reads: the answer of `Stage.inputs`."""
+"""Everything that a stage reads: the result of `Stage.inputs`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def _no_files(root: Path) -> Mapping[str, Path]:
 
 @dataclass(frozen=True)
 class ActionInputs:
-    """What `run` reads besides its options and the consumed artifacts. All of it is part of the action key.
+    """Inputs of `run` other than options and consumed artifacts. All of it is part of the action key.
 
     tools          programs and Python packages; `Job.tools` has their paths and versions. A missing or too old tool is
                    an error before the run, with its name, the versions and `install`

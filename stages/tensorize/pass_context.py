@@ -1,4 +1,4 @@
-"""What all passes share: target, kernels, costs and the recipe's options."""
+"""Shared by all passes: target, kernels, costs and the recipe's options."""
 
 from __future__ import annotations
 

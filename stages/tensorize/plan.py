@@ -39,7 +39,7 @@ class Step(_Model):
 
 
 class Distance(_Model):
-    """How far an engine's arithmetic is from LiteRT's.
+    """Distance of an engine's arithmetic from LiteRT's.
 
     Of `reachable` values `differing` differ, by `largest` at most. Values are the sums that weights, bias and inputs
     allow; for ADD and SUB the pairs of inputs.
@@ -51,7 +51,7 @@ class Distance(_Model):
 
 
 class Packable(_Model):
-    """What `narrow_weights: true` changes for a layer whose weights fit into fewer bits.
+    """Effect of `narrow_weights: true` on a layer whose weights fit fewer bits.
 
     bits     of a weight: 4, 2 or 1
     bytes    fewer bytes of constants

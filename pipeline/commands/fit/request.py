@@ -1,4 +1,4 @@
-"""What `doit fit` measures: the boards, and the recipe of each."""
+"""Arguments of `doit fit`: the boards, and the recipe for each."""
 
 from __future__ import annotations
 

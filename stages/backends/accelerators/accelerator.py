@@ -135,7 +135,7 @@ class Accelerator(ABC, Generic[P]):
     headers       headers that declare the functions of the sources
     init, wait    C functions: void init(void), called once; void wait(int), until the job with that number is done
     layouts       supported layouts of 4-D tensors
-    queue         tiles that can be started and unfinished; before more are started, one is waited for
+    queue         number of tiles that may be started and unfinished; the next start waits for one of them
     """
 
     name: ClassVar[str]
@@ -152,7 +152,7 @@ class Accelerator(ABC, Generic[P]):
     def __init__(self, given: P, requantize: str = "", features: frozenset[str] = frozenset()) -> None:
         """Store the target's parameters.
 
-        `requantize` is one of `requantizers`, '' for the default. `features` are those of the core (Core.features).
+        `requantize` is one of `requantizers`, '' for the default. `features` are the core's (Core.features).
         Raise ValueError for another requantizer.
         """
         allowed = self.requantizers(given)
@@ -234,7 +234,7 @@ class Accelerator(ABC, Generic[P]):
         return view.op, types, content.hexdigest()
 
     def granule(self, view: LayerView) -> Granule:
-        """Return the numbers of which tile sizes are multiples."""
+        """Return the granule: tile sizes are multiples of it."""
         from stages.backends.accelerators.tiles import Granule
 
         return Granule()
@@ -261,8 +261,8 @@ class Accelerator(ABC, Generic[P]):
     def cycles(self, view: LayerView, tile: Tile) -> int:
         """Return the engine's cycles for a tile.
 
-        `cycles`, `core` and `scratch` are equal for tiles with as many rows and channels, which read as many, with as
-        much padding.
+        Tiles with equal numbers of rows and channels, written and read, and equal padding must have equal `cycles`,
+        `core` and `scratch`.
         """
 
     @abstractmethod

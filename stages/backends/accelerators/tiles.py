@@ -1,7 +1,7 @@
 """Tiles of a layer (rows of its output, all columns, some channels) and their input regions.
 
-Tensors are rows of columns of channels. In the usual four axes rows are those of all images of a batch; a tensor of
-fewer axes has its last one as channels and all others as rows of one column.
+A tensor has rows, columns and channels. With four axes, the rows of all images of a batch are counted through. With
+fewer axes, the last one is channels, and all others together are rows of one column.
 
     output rows [4, 8) of a 3x3 convolution, stride 1, padding 1     read input rows [3, 9)
     the first rows, [0, 4)                                           read [0, 5), and one row of padding above
@@ -121,7 +121,8 @@ def why_not_tiled(view: LayerView) -> str:
 def reads(view: LayerView, tile: Tile) -> tuple[InputRegion, ...]:
     """Return the input region of each input, for a layer that can be tiled.
 
-    Of operators other than convolutions, pools and fully connected ones the same rows and channels as it writes.
+    Convolutions, pools and fully connected layers read what their windows need. All others read the rows and channels
+    that they write.
     """
     return tuple(_read(view, tile, tensor) for tensor in view.inputs)
 

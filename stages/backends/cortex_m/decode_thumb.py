@@ -30,7 +30,7 @@ _RESULT_IS_READ = (
 
 
 def decode(lines: Iterable[Line]) -> Iterator[Instruction]:
-    """The instructions; of those in an IT block the condition is left out of the mnemonic."""
+    """Yield the instructions. In an IT block the mnemonic is without the condition."""
     conditional = 0
     for line in lines:
         mnemonic = line.mnemonic.partition(".")[0]

@@ -58,8 +58,6 @@ class Gdb:
     """One GDB process with one program. `command` sends a command, `stopped` waits until the target stops.
 
     No wait exceeds `deadline`, a time of time.monotonic().
-
-    Nothing waits beyond `deadline`, of time.monotonic(), whatever it is given.
     """
 
     def __init__(self, path: str, folder: Path, elf: Path) -> None:
@@ -101,7 +99,7 @@ class Gdb:
     def command(self, text: str, seconds: float = PATIENCE) -> Mapping[str, Any]:
         """Return the result of a GDB/MI command.
 
-        Raises GdbError with the reason, GdbClosed, GdbSilent after so many seconds, GdbFlood.
+        Raises GdbError with the reason, GdbClosed, GdbSilent after the timeout, GdbFlood.
         """
         self._token += 1
         self._said.clear()

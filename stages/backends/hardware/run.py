@@ -1,7 +1,7 @@
 """Run a firmware on a board: check the chip, load and verify the firmware, serve its requests.
 
-The program stops where it needs its host (stages/backends/harness/debugger.c), so neither semihosting nor a
-serial line is needed; its files lie in a folder, as a simulator's do.
+The program stops when it needs its host (stages/backends/harness/debugger.c), so neither semihosting nor a serial line
+is needed. Its files are in a folder, as with a simulator.
 """
 
 from __future__ import annotations
@@ -50,10 +50,10 @@ _QEMUS_PACKET = "qqemu.sstepbits"
 class Ran:
     """Result of a program on a board.
 
-    finished   exit code and what it printed
-    counter    what its counts are, such as `cycles by DWT`
-    chip       what the chip says that it is
-    simulator  `QEMU` where it answered for the board, otherwise ''
+    finished   exit code and output
+    counter    unit of its counts, such as `cycles by DWT`
+    chip       identification that the chip reported
+    simulator  `QEMU` if QEMU answered instead of a board, else ''
     """
 
     finished: Finished
@@ -76,9 +76,9 @@ def run_on_board(
 ) -> Ran:
     """Load `elf` at `place` and run it with `folder` as its host's current directory.
 
-    It may run for `stall_seconds` from one request to its host to the next, and for `timeout` in all; `waiting` is
-    called while another run has the board. Raises StageError where no server answers, for another chip, for a firmware
-    that cannot be loaded, and for one that stops by itself or does not stop.
+    It may run for `stall_seconds` between two requests to its host, and for `timeout` seconds in total. `waiting` is
+    called while another run uses the board. Raises StageError if no server answers, the chip is another one, or the
+    firmware cannot be loaded, stops by itself or does not stop.
     """
     named = symbols(elf)
     with taken(place, waiting), contextlib.closing(Gdb(gdb_path, folder, elf)) as gdb:
@@ -127,7 +127,7 @@ def _simulator(gdb: Gdb) -> str:
 
 
 def _counted(counter: int, simulator: str, target: Target) -> str:
-    """Describe a counter's figures: those of QEMU follow the clock of the machine that it runs on."""
+    """Describe a counter's figures. Figures of QEMU follow the clock of the machine that it runs on."""
     called = family_of(target).COUNTERS.get(counter)
     return f"{'ticks' if simulator else 'cycles'} by {called}" if called else ""
 
@@ -187,8 +187,8 @@ def _flood(place: str) -> StageError:
 def _halt(gdb: Gdb, place: str) -> None:
     """Halt the target, with a reset if the server supports it: OpenOCD, pyOCD and probe-rs know `reset halt`.
 
-    A `reset` alone halts with J-Link, and with OpenOCD starts what is in flash; QEMU has none, and its machine is
-    halted as GDB connects. Raises StageError for one that runs on.
+    A `reset` alone halts with J-Link, but with OpenOCD it starts the program in flash. QEMU has no reset; its machine
+    is halted when GDB connects. Raises StageError if the target keeps running.
     """
     if not _monitored(gdb, "reset halt"):
         _monitored(gdb, "reset")

@@ -90,7 +90,7 @@ def why_not_weights_order(view: LayerView) -> str:
 def shifted_input(view: LayerView) -> int:
     """Return the input of an ADD or SUB whose multiplier is 1/2, so that a shift scales it.
 
-    -1 if no input qualifies. Of a SUB only the first can.
+    -1 if no input qualifies. For a SUB only the first input can qualify.
     """
     op = view.op
     for number in (0, 1) if op.sign > 0 else (0,):

@@ -31,12 +31,12 @@ INCLUDE = Path(__file__).resolve().parent / "include"
 class KernelFolder:
     """A folder of kernels.
 
-    file       the package's `__file__`; the folder's name is that of the package
+    file       the package's `__file__`; the package's name is the folder's name
     kernels    its classes, in order of preference
     needs      required features of a core (`Core.features`); of a tuple inside, one feature is enough
     needed     the reason to report for a core that lacks one: "needs Armv8.1-M with MVE"
-    condition  of the C preprocessor, true for a compiler of such a core; `{word_bits}` is the core's. The macros are
-               those of the RISC-V C API and of Arm's C Language Extensions (ACLE)
+    condition  of the C preprocessor, true for a compiler of such a core; `{word_bits}` is the core's. It uses the
+               macros of the RISC-V C API and of Arm's C Language Extensions (ACLE)
     include    folders, relative to this one, with headers for its C, besides its own folder and INCLUDE
     flags      of the compiler for its .c and .S files, after the recipe's
     """

@@ -76,12 +76,12 @@ class Kernel(ABC):
     sources   files of the kernel's folder to compile into firmware that uses it (.c, .S); a file of another kernel
               folder is `../neon/windows.c`
     headers   files of the kernel's folder that declare the functions of its intrinsics; the emitted layers include
-              them. Their includes are searched in the same folder, in those of its record and in
+              them. Their includes are searched in the same folder, in the `include` folders of its record and in
               `stages/backends/kernels/include`
-    layouts   supported layouts of 4-D tensors. `why_not_layer` restricts them for a layer, and `cost` prices them;
-              tensorize chooses each tensor's layout by both
-    roundings of `Rounding` (stages.ir.layers.rounding); a kernel with `special` ones alone supports no other
-              layers
+    layouts   supported layouts of 4-D tensors. `why_not_layer` restricts them for a layer, and `cost` gives their
+              price; tensorize chooses each tensor's layout by both
+    roundings supported values of `Rounding` (stages.ir.layers.rounding); a kernel with only `special` ones supports
+              no other layers
     lowers    whether `lower` returns the layer; other kernels emit programs (`stages.lower.offload`)
     bits      supported activation bits, if other kernels are for 16 bits
     estimate_error  the factor by which `cost` may exceed the counted instructions: an uncounted kernel may be the best

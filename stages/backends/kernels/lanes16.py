@@ -24,9 +24,9 @@ class Lanes:
     """The order in which a family reads weights.
 
     group   channels that are computed at a time
-    taps    neighbours in a row of the window whose weights are read at once; rows are filled up to whole ones
+    taps    taps of a row of the window whose weights are read at once; rows are padded to a multiple
     inner, apart, outer
-            of these group * taps bytes, channel c of the group and tap t have byte
+            position of channel c of the group and tap t in these group * taps bytes:
             c % inner * apart + c // inner * outer + t
     """
 

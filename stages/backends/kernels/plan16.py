@@ -31,12 +31,12 @@ def up(count: int, unit: int) -> int:
 class Tile:
     """Block that a family computes at a time, as declared in its C.
 
-    rows, channels  of a block of sums
-    pair            channels whose weights alternate
-    step            elements of the depth
-    paired          panels hold two elements of each row side by side, so that runs begin at even ones
-    sum_bytes       of a sum
-    direct          bytes at multiples of which rows may be read where they lie
+    rows, channels  size of a block of sums
+    pair            number of channels whose weights alternate
+    step            elements of the depth per step
+    paired          panels hold two elements of each row side by side, so runs begin at even elements
+    sum_bytes       bytes of a sum
+    direct          alignment in bytes at which rows may be read in place
     """
 
     rows: int
@@ -111,7 +111,7 @@ def _chunk(weights: NDArray[np.int8], tile: Tile) -> int:
 
 
 def direct_rows(view: LayerView, tile: Tile, depth: int) -> int:
-    """Return how many rows at a time can be read in place: 0, 1, or those of a tile."""
+    """Return how many rows at a time can be read in place: 0, 1, or the rows of a tile."""
     if has_windows(view) or depth != depth_of(view) or depth * 2 % tile.direct:
         return 0
     return 1 if tile.paired else tile.rows

@@ -26,7 +26,7 @@ POOL_ROWS = Structure("fl_pool_rows", (*SIZES, *UNDILATED, "low", "high", "line"
 class PoolRows(Kernel):
     """AVERAGE_POOL_2D and MAX_POOL_2D, first over rows into a line of scratch, then over columns.
 
-    That takes kernel + kernel taps instead of kernel * kernel.
+    A window takes kernel + kernel taps instead of kernel * kernel.
 
     family  prefix of its C functions
     """

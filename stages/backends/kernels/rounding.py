@@ -6,12 +6,12 @@ upper part of a product, y = (t * p + 2^(bits - 1)) >> bits, which rounds halves
 2^(bits - s) one of these p is right, over the range of t that weights, bias and activations admit:
 
   0         |t| < 2^(s - 1): the result is 0, in channels that died in training (`is_zero`)
-  unit      no t in the range is a negative half; or t was lowered by one where it is negative; or the layer rounds
-            once (t without rounding, (t + 2^(s - 1)) >> s: a half is an integer, so that what t lost below its last bit
-            cannot reach it)
-  unit + 1  the product is t too far from zero, in units of 2^-bits: that turns a negative half away from zero, and
-            moves nothing else while |t| < unit, because t * unit is a multiple of unit. For s <= bits - 20 a larger |t|
-            is at least 2^(s + 8): the result is 256 or more and is clipped, whatever its last bit (`turns_halves`)
+  unit      if no t in the range is a negative half; or if t is lowered by one when it is negative; or if the layer
+            rounds once. (Then t is not rounded, and the result is (t + 2^(s - 1)) >> s. Halves are integers, so the
+            bits that t lost cannot change the result.)
+  unit + 1  the product is larger in magnitude by |t| * 2^-bits. This rounds a negative half away from zero. It changes
+            no other result while |t| < unit, because t * unit is a multiple of unit. For s <= bits - 20 a larger |t|
+            is at least 2^(s + 8): then the result is 256 or more and is clipped anyway (`turns_halves`)
 """
 
 from __future__ import annotations

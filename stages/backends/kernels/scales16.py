@@ -2,9 +2,9 @@
 
     y = (t * scale + 2^63) >> 64
 
-`wide` layers (stages.ir.layers.rounding) have a multiplier of 15 bits and a shift, which are such a factor: scale = m *
-2^(49 + shift). Of the float64 product of `real` ones, rounded, a factor is found here that gives the same for every
-int32: results never fall, so that the first total of each result decides.
+`wide` layers (stages.ir.layers.rounding) have a 15-bit multiplier m and a shift: scale = m * 2^(49 + shift). `real`
+layers multiply in float64 and round. For these a factor is searched that gives the same result for every int32. Results
+never decrease, so it suffices to compare the first total of each result.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def has_single_channels(op: LayerOp) -> bool:
-    """Return whether each filter reads one channel: one in all, or as many groups as channels."""
+    """Return whether each filter reads one channel: the input has one, or each channel is a group."""
     return isinstance(op, Conv2D) and op.groups == op.in_channels
 
 

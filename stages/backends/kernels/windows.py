@@ -1,6 +1,6 @@
 """Position of convolution and pooling windows: inside the image or in the padding.
 
-`axis` is 0 for rows and 1 for columns. Of an image of 4 columns, windows of 3 and one column of padding:
+`axis` is 0 for rows and 1 for columns. Example: an image of 4 columns, windows of 3 columns, one column of padding:
 
     . a b c d .        windows   . a b   a b c   b c d   c d .
                        taps      2       3       3       2          of outputs 0 to 3, taps_inside

@@ -1,6 +1,6 @@
 """Data movement by words of any alignment: pad, slice, layout, resize, concatenation.
 
-For cores whose C library copies byte by byte or has a high cost per call. Costs here are those of cores that trap on
+For cores whose C library copies byte by byte or has a high cost per call. The costs are for cores that trap on
 unaligned words.
 """
 

@@ -77,7 +77,7 @@ def fault_message(finished: Finished, elf: Path, target: Target) -> str:
 def limit_place(finished: Finished, elf: Path, target: Target, *, whole: bool = False) -> str:
     """Return where the plug-in ended the program at its instruction limit; '' if something else ended it.
 
-    The limit is the one that it armed itself; that of the `whole` program is another.
+    whole  look for the limit of the whole program instead of the one that the program armed
     """
     limit = (_MOST if whole else _LIMIT).search(finished.output)
     return place(int(limit[1], 16), elf, target) if finished.exit_code == LIMIT_EXIT_CODE and limit else ""

@@ -23,7 +23,7 @@ _NO_RESULT = frozenset(("j", "jr", "nop", "ebreak", "ecall", "fence", "fence.i",
 
 
 def decode(lines: Iterable[Line]) -> Iterator[Instruction]:
-    """The instructions; of compressed ones `c.` is left out of the mnemonic."""
+    """Yield the instructions. Mnemonics of compressed ones are without `c.`."""
     for line in lines:
         mnemonic = line.mnemonic.removeprefix("c.")
         places = frozenset(_ADDRESS.findall(line.operands))

@@ -1,4 +1,4 @@
-"""What the portable kernels cost on RISC-V."""
+"""Costs of the portable kernels on RISC-V, in instructions."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What all simulators share: starting a program, its limits, cycle counters, source places of addresses."""
+"""Shared by all simulators: starting a program, its limits, cycle counters, source lines of addresses."""

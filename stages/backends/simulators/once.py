@@ -40,7 +40,8 @@ def first_line_of_version(program: str) -> str:
 def built_once(library: Path, sources: Mapping[str, bytes], build: Callable[[Path, Path], None]) -> Path:
     """Return `library`; `build(folder of the sources, output file)` makes it if it is missing or damaged.
 
-    It appears whole; its folder's parent has the lock, and what killed builds left there is removed.
+    The library appears only when it is complete. The parent of its folder has the lock. Remains of killed builds there
+    are removed.
     """
     if not _is_whole(library):
         cache = library.parent.parent

@@ -32,7 +32,7 @@ class InstructionLimitReached(StageError):
 
 
 class ProgramLimitReached(StageError):
-    """A program exceeded its total of instructions, or the processor time for as many."""
+    """A program exceeded its total of instructions, or the processor time for that number."""
 
 
 def run_process(

@@ -42,15 +42,15 @@ def run_program(
 ) -> Finished:
     """Run `elf` with `folder` as current directory; `watch` is called twice a second while it runs.
 
-    Raises StageError for a trap or a failed sanitizer check, naming cause, function and source line, and when the
-    program is still running after `timeout` seconds; InstructionLimitReached where it stopped itself.
-
-    It is ended after `most_instructions` (0: never), from its first to its last; where nothing counts them, after the
-    processor time that they take at a slow pace. ProgramLimitReached then, but for Spike, which ends a program as if it
-    had come to its end.
+    `most_instructions` limits the whole program (0: no limit). Without a counter the limit is the processor time of
+    that number of instructions at a slow pace.
 
     With `timed`, on Spike and QEMU, cycles are estimated by cycles.table in `folder` (backends/timing/table.py), and
     cycles.bin has a record for each reading of the counter (backends/timing/log.py).
+
+    Raises StageError, with cause, function and source line, for a trap or a failed sanitizer check, and if the program
+    still runs after `timeout` seconds; InstructionLimitReached if the program stopped itself; ProgramLimitReached at
+    the limit of the whole program, except on Spike, which then ends the program as if it had finished.
     """
     simulator = _simulator(target)
     run: Callable[..., Finished] = partial(simulator.run, timed=True) if timed else simulator.run  # type: ignore[call-arg]

@@ -1,8 +1,8 @@
 """Cores, boards and timing models as YAML declares them, and the targets made of them.
 
 A core is declared once: instruction set, compiler, kernels and the machine of a simulator that counts its
-instructions. A board names a core and has memories of its own. It is simulated on the core's machine; where that has
-no memory at the board's addresses, a second firmware is linked for the same regions at the machine's addresses.
+instructions. A board names a core and has its own memories. It is simulated on the core's machine. If that has no
+memory at the board's addresses, a second firmware is linked for the same regions at the machine's addresses.
 """
 
 from __future__ import annotations
@@ -32,11 +32,13 @@ _SPIKE = ((0, 0x2000), (0x200_0000, 0x20C_0000), (0xC00_0000, 0xD00_0000), (MONI
 class Board(StrictModel):
     """One entry under `boards:`.
 
-    `core` is one of `cores:`. `memory` is what the board has, as its vendor states it in `source`. `machine` is a
-    machine of the core's simulator that has this memory at these addresses; without one the core's own is used.
-    `accelerator` is an engine that computes layers beside the core. `timing` is that of its make of the core, where the
-    core itself, as an instruction set, has none or another. `flash` is what estimates of cycles know of its memory.
-    `chip` are numbers by which a debugger knows the chip, beside those of the core.
+    core         one of `cores:`
+    memory       the board's memory, as the vendor states it in `source`
+    machine      a machine of the core's simulator with this memory map; default: the core's machine
+    accelerator  an engine next to the core that computes layers
+    timing       timing model of this chip, if the core has none or another
+    flash        wait states, for estimated cycles
+    chip         identification numbers for a debugger, in addition to those of the core
     """
 
     core: str
@@ -122,9 +124,9 @@ def _on_board(name: str, board: Board, core: Core) -> Target:
 def moved(memory: Memory, core: Core) -> Memory | None:
     """Return a board's regions at addresses where the core's machine has memory; None if they need not move.
 
-    Those that are written go to its RAM and the others to its ROM, one after the other. Where these are too small the
-    largest are shortened, and what is reserved means nothing there: whether the firmware fits is seen when it is
-    linked. Spike has memory wherever it has no device.
+    Written regions go to the machine's RAM, the others to its ROM, in order. If RAM or ROM is too small, the largest
+    regions are shortened, and `reserve` is ignored; the linker reports whether the firmware fits. Spike has memory at
+    all addresses without a device.
     """
     machine = core.memory
     if machine is None:

@@ -11,11 +11,11 @@ from stages.support.options.strict_model import StrictModel, mistake
 class ChipNumber(StrictModel):
     """An identification number, in a word of memory or in a register that a debugger reads.
 
-    name      what its manual calls it, such as DBGMCU_IDCODE
-    address   of the word, of 32 bits; or
-    register  the name that GDB has for it, such as marchid
-    mask      the bits that count, all where it is not given
-    value     what they are
+    name      its name in the manual, such as DBGMCU_IDCODE
+    address   address of a 32-bit word; or
+    register  GDB's name of a register, such as marchid
+    mask      the bits to compare; default: all
+    value     their expected value
     """
 
     name: str

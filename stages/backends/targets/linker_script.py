@@ -1,8 +1,8 @@
 """The linker script of a family, filled in with the regions of the target's memory map.
 
-Weights and arena have sections of their own in regions that are not those of the other constants and variables; the
-compile stage names these sections to the emitted sources (`own_section`). Weights in a region that is written are
-loaded into a read-only one, and start-up code copies them, as it does .data.
+Weights and arena have separate sections (`own_section`) if they are in other regions than constants and variables. The
+compile stage passes the names of these sections to the emitted sources. Weights in a writable region are loaded into a
+read-only one; start-up code copies them, like .data.
 """
 
 from __future__ import annotations
@@ -77,8 +77,8 @@ def _apart(text: str, part: Literal["weights", "arena"], memory: Memory, but: Co
 def start_flags(memory: Memory | None) -> tuple[str, ...]:
     """Return macros that tell the start-up code about a memory map other than one ROM and one RAM.
 
-    `OTHER_REGIONS` has `OTHER(number, access)` for each region beside those of code and data, whose bounds are the
-    script's symbols: the same object files are linked for the board and for the simulator's machine. `COPIED` has
+    `OTHER_REGIONS` has `OTHER(number, access)` for each region other than those of code and data. Symbols of the script
+    give the bounds, so the same object files can be linked for the board and for the simulator's machine. `COPIED` has
     `COPY(number)` for each section of weights that is copied.
     """
     if memory is None:

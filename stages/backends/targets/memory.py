@@ -7,9 +7,9 @@ What a firmware consists of, and in which kind of section:
                values of variables               arena     activations and scratch of the model
     data       other variables
 
-A part lies in the fastest region that may hold it; of two equally fast ones, in the first. Weights and arena are
-divided among all regions that may hold them (stages.lower.arena.regions). Weights in a region that is written are
-copied there at start, from one that keeps them (`Memory.loaded_from`).
+A part goes to the fastest region that may hold it, or to the first of equally fast ones. Weights and arena are divided
+among all regions that may hold them (stages.lower.arena.regions). Weights in a writable region are copied there at
+start, from a read-only one (`Memory.loaded_from`).
 """
 
 from __future__ import annotations
@@ -70,8 +70,8 @@ Address = Annotated[int, BeforeValidator(_parse_address), Field(ge=0), AfterVali
 class Region(StrictModel):
     """A memory region: first address, length in bytes, what it may hold, and its speed (0 before 1 before 2).
 
-    `rom` holds code, constants and weights and `ram` data, stack and arena where they do not say otherwise. `same_as`
-    names a region of which this one is the same memory, seen at other addresses: both together hold what one does.
+    By default `rom` holds code, constants and weights, and `ram` holds data, stack and arena. `same_as` names a region
+    that is the same memory at other addresses. Both share one capacity.
     """
 
     origin: Address
@@ -116,8 +116,8 @@ class Region(StrictModel):
 class Reserve(StrictModel):
     """Bytes that weights and arena leave free for other sections, if they can go elsewhere.
 
-    `code` in the regions of code and of other constants, `data` in that of other variables. How large those are only
-    the linker knows.
+    `code` is for the regions of code and other constants, `data` for the region of other variables. Only the linker
+    knows their actual sizes.
     """
 
     code: Size = 64 << 10
@@ -125,9 +125,9 @@ class Reserve(StrictModel):
 
 
 class Capacity(StrictModel):
-    """Capacity of a region for weights or arena: `bytes` without the stack, of which `reserved` are used last.
+    """Capacity of a region for weights or arena: `bytes` without the stack; `reserved` of them are used last.
 
-    `loaded_from` is the region that weights are copied from at start, so that they take room in both, or ''.
+    `loaded_from` is the region that weights are copied from at start (they take space in both), or ''.
     """
 
     region: str
@@ -236,7 +236,7 @@ class Memory(StrictModel):
     def loaded_from(self, region: str) -> str:
         """Return the region that weights in `region` are copied from at start; '' if they are not copied.
 
-        It is that of the other constants where it may hold weights, else the fastest read-only one that may.
+        The region of other constants if it may hold weights, else the fastest read-only region that may.
         """
         constants = self.home("constants")
         if region == constants or not self.regions[region].is_written:
@@ -260,7 +260,7 @@ class Memory(StrictModel):
         return next((name for name, region in self.regions.items() if region.contains(address)), None)
 
     def beyond(self, bits: int) -> Iterator[tuple[str, str]]:
-        """Return the regions whose end is beyond an address of so many bits, by name, each with the reason."""
+        """Return the regions whose end exceeds an address of `bits` bits, by name, each with the reason."""
         for name, region in self.regions.items():
             if region.end > 1 << bits:
                 yield name, f"{region.addresses}, goes beyond what {bits} bits can address"

@@ -24,11 +24,13 @@ _STACK = ("memory", "stack")
 
 
 class MemoryRule(StrictModel):
-    """Layers that `match` have `part` of what is theirs in `region`; the first rule for a buffer decides.
+    """Place `part` of the layers that `match` in `region`. The first rule for a buffer decides.
 
-    `tensors` are those that the layer writes, and inputs of the model that `name` and `shape` match; `weights` all of
-    its constants. Without `part` it is everything that the region may hold, but no weights where these are copied at
-    start, since that takes room in two regions.
+    tensors  tensors that the layer writes, and inputs of the model that `name` and `shape` match
+    weights  all constants of the layer
+
+    A rule without `part` is for everything that the region may hold, except weights that would be copied at start:
+    these take space in two regions.
     """
 
     match: LayerMatch = LayerMatch()
@@ -37,7 +39,7 @@ class MemoryRule(StrictModel):
 
 
 class StackRule(StrictModel):
-    """Where the stack lies and how large it is, instead of what the target says."""
+    """Region and size of the stack, instead of the target's."""
 
     region: str | None = Field(default=None, description="a region of the target's memory that may hold the stack")
     bytes: Size | None = Field(default=None, description="the stack's size (8K)")
@@ -51,7 +53,7 @@ def as_stack(value: object) -> object:
 
 
 def with_stack(target: Target, rule: StackRule | None) -> Target:
-    """The target with the stack that a recipe asks for. Raises StageError, at the rule, for one that cannot be."""
+    """Return the target with the recipe's stack. Raises StageError, at the rule, for an impossible one."""
     if rule is None:
         return target
     if target.memory is None:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def with_places(target: Target, folders: Sequence[Path]) -> Target:
     """Return the target with the locations of its paths, which are relative to one of the folders.
 
-    Raises StageError, which blames the value as seen from the core, for one that is not there.
+    Raises StageError for a missing path; it names the value below the core.
     """
     places = dict(target.places)
     for name in target.simulator.outside:

@@ -4,11 +4,12 @@ A family is a folder `stages/backends/<family>/` with a package `runtime` that h
 family changes nothing else. A family that runs on boards has for these
 
     debugged(target)        its Runtime
-    at_start(symbols)       what GDB sets before the program runs: (register, expression, whether every core has it)
-    FAULTS                  the module whose fault_message(finished, elf, target) says what its handler printed
-    COUNTERS                the names of its counters of cycles, by the numbers in what it asks a debugger
+    at_start(symbols)       settings for GDB before the program runs: (register, expression, whether every core has it)
+    FAULTS                  name of the module with fault_message(finished, elf, target), which explains the output of
+                            the fault handler
+    COUNTERS                names of the cycle counters, by their number in requests to the debugger
 
-FAULTS by its name, so that a simulation's key has no code of another family.
+FAULTS is a name, so that a simulation's key has no code of another family.
 """
 
 from __future__ import annotations
@@ -37,10 +38,10 @@ class Runtime:
     """Files and flags that turn C files with a `main` into a program for one target.
 
     sources         start-up code and the implementation of harness/board.h
-    console         sources that give printf; for benchmarks and tests, never in a firmware
-    compile_flags   for every file, beside the target's own
-    link_flags      for the link, beside the target's own
-    linker_script   its text, '' where the tool chain's own serves
+    console         sources with printf; for benchmarks and tests, never in firmware
+    compile_flags   for every file, in addition to the target's
+    link_flags      for the link, in addition to the target's
+    linker_script   its text, '' for the tool chain's default
     """
 
     sources: tuple[Path, ...]
@@ -54,7 +55,7 @@ class Runtime:
 def runtime_for(target: Target, *, debugged: bool = False) -> Runtime:
     """Return the runtime of the target's family, for a simulator or, with `debugged`, for a board.
 
-    Raises StageError when the family has no folder here, and for one that runs on no board.
+    Raises StageError if the family has no folder here, or with `debugged` if it does not run on boards.
     """
     family = family_of(target)
     if debugged and not hasattr(family, "debugged"):

@@ -1,7 +1,7 @@
 """A target: a core (instruction set, compiler, kernels, how it is counted) with the memory of one board.
 
-`pipeline.yaml` declares cores and boards (stages.backends.targets.catalogue). Each is a target: a core with the memory
-that its simulator's machine has, a board with its own.
+`pipeline.yaml` declares cores and boards (stages.backends.targets.catalogue). Both are targets. A core has the memory
+of its simulator's machine, a board its own.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Compiler(StrictModel):
 
     @property
     def flags_to_compile(self) -> tuple[str, ...]:
-        """Flags of the compile step. One of `compile_flags` replaces the flag of the same name, as `-march=`."""
+        """Flags of the compile step. One of `compile_flags` replaces the flag of the same name, such as `-march=`."""
         replaced = {flag.partition("=")[0] for flag in self.compile_flags if "=" in flag}
         kept = (flag for flag in self.flags if "=" not in flag or flag.partition("=")[0] not in replaced)
         return (*kept, *self.compile_flags)
@@ -51,8 +51,8 @@ class Compiler(StrictModel):
 class Device(StrictModel):
     """A device of the simulated machine, by the name that the simulator or one of its plug-ins gives it.
 
-    Spike: `--device=NAME,BASE,key=value`, so that the plug-in gets its first address, where there is one, and the
-    parameters as texts. QEMU: `-device NAME,key=value`.
+    Spike: `--device=NAME,BASE,key=value`; the plug-in gets the base address (if there is one) and the parameters as
+    texts. QEMU: `-device NAME,key=value`.
     """
 
     name: Name
@@ -61,15 +61,17 @@ class Device(StrictModel):
 
 
 class Simulator(StrictModel):
-    """Which simulator runs the firmware, and as what.
+    """Simulator of a target, and its options.
 
-    `kind` is spike, qemu, native or that of a plug-in. Spike: `isa` is its ISA string. QEMU: `command` is the emulator;
-    `machine` names a whole machine of it, and without one it runs a Linux program in user mode on `cpu`. `packages` are
-    the Debian packages that bring `command`.
-
-    `plugins` are those of the simulator that Firmline has (`rvp`), and paths of others: a folder with C++ (Spike) or C
-    (QEMU), one such file, or a library, from the folder of the file that declares the target on. `devices` are those
-    beside the machine's own; `arguments` come at the end of the simulator's options, and name no files.
+    kind       spike, qemu, native, or a plug-in's
+    isa        Spike: ISA string
+    command    QEMU: the emulator
+    machine    QEMU: name of a machine; without it a Linux program runs in user mode on `cpu`
+    packages   Debian packages with `command`
+    plugins    names of built-in simulator plug-ins (`rvp`), and paths of others: a folder or file with C++ (Spike) or C
+               (QEMU), or a library. Paths start at the folder of the file that declares the target
+    devices    devices in addition to the machine's
+    arguments  further options of the simulator, without file names
     """
 
     kind: Name
@@ -102,11 +104,12 @@ class Simulator(StrictModel):
 class Core(StrictModel):
     """One entry under `cores:`.
 
-    `extensions` names each instruction-set extension with the exact draft or version, such as `{rvp: 0.9.11}`.
-    `kernels` are the folders `stages/backends/<family>/kernels/<name>` whose kernels may be used. `word_bits` is
-    XLEN or the register width. `memory` is what the simulator's machine has; it is absent on the host, where the
-    operating system provides it. `timing` is one of `timings:`, by which cycles are estimated. `chip` are numbers by
-    which a debugger identifies it.
+    extensions  instruction-set extensions with the exact draft or version, such as `{rvp: 0.9.11}`
+    kernels     names of the folders `stages/backends/<family>/kernels/<name>` whose kernels may be used
+    word_bits   XLEN or the register width
+    memory      memory of the simulator's machine; absent on the host, where the operating system provides it
+    timing      name in `timings:` of the model for estimated cycles
+    chip        identification numbers for a debugger
     """
 
     family: Name
@@ -125,7 +128,7 @@ class Core(StrictModel):
 
     @property
     def features(self) -> frozenset[str]:
-        """What kernels may need of a core: its family, the parts of its ISA, its extensions with and without version.
+        """Features that kernels may require: family, parts of the ISA, extensions with and without version.
 
         Such as `cortex_m`, `armv8.1-m.main`, `mve.fp`, `mve`, `mve 1.0`.
         """
@@ -153,7 +156,7 @@ class Core(StrictModel):
 
 
 class BoardFacts(StrictModel):
-    """What a target has from its board, for reports: `title` as its maker calls it, `clock` in Hz, `source` of both."""
+    """Facts about a board for reports: the maker's `title`, `clock` in Hz, `source` of both."""
 
     title: str
     clock: int | None = None
@@ -161,21 +164,21 @@ class BoardFacts(StrictModel):
 
 
 class Target(Core):
-    """What a recipe's `target` names: a board, or a core by itself.
+    """Target of a recipe: a board, or a core by itself.
 
-    name       what the recipe says, the board's or the core's
-    core       the core's name: measured costs are the core's
-    board      what is known of the board, None for a core by itself
-    simulated  the memory map that the simulation is linked for, where the simulator has no machine with the board's
-               own: the board's regions, moved to where the core's machine has memory, and not longer than that
-    accelerator  the engine beside the core, None for a target without one
-    timing_model what `timing` names, None where it is ''
-    flash        the board's memory with wait states, None where none is known
-    chip       the core's numbers, and those of the board
-    alone      the core by itself, for a board: kernels are counted on its machine
-    places     where what is not Firmline's own lies on this machine: plug-ins of the simulator by their paths as
-               written, kernel folders and simulators as `kernels/acme` and `simulators/renode`; in no key
-    modules    the modules of those, by the same names
+    name          name in the recipe, of the board or the core
+    core          name of the core; measured costs belong to it
+    board         facts about the board, None for a core by itself
+    simulated     memory map of the simulation if the simulator has no machine with the board's map: the board's
+                  regions, moved (and shortened, if necessary) to memory of the core's machine
+    accelerator   the engine next to the core, or None
+    timing_model  the model that `timing` names, or None
+    flash         the board's memory with wait states, None if unknown
+    chip          identification numbers of the core, then of the board
+    alone         for a board: its core by itself; kernels are counted on it
+    places        paths on this machine of what plug-ins provide: simulator plug-ins by their paths as written, kernel
+                  folders and simulators as `kernels/acme` and `simulators/renode`. In no key
+    modules       the modules of these, by the same names
     """
 
     name: str

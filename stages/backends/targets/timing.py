@@ -1,8 +1,8 @@
 """Timing models (`timings:` in YAML): the cycles of a core's instructions, as its manual states them.
 
-A model sorts instructions into classes by mnemonic, gives each its cycles, and says what two instructions one after the
-other cost or save. Where a manual leaves a figure open, a range stands for it: [least, most], of which the estimate
-takes the most, or [least, estimate, most].
+A model sorts instructions into classes by mnemonic. It has the cycles of each class, and the cycles that certain pairs
+of consecutive instructions cost or save. If a manual leaves a figure open, the model has a range: [least, estimate,
+most], or [least, most], with the most as the estimate.
 """
 
 from __future__ import annotations
@@ -60,10 +60,10 @@ class InstructionClass(StrictModel):
 
     mnemonics     patterns (`smla*`) of mnemonics, without width, condition and type: `ldr` for `ldrne.w`; of RISC-V
                   without `c.`
-    has           what else must be so
-    cycles        what one takes when the next instruction follows it in memory
-    per_register  more for each register (of 32 bits) of its list
-    taken         more when it goes elsewhere
+    has           further conditions
+    cycles        cycles if the next executed instruction is the next in memory
+    per_register  extra cycles for each 32-bit register of its list
+    taken         extra cycles if it branches
     """
 
     mnemonics: tuple[str, ...] = Field(min_length=1)
@@ -83,7 +83,7 @@ class InstructionClass(StrictModel):
 class Pair(StrictModel):
     """Extra cycles (negative: fewer) of class `then` right after class `first`. The first pair that fits counts.
 
-    `when` it `uses` what the first writes, `addresses` memory with it, or does `not_addresses` with it.
+    when  `uses`: the second reads a result of the first; `addresses`: as a memory address; `not_addresses`: otherwise
     """
 
     first: tuple[str, ...] = Field(min_length=1)
@@ -95,13 +95,13 @@ class Pair(StrictModel):
 class Timing(StrictModel):
     """One entry under `timings:`.
 
-    title             what it is a model of, for reports
-    source            where its figures are from
-    instructions      how the disassembly is read
-    classes           by name; an instruction is of the first that fits
-    pairs             of instructions one after the other
-    skipped           what an instruction takes whose condition fails
-    unaligned_target  more for a jump to a 32-bit instruction at no multiple of four
+    title             name of the core, for reports
+    source            source of its figures
+    instructions      decoder of the disassembly
+    classes           by name; the first that matches an instruction counts
+    pairs             of consecutive instructions
+    skipped           cycles of an instruction whose condition fails
+    unaligned_target  extra cycles for a jump to a 32-bit instruction that is not at a multiple of four
     """
 
     title: str = Field(min_length=1)
@@ -129,13 +129,13 @@ class Timing(StrictModel):
 class Flash(StrictModel):
     """`flash:` of a board: a memory with wait states, and its prefetch and caches.
 
-    region             of the board's memory
-    wait_states        cycles for which a reading of it makes the core wait
-    line               bytes that one reading gives
-    prefetch           whether the line behind that of the instructions that run is read meanwhile
-    instruction_lines  lines that a cache for instructions keeps, the least recently used one replaced; 0: no cache
+    region             region of the board's memory
+    wait_states        cycles that a read delays the core
+    line               bytes of a read
+    prefetch           whether the next line of instructions is read in advance
+    instruction_lines  lines of the instruction cache, least recently used replaced; 0: no cache
     data_lines         the same for constants
-    source             where this is from
+    source             source of these figures
     """
 
     region: str

@@ -1,4 +1,4 @@
-"""What the bill of materials and the provenance state about one build."""
+"""Facts about one build, for the bill of materials and the provenance."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Static bound of the stack: GCC's frame sizes, frames of assembly from its instructions, and the call graph.
 
-Frames of C functions of the build come from `-fstack-usage`. Those of assembly and of libraries are read from the
-instructions that move the stack pointer. The call graph is that of the linked firmware.
+Frames of C functions of the build come from `-fstack-usage`. Frames of assembly and libraries are read from the
+instructions that move the stack pointer. The call graph is read from the linked firmware.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Function:
 
 @dataclass
 class Usage:
-    """What object files compiled with `-fstack-usage` state.
+    """Frame sizes in object files that were compiled with `-fstack-usage`.
 
     frames   frame sizes of C functions by name, None for a dynamic frame
     kernels  names of the functions of kernels, which a pointer may call
@@ -76,8 +76,8 @@ def stack_bound(
 ) -> dict[str, Any]:
     """Return the largest stack below each root.
 
-    roots     names of functions; those that the firmware lacks are left out. `main` is the whole test program
-    hook      a function for measurements only, which counts below `main` alone
+    roots     names of functions; functions that the firmware lacks are skipped. `main` is the whole test program
+    hook      a function for measurements, which counts only below `main`
     measured  stack bytes of the run, None if not measured
 
     A call through a pointer counts as the deepest kernel function that nothing calls directly.
@@ -225,7 +225,7 @@ _LIST = re.compile(r"\{([^}]*)\}")
 
 
 def _riscv(mnemonic: str, operands: str) -> int | None:
-    """Return bytes by which an instruction lowers the stack pointer, None if a register says how many."""
+    """Return by how many bytes an instruction lowers the stack pointer, None if a register decides."""
     if mnemonic not in ("add", "addi", "sub", "c.addi", "c.addi16sp"):
         return 0
     if _REGISTER.match(operands):

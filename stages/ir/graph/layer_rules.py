@@ -23,7 +23,7 @@ def _with_operators(schema: dict[str, Any]) -> None:
 
 
 class LayerMatch(StrictModel):
-    """Which layers a rule applies to. A missing key matches everything.
+    """Condition of a rule: the layers that it applies to. A missing key matches everything.
 
     op     operator as in reports (conv2d, softmax, ...), one that has kernels; the network need not contain it
     name   glob over the layer's name (the imported operator's first output tensor)
@@ -43,7 +43,7 @@ class LayerMatch(StrictModel):
 
         if not is_kernel_kind(op):
             guess = did_you_mean(op.lower(), sorted(kernel_kinds())) or "; `doit kernels` lists them"
-            raise ValueError(f"kernels are for no operator called {escape.quoted(op)}{guess}")
+            raise ValueError(f"no kernel is for an operator called {escape.quoted(op)}{guess}")
         return op
 
     def fits(self, view: LayerView) -> bool:

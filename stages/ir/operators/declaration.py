@@ -107,7 +107,7 @@ class Weights:
 
 @dataclass(frozen=True)
 class Legalization:
-    """How an operator of a file becomes layers of the integer graph.
+    """Conversion of an operator of a file to layers of the integer graph.
 
     layers    its classes of layers; empty if there is no integer form
     legalize  of a plug-in's operator: appends its layers to the integer graph, from a stages.quantize.operator.Operator
@@ -130,7 +130,7 @@ class Legalization:
 
 @dataclass(frozen=True)
 class LiteRT:
-    """What LiteRT does with an operator, and the reference if LiteRT cannot be it.
+    """LiteRT's support for an operator, and the reference if LiteRT cannot be the reference.
 
     fuses      whether it applies the activation in the operator's options
     version    the version at which TFLite's converter registers its int8 form; others are version 1

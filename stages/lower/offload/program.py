@@ -166,7 +166,7 @@ class Search(_Model):
 
 
 class Attachment(_Model):
-    """What the emitted sources need of the accelerator, and where its buffers must lie.
+    """Data of the accelerator for the emitted sources, and the places of its buffers.
 
     region       the accelerator's memory
     resident     buffers of tensors that lie there; all others do not

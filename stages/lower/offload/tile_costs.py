@@ -1,4 +1,4 @@
-"""What an accelerator reports about tiles, cached for tiles that cost the same.
+"""Costs of tiles as the accelerator reports them, cached for tiles that cost the same.
 
 Tiles of equal shape and border position cost the same: all of a layer, except those at its edges.
 """

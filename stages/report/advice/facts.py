@@ -24,7 +24,7 @@ _ALTERNATIVE = {"kernel": "", "cost": None, "cost_source": "", "reason": "", "fl
 
 @dataclass(frozen=True)
 class Saving:
-    """What a change saves at most, by the figures of the run: an amount in bytes, instructions or cycles."""
+    """Upper bound of what a change saves, from the run's figures, in bytes, instructions or cycles."""
 
     amount: int
     unit: str

@@ -10,7 +10,7 @@ from stages.support.options.strict_model import StrictModel
 
 
 class Encoding(StrictModel):
-    """How a file stores numbers: real = scale * (stored - zero_point)."""
+    """Encoding of numbers in a file: real = scale * (stored - zero_point)."""
 
     dtype: Literal["int8", "uint8", "int16", "float32"]
     scale: Annotated[float, Field(gt=0, lt=2.0**128)] = 1.0

@@ -1,4 +1,4 @@
-"""Open files without waiting for a pipe or a device under that name."""
+"""Open regular files only: a pipe or a device of that name could block forever."""
 
 from __future__ import annotations
 

@@ -1,16 +1,16 @@
-"""How NE16 turns sums into results, and the constants by channel that it reads for it.
+"""Requantization of NE16: three modes, and the constants of a channel for each.
 
-    core     sums of 32 bits with what is added to them are written; the core requantizes them (hwlib/), exactly
-    floor    the engine's own: ((sum * scale + bias) >> shift), saturated, which is the layer's rounding `floor`
-    tflite   the extension's: exact
+    core     the engine adds the bias and writes 32-bit sums; the core requantizes them (hwlib/), exactly
+    floor    the engine's arithmetic: ((sum * scale + bias) >> shift), saturated: the layer's rounding `floor`
+    tflite   the extension's arithmetic: exact
 
-ScaleConstants of some output channels are one block in L1, each part from a multiple of 4 bytes on:
+The constants of some output channels are one block in L1. Each part is aligned to 4 bytes:
 
-    parameters   tflite: zero point, minimum, maximum, and those of a residual addition
-    bias         int32 each: what zero points and the bias add to sums (floor: to scaled sums)
+    parameters   tflite: zero point, minimum, maximum, and the parameters of a residual addition
+    bias         int32 each: bias with the terms of zero points, added to sums (floor: to scaled sums)
     scale        floor: uint16 each; tflite: int32 multipliers; core: 1, one byte each
     shift        one byte each; core: the core's exponents
-    multiplier   core: for the core, int32 each, and behind them its rounders (stages/backends/kernels/rounding.py)
+    multiplier   core: int32 each, then the core's rounders (stages/backends/kernels/rounding.py)
     weights      bit planes
 """
 

@@ -1,9 +1,9 @@
 """Cycles of an NE16 job in closed form.
 
-The figures are those of the cost model of MATCH for GAP9, and agree with the silicon's (MLPerf Tiny) where the engine
-is what a network waits for. One subtile (3x3 output pixels, 32 output channels) costs for each 16 input channels:
-loading the patch, the weight offset, the products; and then once: normalization, and writing the outputs. Remainders
-in rows, columns and input channels save nothing. The extension's own are assumptions, stated in extension.py.
+The figures are from the cost model of MATCH for GAP9. They agree with silicon (MLPerf Tiny) for networks that wait for
+the engine. A subtile (3x3 output pixels, 32 output channels) costs, for each 16 input channels: loading the patch, the
+weight offset, the products; and once: normalization, and writing the outputs. Incomplete subtiles and incomplete groups
+of input channels cost as much as full ones. The figures of the extension are assumptions (extension.py).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Geometry of an NE16 job: one convolution over tensors in L1, and how the engine splits it.
 
-Tensors are HWC with contiguous channels. Addresses are those of the first real pixel, strides are in bytes.
+Tensors are HWC with contiguous channels. An address is that of the first pixel inside the image. Strides are in bytes.
 """
 
 from __future__ import annotations
@@ -36,9 +36,10 @@ NO_PADDING = Padding()
 class Extension:
     """Settings of the extended engine (extension.py).
 
-    `parameters` is the address of the layer's block, `residual` that of the tensor that is added (None: none), with
-    the strides of the output. `rounds_once` as `single` in stages.ir.layers.rounding. With `signed_input` activations
-    and the padding value are int8.
+    parameters    address of the layer's block
+    residual      address of a tensor to add, with the strides of the output; None: none
+    rounds_once   as `single` in stages.ir.layers.rounding
+    signed_input  activations and the padding value are int8
     """
 
     parameters: int | None = None
@@ -115,8 +116,8 @@ class Job:
 def split(job: Job) -> Iterator[Job]:
     """Return the jobs that the engine can compute, row by row.
 
-    Stride 2 goes in blocks of 2x2 output pixels. Two rows (or columns) of padding behind the last are taken apart where
-    the subtile before the last would read one of them.
+    Stride 2 is computed in blocks of 2x2 output pixels. If the subtile before the last would read one of two rows (or
+    columns) of padding at the end, the job is split there.
     """
     for row, column in product(_rows(job), _columns(job)):
         out = row.first * job.output_row + column.first * job.output_pixel

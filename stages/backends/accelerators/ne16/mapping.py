@@ -2,17 +2,17 @@
 
     pixels      1x1 convolutions of any stride, fully connected layers: a product for each pixel
     conv3x3     and depthwise3x3: the engine's own windows of stride 1; of stride 2 a job for each 2x2 outputs
-    few         convolutions with small windows: transfers gather these, and the engine takes each as one pixel
-    windows     other convolutions: the core gathers windows, likewise
-    pair        the sum of two tensors: transfers lay 16 bytes of each in turn side by side (exact: not even that)
+    few         convolutions with small windows: transfers gather them, and the engine reads each window as one pixel
+    windows     other convolutions: the core gathers the windows
+    pair        the sum of two tensors: transfers interleave 16 bytes of each (extension: not needed)
 
-The core gathers windows column by column, so that neighbours share columns where they overlap. For a 3x3 window of
-stride 1 over rows a, b, c an output row's strip is
+The core gathers windows column by column, so that overlapping windows share columns. For a 3x3 window of stride 1 over
+rows a, b, c the strip of an output row is
 
     a0 b0 c0 a1 b1 c1 a2 b2 c2 a3 b3 c3 …     a window is 9 of them, the next begins 3 later
 
-Pixels that lie one after the other are no image, so the engine may walk over them as any: as few subtiles of 3x3 as
-possible. Rows may overlap, whose pixels are computed twice to the same values: 125 pixels are 3 rows of 43, 41 apart.
+Consecutive pixels can be treated as an image of any shape. The shape with the fewest 3x3 subtiles is used. Its rows may
+overlap; then some pixels are computed twice, with the same result: 125 pixels are 3 rows of 43, 41 apart.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Gather:
 
     For each row, `columns` of `taps` rows of `channels` bytes each.
 
-    A window is `width` columns, the next begins `step` columns later; those between, if any, are left out.
+    A window is `width` columns. The next one begins `step` columns later; columns in between are not gathered.
     """
 
     rows: int
@@ -136,7 +136,7 @@ def mapping(view: LayerView, tile: Tile, strides: Strides) -> Mapping:
 def by_transfers(view: LayerView) -> bool:
     """Return whether transfers gather the layer's windows.
 
-    Only small windows, if the engine then needs fewer cycles than with its own.
+    True for small windows if the engine then needs fewer cycles than with its native windows.
     """
     op = view.op
     if not isinstance(op, Conv2D) or (op.kernel == (1, 1) and not any(op.padding)) or window_bytes(view) > _FEW:
@@ -205,7 +205,7 @@ def _gather(view: LayerView, rows: int) -> Gather:
 def _pair(view: LayerView, tile: Tile) -> Mapping:
     """Return the mapping of all channels of rows, in pieces of 16.
 
-    `ki` is that of one tensor.
+    `ki` is the number of input channels of one tensor.
     """
     out = extent(view.outputs[0])
     pieces = len(tile.rows) * out.columns * out.channels // PAIR_CHANNELS
@@ -291,7 +291,7 @@ def _spread(pixels: int, input_pixel: int, output_pixel: int) -> Image:
 
 @lru_cache(maxsize=4096)
 def spread(pixels: int) -> tuple[int, int, int]:
-    """Return rows, columns and row distance that cover so many pixels exactly.
+    """Return rows, columns and row distance that cover a number of pixels exactly.
 
     The number of subtiles is minimal.
     """
@@ -319,7 +319,7 @@ def input_tiles(ki: int) -> int:
 def gather_instructions(gather: Gather) -> float:
     """Return the core's instructions for gathering.
 
-    Words if channels are whole ones, else bytes; one run of columns for each row of a window.
+    It copies words if channels are whole words, else bytes: one run of columns for each row of a window.
     """
     element_cost = 0.75 if gather.channels % 4 == 0 else 2.75
     return gather.bytes * element_cost + gather.rows * gather.taps * 30

@@ -1,9 +1,9 @@
 """Cycles of an outer16 job in closed form, as in `device/outer16.cc`.
 
-The engine has 16x16 sums: of 16 output pixels, one after the other along the rows, and 16 output channels. For each tap
-of the window and each block of 16 input channels it reads 16 pixels of that block, 16 bytes in a cycle, and beside them
-16x16 weights, and adds a 16x16 outer product in each of these cycles. Then it requantizes and writes the sums, a pixel
-in a cycle. A depthwise convolution reads only the block of its channels.
+The engine has 16x16 sums: 16 consecutive output pixels by 16 output channels. For each tap of the window and each block
+of 16 input channels it takes 16 cycles. In each cycle it reads 16 bytes of pixels and 16 weights, and adds a 16x16
+outer product. Then it requantizes the sums and writes one pixel per cycle. A depthwise convolution reads only the block
+of its channels.
 
     begin 20 + for each block of output channels: parameters 12 + for each 16 pixels: 16 * taps * input blocks + 16
 """

@@ -6,12 +6,15 @@ A `Block` states its meaning once, on buffers of the tile's own shape. From that
   impl       the call of the C function
   instances  the blocks of the workload: `Function.place` puts the meaning on regions of the layer's buffers
 
-TVM 0.27 simplifies desc, but not the workload, before it compares them; so an instance is made from the simplified
-form. It compares expressions and plain loops, not IfThenElse statements or nested blocks: conditions are expressions
-(`fixed_point.select`), and an accumulator is an int32 buffer of one element, an operand like the others. Variables of
-the surrounding loops cannot occur in a desc either: what a tile must know of its position (for a window that leaves the
-image) it reads from an int32 operand which the loop nest stores before the tile. TVM proves indices equal without
-knowing that two buffers correspond, so such a value must become a variable: that of a loop of one step (`position`).
+TVM 0.27 has these limits:
+
+  - It simplifies desc, but not the workload, before it compares them. So an instance is made from the simplified form.
+  - It compares expressions and plain loops, not IfThenElse statements or nested blocks. So conditions are expressions
+    (`fixed_point.select`), and an accumulator is an operand: an int32 buffer of one element.
+  - Variables of the surrounding loops cannot occur in a desc. If a tile needs its position (for a window that leaves
+    the image), it reads it from an int32 operand, which the loop nest stores before the tile.
+  - It proves indices equal without knowing that two buffers correspond. So a loaded value in an index must become a
+    variable, of a loop with one iteration (`position`).
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ def broadcast_strides(tensor: Tensor, shape: Sequence[int]) -> tuple[int, ...]:
 def walk(shape: Sequence[int], *strides: Sequence[int]) -> list[Axis]:
     """Return the axes to loop over, outermost first, in the memory order of the first buffer.
 
-    At least one axis comes back; the last is the longest run there is in the first buffer.
+    Returns at least one axis; the last one is the longest run in the first buffer.
     """
     axes = [Axis(n, tuple(s[i] for s in strides)) for i, n in enumerate(shape) if n > 1]
     axes.sort(key=lambda axis: -abs(axis.strides[0]))
@@ -66,10 +66,7 @@ def walk(shape: Sequence[int], *strides: Sequence[int]) -> list[Axis]:
 
 
 def offset(variables: Sequence[Any], axes: Sequence[Axis], buffer: int) -> Any:
-    """Return the offset in a buffer for variables of a walk's outermost axes.
-
-    Of all axes, or of all but the last.
-    """
+    """Return the offset in a buffer for variables of all axes of a walk, or of all but the last."""
     return sum((v * axis.strides[buffer] for v, axis in zip(variables, axes, strict=False)), start=0)
 
 

@@ -4,8 +4,8 @@
       panel  panel[step, R] <- rows t * R ... of the matrix, its columns, or windows of the image   arm_dsp_panel_*
       gemm   y[R, N] <- requantize(bias + panel * weights)                                          arm_dsp_gemm_*
 
-Pixels left over get blocks of their own, `panel_rest` and `gemm_rest`; so does the last channel of an odd number,
-`gemm_odd`, which is computed in a pair with the one before it. The panel is one buffer of words that all tiles use.
+Remaining pixels have separate blocks, `panel_rest` and `gemm_rest`. If the number of channels is odd, `gemm_odd`
+computes the last one in a pair with the one before it. The panel is one buffer of words that all tiles use.
 """
 
 from __future__ import annotations

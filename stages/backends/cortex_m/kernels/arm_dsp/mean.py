@@ -30,7 +30,7 @@ MAX_COLUMNS = 255  # that are added in 16 bits
 class Mean(Kernel):
     """Mean of four neighbouring channels at a time, or of neighbouring pixels.
 
-    Means of the last axis use the second form.
+    The second form is used if the last axis is averaged.
     """
 
     name = "arm_dsp.mean_s8"

@@ -1,9 +1,9 @@
 """Row candidates of a copy between strided views: dense rows, every n-th item, offset table.
 
-copy    neighbours to neighbours
+copy    consecutive items to consecutive items
 pick    y[i] = x[i * stride]     a gather load for eight items of one or two bytes, or for four of four
 put     y[i * stride] = x[i]     a scatter store, likewise
-gather  y[i] = x[offsets[i]]     16 bytes at a time, for output neighbours within 256 bytes of the input
+gather  y[i] = x[offsets[i]]     16 consecutive output bytes at a time, if their inputs are within 256 bytes
 
 A transpose can run along either of its axes, so `pick` and `put` compete; `gather` is for small blocks.
 """

@@ -4,9 +4,9 @@
       gather   rows[R, depth]  <- the windows of R output pixels as int8            mve_windows, mve_strip
       product  y[R, columns]   <- requantize(bias + offsets + rows * weights)       mve_gemm_*, mve_columns_*
 
-Rows that can be read in place are not gathered; those that overlap lie in one strip, and a tile is of one pixel row.
-Rows left over get blocks of their own, `..._rest`; so do channels that are no whole block: `product_last`, four that
-overlap those before, or `product_singles`.
+Rows that can be read in place are not gathered. Overlapping rows share a strip; then a tile is within one pixel row.
+Remaining rows have separate blocks, `..._rest`. Remaining channels have `product_last` (four channels that overlap the
+block before) or `product_singles`.
 """
 
 from __future__ import annotations

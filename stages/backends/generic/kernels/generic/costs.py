@@ -1,4 +1,4 @@
-"""What the portable kernels cost on an architecture family, in instructions.
+"""Costs of the portable kernels on an architecture family, in instructions.
 
 The figures are for cores of 32 and 64 bits. A family whose compiler or C library differs has its own in
 `stages/backends/<family>/generic_costs.py`, as `COSTS`: one `GenericCosts` for each word size.

@@ -4,9 +4,9 @@
       panel  panel[P, chunk, R, lane] <- rows of the matrix, or windows           rvp_panel_rows, rvp_panel_windows
       gemm   y[P * R, N] <- requantize(bias + panel * weights)                    rvp_gemm_s8_r<R>, rvp_dot_s8
 
-Panels left over get blocks of their own, `panel_last` and `gemm_last`, and so do rows left over, `panel_rest` and
-`gemm_rest`. Where rows of the output are not whole registers, or the output is planar, gemm writes to a stage, from
-which `unstage` copies (rvp_join_rows).
+Remaining panels have separate blocks, `panel_last` and `gemm_last`; so have remaining rows, `panel_rest` and
+`gemm_rest`. If rows of the output are not whole registers, or the output is planar, gemm writes to a stage, and
+`unstage` copies from there (rvp_join_rows).
 
 An int32 of the panel holds four activations, the first in the low byte.
 """
@@ -74,7 +74,7 @@ class Gemm:
         flipped = INT8_OFFSET[x.dtype]
 
         def activation(b: Any, pixel: Expr, chunk: Expr, k: Expr) -> Expr:
-            """Return an element of a row's chunk as int32; elements behind the end of a run count as 0."""
+            """Return an element of a row's chunk as int32; elements after the end of a run are 0."""
             run, within = T.truncdiv(chunk, self.run_chunks), T.truncmod(chunk, self.run_chunks) * 4 + k
             element = run * self.run + within
             value = self._window_element(b, pixel, element) if windows else widen(b.x[pixel, element])

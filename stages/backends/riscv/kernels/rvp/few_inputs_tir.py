@@ -1,6 +1,6 @@
 """TIR of convolutions with few window bytes: one-row panels for pointwise_s8.S.
 
-Tiles, remaining rows and the staging of incomplete registers are those of the GEMM kernels.
+Tiles, remaining rows and the staging of incomplete registers are as in the GEMM kernels.
 """
 
 from __future__ import annotations

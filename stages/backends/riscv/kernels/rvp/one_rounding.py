@@ -5,9 +5,9 @@ added to the sum and to the product, is a step function too:
 
   ((acc + d) * m + 2^31) >> 32 >= u + b   where   acc + d >= (u + b - 1/2) * 2^32 / m
 
-Both are equal where 0 <= T[u] + d - (u + b - 1/2) * 2^32 / m < 1 for each step u within the layer's bounds and the
-channel's sums. For m near the scale times 2^32, d has a window some hundredths wide, whose place moves by 2^32 / m with
-b. As that is not an integer, one of some hundred b puts an integer d into the window.
+Both are equal if 0 <= T[u] + d - (u + b - 1/2) * 2^32 / m < 1 for each step u within the layer's bounds and the
+channel's sums. For m near the scale times 2^32, the values of d that satisfy this are an interval of a few hundredths.
+It moves by 2^32 / m with b, which is not an integer. So among some hundred b, one has an integer d in its interval.
 
 The reference rounds halves away from zero, which shifts the steps of negative u. The search therefore succeeds where
 the bounds leave few steps or steps of one sign, as with a ReLU.

@@ -31,9 +31,9 @@ class Calls(NamedTuple):
 class Products(NamedTuple):
     """Matrix products of a layer: one, or for a grouped convolution one per set of groups.
 
-    parts     products, of which each has channels of its own
-    groups    of the layer in each: weights are those of a group on the diagonal, and count nothing beside it
-    channels  of a pixel, depth of a sum, columns and the run of `run_elements`, each of one product
+    parts     number of products; each has its own channels
+    groups    groups of the layer per product: the weights of each group are on the diagonal, all others have no effect
+    channels  channels of a pixel; with depth of a sum, columns and the run of `run_elements`, for one product
     """
 
     parts: int

@@ -48,7 +48,7 @@ class Pointwise(Kernel):
         return pointwise(view, _blocks(view, target), target.word_bits // 32)
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """Return the instructions: those of each block and pixel, and 50 per block."""
+        """Return the instructions per block and pixel, plus 50 per block."""
         chunks, lanes = depth_of(view) // 4, target.word_bits // 32
         read = chunks if lanes == 1 else chunks + 1  # the chunks into every lane
         return float(_blocks(view, target) * (rows_of(view) * (block_instructions(view, chunks) + read) + 50) + 60)

@@ -65,7 +65,7 @@ def _by_lanes(view: LayerView, register: int) -> bool:
 
 
 def _row(view: LayerView, word: int) -> float:
-    """Return the instructions of an output row: 120 plus those of each word of a line.
+    """Return the instructions of an output row: 120 plus the instructions per word of a line.
 
     A word takes 7.25 for three window rows and again per two more; 5.25 for one or two.
     """

@@ -46,7 +46,7 @@ class QuadLines:
     """A layer with lines along its rows or, `exchanged`, along its only column.
 
     Pairs are (rows, columns) of the lines. `depth` and `units` are the input and output channels of a group. `split`:
-    rows, periods or groups from the work of lane 0 to that of lane 1, all 0 where lane 1 is idle.
+    the distance in rows, periods or groups between the work of lane 0 and lane 1; all 0 if lane 1 is idle.
     """
 
     exchanged: bool

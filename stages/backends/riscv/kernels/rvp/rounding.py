@@ -3,8 +3,6 @@
 The proof is in stages.backends.kernels.rounding. The first rounding of the reference, t = (acc * m + 2^30) >> 31, is
 one kwmmul.u. The second has two forms:
 
-The first rounding of the reference, t = (acc * m + 2^30) >> 31, is one kwmmul.u. There are two ways for the second:
-
   short   smmul.u: (t * p + 2^31) >> 32, one instruction for all lanes
   wide    lower t by one where it is negative, then kwmmul.u by p = 2^(31 - s): three instructions, exact for all s in
           1 ... 31
