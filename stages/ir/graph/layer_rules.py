@@ -43,7 +43,7 @@ class LayerMatch(StrictModel):
 
         if not is_kernel_kind(op):
             guess = did_you_mean(op.lower(), sorted(kernel_kinds())) or "; `doit kernels` lists them"
-            raise ValueError(f"no kernel is for an operator called {escape.quoted(op)}{guess}")
+            raise ValueError(f"no operator called {escape.quoted(op)} has a kernel{guess}")
         return op
 
     def fits(self, view: LayerView) -> bool:

@@ -53,7 +53,7 @@ MISTAKES = [
     ("{mode: calibrate, data: {random: {}}, max_los: 1}", "6:51: unknown key 'max_los'; did you mean 'max_loss'?"),
     (
         "{mode: calibrate, data: {random: {}}, keep_float: [{op: cnv2d}]}",
-        "6:69: stages.quantize.keep_float.0.op: no kernel is for an operator called 'cnv2d'; did you mean 'conv2d'?",
+        "6:69: stages.quantize.keep_float.0.op: no operator called 'cnv2d' has a kernel; did you mean 'conv2d'?",
     ),
 ]
 

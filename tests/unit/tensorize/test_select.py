@@ -117,9 +117,9 @@ def test_what_a_rule_matches(match: LayerMatch, expected: bool) -> None:
 @pytest.mark.parametrize(
     ("op", "told"),
     [
-        ("conv2dd", "no kernel is for an operator called 'conv2dd'; did you mean 'conv2d'?"),
+        ("conv2dd", "no operator called 'conv2dd' has a kernel; did you mean 'conv2d'?"),
         ("CONV_2D", "did you mean 'conv2d'?"),
-        ("zzz", "no kernel is for an operator called 'zzz'; `doit kernels` lists them"),
+        ("zzz", "no operator called 'zzz' has a kernel; `doit kernels` lists them"),
         ("float", "no operator called 'float'"),  # lowered by TVM: no rule decides for it
     ],
 )

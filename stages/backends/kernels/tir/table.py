@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 def table(view: LayerView, function: str) -> Lowering:
     """Return look-ups of all elements in memory order by a C function of (x, table, y, count).
 
-    The meaning adds up all 256 entries, of which only the element's is not replaced by 0. An element cannot be an index,
-    because TVM cannot prove two loaded values equal.
+    The meaning adds up all 256 entries; all but the element's are replaced by 0. An element cannot be an index, as
+    TVM cannot prove two loaded values equal.
     """
     x, y = view.inputs[0], view.outputs[0]
     count = y.elements
