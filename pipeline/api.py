@@ -50,8 +50,8 @@ def run_recipe(
     recipe: a name, a path, or a dictionary with the content of a recipe file.
     overrides: values of the command line: target, model, set.
     until: last stage to run. Tools of later stages may be missing, and the build folder gets log.txt only.
-    root: the project; default: that of the current directory.
-    store, build: folders of the artifact store and the results; default: those of the project.
+    root: the project; default: the current directory's.
+    store, build: folders of the artifact store and the results; default: the project's.
     display: receives progress; default: none.
     install: installs a missing group of Python packages and returns whether it did (pipeline.keys.package_groups).
         Without it a missing group is an error.

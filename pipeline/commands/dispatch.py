@@ -1,6 +1,6 @@
 """The command line: choose the command and print its errors.
 
-The commands are those of pyproject.toml, and `help`. Firmline keeps no state in doit, so doit's other commands are
+Commands are listed in pyproject.toml, except `help`. Firmline keeps no state in doit, so doit's other commands are
 not offered. doit's `DoitMain` is not used: it reads settings of the current folder, offers those commands, and exits
 with 3 for a mistake, which means pending work here.
 """

@@ -175,7 +175,7 @@ def exit_code(recipes: Sequence[RecipeExplanation]) -> int:
 def print_explanations(named: Sequence[str], *, code: bool = False, as_json: bool = False) -> list[RecipeExplanation]:
     """Print the stages of each recipe. Returns the explanations.
 
-    Of several recipes, only stages that would run are printed. `code` adds the folders whose code each stage uses.
+    With several recipes, only stages that would run are printed. `code` adds the folders whose code each stage uses.
     JSON always has all stages and folders.
     """
     if as_json:

@@ -26,7 +26,7 @@ REMOVED = "removed"
 
 
 def overview(version: str, recipes: Sequence[str], built_in: int) -> str:
-    """Return the text of `doit` without arguments; `recipes` are those of the project."""
+    """Return the text of `doit` without arguments; `recipes` are the project's."""
     name = next((name for name in ("kws_rvp", *recipes) if name in recipes), "")
     total = len(recipes) + built_in
     where = f"{len(recipes)} recipe{'s' * (len(recipes) != 1)}" + (

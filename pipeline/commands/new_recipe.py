@@ -96,7 +96,7 @@ def new_recipe(
     """Write a recipe. Returns its file, relative to the project, and that of a copied model.
 
     A model outside of the project is copied to models/. Several targets, separated by commas, become a matrix. `more`
-    may have `set`. The default target is that of the recipe that it `extends`, or rv64-rvp. Raises PipelineError.
+    may have `set`. The default target is the target of the recipe that it `extends`, or rv64-rvp. Raises PipelineError.
     """
     target = target or board
     if wrong := invalid_name(name, RECIPE_PATTERN):

@@ -141,7 +141,7 @@ def _exceptions(layers: Sequence[Mapping[str, Any]], options: Mapping[str, Any])
 def pareto_front(measurements: Sequence[Measurement]) -> list[Measurement]:
     """Return the measurements that no other one beats: as good in all figures, better in one.
 
-    Of equal ones, the first.
+    If several are equal, the first.
     """
     valid = [item for item in measurements if not item.error]
     return [
@@ -159,7 +159,7 @@ def pareto_front(measurements: Sequence[Measurement]) -> list[Measurement]:
 def best(measurements: Sequence[Measurement], budget: Budget) -> Measurement | None:
     """Return the measurement within the budget with the least loss, None if there is none.
 
-    Of equal losses, the one with the fewest instructions.
+    If losses are equal, the one with the fewest instructions.
     """
     within = [item for item in measurements if not item.error and not budget.exceeded(item)]
     return min(within, key=lambda item: (item.loss, item.instructions, -item.snr), default=None)

@@ -64,7 +64,7 @@ def task_names(words: Sequence[str]) -> list[str]:
 def doit_config(
     words: Sequence[str] = (), root: Path | Project | None = None, registry: Registry | None = None
 ) -> dict[str, Any]:
-    """Return doit's settings for this project; `words` are those of the command line."""
+    """Return doit's settings for this project; `words` are from the command line."""
     config: dict[str, Any] = {
         "reporter": StageReporter,
         # In memory: it cannot be corrupted, and parallel runs share no file.

@@ -1,6 +1,6 @@
 """`doit watch NAME`: run recipes again whenever a file changes that they depend on.
 
-Each run is a process of its own, so that changed code of stages and plug-ins is loaded. The store decides which stages
+Each run is a separate process, so that changed code of stages and plug-ins is loaded. The store decides which stages
 run, so a change without effect runs nothing.
 """
 

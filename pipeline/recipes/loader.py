@@ -64,7 +64,7 @@ class LoadedRecipe:
 
     variant: name of the variant of a matrix, else ''.
     labels: label of the variant's value on each axis.
-    all_variants: all variants of the matrix, of which only some may be loaded.
+    all_variants: all variants of the matrix, even if only some are loaded.
     path: the recipe file; None for a dictionary.
     """
 

@@ -29,7 +29,7 @@ from stages.support.system.scratch import clear_abandoned
 class Workspace:
     """The project, its stages and its store, as one run uses them. A context manager.
 
-    root            the project (None: that of the current directory), or a folder that is a project by itself
+    root            the project (None: the current directory's), or a folder that is a project by itself
     install         see Tools
     locked_version  see Tools
     """

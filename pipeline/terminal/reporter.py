@@ -29,7 +29,7 @@ results_json: list[dict[str, Any]] = []
 class TaskInfo:
     """A task of pipeline.commands.tasks, for the reporter.
 
-    `kind` and `identity` are those of a stage, '' for the task that fills the build folder. `session` is None for a
+    `kind` and `identity` are a stage's, '' for the task that fills the build folder. `session` is None for a
     recipe that cannot be planned, if it is one of several or of a `matrix`.
     """
 

@@ -2,7 +2,7 @@
 
 The firmware's network is a graph of independent layers. Each has its own inputs and output, and a rule names its
 kernel. So the counted code is the code of a recipe, and every output byte is compared with the integer reference in
-the same run. Cycles are those of the target's timing model.
+the same run. Cycles are from the target's timing model.
 """
 
 from __future__ import annotations

@@ -57,7 +57,7 @@ def emit(
 
     source   tensorize's artifact: its folder or its content
     target   the target of the artifact
-    folders  kernel folders by name; default: those of the target
+    folders  kernel folders by name; default: the target's
     ranges   value ranges of inputs that are indices, by the tensors' numbers in the imported file
 
     Raises StageError if the arena is too large.

@@ -57,7 +57,7 @@ class MovingConverter(OperatorConverter):  # type: ignore[misc]  # TVM has no ty
         return relax.op.split(self.get_expr(source.tensor_idx), number, axis=axis_index % self._rank(source))
 
     def convert_split_v(self, op: Any) -> relax.Expr:
-        """Split by sizes, of which one may be -1 for the rest."""
+        """Split by sizes; one may be -1 for the rest."""
         source, parts, axis = self.get_input_tensors(op)
         axis_index = int(self.get_tensor_value(axis).reshape(-1)[0]) % self._rank(source)
         sizes = [int(size) for size in self.get_tensor_value(parts).reshape(-1)]

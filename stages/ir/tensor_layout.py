@@ -12,7 +12,7 @@ if they differ from its type:
 A capital letter is the rest of an axis outside of its blocks, which are small letters behind it. An axis is padded to a
 multiple of its blocks; the padding has any content. '' is the order of the logical axes, for tensors of any rank.
 
-Logical axes are those of the imported model. Their letters follow from the rank (`AXES`) or are passed as `axes`.
+Logical axes are the imported model's. Their letters follow from the rank (`AXES`) or are passed as `axes`.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Layout(str):
     """A layout, as its text. Raises ValueError for an invalid text.
 
     parts  from the outermost to the innermost
-    bits   of an element, 0 for those of the tensor's type
+    bits   of an element, 0 for the bits of the tensor's type
     """
 
     __slots__ = ("bits", "parts")
@@ -123,21 +123,21 @@ def _parsed(text: str) -> tuple[tuple[LayoutAxis, ...], int]:
     if not text:
         return (), 0
     if not _PARTS.fullmatch(order):
-        raise ValueError(f"{text!r} is no layout: axes are capitals, blocks a size and a small letter, as in NCHW16c")
+        raise ValueError(f"{text!r} is not a layout: axes are capitals, blocks size and small letter, as in NCHW16c")
     if colon and bits not in map(str, NARROW):
-        raise ValueError(f"{text!r} is no layout: the bits per element after the colon must be 1, 2 or 4")
+        raise ValueError(f"{text!r} is not a layout: the bits per element after the colon must be 1, 2 or 4")
     parts = tuple(
         LayoutAxis(axis, 0) if axis else LayoutAxis(block.upper(), int(size))
         for axis, size, block in _PART.findall(order)
     )
     axes = [part.axis for part in parts if not part.size]
     if len(set(axes)) < len(axes):
-        raise ValueError(f"{text!r} is no layout: it has an axis twice")
+        raise ValueError(f"{text!r} is not a layout: it has an axis twice")
     for number, (axis, size) in enumerate(parts):
         if size and LayoutAxis(axis, 0) not in parts[:number]:
-            raise ValueError(f"{text!r} is no layout: block {size}{axis.lower()} needs {axis} before it")
+            raise ValueError(f"{text!r} is not a layout: block {size}{axis.lower()} needs {axis} before it")
         if size == 1:
-            raise ValueError(f"{text!r} is no layout: a block of one element")
+            raise ValueError(f"{text!r} is not a layout: a block of one element")
     return parts, int(bits or 0)
 
 

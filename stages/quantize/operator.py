@@ -232,7 +232,7 @@ class Operator:
 
     @cached_property
     def clamp(self) -> tuple[int, int]:
-        """Bounds of the fused activation in the output's integers; without one those of the type.
+        """Bounds of the fused activation in the output's integers; without one, the type's bounds.
 
         The activation is a clip of the integers after `quantize`, or a relu or clip of the real numbers before it.
         """

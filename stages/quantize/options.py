@@ -35,7 +35,7 @@ class RandomSamples(StrictModel):
 class CalibrationData(StrictModel):
     """Samples on which the float network runs to measure its ranges: `files`, or `random`.
 
-    Files are as those of simulate's inputs: a .npy has a leading axis of inferences, a .bin the bytes of exactly one.
+    Files are as in simulate's inputs: a .npy has a leading axis of inferences, a .bin the bytes of exactly one.
     They hold float32, or the type in `encoding`.
     """
 
@@ -48,7 +48,7 @@ class CalibrationData(StrictModel):
         if bool(self.files) == (self.random is not None):
             raise ValueError("give either files or random")
         if self.encoding is not None and not self.files:
-            raise mistake("needs files, and there are none", "encoding")
+            raise mistake("needs `files`", "encoding")
         return self
 
 

@@ -58,7 +58,7 @@ def build_report(
     `clock` (Hz) is the recipe's, for a core.
 
     `artifacts` maps stage kinds to folders. compile, simulate, verify and ptq are optional: their fields are then
-    None or empty. Instructions are those of the first inference; `minimum` and `maximum` are over all inferences.
+    None or empty. Instructions are for the first inference; `minimum` and `maximum` are over all inferences.
     They differ slightly because some kernels, such as softmax, have data-dependent paths.
     """
     from stages.ir.graph import Graph

@@ -39,7 +39,7 @@ class InputsConfig(StageConfig):
     @model_validator(mode="after")
     def _check(self) -> InputsConfig:
         if self.encoding is not None and not self.files:
-            raise mistake("needs files, and there are none", "encoding")
+            raise mistake("needs `files`", "encoding")
         return self
 
 

@@ -5,7 +5,7 @@
     pad, then convolutions                   or convolutions with that padding
     window along the column of an image      or along its row, for images of one column
 
-Costs are those of kernel selection, within the recipe's arena limit. An accelerator gets its own layout and types.
+Costs are as in kernel selection, within the recipe's arena limit. An accelerator gets its own layout and types.
 Layers that a rule of the recipe matches stay.
 """
 

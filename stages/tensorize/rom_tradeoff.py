@@ -128,7 +128,7 @@ class _Code:
         return cls(context, common)
 
     def option(self, view: LayerView, choice: Choice) -> _Option:
-        """Return what a choice takes; the minimum if it was not counted but others were."""
+        """Return instructions and bytes of a choice; the minimum if it was not counted but others were."""
         kernel, cost = choice.kernel, choice.cost or 0.0
         constants = sum(view.constant(role).nbytes for role in view.layer.constants)
         if not kernel.lowers:

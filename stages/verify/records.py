@@ -84,7 +84,7 @@ class _Table:
 class Records:
     """The model's name and layers (of model.json), and tables of inputs, outputs and traces.
 
-    `names` and `labels` are those of inputs.json: the name of each inference's input, and its class if known.
+    `names` and `labels` are from inputs.json: the name of each inference's input, and its class if known.
     With `stateful` the network has state: a record of `inputs` begins with whether it is the first of a sequence.
     """
 

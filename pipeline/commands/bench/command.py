@@ -99,7 +99,7 @@ class Bench(Command):
     )
 
     def execute(self, opt_values: dict[str, Any], pos_args: list[str]) -> int:
-        """Measure what the options select. Returns the exit code."""
+        """Measure the networks that the options select. Returns the exit code."""
 
         def work() -> int:
             with selected_executor(self.own_values):

@@ -33,7 +33,7 @@ class Listing(Command, ABC):
         """Return all records, with JSON values. Records of one name are consecutive."""
 
     def names_of(self, record: Record) -> Sequence[str]:
-        """Return the names by which an argument can select the record."""
+        """Return the names that select the record as an argument."""
         return [record["name"]]
 
     def unknown(self, word: str, known: Sequence[str]) -> PipelineError:

@@ -25,11 +25,11 @@ class Operators(Listing):
     columns = ("name", "kind", "int8", "int16", "float32", "limits")
 
     def names_of(self, record: Record) -> Sequence[str]:
-        """Return TFLite's name and that of rules."""
+        """Return TFLite's name and the name in rules."""
         return [record["name"], record["kind"]]
 
     def records(self) -> Sequence[Record]:
-        """Return the built-in operators by name, then those of plug-ins."""
+        """Return the built-in operators by name, then plug-ins' operators."""
         from pipeline.plugins.importing import declare_operators
         from pipeline.project import current_project
         from stages.ir.models.layer_options import layer_options

@@ -33,7 +33,7 @@ class Side:
 
 
 def sides(words: tuple[str, str], project: Project, store: Path) -> tuple[Side, Side]:
-    """Return both sides. Runs what is not up to date. Raises PipelineError.
+    """Return both sides. Runs stages that are not up to date. Raises PipelineError.
 
     `git:REV` without a recipe means the recipe of the other side.
     """

@@ -191,7 +191,7 @@ def _instructions(session: Session, release: Release, folder: Path) -> dict[str,
 
 
 def _release(session: Session, project: Project) -> Release:
-    """Collect what the documents state. Raises PipelineError."""
+    """Collect the content of the documents. Raises PipelineError."""
     plan, folders = session.plan, session.folders
     if plan.loaded is None or session.report is None:
         raise PipelineError(f"recipe '{plan.recipe}' has no report, which evidence needs")

@@ -63,7 +63,7 @@ class Request:
 
 
 def request_of(words: Sequence[str], variables: Mapping[str, str], project: Project, registry: Registry) -> Request:
-    """Return what the command line asks for.
+    """Return the request of the command line.
 
     words      boards, globs of boards and, unless `recipe` or `model` is among the variables, a recipe or model file
     variables  may have recipe, model, target, board and set

@@ -57,7 +57,7 @@ class Row:
 def needs(regions: Iterable[Mapping[str, Any]]) -> list[tuple[int, int, bool]]:
     """Return needed bytes, available bytes and `written` of each memory.
 
-    `regions` are those of sizes.json; regions that are the same memory count together.
+    `regions` are from sizes.json; regions that are the same memory count together.
     """
     regions = list(regions)
     return [

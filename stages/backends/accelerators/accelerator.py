@@ -219,7 +219,7 @@ class Accelerator(ABC, Generic[P]):
         return False
 
     def tiling_key(self, view: LayerView) -> Hashable:
-        """Return what a layer's tiles depend on besides window and shapes.
+        """Return everything except window and shapes that a layer's tiles depend on.
 
         Layers with equal keys get equal tiles, which are searched once. The default has numbers, types and the content
         of constants. Engines that depend on less should return less.

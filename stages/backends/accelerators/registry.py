@@ -28,7 +28,7 @@ def names() -> list[str]:
 def accelerator_class(name: str, modules: Mapping[str, str] = MappingProxyType({})) -> type[Accelerator[Any]]:
     """Return the class of an accelerator. Raise StageError for an unknown one.
 
-    `modules` are those of plug-ins (`Target.modules`).
+    `modules` are the modules of plug-ins (`Target.modules`).
     """
     key = f"accelerators/{name}"
     if key not in modules and name not in names():

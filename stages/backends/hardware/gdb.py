@@ -142,7 +142,7 @@ class Gdb:
         shown = self.command(f'-data-evaluate-expression "(unsigned long long)({expression})"').get("value", "")
         found = re.match(r"\d+", str(shown))
         if found is None:
-            raise GdbError(f"{expression} is no number")
+            raise GdbError(f"{expression} is not a number")
         return int(found[0])
 
     def memory(self, address: int, count: int) -> bytes:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 def folder(name: str, modules: Mapping[str, str] = MappingProxyType({})) -> KernelFolder:
     """Return the record of a folder. Raise StageError for an unknown folder.
 
-    `modules` are those of plug-ins (`Target.modules`).
+    `modules` are the modules of plug-ins (`Target.modules`).
     """
     if f"kernels/{name}" in modules:
         return _checked(name, import_module(modules[f"kernels/{name}"]))

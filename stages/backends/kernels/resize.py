@@ -108,7 +108,7 @@ def between(view: LayerView, axis: str, whole: int) -> np.ndarray:
     for line, (first, second), share in zip(table, places.tolist(), shares.tolist(), strict=True):
         part = 0 if first == second else share
         if part * whole % _WHOLE:
-            raise ValueError(f"an interpolation weight of {part}/{_WHOLE} is no multiple of 1/{whole}")
+            raise ValueError(f"an interpolation weight of {part}/{_WHOLE} is not a multiple of 1/{whole}")
         part = part * whole // _WHOLE
         if whole < _WHOLE and 2 * part > whole:
             first, second, part = second, first, whole - part

@@ -164,7 +164,7 @@ class Memory(StrictModel):
             if name in _LINKERS:
                 raise mistake(f"no region can be called {name}, which means something to the linker", name, key=True)
             if not region.holds:
-                raise mistake(f"what may it hold? holds: [{', '.join((*CONSTANT, *VARIABLE))}]", name)
+                raise mistake(f"needs `holds`, a list of: [{', '.join((*CONSTANT, *VARIABLE))}]", name)
         for name, region in self.regions.items():
             self._check_same(name, region)
         for (one, first), (other, second) in combinations(self.regions.items(), 2):

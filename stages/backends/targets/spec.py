@@ -44,7 +44,7 @@ class Compiler(StrictModel):
     @model_validator(mode="after")
     def _one_program(self) -> Compiler:
         if not self.command or " -" in self.command:
-            raise mistake(f"'{self.command}' is no program's name; what it is given goes to `flags`", "command")
+            raise mistake(f"'{self.command}' is not the name of a program; its arguments belong in `flags`", "command")
         return self
 
 

@@ -1,6 +1,6 @@
 """Object files of kernels and run-time code, compiled once for all networks and recipes.
 
-An object is an artifact of its own. Its key has the text of the source with all that it includes, the flags, and the
+Each object is an artifact. Its key has the text of the source with all that it includes, the flags, and the
 versions of the tools.
 """
 

@@ -10,7 +10,7 @@ def spread(counts: Mapping[str, Any], layers: Sequence[Mapping[str, Any]]) -> di
     """Return {counter, inferences, total, layers, varying}; each figure is {least, most} over the inferences.
 
     counts  content of counts.json
-    layers  those of the report: {index, name, kernel}
+    layers  layers of the report: {index, name, kernel}
     """
     inferences = counts["inferences"]
     rows = [

@@ -1,4 +1,4 @@
-"""Sources of an export: those of its networks, with kernels once and unique names."""
+"""Sources of an export: its networks' sources, with kernels once and unique names."""
 
 from __future__ import annotations
 

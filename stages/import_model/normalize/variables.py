@@ -165,7 +165,7 @@ def _initial_values(graph: OneGraph, data: bytes, name: str) -> dict[Name, tuple
 
 
 def _assigned_constants(data: bytes, subgraph: int, operator_name: str, name: str) -> dict[Name, tuple[Any, bytes]]:
-    """Return what a graph assigns. Raises StageError for anything but constants."""
+    """Return the values that a graph assigns. Raises StageError for anything but constants."""
     count = graphs(data, name).count
     if not 0 < subgraph < count:
         raise StageError(f"{operator_name} runs subgraph {subgraph} of {count}")

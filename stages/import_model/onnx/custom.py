@@ -70,7 +70,7 @@ def _order(operator: Operator, rank: int) -> Order:
 
 
 def _kind(operator: Operator, at: int, operands: Sequence[Tensor | None]) -> str:
-    """Return the type of a result without scale: as declared, else that of the first input."""
+    """Return the type of a result without scale: as declared, else the type of the first input."""
     if operator.tensors.results:
         return operator.tensors.results[min(at, len(operator.tensors.results) - 1)]
     return next(tensor.dtype for tensor in operands if tensor is not None)

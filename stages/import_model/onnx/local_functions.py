@@ -74,7 +74,7 @@ def _key(domain: str, name: str, overload: str) -> Key:
 
 
 def _with_inner(nodes: Sequence[onnx.NodeProto]) -> Iterator[onnx.NodeProto]:
-    """Yield operators and those of the graphs inside of them."""
+    """Yield operators, and the operators of graphs inside of them."""
     for node in nodes:
         yield node
         for graph in subgraphs(node):

@@ -1,6 +1,6 @@
 """Fixed-point multiplication of the reference kernels, on numpy arrays.
 
-Names are those of gemmlowp's and TFLite's functions. Everything is computed in int64 and exact for int32 operands.
+Names follow gemmlowp's and TFLite's functions. Everything is computed in int64 and exact for int32 operands.
 """
 
 from __future__ import annotations

@@ -68,7 +68,7 @@ class Clamped(LayerOp):
     def reach_of_sums(self, view: LayerView, least: Array, most: Array) -> ValueRange:
         """Value range of requantized sums from `least` to `most`, int64[O].
 
-        `requantized` is monotonic unless an int32 wraps. Then the range is that of the clamp.
+        `requantized` is monotonic unless an int32 wraps. Then the range is the clamp's.
         """
         import numpy as np
 

@@ -225,7 +225,7 @@ class ModelBuilder(LstmOperators, ShapeOperators):
         return self.emit("TANH", [x], None, middle if x.scale else None, name)
 
     def softmax(self, x: Tensor, beta: float = 1.0, *, name: str = "softmax") -> Tensor:
-        """SOFTMAX over the last axis; outputs as those of `logistic`."""
+        """SOFTMAX over the last axis; outputs as in `logistic`."""
         fields = {"beta": float(beta)}
         return self.emit("SOFTMAX", [x], None, _unit_range(x, 256), name, "SoftmaxOptions", fields)
 

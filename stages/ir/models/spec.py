@@ -293,7 +293,7 @@ def option_names(op: str) -> frozenset[str] | None:
 
 
 def _alone() -> list[str]:
-    """Return the operators that can be a model, with those of plug-ins."""
+    """Return the operators that can be a model, including plug-ins'."""
     plug_ins = [operator.kind for operator in plugin_operators().operators.values() if operator.model is not None]
     return [*options(), *plug_ins]
 

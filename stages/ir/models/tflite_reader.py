@@ -1,7 +1,7 @@
 """Read untrusted TFLite files: every offset and index is checked before it is used.
 
 LiteRT and TVM's front end assume a valid file. On others they fail with obscure errors or crash. `read` runs before
-them and reports the fault. Field numbers are those of TensorFlow Lite's `schema.fbs`, version 3.
+them and reports the fault. Field numbers are from TensorFlow Lite's `schema.fbs`, version 3.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Write TFLite files tensor by tensor and operator by operator.
 
-Equal calls give equal bytes. The format is that of the published schema (`schema.fbs`, version 3), through the object
+Equal calls give equal bytes. The format is the published schema (`schema.fbs`, version 3), through the object
 API of ai-edge-litert. `stages.ir.models.builder.ModelBuilder` builds on it and knows the operators.
 """
 

@@ -283,7 +283,7 @@ def _computed(name: str, layers: tuple[type[LayerOp], ...], combine: Callable[[f
 
 
 def _pair_model(combine: Callable[[float, float], float]) -> SingleOperatorModel:
-    """As `_binary_model`, without options; the output's range is that of the corners."""
+    """As `_binary_model`, without options; the output's range covers the corners."""
 
     def build(model: SingleOperatorBuilder, x: FileTensor) -> FileTensor:
         spec, out, quants = model.spec, None, (model.quant, model.second())

@@ -20,5 +20,5 @@ def distinct_axes(axes: list[int], shape: Shape) -> list[int]:
     """Return axes counted from the front. Raises Refused if one occurs twice."""
     normalized = [axis_of(axis, shape) for axis in axes]
     if len(set(normalized)) < len(normalized):
-        raise Refused(f"has the axes {listed(axes)}, of which one occurs twice")
+        raise Refused(f"has the axes {listed(axes)}; one occurs twice")
     return normalized

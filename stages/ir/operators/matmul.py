@@ -1,4 +1,4 @@
-"""BATCH_MATMUL: products of matrices, of which one may be constant."""
+"""BATCH_MATMUL: products of matrices; one of them may be constant."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ class Refused(Exception):
 class Table:
     """A table of options in the schema: its name, and its fields as `name:type` in order.
 
-    Types are those of stages.ir.models.operator_options. `required`: LiteRT's defaults (zeros) for a missing table make
+    Types are as in stages.ir.models.operator_options. `required`: LiteRT's defaults (zeros) for a missing table make
     no sense.
     """
 

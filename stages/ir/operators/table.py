@@ -117,7 +117,7 @@ def operator_of(kind: str) -> Operator | None:
 
 
 def kinds() -> list[str]:
-    """All kinds that rules and recipes may name, with those of plug-ins."""
+    """All kinds that rules and recipes may name, including plug-ins'."""
     return sorted([*_built_in().kinds, *(operator.kind for operator in plugin_operators().operators.values())])
 
 

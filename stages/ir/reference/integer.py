@@ -1,6 +1,6 @@
 """Run a layer or an integer graph on numpy arrays: the reference for every kernel.
 
-The formulas are those of the operators (`compute` in stages.ir.operators). They were written from the arithmetic, not
+The formulas are in the operators (`compute` in stages.ir.operators). They were written from the arithmetic, not
 from the kernels, and tests compare them with LiteRT's reference kernels. Arrays are in logical order (NHWC for images)
 for any layout in memory.
 """

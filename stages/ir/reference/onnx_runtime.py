@@ -30,7 +30,7 @@ ONNX_FILE, NAMES = "model.onnx", "onnx.json"
 class OnnxReference:
     """The reference of an imported ONNX file, with the methods of `Reference`.
 
-    Tensors are those of the TFLite file that import wrote, with their shapes and axis order. `has` is true for values
+    Tensors are from the TFLite file that import wrote, with their shapes and axis order. `has` is true for values
     of the ONNX graph, not for tensors that import added.
     """
 

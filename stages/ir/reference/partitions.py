@@ -1,7 +1,7 @@
 """The reference of networks with operators that LiteRT's reference kernels lack.
 
 The file is cut, in the order of its operators, into partitions. LiteRT runs most of them, each as a file with the
-tensors of the whole network. Operators that only its optimized kernels have are partitions of their own. Plug-in
+tensors of the whole network. Operators that only its optimized kernels have are separate partitions. Plug-in
 operators are computed by their `reference`.
 """
 

@@ -294,7 +294,7 @@ def read_labels(name: str, path: Path, count: int, classes: int | None, of: str)
         if label < 0 or (classes is not None and label >= classes):
             most = f"0 to {classes - 1}" if classes is not None else "0 and above"
             raise StageError(
-                f"{name}: label {label} of inference {number} is no class: "
+                f"{name}: label {label} of inference {number} is not a class: "
                 f"the network's first output has classes {most}"
             )
     return [int(label) for label in labels]

@@ -1,7 +1,7 @@
 """Tiling candidates of a layer, and the L1 memory that each needs.
 
 A candidate is a tile size, a number of buffers for each stream, and the set of tensors that lie in L1 as a whole. Any
-other tensor is a stream: a sequence of contents, one of which each tile reads. With two buffers the next content
+other tensor is a stream: a sequence of contents; each tile reads one. With two buffers the next content
 arrives while the engine reads the previous one:
 
     tiles            0         1         2         3

@@ -98,7 +98,7 @@ def clamp(graph: Graph, ranges: Ranges, layer: Layer) -> tuple[Graph, str] | Non
 def _added(values: Array, low: int) -> int | None:
     """Return the integer whose sum with the input, clamped, is the function; None without.
 
-    Of several the one closest to 0.
+    If several qualify, the one closest to 0.
     """
     inputs = np.arange(low, low + len(values))
     for added in sorted({*(values - inputs).tolist()}, key=abs):

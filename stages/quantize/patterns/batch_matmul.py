@@ -20,7 +20,7 @@ _MOST_WIDE_SHIFT = 14  # the right shift of a 64-bit sum is at least 1
 
 
 def batch_matmul(operator: Operator, writer: GraphWriter) -> None:
-    """BATCH_MATMUL. The real multiplier is that of a uint8 CONV_2D (batch_matmul.cc).
+    """BATCH_MATMUL. The real multiplier is as in a uint8 CONV_2D (batch_matmul.cc).
 
     It is the product of the scales in float32.
     """

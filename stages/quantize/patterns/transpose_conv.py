@@ -37,7 +37,7 @@ Axes = tuple[PhaseAxis, PhaseAxis]
 
 
 def transpose_conv(operator: Operator, writer: GraphWriter) -> None:
-    """TRANSPOSE_CONV; the multipliers are those of CONV_2D."""
+    """TRANSPOSE_CONV; the multipliers are as in CONV_2D."""
     x, weights, bias = wildcard(), wildcard(), wildcard()
     core = is_op("relax.nn.conv2d_transpose")(dequantized(x), weights)
     form = "quantize(conv2d_transpose(dequantize(x), constant weights) + constant bias)"

@@ -41,7 +41,7 @@ def scratch_at_peak(facts: Facts) -> Advice | None:
 
 
 def peak(facts: Facts) -> Advice | None:
-    """Which layer makes the peak, and what is alive there."""
+    """The layer with the peak of the arena, and the buffers alive there."""
     buffers = _arena(facts)
     if not buffers:
         return None

@@ -38,7 +38,7 @@ def make_folder(purpose: str) -> Path:
 
 
 def remove_folder(folder: Path) -> None:
-    """Remove a folder of `make_folder`. Files written there later are left to later runs."""
+    """Remove a folder of `make_folder`. Files written there later are removed by later runs."""
     shutil.rmtree(folder, ignore_errors=True)
     lock = _locks.pop(folder, None)
     if lock is not None:

@@ -85,7 +85,7 @@ def test_rule_for_an_operator_that_cannot_follow_it_here_is_an_error() -> None:
         ({"match": {"op": "conv2d"}}, "Field required"),
         ({"match": {"op": "conv2d"}, "data": "NHWC", "kernel": "OHWI"}, "remove `kernel`: each kernel packs its"),
         ({"match": {"op": "conv2d"}, "kernel": "OHWI4i:4"}, "remove `kernel`: each kernel packs its own weights"),
-        ({"match": {"op": "conv2d"}, "data": "nhwc"}, "'nhwc' is no layout: axes are capitals"),
+        ({"match": {"op": "conv2d"}, "data": "nhwc"}, "'nhwc' is not a layout: axes are capitals"),
         ({"match": {"op": "conv2d"}, "data": "OHWI"}, "'OHWI' is not an image layout such as NHWC, NCHW or NCHW16c"),
         ({"match": {"op": "conv2d"}, "data": "NHWC:4"}, "'NHWC:4' is not an image layout"),
         ({"match": {"op": "softmax"}, "data": "NCHW16c"}, "softmax depends on the order of elements"),

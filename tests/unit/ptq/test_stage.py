@@ -268,7 +268,7 @@ UNFIT: list[tuple[dict[str, Any], str, tuple[Any, ...]]] = [
     ),
     (
         {"evaluate": {"files": ["images.npy"], "labels": "high.npy"}},
-        "high.npy: label 5 of inference 5 is no class: the network's first output has classes 0 to 4",
+        "high.npy: label 5 of inference 5 is not a class: the network's first output has classes 0 to 4",
         ("evaluate", "labels"),
     ),
 ]

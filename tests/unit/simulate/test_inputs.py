@@ -165,8 +165,8 @@ def test_labels_that_do_not_fit_are_refused(tmp_path, labels):
 @pytest.mark.parametrize(
     ("labels", "told"),
     [
-        (np.array([1, 10]), "label 10 of inference 1 is no class: the network's first output has classes 0 to 9"),
-        (np.array([-1, 3]), "label -1 of inference 0 is no class"),
+        (np.array([1, 10]), "label 10 of inference 1 is not a class: the network's first output has classes 0 to 9"),
+        (np.array([-1, 3]), "label -1 of inference 0 is not a class"),
         (np.array([{}, {}]), "holds Python objects instead of numbers"),
     ],
 )
@@ -203,7 +203,7 @@ def test_floats_in_bytes_for_an_integer_input(tmp_path):
     check_files(config, files, [port], None)
     (given,) = arrays(config, port, files)
     np.testing.assert_array_equal(given.ravel(), np.rint(real * 10))
-    with pytest.raises(ValidationError, match="needs files, and there are none"):
+    with pytest.raises(ValidationError, match="needs `files`"):
         InputsConfig(encoding={"dtype": "float32"})
 
 

@@ -76,7 +76,7 @@ def test_wrong_files_are_refused_before_import(root: Path, name: str, told: str)
 
 @pytest.mark.parametrize(
     ("labels", "told"),
-    [("many", "is not one integer class for each of the 3"), ("high", "label 8 of inference 1 is no class")],
+    [("many", "is not one integer class for each of the 3"), ("high", "label 8 of inference 1 is not a class")],
 )
 def test_wrong_labels_are_refused_before_import(root: Path, labels: str, told: str) -> None:
     with pytest.raises(StageError, match=told):

@@ -26,7 +26,7 @@ CAPITALS = {**RAM, "origin": 0x30000000, "holds": ["data"]}
         ),
         (
             {"dtcm": {"origin": "0x30000000", "length": "1K"}},
-            "dtcm: what may it hold? holds: [code, constants, weights, data, stack, arena]",
+            "dtcm: needs `holds`, a list of: [code, constants, weights, data, stack, arena]",
         ),
         (
             {"dtcm": {"origin": "0x30000000", "length": "1K", "holds": ["stack"]}, "ram": {**RAM, "speed": 1}},

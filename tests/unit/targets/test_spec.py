@@ -45,8 +45,8 @@ def test_the_target_is_good(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "at", "message"),
     [
-        ("{command: gcc}", "{command: gcc -O3}", "7:25", "'gcc -O3' is no program's name; what it is given goes to"),
-        ("{command: gcc}", "{command: ''}", "7:25", "'' is no program's name"),
+        ("{command: gcc}", "{command: gcc -O3}", "7:25", "'gcc -O3' is not the name of a program; its arguments"),
+        ("{command: gcc}", "{command: ''}", "7:25", "'' is not the name of a program"),
         ("counter: minstret", "counter: minstret\n    kernels: []", "14:14", "kernels: no folder of kernels"),
     ],
 )

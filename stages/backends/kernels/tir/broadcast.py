@@ -38,7 +38,7 @@ def rows_block(
 ) -> Block:
     """Return the block `function(x0, x1, y, fields)` for adjacent output rows. x0 is input `first`.
 
-    Strides are those of the output, x0 and x1.
+    Strides are for the output, x0 and x1.
     """
     op, dtype = view.op, view.outputs[0].dtype
 

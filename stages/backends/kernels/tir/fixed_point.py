@@ -1,6 +1,6 @@
 """Requantization as exact TIR expressions: all products and roundings are 64-bit.
 
-The arithmetic is that of `stages.ir.layers.rounding`. Two identities keep the expressions short, for any int32 x and
+The arithmetic is in `stages.ir.layers.rounding`. Two identities keep the expressions short, for any int32 x and
 any m in [0, 2^31):
 
   SaturatingRoundingDoublingHighMul(x, m) = (x * m + 2^30) >> 31

@@ -74,7 +74,7 @@ def offset(variables: Sequence[Any], axes: Sequence[Axis], buffer: int) -> Any:
 class Broadcast:
     """Two broadcast inputs as calls of `rows.extent` rows of `run.extent` elements.
 
-    Rows are adjacent in the output. Strides are those of the output, x0 and x1. Along a run, an input that repeats one
+    Rows are adjacent in the output. Strides are for the output, x0 and x1. Along a run, an input that repeats one
     value has stride 0.
 
     outer  axes around the calls

@@ -67,7 +67,7 @@ def gathered(
 ) -> Expr:
     """Return a window element at an output pixel, by its index.
 
-    `fields` are those of the C structure that describes the windows.
+    `fields` are the fields of the C structure that describes the windows.
     """
     oy, ox = T.truncdiv(pixel, fields["out_width"]), T.truncmod(pixel, fields["out_width"])
     iy = tap(oy, position[0], fields["stride_y"], fields["dilation_y"], fields["top"])

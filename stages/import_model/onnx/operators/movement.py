@@ -1,4 +1,4 @@
-"""Operators that move or reshape data. Of dequantized tensors they move the integers."""
+"""Operators that move or reshape data. For dequantized tensors they move the integers."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def unsqueeze(t: Translation, node: Node, x: TensorView) -> TensorView:
     rank = len(x.shape) + len(new_axes)
     axes, sizes = {axis_in(axis, rank) for axis in new_axes}, iter(x.shape)
     if len(axes) != len(new_axes):
-        raise Refused(f"has the axes {listed(new_axes)}, one of which occurs twice")
+        raise Refused(f"has the axes {listed(new_axes)}; one occurs twice")
     return _as(t, x, [1 if axis in axes else next(sizes) for axis in range(rank)])
 
 

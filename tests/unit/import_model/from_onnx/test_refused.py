@@ -290,7 +290,7 @@ def ints(*values: int) -> Any:
         ("MaxPool", [], {"kernel_shape": [2, 2], "strides": [2], "auto_pad": "SAME_UPPER"}, "has 1 strides for 2 axes"),
         ("Pad", [ints(1, 1)], {}, "has 2 pads for 4 axes; two for each"),
         ("Slice", [ints(1, 1), ints(3)], {}, "has 2 starts, 1 ends, 2 axes and 2 steps"),
-        ("Unsqueeze", [ints(0, 0)], {}, "has the axes [0, 0], one of which occurs twice"),
+        ("Unsqueeze", [ints(0, 0)], {}, "has the axes [0, 0]; one occurs twice"),
         ("Gather", [ints(99)], {"axis": 1}, "gathers the indices [99] of 6"),
         ("SpaceToDepth", [], {"blocksize": 2}, "makes blocks of 2 of [1, 6, 9, 7]"),
         ("DepthToSpace", [], {"blocksize": 4}, "makes blocks of 4 of 6 channels"),

@@ -5,7 +5,7 @@
       interleave  panel           <- rows                                               neon_dotprod_interleave
       product     y[R, columns]   <- requantize(bias + offsets + rows * weights)        a kernel's own
 
-Rows that can be read in place are not gathered. What is left over gets blocks of its own, `..._rest`.
+Rows that can be read in place are not gathered. Remaining rows have separate blocks, `..._rest`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Data movement in rows of bytes: pad, slices, split, layout, concatenation.
 
-Rows of single bytes apart from each other are left to other kernels.
+Rows of single bytes that are not adjacent are for other kernels.
 """
 
 from __future__ import annotations

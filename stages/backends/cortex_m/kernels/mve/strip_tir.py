@@ -22,7 +22,7 @@ def gather_strip(view: LayerView, name: str, fields: Mapping[str, int], rows: in
     """Gather the windows of `rows` pixels of one output row from `first` on (strip.c).
 
     The strip is int8 [column, ky, channel]. If the weights have a zero point, offsets[i] is its addend to the sums of
-    window i. `fields` are those of the C structure.
+    window i. `fields` are the fields of the C structure.
     """
     depth, step, zero_point = depth_of(view), row_bytes(view), weight_zero_point(view)
     kernel_y, channels = fields["kernel_height"], fields["channels"]
