@@ -49,7 +49,7 @@ def _files_of(pattern: str, root: Path, at: Place) -> dict[str, Path]:
 
 
 def blamed(patterns: Sequence[str], name: str, at: Place) -> Place:
-    """Return the path of the entry of the list at `at` that a file of `files_named` comes from."""
+    """Return the path of the list entry (list: `at`) that names a file of `files_named`."""
     for number, pattern in enumerate(patterns):
         if pattern == name or (is_glob(pattern) and fits(Path(pattern), Path(name))):
             return (*at, number)

@@ -9,7 +9,7 @@
 typedef void neon_tiles(const int8_t *x, const int8_t *weights, const int32_t *params, void *y, const int32_t *offsets,
                         const void *gemm, int32_t tiles);
 
-/* Four rows at a time with `four`, then what is left with `rest` by its number of rows. */
+/* Four rows at a time with `four`, then the remaining rows with `rest`, by their number. */
 static inline void neon_all_rows(neon_tiles *four, neon_tiles *const *rest, const int8_t *x, const int8_t *weights,
                                  const int32_t *params, int8_t *y, const int32_t *offsets, int32_t rows,
                                  const struct neon_gemm *gemm)

@@ -3,10 +3,10 @@
  * First the rows of a window that are inside the image are reduced to a line in scratch. Then the columns of the line are reduced
  * to the pixels of the output:
  *
- *     line   | left * channels | width * channels | the rest of the last windows |    padding has no effect on results
+ *     line   | left * channels | width * channels | overhang of the last windows |    padding has no effect on results
  *
- * So a window of k x k elements takes 2 * k steps instead of k * k, whether windows overlap or not. The including file defines these
- * functions before:
+ * So a window of k x k elements takes 2 * k steps instead of k * k, whether windows overlap or not. Before it
+ * includes this file, a family defines these functions:
  *
  *   pool_maxima    to[i] = the maximum of from[i + k * step] for k < taps, i < count: bytes; `count`, `taps` > 0
  *   pool_sums      to[i] = the sum of these, in 16 bits

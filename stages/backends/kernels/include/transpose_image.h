@@ -27,7 +27,7 @@ enum { TRANSPOSE_W = sizeof(transpose_word) };
 
 #define TRANSPOSE_INLINE static inline __attribute__((always_inline))
 
-/* Transposes the 4x4 bytes of each lane: byte i of word j becomes byte j of word i. Who includes this defines it. */
+/* Transposes the 4x4 bytes of each lane: byte i of word j becomes byte j of word i. The including file defines it. */
 TRANSPOSE_INLINE void transpose_lanes(transpose_word *a, transpose_word *b, transpose_word *c, transpose_word *d);
 
 TRANSPOSE_INLINE transpose_word load_columns(const int8_t *x, int whole)

@@ -68,7 +68,7 @@ static void put_pixels(struct row *r, int32_t count, const uint8_t *from)
     r->to = to + count * r->column_bytes;
 }
 
-/* Columns `first` on, of which some may lie beside the image. */
+/* Columns from `first` on; some may be outside of the image. */
 static void put_columns(struct row *r, const uint8_t *image_row, int32_t first, int32_t count,
                         const struct ne16_windows *v)
 {

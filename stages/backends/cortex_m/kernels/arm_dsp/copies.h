@@ -1,4 +1,4 @@
-/* The functions of copies.S, which describes them. */
+/* Declarations of the functions in copies.S; see there. */
 #ifndef FIRMLINE_ARM_DSP_COPIES_H
 #define FIRMLINE_ARM_DSP_COPIES_H
 

@@ -13,12 +13,12 @@ struct arm_dsp_widen {
 
 void arm_dsp_fill(int16_t *plane, int32_t count, int32_t value);
 
-/* The functions of widen.S, which describes them. */
+/* Declarations of the functions in widen.S; see there. */
 typedef void arm_dsp_widen_channel(int16_t *plane, const void *x, const int32_t *geometry);
 
 arm_dsp_widen_channel arm_dsp_widen_s8_near, arm_dsp_widen_s8_apart, arm_dsp_widen_u8_near, arm_dsp_widen_u8_apart;
 
-/* The functions of depthwise3x3.S, which describes them. */
+/* Declarations of the functions in depthwise3x3.S; see there. */
 typedef void arm_dsp_depthwise3x3(const int16_t *plane, const int32_t *channel, void *out, const int32_t *fields);
 
 arm_dsp_depthwise3x3 arm_dsp_depthwise3x3_s1_near, arm_dsp_depthwise3x3_s1_near_long;

@@ -13,7 +13,7 @@ struct arm_dsp_depthwise {
     int32_t zero_point, floor, low;
 };
 
-/* The functions of depthwise_rows.S, which describes them. */
+/* Declarations of the functions in depthwise_rows.S; see there. */
 typedef void arm_dsp_depthwise_rows(const int16_t *plane, const int32_t *channel, void *out, const int32_t *fields);
 
 arm_dsp_depthwise_rows arm_dsp_depthwise_rows5, arm_dsp_depthwise_rows5_long;

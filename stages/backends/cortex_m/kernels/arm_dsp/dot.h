@@ -1,4 +1,4 @@
-/* The functions of dot.S, which describes them, and rows.c. */
+/* Declarations of the functions in dot.S and rows.c; see there. */
 #ifndef FIRMLINE_ARM_DSP_DOT_H
 #define FIRMLINE_ARM_DSP_DOT_H
 

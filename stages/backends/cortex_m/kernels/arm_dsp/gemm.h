@@ -1,4 +1,4 @@
-/* The functions of gemm.S, which describes them. */
+/* Declarations of the functions in gemm.S; see there. */
 #ifndef FIRMLINE_ARM_DSP_GEMM_H
 #define FIRMLINE_ARM_DSP_GEMM_H
 

@@ -39,7 +39,7 @@ void arm_dsp_panel_planes(int32_t *panel, const void *x, int32_t rows, int32_t d
 void arm_dsp_panel_windows(int32_t *panel, const void *x, int32_t first, int32_t rows, const int32_t *geometry, int32_t flip,
                            int32_t offsets, int32_t weight_zero_point);
 
-/* The functions of panel.S, which describes them. */
+/* Declarations of the functions in panel.S; see there. */
 typedef uint32_t *arm_dsp_put_runs(uint32_t *to, const uint8_t *from, int32_t runs, int32_t count, int32_t step);
 
 arm_dsp_put_runs arm_dsp_put_runs_r3, arm_dsp_put_runs_r4;

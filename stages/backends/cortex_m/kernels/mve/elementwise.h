@@ -1,4 +1,4 @@
-/* The functions of elementwise.S, which describes them. */
+/* Declarations of the functions in elementwise.S; see there. */
 #ifndef FIRMLINE_MVE_ELEMENTWISE_H
 #define FIRMLINE_MVE_ELEMENTWISE_H
 

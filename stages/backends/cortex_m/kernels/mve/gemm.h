@@ -24,7 +24,7 @@ mve_gather mve_windows_s8, mve_windows_u8;
  * bytes on. Columns of a window, dilation_x is 1, are [kernel_x][kernel_y][channels]. Offsets are as above. */
 mve_gather mve_strip_s8, mve_strip_u8;
 
-/* The functions of gemm.S, which describes them. */
+/* Declarations of the functions in gemm.S; see there. */
 typedef void mve_gemm(const int8_t *x, const int8_t *weights, const int32_t *params, void *y, int32_t rows, int32_t blocks,
                       const int32_t *fields, const int32_t *offsets);
 
@@ -40,7 +40,7 @@ mve_gemm mve_gemm_shifted_whole_offsets, mve_gemm_shifted_rest_offsets, mve_gemm
 /* Those of pixels.S. */
 mve_gemm mve_pixels_exact, mve_pixels_lowered;
 
-/* The functions of columns.S, which describes them. */
+/* Declarations of the functions in columns.S; see there. */
 typedef void mve_columns(const int8_t *x, const int8_t *weights, const int32_t *params, void *y, int32_t rows, int32_t columns,
                          const int32_t *fields, const int32_t *offsets);
 

@@ -106,7 +106,7 @@ static __attribute__((noinline)) int32x4_t pack_columns(int8_t *to, const int8_t
     return (int32x4_t){a, b, c, d};
 }
 
-/* The block of the four units from w on, of which there may be fewer. */
+/* The block of up to four units from w on. */
 static void pack_block(int8_t *to, int32_t *params, const int8_t *w, int32_t units, const struct mve_matmul *p)
 {
     int32x4_t sums = vdupq_n_s32(0);
@@ -114,7 +114,7 @@ static void pack_block(int8_t *to, int32_t *params, const int8_t *w, int32_t uni
         sums = pack_columns(to, w, p->w_step, p->depth);
     } else {
         for (int32_t u = 0; u < UNITS; u++) {
-            const int32_t unit = u < units ? u : 0; /* what is behind the last is computed, and left out */
+            const int32_t unit = u < units ? u : 0; /* missing units are computed, but not stored */
             const int32_t sum = pack_vector(to + CHUNK * u, w + unit * p->w_unit, p->w_step, p->depth, UNITS * CHUNK);
             params[u] = sum;
         }

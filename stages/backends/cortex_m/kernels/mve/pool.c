@@ -77,7 +77,7 @@ MVE_INLINE struct maxima maxima_of_64(const struct window *w, int32_t c, uint8x1
 #define MAXIMA_OF(channels, type)                                                                                      \
     ROW_OF(channels, "vldrbt.8 %q[x], [%[at]]\nvmax." type " %q[m], %q[m], %q[x]\n", [m] "+w"(m), [x] "=&w"(x))
 
-/* Of 16 channels, of which with `some` only those of a predicate are loaded, and of `low`. */
+/* The maximum of 16 channels and of `low`. With `some` only the channels of a predicate are loaded. */
 MVE_INLINE uint8x16_t maxima_of_16(const struct window *w, int32_t c, uint8x16_t low, int some, mve_pred16_t channels,
                                    int is_signed)
 {
@@ -185,7 +185,7 @@ MVE_INLINE uint16x8_t mean(uint16x8_t sum, const struct divisor *d, const struct
     return (uint16x8_t)vminq_s16(vmaxq_s16((int16x8_t)q, low), high);
 }
 
-/* Channels in blocks of 16, of which the last may meet the one before it again; fewer than 16 in blocks of 8. */
+/* Channels in blocks of 16; the last block may overlap the one before it. Fewer than 16 channels are in blocks of 8. */
 MVE_INLINE void average_window(struct window *w, uint8_t *y, const struct mve_pool *p, int is_signed)
 {
     const int32_t channels = p->channels;

@@ -9,7 +9,7 @@ struct mve_prelu {
     int32_t zero_point0, zero_point1, multiplier, rounder, zero_point, low, high;
 };
 
-/* Of `count` values x0 and their slopes x1, of which a step of 0 repeats one. The table has what is zero or more, by that. */
+/* `count` values x0 and their slopes x1; a step of 0 repeats one slope. The table has the results of values from zero up. */
 typedef void mve_prelu_run(const void *x0, const void *x1, void *y, int32_t count, int32_t step0, int32_t step1,
                            const void *parameters, const void *table);
 

@@ -1,4 +1,4 @@
-/* The function of table.S, which describes it. */
+/* Declaration of the function in table.S; see there. */
 #ifndef FIRMLINE_MVE_TABLE_H
 #define FIRMLINE_MVE_TABLE_H
 

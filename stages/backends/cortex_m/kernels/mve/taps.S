@@ -277,7 +277,7 @@
     add r8, r8, r0, lsl #2
     b 4b
 
-    /* The last four, of which some may be behind the row. */
+    /* The last four; some may be after the row. */
 6:  ldr r0, [r12, #FIELD_LAST_BYTES]
     vpt.s32 lt, q6, r0
     vstrbt.32 q1, [r8, q6]

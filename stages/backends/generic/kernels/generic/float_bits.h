@@ -132,7 +132,7 @@ static inline int has_products(uint32_t scale)
 }
 
 /* x times a scale to the nearest float, halves to even, |x| < 2^8: the product of the mantissas has 24 to 32 bits. It is shifted
- * to 32, of which a float has the upper 24; the first of these counts as one of the exponent. */
+ * to 32. A float has the upper 24 of them; the first one counts as one of the exponent. */
 static inline float product(int32_t x, uint32_t scale)
 {
     if (x == 0) {

@@ -227,7 +227,7 @@ static void means_u8(int8_t *to, const rvp_memory *line, int columns, int step, 
 
 static const struct bytes bytes_s8 = {over_rows_s8, means_s8, 0}, bytes_u8 = {over_rows_u8, means_u8, 1};
 
-/* Means of a run of bytes, `begin` to `end`, of which registers before hold others already. */
+/* Means of a run of bytes, `begin` to `end`. Its first register may already hold other means. */
 RVP_INLINE void run_of_means(int8_t *to, const rvp_memory *line, int begin, int end, const struct mean *m, const struct bytes *type)
 {
     const int first = begin / W, count = (end + W - 1) / W - first;
@@ -334,7 +334,7 @@ static __attribute__((noinline)) void any_lines(const int8_t *x, int8_t *y, void
     struct means known = unknown_means(p);
     copies_fill_rows((char *)line, 0, 1, 2 * line_bytes, 0);
     if (copied != 0) {
-        copies_fill_rows((char *)copies, 0, 1, copied * registers * W, 0); /* what is behind a row stays 0 */
+        copies_fill_rows((char *)copies, 0, 1, copied * registers * W, 0); /* bytes after a row stay 0 */
     }
     int ready = 0; /* rows of x that were copied */
     for (int oy = 0; oy < p->out_height; oy++) {

@@ -263,7 +263,7 @@
     for_output 3, \macro_ OUTPUT3
 .endm
 
-/* The sums to bytes, in the sums of channel 0. Loses w, of which x of round_wide_4 is no part. */
+/* Converts the sums to bytes, in the sums of channel 0. Overwrites w, but not x of round_wide_4. */
 .macro requantize
     LX w, RECORD(sp)
     LX a4, STRUCTURE(sp)

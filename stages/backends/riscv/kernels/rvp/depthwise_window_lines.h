@@ -25,7 +25,7 @@ RVP_INLINE struct axis class_of(int number, int dilation, int count, int before,
 
 /* The parts of scratch. */
 struct scratch {
-    int8_t *outside; /* one register to read, one to write: what lies outside the image */
+    int8_t *outside; /* for padding: one register to read, one to write */
     int8_t *masks;
     int8_t *results; /* of a band */
     int8_t *lines;

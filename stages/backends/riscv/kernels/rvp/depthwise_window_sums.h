@@ -93,8 +93,8 @@ struct sums {
     struct words column0, column1, column2, column3;
 };
 
-/* The pointer, of which the compiler knows nothing: it does not keep what it loaded for the next row of the window, for
- * which no registers are left.
+/* Hides the pointer from the compiler, which then does not keep loaded values for the next row of the window: there are no
+ * registers for them.
  */
 RVP_INLINE const int8_t *anew(const int8_t *p)
 {

@@ -1,4 +1,4 @@
-/* The functions of dot_rows.S, which describes them. */
+/* Declarations of the functions in dot_rows.S; see there. */
 #ifndef FIRMLINE_RVP_DOT_ROWS_H
 #define FIRMLINE_RVP_DOT_ROWS_H
 

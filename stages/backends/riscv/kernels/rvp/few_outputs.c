@@ -38,7 +38,7 @@ RVP_INLINE rvp_word multiply(rvp_word sum, rvp_word x, rvp_word w, int is_unsign
     return is_unsigned ? rvp_smaqa_su(sum, w, x) : rvp_smaqa(sum, x, w);
 }
 
-/* The pointer, of which the compiler knows nothing: it steps it instead of adding it to a number of bytes each time. */
+/* Hides the pointer from the compiler, which then steps it instead of adding an offset each time. */
 RVP_INLINE const int8_t *anew(const int8_t *p)
 {
     __asm__("" : "+r"(p));
@@ -190,7 +190,7 @@ RVP_INLINE struct sums start_of(const int8_t *params)
     return (struct sums){{bias, bias, bias, bias}};
 }
 
-/* All outputs of four pixels, of which `count` are wanted. */
+/* All outputs of four pixels; `count` of the pixels are stored. */
 RVP_INLINE void all_outputs(const struct windows *v, const struct layer *g, int8_t *out, int count, int load,
                             int is_unsigned)
 {

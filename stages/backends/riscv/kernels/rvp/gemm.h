@@ -1,4 +1,4 @@
-/* The functions of gemm_s8.S and dot_s8.S, which describe them. */
+/* Declarations of the functions in gemm_s8.S and dot_s8.S; see there. */
 #ifndef FIRMLINE_RVP_GEMM_H
 #define FIRMLINE_RVP_GEMM_H
 

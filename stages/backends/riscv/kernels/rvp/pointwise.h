@@ -1,4 +1,4 @@
-/* The functions of pointwise_s8.S, which describes them. */
+/* Declarations of the functions in pointwise_s8.S; see there. */
 #ifndef FIRMLINE_RVP_POINTWISE_H
 #define FIRMLINE_RVP_POINTWISE_H
 

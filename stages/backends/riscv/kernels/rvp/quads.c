@@ -61,7 +61,7 @@ struct destination {
     int clips;        /* whether bounds and flip change anything */
 };
 
-/* The pointer, of which the compiler knows nothing: it does not keep what it loaded, for which no registers are left. */
+/* Hides the pointer from the compiler, which then does not keep loaded values: there are no registers for them. */
 RVP_INLINE const int8_t *anew(const int8_t *p)
 {
     __asm__("" : "+r"(p));
