@@ -25,7 +25,7 @@ uint64_t board_instructions(void);
 /* Trap when the program is still busy `instructions` from now; 0 disarms. May fire up to 10,000 instructions late. */
 void board_watchdog(uint64_t instructions);
 
-/* The layer that follows; -1: what follows is not counted, and must not let devices beside the core get ahead of it. */
+/* The next layer; -1: following work is not counted, and devices must not advance during it. */
 #ifdef BOARD_MONITOR
 void board_layer(int layer);
 #else

@@ -14,7 +14,7 @@
 #define DONE_MAGIC 0x4E444C46u   /* 'FLDN' */
 #define FLAG_TRACE 1u
 
-/* Exit codes beside 0; the host turns them into a message. */
+/* Exit codes other than 0; the host turns them into a message. */
 enum { NO_INPUTS = 2, BAD_INPUTS = 3, SHORT_INPUTS = 4, CANNOT_WRITE = 5 };
 
 struct inputs_header {
@@ -45,14 +45,14 @@ static void check(int status, int exit_code)
         board_exit(exit_code);
 }
 
-/* Give the rest of the inference what is left of its instruction limit. */
+/* Gives the rest of the inference the remaining instructions of its limit. */
 static void arm_watchdog(uint64_t used)
 {
     if (instruction_limit != 0)
         board_watchdog(instruction_limit > used ? instruction_limit - used : 1);
 }
 
-/* Traces are sorted by layer; those of `layer` are valid only now, before a later layer reuses their place in the arena. */
+/* Traces are sorted by layer. A trace of `layer` is valid only now, before a later layer reuses its place in the arena. */
 static void write_traces(unsigned layer)
 {
     for (; next_trace < model_trace_count && model_traces[next_trace].layer == layer; next_trace++)

@@ -8,7 +8,7 @@
 
 enum { FAULT_EXIT_CODE = 99 };
 
-/* The stack may be what is broken, so the report has its own. */
+/* The fault may be a broken stack, so the report has a separate one. */
 static char report_stack[32768] __attribute__((aligned(16)));
 
 static void report(int number, siginfo_t *info, void *context)

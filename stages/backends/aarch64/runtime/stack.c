@@ -10,8 +10,8 @@ enum { PAINTED_BYTES = 256 * 1024 };
 
 static volatile uint64_t *top, *bottom;
 
-/* Runs in main's caller, a little below the frames of the C library's start-up. The paint is volatile: no call to
- * memset, whose frame would lie in the paint.
+/* Runs in main's caller, a little below the frames of the C library's start-up. The pattern is volatile, so that memset is not called: its
+ * frame would be in the pattern.
  */
 __attribute__((constructor)) static void paint(void)
 {

@@ -83,7 +83,7 @@ static uint64_t systick(void)
     return (uint64_t)(before + over) * SYST_PERIOD + (SYST_PERIOD - 1 - left);
 }
 
-/* DWT's counter has 32 bits: it is read at each layer, and what it has gone on since is added. */
+/* DWT's counter has 32 bits. It is read at each layer, and the difference is added. */
 uint64_t board_instructions(void)
 {
     static uint64_t total;

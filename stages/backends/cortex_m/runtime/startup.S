@@ -106,8 +106,8 @@ reset:
     bl board_exit
     .size reset, . - reset
 
-/* A fault never returns, so no register is saved. The stack may be what is broken, so the report has its own.
- * fault_report(frame: where the core pushed r0-r3, r12, lr, pc, xpsr)
+/* A fault never returns, so no register is saved. The fault may be a broken stack, so the report has a separate one. fault_report(frame:
+ * where the core pushed r0-r3, r12, lr, pc, xpsr)
  */
     .section .text.fault, "ax", %progbits
     .globl fault

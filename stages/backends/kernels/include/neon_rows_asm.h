@@ -76,7 +76,7 @@
     .endif
 .endm
 
-/* Scales the registers of the same four columns of all rows; those of rows that are not in use are left out. */
+/* Scales the registers of the same four columns of all rows; unused rows are skipped. */
 .macro scale_rows how, multiplier, shift, r0, r1, r2, r3
     .if rows == 1
     scale_channels \how, \multiplier, \shift, \r0

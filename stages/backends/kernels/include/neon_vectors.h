@@ -40,7 +40,7 @@ NEON_INLINE int32x4_t neon_scale(int32x4_t x, int32x4_t multiplier, int32x4_t sh
     return mode == NEON_SHIFTS ? neon_scale_shifts(x, multiplier, shift) : neon_scale_once(x, multiplier, shift);
 }
 
-/* Zero point, lowest and highest value as int8, and what is xored into each byte: 0x80 for uint8, else 0. */
+/* Zero point, lowest and highest value as int8, and the byte that is xored into each result: 0x80 for uint8, else 0. */
 struct neon_output {
     int16_t zero_point[8];
     int8_t low[16], high[16];

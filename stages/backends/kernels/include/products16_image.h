@@ -231,7 +231,7 @@ P16_ROW(p16_one_short, 1, P16_SHORT)
 P16_ROW(p16_one_fine, 1, P16_FINE)
 P16_ROW(p16_one_long, 1, P16_LONG)
 
-/* One image. The panel lies in the scratch, behind the sums. Up to `direct` rows at a time are read where they lie. */
+/* One image. The panel is in scratch, after the sums. Up to `direct` rows at a time are read in place. */
 S16_INLINE void p16_image(const int16_t *x, const int8_t *w, const void *channels, int16_t *y, int32_t *scratch,
                           const struct fl_products16 *p)
 {

@@ -191,7 +191,7 @@ RH_INLINE void rh_rows(const int8_t *x, const int32_t *rows, const int32_t *colu
 }
 
 #if RH_APART
-/* Functions of their own, so that each has what it needs in registers. */
+/* Separate functions, so that each keeps its values in registers. */
 static __attribute__((noinline)) void rh_whole_rows(const int8_t *x, const int32_t *rows, const int32_t *columns, int8_t *y,
                                                     int32_t *scratch, const void *parameters)
 {

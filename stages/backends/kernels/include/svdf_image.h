@@ -44,7 +44,7 @@ SVDF_APART void svdf_newest(int32_t *sums, const int32_t *end, int32_t multiplie
     }
 }
 
-/* Sums of units are in place of those of features that nobody needs any more. */
+/* The sums of units overwrite sums of features that are no longer needed. */
 SVDF_APART void svdf_units(int32_t *sums, const int16_t *time, const int32_t *bias, int16_t *state, int32_t units, int32_t rank,
                            int32_t memory)
 {

@@ -53,8 +53,9 @@ NEON_INLINE uint8x16_t added(uint8x16_t x0, uint8x16_t x1, const struct neon_add
                           sum(s0.d, s1.d, m, s, subtract), &v->output);
 }
 
-/* The last 16 elements overlap the others where the count is no multiple of 16. They are computed first and stored last, since
- * y may lie where an input is. */
+/* If the count is not a multiple of 16, the last 16 elements overlap the others. They are computed first and stored last, because y may be
+ * the memory of an input.
+ */
 NEON_INLINE void add(const uint8_t *x0, const uint8_t *x1, uint8_t *y, int32_t count, const struct neon_add *parameters,
                      int is_unsigned, int subtract)
 {

@@ -36,8 +36,9 @@ NEON_INLINE struct sums add_run(struct sums s, const uint8_t *x, int32_t count, 
                          vaddw_high_s16(s.d, high)};
 }
 
-/* sum / count to the nearest, halves away from zero. The quotient of integers is exact enough in float32: |sum| + count / 2
- * and 256 * count are below 2^23, so what is less than an integer stays less. */
+/* sum / count, rounded to the nearest, halves away from zero. The quotient is exact enough in float32: |sum| + count / 2 and 256 * count
+ * are below 2^23, so a quotient below an integer stays below it.
+ */
 NEON_INLINE int32x4_t average(int32x4_t sum, int32_t count)
 {
     const int32x4_t sign = vshrq_n_s32(sum, 31);

@@ -227,7 +227,7 @@
     st1 {v\c0\().s}[2], [\out], #4
 .endm
 
-/* Where the row below `above` is written: the same row again when no more are wanted. `count` are wanted from `above` on. */
+/* The address of the row after `above`: the same row again if no more rows are needed. `count` rows are needed from `above` on. */
 .macro row_below below, above, count
     subs \count, \count, #1
     csel step_row, y_row, xzr, gt

@@ -16,7 +16,7 @@ DSP_INLINE uint32_t scaled(int32_t common, const struct arm_dsp_add *v)
     return (uint32_t)dsp_smmlar(t + (t >> 31), v->rounder, v->zero_point); /* halves away from zero */
 }
 
-/* Operands of a run. With `repeats` 0 or 1 that operand is the same throughout, -1: neither is. `same` is what it adds. */
+/* Operands of a run. `repeats` 0 or 1: that operand is one value, whose term is `same`; -1: neither. */
 struct operands {
     const uint8_t *x0, *x1;
     const int32_t *table;

@@ -55,7 +55,7 @@
     asr \b, \b, #8
 .endm
 
-/* Doubles and multiplies: (2 * a * m + 2^31) >> 32. The multiplier is 2 * m modulo 2^32; the sum gives what it lacks. */
+/* Doubles and multiplies: (2 * a * m + 2^31) >> 32. The multiplier is 2 * m modulo 2^32; adding the sum corrects the modulo. */
 .macro high_multiply a, b, multiplier_a, multiplier_b
     smmlar \a, \a, \multiplier_a, \a
     smmlar \b, \b, \multiplier_b, \b
@@ -83,7 +83,7 @@
     smmlsr \b, \b, \rounder_b, \zero_point
 .endm
 
-/* Bytes of uint8 to what they are clipped to: max(y, floor) - floor + low. */
+/* Clips bytes of uint8: max(y, floor) - floor + low. */
 .macro clamp_bytes bytes, floor, low
     uqsub8 \bytes, \bytes, \floor
     uadd8 \bytes, \bytes, \low

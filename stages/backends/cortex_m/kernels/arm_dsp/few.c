@@ -4,7 +4,7 @@
 
 #include "dsp.h"
 
-/* A row of a window: `columns` pixels, those outside the image filled. */
+/* A row of a window: `columns` pixels, with padding filled in. */
 static void copy_row(uint8_t *to, const uint8_t *image, int32_t y, int32_t x, const struct arm_dsp_few *v)
 {
     const int32_t channels = v->channels, taps = v->kernel_x;

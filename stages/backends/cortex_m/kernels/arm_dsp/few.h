@@ -20,7 +20,7 @@ struct arm_dsp_few {
     struct arm_dsp_few_windows inside, copied;
 };
 
-/* The functions of few.S, which describes them, for layers whose windows are rows of one block. */
+/* The functions of few.S, for layers whose windows are rows of one block. */
 typedef void arm_dsp_few_rows(const void *x, const int32_t *weights, void *y, const int32_t *fields, int32_t count);
 
 arm_dsp_few_rows arm_dsp_few1_s8_double, arm_dsp_few1_s8_single, arm_dsp_few1_s8_long;

@@ -182,7 +182,7 @@
     round_sums \a, \b, r10, r11, panel
 .endm
 
-/* The long rounding; the results fit 16 bits again, which is what they are narrowed from. */
+/* The long rounding. The results fit 16 bits, from which they are narrowed. */
 .macro shift_row a, b, row
     shift_left \a, \b, r8, r9
 .endm

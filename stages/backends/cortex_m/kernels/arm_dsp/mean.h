@@ -14,7 +14,7 @@ struct arm_dsp_mean {
 /* `count` means of neighbours. */
 void arm_dsp_mean_rows_s8(const void *x, void *y, int32_t count, const int32_t *fields);
 void arm_dsp_mean_rows_u8(const void *x, void *y, int32_t count, const int32_t *fields);
-/* `count` means of columns * rows neighbours each, one behind the other. */
+/* `count` consecutive means, each over columns * rows consecutive elements. */
 void arm_dsp_mean_planes_s8(const void *x, void *y, int32_t count, const int32_t *fields);
 void arm_dsp_mean_planes_u8(const void *x, void *y, int32_t count, const int32_t *fields);
 

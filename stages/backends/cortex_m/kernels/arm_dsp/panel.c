@@ -200,7 +200,7 @@ struct window {
     arm_dsp_put_runs *put_runs;
 };
 
-/* The part of `taps` taps, each `dilation` from the one before it, that lies in [0, size): first and behind the last. */
+/* The range of `taps` taps, `dilation` apart, that is inside [0, size): first tap, and one past the last. */
 struct span {
     int32_t first, last;
 };
@@ -306,7 +306,7 @@ static __attribute__((noinline)) void put_row_adjusted(int32_t *panel, int32_t r
     put_offset(&w, offsets, weight_zero_point);
 }
 
-/* Any windows: those that lie inside the image and are runs of whole rows go straight to put_runs. */
+/* Any windows. Windows inside the image that are runs of whole rows are passed to put_runs directly. */
 static __attribute__((noinline)) void any_windows(int32_t *panel, struct window *v, int32_t flip, int32_t offsets,
                                                   int32_t weight_zero_point)
 {

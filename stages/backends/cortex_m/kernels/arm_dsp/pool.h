@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-/* One NHWC image; only what lies inside it counts. low and high clip. */
+/* One NHWC image; only elements inside it count. low and high clip. */
 struct arm_dsp_pool {
     int32_t height, width, channels, out_height, out_width;
     int32_t kernel_y, kernel_x, stride_y, stride_x, top, left, low, high;

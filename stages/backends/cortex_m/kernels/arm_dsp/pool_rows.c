@@ -16,7 +16,9 @@ DSP_INLINE uint32_t largest(const struct rows3 *r, int32_t i, int taps, int is_u
     return taps == 2 ? two : larger(two, dsp_load(r->c + i), is_unsigned);
 }
 
-/* `taps` is 2 or 3. What is no whole word are the last four bytes again, or single ones: `to` may be a row, as larger ones stay. */
+/* `taps` is 2 or 3. The bytes after the last whole word are computed as the last four bytes again, or one by one. `to` may be a row of the
+ * input.
+ */
 DSP_INLINE void largest_of(uint8_t *to, struct rows3 r, int32_t count, int taps, int is_unsigned)
 {
     int32_t left = count;
@@ -44,7 +46,7 @@ DSP_INLINE void largest_of(uint8_t *to, struct rows3 r, int32_t count, int taps,
     }
 }
 
-/* Two or three taps at once, then two more with what is there. */
+/* Two or three taps at once, then two more with the result so far. */
 DSP_INLINE void maxima(uint8_t *to, const uint8_t *from, int32_t taps, int32_t step, int32_t count, int is_unsigned)
 {
     struct rows3 r = {from, from + (taps > 1 ? step : 0), from + 2 * step};

@@ -9,8 +9,9 @@ struct arm_dsp_prelu {
     int32_t zero_point0, zero_point1, doubled, rounder, zero_point, low, high;
 };
 
-/* Of `count` values x0 and their slopes x1; a step is 1, or 0 for one value that is repeated. The table has what is
- * zero or more, by that. y may be x0. */
+/* `count` values x0 and their slopes x1; a step is 1, or 0 for one repeated value. The table has the results of values from zero up. y may
+ * be x0.
+ */
 typedef void arm_dsp_prelu_run(const void *x0, const void *x1, void *y, int32_t count, int32_t step0, int32_t step1,
                                const void *parameters, const void *table);
 

@@ -9,7 +9,7 @@ typedef int32_t p16_sum;
 #define P16_PAIR 2
 #define P16_PAIRED 1
 #define P16_ALL_SHORT all_short
-/* products16_tile.S; the last returns nothing and leaves a channel that has no other beside it. */
+/* Functions of products16_tile.S. The last one returns nothing and skips a single last channel. */
 void arm_dsp_products16_r4(const int16_t *panel, const int8_t *w, int32_t steps, int32_t *sums);
 void arm_dsp_products16_r1(const int16_t *panel, const int8_t *w, int32_t steps, int32_t *sums);
 void arm_dsp_products16_short(const int16_t *panel, const int8_t *w, const void *channels, int16_t *y, const void *parameters);

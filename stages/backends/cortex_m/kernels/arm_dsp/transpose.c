@@ -40,7 +40,7 @@ DSP_INLINE void block(uint8_t *y, int32_t to, const uint8_t *x, int32_t from)
     dsp_store(after + to, odd_bytes(ac_after, bd_after));
 }
 
-/* Four rows and four columns at least; the last blocks may meet those before them again. */
+/* At least four rows and four columns. The last blocks may overlap the ones before them. */
 DSP_INLINE void blocks(uint8_t *y, const uint8_t *x, const struct matrix *m)
 {
     for (int32_t row = 0; row < m->rows; row += 4) {

@@ -4,7 +4,7 @@
 
 #include "depthwise_image.h"
 
-/* The results are flipped back as the image is flipped; zero_point, low and high are those of the output as int8. */
+/* Results are flipped as the image is. zero_point, low and high are for the output as int8. */
 struct mve_depthwise {
     struct mve_image image;
     int32_t zero_point, low, high, out_height, out_width;

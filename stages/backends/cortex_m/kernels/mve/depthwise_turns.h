@@ -10,7 +10,7 @@ struct window_lines {
     int32_t span, next, line;
 };
 
-/* Loads what the windows of output row `oy` need and is not there yet; returns the line of their first row. */
+/* Loads the rows that the windows of output row `oy` need and that are not loaded yet. Returns the line of their first row. */
 MVE_INLINE int32_t load_lines(int8_t *lines, struct window_lines *w, const uint8_t *image, int32_t oy,
                               const struct mve_depthwise *d, int32_t channels)
 {

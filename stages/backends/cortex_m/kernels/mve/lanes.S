@@ -56,7 +56,7 @@
 #define y_step r5
 #define zero_point r6
 
-    /* Products of one tap in q4 and q5, or the sums of those of two, to the sums of all. */
+    /* Adds the products of one tap, or the sums of two taps, in q4 and q5, to the sums of all taps. */
 .macro widen
     vmovlt.s16 q6, q4
     vmovlb.s16 q4, q4
@@ -98,7 +98,7 @@
     .endif
 .endm
 
-    /* Two more taps, whose activations are at \a and \b. The second are loaded twice: their register takes a product. */
+    /* Two more taps, with activations at \a and \b. The second ones are loaded twice, because their register takes a product. */
 .macro two_taps a, tap_a, b, tap_b
     vldrb.8 q0, [\a]
     load_weights \tap_a

@@ -26,7 +26,7 @@ struct parts {
     int8_t *weights, *rows;
 };
 
-/* Sixteen elements, those of `high` behind those of `low`; returns `sum` and theirs. */
+/* Sixteen elements: first those of `low`, then those of `high`. Returns `sum` plus their sum. */
 MVE_INLINE int32_t put_chunk(int8_t *to, int16x8_t low, int16x8_t high, int32_t sum)
 {
     vstrbq_s16(to, low);

@@ -3,7 +3,7 @@
 
 #include "bytes.h"
 
-/* `count` > 0 pixels, `step` bytes apart: at most 255, whose sum 16 bits hold, signed or not as the elements are. */
+/* `count` > 0 pixels, `step` bytes apart: at most 255, so that 16 bits hold their sum, signed or unsigned like the elements. */
 MVE_INLINE int16x8_t row_sum(const uint8_t *from, int32_t count, int32_t step, mve_pred16_t channels, int is_signed)
 {
     int16x8_t sum = vdupq_n_s16(0), x;

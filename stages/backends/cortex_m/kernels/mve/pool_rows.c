@@ -46,7 +46,7 @@ MVE_INLINE void largest_of_three(uint8_t *to, const uint8_t *a, const uint8_t *b
     }
 }
 
-/* Two or three taps at once, then two more with what is there. */
+/* Two or three taps at once, then two more with the result so far. */
 MVE_INLINE void maxima(uint8_t *to, const uint8_t *from, int32_t taps, int32_t step, int32_t count, int is_unsigned)
 {
     if (taps < 3) {

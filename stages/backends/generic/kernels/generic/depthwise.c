@@ -86,7 +86,7 @@ INLINE struct four inside(const uint8_t *x, const int8_t *w, int32_t rows, int32
     return s;
 }
 
-/* What the taps outside the image add to those sums: there every x is the zero point. */
+/* The terms of taps outside the image, where every x is the zero point. */
 static struct four outside(struct four s, const int8_t *w, struct clip in, const struct fl_depthwise *v)
 {
     for (int32_t ky = 0; ky < v->kernel_height; ky++) {
@@ -199,7 +199,7 @@ INLINE struct four in_plane(const uint8_t *x, const int8_t *w, const struct fl_d
     return s;
 }
 
-/* One row of a plane, four pixels at once; of the last four only those that are there are kept. */
+/* One row of a plane, four pixels at once. Of the last four, only existing pixels are stored. */
 INLINE void row_nchw(const uint8_t *x, const int8_t *w, const int32_t *channel, uint8_t *y, int32_t y0,
                      const struct fl_depthwise *v, int is_unsigned)
 {

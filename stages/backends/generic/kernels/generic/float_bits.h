@@ -47,8 +47,9 @@ static inline uint32_t bits_of(float x)
     return (union float_bits){x}.bits;
 }
 
-/* The exponent, as in the bits of a float, of the smallest quotients by a scale; 0 for one so small or large that
- * exponents would leave those of normal floats. */
+/* The exponent, as in the bits of a float, of the smallest quotients by a scale; 0 for a scale so small or large that exponents would not
+ * be those of normal floats.
+ */
 static inline uint32_t first_exponent(uint32_t scale)
 {
     const uint32_t exponent = scale >> 23;

@@ -14,7 +14,7 @@ struct fl_gemm {
 void fl_gemm_s8(const int8_t *x, const int8_t *w, const int32_t *channels, void *y, int32_t rows, int32_t columns,
                 int32_t depth, const void *parameters);
 
-/* The same for one row: a firmware whose layers all have but one has no code for more. */
+/* The same for one row, so that firmware in which all layers have one row contains no code for several. */
 void fl_row_s8(const int8_t *x, const int8_t *w, const int32_t *channels, void *y, int32_t columns, int32_t depth,
                const void *parameters);
 

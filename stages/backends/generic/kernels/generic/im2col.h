@@ -4,8 +4,9 @@
 
 #include <stdint.h>
 
-/* `pixel` is the distance of neighbours in a row of the image, `channels` how many are gathered from each. `flip` is
- * 0x80 for uint8, which becomes int8 by it; `fill` is the (flipped) zero point. */
+/* `pixel` is the distance of neighbouring pixels of a row. `channels` are gathered from each. `flip` is 0x80 to make uint8 int8; `fill` is
+ * the (flipped) zero point.
+ */
 struct fl_im2col {
     int32_t height, width, channels, pixel;
     int32_t kernel_height, kernel_width, stride_y, stride_x, dilation_y, dilation_x, top, left;

@@ -19,7 +19,7 @@ void riscv_nearest(void *y, const void *x, const int32_t *rows, const int32_t *c
     copies_nearest(y, x, rows, columns, height, width, bytes, x_step);
 }
 
-/* The bytes of `mask` are swapped with those of b that are `bits` below them. */
+/* Swaps the bytes of `mask` with the bytes of b that are `bits` bits lower. */
 TRANSPOSE_INLINE void swap(transpose_word *a, transpose_word *b, transpose_word mask, int bits)
 {
     const transpose_word differs = (*a ^ *b << bits) & mask;

@@ -11,8 +11,9 @@ void riscv_copy_rows(void *y, const void *x, int32_t rows, int32_t bytes, int32_
 /* `rows` runs of `bytes` > 0 times `value`. */
 void riscv_fill_rows(void *y, int32_t value, int32_t rows, int32_t bytes, int32_t step);
 
-/* An image of height by width pixels of `bytes` neighbours: pixel (i, j) is that of row rows[i] and column columns[j] of x,
- * whose rows are x_step bytes. */
+/* An image of height by width pixels of `bytes` bytes. Pixel (i, j) is the pixel at row rows[i] and column columns[j] of x, whose rows have
+ * x_step bytes.
+ */
 void riscv_nearest(void *y, const void *x, const int32_t *rows, const int32_t *columns, int32_t height, int32_t width,
                    int32_t bytes, int32_t x_step);
 

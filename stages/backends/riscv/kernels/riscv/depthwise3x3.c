@@ -21,7 +21,7 @@ struct column {
     int32_t a, b, c;
 };
 
-/* The columns of a line: where those inside the image are, and how many. What lies outside is the zero point. */
+/* The columns of a line: position and number of those inside the image. Other columns are the zero point. */
 struct columns {
     const uint8_t *x;
     int32_t down, step; /* bytes to the next element of a column, to the next column */
@@ -209,8 +209,9 @@ LINE(rectified_line2_u8, 2, 1, 1)
 
 typedef void one_line(const struct columns *l, const struct weights *w, const struct results *o, uint8_t *y);
 
-/* The weights of columns that begin `moved` elements before their window, and 0 where there are none; returns the sum of
- * those that meet no element. */
+/* The weights of columns that begin `moved` elements before their window, 0 for missing ones. Returns the sum of the weights without an
+ * element.
+ */
 static int32_t place(int32_t *to, const int8_t *w, int32_t moved, int32_t zero_point)
 {
     int32_t outside = 0;
@@ -228,7 +229,7 @@ static int32_t place(int32_t *to, const int8_t *w, int32_t moved, int32_t zero_p
     return outside;
 }
 
-/* One channel, line by line. Columns begin within the image, where weights are 0 that would meet what lies outside. */
+/* One channel, line by line. Columns begin inside the image; weights for taps outside of it are 0. */
 static void channel(const uint8_t *x, const int8_t *w, const int32_t *constants, uint8_t *y,
                     const struct riscv_depthwise3x3 *v, one_line *each)
 {

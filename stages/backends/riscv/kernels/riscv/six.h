@@ -19,7 +19,7 @@ struct six {
     int32_t a, b, c, d, e, f;
 };
 
-/* How sums become results, of how many rows, and where those of the next row are. */
+/* Conversion of sums to results: number of rows, and distance of the next row's results. */
 struct results {
     int32_t step, zero_point, low, high, rows;
 };

@@ -57,7 +57,7 @@ RVP_INLINE struct sums bytes_at(const int8_t *from, int is_unsigned)
                        : (struct sums){rvp_sunpkd820(bytes), rvp_sunpkd831(bytes)};
 }
 
-/* `count` > 0 registers of the sums of up to three rows, a literal; added to what is there with `more`. */
+/* `count` > 0 registers with the sums of up to three rows (a literal). With `more` they are added to the present sums. */
 RVP_INLINE void sum_rows(rvp_memory *line, const int8_t *a, const int8_t *b, const int8_t *c, int rows, int count, int more,
                          int is_unsigned)
 {
@@ -244,7 +244,7 @@ RVP_INLINE int columns_at(const struct rvp_pool *p, int ox)
     return (end < p->width ? end : p->width) - (first < 0 ? 0 : first);
 }
 
-/* Pixels of a row of the output from one to another, whose windows all have as many columns. */
+/* A range of pixels of an output row whose windows have the same number of columns. */
 struct run {
     int first, end, columns;
 };
@@ -288,7 +288,7 @@ RVP_INLINE const struct mean *mean_for(struct means *known, int is_inner, int co
     return m;
 }
 
-/* Pixels that are whole registers: so are rows, and a column more is as many registers on. */
+/* Pixels are whole registers, and so are rows. The next column is a pixel's number of registers later. */
 static __attribute__((noinline)) void whole_lines(const int8_t *x, int8_t *y, void *scratch, const struct rvp_pool *p, int32_t line_bytes,
                                                   const struct bytes *type)
 {

@@ -128,8 +128,7 @@ RVP_INLINE void put_run(struct writer *w, const int8_t *from, int bytes)
     put_aligned_run(w, from, bytes);
 }
 
-/* Where a run lies in registers of memory: `shift` bits into `first`; ~shift completes it to one less than a register.
- */
+/* The position of a run in registers of memory: `shift` bits into `first`. ~shift is the rest, minus one, of a register. */
 struct place {
     const int8_t *first;
     uintptr_t shift, rest;

@@ -104,7 +104,7 @@ RVP_INLINE void choose(struct rvp_depthwise_rows *o, const int8_t *record, const
     o->few += o->how == ONCE ? FEW_ONCE : 0;
 }
 
-/* What all groups of a layer share, whose outputs and pixels are registers. The caller sets how rows of the input follow. */
+/* Values that all groups of a layer share, if outputs and pixels are registers. The caller sets the distance of input rows. */
 static void fill_rows(struct rvp_depthwise_rows *o, const int32_t *offsets, const struct rvp_depthwise_planes *g)
 {
     const struct bounds bounds = bounds_of(g->clip);
@@ -224,7 +224,7 @@ void rvp_depthwise_planes(const void *x, const int32_t *params, void *out, int8_
     }
 }
 
-/* Groups of the image where it is, those that are requantized alike one after the other. */
+/* Groups of an image that is read in place. Groups with the same requantization are computed together. */
 RVP_INLINE void image_groups(const int8_t *x, const int32_t *params, int8_t *out, const int32_t *offsets,
                              const struct rvp_depthwise_planes *g, enum how how, rvp_depthwise_rows *image_rows)
 {

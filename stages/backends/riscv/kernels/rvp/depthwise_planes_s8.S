@@ -186,7 +186,7 @@
     for_output 3, smaqa \s3_, \x3, v
 .endm
 
-/* Both addresses of the taps whose offsets v points to, and on to the next. */
+/* Loads the addresses of both taps from the offsets at v, and advances v. */
 .macro next_taps
     lw px, 0(v)
     lw py, 4(v)

@@ -15,7 +15,7 @@ struct rvp_depthwise_window {
     int32_t top, left; /* padding */
     int32_t row_dilation, column_dilation;
     int32_t fill;     /* what stands in the padding: the input's zero point */
-    int32_t flip;     /* what is xored into each byte of the input: 0x80 makes uint8 an int8 */
+    int32_t flip;     /* xored into each byte of the input: 0x80 makes uint8 int8 */
     int32_t clip;     /* as in gemm_s8.S */
     int32_t channels; /* of the output */
     int32_t multiplier;

@@ -7,7 +7,7 @@
 #include "depthwise_pixels.h"
 #include "depthwise_window.h"
 
-/* Rows or columns of a layer, or a class of those of a dilated one. */
+/* Rows or columns of a layer without dilation, or of one of the images into which a dilated layer is split. */
 struct axis {
     int first, count; /* of the input: where the class begins, and its size */
     int before;       /* padding */
@@ -94,7 +94,7 @@ RVP_INLINE void bring(const struct columns *c, int count, int8_t *to, int to_ste
     }
 }
 
-/* The lines of a band, whose first is row `row` of the class. */
+/* The lines of a band. Its first row is row `row` of the class. */
 static void fill_lines(const int8_t *image, const struct scratch *s, const struct rvp_depthwise_window *g,
                        const struct axis *rows, const struct axis *columns, int row, const struct lines *l,
                        const struct pixels *v)

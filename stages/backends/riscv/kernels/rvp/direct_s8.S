@@ -57,7 +57,7 @@
 #define TAP5 ROW6
 #define TAP6 ROW5
 
-/* The frame: 13 saved registers, what the loop over halves cannot keep in registers, the results of a first half. */
+/* The frame: 13 saved registers, values that the loop over halves cannot keep in registers, and the results of a first half. */
 #define CALL FRAME(13)
 #define STRIP FRAME(14)               /* the column's first chunk, minus the chunks that the entry skips */
 #define ENTRY FRAME(15)               /* where the unrolled loop is entered */

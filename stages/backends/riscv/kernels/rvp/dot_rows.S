@@ -37,7 +37,7 @@
 #define skipped a4                    /* steps that the entry skips */
 #define units a5
 #define zero a6
-#define offset a7                     /* what the weights' zero point adds to each unit, in every lane */
+#define offset a7                     /* the term of the weights' zero point, in every lane */
 #define x ra
 
 #define A t0, t1, t2, t3

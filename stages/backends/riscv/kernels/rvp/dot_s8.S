@@ -59,7 +59,7 @@
     add32 \c3, \c3, x
 .endm
 
-/* Requantizes a block whose params start at register `first`; its bytes end up in c0. */
+/* Requantizes a block; its params start at register `first`. The result is in c0. */
 .macro requantize first, c0, c1, c2, c3
     scale_4 params, \first + 4, \c0, \c1, \c2, \c3
     narrow_4 \c0, \c1, \c2, \c3, zero, zero, upper

@@ -12,7 +12,7 @@ struct stream {
     uintptr_t bits;
 };
 
-/* The low `added` bits, 1 to BITS, of `bytes`, whose others are 0. */
+/* Appends the low `added` bits (1 to BITS) of `bytes`; its other bits are 0. */
 RVP_INLINE void append(struct stream *s, rvp_word bytes, uintptr_t added)
 {
     s->held |= rvp_sll(bytes, s->bits);

@@ -213,7 +213,7 @@ RVP_INLINE void all_outputs(const struct windows *v, const struct layer *g, int8
     }
 }
 
-/* `count` pixels, whose windows begin `step` bytes apart and have `skip` bytes between runs. */
+/* `count` pixels. Windows are `step` bytes apart, with `skip` bytes between the runs of a window. */
 RVP_INLINE void row_of_pixels(const int8_t *first, int step, int skip, const struct layer *g, int8_t *out, int count,
                               int load, int is_unsigned)
 {

@@ -59,8 +59,8 @@ static __attribute__((noinline)) void gather(int8_t *to, const int8_t *row, int 
     }
 }
 
-/* A row at a multiple of a register is read where it lies. Units are written four at once, so that those of a row go through
- * scratch where they do not begin at multiples of four bytes.
+/* A row that begins at a register boundary is read in place. Four units are stored at once. If the outputs of a row do not begin at a
+ * multiple of four bytes, they are written to scratch first.
  */
 RVP_INLINE void gathered_rows(const void *x, const int8_t *weights, const int32_t *params, int8_t *out, int8_t *scratch,
                               const struct rvp_gathered_rows *g, rvp_dot_rows *dot)

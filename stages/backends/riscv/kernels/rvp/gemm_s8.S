@@ -44,7 +44,7 @@
 #define ROW3 s4, s5, s6, s7
 #define ROW4 s8, s9, s10, s11
 
-/* The frame: 13 saved registers, then what the block loop cannot keep in registers. */
+/* The frame: 13 saved registers, then values that the block loop cannot keep in registers. */
 #define PANEL FRAME(13)               /* panel's first chunk, minus the chunks that the entry skips */
 #define ENTRY FRAME(14)               /* where the unrolled loop is entered */
 #define SKIPPED FRAME(15)             /* bytes of weights that the entry skips */
