@@ -29,5 +29,5 @@ class ChipNumber(StrictModel):
         if (self.address is None) == (not self.register_name):
             raise mistake("needs an address or a register, one of the two", "address")
         if self.value & ~self.mask:
-            raise mistake(f"has bits beside the mask {self.mask:#x}", "value", beside=("mask",))
+            raise mistake(f"has bits outside of the mask {self.mask:#x}", "value", beside=("mask",))
         return self

@@ -37,7 +37,7 @@ def test_numbers_of_a_board_come_after_those_of_its_core() -> None:
     [
         ({"name": "x", "value": 1}, "needs an address or a register"),
         ({"name": "x", "address": 4, "register": "misa", "value": 1}, "needs an address or a register"),
-        ({"name": "x", "address": 4, "mask": 0xF, "value": 0x10}, "has bits beside the mask 0xf"),
+        ({"name": "x", "address": 4, "mask": 0xF, "value": 0x10}, "has bits outside of the mask 0xf"),
     ],
 )
 def test_numbers_that_mean_nothing(given: dict[str, object], said: str) -> None:

@@ -5,7 +5,7 @@ A block has 16 biases, multipliers and shifts, and weights:
     convolution   taps x input blocks x 16 input channels x 16 output channels     OHWI16i16o, block of outputs by block
     depthwise     taps x 16 channels
 
-The input's zero point is folded into the bias: what lies outside of the image is read as the zero point, so that
+The term of the input's zero point is in the bias. Padding is read as the zero point, so
 sum((x - zero) * w) = sum(x * w) - zero * sum(w) holds at the edges too.
 """
 
