@@ -21,7 +21,7 @@ extern char __rom_start[], __rom_end[], __ram_start[], __ram_end[];
 
 enum access { READ_AND_RUN, READ_AND_WRITE, READ_WRITE_AND_RUN };
 
-#ifdef OTHER_REGIONS /* beside those of code and data: stages/backends/targets/linker_script.py */
+#ifdef OTHER_REGIONS /* other than those of code and data: stages/backends/targets/linker_script.py */
 #define OTHER(number, access) extern char __other_##number##_start[], __other_##number##_end[];
 OTHER_REGIONS
 #undef OTHER

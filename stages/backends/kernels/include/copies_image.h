@@ -60,7 +60,7 @@ struct stream {
     uintptr_t down, up; /* bits */
 };
 
-/* The next word of y; SHIFTED ones read a word only if it is not behind `last`. */
+/* The next word of y. SHIFTED: reads a word only if it is not after `last`. */
 COPIES_INLINE word next(struct stream *s, const void *last, enum source source)
 {
     if (source == VALUE) {
@@ -113,7 +113,7 @@ COPIES_INLINE word *put_words(word *to, uintptr_t count, struct stream *s, enum 
     return to;
 }
 
-/* A run of `bytes` > 0 from y on, whose source begins with what shares the word of y with its first byte. */
+/* A run of `bytes` > 0 bytes at y. Its source begins with the bytes that share a word of y with the first byte. */
 COPIES_INLINE void put_run(uint8_t *y, uintptr_t bytes, struct stream *s, const void *last, enum source source)
 {
     const uintptr_t before = (uintptr_t)y % WORD;

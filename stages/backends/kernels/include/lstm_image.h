@@ -81,7 +81,7 @@ S16_FUNCTION void lstm_gates(const int32_t *sums, const int32_t *scales, int16_t
 
 #ifndef LSTM_CELLS
 #define LSTM_CELLS lstm_cells
-/* One function after the other: each has what it needs in registers. */
+/* The functions are computed one after another, so that each keeps its values in registers. */
 S16_FUNCTION void lstm_sigmoids(int16_t *x, int32_t count)
 {
 #pragma GCC unroll 1

@@ -75,7 +75,9 @@
     store_bytes v\c0, \out, columns, w16
 .endm
 
-/* Writes a block of four columns, or as many as are left, by `each`: for_rows or the like. While there are more, goes to `next`. */
+/* Writes a block of four columns, or the remaining ones, by `each`: for_rows or a similar macro. Jumps to `next` while there are more
+ * columns.
+ */
 .macro write_4 next, each
     subs columns, columns, #4
     b.lt 1f

@@ -50,7 +50,7 @@ POOL_INLINE void pool_max_rows(const uint8_t *x, uint8_t *y, uint8_t *line, cons
     }
 }
 
-/* `pixels` of one row of the output from `ox` on, whose windows have as many columns. */
+/* `pixels` pixels of an output row, from `ox` on. Their windows have the same number of columns. */
 POOL_INLINE uint8_t *pool_mean_pixels(uint8_t *y, const int16_t *line, int32_t ox, int32_t pixels, const struct pool_mean *by,
                                       const struct fl_pool_rows *p, int is_unsigned)
 {

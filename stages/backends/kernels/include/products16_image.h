@@ -66,7 +66,7 @@ S16_INLINE void p16_zero(int16_t *to, int32_t apart, int32_t from, int32_t end)
     }
 }
 
-/* The elements of a run from `from` to `to`, which lie in the image; 0 around them. */
+/* The elements of a run from `from` to `to` are inside the image; all others are 0. */
 S16_INLINE void p16_part(int16_t *panel, int32_t apart, const int16_t *x, int32_t run, int32_t from, int32_t to)
 {
     p16_zero(panel, apart, 0, from);
@@ -121,7 +121,7 @@ S16_INLINE int p16_is_plain(const struct fl_products16 *p)
     return p->kernel_height * p->kernel_width * p->stride_y * p->stride_x == 1 && p->pixels == p->height * p->width;
 }
 
-/* The rows of pixels first, first + 1, ... of the output. Zeros behind a row stay where the next rows lie as those before. */
+/* The rows of output pixels first, first + 1, ... Zeros after a row stay if the next rows have the same positions. */
 S16_INLINE void p16_gather(int16_t *panel, const int16_t *x, int32_t first, int32_t rows, const struct fl_products16 *p)
 {
     const int32_t paired = P16_PAIRED && rows > 1;

@@ -4,8 +4,9 @@
 
 #include "requantize.h"
 
-/* 1 / (2 * half) for half in [1/2, 1), Q0.31 to Q0.31, by three steps of Newton and Raphson from 48/17 - 32/17 *
- * half. The error of the first is below 1/17, so that nothing but the last result can be too large. */
+/* 1 / (2 * half) for half in [1/2, 1), Q0.31 to Q0.31, by three Newton-Raphson steps from 48/17 - 32/17 * half. The error of the first
+ * value is below 1/17, so only the last result can be too large.
+ */
 static inline int32_t fl_reciprocal(int32_t half)
 {
     int32_t r = 1515870810 + fl_high_mul(half, -1010580540); /* Q2.29 */

@@ -12,8 +12,8 @@
 
 enum { S16_EXP_EIGHTH = 28918, S16_THIRD = 10923, S16_GUESS = 23130, S16_SLOPE = -15420 };
 
-/* Products in Q0.15 go to the nearest, halves up: (a * b + 2^14) >> 15. A file may have S16_TOP(a, b, sum) instead, which is
- * sum + ((a * b + 2^31) >> 32): a factor is 2^17 times as large then.
+/* Products in Q0.15 are rounded to the nearest, halves up: (a * b + 2^14) >> 15. A file may define S16_TOP(a, b, sum) instead: sum + ((a *
+ * b + 2^31) >> 32), with one factor 2^17 times as large.
  */
 #ifdef S16_TOP
 #define S16_LARGE(a) ((int32_t)((uint32_t)(a) << 17))
@@ -73,7 +73,7 @@ S16_FUNCTION int32_t s16_most(int32_t x)
 }
 #endif
 
-/* exp(x) in Q0.15 of x up to 0, which is part - rest: part in [-1/4, 0), rest some quarters, a bit for each power of e. */
+/* exp(x) in Q0.15 for x up to 0. x = part - rest, with part in [-1/4, 0) and rest a number of quarters: one bit for each power of e. */
 S16_FUNCTION int32_t s16_exponential(int32_t x, int32_t integer_bits)
 {
     static const int16_t powers[] = {25520, 19875, 12055, 4435, 600, 11, 0}; /* exp(-2^i), i = -2, -1, ... */

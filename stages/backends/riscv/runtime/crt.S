@@ -111,7 +111,7 @@ _start:
     call main
     call board_exit
 
-    /* A trap never returns, so no register is saved; the stack may be what is broken, so the report has its own. */
+    /* A trap never returns, so no register is saved. The trap may be a broken stack, so the report has a separate one. */
     .align 2
 trap_entry:
     csrr a0, mcause

@@ -4,8 +4,9 @@
 
 #include <stdint.h>
 
-/* Where the windows lie in an NHWC image. `fill` stands outside of it: the zero point as int8. `flip` is 0x80 for uint8, which
- * becomes int8 by it, else 0. `row` is the length of a gathered row; zeros follow the window. */
+/* Positions of windows in an NHWC image. `fill` is the value of padding: the zero point as int8. `flip` is 0x80 to make uint8 int8, else 0.
+ * `row` is the length of a gathered row, padded with zeros.
+ */
 struct neon_windows {
     int32_t height, width, channels;
     int32_t kernel_height, kernel_width, stride_y, stride_x, dilation_y, dilation_x, top, left;

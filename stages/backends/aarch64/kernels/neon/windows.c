@@ -63,8 +63,9 @@ static inline int32_t sum(const int8_t *x, int32_t count)
     return rest;
 }
 
-/* `count` runs of `run` bytes that are `row` bytes apart, one after the other, in pieces of 16: up to 15 bytes behind each run are
- * read, and written behind the last. */
+/* Copies `count` runs of `run` bytes that are `row` bytes apart, one after another, in pieces of 16. Up to 15 bytes after each run are
+ * read, and written after the last one.
+ */
 static inline void copy_runs(uint8_t *to, const uint8_t *from, int32_t count, int32_t run, ptrdiff_t row, uint8x16_t flip)
 {
     do {

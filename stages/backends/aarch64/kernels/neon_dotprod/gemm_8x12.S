@@ -124,7 +124,7 @@
     sdot v\c0\().4s, v4.16b, v\a\().4b[\lane]
 .endm
 
-/* `count` steps of a block of 12; activations are loaded for as many at once as there are registers. */
+/* `count` steps of a block of 12. Activations are loaded for as many steps at once as registers allow. */
 .macro steps_12 count
     .if rows == 8
     .rept \count / 2

@@ -13,7 +13,7 @@ struct four {
     int32_t a, b, c, d;
 };
 
-/* Adds the products of an element of the window: *x, from which the next is `column` bytes away, and *w, behind which the next lies. */
+/* Adds the products of a tap: elements at *x, `column` bytes apart, and consecutive weights at *w. */
 DSP_INLINE void add_products(struct four *sums, const int16_t **x, const int8_t **w, int32_t column)
 {
     uint32_t even, odd, low, high;

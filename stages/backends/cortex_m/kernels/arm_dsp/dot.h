@@ -9,8 +9,9 @@ typedef void arm_dsp_dot(const int8_t *x, const int32_t *blocks, void *out, int3
 
 arm_dsp_dot arm_dsp_dot_ab_double, arm_dsp_dot_ab_single, arm_dsp_dot_bytes_double, arm_dsp_dot_bytes_single;
 
-/* A row of `depth` activations as int8 (flip 0x80 for uint8), zeros behind it up to a multiple of four, and what the weights'
- * zero point adds to each unit: offset[0] = -weight_zero_point * (sum of the row). */
+/* Copies a row of `depth` activations as int8 (flip 0x80 for uint8), padded with zeros to a multiple of four, and the term of the weights'
+ * zero point: offset[0] = -weight_zero_point * (sum of the row).
+ */
 void arm_dsp_copy_row(int8_t *row, int32_t *offset, const void *x, int32_t depth, int32_t flip, int32_t weight_zero_point);
 
 #endif

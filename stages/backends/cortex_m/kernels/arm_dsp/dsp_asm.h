@@ -12,7 +12,7 @@
     .syntax unified
     .thumb
 
-#define SAVED 36                       /* bytes of the registers that `enter` saves: behind them are arguments */
+#define SAVED 36                       /* bytes of the registers that `enter` saves; arguments follow them */
 
 /* A function in a section of its own with `frame` bytes on the stack; `leave` may stand in it more than once. */
 .macro enter name, frame=0

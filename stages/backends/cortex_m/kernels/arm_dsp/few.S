@@ -257,7 +257,7 @@
     add x, x, r5
     b .Lrun_\@
 
-.Lrest_\@:                                  /* one to three bytes as a four; weights of zero meet what is missing */
+.Lrest_\@:                                  /* one to three bytes as a group of four; the weights of missing bytes are zero */
     .if n == 4
     cmp r5, #2
     ite lo

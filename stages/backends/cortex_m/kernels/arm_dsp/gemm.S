@@ -247,7 +247,7 @@
     .if bytes
     rsb r5, r5, #0                     /* steps that the first turn skips */
     and r5, r5, #turn - 1
-    .else                              /* steps (pairs of steps) behind the first, of which the first turn skips some, or all */
+    .else                              /* steps (pairs of steps) after the first; the first iteration skips some or all of them */
     subs r5, r5, #1
     ite eq
     moveq r5, #turn

@@ -4,8 +4,9 @@
 
 #include <stdint.h>
 
-/* The pixels of a mean: `rows` of `columns` (at most 255), whose steps are in bytes. `offset` is the input's zero point times their
- * number, multiplier and shift as in requantize.h, low and high clip. */
+/* The pixels of a mean: `rows` rows of `columns` (at most 255), with steps in bytes. `offset` is the input's zero point times their number.
+ * multiplier and shift are as in requantize.h; low and high clip.
+ */
 struct arm_dsp_mean {
     int32_t rows, row_step, columns, column_step;
     int32_t offset, multiplier, shift, single_rounding, zero_point, low, high;

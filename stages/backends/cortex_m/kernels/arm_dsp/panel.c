@@ -33,7 +33,7 @@ DSP_INLINE void put_four(struct writer *w, uint32_t bytes)
     put_step(w, dsp_odd(bytes));
 }
 
-/* One to three bytes, given in the lower bytes of a word whose other bytes are 0 (flipped back: those must not be summed). */
+/* One to three bytes, in the lower bytes of a word. Its other bytes are 0 (flipped back, so that they are not summed). */
 DSP_INLINE void put_rest(struct writer *w, uint32_t bytes, int32_t count)
 {
     if (w->adjust) {

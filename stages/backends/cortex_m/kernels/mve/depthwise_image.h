@@ -4,9 +4,9 @@
 
 #include <stdint.h>
 
-/* An NHWC image of which a group of channels is taken; `pixel` is the bytes from a pixel to the next. `left` columns and what is missing
- * on the right of a line of `pitch` bytes are outside: `fill` stands there, the zero point as int8. `flip` is 0x80 for uint8
- * activations, which become int8 by it, else 0. */
+/* A group of channels of an NHWC image. `pixel` is the distance of pixels in bytes. The `left` columns, and the rest of a line of `pitch`
+ * bytes on the right, are padding: `fill`, the zero point as int8. `flip` is 0x80 to make uint8 int8, else 0.
+ */
 struct mve_image {
     int32_t height, width, pixel, left, pitch, fill, flip;
 };

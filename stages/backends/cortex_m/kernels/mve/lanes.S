@@ -143,7 +143,7 @@
     two_taps r12, 2, r3, 3
 .endm
 
-    /* r9 has the offsets, r10 counts pairs behind the first taps; loses r3, r8, r11, r12, lr. */
+    /* r9 has the offsets, r10 counts pairs after the first taps. Overwrites r3, r8, r11, r12, lr. */
 .macro further_pairs
     dls lr, r10
 8:  ldrd r8, r12, [r3], #8

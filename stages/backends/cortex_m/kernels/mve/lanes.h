@@ -33,8 +33,9 @@ mve_lanes_rows mve_quads_1_exact, mve_quads_1_lowered, mve_quads_2_exact, mve_qu
 mve_lanes_rows mve_quads_3_exact, mve_quads_3_lowered, mve_quads_4_exact, mve_quads_4_lowered;
 mve_lanes_rows mve_quads_odd_exact, mve_quads_odd_lowered, mve_quads_even_exact, mve_quads_even_lowered;
 
-/* All outputs of `channels` channels, in groups of 16 or quads (lanes.c). The last one may overlap the one before it. There is one for
- * each function of rows. `lines` is scratch for a band, and 16 bytes that are read behind it. */
+/* All outputs of `channels` channels, in groups of 16 or quads (lanes.c). The last one may overlap the one before it. There is one function
+ * for each function of rows. `lines` is scratch for a band, and 16 more bytes that are read.
+ */
 typedef void mve_depthwise_lanes(const void *x, const int32_t *constants, void *y, const int32_t *offsets, int32_t channels,
                                  int8_t *lines, const int32_t *fields);
 

@@ -5,7 +5,7 @@
     .syntax unified
     .thumb
 
-/* A function in a section of its own; `end_function` stands behind its last instruction. */
+/* A function in a separate section; `end_function` follows its last instruction. */
 .macro function name
     .section .text.\name, "ax", %progbits
     .balign 4

@@ -21,7 +21,7 @@ MVE_INLINE struct window window_at(const uint8_t *image, int32_t oy, int32_t ox,
     return (struct window){image + y0 * row_step + x0 * p->channels, y1 - y0, x1 - x0, row_step, p->channels};
 }
 
-/* `body` for each pixel of a row, from `at` on; the operands are what it changes. */
+/* Executes `body` for each pixel of a row, from `at` on. The operands are the values that it changes. */
 #define ROW(body, ...)                                                                                                 \
     __asm__ volatile("dls lr, %[columns]\n"                                                                            \
                      "1: " body "add %[at], %[at], %[step]\n"                                                          \

@@ -90,7 +90,7 @@
     tap_behind 3, r6
 .endm
 
-    /* r11 points to offsets, r8 counts pairs behind the first taps; loses r4-r6, r11, lr. */
+    /* r11 points to offsets, r8 counts pairs after the first taps. Overwrites r4-r6, r11, lr. */
 .macro further_pairs
     dls lr, r8
 8:  ldrd r4, r5, [r11], #8

@@ -89,7 +89,7 @@
     .endif
 .endm
 
-/* What mode shifted has for a rounder is a shift: to the left before the multiplication, or to the right behind it. */
+/* In mode shifted the rounder is a shift: to the left before the multiplication, or to the right after it. */
 .macro load_params mode, from
     ldmia \from!, {r9-r11}
     .ifc \mode,shifted

@@ -187,8 +187,9 @@ static __attribute__((noinline)) void load_row(int8_t *strips, const uint8_t *im
     }
 }
 
-/* Loads what the windows of output row `oy` need and is not there yet; returns the line of their first row. `next` is the row of the
- * padded image that is loaded next, where rows are kept. Apart from the loop over rows, so that all functions below share it. */
+/* Loads the rows that the windows of output row `oy` need and that are not loaded yet. Returns the line of their first row. `next` is the
+ * next row of the padded image to load, if rows are reused. It is separate from the loop over rows, so that all functions below share it.
+ */
 static __attribute__((noinline)) int32_t load_rows(int8_t *strips, int32_t *next, const uint8_t *image, int32_t oy,
                                                    int32_t channels, const struct mve_taps *d)
 {

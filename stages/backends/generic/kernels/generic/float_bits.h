@@ -71,7 +71,7 @@ static inline uint32_t reciprocal_of(uint32_t scale)
     return quotient;
 }
 
-/* What floats become integers by: a reciprocal and the first exponent, which is 0 where only divisions do. */
+/* Constants for the conversion of floats to integers: a reciprocal, and the first exponent (0 if only divisions work). */
 struct quantization {
     uintptr_t reciprocal, first;
     intptr_t zero_point, low, high;

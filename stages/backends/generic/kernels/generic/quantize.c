@@ -4,8 +4,8 @@
 #include "float_bits.h"
 #include "requantize.h"
 
-/* round(x / scale), halves away from zero. Bounds are checked before the conversion to an integer, which is undefined
- * for what does not fit. */
+/* round(x / scale), halves away from zero. Bounds are checked before the conversion to an integer, because an overflow there is undefined.
+ */
 WITH_FLOATS int32_t divided(float x, float scale)
 {
     const float value = x / scale;

@@ -4,8 +4,9 @@
 
 #include <stdint.h>
 
-/* One direction of the images: pixels of the input and the output, pixels between windows, padding in front of the first; bytes
- * to the next pixel of each. */
+/* One axis of the images: pixels of the input and the output, pixels between windows, padding before the first, and bytes between pixels of
+ * each.
+ */
 struct riscv_side {
     int32_t size, out, stride, before, x_step, y_step;
 };

@@ -95,7 +95,7 @@ static void find_windows(struct windows *t, int32_t first, int32_t count, const 
     t->run = are_neighbours && end > begin ? end - begin : 1;
 }
 
-/* One row of all windows of a plane; returns where the words behind it go. */
+/* One row of all windows of a plane. Returns the address after its words. */
 static word *pack_row(word *to, const int8_t *plane, const struct windows *t, int32_t ky, const int8_t *outside,
                       const struct riscv_windows *g)
 {
@@ -116,8 +116,9 @@ static word *pack_row(word *to, const int8_t *plane, const struct windows *t, in
     return to;
 }
 
-/* uint8 as int8: where lanes hold s, which became negative from 128 on, they will hold s + 128 - 256 for s >= 0 and s + 128
- * for others. s + 128 is within a byte, whose top bit tells which; flipping it and taking 128 away does both. */
+/* Converts uint8 to int8. A lane with s (negative from 128 on) becomes s + 128 - 256 for s >= 0, else s + 128. s + 128 fits a byte, and its
+ * top bit distinguishes the cases: flipping it and subtracting 128 does both.
+ */
 static void flip(word *at, const word *end)
 {
     const word tops = 0x80 * ONES;

@@ -4,8 +4,9 @@
 
 #include <stdint.h>
 
-/* Rows of x are x_row bytes apart, those of y y_row, columns of y y_column. `depth` is the length of a row, on 32 bits filled
- * up to whole groups (panels32.h); `rectified` says whether rectified.h is for the layer. */
+/* Rows of x are x_row bytes apart, rows of y y_row, columns of y y_column. `depth` is the length of a row, on 32 bits padded to whole
+ * groups (panels32.h). `rectified` selects rectified.h.
+ */
 struct riscv_gemm {
     int32_t x_row, y_row, y_column;
     int32_t row, depth, zero_point, low, high, rectified;
@@ -16,9 +17,10 @@ struct riscv_gemm {
 void riscv_gemm_s8(const int8_t *x, const int8_t *w, const int32_t *channels, void *y, int32_t *packed, int32_t rows,
                    int32_t columns, const void *parameters);
 
-/* The windows of an image as rows. `planes` is 1 for pixels whose channels are neighbours, for planes their number. Of each
- * tap `channels` neighbours are read (of a plane 1), `pixel` is the distance of pixels. `fill` is the byte of a tap outside
- * the image; `is_unsigned` says that the image is uint8, which becomes int8. */
+/* The windows of an image as rows. `planes` is 1 if the channels of a pixel are consecutive, else the number of planes. `channels`
+ * consecutive channels are read for each tap (of a plane 1). `pixel` is the distance of pixels. `fill` is the byte of padding;
+ * `is_unsigned`: the image is uint8, which becomes int8.
+ */
 struct riscv_windows {
     int32_t height, width, channels, pixel, planes;
     int32_t kernel_height, kernel_width, stride_y, stride_x, dilation_y, dilation_x, top, left;

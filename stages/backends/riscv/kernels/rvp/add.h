@@ -4,9 +4,9 @@
 
 #include "operands.h"
 
-/* Each input is put on the common scale, t = (x - zero_point) * multiplier / 2^s in two roundings; then the sum on the
- * output's. Zero points are those of int8 values: uint8 becomes int8 by flipping the top bit. A rounder is 2^(31 - s) +
- * 1 for an input (0: no second rounding) and 2^(31 - s) for the output; see packing.py.
+/* Each input is brought to the common scale: t = (x - zero_point) * multiplier / 2^s, with two roundings. The sum is then brought to the
+ * output's scale. Zero points are for int8 values; uint8 becomes int8 by flipping the top bit. A rounder is 2^(31 - s) + 1 for an input (0:
+ * no second rounding) and 2^(31 - s) for the output; see packing.py.
  */
 struct rvp_add {
     struct rvp_rows rows;

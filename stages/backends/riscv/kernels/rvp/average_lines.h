@@ -4,8 +4,9 @@
 
 #include "pool.h"
 
-/* One image; `parameters` is a struct rvp_pool whose windows have at most 100 elements, and some of the image. `scratch` has
- * five times `line` bytes, then a row of x, up to whole registers, for each row of a window; and a register more. */
+/* One image. `parameters` is a struct rvp_pool whose windows have at most 100 elements and contain at least one of the image. `scratch` has
+ * five times `line` bytes, then, for each row of a window, a row of x rounded up to whole registers, then one register.
+ */
 typedef void rvp_average_lines(const void *x, void *y, void *scratch, const int32_t *parameters, int32_t line);
 
 /* Pixels that are whole registers. */

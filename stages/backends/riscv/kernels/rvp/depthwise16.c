@@ -86,7 +86,7 @@ RVP_INLINE void put(int16_t *y, rvp_word sums, const struct s16_channel *of, int
 #endif
 }
 
-/* A group, by lanes of which the other one begins `apart` channels behind the first, or whole. */
+/* A group: whole, or as two lanes whose channels are `apart` channels apart. */
 RVP_INLINE rvp_word group_at(const int16_t *at, int32_t apart, int by_lanes)
 {
     return by_lanes ? rvp_pack(rvp_load_lane(at), rvp_load_lane(at + apart)) : rvp_load(at);

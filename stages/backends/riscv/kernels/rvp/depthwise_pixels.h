@@ -254,7 +254,7 @@ RVP_INLINE void write_pixels(const struct columns *c, int count, const int8_t *f
     }
 }
 
-/* The channels of a group whose first pixel is at `image`, others multiples of `steps` further. */
+/* The channels of a group. The first pixel is at `image`; others are at multiples of `steps`. */
 RVP_INLINE struct pixels pixels_of(const void *image, int steps, int bytes)
 {
     const uintptr_t places = (uintptr_t)image | (uintptr_t)steps;

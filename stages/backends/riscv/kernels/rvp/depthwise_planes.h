@@ -36,13 +36,13 @@ struct rvp_depthwise_planes {
 void rvp_depthwise_planes(const void *x, const int32_t *params, void *out, int8_t *scratch, const int32_t *offsets,
                           const int32_t *planes);
 
-/* The same without a plane, for layers without padding or depth multiplier whose int8 pixels are whole aligned registers;
- * offsets are those in the image.
+/* The same without a plane, for layers without padding or depth multiplier whose int8 pixels are whole aligned registers. Offsets are in
+ * the image.
  */
 void rvp_depthwise_pixels(const void *x, const int32_t *params, void *out, const int32_t *offsets, const int32_t *planes);
 
-/* The same for a register's channels or more whose pixels are whole aligned lanes (RV64); the last group begins earlier
- * where it would not be a register.
+/* The same for pixels of at least a register that are whole aligned lanes (RV64). The last group begins earlier if it would not fill a
+ * register.
  */
 void rvp_depthwise_pixels_of_lanes(const void *x, const int32_t *params, void *out, const int32_t *offsets,
                                    const int32_t *planes);

@@ -6,8 +6,8 @@
 #include "depthwise_window_lines.h"
 #include "depthwise_window_sums.h"
 
-/* All groups of channels, all classes of rows and columns, a band of lines at a time: depthwise_window_lines.h brings these
- * in and out, depthwise_window_sums.h computes what is between and says how params and lines lie.
+/* All groups of channels, all classes of rows and columns, one band of lines at a time. depthwise_window_lines.h loads and stores the
+ * lines. depthwise_window_sums.h computes, and describes the layout of params and lines.
  */
 
 /* A group of channels of the rows and columns of a class. */

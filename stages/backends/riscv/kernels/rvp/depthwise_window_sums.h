@@ -195,7 +195,7 @@ RVP_INLINE void write_sums(int8_t *out, const struct sums *a, const struct chann
     }
 }
 
-/* `count` words of outputs whose windows begin at `from` and following words. */
+/* `count` words of outputs. Their windows begin at `from` and the words after it. */
 RVP_INLINE void outputs(const int8_t *from, int8_t *out, const struct channel *c, int full, const struct runs *runs,
                         int count, struct shape s)
 {

@@ -51,7 +51,7 @@ RVP_INLINE void put_pixels(struct writer *w, const int8_t *from, int channels)
     }
 }
 
-/* `count` neighbouring pixels of fewer than four channels. Pixels before and behind whole registers go one by one. */
+/* `count` neighbouring pixels of fewer than four channels. Pixels before and after whole registers are copied one by one. */
 RVP_INLINE void put_small_pixels(struct writer *w, const int8_t *from, int count, int channels)
 {
     while (count > 0) {

@@ -201,7 +201,7 @@
     SX \c0, RESULTS + \row * REGISTER_BYTES(sp)
 .endm
 
-/* Interleaves the bytes of the first half with those of the second, which are clipped to 8 bits in their upper halves. */
+/* Interleaves the bytes of the first half with the bytes of the second, which are in the upper halves, clipped to 8 bits. */
 .macro join c0, c1, row
     LX x, RESULTS + \row * REGISTER_BYTES(sp)
     kslli16_8 \c0, \c0

@@ -11,7 +11,7 @@
  */
 void rvp_few_inputs_rows(int32_t *panels, const void *x, int count, int depth);
 
-/* Windows of an NHWC image, those of the output pixels from `first` on; `geometry` is a struct rvp_geometry. */
+/* Windows of the output pixels from `first` on, in an NHWC image. `geometry` is a struct rvp_geometry. */
 void rvp_few_inputs_windows(int32_t *panels, const void *image, int first, int count, const int32_t *geometry);
 
 #endif

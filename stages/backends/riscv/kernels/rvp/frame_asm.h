@@ -10,7 +10,7 @@
 #define FRAME(slot) ((slot) * REGISTER_BYTES)
 #define EVERY_SAVED s0, s1, s2, s3, s4, s5, s6, s7, s8, s9, s10, s11
 
-/* A function in a section of its own; `end_function` stands behind its last instruction. */
+/* A function in a separate section; `end_function` follows its last instruction. */
 .macro function name
     .section .text.\name, "ax", @progbits
     .globl \name

@@ -10,8 +10,8 @@ struct rvp_gathered_rows {
     int32_t clip, weight_zero_point;
 };
 
-/* All rows, int8 or uint8; weights and params as in dot_rows.S. `scratch` holds a row of whole registers and behind it a byte
- * for each unit, layer is a struct rvp_gathered_rows.
+/* All rows, int8 or uint8; weights and params as in dot_rows.S. `scratch` holds a row of whole registers, then a byte for each unit. layer
+ * is a struct rvp_gathered_rows.
  */
 typedef void rvp_gathered_rows_kernel(const void *x, const int8_t *weights, const int32_t *params, void *out,
                                       int8_t *scratch, const int32_t *layer);

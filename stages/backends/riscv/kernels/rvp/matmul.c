@@ -39,8 +39,8 @@ RVP_INLINE int32_t smaller(int32_t a, int32_t b)
     return a < b ? a : b;
 }
 
-/* Neighbours from anywhere to registers `step` bytes apart, 0 behind the end; returns the sum of each times its byte of
- * `factor`. Only registers that hold some of them are read.
+/* Copies consecutive bytes at any alignment to registers `step` bytes apart, padded with 0. Returns the sum of each byte times its byte of
+ * `factor`. Only registers that contain some of the bytes are read.
  */
 RVP_INLINE int32_t copy_vector(int8_t *to, int32_t step, const int8_t *from, int32_t bytes, rvp_word factor)
 {
@@ -79,7 +79,7 @@ RVP_INLINE int32_t copy_vector(int8_t *to, int32_t step, const int8_t *from, int
     return lanes_added(sum);
 }
 
-/* `count` of a group of vectors whose elements are neighbours; `sums`: of each times `factor`. */
+/* `count` vectors of a group, with consecutive elements. `sums`: the sum of each, times `factor`. */
 static void pack_rows(int8_t *to, const int8_t *from, int32_t apart, int32_t count, int32_t depth, rvp_word factor, int32_t *sums)
 {
     for (int32_t v = 0; v < count; v++) {
@@ -322,7 +322,7 @@ RVP_INLINE void sums_of_units(const int8_t *x, const int8_t *w, int32_t step, in
     }
 }
 
-/* One row of x times w, whose rows along the units begin at lanes. `beside` is what all sums have besides. */
+/* One row of x times w, whose rows along the units begin at lanes. `beside` is added to all sums. */
 static __attribute__((noinline)) void few_rows(const int8_t *x, const struct columns_of *w, int8_t *y, const struct rvp_matmul *p, int32_t beside,
                      const struct results *r)
 {

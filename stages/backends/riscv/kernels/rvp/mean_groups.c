@@ -20,7 +20,7 @@ RVP_INLINE struct lanes lanes_at(const int32_t *sums)
     return (struct lanes){{rvp_pack(a, c), rvp_packu(a, c), rvp_pack(b, d), rvp_packu(b, d)}};
 }
 
-/* Adds the sums of a unit to those of the rows before, or begins them. */
+/* Adds the sums of a unit to the sums of earlier rows, or starts them. */
 RVP_INLINE void store_unit(int32_t *sums, const struct lanes *s, int is_first)
 {
     rvp_lane_memory *const p = (rvp_lane_memory *)sums;

@@ -41,7 +41,7 @@ RVP_INLINE void add_window(struct lanes *s, const int8_t *x, const struct rvp_me
 }
 
 #if __riscv_xlen == 64
-/* Adds four bytes of four pixels each: a register has those of two pixels. */
+/* Adds four bytes of four pixels each. A register has the bytes of two pixels. */
 RVP_INLINE void add_four(struct lanes *s, const int8_t *a, int step, int is_unsigned)
 {
     const int8_t *const b = a + step, *const c = b + step, *const d = c + step;

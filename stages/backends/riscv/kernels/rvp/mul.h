@@ -4,7 +4,7 @@
 
 #include "operands.h"
 
-/* Zero points are those of int8 values: uint8 becomes int8 by flipping the top bit. The rounder is 2^(31 - s). */
+/* Zero points are for int8 values; uint8 becomes int8 by flipping the top bit. The rounder is 2^(31 - s). */
 struct rvp_mul {
     struct rvp_rows rows;
     int32_t zero_point0, zero_point1;

@@ -2,7 +2,7 @@
 
 #include "chunk_writer.h"
 
-/* 1 to W bytes from any address, in the low bytes of the result; what is above them is arbitrary. */
+/* Loads 1 to W bytes from any address, into the low bytes of the result. The other bytes are arbitrary. */
 RVP_INLINE rvp_word gather(const int8_t *from, int bytes)
 {
     const int offset = (int)((uintptr_t)from & (W - 1));

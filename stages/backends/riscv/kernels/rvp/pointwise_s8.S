@@ -208,7 +208,7 @@
     bne in, end, 7b
 .endm
 
-/* All pixels of a block, rounded as its first rounder says, which is in `mark`. */
+/* All pixels of a block. The block's first rounder, in `mark`, selects the rounding. */
 .macro every_pixel mark
     LX y, CLAMPS(sp)
     beqz \mark, 8f

@@ -104,7 +104,7 @@ RVP_INLINE void add_pair(struct sums *s, rvp_word a, rvp_word b, int is_unsigned
 /* Registers of channels whose sums are made side by side. */
 enum { STRIP = 4 };
 
-/* Keeps loads behind it: all at once take more registers than there are. */
+/* Prevents loads from moving before it: all loads at once need more registers than there are. */
 #define LOADS_BEHIND() __asm__ volatile("" ::: "memory")
 
 /* Sums of STRIP registers over pixels that lie one after the other; where their number is odd the first is alone.

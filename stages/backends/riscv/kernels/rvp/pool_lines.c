@@ -144,7 +144,7 @@ RVP_INLINE void over_rows(int8_t *line, const struct rows *r, int first, int end
     }
 }
 
-/* Registers, or words of `size`, from `to` up to `end`, and up to three behind it, of one byte. */
+/* Fills registers, or words of `size`, from `to` up to `end` with one byte, and up to three more. */
 RVP_INLINE void fill_words(int8_t *to, const int8_t *end, int value, int size)
 {
     const rvp_word all = rvp_splat8(value);

@@ -4,8 +4,9 @@
 
 #include "pool.h"
 
-/* One image; `parameters` is a struct rvp_pool. `scratch` has `line` bytes for a line, then as many for a row of x, up to whole
- * registers, for each row of a window where rows are no whole registers; and a register more. */
+/* One image. `parameters` is a struct rvp_pool. `scratch` has `line` bytes for a line; if rows are not whole registers, a row of x rounded
+ * up to whole registers for each row of a window; and one register.
+ */
 typedef void rvp_pool_lines(const void *x, void *y, void *scratch, const int32_t *parameters, int32_t line);
 
 /* Pixels that are whole registers, or on RV64 whole lanes. */

@@ -127,7 +127,7 @@ struct tile {
     struct four of[P16_ROWS];
 };
 
-/* The sums of three pixels whose rows of `count` elements are `pitch` apart. */
+/* The sums of three pixels. Their rows of `count` elements are `pitch` apart. */
 RVP_INLINE struct tile three_pixels(const int16_t *panel, int32_t pitch, const int8_t *w, int32_t depth, int32_t count,
                                     int32_t channels, enum reading how)
 {
@@ -299,7 +299,7 @@ RVP_INLINE void put_four(int16_t *y, const struct lanes *sums, const struct scal
     }
 }
 
-/* Results of `count` channels; `channels` are those of the sums, a constant where this is inlined. */
+/* Results of `count` channels. `channels` is the number of channels of the sums, a constant after inlining. */
 RVP_INLINE void put_results(int16_t *y, const struct four *of, const struct scaling *s, int32_t channels, int32_t count)
 {
     const struct lanes sums = in_lanes(of, channels);
@@ -361,7 +361,7 @@ RVP_INLINE int32_t all_short(const int16_t *panel, const int8_t *w, const struct
 }
 
 #if __riscv_xlen == 64
-/* Pixels of an even number of channels, which are read where they lie; the last three may be some of those before again. */
+/* Pixels with an even number of channels, which are read in place. The last three may overlap the ones before them. */
 static void even_pixels(const int16_t *x, const int8_t *weights, const struct s16_channel *channels, int16_t *y,
                         const struct fl_products16 *p)
 {

@@ -273,7 +273,7 @@ RVP_INLINE void one_row(const int8_t *from, const struct quad *q, const struct d
     }
 }
 
-/* A quad of `rows` rows, the first of which is row `row` of the output for lane 0. */
+/* A quad of `rows` output rows, from row `row` on for lane 0. */
 static void quad_of_rows(const int8_t *lines, const struct quad *q, struct destination *d, int8_t *out, int number, int row,
                          int rows, int has_group, const struct rvp_quads *g, row_kernel *kernel)
 {

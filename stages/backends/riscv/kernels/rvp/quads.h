@@ -4,8 +4,8 @@
 
 #include <stdint.h>
 
-/* The layer as quads.c sees it: columns run along a line. Lane 1 (RV64) computes what lies `lane_rows` rows, `lane_columns`
- * columns and `lane_groups` groups behind what lane 0 does, nothing where all of these are 0.
+/* The layer as quads.c sees it; columns run along a line. The work of lane 1 (RV64) is `lane_rows` rows, `lane_columns` columns and
+ * `lane_groups` groups after the work of lane 0. It has none if all of these are 0.
  */
 struct rvp_quads {
     int32_t rows, columns;             /* of the input */

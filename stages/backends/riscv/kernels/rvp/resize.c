@@ -27,8 +27,9 @@ RVP_INLINE void rh_store(int8_t *to, rvp_word bytes)
     rvp_store(to, bytes);
 }
 
-/* Of two registers that hold some byte of them each, so that no read leaves the memory they are in; what is behind `count` is of no
- * concern. Shifting by one and then by the rest gives 0 where the bytes begin with a register. */
+/* Bytes from two registers that each contain some of them, so no read leaves the memory of the image. Bytes after `count` are arbitrary.
+ * Shifting by one and then by the rest gives 0 if the bytes begin at a register.
+ */
 RVP_INLINE rvp_word rh_gather(const int8_t *from, int32_t count)
 {
     const uintptr_t address = (uintptr_t)from, last = address + (uintptr_t)count - 1, begin = -(uintptr_t)RVP_WORD_BYTES;

@@ -5,7 +5,7 @@
 #include "copies_image.h"
 #include "rvp_intrinsics.h"
 
-/* How the rows of a window are found: `base` has those of x, or the copies of as many as a window has. */
+/* Addresses of the rows of a window: `base` has rows of x, or of the copies, as many as a window has. */
 struct rows {
     const int8_t *base;
     int step, copied; /* bytes from row to row; how many copies, 0 for none */

@@ -117,7 +117,7 @@ RVP_INLINE rvp_word s16_sigmoids(rvp_word x, const struct s16_constants *c)
     return y ^ (sign & c->largest); /* 2^15 - 1 - y of a negative x */
 }
 
-/* tanh in Q0.15 of x with so many integer bits, 0 to 6; `bits` as of s16_exponentials: integer_bits + 3. */
+/* tanh in Q0.15 of x with `integer_bits` integer bits, 0 to 6; `bits` as in s16_exponentials: integer_bits + 3. */
 RVP_INLINE rvp_word s16_tanhs(rvp_word x, int32_t integer_bits, int bits, const struct s16_constants *c)
 {
     const rvp_word sign = rvp_sign32(x), e = s16_exponentials(s16_below(x, sign), integer_bits + 1, bits, c);
