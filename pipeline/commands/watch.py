@@ -19,9 +19,11 @@ from pipeline.commands.report_errors import report_errors
 from pipeline.documents.overrides import RECIPE_VARIABLES
 from pipeline.errors import PipelineError, RecipeError
 from pipeline.keys.package_groups import install_command, install_group
+from pipeline.plugins.registry import registry_of
 from pipeline.project import PROJECT_FILE, RECIPES, Project, current_project
 from pipeline.recipes.loader import LoadedRecipe
 from pipeline.recipes.recipe_arguments import matching_recipes
+from pipeline.recipes.recipe_files import find_recipe
 from pipeline.runs.workspace import Workspace
 from stages.base import StageError
 from stages.support.messages import escape
@@ -67,6 +69,9 @@ class Watch(Command):
                 f"doit watch needs the Python package {_PACKAGE}", hint=f"install it: {install_command(_GROUP)}"
             )
         project = current_project()
+        for name in names:
+            if not matching_recipes([name], project, registry_of(project)):
+                find_recipe(name.partition(":")[0], project)  # raises RecipeError for an unknown recipe
         watch(lambda: _run(names, values, project), lambda: dependencies(names, values), wait, project)
 
 

@@ -162,7 +162,7 @@ def _refusal(model: str, old: Path, new: Path, *, other_firmware: bool) -> Pipel
     lines = list(islice(differences(old, new), _SHOWN + 1))
     message = f"{escape.name(model)} needs other code than the firmware has"
     if other_firmware:
-        lines = ["the recipe's own model needs other code, too: recipe or Firmline changed since that firmware"]
+        lines = ["firmware= is a blob of another recipe, target or model, or recipe or Firmline changed since then"]
     if len(lines) > _SHOWN:
         lines[_SHOWN:] = ["…"]
     return PipelineError("\n".join([message, *lines]), hint="nothing was written; build and ship a new firmware")

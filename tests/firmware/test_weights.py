@@ -50,7 +50,7 @@ def test_a_blob_of_other_weights(project: Project, tmp_path: Path) -> None:
         ("caller", "zoo:ds_cnn", "", "zoo:ds_cnn needs other code than the firmware has\nlayers: "),
         ("caller", "zoo:ds_cnn", "none.bin", "firmware=none.bin cannot be read: No such file or directory"),
         ("caller", "zoo:ds_cnn", "recipes/net.yaml", "firmware=recipes/net.yaml: it is not a blob of weights"),
-        ("caller", "zoo:autoencoder", "foreign.bin", "the recipe's own model needs other code, too"),
+        ("caller", "zoo:autoencoder", "foreign.bin", "firmware= is a blob of another recipe"),
     ],
 )
 def test_nothing_is_written_for_other_code(

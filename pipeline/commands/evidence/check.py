@@ -11,7 +11,7 @@ from pipeline.commands.evidence.write import INDEX, PROVENANCE, SBOM
 from pipeline.errors import PipelineError
 from pipeline.plugins.registry import registry_of
 from pipeline.project import Project
-from pipeline.recipes.loader import load_recipes
+from pipeline.recipes.loader import LoadedRecipe, load_recipes
 from pipeline.runs.publish import EVIDENCE
 from stages.delivery.evidence.provenance import differences, sha256
 from stages.support.messages import escape
@@ -30,8 +30,13 @@ def check(recipe: str, overrides: Mapping[str, str], *, project: Project, build:
     place = (build or project.root / "build") / loaded.recipe.name / (loaded.variant or loaded.target.name)
     folder = place / EVIDENCE
     shown = escape.name(project.display_path(folder))
+    changes = "".join(f" {key}={escape.name(value)}" for key, value in overrides.items() if value)
+    command = f"`doit evidence {escape.name(recipe)}{changes}`"
     if not (folder / INDEX).is_file():
-        raise PipelineError(f"there is no evidence in {shown}", hint=f"doit evidence {escape.name(recipe)} writes it")
+        raise PipelineError(f"there is no evidence in {shown}", hint=f"{command} writes it")
+    missing = [f"{EVIDENCE}/{name}: missing" for name in (PROVENANCE, SBOM) if not (folder / name).is_file()]
+    if missing:
+        return _result(loaded, project.display_path(folder), 0, missing)
     try:
         index, provenance, sbom = (json.loads((folder / name).read_text()) for name in (INDEX, PROVENANCE, SBOM))
         found = [
@@ -41,15 +46,18 @@ def check(recipe: str, overrides: Mapping[str, str], *, project: Project, build:
         ]
         found += differences(provenance, sbom, place, project.root)
         files = len(provenance["subject"]) + len(index["files"])
-    except (OSError, ValueError, KeyError, TypeError, IndexError, AttributeError) as error:
-        raise PipelineError(
-            f"the evidence in {shown} cannot be read: {type(error).__name__} {error}",
-            hint=f"doit evidence {escape.name(recipe)} writes it again",
-        ) from None
+    except (OSError, ValueError, KeyError, TypeError, IndexError, AttributeError):
+        names = f"{INDEX}, {PROVENANCE} or {SBOM}"
+        message = f"the evidence in {shown} is damaged: {names} does not have the content that was written"
+        raise PipelineError(message, hint=f"{command} writes it again") from None
+    return _result(loaded, project.display_path(folder), files, found)
+
+
+def _result(loaded: LoadedRecipe, folder: str, files: int, found: list[str]) -> dict[str, Any]:
     return {
         "recipe": loaded.title,
         "target": loaded.target.name,
-        "folder": project.display_path(folder),
+        "folder": folder,
         "files": files,
         "differences": found,
         "holds": not found,

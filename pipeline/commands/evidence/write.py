@@ -185,7 +185,7 @@ def _instructions(session: Session, release: Release, folder: Path) -> dict[str,
         return _row("instructions", "", "not counted on this target")
     _put(folder / "instructions.json", result)
     total, varying = result["total"], result["varying"]
-    layers = f"layers {', '.join(map(str, varying))} depend on data" if varying else "no layer depends on data"
+    layers = f"layers that depend on data: {', '.join(map(str, varying)) or 'none'}"
     text = f"{total['least']:,} to {total['most']:,} over {result['inferences']} inferences; {layers}"
     return _row("instructions", "instructions.json", text)
 

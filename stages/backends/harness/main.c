@@ -10,6 +10,10 @@
 #include "model.h"
 #include "model_trace.h"
 
+#ifndef HARNESS_INIT /* defined if the caller of the model provides memory or weights */
+#define HARNESS_INIT() model_init()
+#endif
+
 #define INPUTS_MAGIC 0x4E494C46u /* 'FLIN' */
 #define DONE_MAGIC 0x4E444C46u   /* 'FLDN' */
 #define FLAG_TRACE 1u
@@ -110,7 +114,7 @@ int main(void)
         check(trace_file, CANNOT_WRITE);
     }
 
-    model_init();
+    HARNESS_INIT();
     for (uint32_t inference = 0; inference < header.inferences; inference++) {
 #ifdef MODEL_STATE_BYTES
         uint32_t first;

@@ -93,7 +93,7 @@ def test_one_temporary_serves_while_what_it_read_is_unchanged() -> None:
         "output[1] = (v < v2) ? v : v2;",
         "acc = input[3];",
         "int32_t v3 = acc;",
-        "output[2] = v3 > v1 ? v3 : v1;",
+        "output[2] = (v3 > v1) ? v3 : v1;",
     ]
 
 

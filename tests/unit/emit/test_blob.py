@@ -24,6 +24,7 @@ MAIN = """
 #include <string.h>
 #include "model.h"
 %(blobs)s
+_Alignas(64) static unsigned char whole[MODEL_WEIGHTS_BYTES];
 _Alignas(64) static unsigned char moved[MODEL_WEIGHTS_BYTES + 1];
 static void show(void)
 {
@@ -44,6 +45,10 @@ int main(void)
     show();
     printf("%%d\\n", model_set_weights(other, sizeof other));
     show();
+    memcpy(whole, other, sizeof other);
+    printf("%%d %%d ", model_check_weights(whole, sizeof whole), model_check_weights(foreign, sizeof foreign));
+    whole[MODEL_WEIGHTS_BYTES - 1] ^= 1;
+    printf("%%d %%d\\n", model_check_weights(whole, sizeof whole), model_check_weights(whole, sizeof whole - 1));
     printf("%%d\\n", model_set_weights(foreign, sizeof foreign));
     show();
     return 0;
@@ -88,7 +93,7 @@ def test_a_program_takes_blobs_for_its_code_and_no_others(tmp_path: Path) -> Non
         + f" {0.5 + seed:g} {3 - seed} 0.5 3"
         for seed in (0, 1)
     )
-    assert run.stdout.splitlines() == ["-2 -2 -2 -2 0", first, "0", second, "-1", second]
+    assert run.stdout.splitlines() == ["-2 -2 -2 -2 0", first, "0", second, "0 -1 -1 -1", "-1", second]
 
 
 @pytest.mark.parametrize(

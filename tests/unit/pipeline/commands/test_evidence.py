@@ -41,8 +41,10 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_evidence_of_a_release(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["evidence", "small", "--check"]) == 1
-    assert "there is no evidence in build/small/cortex-m4/evidence" in capsys.readouterr().err
+    assert run(["evidence", "small", "target=cortex-m4", "--check"]) == 1
+    error = capsys.readouterr().err
+    assert "there is no evidence in build/small/cortex-m4/evidence" in error
+    assert "`doit evidence small target=cortex-m4` writes it" in error
     assert run(["evidence", "small", "--json"]) == 3
     result = json.loads(capsys.readouterr().out)
     rows = {row["about"]: row for row in result["evidence"]}
@@ -57,6 +59,14 @@ def test_evidence_of_a_release(folder: Path, capsys: pytest.CaptureFixture[str])
     _check_documents(place)
     _check_differences(folder, place, capsys)
     documents = {name: (place / "evidence" / name).read_bytes() for name in (write.SBOM, write.PROVENANCE)}
+    assert run(["evidence", "small"]) == 3
+    (place / "evidence" / write.SBOM).unlink()
+    assert run(["evidence", "small", "--check"]) == 3
+    assert f"evidence/{write.SBOM}: missing" in capsys.readouterr().out
+    (place / "evidence" / write.INDEX).write_text("[]")
+    (place / "evidence" / write.SBOM).write_text("{}")
+    assert run(["evidence", "small", "--check"]) == 1
+    assert "is damaged" in capsys.readouterr().err
     assert run(["evidence", "small"]) == 3
     assert documents == {name: (place / "evidence" / name).read_bytes() for name in documents}
 

@@ -230,7 +230,7 @@ def test_distributions_add_the_same_by_entry_points(project: Project, monkeypatc
 @pytest.mark.parametrize(
     ("provides", "line", "expected"),
     [
-        ("", "1 / 0", "say: plug-in plugins/stages/say.py:12: ZeroDivisionError: division by zero"),
+        ("", "1 / 0", "say: plug-in plugins/stages/say.py:11: ZeroDivisionError: division by zero"),
         (
             "quantize",
             "(job.out / 'other').write_text('')",

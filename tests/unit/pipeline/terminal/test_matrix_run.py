@@ -109,7 +109,7 @@ class Panic(BaseException):
     """What libraries in Rust raise."""
 
 
-@pytest.mark.parametrize(("method", "error"), [("files", SystemExit), ("run", MemoryError), ("run", Panic)])
+@pytest.mark.parametrize(("method", "error"), [("inputs", SystemExit), ("run", MemoryError), ("run", Panic)])
 def test_no_exception_of_a_stage_ends_other_recipes(
     grid: FakeProject, doit: Doit, monkeypatch: pytest.MonkeyPatch, method: str, error: type[BaseException]
 ) -> None:
