@@ -67,8 +67,7 @@ def publish(
             _copy_file(source, folder / source.name)
     if "report" not in artifacts:
         return None
-    if evidence := _evidence(folder):
-        additions = {**additions, "evidence": evidence}
+    additions = {**additions, "evidence": _evidence(folder)}
     report = _write_report(artifacts["report"], folder, additions, command, complete)
     if report is not None and report.get("ran"):
         _keep(artifacts["report"], folder / ON_BOARD, additions, command, complete)

@@ -90,7 +90,7 @@ def test_axes_have_letters_by_rank_or_given() -> None:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("nhwc", "axes are capitals, blocks a size and a small letter, as in NCHW16c"),
+        ("nhwc", "axes are capitals, blocks size and small letter, as in NCHW16c"),
         ("NHW C", "axes are capitals"),
         ("NHWCC", "it has an axis twice"),
         ("NHW4cC", "block 4c needs C before it"),
