@@ -79,7 +79,7 @@ class DigestCache:
     def look(self, path: Path, *, stable: bool = False) -> tuple[Identity, str]:
         """Return a file's identity and SHA-256. Raises OSError.
 
-        With `stable`, the file has these bytes as long as it has this identity. That may take some hundredths of a
+        With `stable`, any later change of the bytes also changes the identity. That may take some hundredths of a
         second for a file that has just changed.
         """
         name = str(path)

@@ -265,7 +265,8 @@ def _single(members: tuple[LoadedRecipe, ...]) -> LoadedRecipe:
     if len(members) != 1:
         example = members[0].title if members else "NAME:VARIANT"
         raise PipelineError(
-            f"an export needs single recipes, got {len(members)} variants", hint=f"such as {escape.name(example)}"
+            f"an export needs one variant, but the name matches {len(members)}",
+            hint=f"name one, such as {escape.name(example)}",
         )
     return members[0]
 

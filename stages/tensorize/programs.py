@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def plan_programs(chosen: Chosen, context: PassContext) -> Chosen:
-    """Return the choices with programs for the accelerator's layers, and the network's timeline."""
+    """Add programs to the accelerator layers' choices, and the timeline of the network. Return the choices."""
     kernel = context.offload
     if kernel is None:
         return chosen

@@ -172,8 +172,8 @@ class _Checker:
 def overflowing(reference: AnyReference) -> str:
     """Return the first tensor that overflowed float32 in the reference's last run, or ''.
 
-    It has a NaN, an infinity, or the largest float32, to which LiteRT clamps without a fused activation. Results after
-    that depend on the order of operations.
+    A tensor overflowed if it has a NaN, an infinity or the largest float32. LiteRT clamps to that value even without
+    a fused activation. Later results depend on the order of operations.
     """
     if isinstance(reference, GraphReference | OnnxLayers):
         return ""

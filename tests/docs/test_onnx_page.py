@@ -27,6 +27,6 @@ def test_every_figure_has_its_place() -> None:
         cells = [part.strip() for part in row.strip("|").split("|")]
         exact = "within 3e-07" if file == "digits.onnx" else "exact"
         assert [one.replace(" (no FPU)", "") for one in cells[1:]] == [f"{n},00{number}, {exact}" for n in (7, 5, 3)]
-    assert "of the QDQ form's 5,000 sums 40 are near ties then and 3 differ" in found
+    assert "Of the 5,000 sums of the QDQ form, 40 are then near ties. 3 of the sums differ" in found
     assert renewed(found, made) == found and len(found.splitlines()) == len(page.splitlines())
     assert ("(no FPU)" in found) == ("(no FPU)" in page)

@@ -15,7 +15,7 @@ from tests.pages.tables import Row, counted, rewritten
 PAGE = ROOT / "docs/how-to/onnx.md"
 MATRIX = ROOT / "recipes" / "onnx_matrix.yaml"
 HEAD = "`onnx_matrix`"
-TWICE = re.compile(r"of the QDQ form's [\d,]+ sums [\d,]+ are near ties then and [\d,]+\s+differ")
+TWICE = re.compile(r"Of the [\d,]+ sums of the QDQ form, [\d,]+ are then near ties\. [\d,]+ of the sums differ")
 Report = Mapping[str, Any]
 Runner = Callable[[str, str, Mapping[str, Any]], Report]
 
@@ -52,10 +52,10 @@ def figures(targets: Sequence[str], runner: Runner) -> Callable[[Row], Row]:
 
 
 def near_ties(report: Report) -> str:
-    """The sentence on sums that are rounded twice."""
+    """The sentences on sums that are rounded twice."""
     ties = report["verify"]["near_ties"]
     counts = [f"{ties[key]:,}" for key in ("values", "near", "differing")]
-    return f"of the QDQ form's {counts[0]} sums {counts[1]} are near ties then and {counts[2]} differ"
+    return f"Of the {counts[0]} sums of the QDQ form, {counts[1]} are then near ties. {counts[2]} of the sums differ"
 
 
 def renewed(page: str, runner: Runner = run) -> str:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Calls:
-    """A copy as calls of one function over rows and columns, with (output, input) strides.
+    """A copy: several calls of one function, each over rows and columns. Strides are (output, input).
 
     is_run  columns are adjacent in the output and in the input; otherwise they are single bytes
     """

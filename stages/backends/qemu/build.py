@@ -40,9 +40,10 @@ def plugin_path(emulator: str) -> Path:
 
 
 def library_of(place: Path, emulator: str) -> Path:
-    """Return the library of another plug-in: `place` is a library, or a file or folder of C that is built.
+    """Return another plug-in's library.
 
-    It may include our qemu_api.h. Raises StageError as `plugin_path` does.
+    `place` is the library itself, or C (a file or a folder), which is then built. The C may include our qemu_api.h.
+    Raises StageError as `plugin_path` does.
     """
     if place.suffix == ".so":
         return place

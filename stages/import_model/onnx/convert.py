@@ -49,7 +49,7 @@ class Converted:
     """A converted network.
 
     data: the TFLite file
-    original: the ONNX file with these tensors, as read or as changed by `load`
+    original: the ONNX file that `names` refers to, as read or as changed by `load`
     names: ONNX values of the TFLite tensors, by number
     rules: arithmetic of the TFLite operators, by number
     """

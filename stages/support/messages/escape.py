@@ -33,7 +33,7 @@ _QUERY = re.compile(r"(://[^\s?\"'<>]*)(\?[^\s\"'<>]+)?")
 
 
 def without_credentials(text: str) -> str:
-    """Return the text with `***` for user and password of each URL, and for its query."""
+    """Replace user and password, and the query, of each URL by `***`."""
     if "://" not in text:
         return text
     text = _USER_INFO.sub("***@", text) if "@" in text else text

@@ -42,7 +42,7 @@ class ResizeBilinear(Kernel):
 
 
 class EvenResize(ResizeBilinear):
-    """RESIZE_BILINEAR on int8, halves to the even number."""
+    """RESIZE_BILINEAR on int8 that rounds halves to even."""
 
     name = "generic.even_resize_bilinear"
     ops: ClassVar[frozenset[str]] = frozenset({"even_resize_bilinear"})
