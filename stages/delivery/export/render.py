@@ -74,9 +74,9 @@ def _licence(facts: Mapping[str, Any]) -> bytes:
     path = INSTALLATION / "LICENSE"
     if not path.is_file():
         raise FileNotFoundError(2, REINSTALL_HINT, str(path))
-    owner = "its author's" if len(facts["networks"]) == 1 else "their authors'"
+    owner = "its author" if len(facts["networks"]) == 1 else "their authors"
     weights = (
-        f"The sources of {facts['name']} are written by Firmline and licensed under Apache-2.0, below. The numbers of\n"
-        f"the {escape.visible(facts['what'])} (weights) are {owner}, and so is their licence.\n"
+        f"The sources of {facts['name']} are written by Firmline and licensed under Apache-2.0, below. The weights of\n"
+        f"the {escape.visible(facts['what'])} have the licence of {owner}.\n"
     )
     return f"{weights}\n{path.read_text(encoding='utf-8')}".encode()

@@ -87,7 +87,7 @@ class LayerOp(BaseModel):
     def carries(self, view: LayerView) -> tuple[Array, ...] | None:
         """For each input: the channel behind each output channel, int[C], or NEW.
 
-        If a channel of the input is removed, so is that of the output, and the reverse. (): sums over channels make new
+        A channel of the input and its channel of the output are removed together. (): sums over channels make new
         ones, and any may be removed. None: no channel may be removed.
         """
         return None
