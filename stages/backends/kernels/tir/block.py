@@ -35,6 +35,8 @@ from tvm.tirx.script.builder import ir as T
 from stages.backends.kernels.kernel import Intrinsic, Lowering
 
 if TYPE_CHECKING:
+    from typing import Self
+
     from tvm.tirx import PrimFunc
 
 Expr = Any  # a TIR expression or a Python int
@@ -190,7 +192,7 @@ class Function:
         self._loops: list[tuple[Any, int]] = []
         self._blocks: dict[str, Block] = {}
 
-    def __enter__(self) -> Function:
+    def __enter__(self) -> Self:
         self._stack.enter_context(self._builder)
         self._stack.enter_context(T.prim_func(s_tir=True))
         T.func_name(self._name)

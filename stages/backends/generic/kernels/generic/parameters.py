@@ -31,6 +31,8 @@ POOL = Structure(
 MEAN = Structure(
     "fl_mean", ("x_step", "extent0", "step0", "extent1", "step1", "offset", "multiplier", "shift", *EPILOGUE)
 )
+ROW_AVERAGES = Structure("fl_row_averages", ("count", "low", "high"))
+ROW_MEANS = Structure("fl_row_means", ("offset", "multiplier", "shift", *EPILOGUE))
 ADD = Structure(
     "fl_add",
     (

@@ -1,14 +1,9 @@
 /* Average and maximum pooling. Only elements inside the image count. */
 #include "pool.h"
 
+#include "average.h"
 #include "elements.h"
 #include "requantize.h"
-
-/* sum / count to the nearest, halves away from zero */
-static int32_t average(int32_t sum, int32_t count)
-{
-    return (sum > 0 ? sum + count / 2 : sum - count / 2) / count;
-}
 
 /* One element: `x` is the first of `rows` by `columns` elements inside the image. The largest has a register's width: RV64
  * compares 64 bits, to which 32 would be extended each time. */

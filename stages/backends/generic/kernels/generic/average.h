@@ -1,0 +1,13 @@
+/* The average of integers. */
+#ifndef FIRMLINE_GENERIC_AVERAGE_H
+#define FIRMLINE_GENERIC_AVERAGE_H
+
+#include <stdint.h>
+
+/* sum / count to the nearest, halves away from zero */
+static inline int32_t average(int32_t sum, int32_t count)
+{
+    return (sum > 0 ? sum + count / 2 : sum - count / 2) / count;
+}
+
+#endif
