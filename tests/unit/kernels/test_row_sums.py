@@ -76,12 +76,12 @@ def cases(count: int) -> Iterator[Case]:
         yield Case(drawn, min(rows, size[0]), np.concatenate(images))
 
 
-def run(drawn: list[Case], name: str) -> tuple[BenchRun, list[np.ndarray]]:
-    """Run all cases in one program; return it and the outputs of each case.
+def run(drawn: list[Case], name: str, *, tensorized: bool = True) -> tuple[BenchRun, list[np.ndarray]]:
+    """Run all cases in one program, or their TIR alone; return it and the outputs of each case.
 
     Each buffer is an array of its exact size, so that the sanitizers of the host see accesses beyond it.
     """
-    target, functions = load_target(name), c_functions(drawn, name)
+    target, functions = load_target(name), c_functions(drawn, name, tensorized)
     text = ["#include <string.h>", '#include "bench.h"', '#include "row_sums.h"']
     for function in functions.values():
         arguments = ", ".join(f"{ctype(p.dtype)} *{p.name}" for p in function.params)
@@ -93,8 +93,13 @@ def run(drawn: list[Case], name: str) -> tuple[BenchRun, list[np.ndarray]]:
     data = b"".join(case.images.tobytes() for case in drawn)
     folder = KERNEL.folder.path
     sources = [folder / source for source in KERNEL.sources]
-    files = {"x": data}
-    done = compile_and_run_c(target, sources, "\n".join(text), include=[folder, INCLUDE], files=files, outputs=["y"])
+    done = compile_and_run_c(
+        *(target, sources, "\n".join(text)),
+        include=[folder, INCLUDE],
+        flags=("-O2", *([] if tensorized else ["-fwrapv", "-Wno-unused-parameter"])),
+        files={"x": data},
+        outputs=["y"],
+    )
     outputs, position = [], 0
     for case in drawn:
         shape = (len(case.images), case.images.shape[3])
@@ -105,7 +110,7 @@ def run(drawn: list[Case], name: str) -> tuple[BenchRun, list[np.ndarray]]:
     return done, outputs
 
 
-def c_functions(drawn: list[Case], name: str) -> dict[str, CFunction]:
+def c_functions(drawn: list[Case], name: str, tensorized: bool) -> dict[str, CFunction]:
     """Return the C of each case: `rows<case>_<rows>` of each size of a band, and `result<case>`."""
     lowerings, target = {}, load_target(name)
     for number, case in enumerate(drawn):
@@ -113,7 +118,8 @@ def c_functions(drawn: list[Case], name: str) -> dict[str, CFunction]:
             lowerings[f"rows{number}_{rows}"] = KERNEL.lower_rows(case.view, rows, target)
         lowerings[f"result{number}"] = KERNEL.lower_result(case.view, target)
     scheduled = {
-        key: schedule(lowering, KERNEL.name, key).with_attr("global_symbol", key) for key, lowering in lowerings.items()
+        key: (schedule(lowering, KERNEL.name, key) if tensorized else lowering.workload).with_attr("global_symbol", key)
+        for key, lowering in lowerings.items()
     }
     return to_c(scheduled, {key: lowering.roles for key, lowering in lowerings.items()})
 
@@ -156,6 +162,12 @@ def test_any_bands_give_the_output_of_the_whole_image(name: str, count: int) -> 
             ratios = {what: value / done.counts[f"{what}{number}"] for what, value in cost.items()}
             error = KERNEL.estimate_error
             assert all(1 / error < ratio < error for ratio in ratios.values()), f"case {number}: {ratios}"
+
+
+def test_the_tir_alone_computes_the_same() -> None:
+    drawn = list(cases(21))
+    for case, output in zip(drawn, run(drawn, "host", tensorized=False)[1], strict=True):
+        np.testing.assert_array_equal(output, case.expected(), f"{case.view.op}, bands {case.bands}")
 
 
 def test_layers_that_need_the_whole_image_are_refused() -> None:
