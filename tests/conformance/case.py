@@ -72,8 +72,3 @@ def extremes(tensors: Sequence[Tensor]) -> list[Inputs]:
 def drawn_inputs(draw: Draw, layer: LayerView) -> tuple[Inputs, ...]:
     """Any values, then every extreme."""
     return (tuple(values(draw, tensor) for tensor in layer.inputs), *extremes(layer.inputs))
-
-
-def dtypes(count: int) -> list[str]:
-    """int8 and uint8 in turn."""
-    return [("int8", "uint8")[number % 2] for number in range(count)]

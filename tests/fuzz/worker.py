@@ -21,10 +21,6 @@ from tests.fuzz.run_model import Bench, as_json, captured, run_model, run_onnx
 
 @cache
 def _runner(kind: str, folder: Path) -> Callable[[int, int], Outcome]:
-    if kind == "disasters":
-        from tests.fuzz.disasters import cause
-
-        return cause
     from tests.fuzz.run_recipe import run_recipe
 
     return partial({"models": run_model, "onnx": run_onnx, "recipes": run_recipe}[kind], _bench(folder))

@@ -53,6 +53,8 @@ def _family(name: str, *tests: str) -> Package:
     return Package(f"kernels/{name}", (f"stages/backends/**/kernels/{name}/*",), tests, conformance=True)
 
 
+_NETWORKS = "tests/firmware/test_drawn_operators.py"
+_LAYOUTS = ("tests/unit/quantize/test_operators.py", "tests/unit/tensorize/test_layouts.py", _NETWORKS)
 PACKAGES = (
     # The quickest first: most changes end there.
     Package(
@@ -60,10 +62,10 @@ PACKAGES = (
         ("stages/quantize/**/*.py",),
         ("tests/unit/quantize/test_rounding.py", "tests/unit/quantize", "tests/tflm"),
     ),
-    Package("layout", ("stages/layout/*.py",), ("tests/unit/layout",)),
+    Package("layout", ("stages/layout/*.py",), ("tests/unit/layout", *_LAYOUTS)),
     Package("export", ("stages/delivery/export/**/*.py",), ("tests/unit/export",)),
     Package("ptq", ("stages/ptq/*.py",), ("tests/unit/ptq",)),
-    Package("arena", ("stages/lower/arena/*.py",), ("tests/unit/arena",)),
+    Package("arena", ("stages/lower/arena/*.py",), ("tests/unit/arena", _NETWORKS)),
     Package(
         "store",
         (
@@ -76,7 +78,7 @@ PACKAGES = (
         ("tests/unit/pipeline/artifacts", "tests/unit/system/test_atomic_write.py"),
     ),
     Package("codegen", ("stages/lower/codegen/*.py",), ("tests/unit/codegen", "tests/golden")),
-    Package("tensorize", ("stages/tensorize/*.py",), ("tests/unit/tensorize",)),
+    Package("tensorize", ("stages/tensorize/*.py",), ("tests/unit/tensorize", _NETWORKS)),
     Package(
         "operators",
         ("stages/ir/operators/*.py", "stages/ir/arithmetic/*.py"),

@@ -12,13 +12,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from stages.ir.graph import Graph, LayerView
-from stages.lower.arena.liveness import liveness, scratch_name
-from stages.lower.arena.planner import plan as plan_arena
-from stages.lower.offload.machine import ALIGNMENT
-from stages.lower.offload.plan import Offload
+from stages.ir.graph import LayerView
 from stages.lower.offload.program import Await, Command, Fence, Place, Program, Start, Transfer
-from stages.lower.offload.residence import buffers_in_l1
 
 
 @dataclass
@@ -102,54 +97,3 @@ def run(
         units.do(command, view, memory)
     assert units.idle
     return memory
-
-
-def run_network(
-    graph: Graph, made: Offload, engine: Engine, tensors: Mapping[str, np.ndarray], *, eager: bool = False
-) -> dict[str, np.ndarray]:
-    """The bytes of each tensor that a program writes, as they are right behind its layer.
-
-    Buffers of L1 lie where the arena's plan has them, so that what comes too early is seen by whoever is there.
-    `tensors` are right bytes of all: the model's inputs, and what layers that are not offloaded write.
-    """
-    lives = liveness(graph)
-    planned = plan_arena(buffers_in_l1(graph, frozenset(), made.resident, made.programs), ALIGNMENT)
-    l1 = np.full(planned.total, 0x5A, np.uint8)
-    sizes = {buffer.name: buffer.bytes for buffer in lives.buffers}
-    elsewhere = {name: np.full(size, 0xA5, np.uint8) for name, size in sizes.items() if name not in made.resident}
-
-    def place(name: str, begin: int, size: int) -> np.ndarray:
-        if name in elsewhere:
-            return elsewhere[name][begin : begin + size]
-        return l1[planned.offsets[name] + begin :][:size]
-
-    def tensor(name: str) -> np.ndarray:
-        return place(lives.home[name], lives.offset[name], graph.tensors[name].bytes)
-
-    def memory(index: int) -> Memory:
-        layer, program = graph.layers[index], made.programs[index]
-        found = {f"input:{n}": tensor(name) for n, name in enumerate(layer.inputs)}
-        found |= {f"output:{n}": tensor(name) for n, name in enumerate(layer.outputs)}
-        found |= {f"constant:{key}": array for key, array in made.constants[index].items()}
-        for buffer in program.buffers:
-            found[f"scratch:{buffer.name}"] = place(scratch_name(index, buffer.name), 0, buffer.bytes)
-        return Memory(found)
-
-    memories = {index: memory(index) for index in made.programs}
-    units, written = Units(engine, eager=eager), {}
-    for name in graph.inputs:
-        tensor(name)[:] = tensors[name]
-    for layer in graph.layers:
-        for index, program in made.programs.items():
-            for transfer in program.ahead if program.during == layer.index else ():
-                units.do(transfer, graph.view(graph.layers[index]), memories[index])
-        if layer.index not in made.programs:
-            for name in (one for one in layer.inputs if one in lives.home):
-                assert np.array_equal(tensor(name), tensors[name]), f"layer {layer.index} reads wrong bytes of {name}"
-            tensor(layer.outputs[0])[:] = tensors[layer.outputs[0]]
-            continue
-        for command in made.programs[layer.index].commands:
-            units.do(command, graph.view(layer), memories[layer.index])
-        written[layer.outputs[0]] = tensor(layer.outputs[0]).copy()
-    assert units.idle
-    return written

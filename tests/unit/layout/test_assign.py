@@ -5,12 +5,11 @@ from __future__ import annotations
 from itertools import product
 from math import prod
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from stages.ir.operators.table import kind_of
-from stages.layout.assign import Plan, assign, same_bytes
+from stages.layout.assign import Plan, assign
 from stages.layout.rules import LayoutConfig, Operator, class_of
 
 IMAGE = (1, 4, 4, 8)
@@ -37,57 +36,6 @@ class Net:
 
 
 PLANAR_DEPTHWISE = {"match": {"op": "depthwise_conv2d"}, "data": "NCHW"}
-
-
-def test_no_transform_between_pointwise_and_planar_depthwise() -> None:
-    """A MobileNet's body: each convolution writes the layout that the next one reads."""
-    net = Net()
-    x = 0
-    for _ in range(3):
-        x = net.add("DEPTHWISE_CONV_2D", net.add("CONV_2D", x))
-    net.add("CONV_2D", x)
-    plan = net.plan(PLANAR_DEPTHWISE)
-    assert plan.transforms == []
-    assert [(d.data, d.out) for d in plan.decisions.values()] == [("NHWC", "NCHW"), ("NCHW", "NHWC")] * 3 + [
-        ("NHWC", "NHWC")
-    ]
-
-
-def test_the_models_input_is_transposed_when_it_is_read_planar() -> None:
-    net = Net()
-    net.add("DEPTHWISE_CONV_2D", 0)
-    (transform,) = net.plan(PLANAR_DEPTHWISE).transforms
-    assert (transform.tensor, transform.source, transform.target, transform.before) == (0, "NHWC", "NCHW", 0)
-    assert transform.moves
-    assert "the model's input is NHWC" in transform.reason
-
-
-@pytest.mark.parametrize("shape", [(1, 1, 1, 8), (1, 5, 7, 1), (3, 1, 1, 2)])
-def test_equal_bytes_are_only_renamed(shape: tuple[int, ...]) -> None:
-    net = Net()
-    net.shapes[0] = shape
-    net.add("DEPTHWISE_CONV_2D", 0, shape=shape)
-    (transform,) = net.plan(PLANAR_DEPTHWISE).transforms
-    assert not transform.moves
-    assert same_bytes(shape)
-
-
-def test_readers_that_disagree_share_one_transform() -> None:
-    net = Net()
-    x = net.add("CONV_2D", 0)
-    outputs = tuple(net.add(op, x) for op in ("DEPTHWISE_CONV_2D", "DEPTHWISE_CONV_2D", "CONV_2D"))
-    plan = net.plan(PLANAR_DEPTHWISE, outputs=outputs)
-    # Two of three read planes, so planes are written and the third reader gets the copy.
-    (transform,) = plan.transforms
-    assert (transform.source, transform.target, transform.before) == ("NCHW", "NHWC", 3)
-
-
-def test_model_output_is_never_planar() -> None:
-    net = Net()
-    net.add("RELU", net.add("CONV_2D", 0))
-    plan = net.plan({"match": {"op": "relu"}, "data": "NCHW"})
-    (transform,) = plan.transforms
-    assert (transform.target, transform.before) == ("NHWC", None)
 
 
 OPS = ["CONV_2D", "DEPTHWISE_CONV_2D", "MAX_POOL_2D", "RELU", "ADD", "SOFTMAX"]
@@ -147,10 +95,3 @@ def _forced(names: list[str], layouts: tuple[str, ...]) -> list[dict]:
 
 def _moved(net: Net, plan: Plan) -> int:
     return sum(prod(net.shapes[transform.tensor]) for transform in plan.transforms if transform.moves)
-
-
-def test_same_bytes_by_counting() -> None:
-    for n, h, w, c in product((1, 2), (1, 2), (1, 3), (1, 2)):
-        nhwc = [(i, y, x, k) for i in range(n) for y in range(h) for x in range(w) for k in range(c)]
-        nchw = [(i, y, x, k) for i in range(n) for k in range(c) for y in range(h) for x in range(w)]
-        assert same_bytes((n, h, w, c)) == (nhwc == nchw)

@@ -1,4 +1,4 @@
-"""Operators that pick, join, compare, select and cast: random shapes, every tensor equals LiteRT's."""
+"""ONE_HOT, SELECT, comparisons and CAST: random shapes, every tensor equals LiteRT's. tests/tflm has the others."""
 
 from __future__ import annotations
 
@@ -48,62 +48,6 @@ def _shape(rng: Rng, least: int = 1, most: int = 4) -> tuple[int, ...]:
     return tuple(int(n) for n in rng.integers(1, 6, rng.integers(least, most + 1)))
 
 
-def gather(rng: Rng, dtype: str) -> Made:
-    net, shape = Net(rng), _shape(rng)
-    axis = int(rng.integers(0, len(shape)))
-    batch = int(rng.integers(0, axis + 1))
-    count = tuple(int(n) for n in rng.integers(1, 4, rng.integers(0, 3)))
-    indices = rng.integers(0, shape[axis], (*shape[:batch], *count)).astype(np.int32)
-    x = net.data(shape, dtype)
-    operand = net.known(indices) if rng.integers(0, 2) else net.data(indices.shape, "int32", indices)
-    fields = {"axis": axis - len(shape) if rng.integers(0, 2) else axis, "batchDims": batch}
-    out = (*shape[:axis], *count, *shape[axis + 1 :])
-    return net.made("GATHER", [x, operand], [out], dtype, table="GatherOptions", fields=fields)
-
-
-def gather_nd(rng: Rng, dtype: str) -> Made:
-    net, shape = Net(rng), _shape(rng, 2)
-    depth = int(rng.integers(1, len(shape) + 1))
-    rows = _shape(rng, 1, 2)
-    indices = np.stack([rng.integers(0, n, rows) for n in shape[:depth]], axis=-1)
-    inputs = [net.data(shape, dtype), net.data(indices.shape, "int32", indices)]
-    return net.made("GATHER_ND", inputs, [(*rows, *shape[depth:])], dtype)
-
-
-def pack(rng: Rng, dtype: str) -> Made:
-    net, shape, count = Net(rng), _shape(rng, 0, 3), int(rng.integers(1, 5))
-    axis = int(rng.integers(0, len(shape) + 1))
-    inputs = [net.data(shape, dtype) for _ in range(count)]
-    out = (*shape[:axis], count, *shape[axis:])
-    return net.made("PACK", inputs, [out], dtype, table="PackOptions", fields={"valuesCount": count, "axis": axis})
-
-
-def unpack(rng: Rng, dtype: str) -> Made:
-    net, shape = Net(rng), _shape(rng)
-    axis = int(rng.integers(0, len(shape)))
-    fields = {"num": shape[axis], "axis": axis}
-    outs = [(*shape[:axis], *shape[axis + 1 :])] * shape[axis]
-    return net.made("UNPACK", [net.data(shape, dtype)], outs, dtype, table="UnpackOptions", fields=fields)
-
-
-def tile(rng: Rng, dtype: str) -> Made:
-    net, shape = Net(rng), _shape(rng)
-    times = rng.integers(1, 4, len(shape))
-    out = tuple(int(n) for n in np.multiply(shape, times))
-    return net.made("TILE", [net.data(shape, dtype), net.known(times)], [out], dtype)
-
-
-def broadcast_to(rng: Rng, dtype: str) -> Made:
-    net, out = Net(rng), _shape(rng)
-    shape = tuple(1 if rng.integers(0, 2) else n for n in out)[rng.integers(0, len(out)) :]
-    return net.made("BROADCAST_TO", [net.data(shape, dtype), net.known(out)], [out], dtype, version=2)
-
-
-def fill(rng: Rng, dtype: str) -> Made:
-    net, out = Net(rng), _shape(rng)
-    return net.made("FILL", [net.known(out), net.data((), dtype)], [out], dtype)
-
-
 def one_hot(rng: Rng, dtype: str) -> Made:
     """Also with indices beyond the depth, and 64-bit ones that LiteRT wraps into it."""
     net, shape, depth = Net(rng), _shape(rng, 0, 3), int(rng.integers(1, 6))
@@ -121,56 +65,11 @@ def one_hot(rng: Rng, dtype: str) -> Made:
     return net.made("ONE_HOT", [x, net.known(depth), *values], [out], dtype, table="OneHotOptions", fields=fields)
 
 
-def mirror_pad(rng: Rng, dtype: str) -> Made:
-    net, shape, mode = Net(rng), _shape(rng), int(rng.integers(0, 2))
-    pads = [[int(rng.integers(0, n + mode)) for _ in range(2)] for n in shape]
-    out = tuple(n + sum(pair) for n, pair in zip(shape, pads, strict=True))
-    inputs = [net.data(shape, dtype), net.known(pads)]
-    return net.made("MIRROR_PAD", inputs, [out], dtype, table="MirrorPadOptions", fields={"mode": mode})
-
-
-def reverse(rng: Rng, dtype: str) -> Made:
-    net, shape = Net(rng), _shape(rng)
-    axes = rng.permutation(len(shape))[: rng.integers(1, len(shape) + 1)]
-    axes = sorted(int(axis) for axis in axes)
-    axes = list(range(axes[0], axes[-1] + 1))  # LiteRT takes neighbours
-    return net.made("REVERSE_V2", [net.data(shape, dtype), net.known(axes)], [shape], dtype)
-
-
-def space_to_batch(rng: Rng, dtype: str) -> Made:
-    net, places = Net(rng), int(rng.integers(1, 3))
-    block, pads = rng.integers(1, 4, places), rng.integers(0, 3, (places, 2))
-    many = rng.integers(1, 4, places) + 2
-    sizes = many * block - pads.sum(axis=1)
-    sizes += np.where(sizes < 1, block * 4, 0)
-    batch, channels = (int(n) for n in rng.integers(1, 4, 2))
-    x = net.data((batch, *(int(n) for n in sizes), channels), dtype)
-    blocks = (sizes + pads.sum(axis=1)) // block
-    out = (batch * int(block.prod()), *(int(n) for n in blocks), channels)
-    return net.made("SPACE_TO_BATCH_ND", [x, net.known(block), net.known(pads)], [out], dtype)
-
-
-def batch_to_space(rng: Rng, dtype: str) -> Made:
-    net, places = Net(rng), int(rng.integers(1, 3))
-    block, sizes = rng.integers(1, 4, places), rng.integers(2, 5, places)
-    crops = np.stack([rng.integers(0, sizes) // 2 for _ in range(2)], axis=-1)
-    batch, channels = (int(n) for n in rng.integers(1, 4, 2))
-    x = net.data((batch * int(block.prod()), *(int(n) for n in sizes), channels), dtype)
-    out = (batch, *(int(n) for n in sizes * block - crops.sum(axis=1)), channels)
-    return net.made("BATCH_TO_SPACE_ND", [x, net.known(block), net.known(crops)], [out], dtype)
-
-
 def select(rng: Rng, dtype: str) -> Made:
     net, shape = Net(rng), _shape(rng, 2)
     condition = [shape, shape[:1], ()][rng.integers(0, 3)]
     inputs = [net.data(condition, "bool"), net.data(shape, dtype), net.data(shape, dtype)]
     return net.made("SELECT", inputs, [shape], dtype)
-
-
-def select_v2(rng: Rng, dtype: str) -> Made:
-    net, shapes = Net(rng), _broadcasting(rng, 3)
-    inputs = [net.data(shapes[0], "bool"), net.data(shapes[1], dtype), net.data(shapes[2], dtype)]
-    return net.made("SELECT_V2", inputs, [np.broadcast_shapes(*shapes)], dtype)
 
 
 def comparison(rng: Rng, dtype: str) -> Made:
@@ -186,38 +85,17 @@ def cast(rng: Rng, dtype: str) -> Made:
     return net.made("CAST", [net.data(shape, dtype)], [shape], to, table="CastOptions")
 
 
-def arg(rng: Rng, dtype: str) -> Made:
-    net, shape, op = Net(rng), _shape(rng), ["ARG_MAX", "ARG_MIN"][rng.integers(0, 2)]
-    axis, to = int(rng.integers(-len(shape), len(shape))), rng.integers(0, 2)
-    out = tuple(n for at, n in enumerate(shape) if at != axis % len(shape))
-    table, fields = ("ArgMaxOptions" if op == "ARG_MAX" else "ArgMinOptions"), {"outputType": [2, 4][to]}
-    inputs = [net.data(shape, dtype), net.known(axis)]
-    return net.made(op, inputs, [out], ["int32", "int64"][to], table=table, fields=fields)
-
-
-def cumsum(rng: Rng, dtype: str) -> Made:
-    net, shape = Net(rng), _shape(rng)
-    fields = {"exclusive": bool(rng.integers(0, 2)), "reverse": bool(rng.integers(0, 2))}
-    inputs = [net.data(shape, dtype), net.known(int(rng.integers(-len(shape), len(shape))))]
-    return net.made("CUMSUM", inputs, [shape], dtype, table="CumsumOptions", fields=fields)
-
-
 def _broadcasting(rng: Rng, count: int) -> list[tuple[int, ...]]:
     full = _shape(rng)
     shapes = [tuple(1 if rng.integers(0, 3) == 0 else n for n in full) for _ in range(count)]
     return [shape[rng.integers(0, len(shape)) :] if rng.integers(0, 3) == 0 else shape for shape in shapes]
 
 
-MOVED = ("int8", "uint8", "int16", "int32", "float32")
 TYPES: dict[Callable[[Rng, str], Made], tuple[str, ...]] = {
-    **dict.fromkeys((gather, gather_nd, pack, unpack, tile, broadcast_to, mirror_pad, reverse), MOVED),
-    **dict.fromkeys((space_to_batch, batch_to_space, select, select_v2), MOVED),
-    fill: ("int8", "int16", "int32", "int64", "float32", "bool"),
+    select: ("int8", "uint8", "int16", "int32", "float32"),
     one_hot: ("int8", "uint8", "int32", "int64", "float32", "bool"),
     comparison: ("int8", "uint8", "int32", "int64", "float32"),
     cast: ("int8", "uint8", "int16", "int32", "int64", "float32", "bool"),
-    arg: ("int8", "uint8", "int32", "float32"),
-    cumsum: ("int32", "int64", "float32"),
 }
 
 

@@ -6,49 +6,10 @@ import numpy as np
 import pytest
 
 from stages.base import StageError
-from stages.ir.arithmetic.fixed_point import (
-    INT32_MAX,
-    INT32_MIN,
-    by_steps,
-    multiply_by_quantized_multiplier,
-    round_half_away,
-)
 from stages.ir.models.builder import ModelBuilder
-from stages.quantize.arithmetic import LIMITS, quantize_multiplier
+from stages.quantize.arithmetic import LIMITS
 from stages.quantize.patterns import convolution
-from stages.quantize.real_products import Product, breakpoint_tables, exact_multipliers
 from tests.support.integer import compare, integer_graph
-
-
-@pytest.mark.parametrize("real", [1 / 2, 1 / 6, 3 / 14, 2.0**-9, 1 / 200, 1 / 3, 0.0123, 1.5])
-@pytest.mark.parametrize("ends", [(-40_000, 40_000), (3, 900), (-900, -3), (0, 0)])
-def test_the_settled_multiplier_is_exact_for_every_sum(real: float, ends: tuple[int, int]) -> None:
-    low, high = -131, 124
-    fixed = Product(real, *ends, low, high).exact(quantize_multiplier(real))
-    assert fixed is not None
-    sums = np.arange(ends[0], ends[1] + 1)
-    expected = np.clip(round_half_away(sums * np.float64(real)), low, high)
-    assert (np.clip(multiply_by_quantized_multiplier(sums, *fixed, "single"), low, high) == expected).all()
-
-
-def test_what_is_exact_stays_and_no_multiplier_is_told() -> None:
-    real = 0.0123
-    assert Product(real, -900, 900, -128, 127).exact(quantize_multiplier(real)) == quantize_multiplier(real)
-    # float64 rounds some products of 7/640 to a half and others to just below: no one number does.
-    assert Product(7 / 640, -40_000, 40_000, -128, 127).exact(quantize_multiplier(7 / 640)) is None
-    assert Product(np.e * 2.0**-20, -(1 << 30), 1 << 30, -128, 127).exact(quantize_multiplier(np.e * 2.0**-20)) is None
-
-
-@pytest.mark.parametrize("real", [7 / 640, np.e * 2.0**-20, 0.5, float(np.nextafter(0.5, 0)), 1e-9, 2.0**-32, 3e5])
-@pytest.mark.parametrize(("low", "high"), [(-128, 127), (0, 255), (-255, 0), (-3, 3), (5, 5), (200, 255)])
-def test_steps_are_exact_for_every_sum(real: float, low: int, high: int) -> None:
-    steps = breakpoint_tables([real], low, high)["steps"][0]
-    assert (np.diff(steps[1:].astype(np.int64)) >= 0).all()
-    beside = (steps.astype(np.int64)[:, None] + np.arange(-1, 3)).reshape(-1)
-    sampled = np.random.default_rng(1).integers(INT32_MIN, INT32_MAX + 1, 4000)
-    sums = np.concatenate([np.arange(-4000, 4000), sampled, sampled >> 12, beside, [INT32_MIN, INT32_MAX]])
-    sums = sums[(sums >= INT32_MIN) & (sums <= INT32_MAX)]
-    assert (by_steps(sums, steps) == np.clip(round_half_away(sums * np.float64(real)), low, high)).all()
 
 
 @pytest.mark.parametrize("dtype", ["int8", "uint8"])
@@ -74,13 +35,6 @@ def test_halves_of_layers_are_litert_s(dtype: str, monkeypatch: pytest.MonkeyPat
             patch.setattr(convolution, "exact_multipliers", lambda fixed, *_: fixed)
             others += len(compare(data, inputs).wrong)
     assert others > 0
-
-
-def test_sums_that_wrap_may_be_any() -> None:
-    real = np.e * 2.0**-20
-    fixed = [quantize_multiplier(real)]
-    assert exact_multipliers(fixed, [real], np.array([[0], [1 << 20]]), -128, 127) is not None
-    assert exact_multipliers(fixed, [real], np.array([[(1 << 31) - 9], [1 << 31]]), -128, 127) is None
 
 
 @pytest.mark.parametrize(("dtype", "beyond", "within", "out", "out_within"), [

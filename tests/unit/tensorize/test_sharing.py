@@ -68,35 +68,6 @@ def test_what_is_in_less_than_bytes_is_copied() -> None:
     assert placed(shared(one)) == {}
 
 
-def test_an_output_of_the_model_keeps_the_largest_alignment() -> None:
-    shapes = {"x": (1, 16, 8), "a": (1, 2, 8), "b": (1, 2, 8), "c": (1, 2, 8)}
-    steps: list[Step] = [(cut(0, 2), "x", "a"), (cut(2, 2), "x", "b"), (cut(8, 2), "x", "c")]
-    assert placed(shared(graph(steps, shapes, "x", "a b c"))) == {"a": ("x", 0), "c": ("x", 64)}
-
-
-def test_what_is_no_single_run_of_aligned_bytes_is_copied() -> None:
-    columns = graph([(RELU, "x", "a"), (Concatenation(axis=2), "a a2", "y")], {}, "x", "y")
-    for name, width in (("x", 8), ("a", 8), ("a2", 8), ("y", 16)):
-        columns.tensors[name] = Tensor(name=name, shape=(1, 6, width), dtype="int8")
-    columns.layers.insert(1, Layer(index=1, name="a2", op=RELU, inputs=("x",), outputs=("a2",)))
-    columns.layers[2] = columns.layers[2].model_copy(update={"index": 2})
-    assert placed(shared(columns)) == {}
-    odd = {"x": (1, 2, 8), "a": (1, 3, 8), "b": (1, 3, 8), "y": (1, 6, 8)}
-    steps: list[Step] = [(RELU, "x", "a"), (RELU, "x", "b"), (ROWS, "a b", "y")]
-    found = shared(graph(steps, odd, "x", "y"))
-    assert placed(found) == {"a": ("y", 0)}  # b would begin at byte 24
-    assert not renames_only(found, found.layers[2])
-
-
-def test_inputs_constants_and_tensors_joined_before_are_copied() -> None:
-    shapes = {"x": (1, 2, 8), "k": (1, 2, 8), "a": (1, 2, 8), "y": (1, 8, 8), "z": (1, 4, 8)}
-    made = graph([(RELU, "x", "a"), (ROWS, "a x k a", "y"), (ROWS, "a a", "z")], shapes, "x", "y z")
-    made.tensors["k"] = made.tensors["k"].model_copy(update={"constant": True})
-    found = shared(made)
-    assert placed(found) == {"a": ("y", 0)}
-    assert [renames_only(found, layer) for layer in found.layers] == [False, False, False]
-
-
 def test_memory_is_not_shared_where_the_arena_would_grow() -> None:
     """A small slice that is needed long after a large tensor would keep all of it alive."""
     shapes = {"x": (1, 2, 8), "big": (1, 64, 8), "a": (1, 2, 8), "c": (1, 64, 8), "d": (1, 2, 8), "y": (1, 4, 8)}
@@ -118,41 +89,3 @@ def test_memory_is_not_shared_where_scratch_would_make_the_arena_grow() -> None:
     made = graph(steps, shapes, "x", "y")
     assert placed(shared(made))["a"] == ("big", 0)
     assert placed(shared(made, {2: {"panel": 200}}))["a"] == ("y", 16)
-
-
-def test_an_input_that_would_keep_all_alive_does_not_hinder_the_others() -> None:
-    """`early` is needed from the start, and the joined tensor is large: only `late` is written in its place."""
-    shapes = {"x": (1, 2, 8), "early": (1, 2, 8), "wide": (1, 62, 8), "late": (1, 62, 8), "y": (1, 64, 8)}
-    steps: list[Step] = [
-        (RELU, "x", "early"),
-        (RELU, "early", "wide"),
-        (RELU, "wide", "late"),
-        (ROWS, "early late", "y"),
-    ]
-    assert placed(shared(graph(steps, shapes, "x", "y"), {1: {"rows": 600}})) == {"late": ("y", 16)}
-
-
-OVERLAY = {**HEADS, "x": (1, 2, 8), "r": (1, 4, 8), "z": (1, 6, 8)}
-
-
-def test_a_part_of_a_larger_tensor_is_not_overlaid() -> None:
-    """As the output of an in-place layer, and as its input."""
-    steps: list[Step] = [(RELU, "x", "r"), (RELU, "r", "a"), (RELU, "x", "b"), (ROWS, "a b", "y"), (RELU, "y", "z")]
-    found = shared(graph(steps, OVERLAY, "x", "z"))
-    lives = liveness(found, may_overlay=frozenset({0, 1, 2, 4}))
-    assert 1 not in lives.in_place  # a is a part of y, and r is not
-    assert lives.in_place[4] == 0
-    assert lives.home["a"] == lives.home["z"] == "y"
-    shapes = {"x": (1, 6, 8), "r": (1, 6, 8), "a": (1, 4, 8), "z": (1, 4, 8)}
-    found = shared(graph([(RELU, "x", "r"), (cut(0, 4), "r", "a"), (RELU, "a", "z")], shapes, "x", "z"))
-    assert placed(found) == {"a": ("r", 0)}
-    assert liveness(found, may_overlay=frozenset({2})).in_place == {}
-
-
-def test_a_tensor_is_not_overlaid_by_a_layer_that_reads_a_part_of_it() -> None:
-    """r + a where a is a slice of r: the sum would overwrite a, which is broadcast."""
-    shapes = {"x": (1, 6, 8), "r": (1, 6, 8), "a": (1, 2, 8), "z": (1, 6, 8)}
-    steps: list[Step] = [(RELU, "x", "r"), (cut(0, 2), "r", "a"), (RELU, "r a", "z")]
-    found = shared(graph(steps, shapes, "x", "z"))
-    assert placed(found) == {"a": ("r", 0)}
-    assert liveness(found, may_overlay=frozenset({2})).in_place == {}
