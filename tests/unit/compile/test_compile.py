@@ -54,21 +54,6 @@ def test_sizes_agree_with_binutils_and_the_sources(tmp_path, name, tool):
     assert 16 < sizes["model_rom_bytes"] < sizes["rom_bytes"]
 
 
-@pytest.mark.parametrize("name", ["rv64-rvp", "cortex-m4"])
-def test_same_sources_give_the_same_bytes_wherever_they_lie(tmp_path, name):
-    for place in ("a", "somewhere/else"):
-        (tmp_path / place / "out").mkdir(parents=True)
-        model = write_tiny_model(tmp_path / place / "src")
-        (tmp_path / place / "src" / "tables.S").write_text('.section .init_array, "aw"\n.text\nunused: nop\n')
-        model["sources"]["assembly"] = ["tables.S"]
-        config = CompileConfig(flags=("-g",))
-        compile_firmware(tmp_path / place / "src", model, load_target(name), tmp_path / place / "out", config=config)
-    for file in ("firmware.elf", "firmware.map", "sizes.json"):
-        first, second = (tmp_path / place / "out" / file for place in ("a", "somewhere/else"))
-        assert first.read_bytes() == second.read_bytes(), file
-        assert str(tmp_path).encode() not in first.read_bytes()
-
-
 def test_model_too_large_for_ram_and_rom_is_told_with_the_sizes(tmp_path):
     target = load_target("rv64-rvp")
     small = target.memory.model_copy(

@@ -13,14 +13,12 @@ from jinja2 import FileSystemLoader
 from pydantic import ValidationError
 
 from stages.backends.kernels.registry import folders
-from stages.backends.simulators.bench import compile_and_run_c
-from stages.backends.toolchain.compiler import Source
 from stages.base import StageError
 from stages.emit import EmitConfig
 from stages.emit.requirement import requirements
 from stages.support.messages.templates import environment
-from tests.support.emitted import run_emitted, target_named
-from tests.support.kernels.mini import FOLDER, mini_graph, mini_reference
+from tests.support.emitted import target_named
+from tests.support.kernels.mini import FOLDER
 from tests.support.mini_emit import KERNELS, PLAIN, emit_mini
 
 STRICT = ("-Wall", "-Wextra", "-Werror", "-std=c11", "-O2")
@@ -35,20 +33,6 @@ RNG = np.random.default_rng(11)
 
 def inputs(*shape: int) -> np.ndarray:
     return RNG.integers(-128, 128, shape, dtype=np.int8)
-
-
-@pytest.mark.parametrize("plain", [False, True], ids=["micro-kernel", "plain-tir"])
-@pytest.mark.parametrize("weights", ["incbin", "c"])
-def test_every_layer_is_what_numpy_computes(tmp_path: Path, plain: bool, weights: str) -> None:
-    graph = mini_graph(units=(6, 9, 5))
-    emit_mini(tmp_path, graph, kernels=PLAIN if plain else KERNELS, weights=weights)
-    first, second = inputs(8, 12), inputs(8, 12)
-    found = run_emitted(tmp_path / "emitted", target_named("host"), [[first], [second]])
-    for x, inference in zip((first, second), found, strict=True):
-        expected = mini_reference(graph, x)
-        np.testing.assert_array_equal(inference.outputs[0], expected[-1])
-        for name, value in zip(("dense_0", "dense_1", "dense_2"), expected, strict=True):
-            np.testing.assert_array_equal(inference.traces[name], value)
 
 
 @pytest.mark.parametrize("gcc", GCCS)
@@ -74,51 +58,6 @@ def test_no_array_on_the_stack_no_heap_no_stdio_and_nothing_of_tvm(tmp_path: Pat
         assert not re.search(r"tvm|malloc|alloca|stdio|printf", text, re.IGNORECASE), path.name
         # An indented declaration with an extent is a local array; the arena and the weights are not indented.
         assert not re.search(r"^\s+(?:const )?\w+ \w+\[\w*\]", text, re.MULTILINE), path.name
-
-
-COPIES = """
-#include <stdio.h>
-#include <string.h>
-#include "model.h"
-int main(void)
-{
-    static signed char in[MODEL_INPUT0_BYTES], out[MODEL_OUTPUT0_BYTES], first[MODEL_OUTPUT0_BYTES];
-    const void *inputs[1] = {in};
-    void *outputs[1] = {out};
-    for (unsigned i = 0; i < sizeof in; i++)
-        in[i] = (signed char)(i * 37);
-    model_init();
-    model_run(inputs, outputs);
-    printf("copied out: %d\\n", memcmp(out, model_output(0), sizeof out) == 0);
-    memcpy(first, out, sizeof out);
-    memset(out, 0, sizeof out);
-    memcpy(model_input(0), in, sizeof in);
-    inputs[0] = NULL;
-    outputs[0] = NULL;
-    model_run(inputs, outputs);
-    printf("in place: %d\\n", memcmp(first, model_output(0), sizeof first) == 0);
-    memcpy(model_input(0), in, sizeof in);
-    inputs[0] = model_input(0);
-    model_run(inputs, outputs);
-    printf("own pointer: %d\\n", memcmp(first, model_output(0), sizeof first) == 0);
-    printf("not touched: %d\\n", out[0] == 0 && out[sizeof out - 1] == 0);
-    memcpy(model_input(0), in, sizeof in);
-    model_run(NULL, NULL);
-    printf("no arrays: %d\\n", memcmp(first, model_output(0), sizeof first) == 0);
-    printf("no such: %d\\n", model_input(1) == NULL && model_output(9) == NULL);
-    return 0;
-}
-"""
-
-
-def test_inputs_and_outputs_are_copied_only_when_they_lie_elsewhere(tmp_path: Path) -> None:
-    described = emit_mini(tmp_path)
-    src = tmp_path / "emitted" / "src"
-    files = [Source(src / f) for kind in ("c", "assembly") for f in described["sources"][kind]]
-    run = compile_and_run_c(target_named("host"), files, COPIES, include=[src])
-    assert run.stdout.splitlines() == [
-        f"{what}: 1" for what in ("copied out", "in place", "own pointer", "not touched", "no arrays", "no such")
-    ]
 
 
 def port(described: dict[str, Any], kind: str) -> dict[str, Any]:

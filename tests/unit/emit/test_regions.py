@@ -50,15 +50,6 @@ def assert_exact(emitted: Path) -> None:
     np.testing.assert_array_equal(found.traces["dense_0"], first)
 
 
-@pytest.mark.parametrize("arena", ["static", "caller"])
-@pytest.mark.parametrize("weights", ["c", "incbin"])
-@pytest.mark.parametrize("prefix", ["model", "kws"])
-def test_split_model_computes_the_same(tmp_path: Path, arena: str, weights: str, prefix: str) -> None:
-    described = emit_mini(tmp_path, target=target_with(), arena=arena, weights=weights, prefix=prefix)
-    assert blocks_of(described) == {"arena dtcm": 48, "arena sram": 192, "weights flash": 104, "weights qspi": 52}
-    assert_exact(tmp_path / "emitted")
-
-
 def test_a_model_that_fits_the_fastest_regions_has_the_sources_of_any_target(tmp_path: Path) -> None:
     """But for what is linked where, which model.json says: so both have one golden copy."""
     one = emit_mini(tmp_path / "one")
@@ -169,15 +160,6 @@ def test_weights_go_to_a_region_that_is_written_where_a_rule_names_them(tmp_path
     assert "MODEL_WEIGHTS_FLASH_SECTION" not in header
     assert "model_weights_dtcm belong in memory dtcm" in (tmp_path / "emitted/src/model.h").read_text()
     assert_exact(tmp_path / "emitted")
-
-
-def test_constants_of_the_plan_are_the_bytes_at_their_offsets(tmp_path: Path) -> None:
-    described = emit_mini(tmp_path, target=target_with())
-    packed = np.load(tmp_path / "tensorized/weights.npz")
-    for row in described["constants"]:
-        data = (tmp_path / f"emitted/src/weights_{row['region']}.bin").read_bytes()
-        assert data[row["offset"] :][: row["bytes"]] == packed[row["name"]].tobytes()
-    assert {row["name"] for row in described["constants"]} == set(packed)
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import xml.etree.ElementTree as ElementTree
-from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ from pipeline.artifacts.store import FILES, Artifact
 from pipeline.commands.graph import command as graph_command
 from pipeline.commands.graph.command import Graph
 from pipeline.commands.graph.content import Network, layer_column, network_of
-from pipeline.commands.graph.drawing import Box, Column, lanes_of, svg, without_detours
+from pipeline.commands.graph.drawing import Box, Column, svg
 from tests.unit.pipeline.conftest import FakeProject
 
 HOSTILE = 'a<b>&"\x1b[31m\u202e</svg>'
@@ -55,17 +54,6 @@ def test_arrows_follow_tensors() -> None:
     assert column.boxes[2].text == "add · generic.add · 1x4 → 1x4" and "only one" in column.boxes[2].tooltip
     assert column.boxes[3].figure == "12,345" and column.boxes[6].text == "output  scalar"
     assert column.heading == "layers, instructions of one inference"
-
-
-def test_arrows_of_one_lane_do_not_overlap() -> None:
-    arrows = [(a, b) for a in range(9) for b in range(a + 1, 9)]
-    lanes = lanes_of(arrows)
-    assert set(lanes) == {(a, b) for a, b in arrows if b - a > 1}
-    for (one, lane), (other, same) in combinations(lanes.items(), 2):
-        assert lane != same or one[1] < other[0] or other[1] < one[0]
-    assert lanes_of([(0, 2), (3, 5)]) == {(0, 2): 0, (3, 5): 0}
-    assert without_detours(arrows) == [(n, n + 1) for n in range(8)]
-    assert without_detours([(0, 1), (0, 2), (1, 3), (2, 3), (0, 3)]) == [(0, 1), (0, 2), (1, 3), (2, 3)]
 
 
 def test_svg_is_well_formed_whatever_names_are() -> None:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -16,7 +14,6 @@ from pipeline.artifacts.inventory import inventory
 from pipeline.commands import show_store
 from pipeline.commands.show_store import ShowStore
 from pipeline.errors import RecipeError
-from stages.support.system.installation import INSTALLATION as ROOT
 from tests.support.optional import needs
 from tests.support.servers import free_port, s3, webdav
 from tests.unit.pipeline.conftest import Doit, FakeProject
@@ -42,21 +39,6 @@ def test_two_clones_share_all_work(project: FakeProject, other: FakeProject, ser
     assert len([name for name in {*server.names()} - {*before} if name.startswith("ac/")]) == 2
     project.edit("recipes/demo.yaml", "opt: O2", "opt: O3")
     assert how(project) == {"import": "cached", "emit": "cached", "compile": "remote", "report": "remote"}
-
-
-def test_two_runs_at_once_share_it(project: FakeProject, other: FakeProject, server: Server) -> None:
-    """Both make the same, and send it at the same time."""
-    environment = {**os.environ, "FAKE_MOOD": "slow", "PYTHONPATH": str(ROOT)}
-    command = [sys.executable, "-m", "tests.unit.pipeline.fake_stages"]
-    both = [
-        subprocess.Popen([*command, str(machine.root)], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        for machine in (project, other)
-    ]
-    for machine in both:
-        _, err = machine.communicate(timeout=60)
-        assert (machine.returncode, err) == (0, b"")
-    server.check()
-    assert len(list((server.data / "ac").iterdir())) == 4
 
 
 def test_it_is_said_where_work_came_from(project: FakeProject, other: FakeProject, server: Server, doit: Doit) -> None:

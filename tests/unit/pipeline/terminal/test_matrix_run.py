@@ -176,37 +176,6 @@ def test_explain_and_matrix_json(
     ]
 
 
-def test_jobs_of_matrix_json_run_each_sub_recipe_once(
-    grid: FakeProject, monkeypatch: pytest.MonkeyPatch, capsys: Capture
-) -> None:
-    # On a target that is not on the axis; without a target, so on the recipe's; and one that joins a column.
-    grid.recipe(
-        MATRIX
-        + """\
-  include:
-    - {model: a, target: host, stages.compile.opt: O3}
-    - {model: {file: model.txt}}
-    - {model: b, target: rv64-rvp, stages.compile.opt: O3}
-target: cortex-m4
-""",
-        "grid",
-    )
-    grid.serve(monkeypatch, explain, matrix_json)
-
-    def titles(recipe: str, **variables: str) -> list[str]:
-        with grid.workspace() as workspace:
-            return [f"{member.title} on {member.target.name}" for member in workspace.load(recipe, variables)]
-
-    for recipe, count in (("grid", 6), ("grid:a-*", 3)):
-        monkeypatch.setattr("doit.doit_cmd._CMDLINE_VARS", {"recipe": recipe})
-        assert MatrixJson().execute({}, []) == 0
-        jobs = json.loads(capsys.readouterr().out)
-        run = [title for job in jobs for title in titles(job["recipe"], target=job["target"])]
-        assert sorted(run) == sorted(titles(recipe)) and len(run) == count
-    assert titles("grid", target="host") == ["grid:a-host-opt_O3 on host"]
-    assert titles("grid", target="rv32-rvp")[:2] == ["grid:a-rv32-rvp on rv32-rvp", "grid:b-rv32-rvp on rv32-rvp"]
-
-
 def test_an_engines_arithmetic_is_not_called_litert() -> None:
     verify: dict[str, Any] = {"outputs_checked": 4800, "layers_checked": 13, "float": None, "distance": None}
     assert verdict_of(verify) == "exact, 4,800 values, 13 layers"

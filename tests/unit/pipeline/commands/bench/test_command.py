@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,6 @@ from pipeline.commands.bench.command import SELECTION, Bench, bench
 from pipeline.commands.bench.page import BEGIN, END
 from pipeline.commands.bench.record import read_records
 from pipeline.commands.bench.run import recipe_runner, run_cases
-from pipeline.commands.bench.times import timed
 from pipeline.commands.exit_codes import FAILED
 from pipeline.errors import PipelineError
 from pipeline.terminal.progress import ProgressDisplay
@@ -146,17 +144,3 @@ def test_the_error_of_a_run_in_another_process_arrives_whole(tmp_path: Path) -> 
         (outcome,) = run_cases([broken], run, lambda _: None, 2)
     assert "unknown recipe 'nothing'" in outcome.first_line
     assert outcome.error.splitlines()[-1] == "known recipes: (none)"
-
-
-def test_timed_measures_the_process_and_not_those_before(tmp_path: Path) -> None:
-    def python(code: str) -> list[str]:
-        return [sys.executable, "-c", code]
-
-    large = timed("large", python("x = b'1' * (200 << 20)"), tmp_path, {})
-    small = timed("small", python("print('  import  ran  0.1 s  ab\\n  emit  cached  0.1 s  cd')"), tmp_path, {})
-    assert (large.stages, small.stages) == (0, 1)
-    assert large.peak_rss > 200 << 20
-    # Not the maximum over all children so far, which getrusage would give.
-    assert small.peak_rss < large.peak_rss - (50 << 20)
-    with pytest.raises(PipelineError, match="broken: the run failed\nthe last line"):
-        timed("broken", python("raise SystemExit('the last line')"), tmp_path, {})
