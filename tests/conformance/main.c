@@ -1,11 +1,12 @@
 /* Runs the layers of trials.bin and writes results.bin; all numbers are int32 in the machine's order.
  *
  *   trials.bin    count, then for each trial: function, buffers, sets; for each buffer bytes, kind, the buffer whose memory it
- *                 takes (or -1); the constants; for each set the inputs and the state
+ *                 takes (or -1), where it starts; the constants; for each set the inputs and the state
  *   results.bin   for each set of each trial: status (1: a byte between buffers changed, 2: an input or constant did), the output
  *                 and the state
  *
- * Buffers lie in a pool, 16 bytes aligned and no more, GUARD bytes apart. With AddressSanitizer they are blocks of the heap.
+ * Buffers lie in a pool, `start` bytes behind a multiple of 16 that is none of 32, GUARD bytes apart. With AddressSanitizer they
+ * are blocks of the heap.
  */
 #include <math.h>
 #include <stdbool.h>
@@ -20,7 +21,7 @@ enum { GUARD = 64, MOST_BUFFERS = 24 };
 enum { CONSTANT, INPUT, OUTPUT, SCRATCH, STATE };
 
 struct buffer {
-    int32_t bytes, kind, place;
+    int32_t bytes, kind, place, start;
 };
 
 static uint8_t *at[MOST_BUFFERS];
@@ -28,16 +29,16 @@ static struct buffer buffers[MOST_BUFFERS];
 static uint32_t sums[MOST_BUFFERS];
 
 #ifdef __SANITIZE_ADDRESS__
-static uint8_t *take(size_t bytes)
+static uint8_t *take(const struct buffer *b)
 {
-    return malloc(bytes);
+    return (uint8_t *)malloc((size_t)(b->start + b->bytes)) + b->start;
 }
 
 static void release(int32_t count)
 {
     for (int32_t i = 0; i < count; i++)
         if (buffers[i].place < 0)
-            free(at[i]);
+            free(at[i] - buffers[i].start);
 }
 
 static void fill_guards(uint8_t value)
@@ -54,11 +55,10 @@ static int32_t damaged(uint8_t value)
 static uint8_t pool[POOL_BYTES] __attribute__((aligned(64)));
 static size_t taken;
 
-/* 16 bytes behind a multiple of 32. */
-static uint8_t *take(size_t bytes)
+static uint8_t *take(const struct buffer *b)
 {
-    uint8_t *const start = pool + (taken + GUARD + 31) / 32 * 32 + 16;
-    taken = (size_t)(start - pool) + bytes;
+    uint8_t *const start = pool + (taken + GUARD + 31) / 32 * 32 + 16 + b->start;
+    taken = (size_t)(start - pool + b->bytes);
     return start;
 }
 
@@ -142,7 +142,7 @@ static void trial(int trials, int results, uint8_t garbage)
     need(board_read(trials, buffers, (size_t)count * sizeof buffers[0]));
     for (int32_t i = 0; i < count; i++)
         if (buffers[i].place < 0)
-            at[i] = take((size_t)buffers[i].bytes);
+            at[i] = take(&buffers[i]);
     for (int32_t i = 0; i < count; i++) {
         if (buffers[i].place >= 0)
             at[i] = at[buffers[i].place];

@@ -182,7 +182,7 @@ def build(trials: Sequence[Trial], functions: Sequence[CFunction], machine: Targ
         lines.append(f"static void run{number}(uint8_t **b) {{ layer{number}({arguments}); }}")
     table = ", ".join(f"run{number}" for number in range(len(functions)))
     lines.append(f"static void (*const runs[])(uint8_t **) = {{{table}}};")
-    pool = max(sum(p.bytes + 192 for p in function.params) for function in functions) + 256
+    pool = max(sum(p.bytes + 208 for p in function.params) for function in functions) + 256
     (folder / "layers.c").write_text("\n".join(lines) + "\n")
     (folder / "main.c").write_text(f"enum {{ POOL_BYTES = {pool} }};\n" + MAIN.read_text())
     runtime = runtime_for(machine)
@@ -239,7 +239,7 @@ def _image(layers: Sequence[_Lowered], functions: Sequence[CFunction]) -> bytes:
         numbers = [layer.function, len(params), len(case.inputs)]
         for param in params:
             kind = param.role.partition(":")[0]
-            numbers += [param.bytes, _KINDS[kind], overlaid if kind == "output" else -1]
+            numbers += [param.bytes, _KINDS[kind], overlaid if kind == "output" else -1, _start(layer.trial, param)]
         parts.append(np.array(numbers, np.int32).tobytes())
         for param in params:
             if param.role.startswith("constant:"):
@@ -253,6 +253,19 @@ def _image(layers: Sequence[_Lowered], functions: Sequence[CFunction]) -> bytes:
                     physical = to_physical(given[kind][int(number)], tensors[kind][int(number)])
                     parts.append(_bytes(physical, param, layer.trial))
     return b"".join(parts)
+
+
+def _start(trial: Trial, param: Param) -> int:
+    """Bytes from a multiple of 16 to the buffer: a row, where the kernel computes bands that start there."""
+    kind, _, number = param.role.partition(":")
+    tensors = {"input": trial.case.view.inputs, "output": trial.case.view.outputs}.get(kind)
+    if tensors is None:
+        return 0
+    tensor = tensors[int(number)]
+    if len(tensor.shape) != 4 or tensor.layout not in ("", "NHWC", "NHCW"):
+        return 0
+    row = tensor.bytes // (tensor.shape[0] * tensor.shape[1])
+    return 0 if row % trial.kernel.row_alignment else row % 16
 
 
 def _bytes(array: np.ndarray, param: Param, trial: Trial) -> bytes:

@@ -80,12 +80,15 @@ class Kernel(ABC):
               `stages/backends/kernels/include`
     layouts   supported layouts of 4-D tensors. `why_not_layer` restricts them for a layer, and `cost` gives their
               price; tensorize chooses each tensor's layout by both
+    band_layouts  further layouts, for streamed layers only: tensorize does not consider them for whole images
     roundings supported values of `Rounding` (stages.ir.layers.rounding); a kernel with only `special` ones supports
               no other layers
     lowers    whether `lower` returns the layer; other kernels emit programs (`stages.lower.offload`)
     bits      supported activation bits, if other kernels are for 16 bits
     estimate_error  the factor by which `cost` may exceed the counted instructions: an uncounted kernel may be the best
               if its estimate, divided by this, is below another's count
+    row_alignment  bytes at which its input and output may begin where they are a band of a larger image: any row of the
+              image that is a multiple of this; 1 for any row
     in_place  element i of the output depends on element i of each input only, and is written after they are read. The
               output may reuse the memory of an input of the same size that nothing reads afterwards. Tensors of one
               shape may have any block layout, all the same one (`seen`)
@@ -97,9 +100,11 @@ class Kernel(ABC):
     headers: ClassVar[tuple[str, ...]] = ()
     params: ClassVar[type[KernelParams]] = KernelParams
     layouts: ClassVar[tuple[str, ...]] = ("NHWC", "NCHW")
+    band_layouts: ClassVar[tuple[str, ...]] = ()
     roundings: ClassVar[frozenset[str]] = frozenset({"double", "single"})
     lowers: ClassVar[bool] = True
     bits: ClassVar[int] = 8
+    row_alignment: ClassVar[int] = 16
     in_place: ClassVar[bool] = False
     estimate_error: ClassVar[float] = 2.0
 
@@ -136,11 +141,10 @@ class Kernel(ABC):
 
     def why_not_layouts(self, view: LayerView) -> str:
         """Return why the kernel supports none of the tensors' possible layouts, '' if it may."""
+        layouts = (*self.layouts, *self.band_layouts)
         for tensor in (*view.inputs, *view.outputs):
-            if len(tensor.shape) == 4 and (tensor.layout or "NHWC") not in self.layouts:
-                return (
-                    f"tensor {tensor.name} is {tensor.layout or 'NHWC'}; this kernel is for {', '.join(self.layouts)}"
-                )
+            if len(tensor.shape) == 4 and (tensor.layout or "NHWC") not in layouts:
+                return f"tensor {tensor.name} is {tensor.layout or 'NHWC'}; this kernel is for {', '.join(layouts)}"
         return ""
 
     def why_not_rounding(self, view: LayerView) -> str:

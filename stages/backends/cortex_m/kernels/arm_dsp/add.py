@@ -33,6 +33,7 @@ class Add(Kernel):
     """ADD and SUB: one input by a shift, the other by a table of 1 KB."""
 
     name = "arm_dsp.add_s8"
+    row_alignment = 1
     estimate_error = 1.25
     ops: ClassVar[frozenset[str]] = frozenset({"add", "sub"})
     sources = ("add.c",)

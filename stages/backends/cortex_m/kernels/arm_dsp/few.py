@@ -28,6 +28,7 @@ class FewChannels(Kernel):
     """
 
     name = "arm_dsp.few_s8"
+    row_alignment = 1
     estimate_error = 1.25
     ops: ClassVar[frozenset[str]] = frozenset({"conv2d", "fully_connected"})
     sources = ("few.S", "few.c")

@@ -26,6 +26,7 @@ class Mul(Kernel):
     """MUL: int16 products, requantized by two multiplications."""
 
     name = "arm_dsp.mul_s8"
+    row_alignment = 1
     estimate_error = 1.25
     ops: ClassVar[frozenset[str]] = frozenset({"mul"})
     roundings: ClassVar[frozenset[str]] = frozenset({"double"})

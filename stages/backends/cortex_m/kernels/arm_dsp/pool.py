@@ -25,6 +25,7 @@ class Pool2d(Kernel):
     """Average pooling of any window: sums of 16 or 4 channels at a time, as pairs of int16."""
 
     name = "arm_dsp.pool2d"
+    row_alignment = 1
     estimate_error = 1.5
     ops: ClassVar[frozenset[str]] = frozenset({"avg_pool2d"})
     sources = ("pool.c",)

@@ -17,6 +17,7 @@ class ArmPoolRows(PoolRows):
     """Pooling by rows, four maxima or sums at a time."""
 
     name = "arm_dsp.pool_rows"
+    row_alignment = 1
     estimate_error = 1.25
     family = "arm_dsp"
     sources = ("pool_rows.c",)

@@ -55,6 +55,7 @@ class Depthwise3x3(DepthwiseKernel):
     """
 
     name = "mve.depthwise3x3_s8"
+    row_alignment = 1
     estimate_error = 1.25
     sources = ("depthwise3x3.S", "depthwise3x3.c")
 
@@ -101,6 +102,7 @@ class Depthwise(DepthwiseKernel):
     """
 
     name = "mve.depthwise_s8"
+    row_alignment = 1
     estimate_error = 1.25
     sources = ("lanes.S", "quads.S", "lanes.c")
     headers: ClassVar[tuple[str, ...]] = ("lanes.h",)

@@ -86,6 +86,7 @@ class Add(_Elementwise):
     """Sums and differences where one input has the larger scale."""
 
     name = "mve.add_s8"
+    row_alignment = 1
     estimate_error = 1.25
     ops: ClassVar[frozenset[str]] = frozenset({"add", "sub"})
     structure = ADD
@@ -133,6 +134,7 @@ class Mul(_Elementwise):
     """Products."""
 
     name = "mve.mul_s8"
+    row_alignment = 1
     estimate_error = 1.25
     ops: ClassVar[frozenset[str]] = frozenset({"mul"})
     structure = MUL

@@ -99,6 +99,7 @@ class Conv2d(_Gemm):
     """Convolution: pointwise layers read rows in place, windows are gathered in about 1 KB of scratch."""
 
     name = "mve.gemm_s8"
+    row_alignment = 1
     estimate_error = 1.25
     ops: ClassVar[frozenset[str]] = frozenset({"conv2d"})
 

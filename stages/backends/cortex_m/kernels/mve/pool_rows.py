@@ -20,6 +20,7 @@ class MvePoolRows(PoolRows):
     """Pooling by rows, 16 maxima or 8 sums at a time."""
 
     name = "mve.pool_rows"
+    row_alignment = 1
     estimate_error = 1.25
     family = "mve"
     sources = ("pool_rows.c",)

@@ -26,6 +26,7 @@ class Pool2d(MveKernel):
     """Pooling one image at a time: maxima of 64 channels, sums of 16."""
 
     name = "mve.pool2d"
+    row_alignment = 1
     estimate_error = 1.5
     ops: ClassVar[frozenset[str]] = frozenset({"avg_pool2d", "max_pool2d"})
     sources = ("pool.c",)

@@ -34,6 +34,7 @@ class DepthwiseTaps(SingleChannel, MveKernel):
     """
 
     name = "mve.depthwise_taps_s8"
+    row_alignment = 1
     roundings: ClassVar[frozenset[str]] = frozenset({"double"})
     estimate_error = 1.25
     sources = ("taps.S", "taps.c")

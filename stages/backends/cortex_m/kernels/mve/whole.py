@@ -27,6 +27,7 @@ class DepthwiseWhole(MveKernel):
     """Depthwise convolution that reads every element once, in place."""
 
     name = "mve.depthwise_whole_s8"
+    row_alignment = 1
     estimate_error = 1.5
     ops: ClassVar[frozenset[str]] = frozenset({"depthwise_conv2d"})
     roundings: ClassVar[frozenset[str]] = frozenset({"double"})

@@ -47,6 +47,7 @@ class Conv2d(Kernel):
     """
 
     name = "generic.conv2d"
+    row_alignment = 1
     estimate_error = 1.25
     ops: ClassVar[frozenset[str]] = frozenset({"conv2d"})
     sources = ("gemm.c", "im2col.c")

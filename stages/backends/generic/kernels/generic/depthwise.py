@@ -27,6 +27,7 @@ class DepthwiseConv2d(Kernel):
     """
 
     name = "generic.depthwise_conv2d"
+    row_alignment = 1
     estimate_error = 1.25
     ops: ClassVar[frozenset[str]] = frozenset({"depthwise_conv2d"})
     sources = ("depthwise.c",)

@@ -49,6 +49,7 @@ class Add(_Elementwise):
     """Sums and differences: three requantizations per element."""
 
     name = "generic.add"
+    row_alignment = 1
     estimate_error = 1.5
     ops: ClassVar[frozenset[str]] = frozenset({"add", "sub"})
     sources = ("add.c",)
@@ -75,6 +76,7 @@ class Mul(_Elementwise):
     """Products."""
 
     name = "generic.mul"
+    row_alignment = 1
     estimate_error = 1.25
     ops: ClassVar[frozenset[str]] = frozenset({"mul"})
     sources = ("mul.c",)

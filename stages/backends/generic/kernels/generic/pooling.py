@@ -23,6 +23,7 @@ class Pool2d(Kernel):
     """Pooling, one image at a time. Input and output may each be NHWC or NCHW."""
 
     name = "generic.pool2d"
+    row_alignment = 1
     estimate_error = 1.5
     ops: ClassVar[frozenset[str]] = frozenset({"avg_pool2d", "max_pool2d"})
     sources = ("pool.c",)

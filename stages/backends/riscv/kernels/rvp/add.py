@@ -45,6 +45,7 @@ class Add(Kernel):
     """
 
     name = "rvp.add_s8"
+    row_alignment = 8
     estimate_error = 1.25
     ops: ClassVar[frozenset[str]] = frozenset({"add", "sub"})
     roundings: ClassVar[frozenset[str]] = frozenset({"double"})

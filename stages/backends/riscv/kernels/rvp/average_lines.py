@@ -30,6 +30,7 @@ class AveragePoolLines(Kernel):
     """
 
     name = "rvp.average_pool_lines"
+    row_alignment = 1
     estimate_error = 1.25
     ops: ClassVar[frozenset[str]] = frozenset({"avg_pool2d"})
     sources = ("average_lines.c",)

@@ -101,6 +101,7 @@ class Conv2d(_Gemm):
     """
 
     name = "rvp.gemm_s8"
+    row_alignment = 1
     estimate_error = 1.25
     ops: ClassVar[frozenset[str]] = frozenset({"conv2d"})
 

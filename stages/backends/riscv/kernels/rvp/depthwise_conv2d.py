@@ -39,6 +39,7 @@ class DepthwiseConv2d(Kernel):
     """
 
     name = "rvp.depthwise3x3_s8"
+    row_alignment = 1
     estimate_error = 1.25
     ops: ClassVar[frozenset[str]] = frozenset({"depthwise_conv2d"})
     roundings: ClassVar[frozenset[str]] = frozenset({"double"})

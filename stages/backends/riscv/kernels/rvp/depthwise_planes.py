@@ -28,6 +28,7 @@ class DepthwisePlanes(Kernel):
     """
 
     name = "rvp.depthwise_planes_s8"
+    row_alignment = 1
     estimate_error = 1.25
     ops: ClassVar[frozenset[str]] = frozenset({"depthwise_conv2d"})
     roundings: ClassVar[frozenset[str]] = frozenset({"double"})

@@ -33,6 +33,7 @@ class DepthwiseTaps(Kernel):
     """
 
     name = "rvp.depthwise_taps_s8"
+    row_alignment = 1
     estimate_error = 1.5
     ops: ClassVar[frozenset[str]] = frozenset({"depthwise_conv2d"})
     roundings: ClassVar[frozenset[str]] = frozenset({"double"})

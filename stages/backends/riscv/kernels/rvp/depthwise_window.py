@@ -28,6 +28,7 @@ class DepthwiseWindow(Kernel):
     """
 
     name = "rvp.depthwise_s8"
+    row_alignment = 1
     estimate_error = 1.5
     ops: ClassVar[frozenset[str]] = frozenset({"depthwise_conv2d"})
     roundings: ClassVar[frozenset[str]] = frozenset({"double"})

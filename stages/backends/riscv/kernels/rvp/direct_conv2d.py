@@ -25,6 +25,7 @@ class DirectConv2d(Kernel):
     """Convolution with 3, 5 or 7 taps along one axis, any along the other, on NHWC int8 images."""
 
     name = "rvp.direct_s8"
+    row_alignment = 1
     estimate_error = 1.25
     ops: ClassVar[frozenset[str]] = frozenset({"conv2d"})
     roundings: ClassVar[frozenset[str]] = frozenset({"double"})

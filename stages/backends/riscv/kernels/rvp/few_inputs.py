@@ -36,6 +36,7 @@ class FewInputs(Kernel):
     """
 
     name = "rvp.few_inputs_s8"
+    row_alignment = 1
     estimate_error = 1.25
     ops: ClassVar[frozenset[str]] = frozenset({"conv2d"})
     roundings: ClassVar[frozenset[str]] = frozenset({"double"})

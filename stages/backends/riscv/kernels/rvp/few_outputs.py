@@ -37,6 +37,7 @@ class FewOutputs(Kernel):
     """
 
     name = "rvp.few_outputs_s8"
+    row_alignment = 1
     estimate_error = 1.25
     ops: ClassVar[frozenset[str]] = frozenset({"conv2d"})
     roundings: ClassVar[frozenset[str]] = frozenset({"double"})

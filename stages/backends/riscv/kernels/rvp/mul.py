@@ -37,6 +37,7 @@ class Mul(Kernel):
     """MUL, four elements per 32-bit lane: 16x16-bit products and the output's two roundings."""
 
     name = "rvp.mul_s8"
+    row_alignment = 8
     estimate_error = 1.25
     ops: ClassVar[frozenset[str]] = frozenset({"mul"})
     roundings: ClassVar[frozenset[str]] = frozenset({"double"})

@@ -30,6 +30,7 @@ class Pointwise(Kernel):
     """Pointwise convolution with few inputs that reads pixels in place instead of panels."""
 
     name = "rvp.pointwise_s8"
+    row_alignment = 1
     estimate_error = 1.25
     ops: ClassVar[frozenset[str]] = frozenset({"conv2d"})
     roundings: ClassVar[frozenset[str]] = frozenset({"double"})

@@ -29,6 +29,7 @@ class MaxPoolLines(Kernel):
     """
 
     name = "rvp.max_pool_lines"
+    row_alignment = 1
     estimate_error = 1.25
     ops: ClassVar[frozenset[str]] = frozenset({"max_pool2d"})
     sources = ("pool_lines.c",)

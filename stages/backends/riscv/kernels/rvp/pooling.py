@@ -31,6 +31,7 @@ class Pool2d(Kernel):
     """
 
     name = "rvp.pool2d"
+    row_alignment = 1
     estimate_error = 1.25
     ops: ClassVar[frozenset[str]] = frozenset({"avg_pool2d"})
     sources = ("pool.c",)

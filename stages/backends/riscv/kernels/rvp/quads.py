@@ -30,6 +30,7 @@ class Quads(Kernel):
     """
 
     name = "rvp.quads_s8"
+    row_alignment = 1
     estimate_error = 1.25
     ops: ClassVar[frozenset[str]] = frozenset({"conv2d"})
     roundings: ClassVar[frozenset[str]] = frozenset({"double"})
