@@ -106,7 +106,7 @@ def lies_planar(tensor: Tensor) -> bool:
 
 def same_bytes(x: Tensor, y: Tensor) -> bool:
     """Return whether two tensors have one shape and one order of bytes."""
-    return x.physical_shape == y.physical_shape and (x.layout == "NCHW") == (y.layout == "NCHW")
+    return x.physical_shape == y.physical_shape and (x.layout or "NHWC") == (y.layout or "NHWC")
 
 
 def weight_rows(view: LayerView, weights: NDArray[Any]) -> NDArray[Any]:

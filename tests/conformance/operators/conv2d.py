@@ -119,6 +119,7 @@ def mandatory() -> Iterator[Case]:
     yield from _windows()
     yield from _lanes()
     yield from _layouts()
+    yield from _bands()
     yield from _single_pixels()
     yield from _long()
 
@@ -189,6 +190,21 @@ def _lanes() -> Iterator[Case]:
         layer = conv2d(draw, window, depth, units, batch=1 + number % 5 // 4, groups=groups)
         name = f"{window} of {groups} groups of {depth} and {units}"
         yield Case(name, ("lanes",), layer, drawn_inputs(draw, layer))
+
+
+def _bands() -> Iterator[Case]:
+    """Rows of planes (NHCW), as streamed layers have: rows that tiles of three and four pixels divide, and others."""
+    for number, columns in enumerate((1, 2, 3, 4, 5, 7, 8, 9, 12, 13)):
+        for read, written in (("NHWC", "NHCW"), ("NHCW", "NHWC"), ("NHCW", "NHCW")):
+            for kernel in ((1, 1), (3, 2)) if read == "NHWC" else ((1, 1),):
+                for rows in (1, 3):
+                    draw = Draw(5000 + number + rows, ("int8", "int8", "uint8")[(number + rows) % 3])
+                    window = around(kernel, (1, 1), (rows, columns), draw)
+                    units = draw.choose(2, 7, 16)
+                    batch = draw.choose(1, 1, 2)
+                    layer = conv2d(draw, window, draw.integer(1, 9), units, batch=batch, layouts=(read, written))
+                    name = f"band {read} {written} {window} {units} units"
+                    yield Case(name, ("layouts",), layer, drawn_inputs(draw, layer))
 
 
 def _layouts() -> Iterator[Case]:

@@ -103,6 +103,7 @@ def mandatory() -> Iterator[Case]:
     yield from _words_of_four_channels()
     yield from _long_rows()
     yield from _layouts()
+    yield from _bands()
     yield from _extremes()
     yield from _whole()
     for product in PRODUCTS:
@@ -294,6 +295,37 @@ def _layouts() -> Iterator[Case]:
                     )
                     name = f"layout {read} {written} {kernel_layout} {window} {multiplier}"
                     yield Case(name, ("layouts",), layer, drawn_inputs(draw, layer))
+
+
+def _bands() -> Iterator[Case]:
+    """Rows of planes (NHCW), as streamed layers have: one row and more, with and without padding above and below."""
+    kernels = (((3, 3), (1, 1)), ((3, 3), (2, 2)), ((3, 5), (1, 1)), ((5, 7), (2, 1)))
+    layouts = {
+        1: ("NHCW", "NHCW"),
+        2: ("NHCW", "NHCW"),
+        4: ("NHWC", "NHCW"),
+        5: ("NHCW", "NHWC"),
+        9: ("NCHW", "NHCW"),
+    }
+    kinds = grid(kernels, layouts, ("plain", "clamped", "wide"), (False, True))
+    for number, ((kernel, stride), rows, weights, long) in enumerate(kinds):
+        dtype = "uint8" if weights == "wide" else "int8"
+        draw = Draw(4000 + number, dtype)
+        columns = {2: draw.choose(8, 9, 13), 4: draw.choose(9, 12), 9: 2}.get(rows, draw.choose(1, 2, 7, 9, 12))
+        window = around(kernel, stride, (rows, columns), draw)
+        if number % 3:  # padding at the sides only: the rows above and below lie in the buffer
+            top, left, bottom, right = window.padding
+            window = Window((window.size[0] + top + bottom, window.size[1]), kernel, stride, (0, left, 0, right))
+        weight_type = (dtype, 0) if weights == "wide" else None
+        layer = depthwise(draw, window, draw.integer(1, 9), layouts=layouts[rows], weight_type=weight_type)
+        if weights == "plain":
+            layer = with_op(layer, act_min=-128, act_max=127)
+        if long:
+            shift = layer.constant("shift").copy()
+            shift[0] = 1
+            layer = with_constants(layer, shift=shift)
+        name = f"band {layouts[rows]} {window} {weights}{' long' if long else ''}"
+        yield Case(name, ("layouts", "windows"), layer, drawn_inputs(draw, layer))
 
 
 def _extremes() -> Iterator[Case]:

@@ -13,7 +13,9 @@ from stages.backends.cortex_m.kernels.arm_dsp.panels import (
     GEOMETRY,
     fields,
     geometry,
+    is_planar,
     layer_form,
+    pixel_runs,
     step_elements,
 )
 from stages.backends.kernels.eight_bit import same_bytes, why_not_sums, why_not_types
@@ -37,18 +39,20 @@ class GemmParams(KernelParams):
 
 
 class Conv2d(Kernel):
-    """Pointwise layers on NHWC or NCHW, other windows on NHWC; the output may have either layout.
+    """Pointwise layers on NHWC, NCHW or NHCW, other windows on NHWC; the output may have any of these layouts.
 
     A panel of four or three pixels, widened to int16, is multiplied with all channels in one call and needs no other
     scratch. A pointwise layer with equal input and output channels can work in place.
     """
 
     name = "arm_dsp.gemm_s8"
+    row_alignment = 1
     estimate_error = 1.25
     ops: ClassVar[frozenset[str]] = frozenset({"conv2d"})
     sources = ("gemm.S", "panel.c", "panel.S")
     headers: ClassVar[tuple[str, ...]] = ("gemm.h", "panel.h")
     params = GemmParams
+    band_layouts: ClassVar[tuple[str, ...]] = ("NHCW",)
 
     def why_not_layer(self, view: LayerView, target: Target) -> str:
         shape = why_not_types(view) or _why_not_shape(view)
@@ -90,16 +94,17 @@ class Conv2d(Kernel):
 
         Within 2 % of measurements for pointwise layers on planes, 5 % for windows.
         """
-        out, mr = view.outputs[0], params.mr
-        pixels = out.shape[1] * out.shape[2]
+        mr = params.mr
+        runs, pixels = pixel_runs(view)
         left = _tile_cost(view, params, pixels % mr) if pixels % mr else 0.0
         windows = gathered(view, mr) if has_windows(view) else 0.0
-        return out.shape[0] * (pixels // mr * _tile_cost(view, params, mr) + left + windows)
+        tiles = runs * (pixels // mr * _tile_cost(view, params, mr) + left)
+        return view.outputs[0].shape[0] * (tiles + windows)
 
 
 def _tile_cost(view: LayerView, params: GemmParams, rows: int) -> float:
     """Return the instructions for `rows` pixels: the panel of a pointwise layer, then channel pairs."""
-    planar_in, planar_out = (tensor.layout == "NCHW" for tensor in (view.inputs[0], view.outputs[0]))
+    planar_in, planar_out = map(is_planar, (view.inputs[0], view.outputs[0]))
     steps, form = len(step_elements(view, params.mr)), layer_form(view)
     panel = 0.0 if has_windows(view) else 20.0 * steps if planar_in else rows * 2.0 * steps
     by_twos = rows == 3 and form == "ab"
@@ -118,6 +123,8 @@ def _why_not_shape(view: LayerView) -> str:
         return f"{op.groups} groups; this kernel supports one"
     if op.out_channels < 2:
         return "one output channel; this kernel computes pairs"
-    if x.layout == "NCHW" and has_windows(view):
-        return "windows of an NCHW input; this kernel gathers them from NHWC"
+    if {x.layout, view.outputs[0].layout} == {"NCHW", "NHCW"}:
+        return "an NCHW and an NHCW tensor"
+    if is_planar(x) and has_windows(view):
+        return f"windows of an {x.layout} input; this kernel gathers them from NHWC"
     return ""

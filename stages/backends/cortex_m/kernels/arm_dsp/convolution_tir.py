@@ -1,6 +1,6 @@
 """TIR of the GEMM kernel: gather a panel, multiply it with all channels.
 
-    for n in images, t in tiles of R pixels:
+    for n in images (or rows of images, `pixel_runs`), t in tiles of R pixels:
       panel  panel[step, R] <- rows t * R ... of the matrix, its columns, or windows of the image   arm_dsp_panel_*
       gemm   y[R, N] <- requantize(bias + panel * weights)                                          arm_dsp_gemm_*
 
@@ -15,7 +15,16 @@ from typing import TYPE_CHECKING, Any
 from tvm.tirx.script.builder import ir as T
 
 from stages.backends.cortex_m.kernels.arm_dsp.base import arithmetic, rounding_suffix
-from stages.backends.cortex_m.kernels.arm_dsp.panels import FIELDS, GEOMETRY, geometry, layer_form, step_elements
+from stages.backends.cortex_m.kernels.arm_dsp.panels import (
+    FIELDS,
+    GEOMETRY,
+    channel_step,
+    geometry,
+    is_planar,
+    layer_form,
+    pixel_runs,
+    step_elements,
+)
 from stages.backends.cortex_m.kernels.arm_dsp.requantize_tir import requantize
 from stages.backends.kernels.eight_bit import INT8_OFFSET
 from stages.backends.kernels.matrix import columns_of, depth_of, has_windows, run_elements
@@ -39,14 +48,14 @@ class _Gemm:
     def __init__(self, view: LayerView, mr: int) -> None:
         self.view = view
         self.depth, self.columns = depth_of(view), columns_of(view)
-        self.pixels = view.outputs[0].shape[1] * view.outputs[0].shape[2]
+        self.runs, self.pixels = pixel_runs(view)
         self.steps = len(step_elements(view, mr))
         constants = arithmetic(view, long=True)
         self.weight_zero_point, self.scale = constants.weight_zero_point, constants.scale
         self.pair_words = 2 + self.steps + 2 * constants.scale.scale.shape[1]
         self.form = layer_form(view)
         self.offsets = int(self.form == "bytes")
-        self.planar = view.outputs[0].layout == "NCHW"
+        self.planar = is_planar(view.outputs[0])
 
     def words(self, rows: int) -> int:
         """Words of a panel of `rows` rows."""
@@ -55,7 +64,7 @@ class _Gemm:
     def gather(self, name: str, rows: int) -> Block:
         """Fill the panel of `rows` pixels from matrix rows, matrix columns or the image."""
         view, flipped = self.view, INT8_OFFSET[self.view.inputs[0].dtype]
-        planes, windows = view.inputs[0].layout == "NCHW", has_windows(view)
+        planes, windows = is_planar(view.inputs[0]), has_windows(view)
         run = self.depth if planes else run_elements(view)
         rest = 2 if planes else 4
 
@@ -124,9 +133,9 @@ class _Gemm:
             )
             arguments = lambda b: [b.panel, b.x, b.first[0], rows, b.geometry, *last]  # noqa: E731
             return operands, meaning, "arm_dsp_panel_windows", arguments
-        if x.layout == "NCHW":
+        if is_planar(x):
             operands = (Operand("x", (self.depth, rows), x.dtype), panel, accumulator())
-            arguments = lambda b: [b.panel, b.x, rows, self.depth, self.pixels, *last]  # noqa: E731
+            arguments = lambda b: [b.panel, b.x, rows, self.depth, channel_step(x), *last]  # noqa: E731
             return operands, meaning, "arm_dsp_panel_planes", arguments
         operands = (Operand("x", (rows, self.depth), x.dtype), panel, accumulator())
         if rows in (3, 4) and not flipped and not self.offsets:
@@ -186,28 +195,35 @@ def conv2d(view: LayerView, mr: int) -> Lowering:
     """Build the layer, `mr` pixels at a time."""
     g, windows = _Gemm(view, mr), has_windows(view)
     x, y = view.inputs[0], view.outputs[0]
-    images, planes = y.shape[0], x.layout == "NCHW"
+    runs, planes = y.shape[0] * g.runs, is_planar(x)
     parts = {suffix: rows for suffix, rows in (("", mr), ("_rest", g.pixels % mr)) if rows and rows <= g.pixels}
-    flat = (images, g.depth, g.pixels) if planes else (images, g.pixels, g.depth)
+    flat = (runs, g.depth, g.pixels) if planes else (runs, g.pixels, g.depth)
 
     with Function("conv2d") as f:
         source = f.input(0, x.shape if windows else flat, x.dtype)
         pairs = f.constant("pairs", (-(-g.columns // 2), g.pair_words), "int32")
         fields = f.constant("fields", FIELDS.shape, "int32")
         geometry_fields = f.constant("geometry", GEOMETRY.shape, "int32") if windows else None
-        out = f.output(0, (images, g.columns, g.pixels) if g.planar else (images, g.pixels, g.columns), y.dtype)
+        out = f.output(0, (runs, g.columns, g.pixels) if g.planar else (runs, g.pixels, g.columns), y.dtype)
         acc = f.scratch("acc", (1,), "int32")
         first = f.scratch("first", (1,), "int32") if windows else None
         panel = f.scratch("panel", (g.words(max(parts.values())),), "int32")
 
         def part(suffix: str, start: Any, n: Any) -> None:
-            """Build the blocks for the pixels of a range from pixel `start`."""
+            """Build the blocks for the pixels of a range from pixel `start` of run n."""
             rows = parts[suffix]
             collect = g.gather("panel" + suffix, rows)
             if windows:
-                f.set_position("first" + suffix, first, start)
-                image = (source, n, 0, 0, 0)
-                f.place(collect, x=image, first=first, geometry=geometry_fields, panel=(panel, 0), acc=acc)
+                image, before = (n, 0) if g.runs == 1 else (n // g.runs, n % g.runs * g.pixels)
+                f.set_position("first" + suffix, first, before + start)
+                f.place(
+                    collect,
+                    x=(source, image, 0, 0, 0),
+                    first=first,
+                    geometry=geometry_fields,
+                    panel=(panel, 0),
+                    acc=acc,
+                )
             else:
                 rows_of_x = (source, n, 0, start) if planes else (source, n, start, 0)
                 f.place(collect, x=rows_of_x, panel=(panel, 0), acc=acc)
@@ -218,7 +234,7 @@ def conv2d(view: LayerView, mr: int) -> Lowering:
                     block = g.multiply(name + suffix, rows, count)
                     f.place(block, panel=(panel, 0), pairs=(pairs, pair, 0), fields=fields, y=place, acc=acc)
 
-        with f.loop(("n", images)) as (n,):
+        with f.loop(("n", runs)) as (n,):
             if "" in parts:
                 with f.loop(("t", g.pixels // mr)) as (t,):
                     part("", t * mr, n)

@@ -39,7 +39,9 @@ if TYPE_CHECKING:
 
 
 class _Planes(SingleChannel):
-    """Depthwise kernels that copy each channel into a plane."""
+    """Depthwise kernels that copy each channel into a plane. Tensors may be NHWC, NCHW or NHCW."""
+
+    band_layouts: ClassVar[tuple[str, ...]] = ("NHCW",)
 
     def why_not_layer(self, view: LayerView, target: Target) -> str:
         return why_not_types(view) or self.why_not_shape(view) or _why_not_arithmetic(view)
@@ -54,13 +56,14 @@ class _Planes(SingleChannel):
 
 
 class DepthwiseConv2d(_Planes):
-    """3x3 depthwise convolution, stride 1 and 2, one channel at a time; NHWC or NCHW tensors.
+    """3x3 depthwise convolution, stride 1 and 2, one channel at a time.
 
     A channel is widened into scratch, a padded plane of int16. Rows and columns are swapped where that is cheaper. With
     stride 1 the output can replace the input.
     """
 
     name = "arm_dsp.depthwise3x3_s8"
+    row_alignment = 1
     roundings: ClassVar[frozenset[str]] = frozenset({"double"})
     sources = ("depthwise3x3.S", "depthwise.c", "widen.S")
     headers: ClassVar[tuple[str, ...]] = ("depthwise.h",)
@@ -99,6 +102,7 @@ class DepthwiseConv2dRows(_Planes):
     """
 
     name = "arm_dsp.depthwise_rows_s8"
+    row_alignment = 1
     roundings: ClassVar[frozenset[str]] = frozenset({"double"})
     estimate_error = 1.5
     sources = ("depthwise_rows.S", "depthwise.c", "widen.S")
@@ -151,6 +155,7 @@ class DepthwiseConv2dChannels(Kernel):
     """
 
     name = "arm_dsp.depthwise_channels_s8"
+    row_alignment = 1
     estimate_error = 1.25
     ops: ClassVar[frozenset[str]] = frozenset({"depthwise_conv2d"})
     sources = ("depthwise_channels.S", "depthwise_channels.c")

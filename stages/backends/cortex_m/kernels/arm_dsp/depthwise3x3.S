@@ -1,12 +1,13 @@
 /* Depthwise 3x3 on one plane of int16, stride 1 or 2, requantized to 8 bits. Thumb-2 with the DSP extension.
  *
- *   void arm_dsp_depthwise3x3_s<1|2>_<near|apart>[_clamped|_wide][_long](const int16_t *plane, const int32_t *channel, void *out,
- *                                                                       const int32_t *fields);
+ *   void arm_dsp_depthwise3x3_s<1|2>_<near|rows|apart>[_clamped|_wide][_long](const int16_t *plane, const int32_t *channel,
+ *                                                                            void *out, const int32_t *fields);
  *
  *   plane    rows of (pairs + odd) * 2 * stride + 2 elements, including padding, aligned to 4 bytes
  *   channel  three words of taps (bytes w0, w1, w2, 0 of a row), bias, scale (rounding.py): multiplier, rounder; long: left,
  *            multiplier, post, rounder. wide: for taps that do not fit int8, six words of taps instead: r3-r8 as shown below
- *   out      near: outputs are consecutive bytes. apart: outputs of a row are fields.column bytes apart, rows fields.row bytes
+ *   out      near: outputs are consecutive bytes. rows: those of a row are, rows are fields.row bytes apart. apart: outputs of
+ *            a row are fields.column bytes apart as well
  *   fields   rows, pairs of a row, odd, jump, column, row, zero_point, floor, low (as in gemm.S). A row has `pairs` pairs of
  *            outputs, and one more output if odd. jump: bytes from the end of a row of the plane to the start of the row for the
  *            next row of outputs
@@ -149,7 +150,7 @@
     pkhbt \a, \e, z0, lsl #16
 .endm
 
-.macro depthwise name, step, is_near, is_clamped, is_long, is_wide
+.macro depthwise name, step, is_near, has_rows, is_clamped, is_long, is_wide
     .set stride, \step
     .set long, \is_long
     .set frame, FRAME + 8 * long
@@ -229,7 +230,7 @@
     add r0, r0, x23
     add r1, r1, x23
     add r2, r2, x23
-    .if !near
+    .if \has_rows
     ldrd x23, out, [sp, #ROW]          /* and OUT_ROW */
     add out, out, x23
     str out, [sp, #OUT_ROW]
@@ -243,16 +244,19 @@
     end_function \name
 .endm
 
-.macro both_roundings name, step, is_near, is_clamped, is_wide
-depthwise \name, \step, \is_near, \is_clamped, 0, \is_wide
-depthwise \name\()_long, \step, \is_near, \is_clamped, 1, \is_wide
+.macro both_roundings name, step, is_near, has_rows, is_clamped, is_wide
+depthwise \name, \step, \is_near, \has_rows, \is_clamped, 0, \is_wide
+depthwise \name\()_long, \step, \is_near, \has_rows, \is_clamped, 1, \is_wide
+.endm
+
+.macro all_arithmetics name, step, is_near, has_rows
+both_roundings \name, \step, \is_near, \has_rows, 0, 0
+both_roundings \name\()_clamped, \step, \is_near, \has_rows, 1, 0
+both_roundings \name\()_wide, \step, \is_near, \has_rows, 1, 1
 .endm
 
 .irp s, 1, 2
-both_roundings arm_dsp_depthwise3x3_s\s\()_near, \s, 1, 0, 0
-both_roundings arm_dsp_depthwise3x3_s\s\()_apart, \s, 0, 0, 0
-both_roundings arm_dsp_depthwise3x3_s\s\()_near_clamped, \s, 1, 1, 0
-both_roundings arm_dsp_depthwise3x3_s\s\()_apart_clamped, \s, 0, 1, 0
-both_roundings arm_dsp_depthwise3x3_s\s\()_near_wide, \s, 1, 1, 1
-both_roundings arm_dsp_depthwise3x3_s\s\()_apart_wide, \s, 0, 1, 1
+all_arithmetics arm_dsp_depthwise3x3_s\s\()_near, \s, 1, 0
+all_arithmetics arm_dsp_depthwise3x3_s\s\()_rows, \s, 1, 1
+all_arithmetics arm_dsp_depthwise3x3_s\s\()_apart, \s, 0, 1
 .endr

@@ -38,12 +38,12 @@ if TYPE_CHECKING:
 def channel_shape(tensor: Tensor) -> tuple[int, ...]:
     """Return one channel of an image as a region of its buffer."""
     _, height, width, _ = tensor.shape
-    return (height, width) if tensor.layout == "NCHW" else (height, width, 1)
+    return {"NCHW": (height, width), "NHCW": (height, 1, width)}.get(tensor.layout, (height, width, 1))
 
 
 def pixel(tensor: Tensor, row: Any, column: Any) -> tuple[Any, ...]:
     """Return the indices of a channel's element."""
-    return (row, column) if tensor.layout == "NCHW" else (row, column, 0)
+    return {"NCHW": (row, column), "NHCW": (row, 0, column)}.get(tensor.layout, (row, column, 0))
 
 
 def fill(view: LayerView, plane: Plane) -> Block:
@@ -126,7 +126,7 @@ def _plane(view: LayerView) -> Block:
         accumulator(),
     )
     kind = "_wide" if is_wide(view) else "_clamped" if clamped(view) else ""
-    suffix = ("near" if plane.near else "apart") + kind
+    suffix = plane.order + kind
     suffix += "_long" if arithmetic(view, long=True).scale.long else ""
     function = f"arm_dsp_depthwise3x3_s{stride}_{suffix}"
     return Block("plane", operands, meaning, function, lambda b: [b.plane, b.channel, b.y, b.fields])
@@ -150,7 +150,7 @@ def over_planes(view: LayerView, plane: Plane, block: Block, constants: tuple[Op
     padding, channel = fill(view, plane), widened(view, plane)
 
     def region(buffer: Any, tensor: Tensor, n: Any, c: Any) -> tuple[Any, ...]:
-        return (buffer, n, c, 0, 0) if tensor.layout == "NCHW" else (buffer, n, 0, 0, c)
+        return (buffer, n, *{"NCHW": (c, 0, 0), "NHCW": (0, c, 0)}.get(tensor.layout, (0, 0, c)))
 
     with Function("depthwise_conv2d") as f:
         image = f.input(0, x.physical_shape, x.dtype)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from stages.backends.cortex_m.kernels.arm_dsp.panels import step_elements
+from stages.backends.cortex_m.kernels.arm_dsp.panels import pixel_runs, step_elements
 from stages.backends.kernels.eight_bit import INT8_OFFSET, weight_zero_point
 from stages.backends.kernels.matrix import run_elements
 from stages.backends.kernels.windows import whole_windows
@@ -32,9 +32,10 @@ def gathered(view: LayerView, mr: int) -> float:
     _, out_height, out_width, _ = view.outputs[0].shape
     (kernel_y, kernel_x), dilation_x = op.kernel, op.dilation[1]
     pixels, steps, run = out_height * out_width, len(step_elements(view, mr)), run_elements(view)
+    at_once = pixel_runs(view)[1]
     runs = kernel_y if dilation_x == 1 else kernel_y * kernel_x
-    first = np.arange(0, pixels, mr)
-    rows = np.minimum(mr, pixels - first)
+    first = np.add.outer(np.arange(0, pixels, at_once), np.arange(0, at_once, mr)).reshape(-1)
+    rows = np.minimum(mr, at_once - first % at_once)
     row, column = np.divmod(np.arange(pixels), out_width)
     inside_y, inside_x = np.isin(row, whole_windows(view, 0)), np.isin(column, whole_windows(view, 1))
     plain = INT8_OFFSET[view.inputs[0].dtype] == 0 and weight_zero_point(view) == 0

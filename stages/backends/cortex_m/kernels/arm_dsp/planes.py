@@ -49,7 +49,7 @@ class Plane:
     """Padded plane of a channel; `swapped`: its rows and columns are the image's columns and rows.
 
     pitch      elements between rows
-    near       the output's rows are consecutive
+    order      the output's columns: `near` (consecutive, and so are rows), `rows` (consecutive, rows apart) or `apart`
     """
 
     swapped: bool
@@ -61,7 +61,7 @@ class Plane:
     in_columns: int
     rows: int
     pitch: int
-    near: bool
+    order: str
 
     @property
     def elements(self) -> int:
@@ -90,17 +90,25 @@ def _plane(view: LayerView, swapped: bool) -> Plane:
         in_columns=max(min(sizes[1], pitch - before[1]), 0),
         rows=rows,
         pitch=pitch,
-        near=not swapped and (y.layout == "NCHW" or y.shape[3] == 1),
+        order=_order(y, swapped),
     )
+
+
+def _order(y: Tensor, swapped: bool) -> str:
+    """Return `Plane.order` for an output channel."""
+    row, column = channel_steps(y, swapped)
+    if swapped or column != 1:
+        return "apart"
+    return "near" if row == y.shape[2] or y.shape[1] == 1 else "rows"
 
 
 def plane_cost(view: LayerView, plane: Plane) -> float:
     """Return the instructions of one channel.
 
-    28 per pair of outputs (31 with stride 2, 2 more where outputs are apart), 1.9 or 2.6 per element.
+    28 per pair of outputs (31 with stride 2, 2 more where columns are apart), 1.9 or 2.6 per element.
     """
     long = 7 if arithmetic(view, long=True).scale.long else 0
-    pair = (28 if view.op.stride[0] == 1 else 31) + (0 if plane.near else 2) + long
+    pair = (28 if view.op.stride[0] == 1 else 31) + (2 if plane.order == "apart" else 0) + long
     single = 26 + long if plane.out_columns % 2 else 0
     near = channel_steps(view.inputs[0], plane.swapped)[1] == 1
     widened = plane.in_rows * (plane.in_columns * (1.9 if near else 2.6) + 14)
@@ -135,7 +143,7 @@ def clamped(view: LayerView) -> bool:
 def channel_steps(tensor: Tensor, swapped: bool) -> tuple[int, int]:
     """Return the bytes between rows and between columns of a channel."""
     _, _, width, channels = tensor.shape
-    steps = (width, 1) if tensor.layout == "NCHW" else (width * channels, channels)
+    steps = {"NCHW": (width, 1), "NHCW": (width * channels, 1)}.get(tensor.layout, (width * channels, channels))
     return steps[::-1] if swapped else steps
 
 
@@ -164,5 +172,5 @@ def row_plane(view: LayerView) -> Plane:
         in_columns=max(min(x.shape[2], pitch - left), 0),
         rows=rows,
         pitch=pitch,
-        near=False,
+        order="apart",
     )
