@@ -12,10 +12,11 @@ def with_recipe_options(config: StageConfig, recipe: Recipe) -> StageConfig:
 
 
 def _with_recipe(config: StageConfig, recipe: Recipe) -> StageConfig:
-    """Set `arena_limit`, `memory_rules` and `class_names` of a stage, if unset."""
+    """Set `arena_limit`, `memory_rules`, `streaming` and `class_names` of a stage, if unset."""
     values = {
         "arena_limit": recipe.memory.arena_limit,
         "memory_rules": recipe.memory.rules,
+        "streaming": recipe.memory.streaming,
         "class_names": getattr(recipe.config("report"), "classes", None) or None,
     }
     changes = {

@@ -121,6 +121,11 @@ class RecipeMemory(StrictModel):
     arena_limit: Size | None = Field(
         default=None, description="Limit in bytes (64K); kernels with too much scratch for it are not chosen."
     )
+    streaming: Literal["auto", False] | None = Field(
+        default=None,
+        description="`auto`: run layers by rows instead of whole images where that saves RAM and costs less than 2 % "
+        "instructions, or as much as `arena_limit` asks for.",
+    )
     rules: tuple[MemoryRule, ...] | None = Field(
         default=None,
         description="Memory regions of buffers and weights; the first matching rule applies.",

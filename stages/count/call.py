@@ -53,6 +53,11 @@ def chosen_calls(chosen: Chosen, target: Target) -> Iterator[tuple[LayerView, Ke
         if choice.kernel.lowers:
             view = chosen.graph.view(chosen.graph.layers[index])
             yield view, KernelCall.of(choice.kernel, view, choice.params, target)
+    for streamed in chosen.streamed.values():
+        for band in filter(None, (streamed.band, streamed.rest)):
+            if not band.choice.kernel.lowers:
+                continue
+            yield band.view, KernelCall.of(band.choice.kernel, band.view, band.choice.params, target)
 
 
 def possible_calls(view: LayerView, context: PassContext) -> Iterator[tuple[KernelCall, float]]:

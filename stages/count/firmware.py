@@ -187,7 +187,7 @@ def count_batch(
             )
         except StageError as error:
             raise NotRun(error.message, hint=error.hint) from error
-        cycles = [item.cycles[1] for item in layer_intervals(run, elf, target)[0]] if in_cycles else []
+        cycles = [item.cycles[1] for (item,) in layer_intervals(run, elf, target)[0]] if in_cycles else []
     _compare(graph, calls, inputs, run.outputs)
     counts = list(cycles or run.counts[0])
     return [Counted(*item) for item in zip(counts, _rom_of(tensorized, code[0]), strict=True)][len(first) :]

@@ -65,13 +65,23 @@ def emit(
     tensorized_model = tensorized.load(source) if isinstance(source, Path) else source
     graph = tensorized_model.graph
     progress("lowering to C", 0.1)
-    steps = [step for layer in tensorized_model.plan.layers for step in layer.steps]
+    steps = [step for layer in tensorized_model.plan.layers for step in (*layer.steps, *layer.rest, *layer.result)]
     printed = to_c(tensorized_model.functions, {step.function: step.roles for step in steps})
     printed = {n: replace(f, name=config.layer_prefix + f.name) for n, f in printed.items()}
     functions = {
         layer.index: layer_function([printed[step.function] for step in layer.steps], layer.may_overlay)
         for layer in tensorized_model.plan.layers
         if layer.steps
+    }
+    rests = {
+        layer.index: layer_function([printed[step.function] for step in layer.rest], may_overlay=False)
+        for layer in tensorized_model.plan.layers
+        if layer.rest
+    }
+    results = {
+        layer.index: layer_function([printed[step.function] for step in layer.result], may_overlay=False)
+        for layer in tensorized_model.plan.layers
+        if layer.result
     }
     programs = {layer.index: layer.program for layer in tensorized_model.plan.layers if layer.program is not None}
     names = {index: config.layer_prefix + function_name(graph.layers[index]) for index in programs}
@@ -82,14 +92,19 @@ def emit(
             ahead.setdefault(program.during, []).append((index, function))
     progress("planning the arena", 0.8)
     constants, of_layers = _constants(graph, tensorized_model)
-    scratch = {index: function.scratch for index, function in functions.items()}
+    scratch = {
+        index: largest(function.scratch, rests[index].scratch) if index in rests else function.scratch
+        for index, function in functions.items()
+    }
     overlaid = frozenset(layer.index for layer in tensorized_model.plan.layers if layer.may_overlay)
-    contents = Contents(graph, liveness(graph, scratch, overlaid, begins(programs)), scratch, of_layers)
+    contents = Contents(
+        graph, liveness(graph, scratch, overlaid, begins(programs), tensorized_model.plan.groups), scratch, of_layers
+    )
     idle = frozenset(layer.index for layer in tensorized_model.plan.layers if not layer.steps and layer.program is None)
     fixed = fixed_in_l1(tensorized_model.plan.attachment, programs)
     placed = _placed(contents, constants, idle, config, target, fixed)
     _check_limit(placed, config.arena_limit)
-    model = Model(contents, tensorized_model, functions, placed, ahead)
+    model = Model(contents, tensorized_model, functions, placed, ahead, rests, results)
     progress("writing the sources", 0.9)
     src = out / "src"
     src.mkdir()
@@ -108,6 +123,12 @@ def emit(
         graph.save(out / "reference")
     (out / "model.json").write_text(json.dumps(described, indent=1) + "\n")
     return described
+
+
+def largest(*scratch: Mapping[str, int]) -> dict[str, int]:
+    """Return the largest size of each name."""
+    names = dict.fromkeys(name for sizes in scratch for name in sizes)
+    return {name: max(sizes.get(name, 0) for sizes in scratch) for name in names}
 
 
 def _placed(

@@ -75,8 +75,17 @@ class Model:
         functions: dict[int, LayerFunction],
         placed: Placement,
         ahead: Mapping[int, Sequence[tuple[int, LayerFunction]]] | None = None,
+        rests: Mapping[int, LayerFunction] | None = None,
+        results: Mapping[int, LayerFunction] | None = None,
     ) -> None:
-        """`ahead` has, by layer, the functions called before it for later layers, with the indices of these."""
+        """Place everything.
+
+        ahead  by layer, the functions called before it for later layers, with the indices of these
+        rests  by layer, the function of the last call of a layer that runs by rows, if that has fewer rows
+        results  by layer, the function after the last call of a layer that adds up rows
+        """
+        self.rests = rests or {}
+        self.results = results or {}
         self.graph = contents.graph
         self.constants_of = contents.constants
         self.ahead = ahead or {}
@@ -138,6 +147,19 @@ class Model:
             return self._at(tensor)
         offset, block = self._constants[root]
         return block.at(tensor, Place(self._names[tensor], offset + start, tensor))
+
+    def rows_at(self, tensor: str, before: int) -> str:
+        """Return the C expression of an address `before` bytes before a tensor: of its padding rows above."""
+        if not before:
+            return self._at(tensor)
+        block, offset = self.where(tensor)
+        name = f"{self._names[tensor]}_ROWS"
+        buffer, _, _ = self._buffers[self.lives.home[tensor]]
+        return block.at(f"rows:{tensor}", Place(name, offset - before, tensor, _life(buffer)))
+
+    def scratch_bytes(self, layer: int, name: str) -> int:
+        """Return the bytes of a layer's scratch."""
+        return self._buffers[scratch_name(layer, name)][0].bytes
 
     def state_at(self, tensor: str) -> str:
         """Return the C expression of a state tensor: `kept(STATE_0)`."""

@@ -25,6 +25,7 @@ def model_json(
         return {"path": path, "flags": list(flags(path))} if flags(path) else path
 
     state = {"state": _state(model, context)} if model.state_offsets else {}
+    calls = {"calls": _calls(model)} if model.plan.groups else {}
     return {
         "name": name,
         "prefix": context["prefix"],
@@ -36,11 +37,12 @@ def model_json(
         "inputs": [_port(graph.tensors[n]) for n in graph.inputs],
         "outputs": [_port(graph.tensors[n]) for n in graph.outputs],
         "layers": [_layer(model, layer) for layer in graph.layers],
-        "traces": [_trace(graph.tensors[t["tensor"]], t) for t in context["traces"]],
+        "traces": [_trace(model, graph.tensors[t["tensor"]], t) for t in context["traces"]],
         "arena": model.arena_rows(),
         "constants": _constants(model),
         "warnings": list(model.placed.warnings),
         **state,
+        **calls,
         "sources": {
             "c": [entry(path) for path in context["c"]],
             "assembly": [entry(path) for path in context["assembly"]],
@@ -119,7 +121,31 @@ def _layout(tensor: Tensor) -> str:
     return tensor.layout or ("NHWC" if len(tensor.shape) == 4 else "")
 
 
-def _trace(tensor: Tensor, trace: dict[str, Any]) -> dict[str, Any]:
+def _calls(model: Model) -> list[list[int]]:
+    """Return the calls in order: [layer], or [layer, bytes of its trace] for a layer that runs by rows."""
+    calls: list[list[int]] = []
+    starts = {group.first: group for group in model.plan.groups}
+    for layer in model.graph.layers:
+        if model.plan.layers[layer.index].rows is None:
+            calls.append([layer.index])
+        if layer.index not in starts:
+            continue
+        group = starts[layer.index]
+        row_bytes = {}
+        for row_layer in group.layers:
+            is_traced = model.graph.tensors[row_layer.output].tflite_index is not None
+            row_bytes[row_layer.index] = group.tensors[row_layer.output].row_bytes * is_traced
+        if group.sums is not None:
+            row_bytes[group.sums.index] = 0
+        calls += [[firing.layer, firing.rows * row_bytes[firing.layer]] for firing in group.schedule().firings]
+        if group.sums is not None:
+            out = model.graph.tensors[group.sums.output]
+            calls.append([group.sums.index, out.bytes * (out.tflite_index is not None)])
+    return calls
+
+
+def _trace(model: Model, tensor: Tensor, trace: dict[str, Any]) -> dict[str, Any]:
+    layout = next((group.layouts.get(tensor.name) for group in model.plan.groups if tensor.name in group.layouts), None)
     return {
         "layer": trace["layer"],
         "tensor": tensor.name,
@@ -128,6 +154,6 @@ def _trace(tensor: Tensor, trace: dict[str, Any]) -> dict[str, Any]:
         "added": tensor.added,
         "channels": tensor.channels,
         "shape": list(tensor.shape),
-        "layout": tensor.layout,
+        "layout": layout or tensor.layout,
         "bytes": tensor.bytes,
     }

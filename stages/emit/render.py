@@ -13,6 +13,7 @@ from stages.emit.helpers import c_string, conversions
 from stages.emit.model_json import model_json
 from stages.emit.requirement import architecture_flags, requirements
 from stages.emit.reset import reset_of
+from stages.emit.rows import group_c
 from stages.emit.weights import rows
 from stages.lower.codegen.layers import call
 from stages.lower.codegen.printer import ctype
@@ -121,6 +122,7 @@ def _environment() -> Any:
 
 def _context(model: Model, config: EmitConfig, target: Target, name: str, kernels: KernelFiles) -> dict[str, Any]:
     functions = [function for index in sorted(model.functions) for function in _functions(model, index)]
+    by_rows = {group.first: group_c(model, number, group) for number, group in enumerate(model.plan.groups)}
     library = {header for function in model.functions.values() for header in function.headers}
     attachment = model.plan.attachment
     drivers = [f'"kernels/{header}"' for header in attachment.headers] if attachment else []
@@ -132,7 +134,11 @@ def _context(model: Model, config: EmitConfig, target: Target, name: str, kernel
     assembly = kernels.sources(".S")
     if model.placed.weights_bytes:
         (c if config.is_array else assembly).insert(0, "weights.c" if config.is_array else "weights.S")
-    layers = [_layer(model, layer) for layer in model.graph.layers]
+    streamed = {layer.index for group in model.plan.groups for layer in group.layers}
+    layers = [
+        _layer(model, layer) | {"rows": by_rows.get(layer.index), "streamed": layer.index in streamed}
+        for layer in model.graph.layers
+    ]
     arenas = [_block(block, config.prefix) for block in model.arenas]
     weights = [
         _block(block, config.prefix)
@@ -170,6 +176,7 @@ def _context(model: Model, config: EmitConfig, target: Target, name: str, kernel
         "converted": conversions(inputs + outputs, config.prefix),
         "class_names": [c_string(name) for name in config.class_names or ()],
         "layers": layers,
+        "by_rows": list(by_rows.values()),
         "functions": functions,
         "includes": (["<math.h>"] if "<math.h>" in library else []) + sorted(headers),
         "uses_math": "<math.h>" in library,
@@ -281,7 +288,7 @@ def _layer(model: Model, layer: Layer) -> dict[str, Any]:
         "index": layer.index,
         "comment": _layer_comment(model, layer),
         "ahead": [_call(model, *pair) for pair in model.ahead.get(layer.index, ())],
-        "call": _call(model, layer.index, function) if function else "",
+        "call": _call(model, layer.index, function) if function and not model.plan.layers[layer.index].rows else "",
     }
 
 
@@ -307,7 +314,9 @@ def _functions(model: Model, index: int) -> list[dict[str, Any]]:
         _function(function, [f"What layer {later} needs first, brought from layer {index} on."])
         for later, function in model.ahead.get(index, ())
     ]
-    return [*ahead, *functions]
+    rest = [_function(model.rests[index], [f"{comment[0]}: the last rows"])] if index in model.rests else []
+    result = [_function(model.results[index], [f"{comment[0]}: from all rows"])] if index in model.results else []
+    return [*ahead, *functions, *rest, *result]
 
 
 def _function(function: LayerFunction, comment: Sequence[str]) -> dict[str, Any]:
@@ -326,6 +335,7 @@ def _traces(model: Model, prefix: str) -> list[dict[str, Any]]:
         {
             "layer": layer.index,
             "tensor": name,
+            "rows": model.plan.layers[layer.index].rows is not None,
             **_trace_place(*model.where(name), prefix),
             "bytes": model.graph.tensors[name].bytes,
             "comment": comment(name),

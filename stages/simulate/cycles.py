@@ -27,6 +27,7 @@ def estimated_cycles(
     *,
     instruction_limit: int,
     timeout: float,
+    calls: Sequence[Sequence[int]] = (),
     progress: Callable[..., None] = no_progress,
 ) -> dict[str, Any]:
     """Return `cycles` of counts.json: {model, total, layers}; total and layers have {least, estimate, most}.
@@ -49,27 +50,35 @@ def estimated_cycles(
         progress=progress,
         timing=timing_table(elf, target),
     )
-    of_layers, after = layer_intervals(run, elf, target)
+    of_layers, after = layer_intervals(run, elf, target, [call[0] for call in calls])
     if run.counts[0] != counted.counts[0]:
         raise _other_instructions()
     return {
         "model": model.name,
-        "total": _sums([*of_layers, *after]),
-        "layers": [_sums([interval]) for interval in of_layers],
+        "total": _sums([*(interval for layer in of_layers for interval in layer), *after]),
+        "layers": [_sums(intervals) for intervals in of_layers],
     }
 
 
-def layer_intervals(run: FirmwareRun, elf: Path, target: Target) -> tuple[list[Interval], list[Interval]]:
-    """Return the intervals of the layers in a timed run's first inference, and those after the last layer.
+def layer_intervals(
+    run: FirmwareRun, elf: Path, target: Target, calls: Sequence[int] = ()
+) -> tuple[list[list[Interval]], list[Interval]]:
+    """Return the intervals of each layer in a timed run's first inference, and those after the last layer.
 
+    `calls` are the layers in the order of their calls, if a layer has several.
     Raises StageError if a layer's instructions differ from the counts, or an instruction has no timing class.
     """
     layers, between = len(run.counts[0]), intervals(readings(run.cycles))
     # The harness reads the counter before and after each layer. The intervals between two layers are the harness's.
-    of_layers, after = between[: 2 * layers : 2], between[2 * layers :]
-    if len(between) != 2 * layers + 1 or [interval.instructions for interval in of_layers] != run.counts[0]:
+    called = calls or range(layers)
+    after = between[2 * len(called) :]
+    of_layers: list[list[Interval]] = [[] for _ in range(layers)]
+    for layer, interval in zip(called, between[::2], strict=False):
+        of_layers[layer].append(interval)
+    counted = [sum(interval.instructions for interval in layer) for layer in of_layers]
+    if len(between) != 2 * len(called) + 1 or counted != run.counts[0]:
         raise _other_instructions()
-    for interval in (*of_layers, *after):
+    for interval in (*(interval for layer in of_layers for interval in layer), *after):
         if interval.untimed:
             raise _untimed(interval.untimed, elf, target)
     return of_layers, after

@@ -67,7 +67,14 @@ def simulate(job: Job[SimulateConfig]) -> None:
     counts = _counts(run, job.target, model["layers"]) if board is None else _board_counts(run, board)
     if job.config.cycles and target.timing_model is not None and board is None:
         counts["cycles"] = estimated_cycles(
-            elf, target, data[0], run, instruction_limit=limit, timeout=job.config.timeout, progress=job.progress
+            elf,
+            target,
+            data[0],
+            run,
+            instruction_limit=limit,
+            timeout=job.config.timeout,
+            calls=model.get("calls", ()),
+            progress=job.progress,
         )
     if board is not None and job.config.instruction_limit:
         counts["warnings"].append("instruction_limit has no effect on a board: timeout and stall_seconds limit the run")

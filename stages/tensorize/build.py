@@ -7,6 +7,7 @@ layouts      Graph -> Graph         choose the layout of each tensor by the cost
 signedness   Graph -> Graph         choose int8 or uint8 tensors for an accelerator that reads unsigned bytes
 choices      Graph -> Chosen        choose a kernel for each layer
 placement    Chosen -> Chosen       place tensors inside others, which removes copies
+rows         Chosen -> Chosen       run layers by rows, where that saves memory
 engine       Chosen -> Chosen       give layers the arithmetic of their engine, if the recipe asks for it
 programs     Chosen -> Chosen       plan the accelerator's memory and a program for each of its layers
 packing      Chosen -> Tensorized   pack constants, lower functions, write the plan
@@ -39,6 +40,7 @@ from stages.tensorize.pass_context import PassContext
 from stages.tensorize.placement import place_parts
 from stages.tensorize.programs import plan_programs
 from stages.tensorize.rom import Rom
+from stages.tensorize.rows import with_rows
 from stages.tensorize.signedness import with_cheapest_signedness
 
 if TYPE_CHECKING:
@@ -125,7 +127,7 @@ def _decided(graph: Graph, context: PassContext) -> Chosen:
     formed = with_cheapest_equivalents(graph, context)
     laid_out = with_cheapest_layouts(formed, context)
     signed = laid_out if context.offload is None else with_cheapest_signedness(laid_out, context.cost)
-    return place_parts(choose_kernels(signed, context), context)
+    return with_rows(place_parts(choose_kernels(signed, context), context), context)
 
 
 def tensorize_graph(

@@ -16,9 +16,28 @@ from stages.tensorize.sharing import renames_only
 from stages.tensorize.slow_layers import slow_layers
 
 if TYPE_CHECKING:
+    from stages.ir.graph import LayerView
+    from stages.lower.streaming.plan import StreamedGroup
     from stages.tensorize.pass_context import PassContext
     from stages.tensorize.plan import Alternative
     from stages.tensorize.rom import Rom
+
+
+@dataclass(frozen=True)
+class Band:
+    """A call of a streamed layer: the layer on few rows, and its kernel."""
+
+    view: LayerView
+    choice: Choice
+
+
+@dataclass(frozen=True)
+class StreamedLayer:
+    """The calls of a layer: all but the last, and the last one if it has fewer rows."""
+
+    band: Band
+    rest: Band | None
+    calls: int
 
 
 @dataclass(frozen=True)
@@ -30,6 +49,7 @@ class Chosen:
     warnings      sentences about rules, the arena's limit and slow layers
     offload       programs of the accelerator's layers, once they are planned
     rom           the price of ROM bytes, if the objective has one
+    groups        groups of layers that run by rows, and `streamed`, their calls by layer index
     """
 
     graph: Graph
@@ -38,6 +58,8 @@ class Chosen:
     warnings: tuple[str, ...] = ()
     offload: Offload = field(default_factory=Offload)
     rom: Rom | None = None
+    groups: tuple[StreamedGroup, ...] = ()
+    streamed: Mapping[int, StreamedLayer] = field(default_factory=dict)
 
 
 def choose_kernels(graph: Graph, context: PassContext) -> Chosen:

@@ -31,6 +31,7 @@ class TensorizeConfig(StageConfig):
                     accelerator's
     narrow_weights  pack weights that fit 4, 2 or 1 bits in ROM and unpack them into scratch before their layer
     optimize_for    the objective of kernel selection (stages.tensorize.objective, stages.tensorize.rom_tradeoff)
+    streaming       run layers by rows where that saves memory (stages.tensorize.rows); `memory.streaming` sets it
     count           run the stage count first, which counts promising kernels; `off`: use the kernels' estimates
 
     Without `narrow_weights`, `optimize_for: rom` packs weights where that saves more than it costs, if the arena stays
@@ -57,6 +58,10 @@ class TensorizeConfig(StageConfig):
     )
     tuning: Any = Field(default=None, description="ignored: kernels are counted", deprecated=True, exclude=True)
     measure: Any = Field(default=None, description="ignored: kernels are counted", deprecated=True, exclude=True)
+    streaming: Literal["auto", False] | None = Field(
+        default=None,
+        description="run layers by rows instead of whole images where that saves RAM; `memory.streaming` sets it",
+    )
     simplify: bool = Field(
         default=True, description="remove layers and channels without effect; `off`: compute all of them"
     )

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from posixpath import normpath
 from typing import TYPE_CHECKING, Any
 
+from stages.backends.kernels.kernel import RowSumKernel
 from stages.base import no_progress
 from stages.ir.operators.floats import Float
 from stages.lower.offload.attach import attachment
@@ -13,16 +14,19 @@ from stages.support.messages import escape
 from stages.tensorize.artifact import Tensorized
 from stages.tensorize.float_cost import float_cost
 from stages.tensorize.float_warnings import float_warnings
+from stages.tensorize.lowering import function_name
 from stages.tensorize.narrow import narrowed_layer, packable
-from stages.tensorize.plan import LayerPlan, TensorizePlan
+from stages.tensorize.plan import LayerPlan, Step, TensorizePlan
+from stages.tensorize.schedule import schedule
 
 if TYPE_CHECKING:
     import numpy as np
 
     from stages.backends.kernels.kernel import Lowering
-    from stages.ir.graph import Layer
+    from stages.ir.graph import Layer, LayerView
     from stages.tensorize.choices import Chosen
     from stages.tensorize.pass_context import PassContext
+    from stages.tensorize.select import Choice
 
 
 def pack_and_lower(chosen: Chosen, context: PassContext, progress: Callable[..., None] = no_progress) -> Tensorized:
@@ -38,6 +42,8 @@ def pack_and_lower(chosen: Chosen, context: PassContext, progress: Callable[...,
             soft[layer.index] = float_cost(layer_functions.values(), context.target.model_copy(update={"fpu": False}))
         elif layer.index in chosen.offload.programs:
             plan, layer_functions, constants = _offloaded_layer(layer, chosen)
+        elif layer.index in chosen.streamed:
+            plan, layer_functions, constants = _streamed_layer(chosen, layer, context)
         elif layer.index in chosen.choices:
             plan, layer_functions, constants = _kernel_layer(chosen, layer, context)
         else:
@@ -56,6 +62,7 @@ def pack_and_lower(chosen: Chosen, context: PassContext, progress: Callable[...,
         attachment=None if machine is None else attachment(machine, context.target, chosen.offload.resident),
         timeline=chosen.offload.timeline,
         search=chosen.offload.search,
+        groups=chosen.groups,
     )
     return Tensorized(plan_of_all, graph, functions, weights)
 
@@ -64,9 +71,80 @@ LayerArtifact = tuple[LayerPlan, Mapping[str, Any], Mapping[str, "np.ndarray"]] 
 
 
 def _kernel_layer(chosen: Chosen, layer: Layer, context: PassContext) -> LayerArtifact:
-    choice = chosen.choices[layer.index]
-    kernel = choice.kernel
-    view = kernel.seen(chosen.graph.view(layer))
+    return _with_kernel(chosen, chosen.choices[layer.index], chosen.graph.view(layer), context)
+
+
+def _streamed_layer(chosen: Chosen, layer: Layer, context: PassContext) -> LayerArtifact:
+    """Return the layer's call, with the functions and constants of a last call that has fewer rows."""
+    streamed = chosen.streamed[layer.index]
+    band, rest = streamed.band, streamed.rest
+    if isinstance(band.choice.kernel, RowSumKernel):
+        return _summed_layer(chosen, layer, band.choice, band.choice.kernel, context)
+    plan, functions, packed = _with_kernel(chosen, band.choice, band.view, context)
+    rows = band.view.outputs[0].shape[1]
+    cost = (band.choice.cost or 0.0) * streamed.calls
+    update: dict[str, Any] = {"rows": rows, "cost": cost, "may_overlay": False, "packable": None}
+    if rest is not None:
+        of_rest = _with_kernel(chosen, rest.choice, rest.view, context)
+        steps = tuple(
+            Step(function=f"{step.function}_rest", roles=tuple(map(_of_rest, step.roles))) for step in of_rest[0].steps
+        )
+        of_last = {f"{name}_rest": function for name, function in of_rest[1].items()}
+        functions = {**functions, **{name: f.with_attr("global_symbol", name) for name, f in of_last.items()}}
+        packed = {**packed, **{f"rest_{key}": array for key, array in of_rest[2].items()}}
+        update |= {
+            "rest": steps,
+            "cost": cost + (rest.choice.cost or 0.0),
+            "constants": {key: f"{layer.index:03d}.{key}" for key in packed},
+            "sources": tuple(dict.fromkeys((*plan.sources, *of_rest[0].sources))),
+            "headers": tuple(dict.fromkeys((*plan.headers, *of_rest[0].headers))),
+        }
+    return plan.model_copy(update=update), functions, packed
+
+
+def _summed_layer(
+    chosen: Chosen, layer: Layer, choice: Choice, kernel: RowSumKernel, context: PassContext
+) -> LayerArtifact:
+    """Return the calls of a layer that adds up rows: those for a band, for the last band, and for the result."""
+    view, target = chosen.graph.view(layer), context.target
+    name = function_name(layer)
+    rows = next(x.rows for group in chosen.groups for x in group.layers if x.index == layer.index)
+    height = view.inputs[0].shape[1]
+    lowerings = {name: kernel.lower_rows(view, rows, target), f"{name}_result": kernel.lower_result(view, target)}
+    if height % rows:
+        lowerings[f"{name}_rest"] = kernel.lower_rows(view, height % rows, target)
+    where = f"{layer.index} ({escape.name(layer.name)})"
+    functions = {
+        called: schedule(lowering, kernel.name, where).with_attr("global_symbol", called)
+        for called, lowering in lowerings.items()
+    }
+    steps = {called: (Step(function=called, roles=lowering.roles),) for called, lowering in lowerings.items()}
+    packed = dict(kernel.pack(view, choice.params))
+    plan = _plan(
+        layer,
+        packed,
+        kernel=kernel.name,
+        why=choice.why,
+        cost=(choice.cost or 0.0) * (height // rows) + kernel.cost_result(view, target),
+        cost_source="estimated",
+        steps=steps[name],
+        rest=steps.get(f"{name}_rest", ()),
+        result=steps[f"{name}_result"],
+        rows=rows,
+        sources=tuple(f"{kernel.folder.name}/{source}" for source in kernel.sources),
+        headers=tuple(f"{kernel.folder.name}/{header}" for header in kernel.headers),
+    )
+    return plan, functions, packed
+
+
+def _of_rest(role: str) -> str:
+    kind, _, key = role.partition(":")
+    return f"{kind}:rest_{key}" if kind == "constant" else role
+
+
+def _with_kernel(chosen: Chosen, choice: Choice, view: LayerView, context: PassContext) -> LayerArtifact:
+    kernel, layer = choice.kernel, view.layer
+    view = kernel.seen(view)
     packed = dict(kernel.pack_for(view, choice.params, context.target))
     lowered = context.lowerings.of_kernel(view, kernel, choice.params)
     if lowered.lowering is not None:
@@ -87,7 +165,7 @@ def _kernel_layer(chosen: Chosen, layer: Layer, context: PassContext) -> LayerAr
     )
     narrow = context.config.narrow_weights
     if chosen.rom is not None:
-        narrow = bool(chosen.rom.storage(chosen.graph.view(layer), kernel, choice.params).scratch)
+        narrow = bool(chosen.rom.storage(view, kernel, choice.params).scratch)
     if narrow:
         return narrowed_layer(plan, lowered.functions, packed)
     return plan.model_copy(update={"packable": packable(plan, packed)}), lowered.functions, packed

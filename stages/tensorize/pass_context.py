@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from stages.base import StageError
+from stages.ir.graph.layer_rules import LayerMatch
 from stages.ir.tensor_layout import Layout
 from stages.lower.offload.attach import machine_of
 from stages.lower.offload.kernel import OffloadKernel, offload_kernel
@@ -77,6 +78,12 @@ class PassContext:
         Raises StageError if no kernel, or not the one that a rule names, can compute it.
         """
         return choose(view, self.target, self.kernels, self.config.rules, self.costs, bound, self.rom)
+
+    def choose_like(self, whole: LayerView, view: LayerView) -> Choice:
+        """Return the kernel of a part of a layer: the rules of the whole layer decide, by its name and shape."""
+        rule = next((rule for rule in self.config.rules if rule.match.fits(whole)), None)
+        rules = () if rule is None else (rule.model_copy(update={"match": LayerMatch()}),)
+        return choose(view, self.target, self.kernels, rules, self.costs, None, self.rom)
 
     def cost(self, view: LayerView) -> float:
         """Return the price of the layer's kernel: instructions, plus the price of its ROM bytes.

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from stages.lower.offload.program import Attachment, Program, Search, Stretch, Times
 from stages.lower.simplify.rewrites import Rewrite
+from stages.lower.streaming.plan import StreamedGroup
 
 FORMAT = 1
 
@@ -77,6 +78,9 @@ class LayerPlan(_Model):
     predicted    cycles, on a target with an accelerator
     distance     of a layer with the engine's arithmetic
     packable     of a layer that narrow_weights would change
+    rows         rows of a call, of a layer that runs by rows
+    rest         functions of its last call, if that has fewer rows
+    result       functions after its last call, of a layer that adds up rows
     """
 
     index: int
@@ -97,6 +101,9 @@ class LayerPlan(_Model):
     predicted: Times | None = None
     distance: Distance | None = None
     packable: Packable | None = None
+    rows: int | None = None
+    rest: tuple[Step, ...] = ()
+    result: tuple[Step, ...] = ()
 
 
 class TensorizePlan(_Model):
@@ -111,6 +118,7 @@ class TensorizePlan(_Model):
     requantize    what computes an accelerator's outputs: core or engine
     requantizers  what else could (the option `requantize`)
     counted       number of counted calls
+    groups        groups of layers that run by rows
     """
 
     format: int = FORMAT
@@ -127,6 +135,7 @@ class TensorizePlan(_Model):
     requantize: str = ""
     requantizers: tuple[str, ...] = ()
     counted: int = 0
+    groups: tuple[StreamedGroup, ...] = ()
 
     def save(self, folder: Path) -> None:
         """Write plan.json to `folder`."""

@@ -59,10 +59,13 @@ _FIRST = Port("first of a sequence", "uint32", (1,))
 
 
 class _Table:
-    """A file of records; each has the values of all ports in order."""
+    """A file of records; each has the values of all ports in order.
 
-    def __init__(self, data: Array, ports: Sequence[Port], file_name: str) -> None:
-        self.data, self.ports = data, ports
+    `calls` of model.json: the values come in the order of the calls, in parts if a layer runs by rows.
+    """
+
+    def __init__(self, data: Array, ports: Sequence[Port], file_name: str, calls: Sequence[Sequence[int]] = ()) -> None:
+        self.data, self.ports, self.calls = data, ports, calls
         self.record = sum(port.bytes for port in ports)
         self.count = len(data) // self.record if self.record else 0
         if self.record and len(data) % self.record:
@@ -73,11 +76,26 @@ class _Table:
 
     def row(self, index: int) -> list[Array]:
         """Return the values of all ports in the record of an inference."""
+        if self.calls:
+            return self._joined(index * self.record)
         position, values = index * self.record, []
         for port in self.ports:
             values.append(port.array(self.data[position : position + port.bytes]))
             position += port.bytes
         return values
+
+    def _joined(self, position: int) -> list[Array]:
+        """Return the values of a record in the order of calls."""
+        parts: list[list[Array]] = [[] for _ in self.ports]
+        of_layer: dict[int, list[int]] = {}
+        for number, port in enumerate(self.ports):
+            of_layer.setdefault(port.layer, []).append(number)
+        for layer, *rows in self.calls:
+            for number in of_layer.get(layer, []):
+                size = rows[0] if rows else self.ports[number].bytes
+                parts[number].append(self.data[position : position + size])
+                position += size
+        return [port.array(np.concatenate(part)) for port, part in zip(self.ports, parts, strict=True)]
 
 
 @dataclass
@@ -107,7 +125,7 @@ class Records:
         stateful = "state" in model
         fed = _Table(_bytes(simulated / "inputs.bin")[HEADER_BYTES:], [_FIRST] * stateful + inputs, "inputs.bin")
         wrote = _Table(_bytes(simulated / "outputs.bin"), outputs, "outputs.bin")
-        traced = _Table(_bytes(simulated / "trace.bin"), traces, "trace.bin")
+        traced = _Table(_bytes(simulated / "trace.bin"), traces, "trace.bin", model.get("calls", ()))
         count = fed.count
         if wrote.count != count or traced.count not in (0, count):
             raise StageError(

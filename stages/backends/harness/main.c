@@ -56,6 +56,15 @@ static void arm_watchdog(uint64_t used)
         board_watchdog(instruction_limit > used ? instruction_limit - used : 1);
 }
 
+#ifdef MODEL_ROWS
+/* Rows that a layer has made; later rows may take their place. */
+static void write_rows(void)
+{
+    check(board_write(trace_file, model_rows, model_rows_bytes), CANNOT_WRITE);
+    model_rows_bytes = 0;
+}
+#endif
+
 /* Traces are sorted by layer. A trace of `layer` is valid only now, before a later layer reuses its place in the arena. */
 static void write_traces(unsigned layer)
 {
@@ -68,10 +77,14 @@ void model_layer_done(unsigned layer)
 {
     uint64_t now = board_instructions();
     board_layer(-1);
-    counts[layer] = now - layer_start;
+    counts[layer] += now - layer_start; /* a layer that runs by rows is called several times */
     counts[TOTAL] += now - layer_start;
     if (trace_file >= 0) {
         board_watchdog(0);
+#ifdef MODEL_ROWS
+        if (model_rows_bytes != 0)
+            write_rows();
+#endif
         write_traces(layer);
         arm_watchdog(counts[TOTAL]);
     }

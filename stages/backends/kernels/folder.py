@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from stages.backends.kernels.kernel import Kernel
+    from stages.backends.kernels.kernel import Kernel, RowSumKernel
     from stages.backends.targets.spec import Core
 
 #: The headers that all folders may include.
@@ -33,6 +33,7 @@ class KernelFolder:
 
     file       the package's `__file__`; the package's name is the folder's name
     kernels    its classes, in order of preference
+    sums       classes for layers that add up rows
     needs      required features of a core (`Core.features`); of a tuple inside, one feature is enough
     needed     the reason to report for a core that lacks one: "needs Armv8.1-M with MVE"
     condition  of the C preprocessor, true for a compiler of such a core; `{word_bits}` is the core's. It uses the
@@ -43,6 +44,7 @@ class KernelFolder:
 
     file: str
     kernels: tuple[type[Kernel], ...]
+    sums: tuple[type[RowSumKernel], ...] = ()
     needs: tuple[str | tuple[str, ...], ...] = ()
     needed: str = ""
     condition: str = ""

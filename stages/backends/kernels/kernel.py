@@ -192,3 +192,45 @@ class Kernel(ABC):
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
         """Return the estimated instructions of a call. Tensorize counts the cheapest candidates."""
         raise LookupError(f"{self.name} has no cost estimate")
+
+
+class RowSumKernel(Kernel):
+    """A kernel for a layer that reduces a whole image, such as a global average, by bands of rows.
+
+    The caller keeps the sums, int32 [channels], between the calls. It fills their bytes with `begin`, calls
+    `lower_rows` for each band until each row was added once, then `lower_result`.
+    """
+
+    lowers = False
+
+    def why_not_layer(self, view: LayerView, target: Target) -> str:
+        """Return the reason against whole layers, which holds for all."""
+        return "only for layers that run by rows"
+
+    def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
+        """Raise RuntimeError: a layer takes `lower_rows` and `lower_result`."""
+        raise RuntimeError(f"internal error: {self.name} computes layers by rows")
+
+    @abstractmethod
+    def why_not_rows(self, view: LayerView, target: Target) -> str:
+        """Return why the layer cannot be computed by bands of rows, '' if it can."""
+
+    @abstractmethod
+    def begin(self, view: LayerView) -> int:
+        """Return the byte that fills the sums before the first band."""
+
+    @abstractmethod
+    def lower_rows(self, view: LayerView, rows: int, target: Target) -> Lowering:
+        """Return the addition of a band [1, rows, width, channels] to the sums; roles input:0, scratch:sums."""
+
+    @abstractmethod
+    def lower_result(self, view: LayerView, target: Target) -> Lowering:
+        """Return the output from the sums of all rows; roles scratch:sums, constants, output:0."""
+
+    @abstractmethod
+    def cost_rows(self, view: LayerView, rows: int, target: Target) -> float:
+        """Return the estimated instructions of a band."""
+
+    @abstractmethod
+    def cost_result(self, view: LayerView, target: Target) -> float:
+        """Return the estimated instructions of `lower_result`."""

@@ -18,7 +18,7 @@ from stages.support.messages.wording import did_you_mean
 
 if TYPE_CHECKING:
     from stages.backends.kernels.folder import KernelFolder
-    from stages.backends.kernels.kernel import Kernel
+    from stages.backends.kernels.kernel import Kernel, RowSumKernel
     from stages.backends.targets.spec import Target
 
 
@@ -81,6 +81,11 @@ def kernels_of(target: Target) -> dict[str, Kernel]:
     Raise StageError for an unknown folder.
     """
     return _by_name(folders_of(target).values())
+
+
+def row_sum_kernels(target: Target) -> list[RowSumKernel]:
+    """Return the target's kernels for layers that add up rows, in the order of its folders."""
+    return [cls() for record in folders_of(target).values() for cls in record.sums]
 
 
 def _by_name(declared: Iterable[KernelFolder]) -> dict[str, Kernel]:

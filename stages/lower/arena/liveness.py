@@ -8,11 +8,15 @@ any of them is.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from stages.ir.graph import Graph, Layer, Tensor, storage_of
 from stages.lower.arena.planner import Buffer
+
+if TYPE_CHECKING:
+    from stages.lower.streaming.plan import StreamedGroup
 
 
 @dataclass(frozen=True)
@@ -40,17 +44,28 @@ def liveness(
     scratch: Mapping[int, Mapping[str, int]] | None = None,
     may_overlay: frozenset[int] = frozenset(),
     ahead: Mapping[str, int] | None = None,
+    groups: Sequence[StreamedGroup] = (),
 ) -> Liveness:
     """Return the buffers of `graph`.
 
     scratch      bytes by name for each layer index
     may_overlay  indices of layers whose kernel may write its output over an input (`Kernel.overlays`)
     ahead        by buffer name, the earlier layer from which scratch is in use
+    groups       layers that run by rows: all their buffers are alive while the group runs
     """
     places = {name: storage_of(graph.tensors, name) for name, tensor in graph.tensors.items() if not tensor.constant}
     elsewhere = {name for name, tensor in graph.tensors.items() if tensor.constant or tensor.state}
     home = {name: root for name, (root, _) in places.items() if root not in elsewhere}
+    for group in groups:
+        for name, tensor in group.tensors.items():
+            if tensor.place_of:
+                old, new = home[name], home[tensor.place_of]
+                home.update({other: new for other, root in home.items() if root == old})
     first, last = _spans(graph, home)
+    for group in groups:
+        for name in group.tensors:
+            first[home[name]] = min(first[home[name]], group.first)
+            last[home[name]] = max(last[home[name]], group.end - 1)
     in_place: dict[int, int] = {}
     for layer in graph.layers:
         if layer.index not in may_overlay:
@@ -63,14 +78,30 @@ def liveness(
             first.pop(old)
             in_place[layer.index] = number
     size = {root: max(graph.tensors[name].bytes for name in home if home[name] == root) for root in first}
+    rolling = {name: group for group in groups for name in group.capacity}
+    size |= {home[name]: group.bytes_of(name) for name, group in rolling.items()}
+    above: dict[str, int] = {}
+    for group in groups:
+        for name, tensor in group.tensors.items():
+            if tensor.whole and tensor.height > 1:
+                root = home[name]
+                above[root] = max(above.get(root, 0), tensor.above * tensor.row_bytes)
+                below = places[name][1] + (tensor.height + tensor.below) * tensor.row_bytes
+                size[root] = max(size[root], below)
+    size = {root: count + above.get(root, 0) for root, count in size.items()}
     tensors = [Buffer(root, size[root], first[root], last[root]) for root in first]
+    begins = dict(ahead or {})
+    for group in groups:
+        if group.sums is not None:
+            begins[scratch_name(group.sums.index, "sums")] = group.first
     extra = [
-        Buffer(scratch_name(index, name), count, (ahead or {}).get(scratch_name(index, name), index), index, "scratch")
+        Buffer(scratch_name(index, name), count, begins.get(scratch_name(index, name), index), index, "scratch")
         for index, sizes in sorted((scratch or {}).items())
         for name, count in sizes.items()
     ]
     home = {name: root for name, root in home.items() if root in first}
-    return Liveness(tuple(tensors + extra), home, {name: places[name][1] for name in home}, in_place)
+    offset = {name: places[name][1] + above.get(root, 0) for name, root in home.items()}
+    return Liveness(tuple(tensors + extra), home, offset, in_place)
 
 
 def _spans(graph: Graph, home: Mapping[str, str]) -> tuple[dict[str, int], dict[str, int]]:

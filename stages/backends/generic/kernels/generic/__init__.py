@@ -16,6 +16,7 @@ from stages.backends.generic.kernels.generic import (
     pooling,
     reduction,
     root16,
+    row_sums,
     shares,
     sixteen,
     stepped,
@@ -48,4 +49,5 @@ FOLDER = KernelFolder(
         *svdf.KERNELS,
         *variables.KERNELS,
     ),
+    sums=(row_sums.RowSums,),
 )

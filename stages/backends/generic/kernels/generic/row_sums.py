@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from stages.backends.generic.kernels.generic.parameters import ROW_AVERAGES, ROW_MEANS, epilogue
 from stages.backends.kernels.eight_bit import SUFFIX, not_eight_bit, why_not_nhwc
-from stages.backends.kernels.kernel import Kernel, Lowering
+from stages.backends.kernels.kernel import Lowering, RowSumKernel
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -19,26 +19,14 @@ if TYPE_CHECKING:
 MAX_PIXELS = ((1 << 31) - 1) // 256  # of a sum of 8-bit values, with half a count to round
 
 
-class RowSums(Kernel):
-    """Sums, or maxima, of the channels over bands of rows, then the output from them.
-
-    The caller keeps the sums, int32 [channels], between the calls:
-
-      1. fill their bytes with `begin`
-      2. `lower_rows` for each band, in any order, until each row was added once
-      3. `lower_result`
-    """
+class RowSums(RowSumKernel):
+    """Sums, or maxima, of the channels over bands of rows, then the output from them."""
 
     name = "generic.row_sums"
     ops: ClassVar[frozenset[str]] = frozenset({"avg_pool2d", "max_pool2d", "mean"})
     sources = ("row_sums.c",)
     headers: ClassVar[tuple[str, ...]] = ("row_sums.h",)
-    lowers = False
     estimate_error = 1.5
-
-    def why_not_layer(self, view: LayerView, target: Target) -> str:
-        """Return the reason against whole layers, which holds for all."""
-        return "only for layers that run by rows"
 
     def why_not_rows(self, view: LayerView, target: Target) -> str:
         """Return why the layer cannot be computed by bands of rows, '' if it can."""
@@ -56,10 +44,6 @@ class RowSums(Kernel):
             scaling = {"offset": op.input_zero_point * op.count, "multiplier": op.multiplier, "shift": op.shift}
             return {"fields": ROW_MEANS.of(scaling | epilogue(op, op.rounding))}
         return {"fields": ROW_AVERAGES.of({"count": _count(view), "low": op.act_min, "high": op.act_max})}
-
-    def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
-        """Raise RuntimeError: a layer takes `lower_rows` and `lower_result`."""
-        raise RuntimeError(f"internal error: {self.name} computes layers by rows")
 
     def lower_rows(self, view: LayerView, rows: int, target: Target) -> Lowering:
         """Return the addition of a band [1, rows, width, channels] to the sums.

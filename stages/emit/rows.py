@@ -1,0 +1,259 @@
+"""The C of a group of layers that run by rows.
+
+The conditions are those of stages.lower.streaming.schedule: of all layers that can run, the last one runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from stages.lower.codegen.layers import call
+
+if TYPE_CHECKING:
+    from stages.emit.model import Model
+    from stages.lower.codegen.layers import LayerFunction
+    from stages.lower.streaming.plan import StreamedGroup
+    from stages.lower.streaming.schedule import RowLayer, RowTensor
+
+_WIDTH = 108  # of a line, less its indentation
+_INDENT = 12
+
+
+def group_c(model: Model, number: int, group: StreamedGroup) -> dict[str, Any]:
+    """Return the function of a group for the template: name, first and last layer, and the lines of its body."""
+    return {
+        "name": f"run_rows_{number}",
+        "first": group.first,
+        "last": group.end - 1,
+        "lines": _GroupC(model, group).lines(),
+    }
+
+
+class _GroupC:
+    def __init__(self, model: Model, group: StreamedGroup) -> None:
+        self.model = model
+        self.group = group
+        self.variable = {}
+        for name in group.tensors:
+            producer = next((layer.index for layer in group.layers if layer.output == name), None)
+            self.variable[name] = "rows_in" if producer is None else f"rows_{producer:03d}"
+        self.readers = {name: [layer for layer in group.layers if name in layer.inputs] for name in group.tensors}
+
+    def lines(self) -> list[str]:
+        """Return the body."""
+        last = self.group.layers[-1]
+        buffers = [name for name, tensor in self.group.tensors.items() if not tensor.place_of and self._has_rows(name)]
+        lines = [line for name in buffers for line in self._declared(name)]
+        lines += [
+            f"size_t {self._end(name)} = {tensor.above}u;"
+            for name, tensor in self.group.tensors.items()
+            if tensor.place_of and not tensor.whole
+        ]
+        lines += [f"size_t {self._done(layer)} = 0u;" for layer in self.group.layers]
+        lines += ["void *place;", ""]
+        lines += [line for name in buffers for line in self._filled(name)]
+        if self.group.sums is not None:
+            size = self.model.scratch_bytes(last.index, "sums")
+            lines.append(
+                f"(void)memset({self.model.argument(last.index, 'scratch:sums')}, {last.window.fill}, {size}u);"
+            )
+        lines += [f"while ({self._done(last)} < {last.height}u) {{"]
+        for position, layer in enumerate(reversed(self.group.layers)):
+            lines += ["    " + line for line in self._branch(layer, first=position == 0)]
+        lines += ["    }", "}"]
+        return [*lines, *self._result()]
+
+    def _has_rows(self, name: str) -> bool:
+        return self.group.sums is None or name != self.group.sums.output
+
+    def _result(self) -> list[str]:
+        """Return the statements after all rows, of a group that ends in a layer that adds them up."""
+        last = self.group.sums
+        if last is None:
+            return []
+        model, name = self.model, last.output
+        size = model.graph.tensors[name].bytes * (model.graph.tensors[name].tflite_index is not None)
+        called = _call(
+            model.results[last.index].name, [model.argument(last.index, r) for r in model.results[last.index].roles]
+        )
+        return [*called, f"MODEL_ROWS_DONE({last.index}, {model.port(name)}, {size}u);"]
+
+    def _declared(self, name: str) -> list[str]:
+        tensor = self.group.tensors[name]
+        capacity = tensor.total if tensor.whole else self.group.capacity[name]
+        written = any(layer.output == name for layer in self.group.layers)
+        end = tensor.above if written else tensor.total
+        memory = self.model.rows_at(name, tensor.above * tensor.row_bytes if tensor.whole else 0)
+        fields = f".memory = {memory}, .bytes = {tensor.row_bytes}u, .capacity = {capacity}u, .end = {end}u"
+        return [f"struct rows {self.variable[name]} = {{{fields}}};"]
+
+    def _filled(self, name: str) -> list[str]:
+        """Return the statements that fill the padding rows that are in memory from the beginning."""
+        tensor, variable = self.group.tensors[name], self.variable[name]
+        written = any(layer.output == name for layer in self.group.layers)
+        if tensor.whole and written:
+            return []  # the reader fills them
+        lines = []
+        if tensor.above:
+            lines.append(self._fill(tensor, f"row_at(&{variable}, 0u)", tensor.above))
+        if tensor.whole and tensor.below:
+            lines.append(self._fill(tensor, f"row_at(&{variable}, {tensor.above + tensor.height}u)", tensor.below))
+        return lines
+
+    @staticmethod
+    def _fill(tensor: RowTensor, place: str, rows: int) -> str:
+        return f"(void)memset({place}, {tensor.fill}, {rows * tensor.row_bytes}u);"
+
+    def _branch(self, layer: RowLayer, first: bool) -> list[str]:
+        """Return the branch of a layer, with that of the padding rows below its output."""
+        output = self.group.tensors[layer.output]
+        is_last = layer is self.group.layers[-1]
+        conditions = [] if is_last else [self._wanted(layer.output)]
+        lines = []
+        head = "if" if first else "} else if"
+        if output.below and not output.whole:
+            lines += [
+                *_condition(head, [f"({self._done(layer)} == {layer.height}u)", conditions[0]]),
+                f"    place = {self._appended(layer.output, '1u')};",
+                f"    {self._fill(output, 'place', 1)}",
+                *([f"    {self._end(layer.output)} += 1u;"] if output.place_of else []),
+            ]
+            head = "} else if"
+        conditions += [
+            f"({self._needed(layer, name)} <= {self._end(name)})"
+            for name in layer.inputs
+            if not self._is_complete(name)
+        ]
+        return [*lines, *_condition(head, conditions), *("    " + line for line in self._called(layer))]
+
+    def _is_complete(self, name: str) -> bool:
+        return self.group.tensors[name].whole and all(layer.output != name for layer in self.group.layers)
+
+    def _called(self, layer: RowLayer) -> list[str]:
+        model, index, output = self.model, layer.index, self.group.tensors[layer.output]
+        done, rest = self._done(layer), layer.height % layer.rows
+        traced = model.graph.tensors[layer.output].tflite_index is not None
+        count = "count" if rest else f"{layer.rows}u"
+        if layer.window.accumulates:
+            size, traced = "0u", True
+            rows = self._call(layer, model.functions[index])
+            if rest:
+                lines = [
+                    f"size_t count = least({layer.height}u - {done}, {layer.rows}u);",
+                    "",
+                    f"if (count == {layer.rows}u) {{",
+                    *("    " + line for line in rows),
+                    "} else {",
+                    *("    " + line for line in self._call(layer, model.rests[index])),
+                    "}",
+                ]
+            else:
+                lines = rows
+            return [*lines, f"{done} += {count};", f"MODEL_ROWS_DONE({index}, NULL, 0u);"]
+        if rest:
+            lines = [
+                f"size_t count = least({layer.height}u - {done}, {layer.rows}u);",
+                "",
+                f"place = {self._placed(layer, count)};",
+                f"if (count == {layer.rows}u) {{",
+                *("    " + line for line in self._call(layer, model.functions[index])),
+                "} else {",
+                *("    " + line for line in self._call(layer, model.rests[index])),
+                "}",
+            ]
+            size = f"count * {output.row_bytes}u"
+        else:
+            lines = [f"place = {self._placed(layer, count)};", *self._call(layer, model.functions[index])]
+            size = f"{layer.rows * output.row_bytes}u"
+        if output.place_of and not output.whole:
+            lines.append(f"{self._end(layer.output)} += {count};")
+        return [*lines, f"{done} += {count};", f"MODEL_ROWS_DONE({index}, place, {size if traced else '0u'});"]
+
+    def _placed(self, layer: RowLayer, count: str) -> str:
+        """Return the expression of the place of a layer's next rows."""
+        output = self.group.tensors[layer.output]
+        if not output.place_of:
+            return self._appended(layer.output, count)
+        end = f"{self._done(layer)} + {output.above}u" if output.above else self._done(layer)
+        return f"row_at(&{self.variable[output.place_of]}, {end})"
+
+    def _appended(self, name: str, count: str) -> str:
+        """Return the expression that makes room for rows of a tensor's buffer."""
+        root = self.group.tensors[name].place_of or name
+        sharing = [other for other, tensor in self.group.tensors.items() if root in (other, tensor.place_of)]
+        return f"add_rows(&{self.variable[root]}, {count}, {self._keep(sharing)})"
+
+    def _end(self, name: str) -> str:
+        """Return the variable with the end of a tensor's rows."""
+        variable = self.variable[name]
+        return f"{variable.replace('rows', 'end')}" if self.group.tensors[name].place_of else f"{variable}.end"
+
+    def _call(self, layer: RowLayer, function: LayerFunction) -> list[str]:
+        arguments = []
+        names = self.model.graph.layers[layer.index].inputs
+        for role in function.roles:
+            kind, _, key = role.partition(":")
+            if kind == "output":
+                arguments.append("place")
+            elif kind == "input" and names[int(key)] in self.group.tensors:
+                name = names[int(key)]
+                root = self.group.tensors[name].place_of or name
+                arguments.append(f"row_at(&{self.variable[root]}, {self._start(layer, name)})")
+            else:
+                arguments.append(self.model.argument(layer.index, role))
+        return _call(function.name, arguments)
+
+    def _done(self, layer: RowLayer) -> str:
+        return f"done_{layer.index:03d}"
+
+    def _start(self, layer: RowLayer, name: str) -> str:
+        """Return the first row that the next call needs."""
+        above = self.group.tensors[name].above
+        first = self._done(layer) if layer.window.stride == 1 else f"({self._done(layer)} * {layer.window.stride}u)"
+        offset = above - layer.window.padding
+        return f"({first} + {offset}u)" if offset else first
+
+    def _needed(self, layer: RowLayer, name: str, clipped: bool = False) -> str:
+        """Return the end of the rows that the next call needs; `clipped`: also if there is no next call."""
+        above = self.group.tensors[name].above
+        first = self._done(layer) if layer.window.stride == 1 else f"({self._done(layer)} * {layer.window.stride}u)"
+        text = f"{first} + {layer.needed(0, above)}u"
+        if not clipped and layer.height % layer.rows == 0:
+            return f"({text})"
+        most = (layer.height - 1) * layer.window.stride + layer.window.size - layer.window.padding + above
+        return f"least({text}, {most}u)"
+
+    def _wanted(self, name: str) -> str:
+        """Return the condition that a reader needs more rows of a tensor."""
+        needed = [f"({self._end(name)} < {self._needed(reader, name, clipped=True)})" for reader in self.readers[name]]
+        return needed[0] if len(needed) == 1 else f"({' || '.join(needed)})"
+
+    def _keep(self, names: Sequence[str]) -> str:
+        """Return the first row that a reader of these tensors still needs."""
+        starts = [self._start(reader, name) for name in names for reader in self.readers[name]]
+        text = starts[0] if starts else "0u"
+        for start in starts[1:]:
+            text = f"least({text}, {start})"
+        return text
+
+
+def _call(name: str, arguments: Sequence[str]) -> list[str]:
+    return [
+        line.replace(" " * 12, "", 1) if number else line
+        for number, line in enumerate(call(name, arguments, 12).splitlines())
+    ]
+
+
+def _condition(head: str, conditions: Sequence[str]) -> list[str]:
+    """Return `if (a && b) {`, wrapped; `else {` without conditions."""
+    if not conditions:
+        return [head.replace("else if", "else") + " {"] if "else" in head else ["if (true) {"]
+    lines, line = [], f"{head} ("
+    for number, condition in enumerate(conditions):
+        piece = condition + (") {" if number + 1 == len(conditions) else " &&")
+        if len(line) + len(piece) > _WIDTH and line.strip():
+            lines.append(line.rstrip())
+            line = " " * len(f"{head} (")
+        line += piece + " "
+    return [*lines, line.rstrip()]

@@ -1,0 +1,45 @@
+"""A layer on a band: an ordinary image of few rows, without padding above and below."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from stages.ir.layers import Window
+from stages.ir.tensor_layout import NCHW, NHWC, Layout
+
+if TYPE_CHECKING:
+    from stages.ir.graph import LayerView
+    from stages.lower.streaming.window import RowWindow
+
+ROWS_OF_PLANES = Layout("NHCW")
+"""Each row is contiguous, and consists of a row of each channel."""
+
+
+def band_view(view: LayerView, window: RowWindow, rows: int, layouts: Mapping[str, Layout]) -> LayerView:
+    """Return the layer for `rows` rows of its output, or of its input if it accumulates.
+
+    layouts  of tensors that do not lie as NHWC: rows of planes. A band of one such row lies as planes
+    """
+    tensors = dict(view.tensors)
+    size = rows if window.accumulates else (rows - 1) * window.stride + window.size
+
+    def in_band(name: str, height: int) -> None:
+        tensor = view.tensors[name]
+        layout = layouts.get(name, NHWC)
+        if layout == ROWS_OF_PLANES and height == 1:
+            layout = NCHW
+        shape = (1, height, *tensor.shape[2:])
+        tensors[name] = tensor.model_copy(update={"shape": shape, "layout": layout})
+
+    for name in view.layer.inputs:
+        if not view.tensors[name].constant:
+            in_band(name, size)
+    if not window.accumulates:
+        in_band(view.layer.outputs[0], rows)
+    layer, op = view.layer, view.op
+    if isinstance(op, Window):
+        _, left, _, right = op.padding
+        layer = layer.model_copy(update={"op": op.model_copy(update={"padding": (0, left, 0, right)})})
+    return replace(view, layer=layer, tensors=tensors)

@@ -1,0 +1,178 @@
+"""A network's layers as candidates of streamed groups."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+from stages.ir.graph import storage_of
+from stages.lower.streaming.schedule import RowLayer, RowTensor
+from stages.lower.streaming.window import RowWindow, row_window
+
+if TYPE_CHECKING:
+    from stages.ir.graph import Graph, Layer
+
+
+class Described(NamedTuple):
+    """Layers and tensors of a group, with the name of its input."""
+
+    layers: tuple[RowLayer, ...]
+    tensors: Mapping[str, RowTensor]
+    source: str
+
+
+class RowNetwork:
+    """A graph with decided layouts.
+
+    planar     tensors whose rows are not contiguous in a whole image: only inner tensors of a group
+    overlaid   layers whose output may take the place of an input, element by element
+    pushed     the caller passes the rows of the network's input
+    alignment  of rows that kernels access, in bytes
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        planar: frozenset[str] = frozenset(),
+        overlaid: frozenset[int] = frozenset(),
+        *,
+        pushed: bool = False,
+        alignment: int = 16,
+    ) -> None:
+        self.graph = graph
+        self.planar = planar
+        self.overlaid = overlaid
+        self.pushed = pushed
+        self.alignment = alignment
+
+    @cached_property
+    def windows(self) -> list[RowWindow | None]:
+        """The row window of each layer."""
+        return [row_window(self.graph.view(layer)) for layer in self.graph.layers]
+
+    @cached_property
+    def readers(self) -> dict[str, list[int]]:
+        """The layers that read each tensor."""
+        readers: dict[str, list[int]] = {}
+        for layer in self.graph.layers:
+            for name in dict.fromkeys(layer.inputs):
+                readers.setdefault(name, []).append(layer.index)
+        return readers
+
+    @cached_property
+    def cuts(self) -> dict[int, str]:
+        """Places before a layer where one tensor is alive, with its name; and begin and end of the network."""
+        graph, end = self.graph, len(self.graph.layers)
+        root = {name: storage_of(graph.tensors, name)[0] for name in graph.tensors}
+        first = {root[name]: 0 for name in graph.inputs}
+        last: dict[str, int] = {}
+        for layer in graph.layers:
+            for name in layer.outputs:
+                first.setdefault(root[name], layer.index + 1)
+            for name in layer.inputs:
+                last[root[name]] = layer.index
+        last |= {root[name]: end for name in graph.outputs}
+        cuts = {}
+        for place in range(end + 1):
+            alive = [name for name, begin in first.items() if begin <= place <= last.get(name, -1)]
+            if len(alive) == 1 or place in (0, end):
+                cuts[place] = alive[0] if len(alive) == 1 else ""
+        return cuts
+
+    def is_pushed(self, first: int) -> bool:
+        """Return whether the caller passes the rows of a group's input."""
+        return self.pushed and first == 0
+
+    def described(self, first: int, end: int, rows: Mapping[int, int] | None = None) -> Described | None:
+        """Return the group of layers [first, end); None if these layers cannot run by rows.
+
+        rows  of a call of each layer, 1 by default
+        """
+        layers = []
+        for layer in self.graph.layers[first:end]:
+            window = self.windows[layer.index]
+            if window is None or (window.accumulates and layer.index != end - 1):
+                return None
+            layers.append(self._row_layer(layer, window, (rows or {}).get(layer.index, 1)))
+        written = {layer.output: layer for layer in layers}
+        for inner in layers[:-1]:
+            readers = self.readers.get(inner.output, [])
+            if not readers or readers[-1] >= end or inner.output in self.graph.outputs:
+                return None
+        source, last = self.cuts[first], layers[-1]
+        tensors: dict[str, RowTensor] = {}
+        for name in dict.fromkeys([source, *written]):
+            if last.window.accumulates and name == last.output:
+                out = self.graph.tensors[name]
+                tensors[name] = RowTensor(name, 1, 0, 0, 0, out.bytes, True)
+                continue
+            is_boundary = name in (source, last.output)
+            if len(self.graph.tensors[name].shape) != 4 or (is_boundary and name in self.planar):
+                return None
+            tensor = self._row_tensor(name, layers)
+            if tensor is None:
+                return None
+            whole = name == last.output or (name == source and not self.is_pushed(first))
+            tensors[name] = tensor._replace(whole=whole)
+            misplaced = tensor.above * tensor.row_bytes % self.alignment
+            if name == source and whole and misplaced and name not in self.graph.inputs:
+                return None  # the layer that writes it would write to a misaligned place
+        if any(name not in tensors for layer in layers for name in layer.inputs):
+            return None
+        return Described(tuple(layers), self._with_shared(layers, tensors, source), source)
+
+    def _row_layer(self, layer: Layer, window: RowWindow, rows: int) -> RowLayer:
+        tensors = self.graph.tensors
+        inputs = tuple(name for name in dict.fromkeys(layer.inputs) if not tensors[name].constant)
+        height = tensors[inputs[0] if window.accumulates else layer.outputs[0]].shape[1]
+        return RowLayer(layer.index, window, inputs, layer.outputs[0], height, min(rows, height))
+
+    def _row_tensor(self, name: str, layers: list[RowLayer]) -> RowTensor | None:
+        """Return a tensor with the padding that its readers need; None if they need different values there."""
+        tensor = self.graph.tensors[name]
+        height, above, below, fills = tensor.shape[1], 0, 0, set()
+        for layer in layers:
+            if name not in layer.inputs:
+                continue
+            outside = layer.end(0) - height
+            above, below = max(above, layer.window.padding), max(below, outside)
+            if layer.window.padding or outside > 0:
+                fills.add(layer.window.fill)
+        if len(fills) > 1 or (fills - {0} and tensor.dtype not in ("int8", "uint8")):
+            return None
+        return RowTensor(name, height, above, below, fills.pop() if fills else 0, tensor.bytes // height, False)
+
+    def _with_shared(self, layers: list[RowLayer], tensors: dict[str, RowTensor], source: str) -> dict[str, RowTensor]:
+        """Let results of element-wise layers take the place of an input that nothing else reads."""
+        for layer in layers:
+            output = tensors[layer.output]
+            if layer.index not in self.overlaid or layer.window != RowWindow():
+                continue
+            if output.whole:
+                self._over_input(layer, tensors, source)
+                continue
+            for name in reversed(layer.inputs):
+                tensor = tensors[name]
+                alone = self.readers[name] == [layer.index] and not tensor.whole and not tensor.above + tensor.below
+                if alone and tensor.row_bytes == output.row_bytes and tensor.height == output.height:
+                    tensors[layer.output] = output._replace(place_of=tensor.place_of or name)
+                    self._pad_like(tensors, name, output)
+                    break
+        return tensors
+
+    def _over_input(self, layer: RowLayer, tensors: dict[str, RowTensor], source: str) -> None:
+        """Let the group's result replace its input, if nothing else needs that; the simulation checks the rows."""
+        tensor, output = tensors[source], tensors[layer.output]
+        free = source not in self.graph.inputs and source not in self.graph.outputs and tensor.whole
+        is_alone = all(index <= layer.index for index in self.readers[source])
+        if source in layer.inputs and free and is_alone and tensor.row_bytes == output.row_bytes:
+            tensors[layer.output] = output._replace(place_of=source, above=tensor.above)
+
+    @staticmethod
+    def _pad_like(tensors: dict[str, RowTensor], name: str, output: RowTensor) -> None:
+        """Give a tensor, and those whose place it takes, the padding of the tensor that takes its place."""
+        root = tensors[name].place_of or name
+        for other, tensor in tensors.items():
+            if other == root or tensor.place_of == root:
+                tensors[other] = tensor._replace(above=output.above, below=output.below, fill=output.fill)

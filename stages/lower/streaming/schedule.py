@@ -1,0 +1,234 @@
+"""The order in which the layers of a group make rows, and the rows that each tensor must hold.
+
+The rule is local, so that the emitted C has it as conditions on row counters:
+
+    Of all layers that can run now, the last one runs. A layer can run if the rows that it needs exist, and if a reader
+    of its output needs more rows for its own next call than exist.
+
+Row numbers of a tensor count from the first padding row above the image. Each layer makes `rows` rows in a call, fewer
+in the last one. Padding rows below the image are appended one by one when a reader needs them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from stages.lower.streaming.window import RowWindow
+
+
+@dataclass(frozen=True, slots=True)
+class RowLayer:
+    """A layer of a group.
+
+    inputs  names of the tensors that it reads by rows
+    height  rows that it makes; of a layer that accumulates, rows that it reads
+    rows    rows of a call
+    """
+
+    index: int
+    window: RowWindow
+    inputs: tuple[str, ...]
+    output: str
+    height: int
+    rows: int
+
+    def start(self, done: int, above: int) -> int:
+        """Return the first row that the next call needs; `above` are the input's padding rows."""
+        return done * self.window.stride - self.window.padding + above
+
+    def needed(self, done: int, above: int) -> int:
+        """Return the row after the last one that the next call needs."""
+        rows = min(self.rows, self.height - done)
+        return (done + rows - 1) * self.window.stride + self.window.size - self.window.padding + above
+
+    def end(self, above: int) -> int:
+        """Return the row after the last one that any call needs."""
+        return (self.height - 1) * self.window.stride + self.window.size - self.window.padding + above
+
+
+class RowTensor(NamedTuple):
+    """A tensor that a group reads or writes by rows.
+
+    height         rows of the image
+    above, below   padding rows, of value `fill`
+    row_bytes      bytes of a row
+    whole          all rows are in memory: an input or output of the group
+    place_of       the tensor whose rows it replaces in the same buffer, '' if it has its own
+    """
+
+    name: str
+    height: int
+    above: int
+    below: int
+    fill: int
+    row_bytes: int
+    whole: bool
+    place_of: str = ""
+
+    @property
+    def total(self) -> int:
+        """All rows, with padding."""
+        return self.above + self.height + self.below
+
+
+class Firing(NamedTuple):
+    """A call: the layer makes `rows` rows from `first` on. `layer` is -1 if the caller passes a row of the input."""
+
+    layer: int
+    first: int
+    rows: int
+
+
+@dataclass
+class Schedule:
+    """What a group does, from its simulation.
+
+    capacity  rows that each rolling buffer must hold
+    moved     bytes that are moved to the start of rolling buffers
+    aligned   whether all rows that kernels access begin at multiples of the alignment in their tensor's memory
+    intact    whether no row is replaced that a layer still needs
+    """
+
+    firings: list[Firing] = field(default_factory=list)
+    capacity: dict[str, int] = field(default_factory=dict)
+    moved: int = 0
+    aligned: bool = True
+    intact: bool = True
+
+
+def simulate(
+    layers: Sequence[RowLayer], tensors: Mapping[str, RowTensor], pushed: str = "", alignment: int = 16
+) -> Schedule:
+    """Return the schedule of a group, its layers in execution order.
+
+    pushed  the input that the caller passes row by row, '' if all inputs are in memory
+
+    Runs twice: the rows that must be held do not depend on the places, but moves and places depend on the capacity.
+    """
+    capacity = _Simulation(layers, tensors, pushed, alignment, {}).run().capacity
+    return _Simulation(layers, tensors, pushed, alignment, capacity).run()
+
+
+class _Simulation:
+    """The state of a group: calls done by each layer, and the rows [first, end) of each tensor in memory."""
+
+    def __init__(
+        self,
+        layers: Sequence[RowLayer],
+        tensors: Mapping[str, RowTensor],
+        pushed: str,
+        alignment: int,
+        capacity: Mapping[str, int],
+    ) -> None:
+        self.layers = layers
+        self.tensors = tensors
+        self.pushed = pushed
+        self.alignment = alignment
+        self.capacity = capacity
+        self.schedule = Schedule()
+        written = {layer.output for layer in layers}
+        complete = {name for name in tensors if name not in written and name != pushed}
+        self.done = [0] * len(layers)
+        self.end = {name: tensor.total if name in complete else tensor.above for name, tensor in tensors.items()}
+        self.first = dict.fromkeys(tensors, 0)
+        self.readers: dict[str, list[int]] = {name: [] for name in tensors}
+        for number, layer in enumerate(layers):
+            for name in layer.inputs:
+                self.readers[name].append(number)
+        self.root = {name: tensor.place_of or name for name, tensor in tensors.items()}
+        self.sharing: dict[str, list[str]] = {name: [] for name in tensors}
+        for name, root in self.root.items():
+            self.sharing[root].append(name)
+        self.schedule.capacity = {
+            name: tensor.above for name, tensor in tensors.items() if not tensor.whole and not tensor.place_of
+        }
+
+    def run(self) -> Schedule:
+        """Run to the end. Raises RuntimeError if a layer cannot finish (an internal error)."""
+        while self._step():
+            pass
+        if any(done < layer.height for done, layer in zip(self.done, self.layers, strict=True)):
+            raise RuntimeError("internal error: a streamed group cannot finish")
+        return self.schedule
+
+    def _step(self) -> bool:
+        """Let the last layer that can run make rows; return False if none can."""
+        for number in range(len(self.layers) - 1, -1, -1):
+            layer, done = self.layers[number], self.done[number]
+            is_last = number == len(self.layers) - 1
+            if not is_last and not self._wanted(layer.output):
+                continue
+            if done == layer.height:
+                if is_last:
+                    return False
+                self._append(layer.output, 1, by_kernel=False)
+                return True
+            if self._is_ready(layer, done):
+                self._call(number, layer, done)
+                return True
+        return bool(self.pushed) and self._push()
+
+    def _push(self) -> bool:
+        tensor, end = self.tensors[self.pushed], self.end[self.pushed]
+        if end == tensor.total:
+            return False
+        if end < tensor.above + tensor.height:
+            self.schedule.firings.append(Firing(-1, end - tensor.above, 1))
+        self._append(self.pushed, 1, by_kernel=False)
+        return True
+
+    def _is_ready(self, layer: RowLayer, done: int) -> bool:
+        return all(layer.needed(done, self.tensors[name].above) <= self.end[name] for name in layer.inputs)
+
+    def _wanted(self, name: str) -> bool:
+        above, end = self.tensors[name].above, self.end[name]
+        for number in self.readers[name]:
+            layer, done = self.layers[number], self.done[number]
+            if done < layer.height and layer.needed(done, above) > end:
+                return True
+        return False
+
+    def _call(self, number: int, layer: RowLayer, done: int) -> None:
+        rows = min(layer.rows, layer.height - done)
+        for name in layer.inputs:
+            tensor = self.tensors[name]
+            offset = (layer.start(done, tensor.above) - self.first[self.root[name]]) * tensor.row_bytes
+            self.schedule.aligned &= offset % self.alignment == 0
+        self.schedule.firings.append(Firing(layer.index, done, rows))
+        self.done[number] += rows
+        if not layer.window.accumulates:
+            self._append(layer.output, rows, by_kernel=True)
+
+    def _append(self, name: str, rows: int, *, by_kernel: bool) -> None:
+        tensor, root = self.tensors[name], self.root[name]
+        if root != name:  # its rows take the place of rows that exist, except for padding
+            if tensor.whole:
+                self.schedule.intact &= self._is_free(root, self.end[name] + rows)
+            if not by_kernel:
+                self._append(root, rows, by_kernel=False)
+            self.end[name] += rows
+            return
+        if not tensor.whole:
+            kept = min(self._keep(other) for other in self.sharing[name])
+            held = self.end[name] + rows - kept
+            self.schedule.capacity[name] = max(self.schedule.capacity[name], held)
+            if name in self.capacity and self.end[name] + rows - self.first[name] > self.capacity[name]:
+                self.schedule.moved += (self.end[name] - kept) * tensor.row_bytes
+                self.first[name] = kept
+        if by_kernel and (self.end[name] - self.first[name]) * tensor.row_bytes % self.alignment:
+            self.schedule.aligned = False
+        self.end[name] += rows
+
+    def _is_free(self, name: str, end: int) -> bool:
+        """Return whether no layer needs rows before `end` any more."""
+        above = self.tensors[name].above
+        unfinished = (n for n in self.readers[name] if self.done[n] < self.layers[n].height)
+        return all(self.layers[n].start(self.done[n], above) >= end for n in unfinished)
+
+    def _keep(self, name: str) -> int:
+        """Return the first row that a reader still needs."""
+        above = self.tensors[name].above
+        starts = [self.layers[number].start(self.done[number], above) for number in self.readers[name]]
+        return min([self.end[name], *starts])
