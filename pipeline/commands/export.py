@@ -134,7 +134,7 @@ def export(
     forms = _forms(project)
     form = registry.form_of(form_name, forms)
     overrides = dict(overrides or {})
-    names = [recipes] if isinstance(recipes, str) else list(dict.fromkeys(recipes))
+    names = [recipes] if isinstance(recipes, str) else list(recipes)
     share = _is_shared(arenas, names)
     members = [_recipe(name, project, overrides) for name in names]
     _check_together(members, forms, form_name, overrides)
@@ -221,6 +221,9 @@ def _check_together(
     if len(members) == 1:
         return
     titles = [escape.name(member.loaded.title) for member in members]
+    for title, times in Counter(titles).items():
+        if times > 1:
+            raise PipelineError(f"{title} is named {times} times", hint="an export has each recipe once")
     able = [name for name, form in forms.items() if form.several]
     if form_name not in able:
         raise PipelineError(

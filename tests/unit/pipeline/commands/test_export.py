@@ -52,6 +52,9 @@ def test_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     )
     same = error_of("recipe=small,two:host as=cmake set=stages.emit.prefix=net", capsys)
     assert "small and two:host have the same prefix of C names, 'net'" in same and "emit: {prefix: second}" in same
+    for names in ("small,small", "small small", "recipe=small,small", "small recipes/small.yaml"):
+        twice = error_of(f"{names} as=cmake arenas=shared", capsys)
+        assert "small is named 2 times\nan export has each recipe once" in twice
     assert "as=mlperf-tiny takes one recipe, got small, two:host" in error_of("small two:host as=mlperf-tiny", capsys)
     assert "model= replaces the model of one recipe" in error_of("small two:host as=cmake model=x.tflite", capsys)
     assert "arenas=both: expected apart or shared" in error_of("small two:host as=cmake arenas=both", capsys)
