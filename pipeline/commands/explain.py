@@ -20,7 +20,7 @@ from pipeline.keys.package_groups import locked_version
 from pipeline.plugins.registry import registry_of
 from pipeline.project import current_project
 from pipeline.recipes.loader import LoadedRecipe
-from pipeline.recipes.recipe_arguments import PUBLISH, check_recipe_arguments, matching_recipes, unknown_part_error
+from pipeline.recipes.recipe_arguments import check_recipe_arguments, recipes_and_stages
 from pipeline.recipes.recipe_files import recipe_names
 from pipeline.runs.preflight import PreflightCheck
 from pipeline.runs.workspace import Workspace
@@ -111,23 +111,14 @@ def explanations(named: Sequence[str]) -> Iterator[tuple[RecipeExplanation, bool
 
     `NAME:STAGE` ends at that stage. Raises RecipeError, and errors of a recipe that is the only one.
     """
-    values = variables()
-    check_recipe_arguments(named, [], current_project())
+    values, project = variables(), current_project()
+    check_recipe_arguments(named, [], project)
     selected = dict.fromkeys((name, "") for name in recipe_argument(values))
-    parts = (*registry_of(current_project()).kinds, PUBLISH)
-    for word in named:
-        recipe, _, part = word.rpartition(":")
-        is_part = bool(recipe) and part in parts
-        if is_part and recipe.rpartition(":")[2] in parts:
-            name, _, rest = recipe.partition(":")
-            raise unknown_part_error(name, rest, (), registry_of(current_project()))
-        until = part if is_part and part != PUBLISH else ""
-        names = matching_recipes([recipe if is_part else word], current_project(), registry_of(current_project()))
-        selected |= dict.fromkeys((name, until) for name in names)
+    selected |= dict.fromkeys(recipes_and_stages(named, project, registry_of(project)))
     values.pop("recipe", None)
     if not selected:
         raise RecipeError(
-            "no recipe is named: use `doit explain NAME`", hint=list_known("recipes", recipe_names(current_project()))
+            "no recipe is named: use `doit explain NAME`", hint=list_known("recipes", recipe_names(project))
         )
     with Workspace(locked_version=locked_version) as workspace:
         for name, until in selected:

@@ -13,7 +13,7 @@ from typing import Any
 from pipeline.commands.command import JSON, Command, selected_names, variables
 from pipeline.commands.report_errors import report_errors
 from pipeline.errors import PipelineError, RecipeError
-from pipeline.recipes.recipe_arguments import matching_recipes
+from pipeline.recipes.recipe_arguments import recipes_and_stages
 from pipeline.runs.workspace import Workspace
 from stages.support.messages import escape
 
@@ -76,8 +76,8 @@ def _pages(workspace: Workspace, names: Sequence[str], values: Mapping[str, str]
     """Return the pages of recipes. Raises PipelineError for one that has not run."""
     pages = []
     for name in names:
-        for recipe in matching_recipes([name], workspace.project, workspace.registry) or [name]:
-            members = workspace.load(recipe, values)
+        for recipe, stage in recipes_and_stages([name], workspace.project, workspace.registry) or [(name, "")]:
+            members = workspace.load(f"{recipe}:{stage}" if stage else recipe, values)  # refuses a stage
             head = members[0].recipe.name
             files = [Path(head, member.variant or member.target.name, _PAGE) for member in members]
             if members[0].variant and ":" not in recipe:

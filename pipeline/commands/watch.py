@@ -19,11 +19,9 @@ from pipeline.commands.report_errors import report_errors
 from pipeline.documents.overrides import RECIPE_VARIABLES
 from pipeline.errors import PipelineError, RecipeError
 from pipeline.keys.package_groups import install_command, install_group
-from pipeline.plugins.registry import registry_of
 from pipeline.project import PROJECT_FILE, RECIPES, Project, current_project
 from pipeline.recipes.loader import LoadedRecipe
-from pipeline.recipes.recipe_arguments import matching_recipes
-from pipeline.recipes.recipe_files import find_recipe
+from pipeline.recipes.recipe_arguments import check_recipe_arguments, recipes_and_stages
 from pipeline.runs.workspace import Workspace
 from stages.base import StageError
 from stages.support.messages import escape
@@ -69,9 +67,7 @@ class Watch(Command):
                 f"doit watch needs the Python package {_PACKAGE}", hint=f"install it: {install_command(_GROUP)}"
             )
         project = current_project()
-        for name in names:
-            if not matching_recipes([name], project, registry_of(project)):
-                find_recipe(name.partition(":")[0], project)  # raises RecipeError for an unknown recipe
+        check_recipe_arguments(names, [], project)
         watch(lambda: _run(names, values, project), lambda: dependencies(names, values), wait, project)
 
 
@@ -130,10 +126,10 @@ def dependencies(names: Sequence[str], values: Mapping[str, str]) -> set[Path]:
         files = {project.root / PROJECT_FILE}
         try:
             for name in names:
-                for recipe in matching_recipes([name], project, workspace.registry) or [name]:
+                for recipe, until in recipes_and_stages([name], project, workspace.registry) or [(name, "")]:
                     for member in workspace.load(recipe, values):
                         files |= _documents(member, project)
-                        files |= _files(workspace, member)
+                        files |= _files(workspace, member, until)
         except (PipelineError, StageError):
             # The run reports the error. Its remedy may be in any recipe.
             files |= {*(project.root / RECIPES).rglob("*.yaml")}
@@ -149,12 +145,12 @@ def _documents(member: LoadedRecipe, project: Project) -> set[Path]:
     }
 
 
-def _files(workspace: Workspace, member: LoadedRecipe) -> set[Path]:
-    """Return model, data and code of a recipe. Without a plan, only the model."""
+def _files(workspace: Workspace, member: LoadedRecipe, until: str) -> set[Path]:
+    """Return model, data and code of a recipe up to a stage ('': all). Without a plan, only the model."""
     model = getattr(member.recipe.model, "file", "")
     files = {located(model, workspace.root)} if model else set()
     try:
-        plan = workspace.planner.plan(member)
+        plan = workspace.planner.plan(member, until)
     except (PipelineError, StageError):
         return files
     for action in plan:

@@ -50,6 +50,24 @@ def matching_recipes(words: Sequence[str], root: Path | Project, registry: Regis
     return [name for name in matches if ":" not in name or name.partition(":")[0] not in matches]
 
 
+def recipes_and_stages(words: Sequence[str], root: Path | Project, registry: Registry) -> list[tuple[str, str]]:
+    """Return the recipes and variants that command-line words name, each with its last stage ('': all), once.
+
+    `kws:emit` ends at the stage emit. Words without a matching recipe give nothing. Raises RecipeError for two stages.
+    """
+    selected: dict[tuple[str, str], None] = {}
+    for word in words:
+        recipe, _, stage = word.rpartition(":")
+        if not recipe or stage not in _stages(registry):
+            recipe, stage = word, ""
+        elif recipe.rpartition(":")[2] in _stages(registry):
+            name, _, rest = recipe.partition(":")
+            raise unknown_part_error(name, rest, (), registry)
+        until = "" if stage == PUBLISH else stage
+        selected |= dict.fromkeys((name, until) for name in matching_recipes([recipe], root, registry))
+    return list(selected)
+
+
 def check_recipe_arguments(words: Sequence[str], selected: Sequence[str], root: Path | Project) -> None:
     """Raise RecipeError for words without a matching recipe.
 

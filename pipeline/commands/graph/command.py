@@ -15,13 +15,13 @@ from pipeline.documents.overrides import RECIPE_VARIABLES
 from pipeline.errors import PipelineError, RecipeError
 from pipeline.keys.explain import explain
 from pipeline.recipes.loader import LoadedRecipe
-from pipeline.recipes.recipe_arguments import matching_recipes
+from pipeline.recipes.recipe_arguments import check_recipe_arguments, recipes_and_stages
 from pipeline.runs.workspace import Workspace
 from stages.support.messages import escape
 from stages.support.system.atomic_write import write_atomically
 from stages.support.system.path_below import path_below
 
-_TO, _FILE = "to", "graph.svg"
+_TO = "to"
 
 
 class Graph(Command):
@@ -32,9 +32,10 @@ class Graph(Command):
     names = "recipes"
     examples = (
         ("kws_rvp", "build/kws_rvp/rv64-rvp/graph.svg"),
+        ("kws_rvp:tensorize", "stages up to tensorize, and its layers"),
         ("kws_rvp target=cortex-m4 to=kws.svg", "on another core, into another file"),
     )
-    keys_help = (("to", "the file; default build/NAME/TARGET/graph.svg"),)
+    keys_help = (("to", "the file; default build/NAME/TARGET/graph.svg, of NAME:STAGE graph-STAGE.svg"),)
     variables = RECIPE_VARIABLES
     own_variables = (_TO,)
     doc_purpose = "draw the stages and layers of a recipe as SVG"
@@ -57,29 +58,30 @@ class Graph(Command):
             raise RecipeError("no recipe is named: use `doit graph NAME`")
         records = []
         with Workspace() as workspace:
-            recipes = [
-                recipe
-                for name in names
-                for recipe in matching_recipes([name], workspace.project, workspace.registry) or [name]
+            check_recipe_arguments(names, [], workspace.project)
+            members = [
+                (member, until)
+                for recipe, until in recipes_and_stages(names, workspace.project, workspace.registry)
+                for member in workspace.load(recipe, values)
             ]
-            members = [member for recipe in recipes for member in workspace.load(recipe, values)]
             if to and len(members) > 1:
                 raise PipelineError(f"to={escape.name(to, 200)}: one drawing fits into a file, got {len(members)}")
-            for member in members:
-                records.append(_write(workspace, member, to))
+            for member, until in members:
+                records.append(_write(workspace, member, until, to))
         if as_json:
             print(json.dumps(records, indent=1))
             return 0
         for record in records:
             count = record["layers"]
-            layers = f"{count} layer{'s' * (count > 1)}" if count else "no layers, as it has not run"
-            print(escape.line(f"{record['file']}: {record['stages']} stages, {layers}"))
+            layers = f"{count} layer{'s' * (count > 1)}" if count else "no layers are stored"
+            stages = f"{record['stages']} stage{'s' * (record['stages'] > 1)}"
+            print(escape.line(f"{record['file']}: {stages}, {layers}"))
         return 0
 
 
-def _write(workspace: Workspace, member: LoadedRecipe, to: str) -> dict[str, Any]:
-    """Write the drawing of a recipe. Returns its JSON record. Raises PipelineError."""
-    plan = workspace.planner.plan(member)
+def _write(workspace: Workspace, member: LoadedRecipe, until: str, to: str) -> dict[str, Any]:
+    """Write the drawing of a recipe up to a stage ('': all). Returns its JSON record. Raises PipelineError."""
+    plan = workspace.planner.plan(member, until)
     stages = explain(plan, workspace.store, workspace.remote_manifest)
     last = workspace.store.runs.find(plan.recipe, plan.target)
     last_keys = last.keys if last is not None and last.target == plan.target else {}
@@ -90,13 +92,14 @@ def _write(workspace: Workspace, member: LoadedRecipe, to: str) -> dict[str, Any
         if artifact is not None:
             artifacts[stage.kind] = artifact
     network = network_of(list(artifacts.values()))
+    title = f"{plan.recipe}:{until}" if until else plan.recipe
     columns = [stage_column(plan, stages, artifacts)]
     columns += [layer_column(network)] if network is not None else []
-    place = Path(to) if to else plan.folder / _FILE
+    place = Path(to) if to else plan.folder / (f"graph-{until}.svg" if until else "graph.svg")
     try:
         file = workspace.root / place if to else path_below(workspace.build, place)
         file.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(file, svg(f"{plan.recipe} on {plan.target}", columns))
+        write_atomically(file, svg(f"{title} on {plan.target}", columns))
     except OSError as error:
         raise PipelineError(f"{escape.name(str(place), 200)} cannot be written: {error.strerror}") from None
     layers = 0 if network is None else len(network.graph["layers"])

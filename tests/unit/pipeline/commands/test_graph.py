@@ -68,13 +68,14 @@ def test_svg_is_well_formed_whatever_names_are() -> None:
 def draw(project: FakeProject, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:
     """Runs the command for a recipe; returns the records and the text of each box of the stages."""
     project.serve(monkeypatch, graph_command)
-    monkeypatch.setattr(graph_command, "matching_recipes", lambda names, *_: names)
 
-    def run(values: dict[str, str] | None = None, to: str = "") -> tuple[list[dict[str, Any]], list[list[str]]]:
+    def run(
+        values: dict[str, str] | None = None, to: str = "", name: str = "demo"
+    ) -> tuple[list[dict[str, Any]], list[list[str]]]:
         monkeypatch.setattr(graph_command, "variables", lambda: dict(values or {}))
         command = Graph()
         command.own_values = {"to": to} if to else {}
-        assert command.execute({"json": True}, ["demo"]) == 0
+        assert command.execute({"json": True}, [name]) == 0
         records = json.loads(capsys.readouterr().out)
         root = ElementTree.parse(project.root / records[0]["file"]).getroot()
         return records, [[text.text or "" for text in group.findall("{*}text")] for group in root.findall("{*}g")]
@@ -98,6 +99,9 @@ def test_before_and_after_a_run(project: FakeProject, draw: Any) -> None:
     records, _ = draw({"target": "host,rv32-rvp"})
     assert [record["target"] for record in records] == ["host", "rv32-rvp"]
     assert (project.root / "build/demo/rv32-rvp/graph.svg").is_file()
+    records, boxes = draw(name="demo:emit")
+    assert records[0]["file"] == "build/demo/rv64-rvp/graph-emit.svg" and records[0]["stages"] == 2
+    assert [box[0] for box in boxes] == ["import", "emit"]
     assert project.ran() == ["import", "emit", "compile", "report"]
 
 

@@ -56,6 +56,7 @@ def test_paths_are_printed_without_a_browser(folder: Path, monkeypatch: pytest.M
         "grid:cortex-m4": "recipe 'grid:cortex-m4' has no report: build/grid/cortex-m4/report.html does not exist\n"
         "`doit run grid:cortex-m4` writes it\n",
         "min": "unknown recipe 'min'; did you mean 'mine'?",
+        "mine:emit": "'mine:emit' is a stage, not a recipe",
         "mine model=x.tflite": "doit open takes no 'model='",
     }
     for ended, message in zip(opened(folder, *errors), errors.values(), strict=True):

@@ -29,16 +29,16 @@ class _EndedError(Exception):
 
 def test_recipes_models_and_code_are_watched(project: FakeProject, monkeypatch: pytest.MonkeyPatch) -> None:
     project.serve(monkeypatch, watch_module)
-    monkeypatch.setattr(watch_module, "matching_recipes", lambda names, *_: names)
     project.recipe("schema: 1\nname: child\nextends: demo\n", "child")
 
-    def watched() -> set[str]:
-        paths = dependencies(["child"], {})
+    def watched(name: str = "child") -> set[str]:
+        paths = dependencies([name], {})
         return {path.relative_to(project.root).as_posix() for path in paths if path.is_relative_to(project.root)}
 
     names = watched()
     assert names >= {"pipeline.yaml", "recipes/child.yaml", "recipes/demo.yaml", "model.txt"}
     assert {f"code/{kind}.py" for kind in ("import", "emit", "compile", "report")} <= names
+    assert names - watched("child:emit") == {"code/compile.py", "code/report.py"}
     # With an error in the recipe, the remedy may be in any other.
     project.recipe("schema: 1\nname: child\nextends: nosuch\n", "child")
     assert watched() == {"pipeline.yaml", "recipes/child.yaml", "recipes/demo.yaml"}
