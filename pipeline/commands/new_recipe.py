@@ -11,7 +11,7 @@ from typing import Any
 import yaml
 
 from pipeline.commands.command import JSON, Command, variables
-from pipeline.commands.new_project import base_recipe, known_targets, place_of_model, write_files
+from pipeline.commands.new_project import base_recipe, known_targets, not_a_file, place_of_model, write_files
 from pipeline.commands.report_errors import report_errors
 from pipeline.documents.document import DICTIONARY, parse_value
 from pipeline.documents.overrides import Override, apply_overrides, check_assignments, parse_overrides
@@ -164,12 +164,12 @@ def _layer(text: str) -> Mapping[str, Any]:
 
 
 def model_entry(text: str, project: Project) -> Mapping[str, Any]:
-    """Parse `model=`. Raises RecipeError for a missing file."""
+    """Parse `model=`. Raises RecipeError for a missing file or a folder."""
     check_assignments([("model", text)])
     (override,) = parse_overrides({"model": text})
     entry: dict[str, Any] = override.value
-    if "file" in entry and not located(entry["file"], project.root).is_file():
-        raise RecipeError(f"model={escape.name(text, 200)}: no such file", hint=variable_hint(entry["file"]))
+    if "file" in entry and not (path := located(entry["file"], project.root)).is_file():
+        raise not_a_file(text, path)
     return entry
 
 

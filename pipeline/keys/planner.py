@@ -33,7 +33,7 @@ from pipeline.recipes.chain import Link
 from pipeline.recipes.loader import LoadedRecipe
 from stages.backends.targets.spec import Target
 from stages.base import ActionInputs, Stage, StageConfig, StageError, Tool, ToolIdentity
-from stages.ir.models.spec import ModelSource
+from stages.ir.models.spec import ModelSource, models_in
 from stages.support.former_hooks import FormerHooks
 from stages.support.messages import escape
 from stages.support.system.loaded_code import class_files, package_files
@@ -336,7 +336,8 @@ class Planner:
             value_path, name = next(
                 _paths_to(values, self._root, self._root / path), (("stages", _options_entry(link)), "")
             )
-            raise loaded.sources.error(message, value_path, hint=variable_hint(name)) from None
+            hints = (models_in(self._root / path) if value_path[0] == "model" else "", variable_hint(name))
+            raise loaded.sources.error(message, value_path, hint="\n".join(filter(None, hints))) from None
 
 
 def _options_entry(link: Link) -> str:

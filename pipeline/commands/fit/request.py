@@ -16,10 +16,11 @@ from pipeline.recipes.loader import LoadedRecipe, load_recipe
 from pipeline.recipes.recipe_files import is_path, recipe_names
 from pipeline.recipes.targets import load_targets
 from stages.base import StageError
-from stages.ir.models.spec import is_onnx
+from stages.ir.models.spec import MODEL_FILES, is_onnx
 from stages.support.messages import escape
 from stages.support.messages.wording import did_you_mean
 from stages.support.options.names import as_name
+from stages.support.system.pathname import located
 
 if TYPE_CHECKING:
     from pipeline.plugins.registry import Registry
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from stages.backends.targets.spec import Target
     from stages.ir.models.spec import ModelSource
 
-_MODEL_FILES = (".tflite", ".onnx")
 _CALIBRATE = {"mode": "calibrate", "data": {"random": {}}}
 CALIBRATED = (
     "float network, quantized to int8 with random calibration data: sizes and times are valid, its accuracy is not"
@@ -93,7 +93,7 @@ def request_of(words: Sequence[str], variables: Mapping[str, str], project: Proj
 
 
 def _is_model(name: str) -> bool:
-    return name.lower().endswith(_MODEL_FILES) or name.startswith("zoo:")
+    return name.lower().endswith(MODEL_FILES) or name.startswith("zoo:")
 
 
 def _is_network(name: str, project: Project) -> bool:
@@ -140,6 +140,8 @@ def _unknown(name: str, targets: Mapping[str, Target], project: Project | None) 
     boards = [target.name for target in targets.values() if target.board is not None]
     if "*" in name:
         return RecipeError(f"no board matches '{escape.name(name)}'", hint=list_known("boards", boards))
+    if project is not None and located(name, project.root).is_dir():
+        model_entry(name, project)  # raises RecipeError for a folder
     recipes = [] if project is None else recipe_names(project, abstract=True)
     what = "board" if project is None else "board or recipe"
     guess = did_you_mean(name, [*targets, *recipes])
@@ -151,6 +153,8 @@ def _of_recipe(
 ) -> Request:
     if "," in name:
         raise PipelineError(f"recipe={escape.name(name)}: doit fit takes one recipe")
+    if "model" in variables:
+        model_entry(variables["model"], project)  # raises RecipeError for a missing file
     request = Request(name, boards, name, dict(variables))
     loaded = request.load(boards[0], project, registry)
     _check(loaded, project)

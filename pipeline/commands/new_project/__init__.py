@@ -25,11 +25,12 @@ from pipeline.recipes.targets import load_targets, unknown_target_error
 from stages.backends.targets.spec import Target
 from stages.base import StageError
 from stages.ir.models.graphs import graphs
+from stages.ir.models.spec import models_in
 from stages.ir.models.zoo.names import check
 from stages.support.messages import escape
 from stages.support.options.names import as_name
 from stages.support.system.installation import INSTALLATION, is_clone
-from stages.support.system.pathname import located, variable_hint
+from stages.support.system.pathname import describe_path, located, variable_hint
 
 VARIABLES = ("model", "target", "board")
 _FILES = Path(__file__).with_name("files")
@@ -143,7 +144,7 @@ def _model(model: str, root: Path, content: dict[str, bytes]) -> dict[str, str]:
     try:
         # Reading a pipe would block.
         if path.exists() and not path.is_file():
-            raise RecipeError(f"model={escape.name(model, 200)}: not a regular file")
+            raise not_a_file(model, path)
         data = path.read_bytes()
         if path.suffix.lower() != ".onnx":
             graphs(data, path.name)
@@ -157,6 +158,14 @@ def _model(model: str, root: Path, content: dict[str, bytes]) -> dict[str, str]:
     if not path.is_relative_to(root):
         content[place] = data
     return {"file": place}
+
+
+def not_a_file(text: str, path: Path) -> RecipeError:
+    """Return the error for `model=text` if no file is at `path`."""
+    kind = describe_path(path)
+    hints = (models_in(path), variable_hint(text))
+    message = f"model={escape.name(text, 200)}: {f'is {kind}, not a file' if kind else 'no such file'}"
+    return RecipeError(message, hint="\n".join(filter(None, hints)))
 
 
 def place_of_model(path: Path, root: Path) -> str:

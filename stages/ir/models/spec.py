@@ -13,7 +13,7 @@ from pydantic import AfterValidator, Field, model_validator
 from stages.ir.models.zoo.names import check
 from stages.ir.operators.table import OPERATORS, operator_of, plugin_operators
 from stages.support.messages import escape
-from stages.support.messages.wording import all_known, did_you_mean
+from stages.support.messages.wording import all_known, did_you_mean, several
 from stages.support.options.strict_model import StrictModel, mistake
 from stages.support.system.pathname import Pathname
 
@@ -26,6 +26,7 @@ Shape = Annotated[tuple[Size, ...], Field(min_length=1)]
 Pair = tuple[Size, Size]
 Amounts = tuple[Annotated[int, Field(ge=0, le=_MOST)], Annotated[int, Field(ge=0, le=_MOST)]]
 Pads = Annotated[tuple[Amounts, ...], Field(min_length=1)]
+MODEL_FILES = (".tflite", ".onnx")
 Integers = Annotated[tuple[Annotated[int, Field(ge=-_MOST, le=_MOST)], ...], Field(min_length=1)]
 
 
@@ -301,6 +302,15 @@ def _alone() -> list[str]:
 def is_onnx(model: object) -> bool:
     """Whether the model is an ONNX file, by its name."""
     return isinstance(model, _WholeModel) and model.source.lower().endswith(".onnx")
+
+
+def models_in(folder: Path) -> str:
+    """Return a hint that names some models in a folder; '' if it is no folder or cannot be read."""
+    try:
+        names = sorted(path.name for path in folder.iterdir() if path.suffix.lower() in MODEL_FILES)
+    except OSError:
+        return ""
+    return f"models in it: {several([*map(escape.name, names)], 3)}" if names else "it has no .tflite or .onnx file"
 
 
 ModelSource = FileModel | UrlModel | ZooModel | PluginModel | OpModel

@@ -59,6 +59,9 @@ boards:
 """
 
 
+FOLDER = "^model=models: is a folder, not a file\\n"
+
+
 def project(folder: Path) -> Project:
     (folder / "recipes").mkdir()
     (folder / "pipeline.yaml").write_text(BOARDS)
@@ -153,6 +156,10 @@ def test_figures_are_those_of_a_run_and_missing_bytes_those_of_the_linker(tmp_pa
         ((), {"recipe": "layr"}, "did you mean 'layer'"),
         (("gone.tflite",), {}, "gone.tflite: no such file"),
         ((), {"model": "gone.tflite"}, "gone.tflite: no such file"),
+        ((), {"model": "models"}, f"{FOLDER}models in it: a.tflite, b.ONNX, c.onnx and 2 more$"),
+        (("models",), {}, FOLDER),
+        ((), {"recipe": "layer", "model": "models"}, FOLDER),
+        ((), {"model": "recipes"}, "is a folder, not a file\\nit has no .tflite or .onnx file$"),
         (("text.tflite",), {}, "text.tflite"),
         ((), {"model": "zoo:ds_cn"}, "did you mean 'ds_cnn'"),
         (("net.tflite",), {"set": "stages.emit.weight=c"}, "weight"),
@@ -160,6 +167,9 @@ def test_figures_are_those_of_a_run_and_missing_bytes_those_of_the_linker(tmp_pa
 )  # fmt: skip
 def test_bad_input(tmp_path: Path, words: tuple[str, ...], variables: Mapping[str, str], message: str) -> None:
     place = project(tmp_path)
+    (place.root / "models").mkdir()
+    for name in ("d.tflite", "a.tflite", "c.onnx", "e.onnx", "b.ONNX", "readme.md"):
+        (place.root / "models" / name).touch()
     with pytest.raises(PipelineError, match=message) as caught:
         request(place, *words, **variables)
     assert len(str(caught.value).splitlines()) <= 5

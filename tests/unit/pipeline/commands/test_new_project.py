@@ -114,6 +114,7 @@ def test_a_model_is_copied_unless_it_is_there_already(tmp_path: Path, monkeypatc
     ("options", "message"),
     [
         ({"target": "cortex-m5"}, "unknown target 'cortex-m5'; did you mean 'cortex-m55'?\nknown targets: rv64-rvp,"),
+        ({"model": "/"}, "model=/: is a folder, not a file\nit has no .tflite or .onnx file"),
         ({"model": "no.tflite"}, "model=no.tflite: cannot be read: No such file or directory"),
         ({"model": "zoo:ds_cn"}, "unknown zoo model 'ds_cn'; did you mean "),
         ({"model": str(ROOT / "bootstrap")}, "model="),

@@ -76,7 +76,8 @@ def test_missing_file_points_to_the_line_that_names_it(project: FakeProject) -> 
     )
     with pytest.raises(RecipeError, match=r"^model=gone.tflite: import: file gone.tflite does not exist$"):
         plan(project, model="gone.tflite")
-    with pytest.raises(RecipeError, match="is a folder, not a file"):
+    project.write("code/net.tflite", "")
+    with pytest.raises(RecipeError, match=r"is a folder, not a file\nmodels in it: net\.tflite$"):
         plan(project, model="code")
     with pytest.raises(RecipeError, match="file /dev/null is not a regular file"):
         plan(project, model="/dev/null")
