@@ -6,8 +6,7 @@ import json
 import re
 from typing import Any
 
-from pipeline.commands.command import JSON, Command
-from pipeline.commands.report_errors import report_errors
+from pipeline.commands.command import JSON, Command, command_option
 from pipeline.errors import PipelineError
 from pipeline.runs.workspace import Workspace
 from stages.backends.targets.memory import parse_size
@@ -26,30 +25,13 @@ class CollectGarbage(Command):
     doc_usage = "days=N | size=SIZE [--json]"
     doc_description = "The age of an artifact is the time since a run last used it, in days."
     cmd_options = (
-        {
-            "name": "days",
-            "long": "days",
-            "short": "",
-            "type": str,
-            "default": "",
-            "help": "delete artifacts that no run has used for this many days",
-        },
-        {
-            "name": "size",
-            "long": "size",
-            "short": "",
-            "type": str,
-            "default": "",
-            "help": "delete the oldest until the store is this small, such as 500M or 2G",
-        },
+        command_option("days", "delete artifacts that no run has used for this many days", str),
+        command_option("size", "delete the oldest until the store is this small, such as 500M or 2G", str),
         JSON,
     )
 
-    def execute(self, opt_values: dict[str, Any], pos_args: list[str]) -> int:
-        """Delete, and print the number and size of deleted artifacts. Returns the exit code."""
-        return report_errors(lambda: self._collect(opt_values["days"], opt_values["size"], as_json=opt_values["json"]))
-
-    def _collect(self, days: str, size: str, *, as_json: bool) -> int:
+    def _perform(self, named: list[str], options: dict[str, Any]) -> int:
+        days, size = options["days"], options["size"]
         if not days and not size:
             raise PipelineError("doit gc needs days=N, size=SIZE (such as 2G), or both")
         if days and not re.fullmatch(r"\d+(\.\d*)?", days):
@@ -60,5 +42,5 @@ class CollectGarbage(Command):
             raise PipelineError(f"doit gc: size={size}: {error}") from None
         count, freed = Workspace().store.trim(**limits)
         summary = f"deleted {count} artifacts, {freed / 1e6:.1f} MB"
-        print(json.dumps({"artifacts": count, "bytes": freed}) if as_json else summary)
+        print(json.dumps({"artifacts": count, "bytes": freed}) if options["json"] else summary)
         return 0

@@ -16,6 +16,7 @@ from doit.cmd_base import Command as DoitCommand
 from doit.cmdparse import CmdOption, CmdParseError
 
 from pipeline.commands.arguments import key_of, spellings
+from pipeline.commands.report_errors import report_errors
 from pipeline.documents.overrides import check_assignments
 from pipeline.errors import RecipeError, list_known
 from pipeline.process.interruption import interruptible
@@ -25,15 +26,15 @@ from stages.support.messages.wording import nearest
 # Each parallel job needs some hundred megabytes: model, compiler, simulator.
 MOST_JOBS = 64
 
+
+def command_option(name: str, text: str, kind: type = bool, *, short: str = "") -> dict[str, Any]:
+    """Return an option for `cmd_options`: a flag, or one with a value of type str (default '') or int (None)."""
+    default = None if kind is int else kind()
+    return {"name": name, "long": name, "short": short, "type": kind, "default": default, "help": text}
+
+
 # The option `--json` of all commands that print records.
-JSON = {
-    "name": "json",
-    "long": "json",
-    "short": "",
-    "type": bool,
-    "default": False,
-    "help": "print JSON, for programs",
-}
+JSON = command_option("json", "print JSON, for programs")
 
 _words: list[str] = []
 
@@ -141,6 +142,16 @@ def selected_names(named: Sequence[str], values: Mapping[str, str], *keys: str) 
     return [*named, *(name.strip() for name in text.split(",") if name.strip())]
 
 
+def named_recipes(command: str, named: Sequence[str]) -> tuple[list[str], dict[str, str]]:
+    """Return the recipes of names and `recipe=`, and the other variables. Raises RecipeError if there is none."""
+    values = variables()
+    names = selected_names(named, values, "recipe")
+    values.pop("recipe", None)
+    if not names:
+        raise RecipeError(f"no recipe is named: use `doit {command} NAME`")
+    return names, values
+
+
 def single_recipe(command: str, values: dict[str, str], named: Sequence[str]) -> str:
     """Return the name of the only recipe, taken from a name or from `recipe=`.
 
@@ -155,6 +166,14 @@ def single_recipe(command: str, values: dict[str, str], named: Sequence[str]) ->
 
 class Command(CommandMixin, DoitCommand):  # type: ignore[misc]  # doit has no types
     """Base of the commands that extend none of doit's."""
+
+    def execute(self, opt_values: dict[str, Any], pos_args: list[str]) -> int:
+        """Run the command and print its errors. Returns the exit code."""
+        return report_errors(lambda: self._perform(pos_args, opt_values))
+
+    def _perform(self, named: list[str], options: dict[str, Any]) -> int:
+        """Do the command's work for names and values of options. Returns the exit code. Raises PipelineError."""
+        raise NotImplementedError
 
 
 def options_first(arguments: Sequence[str], parser: Any, variables: Sequence[str] = ()) -> list[str]:

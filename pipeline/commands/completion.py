@@ -81,11 +81,7 @@ class Completion(Command):
             return report_errors(lambda: _print(possible_words(arguments[1:])))
         return super().parse_execute(arguments)
 
-    def execute(self, opt_values: dict[str, Any], pos_args: list[str]) -> int:
-        """Print the script. Returns the exit code."""
-        return report_errors(lambda: self._script(pos_args))
-
-    def _script(self, named: Sequence[str]) -> int:
+    def _perform(self, named: list[str], options: dict[str, Any]) -> int:
         if len(named) != 1 or named[0] not in _SCRIPTS:
             wrong = f"'{escape.name(named[0])}'{did_you_mean(named[0], _SCRIPTS)}" if named else "nothing"
             raise PipelineError(f"doit completion: expected one of {', '.join(_SCRIPTS)}, got {wrong}")

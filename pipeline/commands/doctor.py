@@ -9,10 +9,9 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pipeline.commands.catalogue.listing import Record, in_columns
-from pipeline.commands.command import JSON, Command, selected_names, variables
+from pipeline.commands.command import JSON, Command, command_option, selected_names, variables
 from pipeline.commands.exit_codes import PENDING
 from pipeline.commands.pyproject import pyproject_table
-from pipeline.commands.report_errors import report_errors
 from pipeline.errors import ToolError
 from pipeline.keys.package_groups import install_command, install_group
 from pipeline.keys.tools import default_tools
@@ -63,21 +62,11 @@ class Doctor(Command):
         "Exits with 3 if something is missing or fails."
     )
     cmd_options = (
-        {
-            "name": "install",
-            "long": "install",
-            "type": bool,
-            "default": False,
-            "help": "in a clone, first install missing Debian packages and Spike",
-        },
+        command_option("install", "in a clone, first install missing Debian packages and Spike"),
         JSON,
     )
 
-    def execute(self, opt_values: dict[str, Any], pos_args: list[str]) -> int:
-        """Print tools, optional packages and self-tests. Returns the exit code."""
-        return report_errors(lambda: self._check(opt_values, pos_args))
-
-    def _check(self, options: Mapping[str, Any], named: Sequence[str]) -> int:
+    def _perform(self, named: list[str], options: dict[str, Any]) -> int:
         with Workspace(install=install_group if options["install"] else None) as workspace:
             targets = targets_of(workspace, selected_names(named, variables(), "target", "board"))
             install_tools(workspace, targets)

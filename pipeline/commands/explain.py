@@ -9,9 +9,8 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from pipeline.artifacts.store import Artifact
-from pipeline.commands.command import JSON, Command, variables
+from pipeline.commands.command import JSON, Command, command_option, variables
 from pipeline.commands.exit_codes import FAILED, PENDING
-from pipeline.commands.report_errors import report_errors
 from pipeline.commands.tasks import recipe_argument
 from pipeline.documents.overrides import RECIPE_VARIABLES
 from pipeline.errors import PipelineError, RecipeError, list_known
@@ -46,30 +45,12 @@ class Explain(Command):
         "data or a model that a stage would refuse is an error."
     )
     cmd_options = (
-        {
-            "name": "check",
-            "long": "check",
-            "short": "",
-            "type": bool,
-            "default": False,
-            "help": "exit code 3 if a stage would run",
-        },
-        {
-            "name": "code",
-            "long": "code",
-            "short": "",
-            "type": bool,
-            "default": False,
-            "help": "print the folders whose code each stage depends on",
-        },
+        command_option("check", "exit code 3 if a stage would run"),
+        command_option("code", "print the folders whose code each stage depends on"),
         JSON,
     )
 
-    def execute(self, opt_values: dict[str, Any], pos_args: list[str]) -> int:
-        """Print one line per stage, followed by the reasons. Returns the exit code."""
-        return report_errors(lambda: self._explain(opt_values, pos_args))
-
-    def _explain(self, options: Mapping[str, Any], named: list[str]) -> int:
+    def _perform(self, named: list[str], options: dict[str, Any]) -> int:
         recipes = print_explanations(named, code=options["code"], as_json=options["json"])
         code = exit_code(recipes)
         return code if code == FAILED or options["check"] else 0

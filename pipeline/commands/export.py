@@ -13,8 +13,8 @@ from pipeline.api import run_recipe
 from pipeline.commands.catalogue.listing import in_columns
 from pipeline.commands.command import JSON, Command, variables
 from pipeline.commands.pyproject import pyproject_table
-from pipeline.commands.report_errors import report_errors
-from pipeline.documents.overrides import RECIPE_VARIABLES, each_target, with_assignments
+from pipeline.commands.target_results import print_results
+from pipeline.documents.overrides import RECIPE_VARIABLES, with_assignments
 from pipeline.errors import PipelineError, RecipeError
 from pipeline.keys.package_groups import install_group
 from pipeline.plugins.discovery import plugins_of
@@ -22,8 +22,6 @@ from pipeline.plugins.importing import plugin_attribute
 from pipeline.plugins.registry import registry_of
 from pipeline.project import Project, current_project
 from pipeline.recipes.loader import LoadedRecipe, load_recipes
-from pipeline.terminal.progress import ProgressDisplay
-from stages.base import StageError
 from stages.delivery.export import folder, registry
 from stages.delivery.export.collect import Run, content_of
 from stages.delivery.export.form import Form
@@ -64,37 +62,25 @@ class Export(Command):
     )
     cmd_options = (JSON,)
 
-    def execute(self, opt_values: dict[str, Any], pos_args: list[str]) -> int:
-        """Export, or list the forms. Returns the exit code."""
-        values = {**self.own_values, **variables()}
-        return report_errors(lambda: self._run(values, pos_args, as_json=opt_values["json"]))
-
-    def _run(self, values: dict[str, str], named: Sequence[str], *, as_json: bool) -> int:
-        project = current_project()
+    def _perform(self, named: list[str], options: dict[str, Any]) -> int:
+        values, project = {**self.own_values, **variables()}, current_project()
         form, to, arenas = (values.pop(key, "").strip() for key in (_AS, _TO, _ARENAS))
         if not form:
             if named or to or arenas or "recipe" in values:
                 raise PipelineError("doit export needs as=FORM", hint=f"forms: {', '.join(_forms(project))}")
-            return _list(project, as_json)
+            return _list(project, options["json"])
         recipes = [name.strip() for name in (*named, *values.pop("recipe", "").split(",")) if name.strip()]
         if not recipes:
             raise RecipeError("no recipe is named: use `doit export NAME`")
-        of_targets = each_target(values)
-        if to and len(of_targets) > 1:
-            raise PipelineError(f"to={escape.name(to, 200)}: a folder has one target, got {len(of_targets)}")
-        display = ProgressDisplay()
-        results = []
-        try:
-            for of_target in of_targets:
-                results.append(export(recipes, form, to, of_target, arenas=arenas, project=project, display=display))
-        except StageError as error:
-            raise PipelineError(error.message, hint=error.hint) from None
-        finally:
-            display.close()
-        if as_json:
-            print(json.dumps(results if len(results) > 1 else results[0], indent=1))
-        else:
-            print("\n".join(map(_summary, results)))
+        print_results(
+            values,
+            lambda of_target, display: export(
+                recipes, form, to, of_target, arenas=arenas, project=project, display=display
+            ),
+            _summary,
+            as_json=options["json"],
+            file=f"to={escape.name(to, 200)}: a folder has one target" if to else "",
+        )
         return 0
 
 
@@ -296,10 +282,10 @@ def _list(project: Project, as_json: bool) -> int:
     return 0
 
 
-def _summary(result: Mapping[str, Any]) -> str:
+def _summary(result: Mapping[str, Any]) -> list[str]:
     source = f"{result['recipe']} for {result['target']} as {result['form']}"
     change = f"{result['changed']} of them new or changed" if result["changed"] else "none changed"
     lines = [f"{source}: {result['folder']}, {result['files']} files, {change}"]
     lines += [f"first: {result['run']}"] if result["run"] else []
     lines += [result["note"]] if result["note"] else []
-    return "\n".join(map(escape.line, lines))
+    return lines

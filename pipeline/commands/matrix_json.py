@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
 from typing import Any
 
 from pipeline.commands.command import Command, variables
-from pipeline.commands.report_errors import report_errors
 from pipeline.commands.tasks import recipe_argument
 from pipeline.documents.overrides import RECIPE_VARIABLES
 from pipeline.errors import RecipeError
@@ -36,11 +34,7 @@ class MatrixJson(Command):
         "docs/tutorials/ci.md has a workflow."
     )
 
-    def execute(self, opt_values: dict[str, Any], pos_args: list[str]) -> int:
-        """Print one line of JSON. Returns the exit code."""
-        return report_errors(lambda: self._print(pos_args))
-
-    def _print(self, named: Sequence[str]) -> int:
+    def _perform(self, named: list[str], options: dict[str, Any]) -> int:
         values = variables()
         names = [*named, *recipe_argument(values)] or recipe_names(current_project(), built_in=False)
         values.pop("recipe", None)

@@ -12,7 +12,6 @@ import yaml
 
 from pipeline.commands.command import JSON, Command, variables
 from pipeline.commands.new_project import base_recipe, known_targets, not_a_file, place_of_model, write_files
-from pipeline.commands.report_errors import report_errors
 from pipeline.documents.document import DICTIONARY, parse_value
 from pipeline.documents.overrides import Override, apply_overrides, check_assignments, parse_overrides
 from pipeline.errors import PipelineError, RecipeError, list_known
@@ -62,11 +61,7 @@ class New(Command):
     doc_usage = "recipe NAME model=FILE | model=zoo:NAME | layer='{op: …}' [target=…] [extends=…] [set=…] [--json]"
     doc_description = "The recipe runs without edits. Never overwrites a file."
 
-    def execute(self, opt_values: dict[str, Any], pos_args: list[str]) -> int:
-        """Write the file and print its name. Returns the exit code."""
-        return report_errors(lambda: self._make(pos_args, as_json=opt_values["json"]))
-
-    def _make(self, named: list[str], *, as_json: bool) -> int:
+    def _perform(self, named: list[str], options: dict[str, Any]) -> int:
         usage = "`doit new recipe NAME model=FILE`, or layer='{op: …}'"
         if named and named[0] != _RECIPE:
             guess = did_you_mean(named[0], [_RECIPE])
@@ -75,7 +70,7 @@ class New(Command):
             extra = f"unexpected '{escape.name(named[2])}'" if len(named) > 2 else "the recipe needs a name"
             raise PipelineError(f"doit new: {extra}", hint=usage)
         path, *copied = new_recipe(named[1], current_project(), **variables(), **self.own_values)
-        if as_json:
+        if options["json"]:
             print(json.dumps({"recipe": named[1], "file": path, **({"model": copied[0]} if copied else {})}))
         else:
             print("\n".join([*map(escape.line, (path, *copied)), f"next: doit run {named[1]}"]))

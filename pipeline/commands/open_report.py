@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.commands.command import JSON, Command, selected_names, variables
-from pipeline.commands.report_errors import report_errors
 from pipeline.errors import PipelineError, RecipeError
 from pipeline.recipes.recipe_arguments import recipes_and_stages
 from pipeline.runs.workspace import Workspace
@@ -40,11 +39,7 @@ class Open(Command):
     )
     cmd_options = (JSON,)
 
-    def execute(self, opt_values: dict[str, Any], pos_args: list[str]) -> int:
-        """Print the paths and open them. Returns the exit code."""
-        return report_errors(lambda: self._open(pos_args, as_json=opt_values["json"]))
-
-    def _open(self, named: Sequence[str], *, as_json: bool) -> int:
+    def _perform(self, named: list[str], options: dict[str, Any]) -> int:
         values = variables()
         names = selected_names(named, values, "recipe")
         values.pop("recipe", None)
@@ -52,7 +47,7 @@ class Open(Command):
         pages = _pages(workspace, names, values) if names else [_newest(workspace)]
         opened = [show(page) for page in pages]
         shown = [workspace.display_path(page) for page in pages]
-        if as_json:
+        if options["json"]:
             pairs = zip(shown, opened, strict=True)
             print(json.dumps([{"file": file, "opened": is_open} for file, is_open in pairs], indent=1))
         else:

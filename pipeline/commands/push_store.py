@@ -12,6 +12,7 @@ from typing import Any
 
 from pipeline.artifacts.inventory import Entry, inventory
 from pipeline.artifacts.manifest import SHARED, content_of
+from pipeline.commands.command import command_option
 from pipeline.commands.exit_codes import PENDING
 from pipeline.errors import PipelineError
 from pipeline.recipes.targets import remote_store
@@ -21,22 +22,8 @@ from pipeline.runs.workspace import Workspace
 from stages.support.messages import escape
 
 OPTIONS: tuple[Mapping[str, Any], ...] = (
-    {
-        "name": "dry-run",
-        "long": "dry-run",
-        "short": "",
-        "type": bool,
-        "default": False,
-        "help": "push: send nothing; print what would be sent",
-    },
-    {
-        "name": "days",
-        "long": "days",
-        "short": "",
-        "type": str,
-        "default": "",
-        "help": "push: only artifacts that a run used in the last N days",
-    },
+    command_option("dry-run", "push: send nothing; print what would be sent"),
+    command_option("days", "push: only artifacts that a run used in the last N days", str),
 )
 # Outcomes beside those of the remote store: results of a board are not sent, nor are damaged artifacts.
 _OWN, _DAMAGED = "own", "damaged"

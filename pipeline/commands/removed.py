@@ -5,12 +5,8 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from pipeline.commands.command import JSON, Command
+from pipeline.commands.command import JSON, Command, command_option
 from pipeline.commands.help import REMOVED
-
-
-def _flag(name: str) -> dict[str, Any]:
-    return {"name": name, "long": name, "short": "", "type": bool, "default": False, "help": "ignored"}
 
 
 class _RemovedCommand(Command):
@@ -24,10 +20,9 @@ class _RemovedCommand(Command):
     doc_purpose = "ignored: kernels are counted in every run"
     doc_usage = ""
     doc_description = "Runs count kernels on the simulator when they first need them, and store the counts."
-    cmd_options = (*map(_flag, ("all", "sample", "check", "cycles")), JSON)
+    cmd_options = (*(command_option(name, "ignored") for name in ("all", "sample", "check", "cycles")), JSON)
 
-    def execute(self, opt_values: dict[str, Any], pos_args: list[str]) -> int:
-        """Print the notice. Returns the exit code."""
+    def _perform(self, named: list[str], options: dict[str, Any]) -> int:
         sys.stderr.write(f"doit {self.name} is ignored: runs count kernels when they first need them\n")
         return 0
 

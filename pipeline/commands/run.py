@@ -13,20 +13,15 @@ from typing import Any
 from doit.cmd_run import Run as DoitRun
 from doit.cmdparse import CmdParseError
 
-from pipeline.commands.command import JSON, MOST_JOBS, CommandMixin
+from pipeline.commands.command import JSON, MOST_JOBS, CommandMixin, command_option
 from pipeline.commands.executor import EXECUTOR, selected_executor
 from pipeline.documents.overrides import RECIPE_VARIABLES
 from pipeline.process.streams import Output
 from stages.support.messages import escape
 
-_DRY_OPTION = {
-    "name": "dry-run",
-    "long": "dry-run",
-    "short": "",
-    "type": bool,
-    "default": False,
-    "help": "print what would run, as `doit explain`, and run nothing; exit code 3 if a stage would run",
-}
+_DRY_OPTION = command_option(
+    "dry-run", "print what would run, as `doit explain`, and run nothing; exit code 3 if a stage would run"
+)
 _RUN_HELP = {
     "always": "run all stages again, even if they are up to date",
     "continue": "continue with the other recipes if one fails [default: %(default)s]",
@@ -61,14 +56,7 @@ class Run(CommandMixin, DoitRun):  # type: ignore[misc]
     own_variables = (EXECUTOR,)
     cmd_options = (
         *DoitRun.cmd_options,
-        {
-            "name": "quiet",
-            "long": "quiet",
-            "short": "q",
-            "type": bool,
-            "default": False,
-            "help": "print errors only",
-        },
+        command_option("quiet", "print errors only", short="q"),
         _DRY_OPTION,
         JSON,
     )

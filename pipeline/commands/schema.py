@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from pipeline.commands.command import Command
-from pipeline.commands.report_errors import report_errors
 from pipeline.errors import PipelineError
 from pipeline.plugins.registry import registry_of
 from pipeline.project import current_project
@@ -23,11 +22,7 @@ class Schema(Command):
     doc_usage = ""
     doc_description = "Editors complete and check recipes with it. `doit init` writes it into a new project."
 
-    def execute(self, opt_values: dict[str, Any], pos_args: list[str]) -> int:
-        """Write the file. Returns the exit code."""
-        return report_errors(self._write)
-
-    def _write(self) -> int:
+    def _perform(self, named: list[str], options: dict[str, Any]) -> int:
         project = current_project()
         file = schema_file(project)
         name = project.display_path(file)

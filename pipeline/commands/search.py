@@ -19,7 +19,6 @@ from typing import Any
 from pipeline.api import RunResult, run_recipe
 from pipeline.commands.command import JSON, Command, single_recipe, variables
 from pipeline.commands.exit_codes import PENDING
-from pipeline.commands.report_errors import report_errors
 from pipeline.documents.overrides import RECIPE_VARIABLES, check_assignments, each_target
 from pipeline.errors import PipelineError, StageFailed
 from pipeline.keys.package_groups import install_group
@@ -53,12 +52,16 @@ class Search(Command):
     )
     cmd_options = (JSON,)
 
-    def execute(self, opt_values: dict[str, Any], pos_args: list[str]) -> int:
-        """Search and print the table. Returns the exit code.
-
-        PENDING if no candidate is within the budget.
-        """
-        return report_errors(lambda: _run(variables(), pos_args, as_json=opt_values["json"]))
+    def _perform(self, named: list[str], options: dict[str, Any]) -> int:
+        values, as_json = variables(), options["json"]
+        check_assignments(values.items(), RECIPE_VARIABLES)
+        name = single_recipe(self.name, values, named)
+        of_targets = each_target(values)
+        results = [_search(name, of_target, as_json=as_json, alone=len(of_targets) == 1) for of_target in of_targets]
+        records = [record for record, _ in results]
+        if as_json:
+            print(json.dumps(records if len(records) > 1 else records[0], indent=1))
+        return max(code for _, code in results)
 
 
 @dataclass(frozen=True)
@@ -248,17 +251,6 @@ def table(measurements: Sequence[Measurement], budget: Budget) -> Table:
         rows.append((item.candidate.name, *figures, verdict))
         good.append(not exceeded)
     return Table(COLUMNS, tuple(rows), tuple(good))
-
-
-def _run(values: dict[str, str], named: Sequence[str], *, as_json: bool) -> int:
-    check_assignments(values.items(), RECIPE_VARIABLES)
-    name = single_recipe("search", values, named)
-    of_targets = each_target(values)
-    results = [_search(name, of_target, as_json=as_json, alone=len(of_targets) == 1) for of_target in of_targets]
-    records = [record for record, _ in results]
-    if as_json:
-        print(json.dumps(records if len(records) > 1 else records[0], indent=1))
-    return max(code for _, code in results)
 
 
 def _search(name: str, values: dict[str, str], *, as_json: bool, alone: bool) -> tuple[dict[str, Any], int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -13,7 +13,6 @@ from pipeline.commands.catalogue.listing import Record, in_columns
 from pipeline.commands.command import JSON, Command
 from pipeline.commands.exit_codes import PENDING
 from pipeline.commands.push_store import OPTIONS, days_of, push, remote_of
-from pipeline.commands.report_errors import report_errors
 from pipeline.errors import PipelineError
 from pipeline.keys.package_groups import install_group
 from pipeline.runs.workspace import Workspace
@@ -48,11 +47,7 @@ class ShowStore(Command):
     )
     cmd_options = (JSON, *OPTIONS)
 
-    def execute(self, opt_values: dict[str, Any], pos_args: list[str]) -> int:
-        """Print the result of the action. Returns the exit code."""
-        return report_errors(lambda: self._show(opt_values, pos_args))
-
-    def _show(self, options: Mapping[str, Any], named: Sequence[str]) -> int:
+    def _perform(self, named: list[str], options: dict[str, Any]) -> int:
         as_json = options["json"]
         if len(named) > 1:
             raise PipelineError(f"doit store {named[0]} does not take '{escape.name(named[1])}'")

@@ -14,10 +14,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NoReturn
 
-from pipeline.commands.command import Command, selected_names, variables
-from pipeline.commands.report_errors import report_errors
+from pipeline.commands.command import Command, named_recipes
 from pipeline.documents.overrides import RECIPE_VARIABLES
-from pipeline.errors import PipelineError, RecipeError
+from pipeline.errors import PipelineError
 from pipeline.keys.package_groups import install_command, install_group
 from pipeline.project import PROJECT_FILE, RECIPES, Project, current_project
 from pipeline.recipes.loader import LoadedRecipe
@@ -53,15 +52,8 @@ class Watch(Command):
         "plug-ins. Ctrl-C ends it."
     )
 
-    def execute(self, opt_values: dict[str, Any], pos_args: list[str]) -> int:
-        """Run and wait, until a signal ends the process. Returns the exit code of an error."""
-        return report_errors(lambda: self._watch(pos_args, variables()))
-
-    def _watch(self, named: Sequence[str], values: dict[str, str]) -> int:
-        names = selected_names(named, values, "recipe")
-        values.pop("recipe", None)
-        if not names:
-            raise RecipeError("no recipe is named: use `doit watch NAME`")
+    def _perform(self, named: list[str], options: dict[str, Any]) -> int:
+        names, values = named_recipes(self.name, named)
         if find_spec(_PACKAGE) is None and not install_group(_GROUP):
             raise PipelineError(
                 f"doit watch needs the Python package {_PACKAGE}", hint=f"install it: {install_command(_GROUP)}"

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from pipeline.api import run_recipe
 from pipeline.commands.command import JSON, Command, single_recipe, variables
-from pipeline.commands.report_errors import report_errors
-from pipeline.documents.overrides import RECIPE_VARIABLES, each_target
+from pipeline.commands.target_results import print_results
+from pipeline.documents.overrides import RECIPE_VARIABLES
 from pipeline.errors import PipelineError
 from pipeline.keys.package_groups import install_group
 from pipeline.plugins.registry import registry_of
 from pipeline.project import Project, current_project
 from pipeline.recipes.loader import LoadedRecipe, load_recipe
-from pipeline.terminal.progress import ProgressDisplay
-from stages.base import StageError
 from stages.emit.blob import Blob, BlobError
 from stages.emit.blob_differences import differences
 from stages.support.messages import escape
@@ -53,32 +51,20 @@ class Weights(Command):
     )
     cmd_options = (JSON,)
 
-    def execute(self, opt_values: dict[str, Any], pos_args: list[str]) -> int:
-        """Write the blob. Returns the exit code."""
+    def _perform(self, named: list[str], options: dict[str, Any]) -> int:
         values = {**self.own_values, **variables()}
-        return report_errors(lambda: self._run(values, pos_args, as_json=opt_values["json"]))
-
-    def _run(self, values: dict[str, str], named: Sequence[str], *, as_json: bool) -> int:
         firmware, to = (values.pop(key, "").strip() for key in (_FIRMWARE, _TO))
-        recipe = single_recipe("weights", values, named)
+        recipe = single_recipe(self.name, values, named)
         if not values.get("model", "").strip():
             raise PipelineError("doit weights needs model=FILE, the new network")
-        of_targets = each_target(values)
-        if to and len(of_targets) > 1:
-            raise PipelineError(f"to={escape.name(to, 200)}: a blob is for one target, got {len(of_targets)}")
-        display, project = ProgressDisplay(), current_project()
-        results = []
-        try:
-            for of_target in of_targets:
-                results.append(write_weights(recipe, of_target, firmware, to, project=project, display=display))
-        except StageError as error:
-            raise PipelineError(error.message, hint=error.hint) from None
-        finally:
-            display.close()
-        if as_json:
-            print(json.dumps(results if len(results) > 1 else results[0], indent=1))
-        else:
-            print("\n".join(map(_summary, results)))
+        project = current_project()
+        print_results(
+            values,
+            lambda of_target, display: write_weights(recipe, of_target, firmware, to, project=project, display=display),
+            _summary,
+            as_json=options["json"],
+            file=f"to={escape.name(to, 200)}: a blob is for one target" if to else "",
+        )
         return 0
 
 
@@ -168,10 +154,10 @@ def _refusal(model: str, old: Path, new: Path, *, other_firmware: bool) -> Pipel
     return PipelineError("\n".join([message, *lines]), hint="nothing was written; build and ship a new firmware")
 
 
-def _summary(result: Mapping[str, Any]) -> str:
-    text = (
-        f"{result['file']}: {result['bytes']:,} bytes for {result['recipe']} on {result['target']}, "
-        f"fingerprint {result['fingerprint'][:16]}\n"
-        f"verified with the firmware's code: 0 mismatches in {result['outputs']:,} values against {result['reference']}"
-    )
-    return "\n".join(map(escape.line, text.splitlines()))
+def _summary(result: Mapping[str, Any]) -> list[str]:
+    source = f"{result['recipe']} on {result['target']}, fingerprint {result['fingerprint'][:16]}"
+    equal = f"0 mismatches in {result['outputs']:,} values against {result['reference']}"
+    return [
+        f"{result['file']}: {result['bytes']:,} bytes for {source}",
+        f"verified with the firmware's code: {equal}",
+    ]

@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pipeline.commands.bench.files import write_named_file
-from pipeline.commands.command import Command, variables
+from pipeline.commands.command import Command, command_option, variables
 from pipeline.commands.executor import EXECUTOR, current_executor, selected_executor
 from pipeline.commands.exit_codes import FAILED
-from pipeline.commands.report_errors import report_errors
 from pipeline.commands.sampling import Sampling
 from pipeline.errors import PipelineError
 from pipeline.project import Project, current_project, project_of
@@ -33,10 +32,6 @@ if TYPE_CHECKING:
 NETWORKS, LAYERS = "networks", "layers"
 # Names in `options` of the keys that select what is measured.
 SELECTION = {"only": "only", "targets": "target", "models": "model", "recipe": "recipe", "peer": "peer"}
-
-
-def _option(name: str, kind: type, default: Any, text: str, short: str = "") -> dict[str, Any]:
-    return {"name": name, "long": name, "short": short, "type": kind, "default": default, "help": text}
 
 
 class Bench(Command):
@@ -78,39 +73,27 @@ class Bench(Command):
         "narrower registers."
     )
     cmd_options = (
-        _option(
-            "check",
-            bool,
-            False,
-            "fail if instructions, RAM or ROM grew by over 1 %, or exceed a limit of the suite",
-        ),
-        _option(
+        command_option("check", "fail if instructions, RAM or ROM grew by over 1 %, or exceed a limit of the suite"),
+        command_option(
             "update",
-            bool,
-            False,
             "update docs/bench.json and the tables in README.md and docs/reference/, or docs/layers.json and its page",
         ),
-        _option("times", bool, False, "measure the duration of cold, unchanged and changed runs"),
-        _option("json", str, "", "write the figures to this file"),
-        _option("markdown", str, "", "write the tables to this file"),
-        _option(
-            "jobs", int, None, "number of rows that run in parallel; default 1, or the executor's capacity", short="n"
+        command_option("times", "measure the duration of cold, unchanged and changed runs"),
+        command_option("json", "write the figures to this file", str),
+        command_option("markdown", "write the tables to this file", str),
+        command_option(
+            "jobs", "number of rows that run in parallel; default 1, or the executor's capacity", int, short="n"
         ),
     )
 
-    def execute(self, opt_values: dict[str, Any], pos_args: list[str]) -> int:
-        """Measure the networks that the options select. Returns the exit code."""
-
-        def work() -> int:
-            with selected_executor(self.own_values):
-                values = variables()
-                values.setdefault("target", values.get("board", ""))
-                values["only"] = ",".join(filter(None, (*pos_args, values.get("only", ""))))
-                selection = {name: values.get(key, "") for name, key in SELECTION.items()}
-                suite_name = values.get("suite", NETWORKS)
-                return bench({**opt_values, **selection}, suite_name=suite_name, sampling=values)
-
-        return report_errors(work)
+    def _perform(self, named: list[str], options: dict[str, Any]) -> int:
+        with selected_executor(self.own_values):
+            values = variables()
+            values.setdefault("target", values.get("board", ""))
+            values["only"] = ",".join(filter(None, (*named, values.get("only", ""))))
+            selection = {name: values.get(key, "") for name, key in SELECTION.items()}
+            suite_name = values.get("suite", NETWORKS)
+            return bench({**options, **selection}, suite_name=suite_name, sampling=values)
 
 
 def bench(

@@ -9,7 +9,6 @@ from fnmatch import fnmatchcase
 from typing import Any, ClassVar
 
 from pipeline.commands.command import JSON, Command, selected_names, variables
-from pipeline.commands.report_errors import report_errors
 from pipeline.errors import PipelineError, list_known
 from stages.support.messages import escape
 from stages.support.messages.wording import did_you_mean
@@ -47,11 +46,7 @@ class Listing(Command, ABC):
     def _matches(self, record: Record, word: str) -> bool:
         return any(fnmatchcase(name.lower(), word.lower()) for name in self.names_of(record))
 
-    def execute(self, opt_values: dict[str, Any], pos_args: list[str]) -> int:
-        """Print the selected records. Returns the exit code."""
-        return report_errors(lambda: self._print(opt_values["json"], pos_args))
-
-    def _print(self, as_json: bool, named: Sequence[str]) -> int:
+    def _perform(self, named: list[str], options: dict[str, Any]) -> int:
         records, named = self.records(), selected_names(named, variables(), *self.name_keys)
         for word in named:
             if not any(self._matches(record, word) for record in records):
@@ -60,7 +55,7 @@ class Listing(Command, ABC):
                 )
         if named:
             records = [record for record in records if any(self._matches(record, word) for word in named)]
-        if as_json:
+        if options["json"]:
             print(json.dumps(records, indent=1))
         elif named and len(records) == 1:
             print("\n".join(_in_full(records[0])))

@@ -8,21 +8,16 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pipeline.commands.command import JSON, Command, selected_names, variables
+from pipeline.commands.command import JSON, Command, command_option, selected_names, variables
 from pipeline.commands.compare import formats
 from pipeline.commands.compare.difference import Difference, difference
 from pipeline.commands.compare.sides import sides
 from pipeline.commands.exit_codes import PENDING
-from pipeline.commands.report_errors import report_errors
 from pipeline.errors import PipelineError
 from pipeline.runs.workspace import Workspace
 from stages.support.messages import escape
 
 _MOST = 20  # layers, unless --all
-
-
-def _option(name: str, help_: str, type_: type = str) -> dict[str, Any]:
-    return {"name": name, "long": name, "short": "", "type": type_, "default": type_(), "help": help_}
 
 
 class Compare(Command):
@@ -50,18 +45,14 @@ class Compare(Command):
         "instructions."
     )
     cmd_options = (
-        _option("all", "print all layers that differ, not only the first 20", bool),
-        _option("markdown", "also write a Markdown page; `-` prints it instead of the table"),
-        _option("html", "also write an HTML page"),
+        command_option("all", "print all layers that differ, not only the first 20"),
+        command_option("markdown", "also write a Markdown page; `-` prints it instead of the table", str),
+        command_option("html", "also write an HTML page", str),
         JSON,
-        _option("fail-above", "exit with 3 if B needs over N % more instructions, RAM or ROM than A"),
+        command_option("fail-above", "exit with 3 if B needs over N % more instructions, RAM or ROM than A", str),
     )
 
-    def execute(self, opt_values: dict[str, Any], pos_args: list[str]) -> int:
-        """Print the comparison. Returns the exit code."""
-        return report_errors(lambda: self._compare(opt_values, pos_args))
-
-    def _compare(self, options: dict[str, Any], named: list[str]) -> int:
+    def _perform(self, named: list[str], options: dict[str, Any]) -> int:
         limit = _percent(options["fail-above"])
         first, second = _words(selected_names(named, variables(), "recipe"), variables())
         with Workspace() as workspace:

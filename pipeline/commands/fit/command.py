@@ -9,10 +9,9 @@ from contextlib import ExitStack, redirect_stdout
 from functools import partial
 from typing import Any
 
-from pipeline.commands.command import JSON, Command, variables
+from pipeline.commands.command import JSON, Command, command_option, variables
 from pipeline.commands.executor import EXECUTOR, selected_executor
 from pipeline.commands.exit_codes import FAILED
-from pipeline.commands.report_errors import report_errors
 from pipeline.errors import PipelineError
 
 _MOST_DEFAULT_JOBS = 4
@@ -47,22 +46,15 @@ class Fit(Command):
     )
     cmd_options = (
         JSON,
-        {
-            "name": "jobs",
-            "long": "jobs",
-            "short": "n",
-            "type": int,
-            "default": None,
-            "help": f"number of boards that are built in parallel [default: the machine's cores, at most "
-            f"{_MOST_DEFAULT_JOBS}]",
-        },
+        command_option(
+            "jobs",
+            f"number of boards that are built in parallel [default: the machine's cores, at most {_MOST_DEFAULT_JOBS}]",
+            int,
+            short="n",
+        ),
     )
 
-    def execute(self, opt_values: dict[str, Any], pos_args: list[str]) -> int:
-        """Measure the boards and print the table. Returns the exit code."""
-        return report_errors(lambda: self._fit(pos_args, opt_values["jobs"], as_json=opt_values["json"]))
-
-    def _fit(self, words: list[str], jobs: int | None, *, as_json: bool) -> int:
+    def _perform(self, named: list[str], options: dict[str, Any]) -> int:
         from pipeline.commands.fit.measure import measure
         from pipeline.commands.fit.page import write_page
         from pipeline.commands.fit.request import request_of
@@ -74,6 +66,7 @@ class Fit(Command):
         from pipeline.runs.workspace import Workspace
         from pipeline.terminal.progress import ProgressDisplay
 
+        words, jobs, as_json = named, options["jobs"], options["json"]
         if jobs is not None and jobs < 1:
             raise PipelineError(f"-n {jobs}: expected 1 or more")
         project = current_project()

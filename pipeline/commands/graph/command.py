@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from pipeline.commands.command import JSON, Command, selected_names, variables
+from pipeline.commands.command import JSON, Command, named_recipes
 from pipeline.commands.graph.content import layer_column, network_of, stage_column
 from pipeline.commands.graph.drawing import svg
-from pipeline.commands.report_errors import report_errors
 from pipeline.documents.overrides import RECIPE_VARIABLES
-from pipeline.errors import PipelineError, RecipeError
+from pipeline.errors import PipelineError
 from pipeline.keys.explain import explain
 from pipeline.recipes.loader import LoadedRecipe
 from pipeline.recipes.recipe_arguments import check_recipe_arguments, recipes_and_stages
@@ -46,17 +44,9 @@ class Graph(Command):
     )
     cmd_options = (JSON,)
 
-    def execute(self, opt_values: dict[str, Any], pos_args: list[str]) -> int:
-        """Write the drawings and print their files. Returns the exit code."""
-        return report_errors(lambda: self._draw(pos_args, as_json=opt_values["json"]))
-
-    def _draw(self, named: Sequence[str], *, as_json: bool) -> int:
-        values, to = variables(), self.own_values.get(_TO, "").strip()
-        names = selected_names(named, values, "recipe")
-        values.pop("recipe", None)
-        if not names:
-            raise RecipeError("no recipe is named: use `doit graph NAME`")
-        records = []
+    def _perform(self, named: list[str], options: dict[str, Any]) -> int:
+        names, values = named_recipes(self.name, named)
+        to, records = self.own_values.get(_TO, "").strip(), []
         with Workspace() as workspace:
             check_recipe_arguments(names, [], workspace.project)
             members = [
@@ -68,7 +58,7 @@ class Graph(Command):
                 raise PipelineError(f"to={escape.name(to, 200)}: one drawing fits into a file, got {len(members)}")
             for member, until in members:
                 records.append(_write(workspace, member, until, to))
-        if as_json:
+        if options["json"]:
             print(json.dumps(records, indent=1))
             return 0
         for record in records:

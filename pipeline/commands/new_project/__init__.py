@@ -14,7 +14,6 @@ import yaml
 
 from pipeline.commands.command import JSON, Command, variables
 from pipeline.commands.pyproject import pyproject_table
-from pipeline.commands.report_errors import report_errors
 from pipeline.documents.overrides import check_assignments, parse_overrides
 from pipeline.errors import PipelineError, RecipeError
 from pipeline.plugins.registry import registry_of
@@ -67,15 +66,11 @@ class Init(Command):
     doc_usage = "FOLDER [model=net.tflite] [target=…] [--json]"
     doc_description = "Writes pipeline.yaml, recipes/, dodo.py, .gitignore and a CI workflow. Overwrites nothing."
 
-    def execute(self, opt_values: dict[str, Any], pos_args: list[str]) -> int:
-        """Write the files and print their names. Returns the exit code."""
-        return report_errors(lambda: self._make(pos_args, as_json=opt_values["json"]))
-
-    def _make(self, named: list[str], *, as_json: bool) -> int:
+    def _perform(self, named: list[str], options: dict[str, Any]) -> int:
         if len(named) != 1:
             raise PipelineError("doit init needs one folder, such as `doit init my_project`")
         written = new_project(Path(named[0]), **variables())
-        if as_json:
+        if options["json"]:
             print(json.dumps({"folder": named[0], "files": written}))
             return 0
         folder = escape.name(named[0], 200)

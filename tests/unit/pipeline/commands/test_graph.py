@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from pipeline.artifacts.store import FILES, Artifact
+from pipeline.commands import command as command_module
 from pipeline.commands.graph import command as graph_command
 from pipeline.commands.graph.command import Graph
 from pipeline.commands.graph.content import Network, layer_column, network_of
@@ -72,7 +73,7 @@ def draw(project: FakeProject, monkeypatch: pytest.MonkeyPatch, capsys: pytest.C
     def run(
         values: dict[str, str] | None = None, to: str = "", name: str = "demo"
     ) -> tuple[list[dict[str, Any]], list[list[str]]]:
-        monkeypatch.setattr(graph_command, "variables", lambda: dict(values or {}))
+        monkeypatch.setattr(command_module, "variables", lambda: dict(values or {}))
         command = Graph()
         command.own_values = {"to": to} if to else {}
         assert command.execute({"json": True}, [name]) == 0
