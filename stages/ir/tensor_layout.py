@@ -31,6 +31,9 @@ from pydantic_core import CoreSchema, core_schema
 AXES: Mapping[int, str] = {1: "C", 2: "NC", 3: "NWC", 4: "NHWC", 5: "NDHWC"}
 NARROW = (1, 2, 4)  # bits of elements that share a byte
 
+UNPACK_INSTRUCTIONS = 3.5
+"""Instructions to unpack one weight, estimated."""
+
 _PARTS = re.compile(r"(?:[A-Z]|[1-9][0-9]*[a-z])+")
 _PART = re.compile(r"([A-Z])|([1-9][0-9]*)([a-z])")
 

@@ -148,7 +148,10 @@ def build_report(
         ],
         "symbols": sizes.get("symbols", []),
     }
-    return {**report, "advice": advise(Facts(report, tensorized, laid_out, graph))}
+    regions = {name: region for name, region in (target_fields["memory"] or {}).items() if isinstance(region, dict)}
+    regions = {name: region for name, region in regions.items() if "speed" in region}
+    ruled = frozenset((block["region"], block["part"]) for block in model.get("blocks", ()) if block.get("rules"))
+    return {**report, "advice": advise(Facts(report, tensorized, laid_out, graph, regions, ruled))}
 
 
 def _accuracy_warnings(verified: Mapping[str, Any] | None, model: Mapping[str, Any]) -> Iterator[str]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from stages.ir.tensor_layout import UNPACK_INSTRUCTIONS
 from stages.tensorize.plan import LayerPlan, Packable, Step
 
 if TYPE_CHECKING:
@@ -18,9 +19,6 @@ if TYPE_CHECKING:
 
 LEAST = 64
 """Minimum bytes of a constant to pack."""
-
-INSTRUCTIONS = 3.5
-"""Instructions to unpack one weight."""
 
 CODE = 100
 """Bytes of an unpacking function, on cores with 16-bit instructions."""
@@ -30,7 +28,7 @@ def saved(packed: Mapping[str, np.ndarray]) -> tuple[int, float]:
     """Return the ROM bytes that packing saves, less code, and the instructions that it costs."""
     packable = [(array, bits) for array in packed.values() if (bits := bits_of_constant(array))]
     size = sum(array.nbytes - -(-array.size * bits // 8) - CODE for array, bits in packable)
-    return size, INSTRUCTIONS * sum(array.size for array, _ in packable)
+    return size, UNPACK_INSTRUCTIONS * sum(array.size for array, _ in packable)
 
 
 def widened_bytes(packed: Mapping[str, np.ndarray]) -> dict[str, int]:
@@ -73,7 +71,7 @@ def narrowed_layer(
     count = sum(packed[key].size for key in bits)
     update = {
         "steps": tuple(steps),
-        "cost": None if plan.cost is None else plan.cost + INSTRUCTIONS * count,
+        "cost": None if plan.cost is None else plan.cost + UNPACK_INSTRUCTIONS * count,
         "why": f"{plan.why}; {', '.join(bits)} of {max(bits.values())} bits, widened before it",
     }
     small = {key: narrowed(packed[key], width) for key, width in bits.items()}

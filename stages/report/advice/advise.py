@@ -7,6 +7,7 @@ from typing import Any
 
 from stages.report.advice.facts import Advice, Facts
 from stages.report.advice.memory_rules import RAM_RULES, ROM_RULES
+from stages.report.advice.region_rules import slow_memory
 from stages.report.advice.time_rules import LAYER_RULES, LEAST, NETWORK_RULES
 from stages.support.messages import escape
 
@@ -41,7 +42,7 @@ def advice_line(entry: Mapping[str, Any]) -> str:
 
 
 def _time(facts: Facts) -> Iterator[Advice]:
-    for network_rule in NETWORK_RULES:
+    for network_rule in (*NETWORK_RULES, slow_memory):
         if advice := network_rule(facts):
             yield advice
     for index in facts.expensive(_LAYERS):

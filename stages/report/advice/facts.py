@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +18,16 @@ if TYPE_CHECKING:
 RECIPE = "RECIPE"
 
 
-_LAYER = {"kernel": "", "why": "", "cost": None, "cost_source": "", "steps": (), "program": None, "packable": None}
+_LAYER: Mapping[str, Any] = {
+    "kernel": "",
+    "why": "",
+    "cost": None,
+    "cost_source": "",
+    "steps": (),
+    "program": None,
+    "packable": None,
+    "constants": {},
+}
 _ALTERNATIVE = {"kernel": "", "cost": None, "cost_source": "", "reason": "", "flips": 0}
 
 
@@ -60,12 +69,16 @@ class Facts:
     plan       plan.json
     computed   tensorize's graph, without constants
     quantized  quantize's graph, with constants
+    regions    memory regions of the target by name, as declared: speed, holds, …
+    ruled      region and part (arena, weights) of what memory rules of the recipe placed
     """
 
     report: Mapping[str, Any]
     plan: Mapping[str, Any]
     computed: Graph
     quantized: Graph
+    regions: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    ruled: frozenset[tuple[str, str]] = frozenset()
 
     @property
     def unit(self) -> str:
@@ -90,7 +103,7 @@ class Facts:
         return Saving(self.measured(index), self.unit)
 
     @cached_property
-    def layers(self) -> dict[int, dict[str, Any]]:
+    def layers(self) -> dict[int, Mapping[str, Any]]:
         """Entries of plan.json by layer; a plug-in's plan may lack fields."""
         return {
             entry["index"]: {

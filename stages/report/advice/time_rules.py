@@ -9,11 +9,14 @@ from collections.abc import Mapping
 from math import prod
 from typing import Any
 
+from stages.ir.tensor_layout import UNPACK_INSTRUCTIONS
 from stages.report.advice.facts import Advice, Facts, Saving, percent, run_with
 
 LEAST = 0.01  # share of the inference below which a layer or a saving is not worth a line
 CALIBRATE = "stages.quantize={mode: calibrate, data: {random: {}}}"
 _PROVED = ("counted", "modelled")
+# By optimize_for: the memory that it saves, and the objective that is faster.
+_INSTEAD = {"balanced": ("ROM", "speed"), "rom": ("ROM", "balanced"), "ram": ("RAM", "balanced")}
 _LAST = ("softmax", "logistic", "log_softmax", "dequantize")
 _TYPES = ("int8", "uint8", "int16", "float32")
 
@@ -35,10 +38,12 @@ def engine_requantizes(facts: Facts) -> Advice | None:
     return Advice("time", None, what, None, run_with("stages.tensorize.requantize=engine"))
 
 
-def slower_for_rom(facts: Facts) -> Advice | None:
-    """The default objective chose kernels that are slower than others and need less ROM."""
-    if facts.plan.get("objective") != "balanced" or not facts.total:
+def slower_for_size(facts: Facts) -> Advice | None:
+    """The objective chose kernels that are slower than others and need less ROM or RAM."""
+    objective = facts.plan.get("objective")
+    if objective not in _INSTEAD or not facts.total:
         return None
+    memory, instead = _INSTEAD[objective]
     slower: dict[int, tuple[float, str]] = {}
     for index, entry in facts.layers.items():
         faster = None if entry["why"].startswith("rule ") else _faster(entry)
@@ -51,10 +56,38 @@ def slower_for_rom(facts: Facts) -> Advice | None:
     chosen, (saving, kernel) = facts.layer_plan(first)["kernel"], slower[first]
     unit = facts.plan.get("unit", "instructions")
     which = f" ({len(slower)} such layers)" if len(slower) > 1 else ""
-    what = f"{facts.title(first)} runs {chosen} for less ROM; {kernel} takes {saving:,.0f} {unit} less{which}"
+    what = f"{facts.title(first)} runs {chosen} for less {memory}; {kernel} takes {saving:,.0f} {unit} less{which}"
     return Advice(
-        "time", first, _sentence(what), Saving(round(saved), unit), run_with("stages.tensorize.optimize_for=speed")
+        "time", first, _sentence(what), Saving(round(saved), unit), run_with(f"stages.tensorize.optimize_for={instead}")
     )
+
+
+def unpacked_each_inference(facts: Facts) -> Advice | None:
+    """Layers unpack weights into scratch before their kernels, whose own cost was counted."""
+    if facts.unit != "instructions" or facts.plan.get("unit", "instructions") != "instructions" or not facts.total:
+        return None
+    stored = {row["name"]: row["bytes"] for row in facts.report.get("weights", ())}
+    taken = weights = rom = 0
+    layers = []
+    for index, entry in facts.layers.items():
+        wide = _unpacked(facts, index)
+        if not wide or entry["cost_source"] != "counted":
+            continue
+        layers.append(index)
+        weights += sum(wide.values())
+        rom += sum(size - stored.get(entry["constants"].get(key, ""), size) for key, size in wide.items())
+        kernel = entry["cost"] - UNPACK_INSTRUCTIONS * sum(wide.values())  # the plan adds an estimate for unpacking
+        taken += max(round(facts.measured(index) - kernel), 0)
+    if taken < max(LEAST * facts.total, 1):
+        return None
+    which = f"{len(layers)} layers" if len(layers) > 1 else facts.title(layers[0])
+    verb = "unpack" if len(layers) > 1 else "unpacks"
+    what = (
+        f"{which} {verb} {weights:,} weights in each inference: {percent(taken / facts.total)} of the instructions. "
+        f"Stored in 8 bits they need {rom:,} bytes of ROM more"
+    )
+    command = run_with("stages.tensorize.narrow_weights=false")
+    return Advice("time", layers[0] if len(layers) == 1 else None, _sentence(what), Saving(taken, facts.unit), command)
 
 
 def rule_of_recipe(facts: Facts, index: int) -> Advice | None:
@@ -172,6 +205,14 @@ def _faster(entry: Mapping[str, Any]) -> tuple[float, str] | None:
     return best if best[0] > 0 else None
 
 
+def _unpacked(facts: Facts, index: int) -> dict[str, int]:
+    """Return the number of weights by constant that a layer unpacks."""
+    start = f"scratch:{index}:wide_"
+    return {
+        row["name"].removeprefix(start): row["bytes"] for row in facts.report["arena"] if row["name"].startswith(start)
+    }
+
+
 def _engine(facts: Facts) -> str:
     """Return the name of the engine that computes some layer, or ''."""
     return next((entry["kernel"] for entry in facts.layers.values() if entry["program"]), "")
@@ -181,7 +222,7 @@ def _sentence(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-NETWORK_RULES = (engine_requantizes, slower_for_rom)
+NETWORK_RULES = (engine_requantizes, slower_for_size, unpacked_each_inference)
 """Rules about all layers; each may give a line."""
 
 LAYER_RULES = (

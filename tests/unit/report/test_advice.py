@@ -17,7 +17,7 @@ from pipeline.project import project_of
 from pipeline.recipes.loader import load_recipe
 from stages.delivery.export import registry as registry_of_forms
 from stages.ir.graph import Activation, FullyConnected, Graph, Layer, LayerOp, Layout, Move, Softmax, Tensor
-from stages.report.advice import memory_rules, time_rules
+from stages.report.advice import memory_rules, region_rules, time_rules
 from stages.report.advice.advise import advice_line, advise, few
 from stages.report.advice.facts import RECIPE, Advice, Facts, Saving
 from stages.support.system.installation import INSTALLATION
@@ -91,6 +91,23 @@ def weights(dtype: str) -> Graph:
     return replace(graph, layers=layers, constants={"w": np.ones((4, 10), dtype)})
 
 
+def constant(name: str, size: int, *layers: int) -> dict[str, Any]:
+    return {"name": name, "bytes": size, "layers": [*layers], "region": "fast"}
+
+
+def in_slow_memory(
+    *layers: dict[str, Any], speed: int = 1, used: int = 800, holds: Any = ("arena", "weights"), **changes: Any
+) -> Facts:
+    """The tensor y, or constants of `weights`, in the region `slow`."""
+    regions = {"fast": {"speed": 0, "holds": holds}, "slow": {"speed": speed, "holds": ["arena", "weights"]}}
+    arena = [{**buffer(name, 100, 0, 1), "region": "fast"} for name in "xyz"]
+    if "weights" not in changes:
+        arena[1]["region"] = "slow"
+    memory = {"regions": [{"name": "fast", "length": 1000, "used": used}]}
+    run = facts(*layers, **{"arena": arena, "weights": [], "memory": memory, **changes})
+    return replace(run, regions=regions)
+
+
 def of_layer(rule: Callable[[Facts, int], Advice | None]) -> Callable[[Facts], Advice | None]:
     return lambda found: rule(found, 1)
 
@@ -102,6 +119,7 @@ GENERIC = entry(1, kernel="generic.relu", alternatives=[other("rvp.relu", None, 
 PACKABLE = entry(1, packable={"bits": 4, "bytes": 500, "scratch": 1000})
 FASTER = [other("rvp.fast", 40.0), other("rvp.guess", 1.0, source="estimated"), other("rvp.flip", 2.0, flips=1)]
 ALTERNATIVES = (entry(0), entry(1, alternatives=[other("rvp.small", 300.0)]))
+UNPACKS = (entry(0), entry(1, cost=500.0, constants={"weights": "w"}))
 RUN = f"doit run {RECIPE} set=stages."
 
 # A rule, a run in which it holds, its saving and command, words of its sentence, and runs in which it does not hold.
@@ -114,8 +132,8 @@ CASES: dict[str, tuple[Callable[[Facts], Advice | None], Facts, Saving | None, s
         "The core works 300 of 1,000 cycles in the 1 layers",
         [engine(), engine("engine", step="start"), facts()],
     ),
-    "slower_for_rom": (
-        time_rules.slower_for_rom,
+    "slower_for_size": (
+        time_rules.slower_for_size,
         facts(entry(0), entry(1, alternatives=FASTER)),
         Saving(60, "instructions"),
         f"{RUN}tensorize.optimize_for=speed",
@@ -125,9 +143,68 @@ CASES: dict[str, tuple[Callable[[Facts], Advice | None], Facts, Saving | None, s
             facts(entry(0), entry(1, alternatives=FASTER, cost_source="estimated")),
             facts(entry(0), entry(1, alternatives=FASTER, why="rule 1 of the recipe")),
             facts(entry(0), entry(1, alternatives=FASTER, steps=[{"roles": ["scratch:wide_weights"]}])),
-            with_plan(facts(entry(0), entry(1, alternatives=FASTER)), objective="rom"),
+            with_plan(facts(entry(0), entry(1, alternatives=FASTER)), objective="speed"),
             facts(entry(0), entry(1, alternatives=[other("rvp.same", 99.0)])),
         ],
+    ),
+    "slower kernels of optimize_for: rom": (
+        time_rules.slower_for_size,
+        with_plan(facts(entry(0), entry(1, alternatives=FASTER)), objective="rom"),
+        Saving(60, "instructions"),
+        f"{RUN}tensorize.optimize_for=balanced",
+        "runs rvp.relu for less ROM; rvp.fast takes 60 instructions less",
+        [],
+    ),
+    "slower kernels of optimize_for: ram": (
+        time_rules.slower_for_size,
+        with_plan(facts(entry(0), entry(1, alternatives=FASTER)), objective="ram"),
+        Saving(60, "instructions"),
+        f"{RUN}tensorize.optimize_for=balanced",
+        "runs rvp.relu for less RAM",
+        [],
+    ),
+    "unpacked_each_inference": (
+        time_rules.unpacked_each_inference,
+        facts(*UNPACKS, arena=WIDE, weights=[constant("w", 30, 1)]),
+        Saving(310, "instructions"),
+        f"{RUN}tensorize.narrow_weights=false",
+        "unpacks 60 weights in each inference: 31 % of the instructions. Stored in 8 bits they need 30 bytes of ROM",
+        [
+            facts(*UNPACKS, arena=SCRATCH),
+            facts(entry(0), {**UNPACKS[1], "cost_source": "estimated"}, arena=WIDE),
+            facts(entry(0), {**UNPACKS[1], "cost": 805.0}, arena=WIDE),
+            with_plan(facts(*UNPACKS, arena=WIDE), unit="cycles"),
+        ],
+    ),
+    "slow_memory": (
+        region_rules.slow_memory,
+        in_slow_memory(),
+        None,
+        f"{RUN}tensorize.optimize_for=ram",
+        "fast is too small for all. About 40 % of all bytes that an inference reads and writes are there, most of them",
+        [
+            facts(),
+            in_slow_memory(speed=0),
+            in_slow_memory(holds=["weights"]),
+            with_plan(in_slow_memory(), objective="ram"),
+            replace(in_slow_memory(), ruled=frozenset([("fast", "arena")])),
+        ],
+    ),
+    "slow memory by a rule of the recipe": (
+        region_rules.slow_memory,
+        replace(in_slow_memory(), ruled=frozenset([("slow", "arena")])),
+        None,
+        f"doit run {RECIPE} 'set=memory.rules=[]'",
+        "by memory rules of the recipe; fast has 200 bytes free",
+        [replace(in_slow_memory(used=950), ruled=frozenset([("slow", "arena")]))],
+    ),
+    "weights in slow memory": (
+        region_rules.slow_memory,
+        in_slow_memory(entry(0), PACKABLE, weights=[{**constant("w", 40, 1), "region": "slow"}]),
+        None,
+        f"{RUN}tensorize.narrow_weights=true",
+        "1 constant of 40 bytes is in slow",
+        [in_slow_memory(weights=[{**constant("w", 40, 1), "region": "slow"}])],
     ),
     "rule_of_recipe": (
         of_layer(time_rules.rule_of_recipe),
@@ -265,7 +342,13 @@ def test_a_rule_holds_where_figures_prove_it(name: str) -> None:
 
 
 def test_every_rule_has_a_case() -> None:
-    rules = (*time_rules.NETWORK_RULES, *time_rules.LAYER_RULES, *memory_rules.RAM_RULES, *memory_rules.ROM_RULES)
+    rules = (
+        region_rules.slow_memory,
+        *time_rules.NETWORK_RULES,
+        *time_rules.LAYER_RULES,
+        *memory_rules.RAM_RULES,
+        *memory_rules.ROM_RULES,
+    )
     assert {rule.__name__ for rule in rules} <= CASES.keys()
 
 
