@@ -326,6 +326,18 @@ def _bands() -> Iterator[Case]:
             layer = with_constants(layer, shift=shift)
         name = f"band {layouts[rows]} {window} {weights}{' long' if long else ''}"
         yield Case(name, ("layouts", "windows"), layer, drawn_inputs(draw, layer))
+    # One or two rows of outputs, padded at the sides: kernels may leave out what pays for many rows.
+    for number, (columns, written, cut, long) in enumerate(
+        grid((4, 5, 6, 7, 9, 12), ("NHCW", "NHWC", "NCHW"), (False, True), (False, True))
+    ):
+        draw = Draw(4400 + number, "int8")
+        window = Window((3 + number // 3 % 2, columns), (3, 3), padding=(0, 1, 0, 1))
+        layer = depthwise(draw, window, draw.integer(1, 9), layouts=("NHCW", written))
+        if not cut:
+            layer = with_op(layer, act_min=-128, act_max=127)
+        if long:
+            layer = with_constants(layer, shift=np.maximum(layer.constant("shift"), -1))
+        yield Case(f"band {written} {window} {cut} {long}", ("layouts", "windows"), layer, drawn_inputs(draw, layer))
 
 
 def _extremes() -> Iterator[Case]:

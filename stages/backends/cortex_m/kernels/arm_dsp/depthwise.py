@@ -9,15 +9,18 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from stages.backends.cortex_m.kernels.arm_dsp import channels
 from stages.backends.cortex_m.kernels.arm_dsp.base import arithmetic, clamps
 from stages.backends.cortex_m.kernels.arm_dsp.planes import (
+    BYTES_FIELDS,
     FIELDS,
     ROW_FIELDS,
     WIDEN,
+    bytes_cost,
     centred_taps,
     channel_steps,
     clamped,
     is_wide,
     plane_cost,
     plane_of,
+    reads_bytes,
     row_plane,
     tap_pairs,
     widen_fields,
@@ -59,7 +62,7 @@ class DepthwiseConv2d(_Planes):
     """3x3 depthwise convolution, stride 1 and 2, one channel at a time.
 
     A channel is widened into scratch, a padded plane of int16. Rows and columns are swapped where that is cheaper. With
-    stride 1 the output can replace the input.
+    stride 1 the output can replace the input. Bands of few rows are computed without a plane (`reads_bytes`).
     """
 
     name = "arm_dsp.depthwise3x3_s8"
@@ -77,8 +80,11 @@ class DepthwiseConv2d(_Planes):
     def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
         import numpy as np
 
+        words = np.concatenate([tap_words(view), result_words(arithmetic(view, long=True))], 1)
+        if reads_bytes(view):
+            return {"channels": words, "fields": BYTES_FIELDS.of(bytes_fields(view))}
         return {
-            "channels": np.concatenate([tap_words(view), result_words(arithmetic(view, long=True))], 1),
+            "channels": words,
             "fields": FIELDS.of(fields(view)),
             "widen": WIDEN.of(widen_fields(view, plane_of(view))),
         }
@@ -92,6 +98,8 @@ class DepthwiseConv2d(_Planes):
         """Return the instructions of the channels and the padding, as measured."""
         plane = plane_of(view)
         channels = view.op.out_channels * view.inputs[0].shape[0]
+        if reads_bytes(view):
+            return channels * bytes_cost(view)
         return float(channels * plane_cost(view, plane) + plane.elements * 2.0)
 
 
@@ -208,7 +216,7 @@ def tap_words(view: LayerView) -> NDArray[np.int32]:
     from stages.backends.cortex_m.kernels.arm_dsp.packing import half_words
 
     taps = centred_taps(view)
-    if plane_of(view).swapped:
+    if plane_of(view).swapped and not reads_bytes(view):
         taps = taps.transpose(0, 2, 1)
     if not is_wide(view):
         return ((taps & 0xFF) << np.array([0, 8, 16])).sum(2).astype(np.int32)
@@ -242,6 +250,24 @@ def fields(view: LayerView) -> dict[str, int]:
         "column": column,
         "row": row,
         **(clamps(view) if clamped(view) or is_wide(view) else plain),
+    }
+
+
+def bytes_fields(view: LayerView) -> dict[str, int]:
+    """Return the fields of depthwise3x3.S for rows without a plane."""
+    op, x = view.op, view.inputs[0]
+    columns, x_row = x.shape[2], channel_steps(x, False)[0]
+    row, column = channel_steps(view.outputs[0], False)
+    return {
+        "rows": view.outputs[0].shape[1],
+        "pairs": (columns - 3) // 2,
+        "odd": columns % 2,
+        "jump": x_row - (columns - 3),
+        "column": column,
+        "row": row,
+        **(clamps(view) if clamped(view) else {"zero_point": op.output_zero_point, "floor": 0, "low": 0}),
+        "x_row": x_row,
+        "pad": op.input_zero_point & 0xFF,
     }
 
 

@@ -2,6 +2,8 @@
  *
  *   void arm_dsp_depthwise3x3_s<1|2>_<near|rows|apart>[_clamped|_wide][_long](const int16_t *plane, const int32_t *channel,
  *                                                                            void *out, const int32_t *fields);
+ *   void arm_dsp_depthwise3x3_bytes_<rows|apart>[_clamped][_long](const int8_t *x, const int32_t *channel, void *out,
+ *                                                                const int32_t *fields);
  *
  *   plane    rows of (pairs + odd) * 2 * stride + 2 elements, including padding, aligned to 4 bytes
  *   channel  three words of taps (bytes w0, w1, w2, 0 of a row), bias, scale (rounding.py): multiplier, rounder; long: left,
@@ -23,6 +25,14 @@
  *
  *   stride 1    r3, r5, r7: w0, w1 of each row    r4, r6, r8: w1, w2 of each row
  *   stride 2    r3, r5, r7: w0, w1 of each row    r4: w2 of rows 0 and 1    r6: w2 of row 2
+ *
+ * Bytes: stride 1 on the rows of an int8 image as they are, without a plane, which takes less time for up to three rows of outputs.
+ * A row has `pairs` pairs between its first and its last one; if its columns are odd, the last pair begins one column earlier.
+ * fields x_row: bytes between rows of x; pad: the byte to the left and to the right of a row. r3, r5, r7: w0, w2 of each row,
+ * r4, r6, r8: w1 of each row. Four bytes, seven instructions:
+ *
+ *   x0 x2 | x1 x3                  z0 += x0 w0 + x2 w2   smlad            z0 += x1 w1            smlabb
+ *                                  z1 += x1 w0 + x3 w2   smlad            z1 += x2 w1            smlatb
  */
 #include "dsp_asm.h"
 
@@ -131,6 +141,10 @@
 /* A pair of outputs; all instructions are of four bytes: the entry is computed. */
 .macro pair
     sums
+    store_pair
+.endm
+
+.macro store_pair
     requantize
     .if near
     strb.w z0, [out], #1
@@ -140,6 +154,20 @@
     strb.w z0, [out]
     strb.w z1, [out, x01]
     add.w out, out, x01, lsl #1
+    .endif
+.endm
+
+/* Bias and scale of the channel from r1 into the frame. */
+.macro result_constants
+    .if long
+    ldm r1, {r1, r9-r12}
+    strd r1, r1, [sp, #BIAS]
+    strd r9, r10, [sp, #SCALE]
+    strd r11, r12, [sp, #SCALE_END]
+    .else
+    ldm r1, {r9-r11}
+    strd r9, r9, [sp, #BIAS]
+    strd r10, r11, [sp, #SCALE]
     .endif
 .endm
 
@@ -189,16 +217,7 @@
     asr r6, r6, #16
     .endif
     .endif
-    .if long
-    ldm r1, {r1, r9-r12}
-    strd r1, r1, [sp, #BIAS]
-    strd r9, r10, [sp, #SCALE]
-    strd r11, r12, [sp, #SCALE_END]
-    .else
-    ldm r1, {r9-r11}
-    strd r9, r9, [sp, #BIAS]
-    strd r10, r11, [sp, #SCALE]
-    .endif
+    result_constants
     add r1, r0, r2
     add r2, r1, r2
 
@@ -244,6 +263,118 @@
     end_function \name
 .endm
 
+#define PAD 72                         /* behind the last words of a long scale */
+#define BYTES_FRAME 76
+
+.macro row_bytes x, a, b, place
+    .ifc \place, first
+    ldr.w x01, [\x], #1
+    ldr.w x23, [sp, #PAD]
+    orr.w x01, x23, x01, lsl #8
+    .endif
+    .ifc \place, inner
+    ldr.w x01, [\x], #2
+    .endif
+    .ifc \place, last
+    ldr.w x01, [\x, #-1]
+    ldr.w x23, [sp, #PAD]
+    lsr.w x01, x01, #8
+    orr.w x01, x01, x23, lsl #24
+    .endif
+    sxtb16 x23, x01, ror #8
+    sxtb16 x01, x01
+    smlad z0, x01, \a, z0
+    smlabb z0, x23, \b, z0
+    smlad z1, x23, \a, z1
+    smlatb z1, x01, \b, z1
+.endm
+
+/* A pair of outputs; all instructions are of four bytes. */
+.macro pair_of_bytes place
+    ldrd z0, z1, [sp, #BIAS]
+    row_bytes r0, r3, r4, \place
+    row_bytes r1, r5, r6, \place
+    row_bytes r2, r7, r8, \place
+    store_pair
+.endm
+
+.macro depthwise_bytes name, is_near, is_clamped, is_long
+    .set long, \is_long
+    .set frame, BYTES_FRAME
+    .set near, \is_near
+    .set clamped, \is_clamped
+    enter \name, frame
+    mov out, r2
+    ldm r3!, {r4-r12}                  /* the fields as above */
+    strd r4, r6, [sp, #ROWS]
+    str r7, [sp, #JUMP]
+    strd r8, r9, [sp, #COLUMN]
+    str r2, [sp, #OUT_ROW]
+    str r10, [sp, #ZERO_POINT]
+    strd r11, r12, [sp, #FLOOR]
+    ldrd r2, r4, [r3]                  /* x_row, pad */
+    str r4, [sp, #PAD]
+    lsl r4, r5, #1
+    str r4, [sp, #PAIR_BYTES]
+    and r5, r5, #1                     /* an odd number of pairs enters in the middle */
+    entry_point r5, r5, 1, .Lloop_\@, .Lsecond_\@, r6, r7
+    str r5, [sp, #ENTRY]
+    ldm r1!, {r3, r5, r7}
+    sxtb16 r4, r3, ror #8
+    sxtb16 r3, r3
+    sxtb16 r6, r5, ror #8
+    sxtb16 r5, r5
+    sxtb16 r8, r7, ror #8
+    sxtb16 r7, r7
+    result_constants
+    add r1, r0, r2
+    add r2, r1, r2
+
+.Lrow_\@:
+    pair_of_bytes first
+    ldr x01, [sp, #PAIR_BYTES]
+    adds x23, x01, r0
+    str x23, [sp, #ROW_END]
+    cmp x01, #0
+    beq.w .Llast_\@
+    ldr pc, [sp, #ENTRY]
+    .balign 4
+.Lloop_\@:
+    pair_of_bytes inner
+.Lsecond_\@:
+    pair_of_bytes inner
+    ldr x01, [sp, #ROW_END]
+    cmp r0, x01
+    bne .Lloop_\@
+
+.Llast_\@:
+    ldr x01, [sp, #ODD]
+    sub r0, r0, x01
+    sub r1, r1, x01
+    sub r2, r2, x01
+    .if near
+    sub out, out, x01
+    .else
+    ldr x23, [sp, #COLUMN]
+    mls out, x01, x23, out
+    .endif
+    pair_of_bytes last
+    ldr x23, [sp, #JUMP]
+    add r0, r0, x23
+    add r1, r1, x23
+    add r2, r2, x23
+    ldrd x23, out, [sp, #ROW]          /* and OUT_ROW */
+    add out, out, x23
+    str out, [sp, #OUT_ROW]
+    ldr x01, [sp, #ROWS]
+    subs x01, x01, #1
+    str x01, [sp, #ROWS]
+    bne.w .Lrow_\@
+
+    leave frame
+    end_function \name
+.endm
+
 .macro both_roundings name, step, is_near, has_rows, is_clamped, is_wide
 depthwise \name, \step, \is_near, \has_rows, \is_clamped, 0, \is_wide
 depthwise \name\()_long, \step, \is_near, \has_rows, \is_clamped, 1, \is_wide
@@ -260,3 +391,13 @@ all_arithmetics arm_dsp_depthwise3x3_s\s\()_near, \s, 1, 0
 all_arithmetics arm_dsp_depthwise3x3_s\s\()_rows, \s, 1, 1
 all_arithmetics arm_dsp_depthwise3x3_s\s\()_apart, \s, 0, 1
 .endr
+
+.macro bytes_roundings name, is_near, is_clamped
+depthwise_bytes \name, \is_near, \is_clamped, 0
+depthwise_bytes \name\()_long, \is_near, \is_clamped, 1
+.endm
+
+bytes_roundings arm_dsp_depthwise3x3_bytes_rows, 1, 0
+bytes_roundings arm_dsp_depthwise3x3_bytes_rows_clamped, 1, 1
+bytes_roundings arm_dsp_depthwise3x3_bytes_apart, 0, 0
+bytes_roundings arm_dsp_depthwise3x3_bytes_apart_clamped, 0, 1

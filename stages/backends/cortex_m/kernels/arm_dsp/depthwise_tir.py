@@ -4,6 +4,10 @@ fill   plane <- zero point                                      arm_dsp_fill
 for n in images, c in channels:
   widen  plane[top + row, left + column] <- x[row, column]      arm_dsp_widen_*
   plane  y <- requantize(bias + plane * taps)                   arm_dsp_depthwise3x3_*
+
+Bands of few rows are read as they are, by one block:
+
+  bytes  y <- requantize(bias + x * taps)                       arm_dsp_depthwise3x3_bytes_*
 """
 
 from __future__ import annotations
@@ -15,19 +19,22 @@ from tvm.tirx.script.builder import ir as T
 
 from stages.backends.cortex_m.kernels.arm_dsp.base import arithmetic
 from stages.backends.cortex_m.kernels.arm_dsp.planes import (
+    BYTES_FIELDS,
     FIELDS,
     WIDEN,
     Plane,
+    channel_steps,
     clamped,
     is_wide,
     plane_of,
+    reads_bytes,
     result_word_count,
     widen_function,
 )
 from stages.backends.cortex_m.kernels.arm_dsp.requantize_tir import requantize
 from stages.backends.kernels.eight_bit import INT8_OFFSET
 from stages.backends.kernels.tir.block import Block, Function, Operand, accumulator, loop, store
-from stages.backends.kernels.tir.fixed_point import output, widen
+from stages.backends.kernels.tir.fixed_point import output, select, widen
 from stages.backends.kernels.tir.words import byte, half_word
 
 if TYPE_CHECKING:
@@ -132,8 +139,61 @@ def _plane(view: LayerView) -> Block:
     return Block("plane", operands, meaning, function, lambda b: [b.plane, b.channel, b.y, b.fields])
 
 
+def _bytes(view: LayerView) -> Block:
+    """Compute one channel of a band from its bytes. Columns beside the image are padding."""
+    op, x, y = view.op, view.inputs[0], view.outputs[0]
+    words, taps = channel_words(view), tap_word_count(view)
+    _, rows, columns, _ = y.shape
+
+    def meaning(b: Any) -> None:
+        with loop(("row", rows), ("column", columns)) as (row, column):
+            store(b.acc, b.channel[taps], 0)
+            with loop(("ky", 3), ("kx", 3)) as (ky, kx):
+                at = column + kx - 1
+                is_inside = T.And(at >= 0, at < columns)
+                element = select(is_inside, widen(b.x[pixel(x, row + ky, at)]), op.input_zero_point)
+                store(b.acc, b.acc[0] + element * byte(b.channel[ky], kx), 0)
+            scaled = requantize(b.acc[0], [b.channel[at] for at in range(taps + 1, words)], op.rounding)
+            store(b.y, output(view, scaled), *pixel(y, row, column))
+
+    operands = (
+        Operand("x", channel_shape(x), x.dtype),
+        Operand("channel", (words,), "int32"),
+        Operand("y", channel_shape(y), y.dtype, "w"),
+        Operand("fields", BYTES_FIELDS.shape, "int32"),
+        accumulator(),
+    )
+    suffix = ("rows" if channel_steps(y, False)[1] == 1 else "apart") + ("_clamped" if clamped(view) else "")
+    suffix += "_long" if arithmetic(view, long=True).scale.long else ""
+    function = f"arm_dsp_depthwise3x3_bytes_{suffix}"
+    return Block("bytes", operands, meaning, function, lambda b: [b.x, b.channel, b.y, b.fields])
+
+
+def _over_rows(view: LayerView) -> Lowering:
+    """Loop over images and channels around the block of a channel's bytes."""
+    x, y = view.inputs[0], view.outputs[0]
+    block = _bytes(view)
+    with Function("depthwise_conv2d") as f:
+        image = f.input(0, x.physical_shape, x.dtype)
+        channels = f.constant("channels", (view.op.out_channels, channel_words(view)), "int32")
+        fields = f.constant("fields", BYTES_FIELDS.shape, "int32")
+        out = f.output(0, y.physical_shape, y.dtype)
+        acc = f.scratch("acc", (1,), "int32")
+        with f.loop(("n", y.shape[0]), ("c", view.op.out_channels)) as (n, c):
+            regions = {"x": region(image, x, n, c), "y": region(out, y, n, c)}
+            f.place(block, channel=(channels, c, 0), fields=fields, acc=acc, **regions)
+    return f.lowering()
+
+
+def region(buffer: Any, tensor: Tensor, n: Any, c: Any) -> tuple[Any, ...]:
+    """Return a buffer and the first index of one of its channels."""
+    return (buffer, n, *{"NCHW": (c, 0, 0), "NHCW": (0, c, 0)}.get(tensor.layout, (0, 0, c)))
+
+
 def depthwise(view: LayerView) -> Lowering:
     """Build the layer with the 3x3 kernel."""
+    if reads_bytes(view):
+        return _over_rows(view)
     constants = (
         Operand("channels", (view.op.out_channels, channel_words(view)), "int32"),
         Operand("fields", FIELDS.shape, "int32"),
@@ -148,9 +208,6 @@ def over_planes(view: LayerView, plane: Plane, block: Block, constants: tuple[Op
     """
     op, x, y = view.op, view.inputs[0], view.outputs[0]
     padding, channel = fill(view, plane), widened(view, plane)
-
-    def region(buffer: Any, tensor: Tensor, n: Any, c: Any) -> tuple[Any, ...]:
-        return (buffer, n, *{"NCHW": (c, 0, 0), "NHCW": (0, c, 0)}.get(tensor.layout, (0, 0, c)))
 
     with Function("depthwise_conv2d") as f:
         image = f.input(0, x.physical_shape, x.dtype)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 
 FIELDS = Structure("arm_dsp_depthwise3x3_fields", ("rows", "pairs", "odd", "jump", "column", "row", *CLAMP))
+BYTES_FIELDS = Structure("arm_dsp_depthwise3x3_bytes_fields", (*FIELDS.fields, "x_row", "pad"))
 WIDEN = Structure("arm_dsp_widen", ("rows", "columns", "row_step", "column_step", "first", "pitch"))
 ROW_FIELDS = Structure(
     "arm_dsp_depthwise",
@@ -113,6 +114,29 @@ def plane_cost(view: LayerView, plane: Plane) -> float:
     near = channel_steps(view.inputs[0], plane.swapped)[1] == 1
     widened = plane.in_rows * (plane.in_columns * (1.9 if near else 2.6) + 14)
     return plane.out_rows * (plane.out_columns // 2 * pair + single + 22) + widened + 90
+
+
+def reads_bytes(view: LayerView) -> bool:
+    """Return whether depthwise3x3.S computes a band of rows from its bytes, without a widened copy in a plane.
+
+    That takes less time for up to three rows of outputs.
+    """
+    op, x = view.op, view.inputs[0]
+    is_able = (
+        (x.layout, x.dtype, op.stride, op.padding) == ("NHCW", "int8", (1, 1), (0, 1, 0, 1))
+        and (op.kernel, op.dilation, op.depth_multiplier) == ((3, 3), (1, 1), 1)
+        and x.shape[2] >= 4
+        and not is_wide(view)
+    )
+    return is_able and bytes_cost(view) < plane_cost(view, plane_of(view))
+
+
+def bytes_cost(view: LayerView) -> float:
+    """Return the instructions of one channel without a plane: 34 per pair of outputs, 2 more where they are apart."""
+    _, rows, columns, _ = view.outputs[0].shape
+    pair = 34 + (0 if channel_steps(view.outputs[0], False)[1] == 1 else 2)
+    pair += 7 if arithmetic(view, long=True).scale.long else 0
+    return float(rows * (-(-columns // 2) * pair + 44) + 60)
 
 
 def widen_fields(view: LayerView, plane: Plane) -> dict[str, int]:
