@@ -40,6 +40,7 @@ class Move(_Rows, WordMove):
     """Slices and similar layers as one copy, pads as a fill and a copy."""
 
     name = "arm_dsp.move"
+    row_alignment = 1
     estimate_error = 1.25
 
     def why_not_layer(self, view: LayerView, target: Target) -> str:
@@ -50,6 +51,7 @@ class Concatenation(_Rows, WordConcatenation):
     """Concatenation as one copy per input."""
 
     name = "arm_dsp.concatenation"
+    row_alignment = 1
     estimate_error = 1.5
 
 

@@ -18,6 +18,7 @@ class Prelu(TablePrelu):
     """PRELU, one element at a time."""
 
     name = "arm_dsp.prelu"
+    row_alignment = 1
     estimate_error = 1.25
     sources = ("prelu.c",)
     function = "arm_dsp_prelu"

@@ -15,6 +15,7 @@ class Table(ByteTable):
     """Table lookups with independent loads."""
 
     name = "arm_dsp.table"
+    row_alignment = 1
     estimate_error = 1.25
     sources = ("table.S",)
     headers: ClassVar[tuple[str, ...]] = ("table.h",)

@@ -51,6 +51,7 @@ class Transpose(Kernel):
     """Transpose of matrices whose rows and columns are neighbours in one tensor each."""
 
     name = "arm_dsp.transpose"
+    row_alignment = 1
     estimate_error = 1.25
     ops: ClassVar[frozenset[str]] = frozenset({"move"})
     sources = ("transpose.c",)

@@ -91,6 +91,7 @@ class Move(_Rows):
     """Slices, transposes and similar layers as one copy; a pad fills its output first."""
 
     name = "mve.move"
+    row_alignment = 1
     estimate_error = 1.25
     ops: ClassVar[frozenset[str]] = frozenset({"move"})
 

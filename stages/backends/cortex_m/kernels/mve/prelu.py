@@ -18,6 +18,7 @@ class MvePrelu(TablePrelu):
     """PRELU, eight elements at a time."""
 
     name = "mve.prelu"
+    row_alignment = 1
     estimate_error = 1.25
     sources = ("prelu.S",)
     function = "mve_prelu"

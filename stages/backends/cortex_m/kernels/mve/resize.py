@@ -15,6 +15,7 @@ class MveResize(Resize8):
     """Bilinear resize of four channels at a time, in 32 bits, for any weights."""
 
     name = "mve.resize_bilinear_s8"
+    row_alignment = 1
     estimate_error = 1.25
     function = "mve_resize_bilinear_s8"
     whole = 1024

@@ -15,6 +15,7 @@ class Table(ByteTable):
     """Table lookups, 16 elements at a time."""
 
     name = "mve.table"
+    row_alignment = 1
     estimate_error = 1.25
     sources = ("table.S",)
     headers: ClassVar[tuple[str, ...]] = ("table.h",)

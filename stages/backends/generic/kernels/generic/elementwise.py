@@ -102,6 +102,7 @@ class Prelu(_Elementwise):
     """Values from zero on, and products with slopes below."""
 
     name = "generic.prelu"
+    row_alignment = 1
     estimate_error = 1.25
     ops: ClassVar[frozenset[str]] = frozenset({"prelu"})
     sources = ("prelu.c",)
@@ -122,6 +123,7 @@ class Binary(Kernel):
     """MINIMUM, MAXIMUM, squared differences and quotients."""
 
     name = "generic.binary"
+    row_alignment = 1
     ops: ClassVar[frozenset[str]] = frozenset({"div", "maximum", "minimum", "squared_difference"})
     sources = ()
     in_place = True
@@ -162,6 +164,7 @@ class Table(Kernel):
     """
 
     name = "generic.table"
+    row_alignment = 1
     estimate_error = 1.5
     ops: ClassVar[frozenset[str]] = frozenset({"activation"})
     sources = ("table.c",)
@@ -195,6 +198,7 @@ class Requantize(_Elementwise):
     """
 
     name = "generic.requantize"
+    row_alignment = 1
     estimate_error = 1.25
     ops: ClassVar[frozenset[str]] = frozenset({"requantize"})
     sources = ("requantize_elements.c", "top_bits.c")
@@ -237,6 +241,7 @@ class Quantize(Kernel):
     """float32 to an 8-bit type, at a model's edge. Halves round away from zero."""
 
     name = "generic.quantize"
+    row_alignment = 1
     halves: ClassVar[str] = "away"
     ops: ClassVar[frozenset[str]] = frozenset({"quantize"})
     sources = ("quantize.c",)
@@ -276,6 +281,7 @@ class Dequantize(Kernel):
     """An 8-bit type to float32, at a model's edge."""
 
     name = "generic.dequantize"
+    row_alignment = 1
     estimate_error = 1.25
     ops: ClassVar[frozenset[str]] = frozenset({"dequantize"})
     sources = ("dequantize.c",)

@@ -16,6 +16,7 @@ class EvenPairs(Kernel):
     """ADD, SUB and MUL with broadcasting."""
 
     name = "generic.even"
+    row_alignment = 1
     ops: ClassVar[frozenset[str]] = frozenset({"even_add", "even_sub", "even_mul"})
     sources = ()
     in_place = True

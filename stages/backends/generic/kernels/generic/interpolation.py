@@ -20,6 +20,7 @@ class ResizeBilinear(Kernel):
     """RESIZE_BILINEAR one pixel at a time: its four weights, then its channels."""
 
     name = "generic.resize_bilinear"
+    row_alignment = 1
     estimate_error = 4
     ops: ClassVar[frozenset[str]] = frozenset({"resize_bilinear"})
     sources = ()
@@ -45,6 +46,7 @@ class EvenResize(ResizeBilinear):
     """RESIZE_BILINEAR on int8 that rounds halves to even."""
 
     name = "generic.even_resize_bilinear"
+    row_alignment = 1
     ops: ClassVar[frozenset[str]] = frozenset({"even_resize_bilinear"})
 
     def why_not_layer(self, view: LayerView, target: Target) -> str:

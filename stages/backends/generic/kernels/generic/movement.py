@@ -69,6 +69,7 @@ class Move(_Copying):
     """
 
     name = "generic.move"
+    row_alignment = 8
     estimate_error = 8
     ops: ClassVar[frozenset[str]] = frozenset({"move"})
 
@@ -120,6 +121,7 @@ class Concatenation(_Copying):
     """One copy per input."""
 
     name = "generic.concatenation"
+    row_alignment = 8
     estimate_error = 6
     ops: ClassVar[frozenset[str]] = frozenset({"concatenation"})
 

@@ -40,6 +40,7 @@ class Depthwise3x3(Kernel):
     """
 
     name = "riscv.depthwise3x3"
+    row_alignment = 1
     estimate_error = 1.25
     ops: ClassVar[frozenset[str]] = frozenset({"depthwise_conv2d"})
     roundings: ClassVar[frozenset[str]] = frozenset({"double"})

@@ -39,6 +39,7 @@ class Gemm(Kernel):
     """
 
     name = "riscv.gemm"
+    row_alignment = 1
     estimate_error = 1.25
     ops: ClassVar[frozenset[str]] = frozenset({"conv2d"})
     roundings: ClassVar[frozenset[str]] = frozenset({"double"})

@@ -11,6 +11,7 @@ class Move(WordMove):
     """Slices and transposes as one copy, pads as a fill and a copy, resizes as copies of pixels or rows."""
 
     name = "rvp.move"
+    row_alignment = 1
     estimate_error = 1.25
     prefix: ClassVar[str] = "rvp"
     block: ClassVar[float] = 41.0
@@ -20,6 +21,7 @@ class Concatenation(WordConcatenation):
     """Concatenation as one copy per input."""
 
     name = "rvp.concatenation"
+    row_alignment = 1
     estimate_error = 1.25
     prefix: ClassVar[str] = "rvp"
     block: ClassVar[float] = 41.0

@@ -41,6 +41,7 @@ class Prelu(Kernel):
     """
 
     name = "rvp.prelu_s8"
+    row_alignment = 8
     estimate_error = 1.25
     ops: ClassVar[frozenset[str]] = frozenset({"prelu"})
     roundings: ClassVar[frozenset[str]] = frozenset({"double"})

@@ -15,6 +15,7 @@ class RvpResize(HalvingResize):
     """Bilinear resize with half sums of 16-bit lanes (RADD16)."""
 
     name = "rvp.resize_bilinear_s8"
+    row_alignment = 1
     estimate_error = 1.5
     function = "rvp_resize_bilinear_s8"
     prices = (3.6, 3.4, 28.0)
