@@ -328,10 +328,10 @@ def _bands() -> Iterator[Case]:
         yield Case(name, ("layouts", "windows"), layer, drawn_inputs(draw, layer))
     # One or two rows of outputs, padded at the sides: kernels may leave out what pays for many rows.
     for number, (columns, written, cut, long) in enumerate(
-        grid((4, 5, 6, 7, 9, 12), ("NHCW", "NHWC", "NCHW"), (False, True), (False, True))
+        grid((4, 5, 6, 7, 9, 12, 14, 16), ("NHCW", "NHWC", "NCHW"), (False, True), (False, True))
     ):
-        draw = Draw(4400 + number, "int8")
-        window = Window((3 + number // 3 % 2, columns), (3, 3), padding=(0, 1, 0, 1))
+        draw, stride = Draw(4400 + number, "int8"), 2 if columns % 2 == 0 and number % 3 else 1
+        window = Window((3 + stride * (number // 3 % 2), columns), (3, 3), (stride, stride), (0, 2 - stride, 0, 1))
         layer = depthwise(draw, window, draw.integer(1, 9), layouts=("NHCW", written))
         if not cut:
             layer = with_op(layer, act_min=-128, act_max=127)

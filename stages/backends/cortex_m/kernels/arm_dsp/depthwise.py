@@ -255,14 +255,14 @@ def fields(view: LayerView) -> dict[str, int]:
 
 def bytes_fields(view: LayerView) -> dict[str, int]:
     """Return the fields of depthwise3x3.S for rows without a plane."""
-    op, x = view.op, view.inputs[0]
-    columns, x_row = x.shape[2], channel_steps(x, False)[0]
-    row, column = channel_steps(view.outputs[0], False)
+    op, x, y = view.op, view.inputs[0], view.outputs[0]
+    stride, x_row = op.stride[0], channel_steps(x, False)[0]
+    row, column = channel_steps(y, False)
     return {
-        "rows": view.outputs[0].shape[1],
-        "pairs": (columns - 3) // 2,
-        "odd": columns % 2,
-        "jump": x_row - (columns - 3),
+        "rows": y.shape[1],
+        "pairs": (y.shape[2] - (3 if stride == 1 else 1)) // 2,
+        "odd": y.shape[2] % 2,
+        "jump": x_row - (x.shape[2] - 3) if stride == 1 else 2 * x_row - x.shape[2],
         "column": column,
         "row": row,
         **(clamps(view) if clamped(view) else {"zero_point": op.output_zero_point, "floor": 0, "low": 0}),

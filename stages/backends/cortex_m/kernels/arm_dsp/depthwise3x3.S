@@ -2,7 +2,7 @@
  *
  *   void arm_dsp_depthwise3x3_s<1|2>_<near|rows|apart>[_clamped|_wide][_long](const int16_t *plane, const int32_t *channel,
  *                                                                            void *out, const int32_t *fields);
- *   void arm_dsp_depthwise3x3_bytes_<rows|apart>[_clamped][_long](const int8_t *x, const int32_t *channel, void *out,
+ *   void arm_dsp_depthwise3x3_bytes_s<1|2>_<rows|apart>[_clamped][_long](const int8_t *x, const int32_t *channel, void *out,
  *                                                                const int32_t *fields);
  *
  *   plane    rows of (pairs + odd) * 2 * stride + 2 elements, including padding, aligned to 4 bytes
@@ -26,13 +26,15 @@
  *   stride 1    r3, r5, r7: w0, w1 of each row    r4, r6, r8: w1, w2 of each row
  *   stride 2    r3, r5, r7: w0, w1 of each row    r4: w2 of rows 0 and 1    r6: w2 of row 2
  *
- * Bytes: stride 1 on the rows of an int8 image as they are, without a plane, which takes less time for up to three rows of outputs.
- * A row has `pairs` pairs between its first and its last one; if its columns are odd, the last pair begins one column earlier.
- * fields x_row: bytes between rows of x; pad: the byte to the left and to the right of a row. r3, r5, r7: w0, w2 of each row,
- * r4, r6, r8: w1 of each row. Four bytes, seven instructions:
+ * Bytes: the rows of an int8 image as they are, without a plane, which takes less time for few rows of outputs. Padding is one byte
+ * on the right, and with stride 1 one on the left. A row has `pairs` pairs before its last one (stride 1: and behind its first); if
+ * `odd`, the last begins one output earlier. fields x_row: bytes between rows of x; pad: the byte of padding. r3, r5, r7: w0, w2 of
+ * each row, r4, r6, r8: w1 of each row. Four bytes, seven instructions, and nine:
  *
- *   x0 x2 | x1 x3                  z0 += x0 w0 + x2 w2   smlad            z0 += x1 w1            smlabb
+ *   stride 1    x0 x2 | x1 x3      z0 += x0 w0 + x2 w2   smlad            z0 += x1 w1            smlabb
  *                                  z1 += x1 w0 + x3 w2   smlad            z1 += x2 w1            smlatb
+ *   stride 2    x0 x2 | x1 x3      z0 += x0 w0 + x2 w2   smlad            z0 += x1 w1            smlabb
+ *               x4                 z1 += x2 w0           smlatb           z1 += x3 w1, x4 w2     smlatb, smlabt
  */
 #include "dsp_asm.h"
 
@@ -267,6 +269,9 @@
 #define BYTES_FRAME 76
 
 .macro row_bytes x, a, b, place
+    .if stride == 2
+    ldr.w x01, [\x], #4
+    .else
     .ifc \place, first
     ldr.w x01, [\x], #1
     ldr.w x23, [sp, #PAD]
@@ -281,12 +286,24 @@
     lsr.w x01, x01, #8
     orr.w x01, x01, x23, lsl #24
     .endif
+    .endif
     sxtb16 x23, x01, ror #8
     sxtb16 x01, x01
     smlad z0, x01, \a, z0
     smlabb z0, x23, \b, z0
+    .if stride == 2
+    smlatb z1, x01, \a, z1
+    .ifc \place, last
+    ldrsb.w x01, [sp, #PAD]
+    .else
+    ldrsb.w x01, [\x]
+    .endif
+    smlatb z1, x23, \b, z1
+    smlabt z1, x01, \a, z1
+    .else
     smlad z1, x23, \a, z1
     smlatb z1, x01, \b, z1
+    .endif
 .endm
 
 /* A pair of outputs; all instructions are of four bytes. */
@@ -298,7 +315,8 @@
     store_pair
 .endm
 
-.macro depthwise_bytes name, is_near, is_clamped, is_long
+.macro depthwise_bytes name, step, is_near, is_clamped, is_long
+    .set stride, \step
     .set long, \is_long
     .set frame, BYTES_FRAME
     .set near, \is_near
@@ -314,7 +332,7 @@
     strd r11, r12, [sp, #FLOOR]
     ldrd r2, r4, [r3]                  /* x_row, pad */
     str r4, [sp, #PAD]
-    lsl r4, r5, #1
+    lsl r4, r5, #stride
     str r4, [sp, #PAIR_BYTES]
     and r5, r5, #1                     /* an odd number of pairs enters in the middle */
     entry_point r5, r5, 1, .Lloop_\@, .Lsecond_\@, r6, r7
@@ -331,7 +349,9 @@
     add r2, r1, r2
 
 .Lrow_\@:
+    .if stride == 1
     pair_of_bytes first
+    .endif
     ldr x01, [sp, #PAIR_BYTES]
     adds x23, x01, r0
     str x23, [sp, #ROW_END]
@@ -349,9 +369,9 @@
 
 .Llast_\@:
     ldr x01, [sp, #ODD]
-    sub r0, r0, x01
-    sub r1, r1, x01
-    sub r2, r2, x01
+    sub r0, r0, x01, lsl #stride - 1
+    sub r1, r1, x01, lsl #stride - 1
+    sub r2, r2, x01, lsl #stride - 1
     .if near
     sub out, out, x01
     .else
@@ -392,12 +412,14 @@ all_arithmetics arm_dsp_depthwise3x3_s\s\()_rows, \s, 1, 1
 all_arithmetics arm_dsp_depthwise3x3_s\s\()_apart, \s, 0, 1
 .endr
 
-.macro bytes_roundings name, is_near, is_clamped
-depthwise_bytes \name, \is_near, \is_clamped, 0
-depthwise_bytes \name\()_long, \is_near, \is_clamped, 1
+.macro bytes_roundings name, step, is_near, is_clamped
+depthwise_bytes \name, \step, \is_near, \is_clamped, 0
+depthwise_bytes \name\()_long, \step, \is_near, \is_clamped, 1
 .endm
 
-bytes_roundings arm_dsp_depthwise3x3_bytes_rows, 1, 0
-bytes_roundings arm_dsp_depthwise3x3_bytes_rows_clamped, 1, 1
-bytes_roundings arm_dsp_depthwise3x3_bytes_apart, 0, 0
-bytes_roundings arm_dsp_depthwise3x3_bytes_apart_clamped, 0, 1
+.irp s, 1, 2
+bytes_roundings arm_dsp_depthwise3x3_bytes_s\s\()_rows, \s, 1, 0
+bytes_roundings arm_dsp_depthwise3x3_bytes_s\s\()_rows_clamped, \s, 1, 1
+bytes_roundings arm_dsp_depthwise3x3_bytes_s\s\()_apart, \s, 0, 0
+bytes_roundings arm_dsp_depthwise3x3_bytes_s\s\()_apart_clamped, \s, 0, 1
+.endr

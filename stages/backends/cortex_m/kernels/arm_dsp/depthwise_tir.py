@@ -142,16 +142,16 @@ def _plane(view: LayerView) -> Block:
 def _bytes(view: LayerView) -> Block:
     """Compute one channel of a band from its bytes. Columns beside the image are padding."""
     op, x, y = view.op, view.inputs[0], view.outputs[0]
-    words, taps = channel_words(view), tap_word_count(view)
+    stride, words, taps = op.stride[0], channel_words(view), tap_word_count(view)
     _, rows, columns, _ = y.shape
 
     def meaning(b: Any) -> None:
         with loop(("row", rows), ("column", columns)) as (row, column):
             store(b.acc, b.channel[taps], 0)
             with loop(("ky", 3), ("kx", 3)) as (ky, kx):
-                at = column + kx - 1
-                is_inside = T.And(at >= 0, at < columns)
-                element = select(is_inside, widen(b.x[pixel(x, row + ky, at)]), op.input_zero_point)
+                at = column * stride + kx - op.padding[1]
+                is_inside = T.And(at >= 0, at < x.shape[2])
+                element = select(is_inside, widen(b.x[pixel(x, row * stride + ky, at)]), op.input_zero_point)
                 store(b.acc, b.acc[0] + element * byte(b.channel[ky], kx), 0)
             scaled = requantize(b.acc[0], [b.channel[at] for at in range(taps + 1, words)], op.rounding)
             store(b.y, output(view, scaled), *pixel(y, row, column))
@@ -165,7 +165,7 @@ def _bytes(view: LayerView) -> Block:
     )
     suffix = ("rows" if channel_steps(y, False)[1] == 1 else "apart") + ("_clamped" if clamped(view) else "")
     suffix += "_long" if arithmetic(view, long=True).scale.long else ""
-    function = f"arm_dsp_depthwise3x3_bytes_{suffix}"
+    function = f"arm_dsp_depthwise3x3_bytes_s{stride}_{suffix}"
     return Block("bytes", operands, meaning, function, lambda b: [b.x, b.channel, b.y, b.fields])
 
 

@@ -119,22 +119,28 @@ def plane_cost(view: LayerView, plane: Plane) -> float:
 def reads_bytes(view: LayerView) -> bool:
     """Return whether depthwise3x3.S computes a band of rows from its bytes, without a widened copy in a plane.
 
-    That takes less time for up to three rows of outputs.
+    That takes less time for up to three rows of outputs, and with stride 2 for any number.
     """
     op, x = view.op, view.inputs[0]
+    columns = x.shape[2]
+    is_padded = op.padding == (0, 1, 0, 1) if op.stride == (1, 1) else op.padding == (0, 0, 0, 1) and columns % 2 == 0
     is_able = (
-        (x.layout, x.dtype, op.stride, op.padding) == ("NHCW", "int8", (1, 1), (0, 1, 0, 1))
-        and (op.kernel, op.dilation, op.depth_multiplier) == ((3, 3), (1, 1), 1)
-        and x.shape[2] >= 4
+        (x.layout, x.dtype, op.kernel, op.dilation, op.depth_multiplier) == ("NHCW", "int8", (3, 3), (1, 1), 1)
+        and op.stride in ((1, 1), (2, 2))
+        and is_padded
+        and columns >= 4
         and not is_wide(view)
     )
     return is_able and bytes_cost(view) < plane_cost(view, plane_of(view))
 
 
 def bytes_cost(view: LayerView) -> float:
-    """Return the instructions of one channel without a plane: 34 per pair of outputs, 2 more where they are apart."""
+    """Return the instructions of one channel without a plane.
+
+    34 per pair of outputs (40 with stride 2), 2 more where they are apart.
+    """
     _, rows, columns, _ = view.outputs[0].shape
-    pair = 34 + (0 if channel_steps(view.outputs[0], False)[1] == 1 else 2)
+    pair = (34 if view.op.stride == (1, 1) else 40) + (0 if channel_steps(view.outputs[0], False)[1] == 1 else 2)
     pair += 7 if arithmetic(view, long=True).scale.long else 0
     return float(rows * (-(-columns // 2) * pair + 44) + 60)
 
