@@ -92,7 +92,7 @@ PACKAGES = (
     ),
     _family("tir"),
     _family("generic", "tests/unit/kernels/test_generic_kernels.py"),
-    _family("rvp"),
+    _family("rvp", "tests/unit/kernels/test_rvp_one_rounding.py"),
     _family("riscv"),
     _family("arm_dsp"),
     _family("mve", "tests/unit/kernels/test_mve_lanes.py"),
