@@ -1,4 +1,4 @@
-"""Layers in front of and behind BATCH_MATMUL: a constant matrix, and what is refused."""
+"""BATCH_MATMUL of int8 and int16 against LiteRT, bit for bit."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from stages.base import StageError
 from stages.ir.models.builder import BuildError, ModelBuilder
 from tests.support.integer import compare, integer_graph
 
+BATCHES = (((), ()), ((2,), (2,)), ((2, 3), (1, 3)), ((3,), (2, 3)), ((2, 3), ()), ((1, 2, 2), (3, 1, 2)), ((2,), (1,)))
 Shape = tuple[int, ...]
 
 
@@ -38,6 +39,40 @@ def model(
 
 def drawn(rng: np.random.Generator) -> list[tuple[float, int]]:
     return [(float(np.float32(rng.uniform(0.01, 0.1))), int(rng.integers(-128, 128))) for _ in range(3)]
+
+
+@pytest.mark.parametrize("constant", [False, True])
+@pytest.mark.parametrize(("x", "y"), [(False, False), (True, False), (False, True), (True, True)])
+def test_batches(x: bool, y: bool, constant: bool) -> None:
+    rng = np.random.default_rng(2 * x + y)
+    for first, second in BATCHES:
+        rows, depth, units = (int(n) for n in rng.integers(1, 9, 3))
+        shapes = (
+            (*first, *((depth, rows) if x else (rows, depth))),
+            (*second, *((units, depth) if y else (depth, units))),
+        )
+        a, b = (rng.integers(-128, 128, shape).astype(np.int8) for shape in shapes)
+        data = model(a.shape, b if constant else b.shape, drawn(rng), x=x, y=y)
+        assert compare(data, [a] if constant else [a, b]).wrong == {}, (first, second)
+
+
+@pytest.mark.parametrize("constant", [False, True])
+@pytest.mark.parametrize(("x", "y"), [(False, False), (True, False), (False, True), (True, True)])
+def test_sixteen_bits(x: bool, y: bool, constant: bool) -> None:
+    """Sums beyond 32 bits, and results that LiteRT wraps as an int32 before it clamps them."""
+    rng = np.random.default_rng(4 + 2 * x + y)
+    for number, (first, second) in enumerate(BATCHES):
+        rows, depth, units = int(rng.integers(1, 9)), int(rng.integers(1, 200)), int(rng.integers(1, 9))
+        shapes = (
+            (*first, *((depth, rows) if x else (rows, depth))),
+            (*second, *((units, depth) if y else (depth, units))),
+        )
+        low = (-32768, 20000)[number % 2]
+        a, b = (rng.integers(low, 32768, shape).astype(np.int16) for shape in shapes)
+        for output in (2.0**-9, 3e-6, 1.0, 900.0):
+            quants = [(0.0017, 0), (0.0005, 0), (output, 0)]
+            data = model(a.shape, b if constant else b.shape, quants, x=x, y=y, dtype="int16")
+            assert compare(data, [a] if constant else [a, b]).wrong == {}, (first, second, output)
 
 
 def test_a_constant_matrix_is_a_convolution() -> None:

@@ -1,4 +1,4 @@
-"""DIV and reductions of 8 bits, quotients of 16, against LiteRT, bit for bit. tests/tflm has the other pairs."""
+"""MAXIMUM, MINIMUM, SQUARED_DIFFERENCE, DIV and reductions of 8 bits against LiteRT, bit for bit."""
 
 from __future__ import annotations
 
@@ -24,6 +24,12 @@ SHAPES = (
     ((1, 5, 4, 1), (2, 1, 1, 3)),
 )
 AXES = ((1,), (3,), (1, 2), (1, 3), (0, 2), (-1,), (0, 1, 2, 3), (2, 3))
+PAIRS = {
+    "MAXIMUM": "MaximumMinimumOptions",
+    "MINIMUM": "MaximumMinimumOptions",
+    "SQUARED_DIFFERENCE": "",
+    "DIV": "DivOptions",
+}
 Quant = tuple[float, int]
 
 
@@ -35,6 +41,28 @@ def quant(rng: np.random.Generator, dtype: str) -> Quant:
 def values(rng: np.random.Generator, shape: tuple[int, ...], dtype: str) -> np.ndarray:
     limits = np.iinfo(dtype)
     return rng.integers(limits.min, limits.max + 1, shape).astype(dtype)
+
+
+@pytest.mark.parametrize("layout", ["NHWC", "NCHW"])
+@pytest.mark.parametrize("op", PAIRS)
+def test_pairs(op: str, layout: str) -> None:
+    """Shapes that broadcast, one scale or three, activations, a constant operand."""
+    rng = np.random.default_rng(len(op))
+    for number, shapes in enumerate(SHAPES * 2):
+        dtype = "uint8" if number % 2 and op != "SQUARED_DIFFERENCE" else "int8"
+        quants = [quant(rng, dtype) for _ in range(3)]
+        quants = [quants[0]] * 3 if number % 3 == 0 else quants
+        inputs = [values(rng, shape, dtype) for shape in shapes]
+        if op == "DIV":
+            inputs[1] = np.where(inputs[1] == quants[1][1], inputs[1] ^ 1, inputs[1]).astype(dtype)
+        b = ModelBuilder()
+        x = b.input("x", shapes[0], dtype, *quants[0])
+        constant = number % 4 == 1
+        y = b.constant("y", inputs[1], *quants[1]) if constant else b.input("y", shapes[1], dtype, *quants[1])
+        options = {"fusedActivationFunction": (0, 1, 3)[number % 3]} if op == "DIV" else None
+        b.output(b.emit(op, [x, y], None, quants[2], "z", PAIRS[op], options))
+        comparison = compare(b.build(), inputs[: 2 - constant], layout)
+        assert comparison.wrong == {}, (number, shapes, quants)
 
 
 def test_quotients_of_all_pairs() -> None:
