@@ -1,6 +1,5 @@
 """Counting a peer's functions, held against a stand-in for its library that lies in tests/support/peer."""
 
-import re
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,7 @@ from pipeline.commands.bench.command import bench
 from pipeline.commands.bench.layer_figures import read_rows
 from pipeline.errors import PipelineError
 from stages.delivery.bench.baselines import BASELINES
-from stages.delivery.bench.baselines.count import count_baseline, program
+from stages.delivery.bench.baselines.count import count_baseline
 from stages.delivery.bench.networks import Network
 from stages.ir.models.spec import OpModel
 from stages.layout.rules import LayoutConfig
@@ -44,41 +43,6 @@ def test_functions_are_counted_and_compared() -> None:
     assert all(one.differing == 0 and one.instructions > one.outputs for one in found.values() if one != found["pad"])
     pad = found["pad"]
     assert (pad.outputs, pad.differing, pad.largest) == (75, 27, 40)
-
-
-@pytest.mark.parametrize(
-    "model",
-    [
-        {"op": "depthwise_conv2d", "shape": (9, 9, 8), "kernel": (3, 3), "depth_multiplier": 2, "dilation": (2, 1)},
-        {"op": "fully_connected", "shape": (16,), "out_channels": 3},
-        {"op": "add", "shape": (4, 4, 4)},
-        {"op": "avg_pool2d", "shape": (8, 8, 4), "kernel": (2, 2)},
-        {"op": "softmax", "shape": (10,)},
-        {"op": "transpose", "shape": (4, 4, 4), "permutation": (0, 3, 1, 2)},
-    ],
-    ids=lambda model: str(model["op"]),
-)
-def test_calls_of_other_functions(model: dict[str, Any]) -> None:
-    """The stand-in lacks these: what is said to them."""
-    one = network("layer", **model)
-    (made, *_) = PEER.calls(one)
-    text, blob = program([(one, made)], "arm_nnfunctions.h")
-    (counted,) = re.findall(r'BENCH\("0", (.*)\);', text)
-    assert re.fullmatch(r"(status \|?= )?arm_\w+_s8\(.*\)", counted)
-    named = set(re.findall(r"&(\w+)", counted)) | {"output"}
-    assert all(re.search(rf"\b{name}\b(\[\d+\])? ?[=;]", text) for name in named), text
-    assert len(blob) >= one.expected[0].size // 8
-
-
-def test_what_a_function_refuses_is_left_out_and_the_others_counted() -> None:
-    grouped = network("grouped", op="conv2d", shape=(5, 5, 8), out_channels=4, groups=2)
-    large = network("large", op="conv2d", shape=(2, 2, 65), out_channels=4)
-    plain = network("plain", op="conv2d", shape=(5, 5, 8), out_channels=4)
-    found = {one.network.name: one for one in count_baseline(PEER, STANDIN, [grouped, large, plain], M4)}
-    assert found["grouped"].refused == "returned -1"
-    assert found["large"].refused == "needs more scratch than 98,304 bytes"
-    assert (found["plain"].refused, found["plain"].differing) == ("", 0)
-    assert found["plain"].instructions > 0
 
 
 def test_a_fully_connected_layer_is_called_as_the_version_has_it() -> None:
