@@ -146,7 +146,7 @@ _HEAD = """\
 # MISRA C:2012
 
 `doit evidence NAME` checks emitted C and kernels with cppcheck's add-on `misra`. Each message needs a deviation below;
-a test holds this for each architecture family.
+a test checks this for each architecture family.
 `stages/delivery/evidence/deviations.yaml` is the source of this page.
 `python -m stages.delivery.evidence.misra > docs/reference/misra.md` writes it.
 
