@@ -61,7 +61,7 @@ class Project:
 
 
 def project_of(root: Path | Project) -> Project:
-    """Return a project as it is, and a folder as a standalone project."""
+    """Return a project unchanged; make a folder a standalone project."""
     return root if isinstance(root, Project) else Project(root, root)
 
 

@@ -66,7 +66,7 @@ def _entry(store: Store, folder: Path) -> Entry | None:
 
 
 def damages(store: Store, entry: Entry) -> Iterator[str]:
-    """Yield what differs from the manifest; reads every file, whatever its times."""
+    """Yield differences from the manifest; reads every file, even if its times are unchanged."""
     manifest = store.manifest(entry.key)
     if manifest is None:
         yield "its manifest.json cannot be read or was altered"

@@ -90,7 +90,7 @@ class RecipeExplanation:
 def explanations(named: Sequence[str]) -> Iterator[tuple[RecipeExplanation, bool]]:
     """Yield an explanation per named recipe, and whether the recipe is the only one.
 
-    `NAME:STAGE` ends at that stage. Raises RecipeError, and errors of a recipe that is the only one.
+    `NAME:STAGE` ends at that stage. Raises RecipeError, and the recipe's errors if it is the only one.
     """
     values, project = variables(), current_project()
     check_recipe_arguments(named, [], project)

@@ -86,10 +86,10 @@ def watch(
 
 
 def wait(times: FileTimes) -> list[Path]:
-    """Wait until a file changes, appears or disappears that is among `times`, or a like one beside it.
+    """Wait until a file of `times`, or a similar file beside one, changes, appears or disappears.
 
-    Returns the paths. A file is like another one if both are in the same folder and have the same suffix, as new
-    files of a glob. Times are compared once a second too: a change may come before the operating system watches.
+    Returns the paths. Files are similar if they are in the same folder and have the same suffix, such as new files
+    of a glob. Times are compared once a second too: a change may come before the operating system watches.
     """
     from watchfiles import watch as changes_of
 

@@ -110,7 +110,7 @@ def parse_overrides(variables: Mapping[str, str]) -> list[Override]:
 
 
 def with_assignments(text: str, values: Mapping[str, str]) -> str:
-    """Return the text of `set=` with these values, `path: value`, in place of its own for the same paths."""
+    """Return the text of `set=` with these values by path; they replace its values of the same paths."""
     paths = {yaml_path(path) for path in values}
     kept = [part for part in _split(text) if _assignment(part).path not in paths]
     return ",".join([*kept, *(f"{path}={value}" for path, value in values.items())])

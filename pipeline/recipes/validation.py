@@ -31,7 +31,7 @@ def validation_error(
 ) -> RecipeError:
     """Return one error for all of pydantic's, with the positions of further mistakes.
 
-    It is the deepest, since a union reports one error per member.
+    The reported error is the deepest, since a union reports one error per member.
     """
     located = [
         ((*_yaml_path(detail, data), *_mistake_path(detail)), detail) for detail in error.errors(include_url=False)

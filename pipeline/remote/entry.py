@@ -1,7 +1,7 @@
 """The object `ac/<key>` of a remote store: an artifact's files as Bazel's ActionResult.
 
-Servers such as bazel-remote accept nothing else there, and find by it which blobs belong together. Subset of the
-message (build/bazel/remote/execution/v2/remote_execution.proto in bazelbuild/remote-apis) that is used:
+Servers such as bazel-remote accept nothing else below `ac/`, and read from it which blobs belong together. Subset of
+the message (build/bazel/remote/execution/v2/remote_execution.proto in bazelbuild/remote-apis) that is used:
 
     ActionResult { repeated OutputFile output_files = 2; }
     OutputFile   { string path = 1; Digest digest = 2; bool is_executable = 4; }

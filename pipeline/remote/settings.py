@@ -3,7 +3,7 @@
 FIRMLINE_REMOTE             its URL, overrides pipeline.yaml; `off`: none
 FIRMLINE_REMOTE_READ_ONLY   1 or true: never write; 0 or false: write; overrides pipeline.yaml
 FIRMLINE_REMOTE_USER, FIRMLINE_REMOTE_PASSWORD, FIRMLINE_REMOTE_TOKEN
-                            credentials; buckets and ssh also have other ways
+                            credentials; buckets and ssh also have other sources
 FIRMLINE_REMOTE_HOST        `name` or `name:port`: the host that may get the credentials if pipeline.yaml sets the
                             URL, so that the author of that file cannot obtain them
 """
@@ -60,7 +60,7 @@ class RemoteSettings:
         return self.url.partition("://")[0]
 
     def redacted(self, text: str) -> str:
-        """Return the text without credentials, these and those of URLs, in any form of a library."""
+        """Return the text without these credentials and those of URLs, in any spelling that libraries print."""
         for secret in (self.token, self.password):
             pair = base64.b64encode(f"{self.user}:{secret}".encode()).decode()
             for form in (pair, secret, repr(secret)[1:-1], repr(secret.encode())[2:-1], quote(secret, safe="")):

@@ -15,7 +15,7 @@ class Traffic:
     sent_bytes: int = 0
 
     def __str__(self) -> str:
-        """Return such as `7 artifacts from it (1.4 MB), 2 sent to it (0.1 MB)`; '' for none."""
+        """Return a text such as `7 artifacts from it (1.4 MB), 2 sent to it (0.1 MB)`; '' for none."""
         parts = [("from it", self.fetched, self.fetched_bytes), ("sent to it", self.sent, self.sent_bytes)]
         texts = [
             f"{count:,} artifact{'s' if count > 1 else ''} {where} ({size / 1e6:,.1f} MB)"

@@ -109,7 +109,7 @@ def region_use(elf: Path, memory: Memory | None) -> list[dict[str, Any]]:
 def region_ends(elf: Path, memory: Memory) -> dict[str, int]:
     """Return the bytes of each region up to the end of its last section: what the linker compares with its length.
 
-    They are more than the used bytes by the alignment of sections.
+    They exceed the used bytes by the alignment of sections.
     """
     from elftools.elf.elffile import ELFFile
 

@@ -77,7 +77,7 @@ class Memory:
 
     @property
     def half(self) -> Memory:
-        """Half of both."""
+        """Return half of both sizes."""
         return Memory(self.activations / 2, self.weights / 2)
 
     def __add__(self, other: Memory) -> Memory:

@@ -80,7 +80,7 @@ class Model:
     ) -> None:
         """Place everything.
 
-        ahead  by layer, the functions called before it for later layers, with the indices of these
+        ahead  by layer, the functions called before it for later layers, with the indices of those layers
         rests  by layer, the function of the last call of a layer that runs by rows, if that has fewer rows
         results  by layer, the function after the last call of a layer that adds up rows
         """

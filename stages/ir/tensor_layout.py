@@ -10,7 +10,8 @@ if they differ from its type:
     OHWI4i:4     convolution weights in 4 bits, two to a byte
 
 A capital letter is the rest of an axis outside of its blocks, which are small letters behind it. An axis is padded to a
-multiple of its blocks; the padding has any content. '' is the order of the logical axes, for tensors of any rank.
+multiple of its blocks; the content of the padding is undefined. '' is the order of the logical axes, for tensors of any
+rank.
 
 Logical axes are the imported model's. Their letters follow from the rank (`AXES`) or are passed as `axes`.
 """

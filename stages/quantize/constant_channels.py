@@ -1,6 +1,6 @@
 """Output channels with the same value for every input, as in trained networks.
 
-Their weights vanish in a tiny scale, and so do their multipliers. A shift of -28 is out of the range for which fast
+Their scale is tiny, and so are their multipliers. A shift of -28 is out of the range for which fast
 requantizations are exact, and one such channel would exclude a whole layer from such kernels. So the value is computed
 at build time.
 """

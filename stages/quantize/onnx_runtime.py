@@ -28,7 +28,7 @@ from stages.quantize.writer import GraphWriter
 
 
 def quantize(operator: Operator, writer: GraphWriter) -> None:
-    """QUANTIZE: of real numbers, halves to even; of integers the table from import."""
+    """QUANTIZE: rounds real numbers, halves to even; integers use the table from import."""
     source, out = operator.inputs[0], operator.outputs[0]
     if "table" in operator.rule:
         table = np.array(operator.rule["table"], np.int8)
@@ -116,7 +116,7 @@ def mean(operator: Operator, writer: GraphWriter) -> None:
 
 
 def softmax(operator: Operator, writer: GraphWriter) -> None:
-    """SOFTMAX: the nearest integers to the real results; of QLinearSoftmax by its table."""
+    """SOFTMAX: rounds the real results to the nearest integers; QLinearSoftmax uses its table."""
     source, out, rule = operator.inputs[0], operator.outputs[0], operator.rule
     if source.layout == "NCHW":
         raise operator.error("is not over the last axis")

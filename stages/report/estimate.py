@@ -50,7 +50,7 @@ def choice_line(chosen: Mapping[str, Any]) -> str:
 
 
 def _memory(flash: Mapping[str, Any] | None) -> str:
-    return "memory without wait states" if flash is None else Flash.model_validate(flash).said
+    return "memory without wait states" if flash is None else Flash.model_validate(flash).description
 
 
 def of_layer(counts: Mapping[str, Any], position: int) -> int | None:

@@ -140,7 +140,7 @@ def accuracy_line(accuracy: dict[str, Any], reference: str) -> str:
 
 
 def percent_of(count: int, total: int) -> str:
-    """Return a share with one decimal. Only all of them are `100.0 %`, and only none `0.0 %`."""
+    """Return a share with one decimal. `100.0 %` means all of them, `0.0 %` none."""
     percent = 100 * count / total
     return f"{percent if count in (0, total) else min(max(percent, 0.1), 99.9):.1f} %"
 

@@ -96,7 +96,7 @@ def _read(name: str, path: Path, ports: Sequence[Port], encoding: Encoding | Non
 def check_files(
     config: InputsConfig, files: Mapping[str, Path], ports: Sequence[Port] | None, classes: int | None
 ) -> None:
-    """Raise the errors of `make_inputs` early, without reading the files' values except indices.
+    """Raise the errors of `make_inputs` early. Of the files' values only indices are read.
 
     `ports` and `classes` are None if they are not known yet.
     """

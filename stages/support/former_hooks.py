@@ -13,7 +13,7 @@ from stages.support.tool import Tool
 
 
 class FormerHooks:
-    """Last base of a stage class with former hooks: the hooks that it does not define, which return nothing."""
+    """Last base of a stage class with former hooks: provides those that the class lacks; they return nothing."""
 
     __slots__ = ()  # a class with another layout cannot become a base of an existing class
 

@@ -57,8 +57,7 @@ class Costs:
     counts        signature -> variant -> instructions or cycles
     rom           ROM of the counted calls
     lower_bounds  price uncounted calls at their lower bound, so that they are chosen, and counted, if they can be
-                  best;
-                  otherwise at the kernel's estimate
+                  best; otherwise at the kernel's estimate
     uncounted     calls that cannot be counted: their estimates decide
     """
 

@@ -76,7 +76,8 @@ def file_cases(folder: Path, options: ModelFiles, root: Path) -> list[Case]:
 def select(cases: list[Case], only: str, targets: str, known_targets: Iterable[str]) -> list[Case]:
     """Return the cases that match a glob of `only` and a target of `targets`.
 
-    Both are split_names by commas; '' selects all. Raises PipelineError for an unknown target, or if no case matches.
+    Both are lists separated by commas; '' selects all. Raises PipelineError for an unknown target, or if no case
+    matches.
     """
     globs, target_names = _parts(only), _parts(targets)
     for target in target_names:

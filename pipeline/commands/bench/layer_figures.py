@@ -63,8 +63,8 @@ Rows = Mapping[str, LayerRow]
 def merged(stored: Rows, measured: Rows, names: Iterable[str], measured_baseline: str = "") -> dict[str, LayerRow]:
     """Return the stored figures updated by measured ones, for the layers in `names`.
 
-    Figures of a baseline are kept if the layer's work is unchanged. `measured_baseline` is the one just measured, whose
-    stored figures are not kept.
+    Figures of a baseline are kept if the layer's work is unchanged. `measured_baseline` was just measured: its stored
+    figures are replaced.
     """
     result = {}
     for name in names:

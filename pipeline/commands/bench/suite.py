@@ -46,7 +46,7 @@ class Row(StrictModel):
     """A network, measured on each target with `recipe`.
 
     model    replaces the recipe's model
-    file     does so with a file of the models folder; the row is skipped if the file is missing
+    file     replaces it by a file of the models folder; the row is skipped if the file is missing
     stages   override the recipe's stage options
     at_most  limits of instructions (of cycles, with an accelerator) by target, for `doit bench --check`
     """
@@ -84,7 +84,7 @@ class Ratio(StrictModel):
 class Layers(StrictModel):
     """Measurements of `suite=layers`: matrix recipes of one-operator models, and targets.
 
-    no_slower  by target, a target with narrower registers; no layer may be slower than on that one
+    no_slower  target -> a target with narrower registers; no layer may be slower on the first than on the second
     """
 
     recipes: Names

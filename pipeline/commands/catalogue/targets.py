@@ -95,7 +95,7 @@ def _record(target: Target) -> Record:
     if target.timing_model is not None:
         record |= {"timing_model": target.timing_model.title, "timing_source": target.timing_model.source}
     if target.flash is not None:
-        record |= {"flash": target.flash.said, "flash_source": target.flash.source}
+        record |= {"flash": target.flash.description, "flash_source": target.flash.source}
     if target.board is not None:
         record |= {"title": target.board.title, "clock": target.board.clock, "source": target.board.source}
     return record

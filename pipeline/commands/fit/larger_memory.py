@@ -13,9 +13,9 @@ _MORE = 32 << 20
 
 
 def with_larger_memory(target: Target) -> Target:
-    """Return the target with 32 MB more in the regions that hold what no faster region can.
+    """Return the target with 32 MB more in each region that is the last choice for its content.
 
-    Faster regions keep their lengths, so that they are filled first, as on the board. Regions keep their addresses,
+    Other regions keep their lengths, so that they are filled first, as on the board. Regions keep their addresses,
     unless a larger one before them needs the space. The result cannot be simulated.
     """
     memory = target.memory

@@ -49,7 +49,7 @@ def measure(
 ) -> list[Row]:
     """Return a row for each board of the request, in its order.
 
-    Raises PipelineError if the store cannot be used, or if no board can have the network.
+    Raises PipelineError if the store cannot be used, or if no board supports the network.
     """
     measurement = _Measurement(request, workspace, display, executor)
     # One board of each core first: other boards wait for its artifacts.

@@ -164,7 +164,7 @@ def not_a_file(text: str, path: Path) -> RecipeError:
 
 
 def place_of_model(path: Path, root: Path) -> str:
-    """Return the place of a model file in a project: its own if it is there, else models/, where it is copied."""
+    """Return the path of a model file in a project: unchanged if it is inside, else in models/, for the copy."""
     return path.relative_to(root).as_posix() if path.is_relative_to(root) else f"{_MODELS}/{path.name}"
 
 

@@ -58,7 +58,7 @@ class Pointer:
     input:<number>   the first byte that the tile reads of an input, inside of the image
     output:0         the first byte that it writes
     constants        the `constants` for the tile's channels
-    scratch:<name>   of `scratch`
+    scratch:<name>   a buffer of `scratch`
     """
 
     role: str

@@ -2,8 +2,9 @@
 
 An engine without a rounding step computes (sum * multiplier + offset) >> shift in 32 bits. No reference kernel does,
 and the multiplier has few useful bits next to 20-bit sums. The best constants are counted over all sums that a layer's
-weights and inputs allow. Exact 8-bit results are steps, and so are the engine's. T[k] is the first sum whose result is
-k or more, S[k] the engine's. Results differ for the sums between T[k] and S[k], for all k:
+weights and inputs allow. Exact 8-bit results are a step function of the sum, and so are the engine's. T[k] is the first
+sum with an exact result of k or more, S[k] the first with such a result of the engine. Results differ for the sums
+between T[k] and S[k], for all k:
 
     result  k+1            ___________           differ: sum over k of |S[k] - T[k]|
             k       ______|

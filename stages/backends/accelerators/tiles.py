@@ -1,7 +1,7 @@
 """Tiles of a layer (rows of its output, all columns, some channels) and their input regions.
 
-A tensor has rows, columns and channels. With four axes, the rows of all images of a batch are counted through. With
-fewer axes, the last one is channels, and all others together are rows of one column.
+A tensor has rows, columns and channels. With four axes, the rows of all images of a batch are numbered
+consecutively. With fewer axes, the last one is channels, and all others together are rows of one column.
 
     output rows [4, 8) of a 3x3 convolution, stride 1, padding 1     read input rows [3, 9)
     the first rows, [0, 4)                                           read [0, 5), and one row of padding above

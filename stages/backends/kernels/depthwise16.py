@@ -31,8 +31,8 @@ class Prices16:
 
     pixel     per pixel, and `group` per group of its channels
     row       per row of a group's window, `product` per element of the row
-    tap       per window element that is copied, with all channels: `copied` per group of channels. In the last,
-              incomplete group `single` per channel and `filled` per missing channel
+    tap       per copied window element, for all channels: `copied` per group of channels; in an incomplete last
+              group `single` per channel and `filled` per missing channel
     by_lanes  extra per element that is read in place if channels are not whole groups
     """
 

@@ -90,8 +90,8 @@ class Kernel(ABC):
     row_alignment  bytes at which its input and output may begin where they are a band of a larger image: any row of the
               image that is a multiple of this; 1 for any row
     in_place  element i of the output depends on element i of each input only, and is written after they are read. The
-              output may reuse the memory of an input of the same size that nothing reads afterwards. Tensors of one
-              shape may have any block layout, all the same one (`seen`)
+              output may reuse the memory of an input of the same size that nothing reads afterwards. If all
+              tensors have one shape, they may have any block layout, the same for all (`seen`)
     """
 
     name: ClassVar[str]
@@ -140,7 +140,7 @@ class Kernel(ABC):
         return reason or self.why_not_layer(view, target)
 
     def why_not_layouts(self, view: LayerView) -> str:
-        """Return why the kernel supports none of the tensors' possible layouts, '' if it may."""
+        """Return why the kernel supports none of the tensors' possible layouts, '' if it supports one."""
         layouts = (*self.layouts, *self.band_layouts)
         for tensor in (*view.inputs, *view.outputs):
             if len(tensor.shape) == 4 and (tensor.layout or "NHWC") not in layouts:

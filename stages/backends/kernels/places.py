@@ -37,7 +37,7 @@ def _families() -> dict[str, str]:
 
 
 def include_path(folder: Path, name: str) -> Path:
-    """Return the folder of headers that the record of `folder` names: `../generic` is in whichever family."""
+    """Return the folder of headers that the record of `folder` names: `../generic` is found in any family."""
     other = name.removeprefix("../")
     return path_of(other) if other in _families() else folder / name
 

@@ -99,7 +99,7 @@ class HalvingResize(Resize8):
 def between(view: LayerView, axis: str, whole: int) -> np.ndarray:
     """Return two source indices and the weight of the second for each output `row` or `column`.
 
-    int32[size, 3], with weights in `whole`ths. Raise ValueError if a weight is not a multiple of that.
+    int32[size, 3], with weights in `whole`ths. Raise ValueError if a weight is not a multiple of 1/`whole`.
     """
     import numpy as np
 

@@ -11,7 +11,7 @@ upper part of a product, y = (t * p + 2^(bits - 1)) >> bits, which rounds halves
             bits that t lost cannot change the result.)
   unit + 1  the product is larger in magnitude by |t| * 2^-bits. This rounds a negative half away from zero. It changes
             no other result while |t| < unit, because t * unit is a multiple of unit. For s <= bits - 20 a larger |t|
-            is at least 2^(s + 8): then the result is 256 or more and is clipped anyway (`turns_halves`)
+            is at least 2^(s + 8): then the result is 256 or more and is clipped (`turns_halves`)
 """
 
 from __future__ import annotations

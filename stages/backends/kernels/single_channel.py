@@ -40,7 +40,7 @@ def as_depthwise(view: LayerView) -> LayerView:
 
 
 def as_one_channel(view: LayerView) -> LayerView:
-    """Return an NHWC convolution as one of a single channel and c times the columns, else unchanged.
+    """Return an NHWC convolution as a convolution of one channel and c times the columns, unchanged if impossible.
 
     The bytes of a row are its pixels' c channels in order. So a window of kx columns is one of kx * c adjacent values,
     the next window begins stride * c later, and padding has the zero point for each channel. Weights, [O, kh, kw, c],

@@ -1,8 +1,8 @@
 """Build QEMU plug-ins for this machine: the one that counts instructions, and those of targets.
 
-`python -m stages.backends.qemu.build` builds the first now for those that are installed; otherwise the first run that
-needs it does. The plug-in declares QEMU's interface by hand, so every new build, and every new QEMU, has to pass a
-self-test before it is used.
+`python -m stages.backends.qemu.build` builds the counting plug-in now, for the installed emulators; otherwise the first
+run that needs it builds it. The plug-in declares QEMU's interface by hand, so every new build, and every new QEMU, has
+to pass a self-test before it is used.
 """
 
 from __future__ import annotations

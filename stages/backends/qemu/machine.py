@@ -31,7 +31,7 @@ def device_options(target: Target) -> Iterator[str]:
 def machine_memory(command: str, machine: str, *devices: str) -> list[tuple[int, int]]:
     """Return start and end of each piece of memory of a machine's first core; empty if QEMU does not answer.
 
-    Adjacent pieces are joined, except if they have the same name: then the second is the first at another address.
+    Adjacent pieces are joined, unless they have the same name: then both are the same memory.
     """
     arguments = [command, "-M", machine, "-S", "-nographic", "-serial", "none", "-monitor", "stdio", *devices]
     try:

@@ -1,7 +1,7 @@
 """Exact instruction counts of a firmware by function.
 
-`python -m stages.backends.qemu.profile TARGET firmware.elf inputs.bin` runs the firmware on inputs as a simulate
-artifact has them.
+`python -m stages.backends.qemu.profile TARGET firmware.elf inputs.bin` runs the firmware on inputs.bin of a
+simulate artifact.
 """
 
 from __future__ import annotations

@@ -65,7 +65,7 @@ class Board(StrictModel):
 class Catalogue(StrictModel):
     """Cores, boards and timing models by name, and the remote store.
 
-    No board is called like a core.
+    No board has the name of a core.
     """
 
     schema_version: Literal[1] = Field(alias="schema")

@@ -22,8 +22,7 @@ KINDS = {"cores": "core", "boards": "board", "timings": "timing model"}
 def written_out(data: Any) -> Any:
     """Return the content with every `like` resolved. Values that are not mappings are returned unchanged.
 
-    Raises what `mistake` makes, for a name that is unknown or leads back to the entry, and for more than MOST_LIKE of
-    them in a row.
+    Raises the error of `mistake` for an unknown name, for a circle, and for a chain of more than MOST_LIKE entries.
     """
     if not isinstance(data, Mapping):
         return data

@@ -68,7 +68,7 @@ Address = Annotated[int, BeforeValidator(_parse_address), Field(ge=0), AfterVali
 
 
 class Region(StrictModel):
-    """A memory region: first address, length in bytes, what it may hold, and its speed (0 before 1 before 2).
+    """A memory region: first address, length in bytes, what it may hold, and its speed (0 is the fastest).
 
     By default `rom` holds code, constants and weights, and `ram` holds data, stack and arena. `same_as` names a region
     that is the same memory at other addresses. Both share one capacity.

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def with_places(target: Target, folders: Sequence[Path]) -> Target:
-    """Return the target with the locations of its paths, which are relative to one of the folders.
+    """Return the target with the location of each of its paths, searched in `folders` in order.
 
     Raises StageError for a missing path; it names the value below the core.
     """

@@ -177,7 +177,7 @@ class Target(Core):
     chip          identification numbers of the core, then of the board
     alone         for a board: its core by itself; kernels are counted on it
     places        paths on this machine of what plug-ins provide: simulator plug-ins by their paths as written, kernel
-                  folders and simulators as `kernels/acme` and `simulators/renode`. In no key
+                  folders and simulators as `kernels/acme` and `simulators/renode`. Not part of any key
     modules       the modules of these, by the same names
     """
 

@@ -83,7 +83,7 @@ class InstructionClass(StrictModel):
 class Pair(StrictModel):
     """Extra cycles (negative: fewer) of class `then` right after class `first`. The first pair that fits counts.
 
-    when  `uses`: the second reads a result of the first; `addresses`: as a memory address; `not_addresses`: otherwise
+    when  `uses`: `then` reads a result of `first`; `addresses`: as a memory address; `not_addresses`: not as an address
     """
 
     first: tuple[str, ...] = Field(min_length=1)
@@ -147,8 +147,8 @@ class Flash(StrictModel):
     source: str = Field(min_length=1)
 
     @property
-    def said(self) -> str:
-        """Describe it: `5 wait states in rom, lines of 16 bytes, the next prefetched, 64 of instructions and 8 of
+    def description(self) -> str:
+        """Return a text: `5 wait states in rom, lines of 16 bytes, the next prefetched, 64 of instructions and 8 of
         data cached`.
         """
         kept = [

@@ -1,9 +1,9 @@
 """The table of a firmware's instructions with their cycles, for the simulators' plug-ins.
 
-A header {uint32 magic 'FLCY', uint32 entries} and `struct flash` (all 0 where memory answers at once), then for each
-instruction, sorted by address, `struct timed`, both of stages/backends/simulators/cycles/cycles.h: cycles when the
-instruction before it in memory ran before it, cycles when it was jumped to, and what comes on top when what follows is
-not the next one; each as least, estimate and most.
+A header {uint32 magic 'FLCY', uint32 entries} and `struct flash` (all 0 without wait states), then for each
+instruction, sorted by address, `struct timed`, both of stages/backends/simulators/cycles/cycles.h: cycles after the
+instruction before it in memory, cycles after a jump to it, and extra cycles if it jumps; each as least, estimate and
+most.
 """
 
 from __future__ import annotations

@@ -85,8 +85,8 @@ def run_command(
 ) -> str:
     """Return the standard output of a tool. Raises CommandFailed with its first errors, or StageError.
 
-    `packages` are the compiler's and its C library's, for the hint where the library is missing; `shown` makes what
-    errors are taken from out of what it printed.
+    `packages` of the compiler and its C library are for the hint if the library is missing. `shown` converts the
+    printed text before errors are extracted from it.
     """
     log(" ".join(arguments))
     try:
@@ -152,7 +152,7 @@ def compile_sources(
 
     `include` precedes the runtime's own folders.
 
-    `objects` has those that were compiled before.
+    `objects` has objects of earlier runs.
     """
     out = out.absolute()
     out.mkdir(parents=True, exist_ok=True)
@@ -198,7 +198,7 @@ def link(
 ) -> None:
     """Link `objects` into `elf`. Raises CommandFailed, whose `output` shows an overflowing region.
 
-    Files below the folder of `elf` are named relative to it, so that the map does not depend on where that is.
+    Files below the folder of `elf` are named relative to it, so that the map does not depend on its location.
     """
     folder = elf.parent
 

@@ -50,7 +50,7 @@ class ObjectCache:
         """Write the object of `source` to `out`; return False if a key cannot describe the source completely.
 
         `arguments` are the compiler's, without input and output; `include` are folders of headers. `compile_to(file)`
-        compiles it where the store has none.
+        compiles the source if the store lacks the object.
         """
         ingredients = self._ingredients(source, arguments, include, out.parent)
         if ingredients is None:

@@ -1,7 +1,7 @@
 """Replace an If whose condition is known at import by the selected branch.
 
-A condition is known if it follows from constants and from shapes, which are fixed. Exporters test so whether an axis
-is 1.
+A condition is known if it follows from constants and from shapes, which are fixed. Exporters use this to test whether
+an axis is 1.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from stages.import_model.onnx.subgraphs import all_names, defined, rename, subgr
 def inline_known_branches(model: onnx.ModelProto) -> bool:
     """Replace each If with a known condition, also inside of branches.
 
-    Returns whether there was one. Input shapes are fixed. An If with an unknown condition stays.
+    Returns whether an If was replaced. Input shapes are fixed. An If with an unknown condition stays.
     """
     changed = False
     while (next_known := _known(model)) is not None:

@@ -21,7 +21,8 @@ _TYPE_ATTRIBUTES = ("to", "dtype", "output_dtype", "stash_type", "softmax_precis
 def widen(model: onnx.ModelProto, name: str) -> bool:
     """Change each float16 and bfloat16 constant, type and cast to float32.
 
-    Returns whether there was one. Raises StageError, with the file's `name`, for a constant with a wrong byte count.
+    Returns whether anything was widened. Raises StageError, with the file's `name`, for a constant with a wrong byte
+    count.
     """
     changed = False
     waiting: list[Any] = [model]

@@ -289,7 +289,7 @@ class Translation:
         return float(scale.reshape(-1)[0]), int(zero.reshape(-1)[0]) - (LOWERED if zero.dtype == np.uint8 else 0)
 
     def destination(self, node: Node, *, integers: bool) -> Out | None:
-        """Return where the first result goes, with the activation that only follows it.
+        """Return where the first result goes, after an activation that is its only reader.
 
         integers: as int8, through the QuantizeLinear that follows; None if there is no such operator.
         """

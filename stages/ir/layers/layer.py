@@ -75,8 +75,8 @@ class LayerOp(BaseModel):
     def shifted(self, view: LayerView, inputs: Sequence[int], output: int) -> Shifted | None:
         """The layer with integers of data inputs shifted by `inputs`, of the output by `output`.
 
-        Zero points shift too. `view` is the present layer. None if the arithmetic would change, as of functions of the
-        type's bounds.
+        Zero points shift too. `view` is the present layer. None if the arithmetic would change, as for functions of
+        the type's bounds.
         """
         return None if any((*inputs, output)) else Shifted(self)
 
@@ -85,7 +85,7 @@ class LayerOp(BaseModel):
         return None
 
     def carries(self, view: LayerView) -> tuple[Array, ...] | None:
-        """For each input: the channel behind each output channel, int[C], or NEW.
+        """For each input: the channel from which each output channel comes, int[C], or NEW.
 
         A channel of the input and its channel of the output are removed together. (): sums over channels make new
         ones, and any may be removed. None: no channel may be removed.

@@ -115,7 +115,7 @@ class Concatenation(LayerOp):
         return Shifted(self) if set(inputs) == {output} else None
 
     def reach(self, view: LayerView, inputs: Sequence[ValueRange]) -> ValueRange:
-        """Along the channels the inputs' ranges in order, else their union."""
+        """The inputs' ranges in order if channels are joined, else their union."""
         import numpy as np
 
         if self.axis % len(view.outputs[0].shape) == len(view.outputs[0].shape) - 1:
@@ -137,7 +137,7 @@ class Concatenation(LayerOp):
         )
 
     def alike(self, view: LayerView, inputs: Sequence[Array]) -> Array | None:
-        """Along the channels, labels of channels of one tensor are comparable, of two are not."""
+        """If channels are joined, only labels of channels of the same tensor are comparable."""
         import numpy as np
 
         if self.axis % len(view.outputs[0].shape) != len(view.outputs[0].shape) - 1:

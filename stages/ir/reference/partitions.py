@@ -45,7 +45,7 @@ class Partition:
 def litert_has(operator: OperatorInfo) -> bool:
     """Whether LiteRT has the operator.
 
-    It has neither custom operators nor those that Firmline introduces as another form of one.
+    It has neither custom operators nor operators that only Firmline defines.
     """
     if operator.op.startswith(CUSTOM):
         return False
@@ -56,7 +56,7 @@ def litert_has(operator: OperatorInfo) -> bool:
 def litert_computes(operator: OperatorInfo, info: ModelInfo) -> bool:
     """Whether LiteRT's result of the operator is correct.
 
-    It is not for operators that LiteRT lacks, and for types that its kernel misreads.
+    False for operators that LiteRT lacks, and for types that its kernel misreads.
     """
     if not litert_has(operator):
         return False

@@ -8,8 +8,8 @@ is first-fit with a choice of regions:
           |  +--+--+  c  |                          |  +-----------------+
           +-----+--------+---> layer                +------------------------> layer
 
-A buffer that fits nowhere goes first in the next attempt. All buffers in one region is a plan too. So there is a plan
-if one region can hold everything, and no plan is chosen with more traffic in slow regions.
+A buffer that fits nowhere goes first in the next attempt. The plan with all buffers in one region is considered too. So
+there is a plan if one region can hold everything, and the chosen plan has no more traffic in slow regions than this.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ class Ruled:
 
 
 def apply_rules(rules: Sequence[MemoryRule], contents: Contents, regions: Mapping[str, Sequence[str]]) -> Ruled:
-    """Return which rule decides for what, and warnings about rules that decide nothing.
+    """Return the deciding rule of each buffer and constant, and warnings about rules that decide nothing.
 
     `regions` names the regions of `arena` and `weights`: a rule without a part applies to what its region may hold. It
     is empty for a target with one region of each.

@@ -74,7 +74,7 @@ class Scalars:
         }
 
     def element(self, buffer: Any, indices: Any) -> Element | None:
-        """Return the element of an allocation that an access means; None for memory."""
+        """Return the element of an allocation that an access refers to; None if it refers to other memory."""
         from tvm import tirx
 
         if hash(buffer) not in self.buffers:

@@ -31,8 +31,7 @@ class Offload:
 
     resident   buffers of tensors that lie in L1, by their names in `stages.lower.arena.liveness`
     constants  arrays that transfers read, by key: `constants` has a block for each tile of channels; `padding` has the
-               bytes
-               of windows beyond the image
+               bytes of windows beyond the image
     times      predicted, of all layers
     search     the solver's report, None if nothing is offloaded
     """

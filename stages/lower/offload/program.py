@@ -145,8 +145,7 @@ class Search(_Model):
     """Report of the search. `cycles` are of the offloaded layers, each by itself.
 
     status      of the integer program: `optimum`, proven; `gap`, proven to be within `gap` of it; `limit`, stopped
-                after
-                `node_limit` nodes; `none`, stopped without a solution
+                after `node_limit` nodes; `none`, stopped without a solution
     bound       lower bound of the cycles, if the solver has one
     taken       `solver`, its solution; `greedy`, if the network is not slower with it, or the solver's does not fit;
                 `apart`, neither fits, so that no tensor stays in L1 between layers

@@ -1,4 +1,4 @@
-"""The cycles of a network_times's commands on core, engine and DMA.
+"""The cycles of a network's commands on core, engine and DMA.
 
 The core runs commands in order. A tile begins when it is started and the previous one is done. A transfer begins when
 it is enqueued and the previous one is done; if the queue is full, the core waits. `waiting` are the cycles in which

@@ -51,7 +51,7 @@ def replaced(graph: Graph, layer: Layer, op: LayerOp, inputs: tuple[str, ...], c
 def merged(graph: Graph, layer: Layer, name: str) -> Graph | None:
     """Return the graph without a layer whose output equals the tensor `name`.
 
-    None if both must exist: for the caller, or because memory is shared.
+    None if both tensors must exist: for the caller, or because memory is shared.
     """
     (removed,), kept = layer.outputs, name
     if removed in graph.outputs:

@@ -45,10 +45,10 @@ class Repeats:
                 self._summing.setdefault(layer.inputs[0], []).append(layer)
 
     def of(self, sets: Mapping[str, Array], able: Array) -> tuple[Array, dict[str, Array]]:
-        """Return which sets go, bool[sets], and for each tensor the channel that each one equals.
+        """Return which sets are removed, bool[sets], and for each tensor the channel that each channel equals.
 
-        `able` are the sets that may go. The first of equal sets goes last: weights are added from the last on, and each
-        sum stays in range.
+        `able` are the sets that may be removed. The first of equal sets is removed last: weights are added from the
+        last on, and each sum stays in range.
         """
         removed = np.zeros(len(able), bool)
         equal = {name: np.arange(len(set_numbers)) for name, set_numbers in sets.items()}

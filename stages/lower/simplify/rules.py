@@ -262,7 +262,7 @@ def _same_constants(graph: Graph, first: Layer, second: Layer) -> bool:
 
 
 def table_of(view: LayerView) -> Array | None:
-    """Return the layer's 256 outputs, for each 8-bit input from the least; None without.
+    """Return the layer's 256 outputs, for each 8-bit input from the least; None without a table.
 
     None if the output does not depend on one 8-bit value alone. One of two operands may be a constant of one value.
     """

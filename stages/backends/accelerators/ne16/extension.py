@@ -1,7 +1,7 @@
 """The extended engine: a requantizer that rounds as TFLite does, and a residual addition.
 
-It is what exact arithmetic would take in hardware, as a documented assumption; NE16 itself has none of it. A job asks
-for it by bits of conf0 and two words that NE16 leaves unused:
+This hardware is assumed: NE16 itself lacks it. A job selects it by bits of conf0 and two words that NE16 leaves
+unused:
 
     conf0[26]  activations and padding value are int8 (as in N-EUREKA)
     conf0[27]  TFLite requantizer: y = clamp(M(acc + bias[c], multiplier[c], shift[c]) + zero_point)
@@ -20,8 +20,8 @@ residual; of the total; zero point, minimum and maximum of the total.
     total = M((y - zero_point) << 20, …) + M((residual - its zero point) << 20, …);   clamp(M(total, …) + zero point)
 
 Assumed cycles: a column's multiplier takes one 32-bit product per cycle as with 32-bit scales, or four of 8 bits as
-with 8-bit ones. Rounding adds two stages. For a residual its bytes are read as outputs are written, and each value
-takes two products of 8 bits and one of 32. The block is read once for a job.
+with 8-bit ones. Rounding adds two stages. The bytes of a residual are read at the rate at which outputs are
+written. Each value takes two products of 8 bits and one of 32. The block is read once for a job.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ ADDRESS_SPACE = 1 << 32
 
 
 class Refused(ValueError):
-    """A job that the engine cannot compute, or not in one piece."""
+    """A job that the engine cannot compute, or cannot compute as one job."""
 
 
 class Padding(NamedTuple):
@@ -54,7 +54,7 @@ class Job:
 
     mode            3x3 over all input channels, 3x3 depthwise (ki = ko), or 1x1
     input_pixel …   bytes from pixel to pixel and from row to row
-    padding         for the input that outputs read, 0 to 2 at each edge; none with 1x1. `pad_value` is what they read
+    padding         rows and columns of `pad_value` around the input, 0 to 2 at each edge; none with 1x1
     weight_bits     2 to 8; `weight_offset`, -256 to 255, is added to every stored weight
     output_bits     8, 16 or 32. Without `scale` the int32 sums are written
     signed          the output saturates as a signed number, else as an unsigned one, which is the engine's ReLU

@@ -18,7 +18,7 @@ from stages.backends.accelerators.ne16.job import SUBTILE_KI, Mode
 def pack(weights: npt.NDArray[Any], mode: Mode, bits: int, offset: int) -> bytes:
     """Return the bytes of integer weights, OHWI or (depthwise) HWC.
 
-    Raises ValueError for a shape that is none of the mode's, and for weights outside of offset … offset + 2^bits - 1.
+    Raises ValueError for a shape that does not fit the mode, and for weights outside of offset … offset + 2^bits - 1.
     """
     taps = (1, 1) if mode == "conv1x1" else (3, 3)
     planes = weights[np.newaxis] if mode == "depthwise3x3" else weights

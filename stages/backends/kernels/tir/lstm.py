@@ -25,7 +25,7 @@ def lstm(view: LayerView, function: str, parameters: tuple[int, ...], chunk: int
     """Return LSTM of int8 data and int16 cells.
 
     `parameters` is the shape of the C structure. Weights are in chunks (stages.backends.kernels.lstm). The C function
-    gets that many bytes of scratch.
+    gets `scratch_bytes` of scratch.
     """
     op = view.op
     words = max(SUM + 1, -(-scratch_bytes // 4))

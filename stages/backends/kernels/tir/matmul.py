@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def matrices(view: LayerView, function: str, parameters: tuple[int, ...], words: int) -> Lowering:
     """Return products by `function`, one at a time.
 
-    `parameters` is the shape of the function's structure. It gets that many words of scratch.
+    `parameters` is the shape of the function's structure. The function gets `words` words of scratch.
     """
     op, (a, b), y = view.op, view.inputs, view.outputs[0]
     *batch, rows, units = y.shape

@@ -20,7 +20,7 @@ _LOWEST = -(1 << 31)
 def pool2d(view: LayerView, function: str, constants: Operand, *, planes: bool = False) -> Lowering:
     """Return the loop over images around `function(x, y, constants)`.
 
-    With `planes` tensors may be NCHW and the function knows; else all lie as NHWC.
+    With `planes` the function supports NCHW tensors too; else all tensors are NHWC.
     """
     x, y = view.inputs[0], view.outputs[0]
     block = _image(view, function, constants, planes)

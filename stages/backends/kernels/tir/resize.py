@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def resize(view: LayerView, function: str, parameters: tuple[int, ...], whole: int, words: int) -> Lowering:
     """Return the layer by `function`, with tables of `stages.backends.kernels.resize.between`.
 
-    The function gets that many words of scratch.
+    The function gets `words` words of scratch.
     """
     x, y = view.inputs[0].shape, view.outputs[0].shape
     batch, height, width, channels = y

@@ -25,8 +25,8 @@ def gather_rows(
     """Return the block that gathers windows as int8, one per row of `row` bytes.
 
     The windows are those of output pixels first ... first + rows - 1. `written` bytes of a row are written, zeros after
-    the window. If the weights have a zero point, offsets[i] is added to the sums of row i: minus the zero point times
-    the sum of those bytes. `fields` are the int32 fields of the C structure for `function`, in order.
+    the window. If the weights have a zero point, offsets[i] is the addend to the sums of row i: minus the zero point
+    times the sum of the row's bytes. `fields` are the int32 fields of the C structure for `function`, in order.
     """
     window, zero_point = depth_of(view), weight_zero_point(view)
     image = (fields["height"], fields["width"], fields["channels"])

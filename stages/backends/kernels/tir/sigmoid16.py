@@ -26,7 +26,7 @@ def sigmoid16(w: Buffer, x: int, name: str) -> None:
 
 
 def tanh16(w: Buffer, x: int, integer_bits: int, name: str) -> None:
-    """Set w[x] to its tanh. w[x] has that many integer bits."""
+    """Set w[x], which has `integer_bits` integer bits, to its tanh."""
     _exp(w, x, integer_bits + 1)
     _reciprocal(w, name)
     store(w, clamp((w[1] - (1 << 13)) * 4, LOW, HIGH), 1)

@@ -90,7 +90,7 @@ class Broadcast:
 
 
 def broadcast(view: LayerView, first: int = 0) -> Broadcast:
-    """Return how elements of a layer's two inputs meet. x0 is input `first`."""
+    """Return a layer's two inputs as calls of rows and runs. x0 is input `first`."""
     out = view.outputs[0]
     inputs = (view.inputs[first], view.inputs[1 - first])
     axes = walk(out.shape, logical_strides(out), *(broadcast_strides(x, out.shape) for x in inputs))

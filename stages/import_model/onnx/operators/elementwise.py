@@ -112,7 +112,7 @@ def operands(t: Translation, node: Node) -> tuple[list[Tensor], Order]:
 
 
 def real_operand(t: Translation, node: Node, at: int) -> TensorView | Constant:
-    """Return an operand as real numbers, or without scale as it is."""
+    """Return an operand as real numbers; unchanged if it has no scale."""
     value = t.value(node, at)
     return Constant(value.real_values) if isinstance(value, Constant) else t.dequantized(node.inputs[at], value)
 
@@ -196,7 +196,7 @@ def emit_integer_pair(
 ) -> bool:
     """Append the sum or product of two integer tensors; return whether exact multipliers exist.
 
-    Nothing is appended if they do not. lowered: as in `stages.ir.arithmetic.pairs.Pair`.
+    Otherwise nothing is appended. lowered: as in `stages.ir.arithmetic.pairs.Pair`.
     """
     quants = [_quantization(part) for part in parts]
     if any(quant is None for quant in quants) or out.quant is None:

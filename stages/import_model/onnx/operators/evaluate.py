@@ -16,7 +16,8 @@ Subgraph = tuple[list[onnx.NodeProto], list[onnx.TensorProto]]
 def part(t: Translation, node: Node, x: str, y: str, at: int = 0) -> Subgraph:
     """Return the file's operators that compute the first result of `node`, named `y`.
 
-    x: the name of input `at`. The constants that they read are included. Raises Refused if another input is computed.
+    x: the name of input `at`. The constants that these operators read are included. Raises Refused if another input is
+    computed.
     """
     names = {node.inputs[at]: x, node.outputs[0]: y}
     nodes, constants = [], []

@@ -16,8 +16,8 @@ from stages.ir.models.onnx_names import LOWERED
 def lower_to_table(t: Translation, node: Node, at: int = 0) -> bool:
     """Emit a function between integers as a table; return whether it is one.
 
-    ONNX Runtime computes the 256 results. The integers are dequantized before and quantized after the function, or it
-    reads them itself. at: the tensor's input; the others are constants.
+    ONNX Runtime computes the 256 results. The integers are dequantized before and quantized after the function, or
+    the function reads integers. at: the tensor's input; the others are constants.
     """
     value = t.value(node, at)
     if isinstance(value, TensorView) and value.tensor.scale:

@@ -36,7 +36,7 @@ class _Axis:
 
     @property
     def is_same(self) -> bool:
-        """Whether TFLite's SAME cuts the same number of elements in front."""
+        """Whether TFLite's SAME padding cuts as many elements in front as this operator."""
         total = (self.size - 1) * self.stride + self.taps - self.result
         return -(-self.result // self.stride) == self.size and max(total, 0) // 2 == self.before
 

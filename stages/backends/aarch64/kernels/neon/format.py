@@ -96,7 +96,7 @@ def images(view: LayerView, layout: Format) -> tuple[int, int]:
 def native(view: LayerView, layout: Format) -> bool:
     """Return whether rows are read from the input in place.
 
-    Single pixels without padding, sign change or sums.
+    True for single pixels without padding, sign change or sums.
     """
     whole = depth_of(view) % layout.multiple == 0
     return not has_windows(view) and whole and view.inputs[0].dtype == "int8" and weight_zero_point(view) == 0

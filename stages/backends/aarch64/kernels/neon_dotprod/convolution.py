@@ -1,7 +1,7 @@
 """CONV_2D and FULLY_CONNECTED with the dot product, in two formats.
 
 Hybrid reads the rows of activations in place: four bytes of a row times four bytes of 16 channels. Interleaved copies
-rows into a panel first; one load then brings eight rows, which pays with many channels.
+rows into a panel first; one load then reads eight rows; this pays for many channels.
 """
 
 from __future__ import annotations

@@ -25,8 +25,8 @@ class Arithmetic(Sums):
 def arithmetic(view: LayerView, *, long: bool = False) -> Arithmetic:
     """Return the constants of a convolution or fully connected layer.
 
-    Activations reach the kernel as int8 (uint8 minus 128). `long`: the kernel has the long rounding. Raises ValueError
-    if rounding.py has no exact one.
+    Activations reach the kernel as int8 (uint8 minus 128). `long` allows the long rounding. Raises ValueError if no
+    rounding of rounding.py is exact.
     """
     import numpy as np
 

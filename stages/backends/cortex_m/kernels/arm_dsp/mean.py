@@ -71,8 +71,8 @@ class Mean(Kernel):
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
         """Return the instructions, from counts.
 
-        A block of 16 means takes 540 and 15.5 per pixel; 4 means 200 and 6, with 40 per row; one 105 and 5. Planes take
-        6.5 per four elements and 45 per remaining element.
+        A block of 16 means takes 540 and 15.5 per pixel; 4 means 200 and 6, with 40 per row; a single mean 105 and 5.
+        Planes take 6.5 per four elements and 45 per remaining element.
         """
         kept, summed = reduced_axes(view)
         (rows, columns), count, run = pixels(summed), view.op.count, kept[-1].extent
@@ -86,7 +86,7 @@ class Mean(Kernel):
 
 
 def kind(view: LayerView) -> str:
-    """`rows`: means and their elements are neighbours; `planes`: elements of a mean are; '': neither.
+    """`rows`: means and their elements are neighbours; `planes`: only the elements of a mean are; '': neither.
 
     Means of single elements are rows, which are faster.
     """

@@ -35,7 +35,7 @@ def depth_steps(depth: int, run: int) -> NDArray[np.int64]:
 
 
 def depth_steps_of_fours(depth: int) -> NDArray[np.int64]:
-    """Return depth steps with an incomplete four in the order of a full one, for dot.S."""
+    """Return depth steps for dot.S: an incomplete group of four has the order of a complete one."""
     elements = np.array(run_steps(-(-depth // 4) * 4), np.int64)
     return np.where(elements < depth, elements, -1)
 
@@ -55,7 +55,7 @@ def channel_pairs(channels: int) -> NDArray[np.int64]:
 def form(constants: Arithmetic, pairs: NDArray[np.int64]) -> Packing:
     """Return the weight form, `ab` where it is exact.
 
-    256 * b + a fits int16, 256 * B + A fits int32, and the weights have no zero point.
+    It is exact if 256 * b + a fits int16, 256 * B + A fits int32, and the weights have no zero point.
     """
     a, b = constants.weights[pairs[:, 0]], constants.weights[pairs[:, 1]]
     if constants.weight_zero_point or (256 * b + a).min() < -(1 << 15):

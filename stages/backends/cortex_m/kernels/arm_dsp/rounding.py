@@ -10,13 +10,13 @@ SMMLAR and SMMLA, (2^32 * sum + x * y [+ 2^31]) >> 32, in two steps:
                                        smmla: (acc * m) >> 31
   y = smmlar(t, p, zero point)         (t * p + 2^31) >> 32, plus the zero point
 
-Of 32 bits, p is 0 or unit + 1 for layers that round twice, unit for those that round once. For shifts as large as
+p has 32 bits. It is 0 or unit + 1 for layers that round twice, unit for layers that round once. For shifts as large as
 those of ADD there is the lowered form: t + (t >> 31), one more instruction, and p = unit.
 
 Results are narrowed to 16 bits before they are clipped, so their range must fit, with the zero point.
 
-Long rounding, of layers that round twice and have a channel without a short one. Four words for a channel, three more
-instructions for a result:
+Long rounding, for layers that round twice and have a channel without a short rounding. It takes four words per channel
+and three more instructions per result:
 
   t = smmlar(acc << left, 2m mod 2^32, acc << left)    left: the reference's shift to the left, at least 0
   u = t << post; u + (u >> 31)                         lowered by one where it is negative

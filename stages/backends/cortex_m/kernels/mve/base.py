@@ -44,8 +44,8 @@ class Arithmetic(Sums):
 def arithmetic(view: LayerView, *, lowered: bool = False, shifted: bool = True) -> Arithmetic:
     """Return the constants of a layer with weights.
 
-    `lowered` prefers that mode, `shifted` permits that one. Activations reach the kernel as int8 (uint8 minus 128).
-    Raises ValueError if rounding.py has no exact mode.
+    `lowered` prefers the mode lowered, `shifted` permits the mode shifted. Activations reach the kernel as int8 (uint8
+    minus 128). Raises ValueError if rounding.py has no exact mode.
     """
     import numpy as np
 

@@ -3,13 +3,14 @@
   t = VQRDMULH(acc, m)          (acc * m + 2^30) >> 31, the doubling multiplication of the reference
   y = VQRDMULH(t, p)            (t * p + 2^30) >> 31
 
-The mode is a layer's; s is at least 1 here, but for what `exact` and `shifted` say:
+All channels of a layer have one mode. s is at least 1, except where `exact` and `shifted` state it:
 
-  exact    p = unit + 1, where it turns the halves of all channels; 2^31 - 1 where s is 0: |t| <= 2^30 stays
-  lowered  p = unit, and a negative t is lowered by one before it, t + (t >> 31): for all t, in two more instructions
+  exact    p = unit + 1, if it rounds the halves of all channels as the reference does; 2^31 - 1 if s is 0: it keeps
+           every |t| <= 2^30
+  lowered  p = unit, after a negative t is lowered by one, t + (t >> 31): for all t, in two more instructions
   single   p = unit for layers that round once; t is VQDMULH, without rounding
-  shifted  p = -s, a shift to the left before the first multiplication where it is above 0, else one to the right in
-           place of the second, VRSHL, before which a negative t is lowered by one where s is not 0: for any s
+  shifted  p = -s, for any s. If p is above 0, a shift to the left comes before the first multiplication. Else a shift
+           to the right (VRSHL) replaces the second; if s is not 0, a negative t is lowered by one before it
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ def requantization(
 ) -> Requantization:
     """Return the requantization of accumulators with |acc| <= size.
 
-    `lowered` prefers that mode, `shifted` permits that one.
+    `lowered` prefers the mode lowered, `shifted` permits the mode shifted.
     """
     s = np.where(multiplier == 0, 1, -shift.astype(np.int64))
     largest = ((size * multiplier.astype(np.int64)) >> 31) + 1

@@ -22,7 +22,7 @@ _BACKENDS = Path(__file__).resolve().parents[3]
 class ProductCosts:
     """Instructions of gemm.c and im2col.c, fitted to counts.
 
-    product   for one product of a panel where `rows` rows are computed at once; `single` where one is
+    product   for one product of a panel where `rows` rows are computed at once; `single` where one row is
     left      for one product of a column that fills no panel
     output    to requantize and store an output
     row       around a row of a group; `panel` around `rows` rows of a panel
@@ -53,7 +53,7 @@ class CopyCosts:
     layer      around a layer
     call       for a call of copy.c; `row` for each row, `four` for four words, `word` for one of the rest
     memcpy     for a call of memcpy, `byte` for each byte
-    loop       around a loop over elements; `element` for each, `near` for each of at most two or of neighbours
+    loop       around a loop over elements; `element` for each, `near` for each if they are at most two or neighbours
     unrolled   longest run of neighbours that the compiler does not replace by memcpy; None: it replaces none
     fill       for each byte of a padded output
     """

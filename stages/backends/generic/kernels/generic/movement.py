@@ -1,6 +1,6 @@
 """Data movement: pad, slice, split, transpose, layout, resize, concatenation. Any element type.
 
-Every one of them is a few copies between strided views, but for the resize, which takes its sources from tables.
+Each is a few copies between strided views, except the resize, which reads its source indices from tables.
 """
 
 from __future__ import annotations

@@ -44,9 +44,9 @@ def gemm_params(
 ) -> NDArray[np.int32]:
     """Return params of gemm_s8.S: int32 [blocks, 3, 4, lanes] of bias, multiplier, rounder.
 
-    A block whose channels all round once (`once`) uses that: its first rounder is 0, the next two are zero points,
-    registers 0 and 1 side by side, then 2 and 3. Other blocks are short if every channel in them can be. The sign of a
-    wide block's first rounder is set (upper lane on RV64).
+    If all channels of a block round once (`once`), its first rounder is 0 and the next two are zero points, of
+    registers 0 and 1 side by side, then of 2 and 3. Other blocks are short if every channel in them can be. The sign of
+    a wide block's first rounder is set (upper lane on RV64).
     """
 
     def arrange(values: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -138,8 +138,8 @@ def rows_params(
 ) -> NDArray[np.int32]:
     """Return params of dot_rows.S: int32 [quads, 3, 4] of bias, multiplier, rounder.
 
-    Units are in order, zeros behind the last. A quad is short or wide as a whole; the last lane of its first register
-    of rounders carries the mark.
+    Units are in order, zeros behind the last. All units of a quad have short or all have wide roundings; the
+    last lane of the quad's first register of rounders marks this.
     """
 
     def arrange(values: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -33,7 +33,7 @@ class Products(NamedTuple):
 
     parts     number of products; each has its own channels
     groups    groups of the layer per product: the weights of each group are on the diagonal, all others have no effect
-    channels  channels of a pixel; with depth of a sum, columns and the run of `run_elements`, for one product
+    channels  channels of a pixel, for one product; so are `depth` of a sum, `columns` and `run` (`run_elements`)
     """
 
     parts: int

@@ -147,7 +147,7 @@ def why_not_beside(view: LayerView) -> str:
 
 
 def lines_of(view: LayerView, register: int) -> str:
-    """Return the entry of pool_lines.c: whole registers, or the way of picking pixels."""
+    """Return the entry point of pool_lines.c: for pixels of whole registers, or for a smaller unit."""
     channels = view.outputs[0].shape[3]
     if channels % register == 0:
         return "whole_lines"

@@ -29,7 +29,12 @@ AT_ONCE = 4  # periods
 
 @dataclass(frozen=True)
 class Quad:
-    """Words of a line that a quad reads from `start` on: for its first two bytes, all, or the last two."""
+    """Words of a line that a quad reads from `start` on.
+
+    head  for its first two bytes only
+    full  for all four bytes
+    tail  for the last two only
+    """
 
     start: int
     head: int

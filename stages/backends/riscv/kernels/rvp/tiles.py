@@ -57,7 +57,7 @@ class Repeat:
         """Elements written."""
         return self.read * self.times
 
-    def room(self, register: int) -> int:
+    def written_bytes(self, register: int) -> int:
         """Bytes written, in whole registers."""
         return -(-self.written // register) * register
 

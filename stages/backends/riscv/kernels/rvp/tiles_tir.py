@@ -25,7 +25,10 @@ def tiled(view: LayerView, tiles: Tiles, function: str, fields: tuple[int, ...])
         last = f.constant("last", fields, "int32") if tiles.left else None
         y = f.output(0, (out.elements,), dtype)
         written = [
-            [f.scratch(f"x{number}_{depth}", (repeat.room(register),), dtype) for depth, repeat in enumerate(x.repeats)]
+            [
+                f.scratch(f"x{number}_{depth}", (repeat.written_bytes(register),), dtype)
+                for depth, repeat in enumerate(x.repeats)
+            ]
             for number, x in enumerate(tiles.operands)
         ]
 
@@ -76,7 +79,7 @@ def _repeat(name: str, repeat: Repeat, dtype: str, register: int) -> Block:
         with loop(("block", repeat.blocks), ("time", repeat.times), ("i", repeat.length)) as (block, time, i):
             store(b.y, b.x[block * repeat.length + i], (block * repeat.times + time) * repeat.length + i)
 
-    operands = (Operand("x", (repeat.read,), dtype), Operand("y", (repeat.room(register),), dtype, "w"))
+    operands = (Operand("x", (repeat.read,), dtype), Operand("y", (repeat.written_bytes(register),), dtype, "w"))
     if repeat.length == 1:
         return Block(name, operands, meaning, "rvp_spread", lambda b: [b.x, b.y, repeat.blocks, repeat.times])
     sizes = (repeat.blocks, repeat.length, repeat.times, repeat.cycle(register))

@@ -78,7 +78,7 @@ class Shape(NamedTuple):
         return (distance + 3) // 4 + self.kernel_columns if self.phases else distance + self.kernel_columns
 
     def first_byte(self, column: Expr, view: LayerView) -> Expr:
-        """Return a byte with the chunk position at which the window of an output column begins."""
+        """Return the byte at which the window of an output column begins; only its position in a chunk counts."""
         return column * self.column_stride + -view.op.padding[1] * view.op.in_channels % 4
 
 
