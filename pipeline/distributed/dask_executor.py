@@ -197,9 +197,9 @@ class DaskExecutor:
         if not reason and remote and answer["remote"] == remote:
             reason = f"the remote store {remote} does not have it"
         if not reason:
-            message = f"{work.action.kind}: worker {name} made it, but this machine does not find it in a shared store"
+            message = f"{work.action.kind}: worker {name} made the artifact, but it is not in a shared store"
             raise PipelineError(message, hint=f"the machines share no store; {_SHARED}")
-        work.log(f"worker {name} made it, but {reason}; the stage runs here")
+        work.log(f"worker {name} made the artifact, but {reason}; the stage runs here")
         self._must_run_locally(workspace)
         return self._make_here(work)
 

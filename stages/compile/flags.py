@@ -28,8 +28,8 @@ _REFUSED = tuple(
     (re.compile(form), reason)
     for form, reason in (
         (r"@.*", "reads flags from a file"),
-        (r"(?!-).*", "is no flag: it would be compiled as a source file"),
-        (r"-", "is no flag: it would be compiled as a source file"),
+        (r"(?!-).*", "would be compiled as a source file: it is not a flag"),
+        (r"-", "would be compiled as a source file: it is not a flag"),
         (r"-Ofast", _EXACT),
         (r"-f(no-)?(fast-math|unsafe-math-optimizations|associative-math|reciprocal-math|finite-math-only)", _EXACT),
         (r"-f(no-)?(signed-zeros|single-precision-constant|cx-limited-range|cx-fortran-rules|float-store)", _EXACT),
@@ -53,8 +53,8 @@ _REFUSED = tuple(
         (r"-std.*|-ansi|-traditional.*|-trigraphs|-f(no-)?(gnu89-inline|asm|hosted|freestanding|plan9-ext.*|ms-ext.*)",
          _LANGUAGE),
         (r"-g(no-)?split-dwarf|-gz.*", _FILES),
-        (r"-W[lap],.*", "hands flags to the linker, the assembler or the preprocessor, unchecked"),
-        (r"-X.*", "hands flags to the linker, the assembler or the preprocessor, unchecked"),
+        (r"-W[lap],.*", "passes unchecked flags to the linker, the assembler or the preprocessor"),
+        (r"-X.*", "passes unchecked flags to the linker, the assembler or the preprocessor"),
         (r"-(l|L|T|z|s|e|u|r|R|n|N|q|pie|no-pie|static.*|shared.*|nostdlib.*|nostart.*|nodefault.*|rdynamic|symbolic)",
          _LINK),
         (r"-[lLTzuR].*", _LINK),

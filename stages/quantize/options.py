@@ -124,13 +124,13 @@ class QuantizeOptions(StrictModel):
                 name for name in self.model_fields_set - {"mode", "kind", "rounding"} if getattr(self, name) is not None
             )
             if misplaced:
-                raise mistake("goes with mode: calibrate", misplaced[0], key=True, beside=self._beside("mode"))
+                raise mistake("needs mode: calibrate", misplaced[0], key=True, beside=self._beside("mode"))
         elif "rounding" in self.model_fields_set:
-            raise mistake("goes with mode: prequantized", "rounding", key=True, beside=self._beside("mode"))
+            raise mistake("needs mode: prequantized", "rounding", key=True, beside=self._beside("mode"))
         elif self.percentile is not None and self.ranges != "percentile":
-            raise mistake("goes with ranges: percentile", "percentile", key=True, beside=self._beside("ranges"))
+            raise mistake("needs ranges: percentile", "percentile", key=True, beside=self._beside("ranges"))
         elif (self.weights, self.activations) == ("int4", "int16"):
-            raise mistake("goes with activations: int8", "weights", beside=("activations",))
+            raise mistake("needs activations: int8", "weights", beside=("activations",))
         elif self.data is None:
             raise mistake("calibrate needs data: {files: [...]}, or data: {random: {}}", "mode")
         return self

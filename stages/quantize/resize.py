@@ -38,7 +38,7 @@ def bilinear(
     shares: Sequence[float]
     positions, shares = (_integer_positions if integer else _real_positions)(source, size, *options)
     if max(low for low, _ in positions) >= source:
-        raise ValueError(f"{size} positions of {source} elements, with steps in 1024ths, lead behind the last")
+        raise ValueError(f"{size} positions with steps in 1024ths go beyond the last of {source} elements")
     return positions, shares
 
 

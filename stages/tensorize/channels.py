@@ -73,9 +73,9 @@ def _written(graph: Graph, narrowed: Graph, coupled: CoupledChannels, staying: A
     if staying.all() or not names:
         return None
     kept = [coupled.kept(name, staying) for name in names]
-    left_out = _numbers(kept, [kept_channels.dropped for kept_channels in kept], "are constant or of no weight")
+    left_out = _numbers(kept, [kept_channels.dropped for kept_channels in kept], "are constant or have zero weights")
     repeated = _numbers(
-        kept, [kept_channels.repeated for kept_channels in kept], "repeat others, which have their weights too"
+        kept, [kept_channels.repeated for kept_channels in kept], "repeat others, which take over their weights"
     )
     what = ", ".join(part for part in (left_out, repeated) if part)
     return Rewrite(rule="channels", layers=tuple(names), what=what) if what else None

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from stages.tensorize.memory import ArenaBound
     from stages.tensorize.rom import Rom
 
-ONLY = "the only kernel that can"
+ONLY = "the only kernel for this layer"
 AS_GOOD = 1.01
 
 

@@ -30,14 +30,14 @@ _SHARE = 0.05  # minimum share of the network's instructions that is lost
 _HALF, _SHIFT = 1 << 30, -6  # a typical multiplier
 
 _STEPS = (
-    "no multiplier of 32 bits rounds as LiteRT does by their scales; others, by per_channel: false or more data, help"
+    "no 32-bit multiplier rounds as LiteRT does with their scales; per_channel: false or more data change the scales"
 )
 _ONCE = (
-    "sums are rounded once, as ONNX Runtime's are; between DequantizeLinear and QuantizeLinear, but not in QLinear "
-    "operators, quantize: {rounding: twice} rounds as kernels do"
+    "sums are rounded once, as in ONNX Runtime; quantize: {rounding: twice} uses fast kernels, except for QLinear "
+    "operators"
 )
 _WEIGHTS = "weights are uint8 or have a zero point; symmetric int8 ones are faster"
-_WIDE = "activations have 16 bits; keep_int16 for the layers that need them is faster"
+_WIDE = "activations have 16 bits; use 16 bits only for the layers that need them (keep_int16)"
 
 
 @dataclass(frozen=True)

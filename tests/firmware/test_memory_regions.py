@@ -200,7 +200,7 @@ def test_a_rule_that_cannot_be_obeyed_is_shown_where_it_is_written(tmp_path: Pat
     path.write_text(f"schema: 1\nname: wrong\ntarget: stm32h747i-disco\nmodel: {{zoo: ds_cnn}}\n{rules}")
     with pytest.raises(PipelineError) as caught:
         run_recipe(path, store=tmp_path / "store", build=tmp_path / "build")
-    told = "emit: memory rule 2: axi_sram of stm32h747i-disco may hold stack, arena, no weights; rom and dtcm may"
+    told = "emit: memory rule 2: axi_sram of stm32h747i-disco may hold stack, arena, but not weights; rom and dtcm may"
     assert f"wrong.yaml:8:31: {told}" in str(caught.value).splitlines()[0]
 
 

@@ -55,7 +55,7 @@ class Graph(Command):
                 for member in workspace.load(recipe, values)
             ]
             if to and len(members) > 1:
-                raise PipelineError(f"to={escape.name(to, 200)}: one drawing fits into a file, got {len(members)}")
+                raise PipelineError(f"to={escape.name(to, 200)}: a file has one drawing, got {len(members)}")
             for member, until in members:
                 records.append(_write(workspace, member, until, to))
         if options["json"]:

@@ -28,11 +28,11 @@ def check_chip(gdb: Gdb, numbers: Sequence[ChipNumber], target: str, place: str)
                 value = int.from_bytes(gdb.memory(one.address, 4), "little")
         except GdbError as error:
             message = f"{one.name} of the chip at {place} cannot be read ({where}): {error}"
-            raise StageError(message, hint=f"{target} has it; is another board connected?") from None
+            raise StageError(message, hint=f"{target} has this number: another board may be connected") from None
         if value & one.mask != one.value:
             raise StageError(
                 f"the chip at {place} is not that of {target}: {one.name} ({where}) is {value & one.mask:#x}, "
-                f"{one.value:#x} is {target}'s",
+                f"expected {one.value:#x}",
                 hint="nothing was written to it; name the board that is connected with board=NAME",
             )
         found.append(f"{one.name} {value & one.mask:#x}")

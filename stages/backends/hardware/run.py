@@ -141,16 +141,16 @@ def _connect(gdb: Gdb, place: str) -> None:
     except GdbError as error:
         reason = str(error).removeprefix(f"{where}: ").rstrip(".")
         if reason.endswith("Connection timed out"):  # GDB tries again and again where it is refused
-            reason = "nobody listens there, or a firewall is between"
+            reason = "nothing listens there, or a firewall blocks it"
         raise StageError(f"no GDB server answers at {where}: {reason}", hint=hint) from None
     except GdbFlood:
         raise _flood(place) from None
     except (GdbSilent, GdbClosed) as error:
-        does = "closes the connection" if isinstance(error, GdbClosed) else "does not answer as a GDB server does"
-        message = f"what listens at {where} {does}"
-        raise StageError(message, hint="is it that server's port for GDB, and is its probe connected?") from None
+        does = "closes the connection" if isinstance(error, GdbClosed) else "does not answer as a GDB server"
+        message = f"the server at {where} {does}"
+        raise StageError(message, hint="use the server's GDB port, and check that the probe is connected") from None
     if found := _ANOTHER_CORE.search(said):
-        message = f"what is connected at {where} is {found[2]}, and the firmware is for {found[1]}"
+        message = f"the core at {where} is {found[2]}, but the firmware is for {found[1]}"
         raise StageError(message, hint="nothing was written to it; name the board that is connected with board=NAME")
 
 
@@ -160,8 +160,8 @@ def _known_host(where: str) -> None:
     try:
         socket.getaddrinfo(host, None)
     except (OSError, UnicodeError):
-        message = f"no machine is called {host}, as run_on=gdb://{where} says"
-        raise StageError(message, hint="localhost is this one; is its name spelled so, and known here?") from None
+        message = f"run_on=gdb://{where}: no machine has the name {host}"
+        raise StageError(message, hint="check the spelling of the name; localhost is this machine") from None
 
 
 @contextlib.contextmanager
@@ -237,8 +237,8 @@ def _load(gdb: Gdb, elf: Path, target: Target, place: str) -> None:
     said = gdb.console("compare-sections", seconds)
     same = {found[1] for found in re.finditer(r"^Section (\S+), range .*: matched", said, re.MULTILINE)}
     if wrong := [name for name in _loaded(elf) if name not in same]:
-        message = f"what was loaded at {place} is not what the firmware has: {', '.join(wrong)}"
-        raise StageError(message, hint="is the flash protected, or no memory at its address?")
+        message = f"the memory at {place} differs from the loaded firmware: {', '.join(wrong)}"
+        raise StageError(message, hint="the flash may be protected, or there is no memory at its address")
 
 
 def _loaded(elf: Path) -> list[str]:
@@ -290,7 +290,7 @@ def _runs_on(gdb: Gdb, elf: Path, target: Target, seconds: float, hint: str) -> 
         gdb.command("-exec-interrupt")
         gdb.stopped(PATIENCE)
         where = f"\nin {source_place(gdb.value('$pc') & (2**target.word_bits - 1), elf, target)}"
-    told = where or ", and does not stop when it is told to"
+    told = where or ", and it does not stop on request"
     return StageError(
         f"the firmware was still running on {target.name} after {seconds:.3g} s: it hangs, or takes longer{told}",
         hint=hint,

@@ -30,7 +30,7 @@ def symbols(elf: Path) -> dict[str, int]:
         found = {} if table is None else {one.name: one["st_value"] for one in table.iter_symbols()}  # type: ignore[attr-defined]
     if STOP not in found:
         raise StageError(
-            "the firmware has files through a simulator, not through a debugger",
+            "the firmware was compiled for a simulator, not for a debugger",
             hint="run_on=gdb://HOST:PORT on the command line compiles it for one",
         )
     return found
@@ -78,7 +78,7 @@ class Served:
             self._files.pop(number).close()
             result = 0
         else:
-            raise StageError(f"the firmware asks its host for {operation:#x}, which is nothing: its memory is damaged")
+            raise StageError(f"the firmware sent the unknown request {operation:#x} to its host: its memory is damaged")
         self._gdb.put(
             self._request + _REQUESTED.index("result") * self._word, result.to_bytes(self._word, "little", signed=True)
         )
@@ -122,7 +122,7 @@ class Served:
         )
         content = moved.read_bytes() if moved.exists() else b""
         if len(content) != count:
-            raise StageError(f"of {count:,} bytes that the firmware wrote {len(content):,} came through the GDB server")
+            raise StageError(f"the GDB server transferred {len(content):,} of {count:,} bytes of the firmware")
         if number == _CONSOLE:
             self._said += content
         else:

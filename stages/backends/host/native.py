@@ -48,7 +48,7 @@ def run(
     if summary is not None:
         raise StageError(_sanitizer_message(summary, finished.output))
     if finished.exit_code == -SIGXCPU:
-        raise ProgramLimitReached(f"it took {seconds:,} s of processor time: it hangs, or takes more")
+        raise ProgramLimitReached(f"it took {seconds:,} s of processor time: it hangs, or needs more")
     if "Sanitizer failed to allocate" in finished.output:
         raise StageError(
             "AddressSanitizer cannot reserve the addresses that it needs", hint="raise the limit with ulimit -v"

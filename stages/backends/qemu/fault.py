@@ -21,7 +21,7 @@ LIMIT_EXIT_CODE = 98  # of plugin/counter.c
 _CAUSES = {
     0: "jump to an address without memory or into data",
     1: "access to an address without memory, or store to ROM",
-    3: "return from an exception to nowhere",
+    3: "return from an exception to an invalid address",
     4: "stack overflow",
     5: "stack overflow",
     8: "jump to an address without memory or into data",
@@ -66,7 +66,7 @@ def fault_message(finished: Finished, elf: Path, target: Target) -> str:
         register = _REGISTER_15.search(output)
         pc = _before(output) or (int(register[1], 16) if register else 0)
         where = f"\nin {place(pc, elf, target)}" if _is_code(pc, target) else ""
-        return f"the core locked up: a fault inside a fault handler, or none to be found{where}"
+        return f"the core locked up: a fault in a fault handler, or no handler{where}"
     if finished.exit_code < 0:
         said = output.strip()[-200:].splitlines()[-2:]
         ended = ended_by_signal("QEMU was", finished.exit_code)
@@ -84,7 +84,7 @@ def limit_place(finished: Finished, elf: Path, target: Target, *, whole: bool = 
 
 
 def _unknown(output: str) -> str:
-    return f"the firmware trapped and could not say where:\n{output[-200:].strip()}"
+    return f"the firmware trapped at an unknown place:\n{output[-200:].strip()}"
 
 
 def _core_fault(output: str, elf: Path, target: Target) -> str:

@@ -55,7 +55,7 @@ def _outside(target: Target) -> Iterator[str]:
     for plugin in target.simulator.plugins:
         if plugin not in target.places:
             message = f"target {target.name}: no QEMU plug-in '{plugin}'"
-            raise StageError(message, hint="a path of one has a /", at=("target",))
+            raise StageError(message, hint="the path of a plug-in contains a /", at=("target",))
         yield from ("-plugin", plugin_option(library_of(target.places[plugin], target.simulator.command)))
     yield from device_options(target)
 
@@ -89,12 +89,12 @@ def run(
     finished = run_process(called, folder, timeout=timeout, watch=watch)
     if "unsupported machine type" in finished.output:
         command, machine = target.simulator.command, target.simulator.machine
-        message = f"{command} has no machine called {machine}, which {target.name} names"
+        message = f"target {target.name}: {command} has no machine {machine}"
         raise StageError(message, hint=f"`{command} -machine help` lists those that it has")
     # Code, variables or a stack that are not there end in a fault. An arena reads as zeros.
     is_faultless = finished.exit_code == 0 and (target.memory is None or len(target.memory.regions) == 2)
     if not is_faultless and (missing := without_memory(target)):
-        raise StageError(missing, hint=f"mend the memory of {target.name} in pipeline.yaml, or name another machine")
+        raise StageError(missing, hint=f"correct the memory of {target.name} in pipeline.yaml, or name another machine")
     if where := limit_place(finished, elf, target):
         raise InstructionLimitReached(where)
     if where := limit_place(finished, elf, target, whole=True):

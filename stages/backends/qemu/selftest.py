@@ -41,7 +41,7 @@ def self_test(plugin: Path, emulator: str) -> None:
         raise StageError(f"QEMU's counting plug-in fails its self-test: {problem}")
     (count,) = struct.unpack_from("<Q", content)
     if count != _EXPECTED:
-        raise StageError(f"QEMU's counting plug-in fails its self-test: {count} instructions, {_EXPECTED} ran")
+        raise StageError(f"QEMU's counting plug-in fails its self-test: counted {count} instructions, not {_EXPECTED}")
 
 
 def _thumb_elf() -> bytes:

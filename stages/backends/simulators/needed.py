@@ -17,13 +17,12 @@ def check_devices(target: Target) -> None:
         return
     if simulator != "spike":
         raise StageError(
-            f"target {target.name} has the accelerator {engine.kind}, which is simulated on Spike alone; "
-            f"its core is simulated on {simulator}",
-            hint=f"Take a RISC-V core, or leave out what is simulated: `doit run NAME:compile target={target.name}`.",
+            f"the accelerator {engine.kind} of target {target.name} needs Spike; its core is simulated on {simulator}",
+            hint=f"Use a RISC-V core, or end before the simulation: `doit run NAME:compile target={target.name}`.",
             at=("target",),
         )
     from stages.backends.accelerators.registry import device_folder
 
     if engine.base is not None and not device_folder(target, engine.kind).is_dir():
-        hint = "its C++ is the folder `device` of the accelerator"
+        hint = "put its C++ into the folder `device` of the accelerator"
         raise StageError(f"the accelerator {engine.kind} has no device for Spike", hint=hint, at=("target",))

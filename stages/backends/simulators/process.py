@@ -81,5 +81,5 @@ def run_process(
 def _too_long(timeout: float) -> StageError:
     return StageError(
         f"the program was still running after {timeout:g} s",
-        hint="raise simulate's timeout; its instruction_limit, unless it is 0, ends a program that hangs",
+        hint="raise simulate's timeout, or set instruction_limit to end a program that hangs",
     )

@@ -75,7 +75,7 @@ def mistakes(attached: Attached, memory: Memory) -> Iterator[PydanticCustomError
         why = f"{name} holds {', '.join(region.holds)}; an accelerator needs memory for the arena"
         yield mistake(why, "accelerator", "memory", beside=("memory", name))
     if len(memory.homes("arena")) == 1:
-        why = f"{name} is the only memory for the arena; tensors that do not fit need another"
+        why = f"{name} is the only memory for the arena; tensors that do not fit need a second one"
         yield mistake(why, "accelerator", "memory", beside=("memory", name))
     for at, base in (((), attached.base), (("dma",), attached.dma.base if attached.dma else None)):
         where = None if base is None else memory.name_of(base)

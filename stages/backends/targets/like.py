@@ -44,11 +44,11 @@ def _written_out(kind: str, name: str, entries: Mapping[str, Any]) -> Any:
         if not isinstance(at, str):
             raise mistake(f"should be the name of a {KINDS[kind]}, is {as_yaml(at)}", *where)
         if len(chain) > MOST_LIKE:
-            raise mistake(f"more than {MOST_LIKE} {KINDS[kind]}s are like one another", kind, name, LIKE)
+            raise mistake(f"more than {MOST_LIKE} {KINDS[kind]}s in a chain of like:", kind, name, LIKE)
         if at not in entries:
             raise mistake(f"unknown {KINDS[kind]} '{at}'{did_you_mean(at, entries)}", *where)
         if at in seen:
-            raise mistake(f"{KINDS[kind]} '{at}' is like itself", *where)
+            raise mistake(f"{KINDS[kind]} '{at}' refers to itself", *where)
         seen.add(at)
         chain.append(entries[at])
         names.append(at)

@@ -106,7 +106,7 @@ class Region(StrictModel):
     @model_validator(mode="after")
     def _check(self) -> Region:
         if not self.length:
-            raise mistake("a region of no bytes holds nothing", "length")
+            raise mistake("a region needs at least one byte", "length")
         for name in ("origin", "length"):
             if getattr(self, name) % _ALIGNMENT:
                 raise mistake(f"is {getattr(self, name):#x}, no multiple of {_ALIGNMENT} bytes", name)
@@ -162,7 +162,7 @@ class Memory(StrictModel):
             if wrong := invalid_name(name, IDENTIFIER_PATTERN):
                 raise mistake(wrong, name, key=True)
             if name in _LINKERS:
-                raise mistake(f"no region can be called {name}, which means something to the linker", name, key=True)
+                raise mistake(f"{name} cannot name a region: the linker uses this word", name, key=True)
             if not region.holds:
                 raise mistake(f"needs `holds`, a list of: [{', '.join((*CONSTANT, *VARIABLE))}]", name)
         for name, region in self.regions.items():
@@ -174,7 +174,7 @@ class Memory(StrictModel):
             if not any(part in region.holds for region in self.regions.values()):
                 raise mistake(f"no region holds {part}")
         if not self.stack or self.stack % _ALIGNMENT:
-            raise mistake(f"a stack has a multiple of {_ALIGNMENT} bytes, not {self.stack:,}", "stack")
+            raise mistake(f"the stack must be a multiple of {_ALIGNMENT} bytes, not {self.stack:,}", "stack")
         where = self.home("stack")
         if self.stack >= self.regions[where].length:
             message = f"a stack of {self.stack:,} bytes leaves nothing of the {where}'s {self.regions[where].length:,}"
@@ -189,9 +189,9 @@ class Memory(StrictModel):
         other = self.regions.get(region.same_as)
         if other is None or other is region or other.same_as:
             known = ", ".join(one for one, each in self.regions.items() if each is not region and not each.same_as)
-            raise mistake(f"there is no region {region.same_as!r} of its own; there are {known}", name, "same_as")
+            raise mistake(f"no region {region.same_as!r} has its own memory; there are {known}", name, "same_as")
         if region.is_written or other.is_written:
-            raise mistake("only memory that no program writes can be seen at two addresses", name, "same_as")
+            raise mistake("only read-only memory can have two addresses", name, "same_as")
         if region.length > other.length:
             message = f"is {region.length:,} bytes, more than the {other.length:,} of {region.same_as}"
             raise mistake(message, name, "length", beside=(region.same_as, "length"))

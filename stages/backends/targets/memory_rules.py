@@ -105,7 +105,7 @@ def _why_not(rule: MemoryRule, target: Target) -> str:
     if why or rule.part or "arena" in target.memory.regions[rule.region].holds:
         return why
     kept = target.memory.loaded_from(rule.region)
-    return f"weights are copied to {rule.region} from {kept} where a rule says part: weights" if kept else ""
+    return f"{rule.region} gets copies of weights from {kept} only by a rule with part: weights" if kept else ""
 
 
 def _why_not_in(region: str, parts: Sequence[Section], what: str, target: Target) -> str:
@@ -119,4 +119,4 @@ def _why_not_in(region: str, parts: Sequence[Section], what: str, target: Target
     if any(part in holds for part in parts):
         return ""
     able = " and ".join(dict.fromkeys(name for part in parts for name in memory.homes(part)))
-    return f"{region} of {target.name} may hold {', '.join(holds)}, no {what}; {able} may"
+    return f"{region} of {target.name} may hold {', '.join(holds)}, but not {what}; {able} may"

@@ -94,10 +94,10 @@ class Simulator(StrictModel):
         if self.kind == "native":
             for name in ("plugins", "devices", "arguments"):
                 if getattr(self, name):
-                    raise mistake(f"a program of this machine has no simulator, and no {name}", name, beside=("kind",))
+                    raise mistake(f"a native program has no simulator, so it has no {name}", name, beside=("kind",))
         for number, device in enumerate(self.devices):
             if device.base is not None and self.kind == "qemu":
-                raise mistake("a device of QEMU has its address among its parameters", "devices", number, "base")
+                raise mistake("give the address of a QEMU device in its parameters", "devices", number, "base")
         return self
 
 
@@ -138,7 +138,7 @@ class Core(StrictModel):
     @model_validator(mode="after")
     def _computes(self) -> Core:
         if not self.kernels:
-            raise mistake("no folder of kernels: nothing could be computed; [generic] runs everywhere", "kernels")
+            raise mistake("no kernel folder, so no layer can be computed; [generic] runs on every core", "kernels")
         return self
 
     @model_validator(mode="after")

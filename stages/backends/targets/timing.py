@@ -30,7 +30,7 @@ def parse_cycles(value: object) -> object:
     least, most = numbers[0], numbers[-1]
     estimate = numbers[1] if len(numbers) == _PARTS else most
     if not least <= estimate <= most:
-        raise ValueError(f"the cycles {numbers} do not rise")
+        raise ValueError(f"the cycles {numbers} must rise")
     return (least, estimate, most)
 
 
@@ -76,7 +76,7 @@ class InstructionClass(StrictModel):
     def _check(self) -> InstructionClass:
         for name in ("cycles", "per_register", "taken"):
             if getattr(self, name)[0] < 0:
-                raise mistake("an instruction takes no less than 0 cycles", name)
+                raise mistake("the cycles of an instruction must not be negative", name)
         return self
 
 

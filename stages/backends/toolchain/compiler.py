@@ -48,7 +48,7 @@ _CAUSES = (
     (re.compile(r"Too many open files"), "raise the number of open files with ulimit -n"),
     (
         re.compile(r"Killed signal terminated|ld terminated with signal 9"),
-        "something else killed it; the system does when memory runs out",
+        "another process killed it; the system does so when memory runs out",
     ),
     (re.compile(r"Cannot allocate memory|out of memory|virtual memory exhausted|memory exhausted"), "memory is short"),
 )

@@ -53,7 +53,7 @@ def _definitions(symbols: Iterable[str], prefix: str) -> bytes:
     guard = f"{prefix.upper()}_SYMBOLS_H"
     lines = [
         "/* SPDX-License-Identifier: Apache-2.0 */",
-        "/* Functions that several exported networks have, under a name of this one's. */",
+        "/* Unique names for functions that other exported networks have too. */",
         f"#ifndef {guard}",
         f"#define {guard}",
         "",

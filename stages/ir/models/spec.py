@@ -147,9 +147,7 @@ def _known(op: str) -> str:
         guess = did_you_mean(op, _alone())
         raise mistake(f"unknown operator {escape.quoted(op)}{guess}" + ("" if guess else f"\n{all_known(_alone())}"))
     if declared.model is None:
-        raise mistake(
-            f"{escape.name(op)} is computed in networks, and cannot stand alone as a model\n{all_known(_alone())}"
-        )
+        raise mistake(f"{escape.name(op)} cannot be a model by itself\n{all_known(_alone())}")
     return op
 
 

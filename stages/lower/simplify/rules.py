@@ -40,7 +40,7 @@ def identity(graph: Graph, ranges: Ranges, layer: Layer) -> tuple[Graph, str] | 
     if not _copies(view, ranges):
         return None
     graph_without = merged(graph, layer, x.name)
-    return None if graph_without is None else (graph_without, "gives what it gets")
+    return None if graph_without is None else (graph_without, "returns its input unchanged")
 
 
 def _copies(view: LayerView, ranges: Ranges) -> bool:

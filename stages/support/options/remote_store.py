@@ -24,7 +24,7 @@ class RemoteStore(StrictModel):
     def _check(cls, value: str) -> str:
         wrong = wrong_remote(value)
         if not wrong and (parts := urlsplit(value)).password is not None:
-            wrong = f"a password does not belong into a file; the environment has it: {_CREDENTIALS} ({masked(parts)})"
+            wrong = f"a password must not be in a file; set it in the environment: {_CREDENTIALS} ({masked(parts)})"
         if wrong:
             raise mistake(wrong)
         return value
@@ -38,18 +38,16 @@ def wrong_remote(text: str) -> str:
         port = parts.port
     except ValueError:
         # Python's message quotes part of the URL, possibly of the password.
-        return f"is no URL; {_PERCENT}"
+        return f"is not a URL; {_PERCENT}"
     if parts.scheme not in SCHEMES:
         return f"a remote store begins with one of {forms}"
     if parts.query or parts.fragment:
         return f"the URL of a remote store has no ? and no #; {_PERCENT}"
     if "@" in parts.path and parts.scheme in ("https", "http", "ssh"):
-        return f"has an @ behind its host; {_PERCENT}"
+        return f"has an @ after its host; {_PERCENT}"
     if parts.scheme == "file":
-        return (
-            "" if not parts.netloc and parts.path.startswith("/") else "file:// is followed by a whole path: file:///…"
-        )
-    return "" if parts.hostname and port != 0 else f"{parts.scheme}:// is followed by a name"
+        return "" if not parts.netloc and parts.path.startswith("/") else "file:// needs an absolute path: file:///…"
+    return "" if parts.hostname and port != 0 else f"{parts.scheme}:// needs a host or bucket"
 
 
 def masked(url: str | SplitResult) -> str:

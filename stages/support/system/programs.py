@@ -13,9 +13,9 @@ from stages.support.messages.stage_error import StageError
 from stages.support.system.system_limits import system_limit
 
 _HINTS: dict[int, str] = {
-    signal.SIGKILL: "something else killed it; the system does when memory runs out",
+    signal.SIGKILL: "another process killed it; the system does so when memory runs out",
     signal.SIGXFSZ: "a file reached the largest size that may be written: raise it with ulimit -f",
-    signal.SIGXCPU: "it used all the time that it may: raise it with ulimit -t",
+    signal.SIGXCPU: "it reached the limit of processor time: raise it with ulimit -t",
 }
 
 

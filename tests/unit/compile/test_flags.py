@@ -32,14 +32,14 @@ REFUSED = {
     "read or write other files": """-include -includex -imacros -I -I/x -isystem -iquote/x -idirafter -nostdinc -MD -MMD
         -save-temps -fdump-tree-all -fstack-usage -fprofile-use -fprofile-generate -gsplit-dwarf -ftest-coverage
         -fdiagnostics-format=sarif-file -ffile-prefix-map=a=b""",
-    "hands flags to": "-Wl,-x -Wa,-x -Wp,-x -Xlinker -Xassembler -Xpreprocessor",
+    "passes unchecked flags to": "-Wl,-x -Wa,-x -Wp,-x -Xlinker -Xassembler -Xpreprocessor",
     "is for the linker": "-T -Tx -L -L/x -l -lx -flto -fno-lto -nostdlib -nostartfiles -static -shared -s -pie -z -u",
     "changes the ABI": "-fshort-enums -fno-short-wchar -fpack-struct=1 -funsigned-char -fPIC -fpie -ffixed-x5",
     "changes the compiler's output": "-c -E -S -o -ox -x -xc -v -### -pg -p -fsyntax-only -fself-test=x -Q",
     "run-time library": "-fsanitize=address -fopenmp -finstrument-functions -ftrapv -fstack-protector -fgnu-tm",
     "changes the language": "-std=c99 -ansi -trigraphs -ffreestanding",
     "is not known to tune": "--include=x --output=x --coverage --sysroot=/ --help -O9 -A -y",
-    "is no flag": "x.c - O2",
+    "it is not a flag": "x.c - O2",
     "reads flags from a file": "@x",
     "as one word": "-D -U --param",
     "depends on the machine": "-mtune=native",

@@ -73,7 +73,7 @@ def program(folder: Path, text: str) -> str:
             "#!/bin/sh\nkill -9 $$\n",
             (
                 "compiling x failed: tool was ended by SIGKILL\n"
-                "something else killed it; the system does when memory runs out"
+                "another process killed it; the system does so when memory runs out"
             ),
         ),
         ("#!/bin/sh\nkill -SEGV $$\n", "compiling x failed: tool was ended by SIGSEGV"),
@@ -87,7 +87,7 @@ def program(folder: Path, text: str) -> str:
             "#!/bin/sh\necho 'gcc: fatal error: Killed signal terminated program cc1' >&2\nexit 1\n",
             (
                 "compiling x failed:\ngcc: fatal error: Killed signal terminated program cc1\n"
-                "something else killed it; the system does when memory runs out"
+                "another process killed it; the system does so when memory runs out"
             ),
         ),
     ],

@@ -83,7 +83,7 @@ def test_options_reach_the_model(op: str, options: dict[str, Any]) -> None:
     [
         ({"op": "conv3d"}, r"unknown operator 'conv3d'; did you mean 'conv2d'\?"),
         ({"op": "zzz"}, "unknown operator 'zzz'\nKnown: abs, add"),
-        ({"op": "div"}, "div is computed in networks, and cannot stand alone as a model\nKnown: abs, add"),
+        ({"op": "div"}, "div cannot be a model by itself\nKnown: abs, add"),
         ({"op": "conv2d"}, "conv2d needs out_channels"),
         ({"op": "softmax", "kernel": [3, 3]}, "softmax has no option 'kernel'; it has beta"),
         ({"op": "conv2d", "out_channels": 6, "groups": 4}, "groups 4 must divide"),

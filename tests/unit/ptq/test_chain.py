@@ -43,7 +43,7 @@ def test_calibrate_puts_it_first(tmp_path: Path) -> None:
 
 
 MISTAKES = [
-    ("{mode: prequantized, samples: 3}", "6:34: stages.quantize.samples: goes with mode: calibrate"),
+    ("{mode: prequantized, samples: 3}", "6:34: stages.quantize.samples: needs mode: calibrate"),
     ("{mode: calibrate}", "6:20: stages.quantize.mode: calibrate needs data"),
     ("{mode: calibrate, data: {}}", "6:37: stages.quantize.data: give either files or random"),
     (

@@ -34,5 +34,5 @@ def test_sizes(dtype: str, mode: str, layout: str) -> None:
 
 
 def test_where_litert_reads_behind_the_image() -> None:
-    with pytest.raises(StageError, match="lead behind the last"):
+    with pytest.raises(StageError, match="go beyond the last"):
         integer_graph(model("int8", (1, 1800, 1, 1), (60000, 1), "plain"))

@@ -124,7 +124,7 @@ def test_hang_outside_of_an_inference_ends(tmp_path, target, monkeypatch):
     told = str(raised.value)
     if target == "host":
         assert told.startswith(
-            "the firmware was stopped: it took 1 s of processor time: it hangs, or takes more\n`set="
+            "the firmware was stopped: it took 1 s of processor time: it hangs, or needs more\n`set="
         )
     elif target.startswith("rv"):
         assert told.endswith("or it hung outside of an inference and was stopped after 2,006,000 instructions")

@@ -77,8 +77,8 @@ def test_code_that_does_not_compile_is_named(project: Project) -> None:
             "0x90000010",
             "devices.0.base: 0x90000010 lies in the memory ram",
         ),
-        ("kind: spike", "kind: native", "a program of this machine has no simulator, and no plugins"),
-        ("kind: spike", "kind: qemu", "a device of QEMU has its address among its parameters"),
+        ("kind: spike", "kind: native", "a native program has no simulator, so it has no plugins"),
+        ("kind: spike", "kind: qemu", "give the address of a QEMU device in its parameters"),
     ],
 )
 def test_mistakes_are_shown_where_they_are(project: Project, old: str, new: str, told: str) -> None:

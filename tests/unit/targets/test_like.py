@@ -58,7 +58,7 @@ def test_what_is_not_said_is_the_others(tmp_path: Path) -> None:
     ("old", "new", "told"),
     [
         ("like: cortex-m4", "like: cortex-m5", "pipeline.yaml:4:11: cores.soft-m4.like: unknown core 'cortex-m5'; did"),
-        ("like: cortex-m4", "like: softer-m4", "is like itself"),
+        ("like: cortex-m4", "like: softer-m4", "refers to itself"),
         ("like: cortex-m4", "like: [a, true]", "cores.soft-m4.like: should be the name of a core, is ['a', true]"),
         ("fpu: false", "fpux: false", "pipeline.yaml:5:5: unknown key 'fpux'; did you mean 'fpu'?"),
         ("ram: {", "raam: {", "boards.small.memory.raam: there is no 'raam' in nucleo-f446re; did you mean 'ram'?"),

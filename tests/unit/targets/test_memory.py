@@ -22,7 +22,7 @@ CAPITALS = {**RAM, "origin": 0x30000000, "holds": ["data"]}
         ({"DTCM": CAPITALS}, f"DTCM: {invalid_name('DTCM', IDENTIFIER_PATTERN)}"),
         (
             {"org": {**RAM, "origin": 0x30000000, "holds": ["data"]}},
-            "org: no region can be called org, which means something to the linker",
+            "org: org cannot name a region: the linker uses this word",
         ),
         (
             {"dtcm": {"origin": "0x30000000", "length": "1K"}},
@@ -63,9 +63,9 @@ def test_memory_that_is_seen_at_two_addresses_counts_once() -> None:
 @pytest.mark.parametrize(
     ("there", "says"),
     [
-        ({"same_as": "hre"}, "there.same_as: there is no region 'hre' of its own; there are here, ram"),
-        ({"same_as": "there"}, "there.same_as: there is no region 'there' of its own; there are here, ram"),
-        ({"same_as": "ram"}, "there.same_as: only memory that no program writes can be seen at two addresses"),
+        ({"same_as": "hre"}, "there.same_as: no region 'hre' has its own memory; there are here, ram"),
+        ({"same_as": "there"}, "there.same_as: no region 'there' has its own memory; there are here, ram"),
+        ({"same_as": "ram"}, "there.same_as: only read-only memory can have two addresses"),
         ({"same_as": "here", "length": "8M"}, "there.length: is 8,388,608 bytes, more than the 4,194,304 of here"),
     ],
 )

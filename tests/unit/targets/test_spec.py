@@ -47,7 +47,7 @@ def test_the_target_is_good(tmp_path: Path) -> None:
     [
         ("{command: gcc}", "{command: gcc -O3}", "7:25", "'gcc -O3' is not the name of a program; its arguments"),
         ("{command: gcc}", "{command: ''}", "7:25", "'' is not the name of a program"),
-        ("counter: minstret", "counter: minstret\n    kernels: []", "14:14", "kernels: no folder of kernels"),
+        ("counter: minstret", "counter: minstret\n    kernels: []", "14:14", "kernels: no kernel folder"),
     ],
 )
 def test_a_core_has_a_compiler_and_kernels(tmp_path: Path, old: str, new: str, at: str, message: str) -> None:
@@ -66,7 +66,7 @@ HIGH, BITS = "goes beyond what 32 bits can address", "word_bits is at pipeline.y
         ("0x88000000", "64M", "10:12", "ram: 0x88000000 to 0x8bffffff, overlaps rom, 0x80000000 to 0x8fffffff", ROM),
         ("0x7ffffff0", "32", "10:12", "ram: 0x7ffffff0 to 0x8000000f, overlaps rom", ROM),
         ("0xfc000000", "128M", "10:12", f"ram: 0xfc000000 to 0x103ffffff, {HIGH}", BITS),
-        ("0x90000000", "0", "10:43", "ram.length: a region of no bytes holds nothing", ""),
+        ("0x90000000", "0", "10:43", "ram.length: a region needs at least one byte", ""),
         ("0x90000004", "64M", "10:21", "ram.origin: is 0x90000004, no multiple of 16 bytes", ""),
         ("0x90000000", "65537", "10:43", "ram.length: is 0x10001, no multiple of 16 bytes", ""),
         ("0x90000000", "-16", "10:43", "ram.length: should be greater than or equal to 0, is -16", ""),

@@ -110,9 +110,9 @@ def test_an_instruction_that_no_class_has_is_told():
     [
         ({"pairs": [{"first": ["lod"], "then": ["load"], "cycles": 1}]}, "there is no class 'lod'; there are load"),
         ({"classes": {"load": {"mnemonics": ["lw"]}}}, "Field required"),
-        ({"classes": {"load": {"mnemonics": ["lw"], "cycles": [3, 2]}}}, r"the cycles \[3, 2\] do not rise"),
+        ({"classes": {"load": {"mnemonics": ["lw"], "cycles": [3, 2]}}}, r"the cycles \[3, 2\] must rise"),
         ({"classes": {"load": {"mnemonics": ["lw"], "cycles": "two"}}}, "cycles are a number"),
-        ({"classes": {"load": {"mnemonics": ["lw"], "cycles": -1}}}, "no less than 0"),
+        ({"classes": {"load": {"mnemonics": ["lw"], "cycles": -1}}}, "must not be negative"),
         ({"classes": {"load": {"mnemonics": [], "cycles": 1}}}, "at least 1 item"),
         ({"source": ""}, "at least 1 character"),
     ],

@@ -52,8 +52,8 @@ _START, _START_BLOCKS, _BLOCK = 105, 170, 26
 _P = "rvp 0.9.11"
 _CALL = 40
 _CLOSED_FORM = (
-    "NE16's jobs take the closed form that MATCH has of GAP9, which remainders of rows, columns and input channels do "
-    "not shorten; one begins a cycle after its trigger, or after the one before it ends"
+    "NE16's jobs take the cycles of MATCH's closed form for GAP9: incomplete rows, columns and input channels cost as "
+    "much as complete ones; a job begins one cycle after its trigger, or after the end of the previous job"
 )
 _REQUANTIZE, _REQUANTIZE_RVP, _CHANNELS_RVP = 34.0, 6.9, 6.0
 
@@ -93,9 +93,9 @@ class Ne16(Accelerator[Ne16Parameters]):
         from stages.backends.accelerators.ne16.extension import BLOCK_CYCLES, ROUNDING_CYCLES, residual_cycles
 
         assumed = (
-            "no silicon rounds as the extension does, whose cycles are assumed: "
+            "no silicon has the extension, so its cycles are assumed: "
             f"{BLOCK_CYCLES} more for a job, {ROUNDING_CYCLES} more for 3x3 outputs of up to 32 channels, "
-            f"and with a residual {residual_cycles(32)} more for those of 32"
+            f"and {residual_cycles(32)} more for 3x3 outputs of 32 channels with a residual"
         )
         return (_CLOSED_FORM, assumed) if self._extended else (_CLOSED_FORM,)
 

@@ -67,11 +67,11 @@ def devices_library(name: str, place: Path | None) -> Path:
     if place is None:
         return _built(name, read_sources(DEVICES), lambda library: None, ("-O3",))
     if not place.is_dir():
-        hint = "its C++ is the folder `device` of the accelerator"
+        hint = "put its C++ into the folder `device` of the accelerator"
         raise StageError(f"the accelerator {name} has no device for Spike", hint=hint, at=("target",))
     shared, own = read_sources(DEVICES), read_sources(place)
     if both := shared.keys() & own.keys():
-        raise StageError(f"the accelerator {name} has a {min(both)}, which is the name of a file of devices/")
+        raise StageError(f"the accelerator {name}: rename {min(both)}, which is also a file of devices/")
     return _built(name, shared | own, lambda library: None, ("-O3",))
 
 

@@ -34,7 +34,7 @@ def fault_message(finished: Finished, elf: Path, target: Target) -> str:
     output = finished.output
     found = _TRAP.search(output)
     if found is None:
-        return f"the firmware trapped and could not say where:\n{output[-200:].strip()}"
+        return f"the firmware trapped at an unknown place:\n{output[-200:].strip()}"
     cause, pc, tval, ra, sp = (int(value, 16) for value in found.groups())
     interrupt = bool(cause >> 31)  # the top bit of a register, 32 or 64 wide
     code = cause & 0x7FFFFFFF
@@ -53,7 +53,7 @@ def device_fault_message(output: str, elf: Path, target: Target) -> str:
     """Return a message of up to two lines for the misuse of a device (devices/machine.cc)."""
     found = _DEVICE.search(output)
     if found is None:
-        return f"a device ended the simulation and did not say why:\n{output[-200:].strip()}"
+        return f"a device ended the simulation without a reason:\n{output[-200:].strip()}"
     pc = int(found[1], 16)
     return found[2] + (f"\nin {place(pc, elf, target)}" if pc else "")
 

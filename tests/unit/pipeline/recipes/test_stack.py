@@ -18,7 +18,10 @@ from tests.support.emitted import ROOT
         ("{region: dtmc}", "5:26: stm32h747i-disco has no region 'dtmc'; did you mean 'dtcm'?"),
         ("{bytes: 1M}", "5:25: stm32h747i-disco: a stack of 1,048,576 bytes leaves nothing of the dtcm's 131,072"),
         ("{bytes: much}", "5:25: memory.stack.bytes"),
-        ("rom", "5:17: rom of stm32h747i-disco may hold code, constants, weights, no stack; dtcm and axi_sram may"),
+        (
+            "rom",
+            "5:17: rom of stm32h747i-disco may hold code, constants, weights, but not stack; dtcm and axi_sram may",
+        ),
         ("[8K]", "5:17: memory.stack: should be a mapping"),
     ],
 )

@@ -72,10 +72,10 @@ def test_what_is_wrong_with_a_url_is_said() -> None:
     for text, part in {
         "cache.example": "begins with one of https://",
         "ftp://cache": "begins with one of https://",
-        "https://": "is followed by a name",
-        "https://cache:port": "is no URL",
+        "https://": "needs a host or bucket",
+        "https://cache:port": "is not a URL",
         "https://cache/?a=b": "has no ?",
-        "file://folder": "a whole path",
+        "file://folder": "an absolute path",
     }.items():
         assert part in wrong_remote(text), text
     settings = remote_settings(None, {"FIRMLINE_REMOTE": "ftp://ann:secret@cache"})
@@ -83,7 +83,7 @@ def test_what_is_wrong_with_a_url_is_said() -> None:
 
 
 def test_a_file_has_no_password() -> None:
-    with pytest.raises(ValidationError, match="a password does not belong into a file") as refused:
+    with pytest.raises(ValidationError, match="a password must not be in a file") as refused:
         RemoteStore(remote="https://ann:secret@cache")
     assert masked("https://ann:secret@cache/x?sig=1") == "https://***@cache/x"
     assert "***@cache" in str(refused.value.errors(include_input=False))
