@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from stages.lower.codegen.layers import call
+from stages.lower.streaming.schedule import has_unread_rows
 
 if TYPE_CHECKING:
     from stages.emit.model import Model
@@ -39,6 +40,7 @@ class _GroupC:
             producer = next((layer.index for layer in group.layers if layer.output == name), None)
             self.variable[name] = "rows_in" if producer is None else f"rows_{producer:03d}"
         self.readers = {name: [layer for layer in group.layers if name in layer.inputs] for name in group.tensors}
+        self.unread = [x for x in group.layers if has_unread_rows(group.tensors[x.output], group.layers)]
 
     def lines(self) -> list[str]:
         """Return the body."""
@@ -58,7 +60,9 @@ class _GroupC:
             lines.append(
                 f"(void)memset({self.model.argument(last.index, 'scratch:sums')}, {last.window.fill}, {size}u);"
             )
-        lines += [f"while ({self._done(last)} < {last.height}u) {{"]
+        unfinished = [f"{self._done(layer)} < {layer.height}u" for layer in (*self.unread, last)]
+        loop = unfinished[0] if len(unfinished) == 1 else " || ".join(f"({text})" for text in unfinished)
+        lines += [f"while ({loop}) {{"]
         for position, layer in enumerate(reversed(self.group.layers)):
             lines += ["    " + line for line in self._branch(layer, first=position == 0)]
         lines += ["    }", "}"]
@@ -110,6 +114,8 @@ class _GroupC:
         output = self.group.tensors[layer.output]
         is_last = layer is self.group.layers[-1]
         conditions = [] if is_last else [self._wanted(layer.output)]
+        if is_last and self.unread:
+            conditions = [f"({self._done(layer)} < {layer.height}u)"]
         lines = []
         head = "if" if first else "} else if"
         if output.below and not output.whole:
@@ -227,6 +233,10 @@ class _GroupC:
     def _wanted(self, name: str) -> str:
         """Return the condition that a reader needs more rows of a tensor."""
         needed = [f"({self._end(name)} < {self._needed(reader, name, clipped=True)})" for reader in self.readers[name]]
+        if any(layer.output == name for layer in self.unread):
+            tensor = self.group.tensors[name]
+            rest = f"({self._end(name)} < {tensor.above + tensor.height}u)"
+            needed += [f"(({self._done(reader)} == {reader.height}u) && {rest})" for reader in self.readers[name]]
         return needed[0] if len(needed) == 1 else f"({' || '.join(needed)})"
 
     def _keep(self, names: Sequence[str]) -> str:

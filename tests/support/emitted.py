@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import struct
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -73,7 +74,7 @@ def run_emitted(
     return [
         Inference(
             [outputs.take(port["dtype"], port["shape"]) for port in model["outputs"]],
-            {t["tensor"]: traces.take(t["dtype"], t["shape"], t["layout"]) for t in model["traces"]},
+            traces.take_all(model["traces"], model.get("calls", ())),
             [int(count) for count in row[:-1]],
         )
         for row in counts
@@ -89,7 +90,30 @@ class _Reader:
 
     def take(self, dtype: str, shape: Sequence[int], layout: str = "") -> np.ndarray:
         order = Layout(layout)
-        size = order.bytes(shape, 8 * np.dtype(dtype).itemsize)
-        found = np.frombuffer(self.data, np.uint8, size, self.position)
+        return _array(self._bytes(order.bytes(shape, 8 * np.dtype(dtype).itemsize)), dtype, shape, order)
+
+    def take_all(
+        self, traces: Sequence[Mapping[str, Any]], calls: Sequence[Sequence[int]] = ()
+    ) -> dict[str, np.ndarray]:
+        """Traces by tensor name. `calls` of model.json: of layers by rows the values come in parts."""
+        if not calls:
+            return {t["tensor"]: self.take(t["dtype"], t["shape"], t["layout"]) for t in traces}
+        parts: dict[str, list[np.ndarray]] = {t["tensor"]: [] for t in traces}
+        for layer, *rows in calls:
+            for t in traces:
+                if t["layer"] == layer:
+                    order = Layout(t["layout"])
+                    size = rows[0] if rows else order.bytes(t["shape"], 8 * np.dtype(t["dtype"]).itemsize)
+                    parts[t["tensor"]].append(self._bytes(size))
+        return {
+            t["tensor"]: _array(np.concatenate(parts[t["tensor"]]), t["dtype"], t["shape"], Layout(t["layout"]))
+            for t in traces
+        }
+
+    def _bytes(self, size: int) -> np.ndarray:
         self.position += size
-        return unpack(found if order.bits else found.view(dtype), order, shape, dtype=dtype)
+        return np.frombuffer(self.data, np.uint8, size, self.position - size)
+
+
+def _array(data: np.ndarray, dtype: str, shape: Sequence[int], order: Layout) -> np.ndarray:
+    return unpack(data if order.bits else data.view(dtype), order, shape, dtype=dtype)

@@ -6,7 +6,8 @@ The rule is local, so that the emitted C has it as conditions on row counters:
     of its output needs more rows for its own next call than exist.
 
 Row numbers of a tensor count from the first padding row above the image. Each layer makes `rows` rows in a call, fewer
-in the last one. Padding rows below the image are appended one by one when a reader needs them.
+in the last one. Padding rows below the image are appended one by one when a reader needs them. Rows at the bottom that
+no reader needs (a stride leaves some out) are made when a reader has all that it needs.
 """
 
 from __future__ import annotations
@@ -73,6 +74,12 @@ class RowTensor(NamedTuple):
         return self.above + self.height + self.below
 
 
+def has_unread_rows(tensor: RowTensor, layers: Sequence[RowLayer]) -> bool:
+    """Return whether no layer reads the last rows of a tensor that the group writes."""
+    ends = [layer.end(tensor.above) for layer in layers if tensor.name in layer.inputs]
+    return bool(ends) and max(ends) < tensor.above + tensor.height
+
+
 class Firing(NamedTuple):
     """A call: the layer makes `rows` rows from `first` on. `layer` is -1 if the caller passes a row of the input."""
 
@@ -137,6 +144,7 @@ class _Simulation:
         for number, layer in enumerate(layers):
             for name in layer.inputs:
                 self.readers[name].append(number)
+        self.unread = {layer.output for layer in layers if has_unread_rows(tensors[layer.output], layers)}
         self.root = {name: tensor.place_of or name for name, tensor in tensors.items()}
         self.sharing: dict[str, list[str]] = {name: [] for name in tensors}
         for name, root in self.root.items():
@@ -162,7 +170,7 @@ class _Simulation:
                 continue
             if done == layer.height:
                 if is_last:
-                    return False
+                    continue
                 self._append(layer.output, 1, by_kernel=False)
                 return True
             if self._is_ready(layer, done):
@@ -187,6 +195,8 @@ class _Simulation:
         for number in self.readers[name]:
             layer, done = self.layers[number], self.done[number]
             if done < layer.height and layer.needed(done, above) > end:
+                return True
+            if done == layer.height and name in self.unread and end < above + self.tensors[name].height:
                 return True
         return False
 

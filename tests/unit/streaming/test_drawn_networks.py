@@ -1,0 +1,75 @@
+"""Random networks that run by rows, on the host built with sanitizers: each tensor has LiteRT's bytes.
+
+The groups and the rows per call are random too, since every valid plan must be exact. STREAMING_NETWORKS=N in the
+environment runs N networks of each dtype.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from stages.ir.models.spec import FileModel
+from stages.ir.reference import Reference
+from stages.ir.reference.interpreter import random_inputs
+from stages.lower.streaming.groups import Group, Grouping, GroupSearch
+from tests.support.emitted import run_emitted, target_named
+from tests.support.row_networks import network
+from tests.support.stages_run import run_stages
+
+COUNT = int(os.environ.get("STREAMING_NETWORKS", "2"))
+
+
+def random_groups(search: GroupSearch, rng: random.Random) -> Grouping:
+    """Return groups between random cuts, with random rows per call."""
+    cuts, groups, place = list(search.network.cuts), [], 0
+    while place < cuts[-1]:
+        ends = [cut for cut in cuts if cut > place]
+        candidates = {end: found for end in ends if end > place + 1 and (found := simulated(search, place, end, rng))}
+        place = rng.choice(sorted(candidates)[-3:]) if candidates and rng.random() < 0.9 else ends[0]
+        groups += candidates.get(place, [])[:1]
+    return Grouping(tuple(groups), 0, 0.0)
+
+
+def simulated(search: GroupSearch, first: int, end: int, rng: random.Random) -> list[Group]:
+    equal = rng.choice([0, 0, 1, 2])
+
+    def row_counts(first: int, end: int) -> list[dict[int, int]]:
+        rows = {index: equal or rng.choice([1, 1, 1, 2, 3, 5]) for index in range(first, end)}
+        return [{**rows, **dict.fromkeys(search.fixed & rows.keys(), 1)}]
+
+    search._row_counts = row_counts  # type: ignore[method-assign]
+    return search._simulated(first, end) if search.network.described(first, end) else []
+
+
+def streamed_layers(tflite: bytes, folder: Path, layout: str = "NHWC", target: str = "host") -> int:
+    """Build and run a model; all tensors must be LiteRT's. Return how many layers ran by rows."""
+    chosen, reference = target_named(target), Reference(tflite)
+    inferences = [random_inputs(reference.info, seed) for seed in (1, 2)]
+    (folder / "model.tflite").write_bytes(tflite)
+    configs: dict[str, dict[str, Any]] = {"tensorize": {"streaming": "auto"}, "layout": {"default": layout}}
+    artifacts = run_stages(FileModel(file=str(folder / "model.tflite")), chosen, folder / "artifacts", configs=configs)
+    model = json.loads((artifacts["emit"] / "model.json").read_text())
+    plan = json.loads((artifacts["tensorize"] / "plan.json").read_text())
+    for inputs, inference in zip(inferences, run_emitted(artifacts["emit"], chosen, inferences), strict=True):
+        for number, (expected, output) in enumerate(zip(reference.run(inputs), inference.outputs, strict=True)):
+            np.testing.assert_array_equal(output, expected, f"output {number}")
+        for trace in model["traces"]:
+            expected = reference.tensor(trace["tflite_index"])[..., trace["channels"] or slice(None)]
+            np.testing.assert_array_equal(inference.traces[trace["tensor"]], expected, str(trace))
+    return sum(len(group["layers"]) for group in plan.get("groups", ()))
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16"])
+@pytest.mark.parametrize("number", range(COUNT))
+def test_random_groups(dtype: str, number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = random.Random(number)
+    monkeypatch.setattr(GroupSearch, "best", lambda search, share, limit=None: random_groups(search, rng))
+    layout = "NCHW" if number % 3 == 2 and dtype != "int16" else "NHWC"
+    assert streamed_layers(network(number, dtype), tmp_path, layout) >= 0
