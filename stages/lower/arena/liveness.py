@@ -83,7 +83,7 @@ def liveness(
     above: dict[str, int] = {}
     for group in groups:
         for name, tensor in group.tensors.items():
-            if tensor.whole and tensor.height > 1:
+            if tensor.whole:
                 root = home[name]
                 above[root] = max(above.get(root, 0), tensor.above * tensor.row_bytes)
                 below = places[name][1] + (tensor.height + tensor.below) * tensor.row_bytes

@@ -72,4 +72,4 @@ def test_random_groups(dtype: str, number: int, tmp_path: Path, monkeypatch: pyt
     rng = random.Random(number)
     monkeypatch.setattr(GroupSearch, "best", lambda search, share, limit=None: random_groups(search, rng))
     layout = "NCHW" if number % 3 == 2 and dtype != "int16" else "NHWC"
-    assert streamed_layers(network(number, dtype), tmp_path, layout) >= 0
+    streamed_layers(network(number, dtype), tmp_path, layout)

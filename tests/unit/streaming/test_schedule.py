@@ -1,0 +1,223 @@
+"""Schedules of random groups, run with rolling buffers that hold one number per row: each read sees the right row."""
+
+from __future__ import annotations
+
+import random
+from types import SimpleNamespace
+from typing import cast
+
+import pytest
+
+from stages.ir.graph import Graph
+from stages.lower.streaming.network import Described, RowNetwork
+from stages.lower.streaming.schedule import RowLayer, Schedule, has_unread_rows, simulate
+from stages.lower.streaming.window import RowWindow
+
+FILL = 5
+GROUPS = 400
+
+
+class _Drawing:
+    """A random graph of layers that run by rows, with their windows."""
+
+    def __init__(self, rng: random.Random) -> None:
+        self.rng = rng
+        self.height = {"x": rng.choice([1, 2, 3, 5, 8, 13, 24, 31])}
+        self.row_bytes = {"x": 1}
+        self.layers: list[SimpleNamespace] = []
+        self.windows: list[RowWindow] = []
+
+    def network(self, pushed: bool) -> RowNetwork:
+        rng, x = self.rng, "x"
+        if rng.random() < 0.3:
+            x = self.convolution(x)
+        for _ in range(rng.randint(1, 4)):
+            x = self.convolution(x) if rng.random() < 0.4 else self.block(x)
+            if rng.random() < 0.3:
+                x = self.element_wise(x)
+        if rng.random() < 0.2 and self.height[x] > 1:
+            x = self.layer([x], RowWindow(accumulates=True), 1)
+        tensors = {
+            name: SimpleNamespace(
+                shape=(1, height, self.row_bytes[name], 1),
+                dtype="int8",
+                bytes=height * self.row_bytes[name],
+                constant=False,
+                alias_of=None,
+            )
+            for name, height in self.height.items()
+        }
+        graph = SimpleNamespace(tensors=tensors, layers=self.layers, inputs=("x",), outputs=(x,))
+        overlaid = frozenset(i for i, window in enumerate(self.windows) if window == RowWindow())
+        network = RowNetwork(cast("Graph", graph), overlaid=overlaid, pushed=pushed, alignment=1)
+        network.__dict__["windows"] = self.windows
+        return network
+
+    def layer(self, inputs: list[str], window: RowWindow, height: int, row_bytes: int = 0) -> str:
+        name = f"t{len(self.layers)}"
+        self.height[name] = height
+        self.row_bytes[name] = row_bytes or self.row_bytes[inputs[0]]
+        self.layers.append(SimpleNamespace(index=len(self.layers), inputs=tuple(inputs), outputs=(name,)))
+        self.windows.append(window)
+        return name
+
+    def convolution(self, x: str, stride: int = 0, same: bool = False) -> str:
+        rng, height = self.rng, self.height[x]
+        size = (rng.choice([1, 2, 3, 3, 5]) - 1) * rng.choice([1, 1, 2]) + 1
+        stride = stride or rng.choice([1, 1, 2, 3])
+        same = same or rng.random() < 0.6 or size > height
+        rows = -(-height // stride) if same else (height - size) // stride + 1
+        padding = max((rows - 1) * stride + size - height, 0) // 2 if same else 0
+        return self.layer([x], RowWindow(size, stride, padding, FILL), rows, rng.choice([1, 1, 1, 2]))
+
+    def element_wise(self, *inputs: str) -> str:
+        return self.layer(list(inputs), RowWindow(), self.height[inputs[0]])
+
+    def block(self, x: str) -> str:
+        """Add two branches; one of them may be the input."""
+        stride = self.rng.choice([1, 1, 2])
+        y = self.convolution(x, stride, True)
+        for _ in range(self.rng.randint(0, 2)):
+            y = self.convolution(y, 1, True) if self.rng.random() < 0.8 else self.element_wise(y)
+        z = x if stride == 1 and self.rng.random() < 0.7 else self.convolution(x, stride, True)
+        return self.element_wise(*((y, z) if self.rng.random() < 0.5 else (z, y)))
+
+
+class _Run:
+    """The firings of a schedule with the memory that the plan gives to each tensor."""
+
+    def __init__(self, group: Described, schedule: Schedule, capacity: dict[str, int], pushed: str) -> None:
+        self.layers = {layer.index: layer for layer in group.layers}
+        self.tensors, self.pushed, self.capacity = group.tensors, pushed, capacity
+        written = {layer.output for layer in group.layers}
+        self.expected = self._whole(group)
+        self.root = {name: tensor.place_of or name for name, tensor in self.tensors.items()}
+        self.done = dict.fromkeys(self.layers, 0)
+        self.first = dict.fromkeys(self.tensors, 0)
+        self.end, self.memory = {}, {}
+        for name, tensor in self.tensors.items():
+            is_complete = name not in written and name != pushed
+            self.end[name] = tensor.total if is_complete else tensor.above
+            if tensor.place_of:
+                continue
+            size = tensor.total if tensor.whole else capacity[name]
+            self.memory[name] = list(self.expected[name]) if is_complete else [FILL] * min(tensor.above, size)
+            self.memory[name] += [None] * (size - len(self.memory[name]))
+        self.sums: list[int] = []
+        for index, first, rows in schedule.firings:
+            self._call(index, first, rows)
+
+    @staticmethod
+    def _whole(group: Described) -> dict[str, list[int]]:
+        """Return all rows of each tensor, with padding, computed from whole tensors."""
+        whole: dict[str, list[int]] = {}
+        for name, tensor in group.tensors.items():
+            layer = next((x for x in group.layers if x.output == name), None)
+            if layer is None:
+                image = [(37 * row + 11) % 251 for row in range(tensor.height)]
+            elif layer.window.accumulates:
+                image = [0]
+            else:
+                inputs = [(whole[x], group.tensors[x].above - layer.window.padding) for x in layer.inputs]
+                windows = [
+                    [rows[row * layer.window.stride + offset :][: layer.window.size] for rows, offset in inputs]
+                    for row in range(layer.height)
+                ]
+                image = [_value(layer, window) for window in windows]
+            whole[name] = [FILL] * tensor.above + image + [FILL] * tensor.below
+        return whole
+
+    def _call(self, index: int, first: int, rows: int) -> None:
+        if index < 0:
+            tensor = self.tensors[self.pushed]
+            self._write(self.pushed, self.expected[self.pushed][tensor.above + first :][:rows])
+            return
+        layer, values = self.layers[index], []
+        assert first == self.done[index]
+        for row in range(first, first + rows):
+            window = []
+            for name in layer.inputs:
+                start = row * layer.window.stride - layer.window.padding + self.tensors[name].above
+                window.append([self._read(name, number) for number in range(start, start + layer.window.size)])
+            values.append(_value(layer, window))
+        self.done[index] += rows
+        if layer.window.accumulates:
+            self.sums += values
+        else:
+            self._write(layer.output, values)
+
+    def _read(self, name: str, row: int) -> int:
+        tensor, root = self.tensors[name], self.root[name]
+        while self.end[name] <= row and self.end[name] >= tensor.above + tensor.height:
+            self._write(name, [FILL])
+        assert self.first[root] <= row < self.end[name], f"row {row} of {name} is not in memory"
+        value = self.memory[root][row - self.first[root]]
+        assert value == self.expected[name][row], f"row {row} of {name} has been replaced"
+        return cast("int", value)
+
+    def _write(self, name: str, values: list[int]) -> None:
+        root = self.root[name]
+        if not self.tensors[root].whole:
+            end = max(self.end[other] for other in self.root if self.root[other] == root)
+            grown = self.end[name] + len(values) - max(end, self.end[name])
+            if end + len(values) - self.first[root] > self.capacity[root] and (root == name or grown > 0):
+                keep = min([self.end[root], *(self._start(other) for other in self.root if self.root[other] == root)])
+                self.memory[root] = self.memory[root][keep - self.first[root] :]
+                self.memory[root] += [None] * (self.capacity[root] - len(self.memory[root]))
+                self.first[root] = keep
+        for value in values:
+            self.memory[root][self.end[name] - self.first[root]] = value  # IndexError: the buffer is too small
+            self.end[name] += 1
+        self.end[root] = max(self.end[root], self.end[name])
+
+    def _start(self, name: str) -> int:
+        above = self.tensors[name].above
+        starts = [layer.start(self.done[i], above) for i, layer in self.layers.items() if name in layer.inputs]
+        return min(starts, default=self.end[name])
+
+
+def _value(layer: RowLayer, windows: list[list[int]]) -> int:
+    return (
+        sum((7 * i + 3 * j + layer.index + 1) * v for i, rows in enumerate(windows) for j, v in enumerate(rows)) % 251
+    )
+
+
+def drawn_group(rng: random.Random) -> tuple[Described, str]:
+    """Return a group between two cuts of a random network, and the input that is passed by rows."""
+    while True:
+        network = _Drawing(rng).network(rng.random() < 0.5)
+        cuts = sorted(network.cuts)
+        first = rng.choice([cuts[0], rng.choice(cuts[:-1])])
+        end = rng.choice([cut for cut in cuts if cut > first])
+        rows = {layer.index: rng.choice([1, 1, 2, 3, 4]) for layer in network.graph.layers}
+        group = network.described(first, end, rows)
+        if group is not None and end - first > 1:
+            return group, group.source if network.is_pushed(first) else ""
+
+
+def test_each_read_sees_its_row() -> None:
+    """Schedules that replace rows too early are refused, and buffers have no row too many."""
+    rng = random.Random(3)
+    seen = dict.fromkeys(("pushed", "in place", "over the input", "refused", "unread", "sums", "shrunk"), 0)
+    for _ in range(GROUPS):
+        group, pushed = drawn_group(rng)
+        layers, tensors, _ = group
+        schedule = simulate(layers, tensors, pushed, 1)
+        places = [tensor for tensor in tensors.values() if tensor.place_of]
+        if not schedule.intact:
+            with pytest.raises((AssertionError, IndexError)):
+                _Run(group, schedule, schedule.capacity, pushed)
+            seen["refused"] += 1
+            continue
+        run = _Run(group, schedule, schedule.capacity, pushed)
+        assert {i: layer.height for i, layer in run.layers.items()} == run.done
+        seen["pushed"] += bool(pushed)
+        seen["in place"] += any(not tensor.whole for tensor in places)
+        seen["over the input"] += any(tensor.whole for tensor in places)
+        seen["unread"] += any(has_unread_rows(tensors[layer.output], layers) for layer in layers)
+        seen["sums"] += bool(run.sums)
+        for name, rows in schedule.capacity.items():
+            with pytest.raises((AssertionError, IndexError)):
+                _Run(group, schedule, {**schedule.capacity, name: rows - 1}, pushed)
+            seen["shrunk"] += 1
+    assert all(seen.values()), seen
