@@ -140,10 +140,9 @@ def export(
     folder.check(project.root / place, facts, shown)
     runs = []
     for member in members:
-        weights: str = form.weights
+        options = {"prefix": member.prefix, "weights": form.weights, **({"arena": "caller"} if share else {})}
         if getattr(member.loaded.recipe.config("emit"), "is_blob", False):
-            weights = "caller_c" if form.weights == "c" else "caller"
-        options = {"prefix": member.prefix, "weights": weights, **({"arena": "caller"} if share else {})}
+            options |= {"weights": "caller", "blob_array": str(form.weights == "c").lower()}
         options = {f"stages.emit.{key}": value for key, value in options.items()}
         values = {**overrides, "set": with_assignments(overrides.get("set", ""), options)}
         last = "verify" if "verify" in member.loaded.chain.names else "simulate"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from pydantic import Field
+from pydantic.json_schema import SkipJsonSchema
 
 from stages.backends.targets.memory import Size
 from stages.backends.targets.memory_rules import MemoryRule
@@ -19,7 +20,7 @@ class EmitConfig(StageConfig):
     several models fit into one program. They share the kernels.
     `weights`: `incbin` writes weights.bin and a short weights.S, which needs no compile time; `c` writes an array, for
     assemblers without `.incbin`. With `caller` the application passes the address of a blob to `model_init`, so that
-    new weights need no new code; `caller_c` is the same, with the first blob as an array (stages.emit.blob).
+    new weights need no new code (stages.emit.blob).
     `alignment` of each tensor in the arena and of each constant, in bytes.
     `arena`: `static` is part of the emitted sources; `caller` is passed by the caller (`model_init(arena, bytes)`), so
     that models can share it. If several memory regions are used, there is one block, or two parameters, for each.
@@ -29,7 +30,9 @@ class EmitConfig(StageConfig):
     """
 
     prefix: Identifier = "model"
-    weights: Literal["incbin", "c", "caller", "caller_c"] = "incbin"
+    weights: Literal["incbin", "c", "caller"] = "incbin"
+    # With `caller`, the first blob is an array: exports for assemblers without `.incbin` set it.
+    blob_array: SkipJsonSchema[bool] = False
     arena: Literal["static", "caller"] = "static"
     alignment: Literal[8, 16, 32, 64] = Field(default=16)
     arena_limit: Size | None = None
@@ -39,12 +42,12 @@ class EmitConfig(StageConfig):
     @property
     def is_blob(self) -> bool:
         """Whether the caller passes the weights."""
-        return self.weights in ("caller", "caller_c")
+        return self.weights == "caller"
 
     @property
     def is_array(self) -> bool:
         """Whether the sources have the weights as a C array."""
-        return self.weights in ("c", "caller_c")
+        return self.weights == "c" or (self.is_blob and self.blob_array)
 
     @property
     def layer_prefix(self) -> str:

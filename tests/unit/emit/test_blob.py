@@ -65,11 +65,12 @@ def emitted(path: Path, seed: int = 0, **options: Any) -> tuple[dict[str, Any], 
     return described, (path / "emitted/src/weights.bin").read_bytes()
 
 
-@pytest.mark.parametrize("weights", ["caller", "caller_c"])
+@pytest.mark.parametrize("blob_array", [False, True])
 @pytest.mark.parametrize("arena", ["static", "caller"])
-def test_the_network_is_computed_with_its_first_blob(tmp_path: Path, weights: str, arena: str) -> None:
+def test_the_network_is_computed_with_its_first_blob(tmp_path: Path, blob_array: bool, arena: str) -> None:
     graph = mini_graph(units=(6, 9, 5))
-    emit_mini(tmp_path, graph, weights=weights, arena=arena, prefix="net")
+    described = emit_mini(tmp_path, graph, weights="caller", blob_array=blob_array, arena=arena, prefix="net")
+    assert ("weights.c" in described["sources"]["c"]) == blob_array
     x = np.random.default_rng(2).integers(-128, 128, (8, 12), dtype=np.int8)
     (inference,) = run_emitted(tmp_path / "emitted", target_named("host"), [[x]])
     np.testing.assert_array_equal(inference.outputs[0], mini_reference(graph, x)[-1])
@@ -101,7 +102,7 @@ def test_a_program_takes_blobs_for_its_code_and_no_others(tmp_path: Path) -> Non
     [
         ({"prefix": "kws"}, True),
         ({"arena": "caller"}, True),
-        ({"weights": "caller_c"}, True),
+        ({"blob_array": True}, True),
         ({"name": "renamed"}, True),
         ({"alignment": 64}, False),
         ({"kernels": PLAIN}, False),
