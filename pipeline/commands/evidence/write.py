@@ -21,6 +21,7 @@ from stages.base import Job
 from stages.compile.firmware import compile_firmware
 from stages.delivery.evidence import misra
 from stages.delivery.evidence.instructions import spread
+from stages.delivery.evidence.libraries import libraries
 from stages.delivery.evidence.provenance import sha256, statement
 from stages.delivery.evidence.release import BuiltStage, Release
 from stages.delivery.evidence.sbom import sbom
@@ -222,6 +223,7 @@ def _release(session: Session, project: Project) -> Release:
         for name, tool in action.tools.items()
         if tool.path and Path(tool.path).is_file()
     }
+    versions = {name: tool.version for name, tool in plan["compile"].tools.items()}
     firmware = {"firmware.elf": hash_file(folders["compile"] / "firmware.elf")}
     return Release(
         plan.recipe,
@@ -235,6 +237,7 @@ def _release(session: Session, project: Project) -> Release:
         json.loads((folders["import"] / "import.json").read_text()),
         json.loads((folders["emit"] / "model.json").read_text()),
         session.report,
+        tuple(libraries((folders["compile"] / "firmware.map").read_text(errors="replace"), versions)),
     )
 
 

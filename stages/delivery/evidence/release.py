@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from stages.delivery.evidence.libraries import Library
 
 
 @dataclass(frozen=True)
@@ -37,6 +40,7 @@ class Release:
     model     content of import.json
     network   content of emit's model.json
     report    content of report.json
+    libraries of the toolchain
     """
 
     recipe: str
@@ -50,6 +54,7 @@ class Release:
     model: Mapping[str, Any]
     network: Mapping[str, Any]
     report: Mapping[str, Any]
+    libraries: tuple[Library, ...] = ()
 
     @property
     def tools(self) -> dict[str, str]:

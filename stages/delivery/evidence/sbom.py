@@ -6,11 +6,10 @@ import uuid
 from collections.abc import Mapping
 from typing import Any
 
+from stages.delivery.evidence.libraries import Library
 from stages.delivery.evidence.release import Release
 
 _NAMESPACE = uuid.UUID("0c0a3c9e-3d47-5d3c-9b7e-5b8f6a0c7f21")
-# Tools of which parts become part of the firmware.
-_LINKED = {"C library": "library", "compiler": "library"}
 
 
 def sbom(release: Release) -> dict[str, Any]:
@@ -29,17 +28,7 @@ def sbom(release: Release) -> dict[str, Any]:
             if name != "firmware.elf"
         ],
     }
-    linked = [
-        {
-            "type": "library",
-            "bom-ref": name,
-            "name": "GCC's run-time library" if name == "compiler" else release.tools[name].partition(" ")[0],
-            "version": release.tools[name].rpartition(" ")[2],
-        }
-        for name in _LINKED
-        if name in release.tools
-    ]
-    parts = [network, *data, sources, *linked]
+    parts = [network, *data, sources, *map(_library, release.libraries)]
     return {
         "$schema": "http://cyclonedx.org/schema/bom-1.6.schema.json",
         "bomFormat": "CycloneDX",
@@ -70,7 +59,7 @@ def sbom(release: Release) -> dict[str, Any]:
         },
         "components": parts,
         "dependencies": [
-            {"ref": "firmware", "dependsOn": [part["bom-ref"] for part in parts if part["type"] != "data"]},
+            {"ref": "firmware", "dependsOn": [part["bom-ref"] for part in parts if _is_needed(part)]},
             {"ref": network["bom-ref"], "dependsOn": [part["bom-ref"] for part in data]},
         ],
     }
@@ -94,6 +83,29 @@ def _network(release: Release) -> dict[str, Any]:
             **({"quantitativeAnalysis": {"performanceMetrics": metrics}} if metrics else {}),
         },
     }
+
+
+def _library(library: Library) -> dict[str, Any]:
+    """Return a library of the toolchain. Its scope is `excluded` if the firmware has no object of it."""
+    return {
+        "type": "library",
+        "bom-ref": f"library {library.name}",
+        "name": library.name,
+        **({"version": library.version} if library.version else {}),
+        "scope": "required" if library.objects else "excluded",
+        **({"licenses": [library.license]} if library.license else {}),
+        **({"purl": library.package} if library.package else {}),
+        "components": [
+            {"type": "file", "bom-ref": f"{library.name}/{name}", "name": name, "hashes": _hashes(sha)}
+            for name, sha in library.files.items()
+        ],
+        "properties": [{"name": "firmline:linked objects", "value": ", ".join(library.objects) or "none"}],
+    }
+
+
+def _is_needed(part: Mapping[str, Any]) -> bool:
+    """Return whether the firmware depends on a component."""
+    return part["type"] != "data" and part.get("scope") != "excluded"
 
 
 def _data(release: Release) -> list[dict[str, Any]]:

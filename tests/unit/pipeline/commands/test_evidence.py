@@ -78,6 +78,13 @@ def _check_documents(place: Path) -> None:
     parameters = network["modelCard"]["modelParameters"]
     assert parameters["inputs"] == [{"format": "int8[1,6,6,4]"}]
     assert parameters["datasets"] == [{"ref": "data:inputs/first.npy"}]
+    libraries = {part["name"]: part for part in sbom["components"] if part["bom-ref"].startswith("library ")}
+    assert libraries["newlib"]["scope"] == "required" and "memcpy" in str(libraries["newlib"]["properties"])
+    assert "COPYING.NEWLIB" in str(libraries["newlib"]["licenses"]) and libraries["newlib"]["components"]
+    assert libraries["libgcc"]["licenses"] == [{"expression": "GPL-3.0-or-later WITH GCC-exception-3.1"}]
+    assert all(part["version"] for part in libraries.values())
+    if shutil.which("dpkg-query"):
+        assert libraries["newlib"]["purl"].startswith("pkg:deb/")
     dependencies: list[dict[str, Any]] = statement["predicate"]["buildDefinition"]["resolvedDependencies"]
     named = {entry["name"]: entry for entry in dependencies}
     assert named["tool compiler"]["digest"] and named["tool compiler"]["annotations"]["version"]
