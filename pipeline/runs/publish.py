@@ -20,9 +20,9 @@ from stages.support.system.atomic_write import remove_stale_files, replacing, te
 
 # Artifact kinds and names of copied files; all files of the report are copied.
 _COPIED = (("compile", "firmware.elf"), ("emit", "src"))
-_REPORT = "report.json"
+REPORT = "report.json"
 _PAGE = "report.md"
-_HTML = "report.html"
+HTML = "report.html"
 # Also keeps the reports of the last run on a board: the next simulation overwrites the folder above.
 ON_BOARD = "on_board"
 # The folder that `doit evidence` writes.
@@ -52,14 +52,14 @@ def publish(
     # The folder above has the tables of a matrix.
     for place in (folder, folder.parent):
         remove_stale_files(place)
-    always = (*_COPIED, *(("report", name) for name in (_REPORT, _PAGE, _HTML)))
+    always = (*_COPIED, *(("report", name) for name in (REPORT, _PAGE, HTML)))
     missing = [name for kind, name in always if kind not in artifacts]
     missing += [name for name in _NOT_ALWAYS if "report" not in artifacts or not (artifacts["report"] / name).exists()]
     for name in missing:
         remove(folder / name)
     copied = [artifacts[kind] / name for kind, name in _COPIED if kind in artifacts]
     if "report" in artifacts:
-        copied += sorted(path for path in artifacts["report"].iterdir() if path.name not in (_REPORT, _HTML, _PAGE))
+        copied += sorted(path for path in artifacts["report"].iterdir() if path.name not in (REPORT, HTML, _PAGE))
     for source in copied:
         if source.is_dir():
             _copy_folder(source, folder / source.name)
@@ -70,7 +70,8 @@ def publish(
     additions = {**additions, "evidence": _evidence(folder)}
     report = _write_report(artifacts["report"], folder, additions, command, complete)
     if report is not None and report.get("ran"):
-        _keep(artifacts["report"], folder / ON_BOARD, additions, command, complete)
+        # Its links to evidence would lead nowhere from there.
+        _keep(artifacts["report"], folder / ON_BOARD, {**additions, "evidence": []}, command, complete)
     return report
 
 
@@ -89,16 +90,16 @@ def _write_report(
     source: Path, folder: Path, additions: Mapping[str, Any], command: str, complete: Callable[[str], str]
 ) -> dict[str, Any] | None:
     """Write report.json, report.html and report.md with the facts of this run. Returns the report or None."""
-    if not (source / _REPORT).is_file():
+    if not (source / REPORT).is_file():
         return None
-    report: dict[str, Any] = {**json.loads((source / _REPORT).read_text(encoding="utf-8")), **additions}
+    report: dict[str, Any] = {**json.loads((source / REPORT).read_text(encoding="utf-8")), **additions}
     for entry in report.get("advice", ()):
         entry["command"] = (complete(entry["command"]) if entry["command"] else "") or None
-    write_atomically(folder / _REPORT, json.dumps(report, indent=1) + "\n")
-    for name in (_HTML, _PAGE):
+    write_atomically(folder / REPORT, json.dumps(report, indent=1) + "\n")
+    for name in (HTML, _PAGE):
         if (source / name).is_file():
             text = add_commands((source / name).read_text(encoding="utf-8"), report.get("advice", ()))
-            write_atomically(folder / name, add_run_section(text, command, additions) if name == _HTML else text)
+            write_atomically(folder / name, add_run_section(text, command, additions) if name == HTML else text)
     return report
 
 
@@ -109,7 +110,7 @@ def _keep(
     remove(folder)
     folder.mkdir()
     for path in sorted(source.iterdir()):
-        if path.is_file() and path.name not in (_REPORT, _HTML, _PAGE):
+        if path.is_file() and path.name not in (REPORT, HTML, _PAGE):
             _copy_file(path, folder / path.name)
     _write_report(source, folder, additions, command, complete)
 

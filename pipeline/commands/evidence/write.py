@@ -14,7 +14,7 @@ from pipeline.commands.pyproject import pyproject_table
 from pipeline.errors import PipelineError
 from pipeline.keys.package_groups import install_debian, install_group
 from pipeline.project import Project
-from pipeline.runs.publish import EVIDENCE
+from pipeline.runs.publish import EVIDENCE, HTML, ON_BOARD, REPORT
 from pipeline.runs.session import Session
 from pipeline.runs.workspace import Workspace
 from stages.base import Job
@@ -26,6 +26,7 @@ from stages.delivery.evidence.provenance import sha256, statement
 from stages.delivery.evidence.release import BuiltStage, Release
 from stages.delivery.evidence.sbom import sbom
 from stages.delivery.evidence.stack import FAMILIES, STACK_USAGE, Usage, stack_bound
+from stages.report.board import counted, ran_line
 from stages.support.system.atomic_write import write_atomically
 from stages.support.system.scratch import temporary_folder
 
@@ -91,6 +92,7 @@ def _checks(session: Session, release: Release, folder: Path) -> Iterator[dict[s
     yield _rebuild(session, release, folder)
     yield _stack(session, release, folder)
     yield _instructions(session, release, folder)
+    yield from _on_board(session, folder)
 
 
 def _misra(session: Session, folder: Path) -> dict[str, Any]:
@@ -189,6 +191,29 @@ def _instructions(session: Session, release: Release, folder: Path) -> dict[str,
     layers = f"layers that depend on data: {', '.join(map(str, varying)) or 'none'}"
     text = f"{total['least']:,} to {total['most']:,} over {result['inferences']} inferences; {layers}"
     return _row("instructions", "instructions.json", text)
+
+
+def _on_board(session: Session, folder: Path) -> Iterator[dict[str, Any]]:
+    """Save the report of the last run on a board, if it had the same sources. Yields its row."""
+    source = session.folder / ON_BOARD
+    try:
+        report = json.loads((source / REPORT).read_text(encoding="utf-8"))
+        keys = {stage["kind"]: stage["key"] for stage in report["stages"]}
+        differing, values = report["verify"]["mismatches"], report["verify"]["outputs_checked"]
+        total = f"{report['instructions']['total'] or 0:,} {counted(report)}"
+        text = f"{ran_line(report['ran'])}: {total}, {differing} mismatches in {values:,} values"
+    except FileNotFoundError:
+        return
+    except (OSError, ValueError, KeyError, TypeError):
+        yield _row("run on a board", "", f"not saved: {ON_BOARD}/{REPORT} is damaged, run again with run_on=")
+        return
+    if keys.get("emit") != session.artifact("emit").key:
+        yield _row("run on a board", "", f"not saved: sources changed since the run in {ON_BOARD}/")
+        return
+    for path in (source / REPORT, source / HTML):
+        if path.is_file():
+            write_atomically(folder / f"{ON_BOARD}{path.suffix}", path.read_bytes())
+    yield _row("run on a board", f"{ON_BOARD}.html", text, holds=not differing)
 
 
 def _release(session: Session, project: Project) -> Release:

@@ -13,6 +13,8 @@ from pipeline.api import run_recipe
 from pipeline.commands.dispatch import run
 from pipeline.commands.evidence import write
 from tests.support import exports
+from tests.support.gdb_servers import needs_gdb, qemu
+from tests.support.optional import needs
 
 RECIPE = """\
 target: cortex-m4
@@ -69,6 +71,30 @@ def test_evidence_of_a_release(folder: Path, capsys: pytest.CaptureFixture[str])
     assert "is damaged" in capsys.readouterr().err
     assert run(["evidence", "small"]) == 3
     assert documents == {name: (place / "evidence" / name).read_bytes() for name in documents}
+
+
+@needs_gdb
+@needs("pygdbmi", "hardware")
+def test_the_report_of_a_board_is_evidence(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """QEMU's GDB server stands for the board. The report stays evidence until the sources change."""
+
+    def row(*words: str) -> str:
+        run(["evidence", "small", *words, "--json"])
+        rows = json.loads(capsys.readouterr().out)["evidence"]
+        return str(next((row["result"] for row in rows if row["about"] == "run on a board"), ""))
+
+    saved = folder / "build/small/cortex-m4/evidence/on_board.json"
+    with qemu("mps2-an386", folder) as (place, _):
+        result = row(f"run_on={place}")
+    assert f"in QEMU at {place}, ticks by SysTick" in result and " 0 mismatches in " in result
+    report = json.loads(saved.read_text())
+    assert report["ran"]["place"] == place and report["instructions"]["total"] > 0
+    index = json.loads((saved.parent / write.INDEX).read_text())
+    assert {"on_board.json", "on_board.html"} <= index["files"].keys()
+    # The report is also that of a simulated release with the same sources.
+    assert row() == result and json.loads(saved.read_text()) == report
+    assert row("set=stages.emit.prefix=other") == "not saved: sources changed since the run in on_board/"
+    assert not saved.exists()
 
 
 def _check_documents(place: Path) -> None:
