@@ -6,12 +6,12 @@ import re
 import shutil
 import subprocess
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 from stages.delivery.evidence.provenance import sha256
+from stages.delivery.evidence.release import Library
 
 _LOADED = re.compile(r"^LOAD (/.+\.(?:a|o|so(?:\.[0-9.]+)?))$", re.MULTILINE)
 _MEMBER = re.compile(r"^(/[^()\n]+\.a)\(([^()\n]+)\)", re.MULTILINE)
@@ -26,24 +26,6 @@ _LICENSES: Mapping[str, Mapping[str, Any]] = {
     "picolibc": {"license": {"name": "BSD-3-Clause and other permissive licenses of its files, see COPYING.picolibc"}},
     "glibc": {"license": {"id": "LGPL-2.1-or-later"}},
 }
-
-
-@dataclass(frozen=True)
-class Library:
-    """A library that the linker read.
-
-    license  entry of CycloneDX's `licenses`; None if unknown
-    files    SHA-256 of the archives, start-up objects and shared libraries that the linker read, by name
-    objects  what is linked: `libc.a(memcpy.o)`, `crt1.o`, `libm.so.6`; empty if the firmware has none of it
-    package  package URL of the Debian package; '' if unknown
-    """
-
-    name: str
-    version: str
-    license: Mapping[str, Any] | None
-    files: Mapping[str, str]
-    objects: tuple[str, ...]
-    package: str
 
 
 def libraries(map_text: str, tools: Mapping[str, str]) -> list[Library]:

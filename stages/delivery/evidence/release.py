@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from stages.delivery.evidence.libraries import Library
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -26,6 +23,24 @@ class BuiltStage:
     parameters: Mapping[str, Any]
     code: str
     tools: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Library:
+    """A library that the linker read.
+
+    license  entry of CycloneDX's `licenses`; None if unknown
+    files    SHA-256 of the archives, start-up objects and shared libraries that the linker read, by name
+    objects  what is linked: `libc.a(memcpy.o)`, `crt1.o`, `libm.so.6`; empty if the firmware has none of it
+    package  package URL of the Debian package; '' if unknown
+    """
+
+    name: str
+    version: str
+    license: Mapping[str, Any] | None
+    files: Mapping[str, str]
+    objects: tuple[str, ...]
+    package: str
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,7 @@ import uuid
 from collections.abc import Mapping
 from typing import Any
 
-from stages.delivery.evidence.libraries import Library
-from stages.delivery.evidence.release import Release
+from stages.delivery.evidence.release import Library, Release
 
 _NAMESPACE = uuid.UUID("0c0a3c9e-3d47-5d3c-9b7e-5b8f6a0c7f21")
 

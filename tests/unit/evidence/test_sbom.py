@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from stages.delivery.evidence.libraries import Library, libraries
-from stages.delivery.evidence.release import BuiltStage, Release
+from stages.delivery.evidence.libraries import libraries
+from stages.delivery.evidence.release import BuiltStage, Library, Release
 from stages.delivery.evidence.sbom import sbom
 
 PACKAGE = "pkg:deb/debian/libnewlib-arm-none-eabi@3.3.0-1.3%2Bdeb12u1?arch=all"
