@@ -8,7 +8,7 @@ from stages.base import StageConfig
 
 def with_recipe_options(config: StageConfig, recipe: Recipe) -> StageConfig:
     """Return the options of a stage with those that follow from the recipe's `memory`, `report` and emit's options."""
-    return _with_blob(_with_recipe(config, recipe), recipe)
+    return _with_input_rows(_with_blob(_with_recipe(config, recipe), recipe), recipe)
 
 
 def _with_recipe(config: StageConfig, recipe: Recipe) -> StageConfig:
@@ -33,3 +33,11 @@ def _with_blob(config: StageConfig, recipe: Recipe) -> StageConfig:
         return config
     fields = {"simplify", "narrow_weights"} & type(config).model_fields.keys() - config.model_fields_set
     return config.model_copy(update=dict.fromkeys(fields, False)) if fields else config
+
+
+def _with_input_rows(config: StageConfig, recipe: Recipe) -> StageConfig:
+    """Let layers run by rows if the caller passes the input row by row."""
+    by_rows = getattr(recipe.config("emit"), "input", "image") == "rows"
+    if not by_rows or "input_rows" not in type(config).model_fields:
+        return config
+    return config.model_copy(update={"input_rows": True})

@@ -66,11 +66,13 @@ def _add_requested(requested: dict[Call, KernelCall], graph: Graph, context: Pas
 def _missing(chosen: Chosen, context: PassContext, costs: Costs) -> dict[Call, KernelCall]:
     """Return chosen calls without a count, and calls of their layers that may cost less."""
     missing: dict[Call, KernelCall] = {}
+    streamed = chosen.streamed.values()
+    bands = {id(band.view) for layer in streamed for band in (layer.band, layer.rest) if band is not None}
     for view, call in chosen_calls(chosen, context.target):
         if _is_known(call, costs) or call.key in missing:
             continue
         missing[call.key] = call
-        if context.is_ruled(view):
+        if context.is_ruled(view) or id(view) in bands:
             continue
         for other, least in possible_calls(view, context):
             if not _is_known(other, costs) and call.estimate is not None and least < call.estimate:

@@ -24,7 +24,10 @@ class EmitConfig(StageConfig):
     `alignment` of each tensor in the arena and of each constant, in bytes.
     `arena`: `static` is part of the emitted sources; `caller` is passed by the caller (`model_init(arena, bytes)`), so
     that models can share it. If several memory regions are used, there is one block, or two parameters, for each.
-    An arena larger than `arena_limit` bytes is an error; the recipe's `memory.arena_limit` sets it. `memory_rules`,
+    `input`: `image` has memory for the whole input in the arena; with `rows` the caller passes any number of
+    rows at a time (`model_push_rows`), and the arena holds only the rows that layers still need.
+    An arena larger than `arena_limit` bytes is an error; the recipe's `memory.arena_limit` sets it. `streaming`
+    (`memory.streaming`): whether layers may run by rows, so that it may be smaller than whole tensors. `memory_rules`,
     which the recipe's `memory.rules` sets, select the memory regions of buffers and constants.
     `class_names` of the first output's elements, which `report.classes` sets, become an array in model.h.
     """
@@ -34,10 +37,17 @@ class EmitConfig(StageConfig):
     # With `caller`, the first blob is an array: exports for assemblers without `.incbin` set it.
     blob_array: SkipJsonSchema[bool] = False
     arena: Literal["static", "caller"] = "static"
+    input: Literal["image", "rows"] = "image"
     alignment: Literal[8, 16, 32, 64] = Field(default=16)
     arena_limit: Size | None = None
+    streaming: Literal["auto", False] | None = None
     memory_rules: tuple[MemoryRule, ...] | None = None
     class_names: tuple[str, ...] | None = None
+
+    @property
+    def by_rows(self) -> bool:
+        """Whether layers may run by rows."""
+        return self.streaming == "auto" or self.input == "rows"
 
     @property
     def is_blob(self) -> bool:

@@ -122,7 +122,10 @@ def _layout(tensor: Tensor) -> str:
 
 
 def _calls(model: Model) -> list[list[int]]:
-    """Return the calls in order: [layer], or [layer, bytes of its trace] for a layer that runs by rows."""
+    """Return the calls in order: [layer], or [layer, bytes of its trace] for a layer that runs by rows.
+
+    [-1, 0] is a row of the input that the caller passes.
+    """
     calls: list[list[int]] = []
     starts = {group.first: group for group in model.plan.groups}
     for layer in model.graph.layers:
@@ -131,13 +134,16 @@ def _calls(model: Model) -> list[list[int]]:
         if layer.index not in starts:
             continue
         group = starts[layer.index]
-        row_bytes = {}
+        row_bytes = {-1: 0}
         for row_layer in group.layers:
             is_traced = model.graph.tensors[row_layer.output].tflite_index is not None
             row_bytes[row_layer.index] = group.tensors[row_layer.output].row_bytes * is_traced
         if group.sums is not None:
             row_bytes[group.sums.index] = 0
         calls += [[firing.layer, firing.rows * row_bytes[firing.layer]] for firing in group.schedule().firings]
+        if group.pushed:
+            passed = sum(call[0] == -1 for call in calls)
+            calls += [[-1, 0]] * (group.tensors[group.pushed].height - passed)
         if group.sums is not None:
             out = model.graph.tensors[group.sums.output]
             calls.append([group.sums.index, out.bytes * (out.tflite_index is not None)])

@@ -13,7 +13,7 @@ from stages.emit.helpers import c_string, conversions
 from stages.emit.model_json import model_json
 from stages.emit.requirement import architecture_flags, requirements
 from stages.emit.reset import reset_of
-from stages.emit.rows import group_c
+from stages.emit.rows import group_c, pushed_c
 from stages.emit.weights import rows
 from stages.lower.codegen.layers import call
 from stages.lower.codegen.printer import ctype
@@ -177,6 +177,7 @@ def _context(model: Model, config: EmitConfig, target: Target, name: str, kernel
         "class_names": [c_string(name) for name in config.class_names or ()],
         "layers": layers,
         "by_rows": list(by_rows.values()),
+        "pushed": next((pushed_c(model, g, by_rows[g.first]) for g in model.plan.groups if g.pushed), None),
         "functions": functions,
         "includes": (["<math.h>"] if "<math.h>" in library else []) + sorted(headers),
         "uses_math": "<math.h>" in library,

@@ -19,15 +19,31 @@ if TYPE_CHECKING:
 
 _WIDTH = 108  # of a line, less its indentation
 _INDENT = 12
+_PUSHED = "pushed."  # the structure with the state of a group whose input the caller passes by rows
 
 
 def group_c(model: Model, number: int, group: StreamedGroup) -> dict[str, Any]:
-    """Return the function of a group for the template: name, first and last layer, and the lines of its body."""
+    """Return the functions of a group for the template.
+
+    name         of the function that runs the group
+    first, last  its layers
+    fields       of a structure with its state, if the caller passes the input by rows; else [] and local variables
+    start        the statements that begin, in a function of their own if there are fields
+    body         the statements that run all layers that can run
+    """
+    writer = _GroupC(model, group)
+    return {"name": f"run_rows_{number}", "first": group.first, "last": group.end - 1, **writer.parts()}
+
+
+def pushed_c(model: Model, group: StreamedGroup, by_rows: dict[str, Any]) -> dict[str, Any]:
+    """Return what the template needs to take rows from the caller: sizes, and the expression of a row's place."""
+    tensor, writer = group.tensors[group.pushed], _GroupC(model, group)
     return {
-        "name": f"run_rows_{number}",
-        "first": group.first,
-        "last": group.end - 1,
-        "lines": _GroupC(model, group).lines(),
+        "group": by_rows,
+        "rows": tensor.height,
+        "row_bytes": tensor.row_bytes,
+        "unfinished": writer.unfinished(),
+        "place": writer.appended(group.pushed, "1u"),
     }
 
 
@@ -35,43 +51,72 @@ class _GroupC:
     def __init__(self, model: Model, group: StreamedGroup) -> None:
         self.model = model
         self.group = group
+        self.prefix = _PUSHED if group.pushed else ""
         self.variable = {}
         for name in group.tensors:
             producer = next((layer.index for layer in group.layers if layer.output == name), None)
-            self.variable[name] = "rows_in" if producer is None else f"rows_{producer:03d}"
+            self.variable[name] = self.prefix + ("rows_in" if producer is None else f"rows_{producer:03d}")
         self.readers = {name: [layer for layer in group.layers if name in layer.inputs] for name in group.tensors}
         self.unread = [x for x in group.layers if has_unread_rows(group.tensors[x.output], group.layers)]
 
-    def lines(self) -> list[str]:
-        """Return the body."""
+    def parts(self) -> dict[str, list[str]]:
+        """Return fields, start and body; `result`, the statements after the last row, with fields only."""
         last = self.group.layers[-1]
         buffers = [name for name, tensor in self.group.tensors.items() if not tensor.place_of and self._has_rows(name)]
-        lines = [line for name in buffers for line in self._declared(name)]
-        lines += [
-            f"size_t {self._end(name)} = {tensor.above}u;"
-            for name, tensor in self.group.tensors.items()
-            if tensor.place_of and not tensor.whole
-        ]
-        lines += [f"size_t {self._done(layer)} = 0u;" for layer in self.group.layers]
-        lines += ["void *place;", ""]
-        lines += [line for name in buffers for line in self._filled(name)]
+        shared = [name for name, tensor in self.group.tensors.items() if tensor.place_of and not tensor.whole]
+        counts = {self._end(name): self.group.tensors[name].above for name in shared}
+        counts |= {self._done(layer): 0 for layer in self.group.layers}
+        fills = [line for name in buffers for line in self._filled(name)]
         if self.group.sums is not None:
             size = self.model.scratch_bytes(last.index, "sums")
-            lines.append(
-                f"(void)memset({self.model.argument(last.index, 'scratch:sums')}, {last.window.fill}, {size}u);"
-            )
-        unfinished = [f"{self._done(layer)} < {layer.height}u" for layer in (*self.unread, last)]
-        loop = unfinished[0] if len(unfinished) == 1 else " || ".join(f"({text})" for text in unfinished)
-        lines += [f"while ({loop}) {{"]
+            place = self.model.argument(last.index, "scratch:sums")
+            fills.append(f"(void)memset({place}, {last.window.fill}, {size}u);")
+        rows = {self.variable[name]: f"{{{self._initial(name)}}}" for name in buffers}
+        body = [f"while ({self.unfinished()}) {{"]
         for position, layer in enumerate(reversed(self.group.layers)):
-            lines += ["    " + line for line in self._branch(layer, first=position == 0)]
-        lines += ["    }", "}"]
-        return [*lines, *self._result()]
+            body += ["    " + line for line in self._branch(layer, first=position == 0)]
+        if not self.group.pushed:
+            begin = [f"struct rows {name} = {value};" for name, value in rows.items()]
+            begin += [f"size_t {name} = {value}u;" for name, value in counts.items()]
+            return {
+                "fields": [],
+                "start": [*begin, "void *place;", "", *fills],
+                "body": [*body, "    }", "}", *self.result()],
+            }
+        fields = [f"struct rows {name.removeprefix(_PUSHED)};" for name in rows]
+        fields += [f"size_t {name.removeprefix(_PUSHED)};" for name in counts]
+        begin = [f"{name} = (struct rows){value};" for name, value in rows.items()]
+        begin += [f"{name} = {value}u;" for name, value in counts.items()]
+        body += ["    " + line for line in self._padded_input()]
+        return {
+            "fields": fields,
+            "start": [*begin, *fills],
+            "body": [*body, "    } else {", "        break;", "    }", "}"],
+            "result": self.result(),
+        }
+
+    def _padded_input(self) -> list[str]:
+        """Return the branch that appends padding rows below an input that the caller passes."""
+        tensor = self.group.tensors[self.group.pushed]
+        if not tensor.below:
+            return []
+        end = f"{self.variable[tensor.name]}.end"
+        return [
+            f"}} else if (({_PUSHED}rows == {tensor.height}u) && ({end} < {tensor.total}u)) {{",
+            f"    place = {self.appended(tensor.name, '1u')};",
+            f"    {self._fill(tensor, 'place', 1)}",
+        ]
+
+    def unfinished(self) -> str:
+        """Return the condition that a layer has rows to make."""
+        layers = (*self.unread, self.group.layers[-1])
+        conditions = [f"{self._done(layer)} < {layer.height}u" for layer in layers]
+        return conditions[0] if len(conditions) == 1 else " || ".join(f"({text})" for text in conditions)
 
     def _has_rows(self, name: str) -> bool:
         return self.group.sums is None or name != self.group.sums.output
 
-    def _result(self) -> list[str]:
+    def result(self) -> list[str]:
         """Return the statements after all rows, of a group that ends in a layer that adds them up."""
         last = self.group.sums
         if last is None:
@@ -83,14 +128,13 @@ class _GroupC:
         )
         return [*called, f"MODEL_ROWS_DONE({last.index}, {model.port(name)}, {size}u);"]
 
-    def _declared(self, name: str) -> list[str]:
+    def _initial(self, name: str) -> str:
+        """Return the fields of a tensor's rows before the first call."""
         tensor = self.group.tensors[name]
         capacity = tensor.total if tensor.whole else self.group.capacity[name]
-        written = any(layer.output == name for layer in self.group.layers)
-        end = tensor.above if written else tensor.total
+        end = tensor.total if self._is_complete(name) else tensor.above
         memory = self.model.rows_at(name, tensor.above * tensor.row_bytes if tensor.whole else 0)
-        fields = f".memory = {memory}, .bytes = {tensor.row_bytes}u, .capacity = {capacity}u, .end = {end}u"
-        return [f"struct rows {self.variable[name]} = {{{fields}}};"]
+        return f".memory = {memory}, .bytes = {tensor.row_bytes}u, .capacity = {capacity}u, .end = {end}u"
 
     def _filled(self, name: str) -> list[str]:
         """Return the statements that fill the padding rows that are in memory from the beginning."""
@@ -121,7 +165,7 @@ class _GroupC:
         if output.below and not output.whole:
             lines += [
                 *_condition(head, [f"({self._done(layer)} == {layer.height}u)", conditions[0]]),
-                f"    place = {self._appended(layer.output, '1u')};",
+                f"    place = {self.appended(layer.output, '1u')};",
                 f"    {self._fill(output, 'place', 1)}",
                 *([f"    {self._end(layer.output)} += 1u;"] if output.place_of else []),
             ]
@@ -134,7 +178,8 @@ class _GroupC:
         return [*lines, *_condition(head, conditions), *("    " + line for line in self._called(layer))]
 
     def _is_complete(self, name: str) -> bool:
-        return self.group.tensors[name].whole and all(layer.output != name for layer in self.group.layers)
+        """Return whether a tensor has all its rows before the first call."""
+        return name != self.group.pushed and all(layer.output != name for layer in self.group.layers)
 
     def _called(self, layer: RowLayer) -> list[str]:
         model, index, output = self.model, layer.index, self.group.tensors[layer.output]
@@ -180,11 +225,11 @@ class _GroupC:
         """Return the expression of the place of a layer's next rows."""
         output = self.group.tensors[layer.output]
         if not output.place_of:
-            return self._appended(layer.output, count)
+            return self.appended(layer.output, count)
         end = f"{self._done(layer)} + {output.above}u" if output.above else self._done(layer)
         return f"row_at(&{self.variable[output.place_of]}, {end})"
 
-    def _appended(self, name: str, count: str) -> str:
+    def appended(self, name: str, count: str) -> str:
         """Return the expression that makes room for rows of a tensor's buffer."""
         root = self.group.tensors[name].place_of or name
         sharing = [other for other, tensor in self.group.tensors.items() if root in (other, tensor.place_of)]
@@ -211,7 +256,7 @@ class _GroupC:
         return _call(function.name, arguments)
 
     def _done(self, layer: RowLayer) -> str:
-        return f"done_{layer.index:03d}"
+        return f"{self.prefix}done_{layer.index:03d}"
 
     def _start(self, layer: RowLayer, name: str) -> str:
         """Return the first row that the next call needs."""

@@ -70,13 +70,15 @@ def layer_intervals(
     """
     layers, between = len(run.counts[0]), intervals(readings(run.cycles))
     # The harness reads the counter before and after each layer. The intervals between two layers are the harness's.
-    called = calls or range(layers)
-    after = between[2 * len(called) :]
-    of_layers: list[list[Interval]] = [[] for _ in range(layers)]
+    # Between two rows that the caller passes the harness reads the counter too: -1.
+    called = list(calls or range(layers))
+    called = [*called[1:], -1] if called[0] == -1 else [*called, -1]
+    of_layers: list[list[Interval]] = [[] for _ in range(layers + 1)]
     for layer, interval in zip(called, between[::2], strict=False):
         of_layers[layer].append(interval)
+    after = of_layers.pop()
     counted = [sum(interval.instructions for interval in layer) for layer in of_layers]
-    if len(between) != 2 * len(called) + 1 or counted != run.counts[0]:
+    if len(between) != 2 * len(called) - 1 or counted != run.counts[0]:
         raise _other_instructions()
     for interval in (*(interval for layer in of_layers for interval in layer), *after):
         if interval.untimed:

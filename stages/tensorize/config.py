@@ -31,6 +31,7 @@ class TensorizeConfig(StageConfig):
                     accelerator's first requantizer
     narrow_weights  pack weights that fit 4, 2 or 1 bits in ROM and unpack them into scratch before their layer
     optimize_for    the objective of kernel selection (stages.tensorize.objective, stages.tensorize.rom_tradeoff)
+    input_rows      the caller passes the input row by row; `emit: {input: rows}` sets it
     streaming       run layers by rows where that saves memory (stages.tensorize.rows); `memory.streaming` sets it
     count           run the stage count first, which counts promising kernels; `off`: use the kernels' estimates
 
@@ -62,6 +63,14 @@ class TensorizeConfig(StageConfig):
         default=None,
         description="run layers by rows instead of whole images where that saves RAM; `memory.streaming` sets it",
     )
+    input_rows: bool = Field(
+        default=False, description="the caller passes the input row by row; `emit: {input: rows}` sets it"
+    )
     simplify: bool = Field(
         default=True, description="remove layers and channels without effect; `off`: compute all of them"
     )
+
+    @property
+    def by_rows(self) -> bool:
+        """Whether layers may run by rows."""
+        return self.streaming == "auto" or self.input_rows

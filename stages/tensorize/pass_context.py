@@ -68,8 +68,13 @@ class PassContext:
         return "cycles" if self.config.optimize_for == "cycles" else "instructions"
 
     def bound(self, graph: Graph) -> ArenaBound | None:
-        """Return the arena bound for choosing the kernels of one graph, None without a limit."""
+        """Return the arena bound for choosing the kernels of one graph, None without a limit.
+
+        The bound is of whole tensors, so there is none if layers may run by rows, unless for `optimize_for: ram`.
+        """
         limit = self.config.arena_limit
+        if self.config.by_rows and not self.least_arena:
+            return None
         return None if limit is None else ArenaBound(graph, limit, self.lowerings, derived=self.least_arena)
 
     def choose(self, view: LayerView, bound: ArenaBound | None) -> Choice:

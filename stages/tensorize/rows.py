@@ -8,79 +8,149 @@ from typing import TYPE_CHECKING
 
 from stages.backends.kernels.registry import row_sum_kernels
 from stages.base import StageError
-from stages.lower.arena import liveness
+from stages.lower.arena import liveness, plan
 from stages.lower.streaming.bands import ROWS_OF_PLANES, band_view
-from stages.lower.streaming.groups import GroupSearch
+from stages.lower.streaming.groups import BandCost, Grouping, GroupSearch
 from stages.lower.streaming.network import RowNetwork
 from stages.lower.streaming.plan import StreamedGroup
+from stages.lower.streaming.window import why_not_by_rows
+from stages.support.messages import escape
 from stages.tensorize.choices import Band, StreamedLayer
-from stages.tensorize.select import Choice
+from stages.tensorize.costs import estimated, signature
+from stages.tensorize.in_place import overlaid, overlays
+from stages.tensorize.select import Choice, Offer, offers_of
 
 if TYPE_CHECKING:
     from stages.ir.graph import Graph, LayerView
     from stages.ir.tensor_layout import Layout
     from stages.tensorize.choices import Chosen
+    from stages.tensorize.lowering import Lowered
     from stages.tensorize.pass_context import PassContext
 
+_SCRATCH_SHARES = (1.0, 0.5, 0.25)  # of the memory that rows leave free within the arena's limit
+_INPUT = ("stages", "emit", "input")
 SHARE = 0.02
 """Largest share of additional instructions, unless the arena's limit asks for more rows."""
 
 
 def with_rows(chosen: Chosen, context: PassContext) -> Chosen:
     """Return the choices with streamed groups, if they save memory within the recipe's limits."""
-    if not context.config.streaming or context.offload is not None or chosen.rom is not None:
+    pushed = context.config.input_rows
+    if not context.config.by_rows:
         return chosen
-    if context.config.narrow_weights:
+    if reason := _why_not(chosen, context):
+        if pushed:
+            raise StageError(f"`emit: {{input: rows}}` is not possible: {reason}", at=_INPUT)
         return chosen
     bands = _Bands(chosen, context)
-    grouping = bands.search().best(SHARE, context.config.arena_limit)
-    groups, layers = [], {}
-    for group in grouping.groups:
-        groups.append(
-            StreamedGroup(
-                first=group.first,
-                end=group.end,
-                layers=group.described.layers,
-                tensors=dict(group.described.tensors),
-                capacity=group.schedule.capacity,
-                layouts={name: bands.layouts[name] for name in group.described.tensors if name in bands.layouts},
-                pushed=group.pushed,
-            )
-        )
-        for layer in group.described.layers:
-            calls, rest = divmod(layer.height, layer.rows)
-            band = bands.band(layer.index, layer.rows)
-            assert band is not None
-            layers[layer.index] = StreamedLayer(band, bands.band(layer.index, rest) if rest else None, calls)
-    return replace(chosen, groups=tuple(groups), streamed=layers)
+    limit = context.config.arena_limit
+    grouping = bands.search().best(SHARE, limit)
+    result = bands.streamed(grouping)
+    if pushed and not result.groups:
+        raise StageError(f"`emit: {{input: rows}}` is not possible: {_first_reason(chosen.graph)}", at=_INPUT)
+    if limit is None or (size := _arena(result, context)) <= limit:
+        return result
+    # The kernels' scratch exceeds the limit: divide what rows leave free between more rows and scratch.
+    free = max(limit - bands.search().best(SHARE, 0).bytes, 0)
+    results: list[tuple[bool, float, Chosen]] = [(size > limit, size, result)]
+    for share in _SCRATCH_SHARES:
+        bands = _Bands(chosen, context, most_scratch=int(free * share))
+        grouping = bands.search().best(SHARE, limit - int(free * share))
+        other = bands.streamed(grouping)
+        size = _arena(other, context)
+        results.append((size > limit, grouping.extra if size <= limit else size, other))
+    return min(results, key=lambda entry: entry[:2])[2]
+
+
+def _arena(chosen: Chosen, context: PassContext) -> int:
+    """Return the bytes of the arena, as emit plans it with an alignment of 16 bytes."""
+    graph, lowerings = chosen.graph, context.lowerings
+    lowered: list[tuple[int, Lowered]] = []
+    sizes: dict[int, dict[str, int]] = {}
+    for index, choice in chosen.choices.items():
+        streamed = chosen.streamed.get(index)
+        if streamed is None:
+            lowered.append((index, lowerings.of_kernel(graph.view(graph.layers[index]), choice.kernel, choice.params)))
+            continue
+        for band in filter(None, (streamed.band, streamed.rest)):
+            if band.choice.kernel.lowers:
+                lowered.append((index, lowerings.of_kernel(band.view, band.choice.kernel, band.choice.params)))
+            else:
+                sizes[index] = {"sums": 4 * band.view.inputs[0].shape[3]}
+    for (index, _), scratch in zip(lowered, lowerings.scratch([layer for _, layer in lowered]), strict=True):
+        known = sizes.setdefault(index, {})
+        sizes[index] = {name: max(count, known.get(name, 0)) for name, count in {**known, **scratch}.items()}
+    kernels = ((index, choice.kernel) for index, choice in chosen.choices.items() if index not in chosen.streamed)
+    return plan(liveness(graph, sizes, overlaid(graph, kernels), groups=chosen.groups).buffers).total
+
+
+def _why_not(chosen: Chosen, context: PassContext) -> str:
+    """Return why no layer of a network can run by rows with these options, '' if layers can."""
+    if context.offload is not None:
+        return f"target {context.target.name} has an accelerator"
+    if chosen.rom is not None or context.config.narrow_weights:
+        return "weights are packed in ROM (optimize_for: rom, narrow_weights)"
+    return ""
+
+
+def _first_reason(graph: Graph) -> str:
+    """Return why the first layer does not take its input row by row."""
+    if len(graph.inputs) != 1:
+        return f"the network has {len(graph.inputs)} inputs"
+    layer = graph.layers[0]
+    reason = why_not_by_rows(graph.view(layer)) or "no kernel computes its rows, or other layers read the input too"
+    return f"layer 0 ({layer.kind} {escape.name(layer.name)}): {reason}"
 
 
 class _Bands:
     """The bands of a network's layers, with their kernels."""
 
-    def __init__(self, chosen: Chosen, context: PassContext) -> None:
+    def __init__(self, chosen: Chosen, context: PassContext, most_scratch: int | None = None) -> None:
+        self._most_scratch = most_scratch
         self.chosen = chosen
         self.context = context
         self.graph: Graph = chosen.graph
-        # Planes become rows of planes; their producers make one row at a time, which is the same as planes of one row.
+        # Planes become rows of planes.
         self.layouts: dict[str, Layout] = {
             name: ROWS_OF_PLANES for name, tensor in self.graph.tensors.items() if tensor.layout == "NCHW"
         }
         self._cache: dict[tuple[int, int], Band | None] = {}
         self._network: RowNetwork | None = None
 
+    def streamed(self, grouping: Grouping) -> Chosen:
+        """Return the choices with these groups."""
+        groups, layers = [], {}
+        for group in grouping.groups:
+            groups.append(
+                StreamedGroup(
+                    first=group.first,
+                    end=group.end,
+                    layers=group.described.layers,
+                    tensors=dict(group.described.tensors),
+                    capacity=group.schedule.capacity,
+                    layouts={name: self.layouts[name] for name in group.described.tensors if name in self.layouts},
+                    pushed=group.pushed,
+                )
+            )
+            for layer in group.described.layers:
+                calls, rest = divmod(layer.height, layer.rows)
+                band = self.band(layer.index, layer.rows)
+                assert band is not None
+                layers[layer.index] = StreamedLayer(band, self.band(layer.index, rest) if rest else None, calls)
+        return replace(self.chosen, groups=tuple(groups), streamed=layers)
+
     def search(self) -> GroupSearch:
         """Return the search, with the costs of whole images."""
         graph, choices = self.graph, self.chosen.choices
-        overlaid = frozenset(
-            index for index, choice in choices.items() if choice.kernel.overlays(graph.view(graph.layers[index]))
-        )
-        buffers = liveness(graph, {}, overlaid).buffers
+        over = overlaid(graph, ((index, choice.kernel) for index, choice in choices.items()))
+        buffers = liveness(graph, {}, over).buffers
         live = [sum(b.bytes for b in buffers if b.first <= i <= b.last) for i in range(len(graph.layers))]
         whole = [(choices[layer.index].cost or 0.0) if layer.index in choices else 0.0 for layer in graph.layers]
-        self._network = RowNetwork(graph, frozenset(self.layouts), overlaid)
-        fixed = frozenset(layer.index for layer in graph.layers if layer.outputs[0] in self.layouts)
-        return GroupSearch(self._network, live, whole, self.cost, fixed)
+        alignments = {layer.index: 16 for layer in graph.layers}
+        alignments |= {index: choice.kernel.row_alignment for index, choice in choices.items()}
+        pushed = self.context.config.input_rows
+        self._network = RowNetwork(graph, frozenset(self.layouts), over, pushed=pushed, alignments=alignments)
+        return GroupSearch(self._network, live, whole, self.cost)
 
     def _summed(self, view: LayerView, rows: int) -> Band | None:
         target = self.context.target
@@ -92,10 +162,13 @@ class _Bands:
         cost = kernel.cost_rows(view, rows, target)
         return Band(view, Choice(kernel, kernel.params(), "adds up the rows of a group", cost, "estimated", ()))
 
-    def cost(self, index: int, rows: int) -> float:
-        """Return the instructions of a call; infinity if no kernel can compute it."""
+    def cost(self, index: int, rows: int) -> BandCost:
+        """Return the instructions of a call, infinity if no kernel can compute it, and the alignment of its rows."""
         band = self.band(index, rows)
-        return inf if band is None else band.choice.cost or 0.0
+        if band is None:
+            return BandCost(inf)
+        kernel = band.choice.kernel
+        return BandCost(band.choice.cost or 0.0, kernel.row_alignment, kernel.lowers and overlays(kernel, band.view))
 
     def band(self, index: int, rows: int) -> Band | None:
         """Return the call of a layer for `rows` rows; None if no kernel can compute it."""
@@ -112,7 +185,41 @@ class _Bands:
         if window.accumulates:
             return self._summed(whole, rows)
         view = band_view(whole, window, rows, self.layouts)
-        try:
-            return Band(view, self.context.choose_like(whole, view))
-        except StageError:
-            return None
+        if self.context.is_ruled(whole):
+            try:
+                return Band(view, self.context.choose_like(whole, view))
+            except StageError:
+                return None
+        return self._cheapest(whole, view)
+
+    def _cheapest(self, whole: LayerView, view: LayerView) -> Band | None:
+        """Return the call with its cheapest kernel by counts and estimates, not by lower bounds.
+
+        So few calls are counted: those that were chosen once. Estimates of a kernel whose call for the whole image is
+        counted are scaled by that count.
+        """
+        context, costs = self.context, replace(self.context.costs, lower_bounds=False)
+        able = [k for k in context.kernels if k.is_for(view.op) and not k.why_not(view, context.target)]
+        priced = []
+        for offer in offers_of(view, context.target, able, costs):
+            cost, source = offer.price.cost, offer.price.source
+            if cost is not None:
+                if source == "estimated" and not offer.kernel.why_not(whole, context.target):
+                    cost *= self._correction(offer, whole)
+                priced.append(Choice(offer.kernel, offer.params, "cheapest for few rows", cost, source, ()))
+        priced.sort(key=lambda choice: choice.cost or 0.0)
+        return next((Band(view, choice) for choice in priced if self._fits(view, choice)), None)
+
+    def _fits(self, view: LayerView, choice: Choice) -> bool:
+        """Return whether a kernel's scratch is within the bound."""
+        if self._most_scratch is None:
+            return True
+        lowered = self.context.lowerings.of_kernel(view, choice.kernel, choice.params)
+        return sum(self.context.lowerings.scratch([lowered])[0].values()) <= self._most_scratch
+
+    def _correction(self, offer: Offer, whole: LayerView) -> float:
+        """Return the count of a kernel's call for the whole image, divided by its estimate; 1 without a count."""
+        seen = offer.kernel.seen(whole)
+        count = self.context.costs.counts.get(signature(seen), {}).get(offer.variant)
+        estimate = estimated(offer.kernel, seen, offer.params, self.context.target)
+        return count / estimate if count and estimate else 1.0

@@ -30,7 +30,9 @@ struct inputs_header {
 };
 
 /* Bytes of each input and output, passed on the command line from model.json. */
+#ifndef MODEL_INPUT0_ROWS
 static const uint32_t input_bytes[MODEL_INPUT_COUNT] = {HARNESS_INPUT_BYTES};
+#endif
 static const uint32_t output_bytes[] = {HARNESS_OUTPUT_BYTES};
 #define OUTPUT_COUNT (sizeof output_bytes / sizeof output_bytes[0])
 
@@ -92,7 +94,24 @@ void model_layer_done(unsigned layer)
     layer_start = board_instructions();
 }
 
-static void run_inference(void)
+#ifdef MODEL_INPUT0_ROWS
+/* Pass the image row by row from the file. Reading is not counted. */
+static void run_by_rows(int inputs)
+{
+    static _Alignas(8) uint8_t row[MODEL_INPUT0_ROW_BYTES];
+
+    for (unsigned i = 0; i < MODEL_INPUT0_ROWS; i++) {
+        check(board_read(inputs, row, sizeof row), SHORT_INPUTS);
+        board_layer(0);
+        layer_start = board_instructions();
+        (void)model_push_rows((const void *)row, 1);
+        counts[TOTAL] += board_instructions() - layer_start;
+        board_layer(-1);
+    }
+}
+#endif
+
+static void run_inference(int inputs_file)
 {
     const void *inputs[MODEL_INPUT_COUNT] = {NULL};
     void *outputs[OUTPUT_COUNT] = {NULL};
@@ -101,11 +120,17 @@ static void run_inference(void)
         counts[i] = 0;
     next_trace = 0;
     arm_watchdog(0);
+#ifdef MODEL_INPUT0_ROWS
+    (void)inputs, (void)outputs;
+    run_by_rows(inputs_file);
+#else
+    (void)inputs_file;
     board_layer(0);
     layer_start = board_instructions();
     model_run(inputs, outputs);
     counts[TOTAL] += board_instructions() - layer_start;
     board_layer(-1);
+#endif
     board_watchdog(0);
 }
 
@@ -135,9 +160,11 @@ int main(void)
         if (first)
             model_reset();
 #endif
+#ifndef MODEL_INPUT0_ROWS
         for (unsigned i = 0; i < MODEL_INPUT_COUNT; i++)
             check(board_read(inputs, model_input(i), input_bytes[i]), SHORT_INPUTS);
-        run_inference();
+#endif
+        run_inference(inputs);
         for (unsigned i = 0; i < OUTPUT_COUNT; i++)
             check(board_write(outputs, model_output(i), output_bytes[i]), CANNOT_WRITE);
         check(board_write(counts_file, counts, sizeof counts), CANNOT_WRITE);

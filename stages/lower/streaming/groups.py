@@ -7,7 +7,7 @@ bytes decides which.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf
 from typing import NamedTuple
@@ -19,11 +19,22 @@ LOCKSTEPS = (1, 2, 4, 8)
 """Rows of the group's last layer per step; each layer before makes as many as its readers need."""
 EQUAL_ROWS = (1, 2, 4)
 """Rows per call of every layer."""
+ROWS = (1, 2, 3, 4, 6, 8)
+"""Rows per call of single layers, to improve a group."""
 CALL_COST, BYTE_COST = 60.0, 0.3
 """Estimated instructions of a call with its conditions, and of a moved byte."""
 
-BandCost = Callable[[int, int], float]
-"""Return the instructions of a call of layer `index` for `rows` rows; infinity if no kernel can compute it."""
+
+class BandCost(NamedTuple):
+    """The instructions of a call, infinity if no kernel can compute it.
+
+    alignment  of its rows in bytes
+    in_place   its output may take the place of an input
+    """
+
+    instructions: float
+    alignment: int = 1
+    in_place: bool = True
 
 
 @dataclass(frozen=True)
@@ -70,17 +81,16 @@ class GroupSearch:
 
     live   bytes in use at each layer if it computes whole images
     whole  instructions of each layer for whole images
-    band   instructions of a call
-    fixed  layers that make one row in a call
+    band   cost of a call of layer `index` for `rows` rows
     """
 
     network: RowNetwork
     live: Sequence[int]
     whole: Sequence[float]
-    band: BandCost
-    fixed: frozenset[int] = frozenset()
+    band: Callable[[int, int], BandCost]
     _groups: dict[tuple[int, int], list[Group]] = field(default_factory=dict)
     _bounds: dict[tuple[int, int], float] = field(default_factory=dict)
+    _known: dict[tuple[int, int, tuple[int, ...]], Group | None] = field(default_factory=dict)
 
     def best(self, share: float, limit: int | None = None) -> Grouping:
         """Return the smallest arena whose extra instructions are at most `share` of all.
@@ -90,24 +100,27 @@ class GroupSearch:
         smallest = self._path(inf)
         if smallest is None:
             return self._unchanged()
-        if limit is not None and smallest.bytes > limit:
-            return smallest
         if limit is not None:
-            return self._path(limit, cheapest=True) or smallest
+            return self._within(max(limit, smallest.bytes)) or smallest
         most = share * sum(self.whole)
-        if smallest.extra <= most:
-            return self._path(smallest.bytes, cheapest=True) or smallest
+        best = self._within(smallest.bytes)
+        if best is not None and best.extra <= most:
+            return best
         simulated = {group.bytes for groups in self._groups.values() for group in groups}
         caps = sorted(size for size in simulated | set(self.live) if size > smallest.bytes)
-        low, high, best = 0, len(caps) - 1, self._unchanged()
+        low, high, best = 0, len(caps) - 1, self._path(inf, cheapest=True)
         while low <= high:
             middle = (low + high) // 2
-            grouping = self._path(caps[middle], cheapest=True)
+            grouping = self._within(caps[middle])
             if grouping is not None and grouping.extra <= most:
                 best, high = grouping, middle - 1
             else:
                 low = middle + 1
-        return best
+        return best or smallest
+
+    def _within(self, cap: float) -> Grouping | None:
+        """Return the cheapest groups of at most `cap` bytes; None if there are none."""
+        return self._refined(self._path(cap, cheapest=True), cap)
 
     def _unchanged(self) -> Grouping:
         return Grouping((), max(self.live, default=0), 0.0)
@@ -173,32 +186,75 @@ class GroupSearch:
 
     def _simulated(self, first: int, end: int) -> list[Group]:
         """Return the group with each of its schedules."""
-        groups: dict[tuple[int, ...], Group] = {}
+        groups = {}
         for rows in self._row_counts(first, end):
-            described = self.network.described(first, end, rows)
-            key = () if described is None else tuple(layer.rows for layer in described.layers)
-            if described is None or key in groups:
-                continue
-            layers, tensors, source = described
-            cost = sum(map(self._layer_cost, layers))
-            if cost == inf:
-                continue
-            pushed = source if self.network.is_pushed(first) else ""
-            schedule = simulate(layers, tensors, pushed, self.network.alignment)
-            if not schedule.aligned or not schedule.intact:
-                continue
-            own = [tensor for tensor in tensors.values() if tensor.whole and not tensor.place_of]
-            whole = sum(tensor.total * tensor.row_bytes for tensor in own)
-            held = sum(rows * tensors[name].row_bytes for name, rows in schedule.capacity.items())
-            extra = cost - sum(self.whole[first:end])
-            extra += CALL_COST * len(schedule.firings) + BYTE_COST * schedule.moved
-            groups[key] = Group(first, end, described, schedule, pushed, whole + held, extra)
+            group = self._group(first, end, rows)
+            if group is not None:
+                groups[tuple(layer.rows for layer in group.described.layers)] = group
         return list(groups.values())
+
+    def _group(self, first: int, end: int, rows: Mapping[int, int]) -> Group | None:
+        """Return a group with these rows per call; None if it is not possible."""
+        described = self.network.described(first, end, rows)
+        if described is None:
+            return None
+        key = first, end, tuple(layer.rows for layer in described.layers)
+        if key not in self._known:
+            self._known[key] = self._evaluated(first, end, described)
+        return self._known[key]
+
+    def _evaluated(self, first: int, end: int, described: Described) -> Group | None:
+        layers, tensors, source = described
+        cost = sum(map(self._layer_cost, layers))
+        if cost == inf or not all(self._may_replace(layer) for layer in layers if tensors[layer.output].place_of):
+            return None
+        pushed = source if self.network.is_pushed(first) else ""
+        schedule = simulate(layers, tensors, pushed, self._alignments(layers))
+        if not schedule.aligned or not schedule.intact:
+            return None
+        own = [tensor for tensor in tensors.values() if tensor.whole and not tensor.place_of]
+        whole = sum(tensor.total * tensor.row_bytes for tensor in own)
+        held = sum(count * tensors[name].row_bytes for name, count in schedule.capacity.items())
+        extra = cost - sum(self.whole[first:end])
+        extra += CALL_COST * len(schedule.firings) + BYTE_COST * schedule.moved
+        return Group(first, end, described, schedule, pushed, whole + held, extra)
+
+    def _refined(self, grouping: Grouping | None, cap: float) -> Grouping | None:
+        """Return the groups with other rows per call, layer by layer, that cost less and stay within `cap` bytes."""
+        if grouping is None:
+            return None
+        groups = tuple(self._refined_group(group, cap) for group in grouping.groups)
+        changed = sum(group.extra for group in groups) - sum(group.extra for group in grouping.groups)
+        return Grouping(groups, grouping.bytes, grouping.extra + changed)
+
+    def _refined_group(self, group: Group, cap: float) -> Group:
+        improved = True
+        while improved:
+            improved = False
+            for layer in group.described.layers:
+                rows = {other.index: other.rows for other in group.described.layers}
+                for count in ROWS:
+                    candidate = self._group(group.first, group.end, {**rows, layer.index: count})
+                    if candidate is not None and candidate.bytes <= cap and candidate.extra < group.extra - 1:
+                        group, improved = candidate, True
+        return group
 
     def _layer_cost(self, layer: RowLayer) -> float:
         calls, rest = divmod(layer.height, layer.rows)
-        cost = calls * self.band(layer.index, layer.rows)
-        return cost + self.band(layer.index, rest) if rest else cost
+        cost = calls * self.band(layer.index, layer.rows).instructions
+        return cost + self.band(layer.index, rest).instructions if rest else cost
+
+    def _may_replace(self, layer: RowLayer) -> bool:
+        sizes = {layer.rows, layer.height % layer.rows} - {0}
+        return all(self.band(layer.index, rows).in_place for rows in sizes)
+
+    def _alignments(self, layers: Sequence[RowLayer]) -> dict[int, int]:
+        """Return the alignment of each layer's rows: that of its calls, and of its last one with fewer rows."""
+        alignments = {}
+        for layer in layers:
+            sizes = {layer.rows, layer.height % layer.rows} - {0}
+            alignments[layer.index] = max(self.band(layer.index, rows).alignment for rows in sizes)
+        return alignments
 
     def _row_counts(self, first: int, end: int) -> list[dict[int, int]]:
         """Return candidates of the rows per call of each layer."""
@@ -215,7 +271,7 @@ class GroupSearch:
                 rows[layer.index] = wanted
             counts.append(rows)
         counts += [{layer.index: number for layer in layers} for number in EQUAL_ROWS]
-        return [{**rows, **dict.fromkeys(self.fixed & rows.keys(), 1)} for rows in counts]
+        return counts
 
 
 def _order(total: tuple[float, float], cheapest: bool) -> tuple[float, float]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from stages.ir.graph import storage_of
@@ -28,7 +29,7 @@ class RowNetwork:
     planar     tensors whose rows are not contiguous in a whole image: only inner tensors of a group
     overlaid   layers whose output may take the place of an input, element by element
     pushed     the caller passes the rows of the network's input
-    alignment  of rows that kernels access, in bytes
+    alignments  bytes at which the output of a layer's kernel for whole images may begin, by its index; 1 by default
     """
 
     def __init__(
@@ -38,13 +39,13 @@ class RowNetwork:
         overlaid: frozenset[int] = frozenset(),
         *,
         pushed: bool = False,
-        alignment: int = 16,
+        alignments: Mapping[int, int] = MappingProxyType({}),
     ) -> None:
         self.graph = graph
         self.planar = planar
         self.overlaid = overlaid
         self.pushed = pushed
-        self.alignment = alignment
+        self.alignments = alignments
 
     @cached_property
     def windows(self) -> list[RowWindow | None]:
@@ -101,6 +102,8 @@ class RowNetwork:
             if not readers or readers[-1] >= end or inner.output in self.graph.outputs:
                 return None
         source, last = self.cuts[first], layers[-1]
+        if self.is_pushed(first) and source not in self.graph.inputs:
+            return None
         tensors: dict[str, RowTensor] = {}
         for name in dict.fromkeys([source, *written]):
             if last.window.accumulates and name == last.output:
@@ -115,12 +118,16 @@ class RowNetwork:
                 return None
             whole = name == last.output or (name == source and not self.is_pushed(first))
             tensors[name] = tensor._replace(whole=whole)
-            misplaced = tensor.above * tensor.row_bytes % self.alignment
-            if name == source and whole and misplaced and name not in self.graph.inputs:
+            if name == source and whole and tensor.above * tensor.row_bytes % self._alignment_of(source):
                 return None  # the layer that writes it would write to a misaligned place
         if any(name not in tensors for layer in layers for name in layer.inputs):
             return None
         return Described(tuple(layers), self._with_shared(layers, tensors, source), source)
+
+    def _alignment_of(self, name: str) -> int:
+        """Return the alignment that the layer needs that writes a tensor."""
+        writer = next((layer.index for layer in self.graph.layers if name in layer.outputs), -1)
+        return self.alignments.get(writer, 1)
 
     def _row_layer(self, layer: Layer, window: RowWindow, rows: int) -> RowLayer:
         tensors = self.graph.tensors

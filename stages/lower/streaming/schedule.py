@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import NamedTuple
 
 from stages.lower.streaming.window import RowWindow
@@ -94,7 +95,7 @@ class Schedule:
 
     capacity  rows that each rolling buffer must hold
     moved     bytes that are moved to the start of rolling buffers
-    aligned   whether all rows that kernels access begin at multiples of the alignment in their tensor's memory
+    aligned   whether all rows begin at multiples of the alignment that the layers' kernels need
     intact    whether no row is replaced that a layer still needs
     """
 
@@ -106,16 +107,20 @@ class Schedule:
 
 
 def simulate(
-    layers: Sequence[RowLayer], tensors: Mapping[str, RowTensor], pushed: str = "", alignment: int = 16
+    layers: Sequence[RowLayer],
+    tensors: Mapping[str, RowTensor],
+    pushed: str = "",
+    alignments: Mapping[int, int] = MappingProxyType({}),
 ) -> Schedule:
     """Return the schedule of a group, its layers in execution order.
 
-    pushed  the input that the caller passes row by row, '' if all inputs are in memory
+    pushed      the input that the caller passes row by row, '' if all inputs are in memory
+    alignments  bytes at which the rows of a layer's inputs and output must begin, by its index; 1 by default
 
     Runs twice: the rows that must be held do not depend on the places, but moves and places depend on the capacity.
     """
-    capacity = _Simulation(layers, tensors, pushed, alignment, {}).run().capacity
-    return _Simulation(layers, tensors, pushed, alignment, capacity).run()
+    capacity = _Simulation(layers, tensors, pushed, alignments, {}).run().capacity
+    return _Simulation(layers, tensors, pushed, alignments, capacity).run()
 
 
 class _Simulation:
@@ -126,13 +131,13 @@ class _Simulation:
         layers: Sequence[RowLayer],
         tensors: Mapping[str, RowTensor],
         pushed: str,
-        alignment: int,
+        alignments: Mapping[int, int],
         capacity: Mapping[str, int],
     ) -> None:
         self.layers = layers
         self.tensors = tensors
         self.pushed = pushed
-        self.alignment = alignment
+        self.alignments = alignments
         self.capacity = capacity
         self.schedule = Schedule()
         written = {layer.output for layer in layers}
@@ -204,12 +209,16 @@ class _Simulation:
         rows = min(layer.rows, layer.height - done)
         for name in layer.inputs:
             tensor = self.tensors[name]
-            offset = (layer.start(done, tensor.above) - self.first[self.root[name]]) * tensor.row_bytes
-            self.schedule.aligned &= offset % self.alignment == 0
+            self._align(layer, name, layer.start(done, tensor.above))
         self.schedule.firings.append(Firing(layer.index, done, rows))
         self.done[number] += rows
         if not layer.window.accumulates:
             self._append(layer.output, rows, by_kernel=True)
+            self._align(layer, layer.output, self.end[layer.output] - rows)
+
+    def _align(self, layer: RowLayer, name: str, row: int) -> None:
+        offset = (row - self.first[self.root[name]]) * self.tensors[name].row_bytes
+        self.schedule.aligned &= offset % self.alignments.get(layer.index, 1) == 0
 
     def _append(self, name: str, rows: int, *, by_kernel: bool) -> None:
         tensor, root = self.tensors[name], self.root[name]
@@ -227,8 +236,6 @@ class _Simulation:
             if name in self.capacity and self.end[name] + rows - self.first[name] > self.capacity[name]:
                 self.schedule.moved += (self.end[name] - kept) * tensor.row_bytes
                 self.first[name] = kept
-        if by_kernel and (self.end[name] - self.first[name]) * tensor.row_bytes % self.alignment:
-            self.schedule.aligned = False
         self.end[name] += rows
 
     def _is_free(self, name: str, end: int) -> bool:

@@ -27,6 +27,7 @@ class RowSums(RowSumKernel):
     sources = ("row_sums.c",)
     headers: ClassVar[tuple[str, ...]] = ("row_sums.h",)
     estimate_error = 1.5
+    row_alignment = 1
 
     def why_not_rows(self, view: LayerView, target: Target) -> str:
         """Return why the layer cannot be computed by bands of rows, '' if it can."""
