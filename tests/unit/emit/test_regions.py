@@ -121,7 +121,7 @@ def test_rules_come_before_the_planner(tmp_path: Path) -> None:
     [
         (rule("dtmc"), "memory rule 2: host has no region 'dtmc'; did you mean 'dtcm'?"),
         (rule("ccm"), "memory rule 2: host has no region 'ccm'; it has flash, qspi, dtcm, sram"),
-        (rule("qspi", "scratch"), "memory rule 2: qspi of host may hold weights, no scratch; dtcm and sram may"),
+        (rule("qspi", "scratch"), "memory rule 2: qspi of host may hold weights, but not scratch; dtcm and sram may"),
     ],
 )
 def test_rule_that_no_region_can_obey(wrong: MemoryRule, message: str) -> None:

@@ -42,7 +42,7 @@ def simulated(search: GroupSearch, first: int, end: int, rng: random.Random) -> 
 
     def row_counts(first: int, end: int) -> list[dict[int, int]]:
         rows = {index: equal or rng.choice([1, 1, 1, 2, 3, 5]) for index in range(first, end)}
-        return [{**rows, **dict.fromkeys(search.fixed & rows.keys(), 1)}]
+        return [rows]
 
     search._row_counts = row_counts  # type: ignore[method-assign]
     return search._simulated(first, end) if search.network.described(first, end) else []

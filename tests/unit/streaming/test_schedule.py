@@ -49,7 +49,7 @@ class _Drawing:
         }
         graph = SimpleNamespace(tensors=tensors, layers=self.layers, inputs=("x",), outputs=(x,))
         overlaid = frozenset(i for i, window in enumerate(self.windows) if window == RowWindow())
-        network = RowNetwork(cast("Graph", graph), overlaid=overlaid, pushed=pushed, alignment=1)
+        network = RowNetwork(cast("Graph", graph), overlaid=overlaid, pushed=pushed)
         network.__dict__["windows"] = self.windows
         return network
 
