@@ -19,8 +19,9 @@ LOCKSTEPS = (1, 2, 4, 8)
 """Rows of the group's last layer per step; each layer before makes as many as its readers need."""
 EQUAL_ROWS = (1, 2, 4)
 """Rows per call of every layer."""
-ROWS = (1, 2, 3, 4, 6, 8)
+ROWS = (1, 2, 3, 4, 6, 8, 12, 16)
 """Rows per call of single layers, to improve a group."""
+_BISECTIONS = 5
 CALL_COST, BYTE_COST = 60.0, 0.3
 """Estimated instructions of a call with its conditions, and of a moved byte."""
 
@@ -57,11 +58,15 @@ class Group:
 
 @dataclass(frozen=True)
 class Grouping:
-    """Groups, the largest memory at any time without scratch, and the extra instructions."""
+    """Groups, the largest memory at any time without scratch, and the extra instructions.
+
+    others  the largest memory while layers outside of groups run
+    """
 
     groups: tuple[Group, ...]
     bytes: int
     extra: float
+    others: int = 0
 
 
 class _Edge(NamedTuple):
@@ -108,22 +113,31 @@ class GroupSearch:
             return best
         simulated = {group.bytes for groups in self._groups.values() for group in groups}
         caps = sorted(size for size in simulated | set(self.live) if size > smallest.bytes)
-        low, high, best = 0, len(caps) - 1, self._path(inf, cheapest=True)
+        low, high, best = 0, len(caps) - 1, self._path(inf, cheapest=True) or smallest
+        failed = smallest.bytes
         while low <= high:
             middle = (low + high) // 2
             grouping = self._within(caps[middle])
             if grouping is not None and grouping.extra <= most:
                 best, high = grouping, middle - 1
             else:
-                low = middle + 1
-        return best or smallest
+                failed, low = caps[middle], middle + 1
+        # Refined groups have sizes between those.
+        for _ in range(_BISECTIONS):
+            cap = (failed + best.bytes) // 2
+            grouping = self._within(cap) if failed < cap < best.bytes else None
+            if grouping is not None and grouping.extra <= most:
+                best = grouping
+            else:
+                failed = max(failed, cap)
+        return best
 
     def _within(self, cap: float) -> Grouping | None:
         """Return the cheapest groups of at most `cap` bytes; None if there are none."""
         return self._refined(self._path(cap, cheapest=True), cap)
 
     def _unchanged(self) -> Grouping:
-        return Grouping((), max(self.live, default=0), 0.0)
+        return Grouping((), max(self.live, default=0), 0.0, max(self.live, default=0))
 
     def _path(self, cap: float, cheapest: bool = False) -> Grouping | None:
         """Return the groups of the smallest arena, or the cheapest ones of at most `cap` bytes; None without any."""
@@ -134,7 +148,9 @@ class GroupSearch:
             unknown = [edge for edge in path if edge.group is None and not edge.whole]
             if not unknown:
                 groups = tuple(edge.group for edge in path if edge.group is not None)
-                return Grouping(groups, int(max(edge.bytes for edge in path)), sum(edge.extra for edge in path))
+                others = max((edge.bytes for edge in path if edge.whole), default=0)
+                size = max(edge.bytes for edge in path)
+                return Grouping(groups, int(size), sum(edge.extra for edge in path), int(others))
             for edge in unknown:
                 self._groups[edge.first, edge.end] = self._simulated(edge.first, edge.end)
 
@@ -225,7 +241,8 @@ class GroupSearch:
             return None
         groups = tuple(self._refined_group(group, cap) for group in grouping.groups)
         changed = sum(group.extra for group in groups) - sum(group.extra for group in grouping.groups)
-        return Grouping(groups, grouping.bytes, grouping.extra + changed)
+        size = max([grouping.others, *(group.bytes for group in groups)])
+        return Grouping(groups, size, grouping.extra + changed, grouping.others)
 
     def _refined_group(self, group: Group, cap: float) -> Group:
         improved = True

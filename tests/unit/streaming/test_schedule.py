@@ -202,7 +202,7 @@ def test_each_read_sees_its_row() -> None:
     for _ in range(GROUPS):
         group, pushed = drawn_group(rng)
         layers, tensors, _ = group
-        schedule = simulate(layers, tensors, pushed, 1)
+        schedule = simulate(layers, tensors, pushed)
         places = [tensor for tensor in tensors.values() if tensor.place_of]
         if not schedule.intact:
             with pytest.raises((AssertionError, IndexError)):
