@@ -25,7 +25,9 @@ def model_json(
         return {"path": path, "flags": list(flags(path))} if flags(path) else path
 
     state = {"state": _state(model, context)} if model.state_offsets else {}
-    calls = {"calls": _calls(model)} if model.plan.groups else {}
+    calls: dict[str, Any] = {"calls": _calls(model)} if model.plan.groups else {}
+    if context["pushed"]:
+        calls["input_rows"] = context["pushed"]["rows"]
     return {
         "name": name,
         "prefix": context["prefix"],

@@ -86,6 +86,8 @@ def _fingerprint(context: Mapping[str, Any], src: Path, kernels: KernelFiles) ->
     code = {file: (src / "kernels" / file).read_text(encoding="utf-8") for file in kernels.files}
     code |= {file: _template(f"{file}.j2").render(context) for file in ("layers.h", "layers.c")}
     code["calls"] = "\n".join(line for layer in context["layers"] for line in (*layer["ahead"], layer["call"]))
+    if context["by_rows"]:
+        code["rows"] = "\n".join(line for group in context["by_rows"] for line in (*group["start"], *group["body"]))
     code["offsets"] = "\n".join(line for block in context["weights"] for line in block["places"])
     code["state"] = str([(reset["rows"], reset["value"]) for block in context["state"] for reset in block["resets"]])
     ports = ("ctype", "bytes", "shape")

@@ -60,6 +60,7 @@ class Network:
             "network": model["name"],
             "ports": [*inputs, *outputs],
             "inputs": inputs,
+            "by_rows": "input_rows" in model,
             "outputs": outputs,
             "floats": any(tensor["dtype"] == "float32" for tensor in tensors),
             "sample": self.sample.name,

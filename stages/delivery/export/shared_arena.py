@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from stages.base import StageError
 from stages.delivery.export.network import Network
 
 #: The file with the shared arenas.
@@ -53,6 +54,12 @@ class SharedArena:
 
 def shared_arenas(name: str, networks: Sequence[Network]) -> tuple[SharedArena, ...]:
     """Return an arena for each region that a network uses. `name` is the export's."""
+    for network in networks:
+        if "input_rows" in network.model:
+            raise StageError(
+                f"{network.name} takes its input by rows (`emit: {{input: rows}}`): its arena is in use between two rows, "
+                "so no other network can share it"
+            )
     regions = list(dict.fromkeys(block["region"] for network in networks for block in network.arenas))
     return tuple(
         SharedArena(
