@@ -57,8 +57,8 @@ def shared_arenas(name: str, networks: Sequence[Network]) -> tuple[SharedArena, 
     for network in networks:
         if "input_rows" in network.model:
             raise StageError(
-                f"{network.name} takes its input by rows (`emit: {{input: rows}}`): its arena is in use between two rows, "
-                "so no other network can share it"
+                f"{network.name} takes its input by rows (`emit: {{input: rows}}`): its arena is in use "
+                "between two rows, so no other network can share it"
             )
     regions = list(dict.fromkeys(block["region"] for network in networks for block in network.arenas))
     return tuple(
