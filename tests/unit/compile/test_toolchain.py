@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import resource
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -104,3 +106,26 @@ def test_environment_that_would_make_gcc_read_other_files(tmp_path: Path, monkey
     monkeypatch.setenv("CPATH", str(tmp_path / "headers"))
     with pytest.raises(StageError, match=r"fatal error: probe\.h: No such file"):
         objects(tmp_path, '#include "probe.h"\n')
+
+
+def limited(which: int, value: int) -> Callable[[], None]:
+    return lambda: resource.setrlimit(which, (value, resource.getrlimit(which)[1]))
+
+
+def test_limits_of_the_process(tmp_path: Path) -> None:
+    """`ulimit -f` and `ulimit -n`, which the compiler inherits."""
+    writes = program(tmp_path, "#!/bin/sh\nexec head -c 100000 /dev/zero > big\n")
+    before = {which: resource.getrlimit(which) for which in (resource.RLIMIT_FSIZE, resource.RLIMIT_NOFILE)}
+    try:
+        limited(resource.RLIMIT_FSIZE, 4096)()
+        with pytest.raises(
+            StageError, match=r"tool was ended by SIGXFSZ\na file reached the largest size .* ulimit -f"
+        ):
+            run_command([writes], "compiling x", cwd=tmp_path)
+        resource.setrlimit(resource.RLIMIT_FSIZE, before[resource.RLIMIT_FSIZE])
+        limited(resource.RLIMIT_NOFILE, len(list(Path("/proc/self/fd").iterdir())))()
+        with pytest.raises(StageError, match=r"tool cannot be started: too many files are open\nraise .* ulimit -n"):
+            run_command([writes], "compiling x", cwd=tmp_path)
+    finally:
+        for which, value in before.items():
+            resource.setrlimit(which, value)

@@ -13,6 +13,8 @@ from jinja2 import FileSystemLoader
 from pydantic import ValidationError
 
 from stages.backends.kernels.registry import folders
+from stages.backends.simulators.bench import compile_and_run_c
+from stages.backends.toolchain.compiler import Source
 from stages.base import StageError
 from stages.emit import EmitConfig
 from stages.emit.requirement import requirements
@@ -58,6 +60,51 @@ def test_no_array_on_the_stack_no_heap_no_stdio_and_nothing_of_tvm(tmp_path: Pat
         assert not re.search(r"tvm|malloc|alloca|stdio|printf", text, re.IGNORECASE), path.name
         # An indented declaration with an extent is a local array; the arena and the weights are not indented.
         assert not re.search(r"^\s+(?:const )?\w+ \w+\[\w*\]", text, re.MULTILINE), path.name
+
+
+COPIES = """
+#include <stdio.h>
+#include <string.h>
+#include "model.h"
+int main(void)
+{
+    static signed char in[MODEL_INPUT0_BYTES], out[MODEL_OUTPUT0_BYTES], first[MODEL_OUTPUT0_BYTES];
+    const void *inputs[1] = {in};
+    void *outputs[1] = {out};
+    for (unsigned i = 0; i < sizeof in; i++)
+        in[i] = (signed char)(i * 37);
+    model_init();
+    model_run(inputs, outputs);
+    printf("copied out: %d\\n", memcmp(out, model_output(0), sizeof out) == 0);
+    memcpy(first, out, sizeof out);
+    memset(out, 0, sizeof out);
+    memcpy(model_input(0), in, sizeof in);
+    inputs[0] = NULL;
+    outputs[0] = NULL;
+    model_run(inputs, outputs);
+    printf("in place: %d\\n", memcmp(first, model_output(0), sizeof first) == 0);
+    memcpy(model_input(0), in, sizeof in);
+    inputs[0] = model_input(0);
+    model_run(inputs, outputs);
+    printf("own pointer: %d\\n", memcmp(first, model_output(0), sizeof first) == 0);
+    printf("not touched: %d\\n", out[0] == 0 && out[sizeof out - 1] == 0);
+    memcpy(model_input(0), in, sizeof in);
+    model_run(NULL, NULL);
+    printf("no arrays: %d\\n", memcmp(first, model_output(0), sizeof first) == 0);
+    printf("no such: %d\\n", model_input(1) == NULL && model_output(9) == NULL);
+    return 0;
+}
+"""
+
+
+def test_inputs_and_outputs_are_copied_only_when_they_lie_elsewhere(tmp_path: Path) -> None:
+    described = emit_mini(tmp_path)
+    src = tmp_path / "emitted" / "src"
+    files = [Source(src / f) for kind in ("c", "assembly") for f in described["sources"][kind]]
+    run = compile_and_run_c(target_named("host"), files, COPIES, include=[src])
+    assert run.stdout.splitlines() == [
+        f"{what}: 1" for what in ("copied out", "in place", "own pointer", "not touched", "no arrays", "no such")
+    ]
 
 
 def port(described: dict[str, Any], kind: str) -> dict[str, Any]:

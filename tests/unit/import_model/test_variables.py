@@ -2,13 +2,72 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
+from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
 from stages.base import StageError
 from stages.import_model.normalize import normalized
+from stages.ir.models.tflite_reader import read
+from stages.ir.reference.integer import run_graph
+from stages.ir.reference.interpreter import random_inputs
+from stages.ir.reference.partitions import reference_of
 from tests.support.integer import integer_graph
 from tests.support.variables import Streaming, frames
+
+STEPS = 5
+
+
+def litert(data: bytes, inputs: Sequence[Sequence[np.ndarray]]) -> list[list[np.ndarray]]:
+    """The outputs of a sequence, by LiteRT on the file as it is."""
+    interpreter = Interpreter(model_content=data, experimental_op_resolver_type=OpResolverType.BUILTIN_REF)
+    interpreter.allocate_tensors()
+    outputs = []
+    for arrays in inputs:
+        for detail, array in zip(interpreter.get_input_details(), arrays, strict=True):
+            interpreter.set_tensor(detail["index"], array)
+        interpreter.invoke()
+        outputs.append([interpreter.get_tensor(detail["index"]) for detail in interpreter.get_output_details()])
+    return outputs
+
+
+def same(ours: Sequence[np.ndarray], theirs: Sequence[np.ndarray]) -> bool:
+    return all(np.array_equal(a, b) for a, b in zip(ours, theirs, strict=True))
+
+
+@pytest.mark.parametrize("dtype", ["int8", "float32"])
+def test_the_oracle_and_the_graph_do_what_litert_does(dtype: str) -> None:
+    data = frames(dtype)
+    normalized_data = normalized(data, "frames.tflite").data
+    reference, graph = reference_of(normalized_data), integer_graph(normalized_data) if dtype == "int8" else None
+    for sequence in range(2):
+        samples = [random_inputs(read(normalized_data), sequence * STEPS + step) for step in range(STEPS)]
+        reference.reset()
+        states = None
+        for inputs, expected in zip(samples, litert(data, samples), strict=True):
+            assert same(reference.run(inputs), expected)
+            if graph is not None:
+                values = run_graph(graph, inputs, None, states)
+                states = {name: values[name] for name, tensor in graph.tensors.items() if tensor.state}
+                assert same([values[name] for name in graph.outputs], expected)
+
+
+def test_a_value_that_was_written_is_read_again() -> None:
+    """READ, ASSIGN, READ: the second sees the new value, and what was read first is still the old one."""
+    b = Streaming()
+    x = b.input("x", (4,), "float32")
+    handle = b.resource("last", np.arange(4, dtype=np.float32))
+    before = b.read(handle, (4,), "float32")
+    b.assign(handle, b.add(before, x, name="sum"))
+    after = b.read(handle, (4,), "float32")
+    b.output(b.sub(after, before, name="step"), b.mul(after, before, name="product"))
+    data = b.build()
+    reference = reference_of(normalized(data, "m").data)
+    samples = [[np.full(4, step, np.float32)] for step in range(3)]
+    for inputs, expected in zip(samples, litert(data, samples), strict=True):
+        assert same(reference.run(inputs), expected)
 
 
 def test_what_is_never_written_is_a_constant() -> None:

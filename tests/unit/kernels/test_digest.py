@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from stages.backends.kernels import digest, places, registry
+from stages.backends.kernels.digest import code_of
 from stages.backends.kernels.kernel import Kernel
 from tests.support.emitted import ROOT
 
@@ -24,6 +25,43 @@ def folder(tmp_path: Path) -> Path:
     (tmp_path / "twice.c").write_text(C)
     (tmp_path / "shared.h").write_text("#define WORD 4\n")
     return tmp_path
+
+
+def digest_of(folder: Path) -> str:
+    return digest.digest(code_of(folder / "twice.py", "Twice", ("twice.c",), folder))
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new"),
+    [("twice.c", "2 * x", "x + x"), ("shared.h", "4", "8"), ("twice.py", "ROWS = 4", "ROWS = 5")],
+)
+def test_code_counts(folder: Path, file: str, old: str, new: str) -> None:
+    before = digest_of(folder)
+    text = (folder / file).read_text()
+    (folder / file).write_text(text.replace(old, new))
+    assert digest_of(folder) != before
+
+
+@pytest.mark.parametrize(
+    ("file", "text"),
+    [
+        ("twice.c", "/* Doubles.\n */\n" + C.replace("{ return", "{\n    return") + "// the end\n"),
+        ("twice.py", PYTHON.replace("A kernel", "Another").replace("= 4", "= 4  # rows")),
+    ],
+)
+def test_comments_and_white_space_do_not(folder: Path, file: str, text: str) -> None:
+    before = digest_of(folder)
+    (folder / file).write_text(text)
+    assert digest_of(folder) == before
+
+
+def test_files_of_one_name_in_different_folders_all_count(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "rows.c").write_text("int rows = 4;\n")
+    (tmp_path / "one" / "twice.py").write_text(PYTHON)
+    code = code_of(tmp_path / "one" / "twice.py", "Twice", ("rows.c", "../two/rows.c"), tmp_path)
+    assert {"one/rows.c", "two/rows.c"} <= code.keys()
 
 
 def included(kernel: Kernel, include: Sequence[Path]) -> set[Path]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import struct
 import xml.etree.ElementTree as ET
+import zlib
 from html.parser import HTMLParser
 from typing import Any
 
@@ -16,10 +18,12 @@ from stages.report.html import RUN
 from stages.report.html.extras import Extras
 from stages.report.html.memory import WIDTH as WIDTH_OF_TIME
 from stages.report.html.memory import arenas
+from stages.report.html.network import drawing
 from stages.report.html.page import _cards, page, verdict
 from stages.report.html.rom import HEIGHT, WIDTH, boxes, groups
-from stages.report.html.samples import shown_input
+from stages.report.html.samples import image_of, png, shown_input, shown_output
 from stages.report.html.terms import DEFINITIONS
+from stages.report.html.treemap import Rectangle, squarified
 from stages.report.rows import columns, summary
 from stages.support.system.installation import INSTALLATION
 
@@ -183,6 +187,15 @@ def test_ram_and_rom_stand_against_the_board(names: tuple[str, str]) -> None:
     assert "50.0 % of 1,800" in made and "50.0 % of 800" in made
 
 
+def test_most_alive_is_marked() -> None:
+    (found,) = arenas(report())
+    assert (found.peak, found.bytes) == (0, 300)
+    assert [name for name, _ in found.alive] == ["x", "in"]
+    assert [block.at_peak for block in found.blocks] == [True, True, False]
+    later = report(arena=[*report()["arena"], buffer("y", 300, 100, 1, 2)])
+    assert next(iter(arenas(later))).peak == 1
+
+
 def test_tensors_in_each_others_place_are_all_named() -> None:
     """`a` until layer 1, `b` written over it in layer 2; `half` is a part of `a`."""
     held = [("a", 0, 100), ("half", 1, 50), ("b", 2, 100)]
@@ -211,6 +224,44 @@ def test_rom_is_what_lies_in_it() -> None:
     leaves = [box for box in boxes(found) if not box.is_group]
     assert all(box.place.x >= 0 and box.place.x + box.place.width <= WIDTH + 1e-6 for box in leaves)
     assert all(box.place.y >= 0 and box.place.y + box.place.height <= HEIGHT + 1e-6 for box in leaves)
+
+
+@pytest.mark.parametrize("sizes", [[6, 6, 4, 3, 2, 2, 1], [1], [1000, 1, 1, 1]])
+def test_areas_are_in_proportion(sizes: list[int]) -> None:
+    room = Rectangle(0, 0, 600, 400)
+    found = list(squarified([float(size) for size in sizes], room))
+    assert [one.width * one.height for one in found] == pytest.approx([240_000 * size / sum(sizes) for size in sizes])
+    for number, one in enumerate(found):
+        for other in found[:number]:
+            apart = one.x >= other.x + other.width - 1e-6 or other.x >= one.x + one.width - 1e-6
+            assert apart or one.y >= other.y + other.height - 1e-6 or other.y >= one.y + one.height - 1e-6
+
+
+def test_arcs_that_cross_have_lanes_of_their_own() -> None:
+    drawn = drawing(report(layers=[layer(n) for n in range(6)]), [(0, 1), (0, 3), (1, 4), (4, 5), (3, 5)])
+    arcs = [edge for edge in drawn.edges if "C" in edge]
+    lanes = [re.findall(r" (\d+) ", edge.split("C")[1])[1] for edge in arcs]
+    assert len(arcs) == 3 and len(drawn.edges) == 5
+    by_span = dict(zip([(3, 5), (0, 3), (1, 4)], lanes, strict=True))
+    assert by_span[0, 3] != by_span[1, 4]
+
+
+def test_an_image_can_be_read() -> None:
+    values = np.arange(8 * 9 * 3, dtype=np.int64).reshape(1, 8, 9, 3)
+    pixels = image_of(values)
+    assert pixels is not None and (int(pixels.min()), int(pixels.max())) == (0, 255)
+    data = png(pixels)
+    assert data[:8] == b"\x89PNG\r\n\x1a\n" and struct.unpack(">II", data[16:24]) == (9, 8)
+    start = data.index(b"IDAT")
+    rows = zlib.decompress(data[start + 4 : start + 4 + struct.unpack(">I", data[start - 4 : start])[0]])
+    assert b"".join(rows[1 + n * 28 : (n + 1) * 28] for n in range(8)) == pixels.tobytes()
+    assert image_of(np.zeros((1, 49, 10, 2))) is None and image_of(np.zeros((1, 640))) is None
+
+
+def test_the_largest_outputs_come_first() -> None:
+    found = shown_output("out", np.array([[3, -7, 9]], np.int8))
+    assert [(label, value) for label, value, _ in found.values] == [("[2]", "9"), ("[0]", "3"), ("[1]", "-7")]
+    assert [label for label, *_ in shown_output("out", np.array([1.0, 2.0]), ("cat", "dog")).values] == ["dog", "cat"]
 
 
 def test_a_run_is_put_into_the_page() -> None:

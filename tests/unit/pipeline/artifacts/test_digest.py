@@ -73,3 +73,35 @@ def test_damaged_cache_is_ignored(tmp_path: Path) -> None:
     for damage in ("", "[]", "{"):
         (tmp_path / "cache.json").write_text(damage)
         assert DigestCache(tmp_path / "cache.json").digest(path) == hashlib.sha256(b"x").hexdigest()
+
+
+def test_files_that_are_gone_are_forgotten(tmp_path: Path) -> None:
+    path, other = old(tmp_path / "f", "x"), old(tmp_path / "g", "y")
+    cache = DigestCache(tmp_path / "cache.json")
+    cache.digest(path)
+    cache.digest(other)
+    path.unlink()
+    cache.save()
+    text = (tmp_path / "cache.json").read_text()
+    assert str(other) in text and str(path) not in text
+
+
+def test_settling_waits_before_it_reads_what_is_young(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A second change in the same tick of the clock keeps all times: after the wait there is none any more."""
+    waits: list[float] = []
+    path = tmp_path / "f"
+
+    def wait(seconds: float) -> None:
+        waits.append(seconds)
+        path.write_text("y")
+
+    monkeypatch.setattr(digest.time, "sleep", wait)
+    monkeypatch.setattr(digest, "identity_of", lambda path: digest._identity(info))
+    path.write_text("x")
+    info = path.stat()
+    monkeypatch.setattr(Path, "stat", lambda path, **_: info)
+    cache = DigestCache(tmp_path / "cache.json")
+    assert cache.digest(path) == hashlib.sha256(b"x").hexdigest()
+    assert waits == []
+    assert cache.look(path, stable=True)[1] == hashlib.sha256(b"y").hexdigest()
+    assert waits == [digest._RACY_NS / 1e9]

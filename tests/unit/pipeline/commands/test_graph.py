@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import xml.etree.ElementTree as ElementTree
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from pipeline.commands import command as command_module
 from pipeline.commands.graph import command as graph_command
 from pipeline.commands.graph.command import Graph
 from pipeline.commands.graph.content import Network, layer_column, network_of
-from pipeline.commands.graph.drawing import Box, Column, svg
+from pipeline.commands.graph.drawing import Box, Column, lanes_of, svg, without_detours
 from tests.unit.pipeline.conftest import FakeProject
 
 HOSTILE = 'a<b>&"\x1b[31m\u202e</svg>'
@@ -117,3 +118,14 @@ def test_files_of_the_last_stages_are_read(tmp_path: Path) -> None:
         artifacts.append(Artifact(tmp_path / stage, {}))
     assert network_of(artifacts) == Network({"of": "tensorize"}, {"of": "tensorize"})
     assert network_of(artifacts[2:]) is None
+
+
+def test_arrows_of_one_lane_do_not_overlap() -> None:
+    arrows = [(a, b) for a in range(9) for b in range(a + 1, 9)]
+    lanes = lanes_of(arrows)
+    assert set(lanes) == {(a, b) for a, b in arrows if b - a > 1}
+    for (one, lane), (other, same) in combinations(lanes.items(), 2):
+        assert lane != same or one[1] < other[0] or other[1] < one[0]
+    assert lanes_of([(0, 2), (3, 5)]) == {(0, 2): 0, (3, 5): 0}
+    assert without_detours(arrows) == [(n, n + 1) for n in range(8)]
+    assert without_detours([(0, 1), (0, 2), (1, 3), (2, 3), (0, 3)]) == [(0, 1), (0, 2), (1, 3), (2, 3)]

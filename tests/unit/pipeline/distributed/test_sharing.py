@@ -5,11 +5,14 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from pipeline.artifacts.digest import digest_of
-from pipeline.artifacts.store import Artifact
+from pipeline.artifacts.store import Artifact, Store
 from pipeline.errors import InputChanged
 from pipeline.keys.planner import Action
 from pipeline.remote.transport import RemoteError
@@ -24,6 +27,20 @@ pytest.importorskip("distributed", reason="needs the group dask: ./bootstrap --w
 from pipeline.distributed import worker
 from pipeline.distributed.dask_executor import DaskExecutor
 from pipeline.distributed.worker_results import result_of
+
+
+def test_a_disk_that_shows_it_late_is_waited_for(project: FakeProject, monkeypatch: pytest.MonkeyPatch) -> None:
+    with project.workspace() as workspace:
+        artifact, _ = workspace.store.make({"stage": "emit"}, lambda out, _: None, recipe="")
+        shown = time.monotonic() + 0.3
+        find = workspace.store.find
+        monkeypatch.setattr(workspace.store, "find", lambda key: find(key) if time.monotonic() > shown else None)
+        assert worker._input_artifacts(workspace, {artifact.key: "emit"})[artifact.key].content == artifact.content
+        monkeypatch.setattr(worker, "_VISIBLE_TIMEOUT", 0)
+        lost = r"cannot get its inputs \(emit, import\): it shares no store with this machine"
+        with pytest.raises(worker._MissingInputs, match=lost) as raised:
+            worker._input_artifacts(workspace, {"0" * 64: "emit", artifact.key: "model", "1" * 64: "import"})
+        assert (raised.value.missing, raised.value.remote) == (["0" * 64, "1" * 64], "")
 
 
 @pytest.mark.parametrize("gone", [False, True])
@@ -46,6 +63,39 @@ def test_a_file_that_changed_since_it_was_planned_is_not_sent(project: FakeProje
         artifact = workspace.find(key)
         assert artifact is not None and (artifact.files / "model.txt").read_text() == "weights\n"
         assert f"ac/{key}" in memory.objects
+
+
+def test_what_a_worker_left_comes_here_when_it_is_read(project: FakeProject, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Described by its entry alone; its files are compared with their digests as they come."""
+    monkeypatch.setattr(worker, "_VISIBLE_TIMEOUT", 0)
+    memory = Memory()
+    elsewhere = Store(project.root / "elsewhere")
+
+    def write(out: Path, log: Callable[[str], None]) -> None:
+        (out / "large.bin").write_bytes(bytes(1000))
+        log("says hello")
+
+    remote_artifact, _ = elsewhere.make({"stage": "emit"}, write, recipe="")
+    remote = memory.remote(elsewhere)
+    assert remote.send(remote_artifact).result() == "sent"
+    with project.workspace() as workspace:
+        vars(workspace)["remote"] = memory.remote(workspace.store)
+        work = replace(_work(workspace, workspace.plan("demo")["import"]), key=remote_artifact.key)
+        worker_artifact = result_of("a", work, Local().make, cached=False)
+        assert worker_artifact is not None and (worker_artifact.content, worker_artifact.log) == (
+            remote_artifact.content,
+            "says hello\n",
+        )
+        assert (
+            workspace.find(remote_artifact.key) is worker_artifact and workspace.store.find(remote_artifact.key) is None
+        )
+        assert (worker_artifact.files / "large.bin").read_bytes() == bytes(1000)
+        fetched = workspace.find(remote_artifact.key)
+        assert (
+            fetched is not worker_artifact
+            and workspace.store.find(remote_artifact.key) is not None
+            and workspace.fetched_keys == set()
+        )
 
 
 @pytest.mark.parametrize(
@@ -100,6 +150,27 @@ def test_what_a_worker_left_is_made_here_when_the_remote_store_has_it_no_more(
             vars(workspace)["remote"] = memory.remote(workspace.store)
             stored = workspace.find(second.key)
             assert stored is not None and stored.content == second.content
+
+
+def test_other_bytes_of_the_same_key_fail_no_run_and_are_told(
+    project: FakeProject, capsys: pytest.CaptureFixture[str]
+) -> None:
+    memory = Memory()
+    with project.workspace() as workspace:
+        vars(workspace)["remote"] = memory.remote(workspace.store)
+        work = _work(workspace, workspace.plan("demo")["import"])
+        other = Store(project.root / "other")
+        remote_artifact, _ = other.make(work.ingredients, lambda out, _: _write_other(out / "module.json"), recipe="")
+        assert memory.remote(other).send(remote_artifact).result() == "sent"
+        worker_artifact = result_of("a", work, _executor()._make_here, cached=False)
+        assert worker_artifact is not None
+        del memory.objects[f"cas/{remote_artifact.manifest['files']['module.json']['sha256']}"]
+        assert (worker_artifact.files / "module.json").read_text() == "weights\n"
+        assert "its bytes differ from those of worker a" in capsys.readouterr().out
+
+
+def _write_other(path: Path) -> None:
+    path.write_text("its own")
 
 
 def _executor() -> DaskExecutor:

@@ -6,6 +6,7 @@ import os
 import re
 import socket
 import ssl
+import struct
 import subprocess
 import threading
 import tracemalloc
@@ -15,13 +16,14 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.remote import exchange
-from pipeline.remote.exchange import FAST, SLOW_SECONDS, Exchange
+from pipeline.remote import exchange, health
+from pipeline.remote.exchange import FAST, SECONDS, SLOW_SECONDS, STEP, Exchange
 from pipeline.remote.folder import FolderTransport
-from pipeline.remote.health import MOST_FAILURES, Health
+from pipeline.remote.health import MOST_FAILURES, MOST_WAITING, Health
 from pipeline.remote.http import HttpTransport
 from pipeline.remote.settings import RemoteSettings
 from pipeline.remote.transport import RemoteError, Transport
+from stages.support.system.installation import INSTALLATION
 from tests.unit.pipeline.conftest import FakeProject
 from tests.unit.pipeline.remote.conftest import all_of, bounded, how
 
@@ -264,6 +266,26 @@ def test_after_a_broken_exchange_the_next_is_not_confused() -> None:
         assert [fetched(transport), fetched(transport)] == [(True, 0)] * 2
 
 
+@pytest.mark.parametrize("record", [b"", struct.pack(">BHH", 22, 0x303, 16_000), b"HTTP/1.1 200 OK\r\n\r\n"])
+def test_a_slow_handshake(record: bytes, quick: None) -> None:
+    """Of TLS: silence, a record of which a byte comes now and then, and what is no TLS."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        over = threading.Event()
+
+        def drip() -> None:
+            connection, _ = listener.accept()
+            with connection, suppress(OSError):
+                connection.sendall(record)
+                while not over.wait(0.05):
+                    connection.sendall(b"\0")
+
+        threading.Thread(target=drip, daemon=True).start()
+        transport = HttpTransport(RemoteSettings(f"https://127.0.0.1:{listener.getsockname()[1]}"))
+        with pytest.raises(RemoteError, match=f"{LATE}|no secure connection"):
+            fetched(transport)
+        over.set()
+
+
 def test_tls_has_the_same_limits(tmp_path: Path) -> None:
     """An endless answer over TLS is counted as it is without."""
     certificate, key = tmp_path / "certificate.pem", tmp_path / "key.pem"
@@ -280,6 +302,28 @@ def test_tls_has_the_same_limits(tmp_path: Path) -> None:
         assert fetched(HttpTransport(RemoteSettings(f"{server.url}/good"), str(certificate))) == (True, 2)
         with pytest.raises(RemoteError, match="no secure connection"):
             fetched(HttpTransport(RemoteSettings(server.url)))
+
+
+@pytest.mark.parametrize("name", ["silence", "100 Continue", "a 404"])
+def test_a_proxy_has_the_same_limits(name: str, monkeypatch: pytest.MonkeyPatch, quick: None) -> None:
+    """Before it has connected to anything."""
+    answer, _ = ANSWERS[name]
+    with serving(answer) as server:
+        monkeypatch.setenv("https_proxy", server.url)
+        monkeypatch.setenv("no_proxy", "")
+        with pytest.raises(RemoteError, match=f"{LATE}|{LARGE}|{BROKEN}|404|proxy"):
+            fetched(HttpTransport(RemoteSettings("https://cache.example")))
+        assert server.sent < MOST_SENT
+
+
+def test_a_name_server_that_does_not_answer(monkeypatch: pytest.MonkeyPatch, quick: None) -> None:
+    """Nothing interrupts it, so it is left behind."""
+    over = threading.Event()
+    monkeypatch.setattr("pipeline.remote.sockets.socket.getaddrinfo", lambda *_, **__: over.wait(60))
+    transport = HttpTransport(RemoteSettings("http://cache.example"))
+    with pytest.raises(RemoteError, match=r"no answer within 0\.3 seconds"):
+        fetched(transport)
+    over.set()
 
 
 @pytest.mark.parametrize("what", ["pipe", "device", "sparse"])
@@ -303,6 +347,22 @@ def test_a_folder_may_have_anything_in_the_place_of_a_file(what: str, tmp_path: 
     # What was made here takes its place.
     bounded(transport).write("cas/1", b"bytes")
     assert place.read_bytes() == b"bytes" and [*place.parent.iterdir()] == [place]
+
+
+def test_time_is_had_by_the_bytes_that_move(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A gigabyte that came at once is no reason to wait for a day for what follows."""
+    now = 100.0
+    monkeypatch.setattr("pipeline.remote.exchange.time.monotonic", lambda: now)
+    exchange = Exchange(1 << 30)
+    for _ in range(80):
+        now += SECONDS * 0.99
+        exchange.moved(STEP)
+    exchange.moved(1 << 30)
+    now += SECONDS * 0.99
+    exchange.moved(STEP - 1)
+    now += SECONDS * 0.02
+    with pytest.raises(RemoteError, match="slower than 10,000 bytes per second"):
+        exchange.moved(STEP)
 
 
 def test_a_slow_link_has_minutes_and_not_days(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -347,3 +407,11 @@ def test_a_run_goes_on(
         stderr = capsys.readouterr().err
         assert stderr.count("warning") <= 2 and f"the remote store {server.url}" in stderr
         assert server.requests <= 4 * (MOST_FAILURES + 8)
+
+
+def test_the_page_says_how_long_silence_takes() -> None:
+    page = (INSTALLATION / "docs/explanation/store.md").read_text()
+    assert f"at most {MOST_WAITING + SECONDS:.0f} seconds" in page
+    assert f"{SECONDS:.0f} seconds for each {STEP:,} bytes" in page
+    assert f"at most {SLOW_SECONDS / 60:.0f} minutes" in page and f"{FAST / 1e6:.0f} MB a second" in page
+    assert health.SLOWEST == STEP / SECONDS and MOST_FAILURES * SECONDS <= MOST_WAITING
