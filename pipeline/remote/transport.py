@@ -15,11 +15,11 @@ class RemoteError(Exception):
 
 
 class Denied(RemoteError):
-    """It needs other credentials, or they do not permit the operation."""
+    """The remote store needs other credentials, or they do not permit the operation."""
 
 
 class Unusable(RemoteError):
-    """It cannot be reached from this machine, now or later."""
+    """The remote store cannot be reached from this machine, now or later."""
 
 
 class Transport(Protocol):

@@ -56,10 +56,10 @@ class Digit(NamedTuple):
 
 
 class Layout(str):
-    """A layout, as its text. Raises ValueError for an invalid text.
+    """The text of a layout, with its parts. Raises ValueError for an invalid text.
 
     parts  from the outermost to the innermost
-    bits   of an element, 0 for the bits of the tensor's type
+    bits   bits of an element; 0: those of the tensor's type
     """
 
     __slots__ = ("bits", "parts")
@@ -73,7 +73,7 @@ class Layout(str):
 
     @property
     def axes(self) -> str:
-        """Its capital letters: NCHW16c and NCHW have the same."""
+        """The layout's capital letters: the same for NCHW16c and NCHW."""
         return "".join(part.axis for part in self.parts if not part.size)
 
     @property

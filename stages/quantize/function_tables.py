@@ -65,7 +65,7 @@ def neg_table(x: Quantized, out: Quantized) -> Array:
 def rsqrt_table(x: Quantized, out: Quantized) -> Array:
     """RSQRT: the inverse root of the integer with 20 fraction bits, requantized.
 
-    The highest value for 0, and for values below 0, on which the reference aborts.
+    For 0 and below the result is the highest value. (Below 0 the reference aborts.)
     """
     root = float(np.sqrt(np.float32(x.scale)))
     multiplier, shift = quantize_multiplier(1.0 / float32_product(root, out.scale))

@@ -90,9 +90,9 @@ def whole(view: LayerView) -> Tile:
 
 
 def tiles(view: LayerView, rows: int, channels: int) -> list[Tile]:
-    """Return tiles of that many rows and channels, and the rest.
+    """Return the tiles of the output. The last tiles may have fewer rows or channels.
 
-    The rows of the first channels come first.
+    All tiles of the first channels come first.
     """
     out = extent(view.outputs[0])
     return [

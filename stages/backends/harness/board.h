@@ -19,7 +19,7 @@ void board_close(int file);
 /* End the program. The process that runs the simulator sees `code` as exit status. */
 _Noreturn void board_exit(int code);
 
-/* Instructions retired since reset; 0 throughout where nothing counts them. */
+/* Instructions retired since reset; always 0 if the machine does not count them. */
 uint64_t board_instructions(void);
 
 /* Trap when the program is still busy `instructions` from now; 0 disarms. May fire up to 10,000 instructions late. */
@@ -35,7 +35,7 @@ static inline void board_layer(int layer)
 }
 #endif
 
-/* Highest use of the stack so far, in bytes; 0 where it is not measured. */
+/* Highest use of the stack so far, in bytes; 0 if it is not measured. */
 uint32_t board_stack_used(void);
 
 #endif

@@ -51,7 +51,7 @@ static void check(int status, int exit_code)
         board_exit(exit_code);
 }
 
-/* Gives the rest of the inference the remaining instructions of its limit. */
+/* Arms the watchdog with the remaining instructions of the inference's limit. */
 static void arm_watchdog(uint64_t used)
 {
     if (instruction_limit != 0)

@@ -86,7 +86,7 @@ class Simulator(StrictModel):
 
     @property
     def outside(self) -> tuple[str, ...]:
-        """Those of `plugins` that are paths."""
+        """The entries of `plugins` that are paths."""
         return tuple(name for name in self.plugins if "/" in name)
 
     @model_validator(mode="after")

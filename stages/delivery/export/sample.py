@@ -33,7 +33,7 @@ class Sample:
 
 
 def sample(simulated: Path, model: Mapping[str, Any], skipped: Sequence[str] = ()) -> Sample:
-    """Return the first inference from a file, or else the first one; with state, the start of its sequence.
+    """Return the first inference, preferably from a file. With state, return the start of its sequence.
 
     `skipped` are names of inferences that verify could not check. Raises StageError if there are no others.
     """

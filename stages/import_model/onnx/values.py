@@ -92,7 +92,7 @@ class Constant:
 
     @property
     def real_values(self) -> Array:
-        """Its real numbers; dequantized in float32, as in ONNX."""
+        """The real numbers of the value; dequantized in float32, as in ONNX."""
         if self.scale is None:
             return self.values
         scale, zero_point = (along(part, self.axis, self.values.ndim) for part in (self.scale, self.zero_point))

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class LogSoftmax(LayerOp):
-    """Of 8 bits; the output has scale 1/16 and the highest zero point. With d = max(row) - x,
+    """LOG_SOFTMAX of 8 bits; the output has scale 1/16 and the highest zero point. With d = max(row) - x,
 
       y = RDP(difference[d] - ln(sum over the row of exp[d]), 22) + highest, saturated
 

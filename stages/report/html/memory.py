@@ -62,7 +62,7 @@ def _arena(region: str, buffers: Sequence[Mapping[str, Any]], layers: int) -> Ar
 
 
 def peak_of(buffers: Sequence[Mapping[str, Any]], layers: int) -> int:
-    """Return the position of the first layer, of so many, at which most bytes are alive."""
+    """Return the position of the first layer at which most bytes are alive, for `layers` layers."""
     return max(range(layers), key=lambda layer: sum(buffer["bytes"] for buffer in alive(buffers, layer)))
 
 

@@ -1,4 +1,4 @@
-/* Measures the stack: memory below it is filled with a pattern before main runs. Later the lowest changed word is searched.
+/* Measures the stack: fills the memory below it with a pattern before main runs, and later looks for the lowest changed word.
  * If more than PAINTED_BYTES are used, PAINTED_BYTES is reported.
  */
 #include <stdint.h>

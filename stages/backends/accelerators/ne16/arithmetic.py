@@ -59,7 +59,7 @@ class Block:
 
 
 def block(how: How, mode: Mode, ki: int, channels: int, bits: int, *, residual: bool = False) -> Block:
-    """Return the block of that many output channels."""
+    """Return the offsets of a block of `channels` output channels."""
     sizes = {
         "parameters": (extension.RESIDUAL_BLOCK_BYTES if residual else extension.BLOCK_BYTES) if how == "tflite" else 0,
         "bias": 4 * channels,

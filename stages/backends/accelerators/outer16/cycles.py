@@ -41,7 +41,7 @@ class Work:
 
 
 def blocks(channels: int) -> int:
-    """Return the number of blocks of that many channels."""
+    """Return the number of blocks for `channels` channels."""
     return -(-channels // BLOCK)
 
 

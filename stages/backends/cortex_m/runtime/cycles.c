@@ -65,7 +65,7 @@ static void start(void)
     SYST_RVR = SYST_PERIOD - 1;
     SYST_CVR = 0;
     SYST_CSR = SYST_ON;
-    for (int i = 0; i < SYST_PATIENCE && SYST_CVR == 0; i++) { /* it begins with its clock, in QEMU somewhat later */
+    for (int i = 0; i < SYST_PATIENCE && SYST_CVR == 0; i++) { /* it begins with its clock; in QEMU somewhat later */
     }
     debugger_counter = SYSTICK_CYCLES;
 }
@@ -76,7 +76,7 @@ static uint64_t systick(void)
     do {
         before = periods;
         left = SYST_CVR;
-        over = (ICSR & ICSR_PENDSTSET) != 0; /* a period is over that tick has not counted yet */
+        over = (ICSR & ICSR_PENDSTSET) != 0; /* tick has not counted the last period yet */
         if (over)
             left = SYST_CVR;
     } while (before != periods);
@@ -98,7 +98,7 @@ uint64_t board_instructions(void)
     return total;
 }
 
-/* What fault.c says. */
+/* For fault.c. */
 void console_write(const char *text, size_t bytes)
 {
     board_write(1, text, bytes);

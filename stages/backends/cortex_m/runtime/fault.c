@@ -15,7 +15,7 @@ enum { FAULT_EXIT_CODE = 99 };
 
 extern uint32_t __stack_bottom[], __stack_top[];
 
-/* What the core pushes on entry to an exception; only the first eight words, without floating-point registers. */
+/* The registers that the core pushes on entry to an exception; only the first eight words, without floating-point registers. */
 struct frame {
     uint32_t r0, r1, r2, r3, r12, lr, pc, xpsr;
 };

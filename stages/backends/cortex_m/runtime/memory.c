@@ -37,8 +37,8 @@ OTHER_REGIONS
 void protect_memory(void);
 
 #if __ARM_ARCH >= 8
-/* A region goes from any 32-byte boundary to another. RBAR: AP 2 is read-only and 0 read-write for privileged code, XN 1
- * forbids to run. RLAR: the first attribute of MAIR0.
+/* Regions begin and end at 32-byte boundaries. RBAR: AP 2 is read-only and 0 read-write for privileged code, XN 1
+ * prevents execution. RLAR: the first attribute of MAIR0.
  */
 static uintptr_t set_region(uintptr_t start, uintptr_t end, enum access access)
 {
@@ -48,7 +48,7 @@ static uintptr_t set_region(uintptr_t start, uintptr_t end, enum access access)
 }
 #else
 /* The size of a region is a power of two that divides its start: the largest such region. RASR: AP 5 is read-only and 1
- * read-write for privileged code, XN (bit 28) forbids to run, C (bit 17) is normal memory.
+ * read-write for privileged code, XN (bit 28) prevents execution, C (bit 17) is normal memory.
  */
 static uintptr_t set_region(uintptr_t start, uintptr_t end, enum access access)
 {
@@ -72,7 +72,7 @@ static unsigned cover(unsigned next, uintptr_t start, uintptr_t end, enum access
 }
 
 /* Every access outside the target's memory map faults, and so do stores to ROM and jumps into RAM. Called by startup.S; a
- * core without an MPU, or with too small a one, goes on without.
+ * core whose MPU is missing or too small runs without protection.
  */
 void protect_memory(void)
 {

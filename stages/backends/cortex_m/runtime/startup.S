@@ -1,7 +1,7 @@
 /* Vector table and start-up of an Armv6-M, Armv7-M or Armv8-M core.
  *
  * RAM, low to high:  stack (grows down) | .data | .bss with the arena
- * The stack lies at the bottom so that an overflow runs out of RAM and faults, instead of eating the arena.
+ * The stack lies at the bottom so that an overflow runs out of RAM and faults, instead of overwriting the arena.
  *
  * Registers and bits: Arm v7-M and v8-M Architecture Reference Manuals, "System Control Block".
  */
@@ -64,7 +64,7 @@ reset:
     orr r1, r1, #CPACR_CP10_CP11
     str r1, [r0]
 #endif
-#ifdef __ARM_ARCH_6M__ /* on a machine with a larger core */
+#ifdef __ARM_ARCH_6M__ /* if the machine has a larger core */
     ldr r0, =SCB_CCR
     ldr r1, [r0]
     movs r2, #CCR_UNALIGN_TRP

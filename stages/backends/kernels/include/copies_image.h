@@ -22,15 +22,15 @@ typedef uint16_t __attribute__((may_alias)) quarter;
 
 enum {
     WORD = sizeof(word),
-    /* Runs of fewer bytes, or of fewer pairs of them, are copied one by one: as counted. Fewer where each run of y begins with
-     * a word, and where words of x and y begin alike in all runs. Of 32 bits, a pair takes 2.4 instructions, and 2.2 to 3.2
-     * by words. */
+    /* Runs with fewer bytes, or fewer pairs of bytes, are copied one by one. These limits were measured. They are lower if each
+     * run of y begins at a word, and if x and y have the same alignment in all runs. On 32 bits, a pair takes 2.4
+     * instructions, and 2.2 to 3.2 as part of words. */
     SHORT = WORD == 8 ? 28 : 32,
     SHORT_ALIGNED = WORD == 8 ? 16 : 28,
     SHORT_PAIRS = WORD == 8 ? 36 : 128,
     SHORT_PAIRS_ALIGNED = WORD == 8 ? 16 : 128,
     SHORT_ALIKE = 16,
-    /* So many pairs a row, in rows of which some begin alike, are copied by these in turns; of that many rows by whole words. */
+    /* Limits for rows of pairs of which some rows have the same alignment: pairs per row, and rows, from which words are copied. */
     SHORT_TURNS = 9,
     LONG_TURNS = WORD == 8 ? 80 : 128,
     ROWS_FOR_TURNS = 16,
@@ -45,7 +45,7 @@ COPIES_INLINE word first_bytes(uintptr_t bytes)
     return ~(~(word)0 << 8 * bytes);
 }
 
-/* The bytes of v that the mask has. */
+/* The bytes of v that the mask selects. */
 COPIES_INLINE void put(word *to, word v, word mask)
 {
     *to ^= (*to ^ v) & mask;
@@ -53,7 +53,7 @@ COPIES_INLINE void put(word *to, word v, word mask)
 
 enum source { VALUE, ALIGNED, SHIFTED };
 
-/* Where the bytes of a run come from: a value; or words of x, which `held` is the last of that was read. */
+/* The source of a run: a value, or words of x. `held` is the last word that was read. */
 struct stream {
     word held;
     const word *x;
@@ -74,7 +74,7 @@ COPIES_INLINE word next(struct stream *s, const void *last, enum source source)
     return before >> s->down | s->held << s->up;
 }
 
-/* `count` words of which all bytes are there; a literal at each call. */
+/* `count` complete words; a literal at each call. */
 COPIES_INLINE void put_few(word *to, int count, struct stream *s, enum source source)
 {
     const word held = s->held;
@@ -147,7 +147,7 @@ COPIES_INLINE void copy_run(uint8_t *y, const uint8_t *x, int32_t bytes)
     }
 }
 
-/* A function of its own, as it is long. */
+/* A separate function, because it is long. */
 static __attribute__((noinline)) void copies_runs(void *y, const void *x, int32_t rows, int32_t bytes, int32_t y_step,
                                                   int32_t x_step)
 {
@@ -256,8 +256,8 @@ ROWS_OF(rows_of_quarters, quarter, 8)
 ROWS_OF(rows_of_halves, half_word, 8)
 ROWS_OF(rows_of_words, word, 8)
 
-/* Rows of pairs of bytes that all begin alike in words of `size` bytes: by these where they begin alike in x and y, or by
- * those of four, and pairs before and behind them in passes of their own. */
+/* Rows of pairs of bytes with the same alignment in words of `size` bytes. Copies these words if x and y have the same alignment,
+ * otherwise words of four bytes. Separate passes copy the pairs before and after the words. */
 COPIES_INLINE void rows_alike(char *y, const char *x, int32_t rows, int32_t pairs, int32_t y_step, int32_t x_step, int32_t size)
 {
     const uintptr_t apart = (uintptr_t)y - (uintptr_t)x;
@@ -282,7 +282,7 @@ COPIES_INLINE void rows_alike(char *y, const char *x, int32_t rows, int32_t pair
     }
 }
 
-/* Rows of pairs of bytes: every second one begins as the first does in words of four bytes, every fourth in those of eight. */
+/* Rows of pairs of bytes. Every second row has the alignment of the first in words of four bytes, every fourth in words of eight. */
 static __attribute__((noinline)) void rows_in_turns(char *y, const char *x, int32_t rows, int32_t pairs, int32_t y_step,
                                                     int32_t x_step)
 {
@@ -292,14 +292,14 @@ static __attribute__((noinline)) void rows_in_turns(char *y, const char *x, int3
     }
 }
 
-/* `apart` has what steps of x and y differ by. */
+/* `apart` is the difference of the steps of x and y. */
 COPIES_INLINE int goes_in_turns(int32_t rows, int32_t pairs, int32_t apart)
 {
     return rows >= ROWS_FOR_TURNS && pairs >= SHORT_TURNS && pairs < LONG_TURNS && apart % 4 != 0;
 }
 
 /* Whether runs of so many elements of 1 or 2 bytes are copied one by one: merging words takes no fewer instructions for
- * those. `apart` has the places of x from y, `y_places` those of y. */
+ * those. `apart` has the differences of the alignments of x and y, `y_places` the alignments of y. */
 COPIES_INLINE int is_short(int32_t elements, int32_t item_bytes, uintptr_t y_places, uintptr_t apart)
 {
     if (apart % WORD == 0) {

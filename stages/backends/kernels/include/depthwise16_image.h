@@ -7,9 +7,10 @@
  *               window is at x[ky * row + kx * column]; it has all channels of the last group
  *   D16_COPY    (to, from, count), D16_ZERO(to, count): copies or clears whole groups
  *
- * and may define D16_PIXEL_IN_PLACE: the same for channels that are not whole groups, if D16_IS_IN_PLACE. It reads nothing after them.
+ * and may define D16_PIXEL_IN_PLACE: if D16_IS_IN_PLACE, it replaces D16_PIXEL for channels that are not whole groups. It reads
+ * nothing after the channels.
  *
- * Weights are in the order of the family's stages.backends.kernels.depthwise16.Lanes. Windows that leave the image are first copied
+ * Weights are in the order of the family's stages.backends.kernels.depthwise16.Lanes. Windows that are partly outside of the image are first copied
  * into scratch, with zeros as padding; so are all windows if the channels are not whole groups.
  *
  *      y = clamp((t * high + 2^31) >> 32), t = bias + sum within 32 bits
@@ -63,7 +64,7 @@ static void d16_gather(int16_t *panel, const int16_t *x, int32_t row, int32_t co
     }
 }
 
-/* By itself, so that its sums have the registers. */
+/* A separate function, so that its sums stay in registers. */
 #define D16_FUNCTION(name, pixel, height, width)                                                                            \
     static __attribute__((noinline)) void name(const int16_t *x, int32_t row, int32_t column, const int8_t *w, const void *of, \
                                                int16_t *y, const struct fl_depthwise16 *p)                                  \
@@ -80,7 +81,7 @@ D16_FUNCTION(d16_any_in_place, D16_PIXEL_IN_PLACE, p->kernel_height, p->kernel_w
 typedef void d16_pixel(const int16_t *x, int32_t row, int32_t column, const int8_t *w, const void *of, int16_t *y,
                        const struct fl_depthwise16 *p);
 
-/* How elements of the image are read, NULL if they are not. */
+/* The function that reads elements of the image; NULL if they are copied first. */
 S16_INLINE d16_pixel *d16_in_place(const struct fl_depthwise16 *p, int three)
 {
     if (p->channels % D16_GROUP == 0) {

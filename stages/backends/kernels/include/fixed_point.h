@@ -16,7 +16,7 @@ static inline int32_t fl_leading_zeros(uint32_t x)
 #ifdef __ARM_FEATURE_CLZ
     return x == 0 ? 32 : __builtin_clz(x);
 #else
-    int32_t count = 0; /* of those in front of what is left, which is halved five times */
+    int32_t count = 0; /* zero bits above the remaining bits, which are halved five times */
     if (x >> 16 == 0) {
         count += 16;
         x <<= 16;

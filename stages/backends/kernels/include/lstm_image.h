@@ -51,7 +51,7 @@ S16_FUNCTION int32_t lstm_bytes(int32_t count)
     return (lstm_chunks(count) * LSTM_CHUNK * LSTM_WIDE + 15) & ~15;
 }
 
-enum { LSTM_BLOCK = 16 }; /* cells whose sums are there at a time */
+enum { LSTM_BLOCK = 16 }; /* cells whose sums are in scratch at a time */
 
 #ifndef LSTM_SCALED
 #define LSTM_SCALED fl_requantize_double
@@ -122,7 +122,7 @@ S16_FUNCTION void lstm_cells(int16_t *gates, int16_t *cell, int8_t *y, const str
 S16_FUNCTION void lstm_step(const int8_t *x, const int8_t *input, const int8_t *recurrent, const int32_t *bias,
                             const int32_t *scales, int8_t *hidden, int16_t *cell, int8_t *y, int32_t *scratch, const void *parameters)
 {
-    const struct fl_lstm p = *(const struct fl_lstm *)parameters; /* a copy: y may point anywhere */
+    const struct fl_lstm p = *(const struct fl_lstm *)parameters; /* local copy: y may alias it */
     int8_t *const row = (int8_t *)(scratch + 8 * LSTM_BLOCK), *const before = row + lstm_bytes(p.depth);
     int16_t *const gates = (int16_t *)(before + lstm_bytes(p.units));
     const int32_t chunks = lstm_chunks(p.depth), chunks_before = lstm_chunks(p.units);

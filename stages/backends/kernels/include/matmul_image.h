@@ -35,7 +35,7 @@ struct fl_matmul_image {
 };
 
 #define MM_INLINE static inline __attribute__((always_inline))
-#define MM_APART static __attribute__((noinline)) /* has the registers to itself */
+#define MM_APART static __attribute__((noinline)) /* not inlined: uses all registers */
 
 MM_INLINE void mm_finish(int8_t *y, const int32_t *sums, const int32_t *bias, int32_t offset, int32_t count,
                          const struct fl_matmul_image *p);
@@ -110,7 +110,7 @@ MM_APART void mm_results(int8_t *y, const int32_t *sums, const int32_t *bias, in
 /* Scratch: packed w, the packed rows, their sums, and without MM_CENTRED a bias for each unit and an offset for each row. */
 MM_INLINE void mm_product(const int8_t *x, const int8_t *w, int8_t *y, int32_t *scratch, const void *parameters)
 {
-    const struct fl_matmul_image p = *(const struct fl_matmul_image *)parameters; /* a copy: y may point anywhere */
+    const struct fl_matmul_image p = *(const struct fl_matmul_image *)parameters; /* local copy: y may alias it */
     const int32_t chunks = (p.depth + MM_CHUNK - 1) / MM_CHUNK, blocks = (p.units + MM_UNITS - 1) / MM_UNITS;
     const int32_t block = chunks * MM_UNITS * MM_CHUNK;
     mm_element *const packed = (mm_element *)scratch, *const panel = packed + blocks * block;

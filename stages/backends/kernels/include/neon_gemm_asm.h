@@ -37,7 +37,7 @@
     .size \name, . - \name
 .endm
 
-/* `scale` in the way that `mode` names. */
+/* Scales sums in the mode `mode`. */
 .macro by_mode scale
     cbnz mode, 1f
     \scale MODE_HALVES
@@ -50,7 +50,7 @@
 3:
 .endm
 
-/* `operation` on each row, which adds the number at `temporary` and moves that, if there are offsets. */
+/* If there are offsets, executes `operation` on each row: it adds the number at `temporary` and advances `temporary`. */
 .macro add_offsets operation
     cbz offsets, 1f
     mov temporary, offsets
@@ -89,7 +89,7 @@
 2:
 .endm
 
-/* The next rows of `offsets`, if there are some, and the next of `tiles` at `tile`. */
+/* Advances `offsets`, if there are any, and jumps to `tile` if tiles are left. */
 .macro next_tile tile
     cbz offsets, 1f
     add offsets, offsets, #4 * rows

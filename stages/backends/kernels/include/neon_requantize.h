@@ -41,7 +41,7 @@
     xtn2 \acc\().4s, SCRATCH3.2d
 .endm
 
-/* Scales registers of the same four channels in the way that `mode` names. */
+/* Scales registers of the same four channels in the mode `mode`. */
 .macro scale_channels mode, multiplier, shift, sums:vararg
     .if \mode == MODE_HALVES
     .irp acc, \sums
@@ -71,7 +71,7 @@
     eor \a\().\bytes, \a\().\bytes, FLIP.\bytes
 .endm
 
-/* Four registers to 16 bytes in the first: saturation on the way is that of the final clamp. */
+/* Four registers to 16 bytes in the first. Intermediate saturation has no other effect than the final clamp. */
 .macro narrow_16 a, b, c, d
     sqxtn \a\().4h, \a\().4s
     sqxtn2 \a\().8h, \b\().4s

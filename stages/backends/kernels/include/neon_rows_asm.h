@@ -62,7 +62,7 @@
 
 #include "neon_gemm_asm.h"
 
-/* `operation` for each row in use: its output, number, sums, and where it ends. */
+/* `operation` for each row in use, with its output, number, sums and end. */
 .macro for_rows operation, argument=0
     \operation \argument, out0, 0, 16, 17, 18, 19, end0
     .if rows > 1
@@ -104,7 +104,7 @@
     add end0, end0, whole
 .endm
 
-/* The rows of a tile from the first one's. */
+/* The addresses of a tile's rows, from the first row's. */
 .macro start_tile
     .if rows > 1
     add end1, end0, x_row

@@ -62,7 +62,7 @@ NEON_INLINE uint8x8_t neon_finish_8(int16x8_t a, const struct neon_output *o)
     return veor_u8(vreinterpret_u8_s8(clamped), vld1_u8(o->flip));
 }
 
-/* Scaled sums to 16 bytes; saturation on the way is that of the final clamp. */
+/* Scaled sums to 16 bytes. Intermediate saturation has no other effect than the final clamp. */
 NEON_INLINE uint8x16_t neon_narrow_16(int32x4_t a, int32x4_t b, int32x4_t c, int32x4_t d, const struct neon_output *o)
 {
     return neon_finish_16(vqmovn_high_s32(vqmovn_s32(a), b), vqmovn_high_s32(vqmovn_s32(c), d), o);

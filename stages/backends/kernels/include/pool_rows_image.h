@@ -6,20 +6,20 @@
 
 #define POOL_INLINE static inline __attribute__((always_inline))
 
-/* The part of `size` steps from `first` on that lies below `end`, and from 0 on. */
+/* The part of `size` steps from `first` on that is in [0, end). */
 POOL_INLINE int32_t pool_inside(int32_t first, int32_t size, int32_t end)
 {
     const int32_t last = first + size < end ? first + size : end;
     return last - (first < 0 ? 0 : first);
 }
 
-/* Bounds that are not all of the type. */
+/* Whether the bounds are narrower than the type. */
 POOL_INLINE int pool_is_clipped(const struct fl_pool_rows *p)
 {
     return p->high - p->low != 255;
 }
 
-/* The rows of the image that the window at `oy` meets, from *from on. */
+/* The number of image rows in the window at `oy`; *from is the first. */
 POOL_INLINE int32_t pool_rows_of(const uint8_t *x, int32_t oy, const struct fl_pool_rows *p, const uint8_t **from)
 {
     const int32_t row = oy * p->stride_y - p->top;
@@ -29,7 +29,7 @@ POOL_INLINE int32_t pool_rows_of(const uint8_t *x, int32_t oy, const struct fl_p
 
 POOL_INLINE void pool_max_rows(const uint8_t *x, uint8_t *y, uint8_t *line, const int32_t *fields, int is_unsigned)
 {
-    const struct fl_pool_rows p = *(const struct fl_pool_rows *)fields; /* a copy: y may point anywhere */
+    const struct fl_pool_rows p = *(const struct fl_pool_rows *)fields; /* local copy: y may alias it */
     const int32_t before = p.left * p.channels, row = p.width * p.channels, out_row = p.out_width * p.channels;
     const int lowest = is_unsigned ? 0 : 0x80, clipped = pool_is_clipped(&p);
     memset(line, lowest, (size_t)before);
@@ -65,7 +65,7 @@ POOL_INLINE uint8_t *pool_mean_pixels(uint8_t *y, const int16_t *line, int32_t o
 
 POOL_INLINE void pool_average_rows(const uint8_t *x, uint8_t *y, int16_t *line, const int32_t *fields, int is_unsigned)
 {
-    const struct fl_pool_rows p = *(const struct fl_pool_rows *)fields; /* a copy: y may point anywhere */
+    const struct fl_pool_rows p = *(const struct fl_pool_rows *)fields; /* local copy: y may alias it */
     const int32_t before = p.left * p.channels, row = p.width * p.channels, clipped = pool_is_clipped(&p);
     memset(line, 0, (size_t)(2 * before));
     memset(line + before + row, 0, (size_t)(2 * (p.line - before - row)));

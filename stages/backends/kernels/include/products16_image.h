@@ -37,7 +37,7 @@ struct fl_products16 {
     int32_t pixels, out_channels, run, pitch, depth, chunk, direct, mode, low, high;
 };
 
-/* Of one block of channels: sums of a chunk, and of all chunks where these are several. */
+/* For one block of channels: sums of a chunk, and of all chunks if there are several. */
 struct p16_scratch {
     p16_sum sums[P16_ROWS * P16_CHANNELS];
     int64_t totals[P16_ROWS * P16_CHANNELS];
@@ -80,7 +80,7 @@ S16_INLINE void p16_part(int16_t *panel, int32_t apart, const int16_t *x, int32_
     p16_zero(panel, apart, to, run);
 }
 
-/* What is behind the last run stays as it is. */
+/* Elements after the last run do not change. */
 S16_INLINE void p16_window(int16_t *panel, int32_t apart, const int16_t *x, int32_t row, int32_t column, const struct fl_products16 *p)
 {
     const int32_t taps = p->dilation_x == 1 ? p->kernel_width : 1; /* of a run */
@@ -102,7 +102,7 @@ S16_INLINE void p16_window(int16_t *panel, int32_t apart, const int16_t *x, int3
     }
 }
 
-/* Functions of their own, which have more registers than what calls them. */
+/* Separate functions, because they have more registers than their callers. */
 static __attribute__((noinline)) void p16_window_alone(int16_t *panel, const int16_t *x, int32_t row, int32_t column,
                                                        const struct fl_products16 *p)
 {

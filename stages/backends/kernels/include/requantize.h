@@ -19,7 +19,7 @@ static inline int32_t fl_clamp(int32_t x, int32_t low, int32_t high)
     return x < low ? low : x > high ? high : x;
 }
 
-/* SaturatingRoundingDoublingHighMul, (a * b + 2^30) >> 31, of any two values but -2^31 twice (which would saturate). */
+/* SaturatingRoundingDoublingHighMul, (a * b + 2^30) >> 31, of any two values except if both are -2^31 (which would saturate). */
 static inline int32_t fl_high_mul(int32_t a, int32_t b)
 {
     return (int32_t)(((int64_t)a * b + ((int64_t)1 << 30)) >> 31);
@@ -29,7 +29,7 @@ static inline int32_t fl_high_mul(int32_t a, int32_t b)
 static inline int32_t fl_divide_by_pot(int32_t x, int32_t shift)
 {
 #if UINTPTR_MAX > UINT32_MAX
-    /* Adding half rounds halves up; for a negative x, one less rounds them down. */
+    /* Adding half rounds halves up. For a negative x, half - 1 rounds them down. */
     return (int32_t)(((int64_t)x + (x >> 31) + ((int64_t)1 << (shift - 1))) >> shift);
 #else
     /* The same in 32 bits, where that sum may not fit. */

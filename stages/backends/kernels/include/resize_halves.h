@@ -35,7 +35,7 @@ RH_INLINE struct rh_lanes rh_halved_both(struct rh_lanes a, struct rh_lanes b)
     return (struct rh_lanes){rh_halved(a.first, b.first), rh_halved(a.second, b.second)};
 }
 
-/* `half` is that of the sum of both. */
+/* `half` is half of the sum of both. */
 RH_INLINE struct rh_lanes rh_nearer(struct rh_lanes half, struct rh_lanes near, struct rh_lanes far, int eighths)
 {
     if (eighths == 4) {
@@ -66,7 +66,7 @@ RH_INLINE void rh_row(struct rh_lanes *to, const int8_t *near, const int8_t *far
     }
 }
 
-/* What a pixel consists of, as far as the compiler knows: any bytes, whole units of four, whole groups. */
+/* What the compiler knows of a pixel's size: any bytes, units of four, or groups. */
 enum { RH_BYTES, RH_UNITS, RH_WHOLE };
 
 RH_INLINE rh_word rh_part(const int8_t *from, int32_t count, int unit)
@@ -92,7 +92,7 @@ RH_INLINE void rh_store_part(int8_t *to, rh_word bytes, int32_t count, int unit)
     rh_scatter(to, bytes, count);
 }
 
-/* Pixels that are no whole groups. */
+/* Pixels that are not a multiple of groups. */
 RH_INLINE void rh_parts(struct rh_lanes *to, const int8_t *near, const int8_t *far, int eighths, int32_t pixels, int32_t channels,
                         int unit)
 {
@@ -124,7 +124,7 @@ RH_INLINE void rh_pixel(int8_t *y, const struct rh_lanes *near, const struct rh_
     }
 }
 
-/* Two pixels side by side, each nearer to another of two in whole groups. */
+/* Two pixels side by side between the same two pixels of x, each nearer to another of them. Pixels are groups. */
 RH_INLINE void rh_two_pixels(int8_t *y, const struct rh_lanes *left, const struct rh_lanes *right, int eighths, int32_t channels)
 {
     int8_t *second = y + channels;
@@ -136,13 +136,13 @@ RH_INLINE void rh_two_pixels(int8_t *y, const struct rh_lanes *left, const struc
     }
 }
 
-/* Whether the pixel behind one at `at` lies between the same two. */
+/* Whether the pixel at `at` and the next pixel are between the same two pixels of x. */
 RH_INLINE int rh_is_two(const int32_t *at)
 {
     return at[2] != 0 && at[0] == at[4] && at[1] == at[3] && at[2] == at[5];
 }
 
-/* A function of shares that are known to the compiler, for each that there is. */
+/* Calls `function` with a constant share, for each possible share. */
 #define RH_FOR_EACH_SHARE(eighths, call) \
     switch (eighths) {                   \
     case 0: call(0); break;              \
@@ -152,11 +152,11 @@ RH_INLINE int rh_is_two(const int32_t *at)
     default: call(4); break;             \
     }
 
-/* `unit`: what pixels consist of and begin at multiples of. A literal where RH_APART. */
+/* Pixels are multiples of `unit` and begin at multiples of it. With RH_APART it is a literal. */
 RH_INLINE void rh_rows(const int8_t *x, const int32_t *rows, const int32_t *columns, int8_t *y, int32_t *scratch, const void *parameters,
                        int unit)
 {
-    const struct fl_resize p = *(const struct fl_resize *)parameters; /* a copy: y may point anywhere */
+    const struct fl_resize p = *(const struct fl_resize *)parameters; /* local copy: y may alias it */
     const int32_t line = p.width * p.channels, groups = (p.channels + RH_GROUP - 1) / RH_GROUP;
     struct rh_lanes *const between = (struct rh_lanes *)scratch;
     for (const int32_t *const end = rows + 3 * p.out_height; rows != end; rows += 3) {

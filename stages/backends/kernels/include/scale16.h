@@ -6,7 +6,7 @@
 
 #define S16_INLINE static inline __attribute__((always_inline))
 
-/* Of an output channel; the scale is high * 2^32 + low, a factor of 2^-64. */
+/* Constants of an output channel. Its scale is (high * 2^32 + low) * 2^-64. */
 struct s16_channel {
     int64_t bias;
     int32_t high, low;

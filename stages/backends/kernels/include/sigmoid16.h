@@ -64,7 +64,7 @@ S16_FUNCTION int32_t s16_correction(int32_t r, int32_t error)
 }
 #endif
 
-/* At most what 16 bits hold, of x >= -32768; a file may have its own. */
+/* The smaller of x and 32767, for x >= -32768; a file may define it. */
 #ifndef S16_MOST
 #define S16_MOST s16_most
 S16_FUNCTION int32_t s16_most(int32_t x)
@@ -85,7 +85,7 @@ S16_FUNCTION int32_t s16_exponential(int32_t x, int32_t integer_bits)
         return 0;
     }
     const int32_t part = x | -quarter;
-    const int32_t t = part * (1 << integer_bits) + (1 << 12); /* the polynomial is one around -1/8 */
+    const int32_t t = part * (1 << integer_bits) + (1 << 12); /* the polynomial is around -1/8 */
     const int32_t t2 = s16_product(t, t);
     const int32_t sum = s16_scaled(((s16_product(t2, t2) + 2) >> 2) + s16_product(t, t2), S16_THIRD, t2);
     int32_t y = S16_MOST(s16_scaled(t + ((sum + 1) >> 1), S16_EXP_EIGHTH, S16_EXP_EIGHTH));

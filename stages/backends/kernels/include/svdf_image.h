@@ -25,7 +25,7 @@ struct fl_svdf_image {
     int32_t feature_multiplier, feature_shift, multiplier, shift, zero_point, low, high;
 };
 
-#define SVDF_APART static __attribute__((noinline)) /* has the registers to itself */
+#define SVDF_APART static __attribute__((noinline)) /* not inlined: uses all registers */
 
 SVDF_APART void svdf_features(const int8_t *row, const int8_t *feature, const int32_t *bias, int32_t chunks, int32_t *sums,
                               const int32_t *end)
@@ -62,7 +62,7 @@ SVDF_APART void svdf_units(int32_t *sums, const int16_t *time, const int32_t *bi
 
 SVDF_APART void svdf_results(int8_t *y, const int32_t *sums, const struct fl_svdf_image *given)
 {
-    const struct fl_svdf_image p = *given; /* a copy: y may point anywhere */
+    const struct fl_svdf_image p = *given; /* local copy: y may alias it */
     for (const int32_t *const end = sums + p.units; sums != end; sums++) {
         const int32_t scaled = fl_requantize_double(*sums, p.multiplier, p.shift);
         *y++ = (int8_t)fl_clamp(fl_add_wrapping(scaled, p.zero_point), p.low, p.high);

@@ -85,7 +85,7 @@ TRANSPOSE_INLINE void block_row(int8_t *y, const int8_t *x, int32_t count, int32
     }
 }
 
-/* Functions of their own, so that all they have is in registers. */
+/* Separate functions, so that all their values are in registers. */
 #define BLOCK_ROWS(name, whole, even, odd)                                                                             \
     static __attribute__((noinline)) void name(int8_t *y, const int8_t *x, int32_t rows, int32_t count,                \
                                                int32_t y_column, int32_t x_row)                                        \
@@ -104,7 +104,7 @@ BLOCK_ROWS(pairs_first_of_lanes, 0, PAIRS, BYTES_AROUND_A_PAIR)
 BLOCK_ROWS(bytes_first_of_words, 1, BYTES_AROUND_A_PAIR, PAIRS)
 BLOCK_ROWS(bytes_first_of_lanes, 0, BYTES_AROUND_A_PAIR, PAIRS)
 
-/* What is at an odd place in all columns is not here. */
+/* Bytes at odd addresses in all columns are copied elsewhere. */
 TRANSPOSE_INLINE int is_in_blocks(int8_t *y, const int8_t *x, int32_t columns, int32_t y_column, int32_t x_row)
 {
     return columns >= TRANSPOSE_W && ((uintptr_t)x | (uintptr_t)x_row) % 4 == 0
@@ -239,7 +239,7 @@ struct transpose_steps {
     int32_t y_row, y_column, x_row, x_column;
 };
 
-/* Bytes of which neither axis is one of neighbours in y and the other in x. */
+/* For all cases other than neighbours along one axis in y and along the other in x. */
 static void pick_bytes(int8_t *y, const int8_t *x, int32_t rows, int32_t columns, struct transpose_steps by)
 {
     for (; rows > 0; rows--, y += by.y_row, x += by.x_row) {

@@ -12,11 +12,11 @@
  *
  * With `timed`, timing.c estimates cycles too, by a table of instructions: a record of its log for each STOP.
  *
- * `most` is for the program as a whole, from its first instruction: what hangs before it arms a limit ends as well.
+ * `most` limits the program as a whole, from its first instruction. So a hang before the program arms a limit ends too.
  *
- * Counting is by translation block: the callback before a block adds all of it, and a marker inside takes off what of
- * the block is still to come. A block that an exception leaves early is counted whole; counts are read only by
- * programs that go on. An instruction that an IT block skips counts, a load of several registers counts one.
+ * Counting is by translation block: the callback before a block adds all its instructions, and a marker inside the block subtracts
+ * those that are still to come. A block that an exception leaves early is counted whole; counts are read only by
+ * programs that go on. An instruction that an IT block skips counts; a load of several registers counts as one.
  *
  *     counted = ran - excluded          ran   ──────┬─────────────┬──────────▶
  *                                                 STOP    GO: excluded += ran - stopped
@@ -67,7 +67,7 @@ static bool is_timed;
 static uint64_t deadline = UINT64_MAX, most = UINT64_MAX; /* in terms of `ran` */
 static const struct block *current, *previous;
 
-/* The newest interface this QEMU and this code share, decided before QEMU reads the variable. */
+/* The newest interface version of both this QEMU and this code. It is set before QEMU reads the variable. */
 __attribute__((constructor)) static void choose_version(void)
 {
     qemu_plugin_version = qemu_plugin_n_vcpus ? 1 : 2;
@@ -140,8 +140,8 @@ static void at_marker(unsigned vcpu, void *data)
     }
 }
 
-/* The first four bytes of an instruction, little-endian; 0 when it is shorter. QEMU looks at the instruction behind one
- * that ends two bytes before a page does, and takes what it read for a part of that one: the size may be two too large.
+/* The first four bytes of an instruction, little-endian; 0 when it is shorter. If an instruction ends two
+ * bytes before the end of a page, QEMU also reads the next instruction and includes it: the size may be two too large.
  */
 static uint32_t instruction_word(const struct qemu_plugin_insn *insn)
 {

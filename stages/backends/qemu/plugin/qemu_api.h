@@ -1,7 +1,7 @@
 /* The part of QEMU's TCG plug-in interface that counter.c uses, declared by hand: Debian's QEMU ships no header.
  *
  * Interface: "QEMU TCG Plugins" in QEMU's developer manual. Version 1 is QEMU 6.0 to 8.2. Version 2 (QEMU 9.0) removed
- * functions that are not used here; version 3 (QEMU 9.1) changed qemu_plugin_insn_data alone, see instruction_word().
+ * functions that are not used here; version 3 (QEMU 9.1) changed only qemu_plugin_insn_data, see instruction_word().
  */
 #ifndef FIRMLINE_QEMU_API_H
 #define FIRMLINE_QEMU_API_H
@@ -54,7 +54,7 @@ size_t qemu_plugin_insn_size(const struct qemu_plugin_insn *insn);
 uint64_t qemu_plugin_insn_vaddr(const struct qemu_plugin_insn *insn);
 const void *qemu_plugin_insn_data(const struct qemu_plugin_insn *insn);
 
-/* Only in version 1: present or not, it tells which version to ask for. */
+/* Only in version 1: its presence shows the version. */
 int qemu_plugin_n_vcpus(void) __attribute__((weak));
 
 #endif

@@ -5,7 +5,7 @@
 #include "cycles.h"
 #include "qemu_api.h"
 
-/* A line of flash that instruction `index` of a block is the first to lie in, or only to reach into. */
+/* A line of flash. Instruction `index` of a block is the first that is in it, at least partly. */
 struct entered_line {
     size_t index;
     bool is_reached;
@@ -13,9 +13,9 @@ struct entered_line {
     uint64_t waited; /* when the block ran last */
 };
 
-/* `rest[i]` is what the instructions from number i on take, each after the one before it, i from 1 on. */
+/* `rest[i]`, i >= 1, is the cycles of the instructions from number i on, each after its predecessor. */
 struct block_timing {
-    struct entered_line *lines; /* of flash, that its instructions enter */
+    struct entered_line *lines; /* lines of flash that its instructions enter */
     size_t line_count;
     const struct timed *first, *last;
     uint64_t untimed; /* address of an instruction without cycles, 0 for none */
@@ -26,10 +26,10 @@ struct block_timing {
 static FILE *log_out;
 static struct cycles_table table;
 static struct cycles_waits waits;
-static bool is_adding; /* the block that runs is counted */
+static bool is_adding; /* the current block is counted */
 static struct cycles_record sum;
 static const struct timed *previous; /* the last instruction that was counted */
-static int16_t charged[CYCLES];      /* what the first instruction of the block that runs was taken to cost */
+static int16_t charged[CYCLES];      /* the assumed cycles of the current block's first instruction */
 
 void timing_begin(void)
 {
@@ -40,7 +40,7 @@ void timing_begin(void)
         cycles_fail("cannot write", CYCLES_LOG);
 }
 
-/* QEMU 7.2 takes stores for loads where only loads are asked for, so both are. */
+/* Both loads and stores: if only loads are requested, QEMU 7.2 reports stores as loads. */
 static void loads(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *data)
 {
     (void)vcpu;
@@ -49,7 +49,7 @@ static void loads(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, v
         cycles_wait(sum.now, cycles_load_waits(&waits, address));
 }
 
-/* The lines of flash that a block's instructions enter, the one before each left; and the loads of each to be told. */
+/* Records the lines of flash that a block's instructions enter, and requests callbacks for its loads. */
 static void watch_flash(struct block_timing *block, const struct qemu_plugin_tb *tb)
 {
     uint64_t line = 0;
@@ -70,7 +70,7 @@ static void watch_flash(struct block_timing *block, const struct qemu_plugin_tb 
     }
 }
 
-/* Whether instruction `index` lies in a line that one before it is the first of. */
+/* Whether instruction `index` is in a line that an earlier instruction of the block entered. */
 static bool is_still_in(const struct block_timing *block, const struct entered_line *one, size_t index)
 {
     const struct entered_line *next = one + 1;
@@ -78,7 +78,7 @@ static bool is_still_in(const struct block_timing *block, const struct entered_l
     return one->index < index && (is_last || next->index > index || (next->index == index && next->is_reached));
 }
 
-/* Waits for the lines that instructions from number `index` on need; `begin` is when the first of these ran. */
+/* Waits for the lines that instructions from number `index` on need; `begin` is the time of the first of these. */
 static void fetch(const struct block_timing *block, size_t index, uint64_t begin)
 {
     uint64_t waited = 0;

@@ -1,4 +1,4 @@
-/* Estimated cycles beside the count of instructions: counter.c tells what runs, timing.c adds up what it takes. */
+/* Estimated cycles beside the count of instructions: counter.c reports the instructions that run, timing.c adds up their cycles. */
 #ifndef FIRMLINE_QEMU_TIMING_H
 #define FIRMLINE_QEMU_TIMING_H
 
@@ -17,10 +17,10 @@ const struct block_timing *timing_of(const struct qemu_plugin_tb *tb);
 /* A block runs while counting. */
 void timing_runs(const struct block_timing *block);
 
-/* Counting stops before instruction `index` of the block that runs, after `instructions` in all: a record of the log. */
+/* Counting stops before instruction `index` of the current block, after `instructions` in total. Writes a record to the log. */
 void timing_stops(const struct block_timing *block, size_t index, uint64_t instructions);
 
-/* Counting goes on behind instruction `index` of the block that runs. */
+/* Counting continues after instruction `index` of the current block. */
 void timing_goes_on(const struct block_timing *block, size_t index);
 
 #endif

@@ -7,7 +7,7 @@
 #define MARKER_ARM 2   /* arm the watchdog with the published limit, or disarm it */
 #define MARKER_FAULT 3 /* first instruction of a fault handler */
 
-/* Armv6-M has no `dbg`: for it the two halfwords, which the machine with a larger core knows. */
+/* Armv6-M has no `dbg`: its two halfwords are written instead, which the simulated larger core executes. */
 #ifdef __ASSEMBLER__
     .macro MARK number
 #if defined(__aarch64__)

@@ -1,7 +1,7 @@
 /* Start-up of a single hart in machine mode.
  *
  * RAM, low to high:  stack (grows down) | .data | .tdata .tbss | .bss with the arena | .tohost
- * The stack lies at the bottom so that an overflow runs out of RAM and traps, instead of eating the arena.
+ * The stack lies at the bottom so that an overflow runs out of RAM and traps, instead of overwriting the arena.
  */
 #if __riscv_xlen == 64
 #define LOAD ld

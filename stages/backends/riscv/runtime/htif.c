@@ -12,7 +12,7 @@
 enum { CALL_OPENAT = 56, CALL_CLOSE = 57, CALL_READ = 63, CALL_WRITE = 64 };
 enum { CURRENT_DIRECTORY = -100, OPEN_READ = 0, OPEN_WRITE_CREATE_TRUNCATE = 01 | 0100 | 01000, MODE_644 = 0644 };
 
-/* The host moves data in pieces of its own; one request of this size keeps its buffer small. */
+/* The host splits requests. Requests of at most this size keep the host's buffer small. */
 #define CHUNK_BYTES (1u << 20)
 
 /* The host sees 64 bits. The program stores one register: on RV32 two stores would let the host see half a request. */

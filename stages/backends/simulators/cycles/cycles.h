@@ -18,8 +18,8 @@
 enum { LEAST, ESTIMATE, MOST, CYCLES }; /* of a sum */
 enum { UNTIMED = 1, JUMPS = 2, OPENS = 4, READS = 8 };
 
-/* An instruction. follows: the one before it in memory ran before it; entered: something else did; taken: comes on top
- * when what runs next is not the next one in memory. */
+/* Cycles of an instruction. follows: after the instruction before it in memory; entered: after any other; taken: extra cycles
+ * if it jumps. */
 struct timed {
     uint64_t address;
     uint8_t size, flags;
@@ -27,14 +27,14 @@ struct timed {
     uint32_t reserved;
 };
 
-/* A memory that makes the core wait, from `origin` up to `end`: stages/backends/targets/timing.py says what the rest is. */
+/* A memory that makes the core wait, from `origin` up to `end`: stages/backends/targets/timing.py describes the other fields. */
 struct flash {
     uint64_t origin, end;
     uint32_t wait_states, line, prefetch, instruction_lines, data_lines, reserved;
 };
 
-/* Up to a reading of the counter: instructions, cycles, and the last instruction without cycles since the reading
- * before, 0 for none. */
+/* At a reading of the counter: instructions, cycles, and the last instruction without cycles since the previous reading,
+ * 0 for none. */
 struct cycles_record {
     uint64_t instructions, now[CYCLES], untimed;
 };
@@ -52,7 +52,7 @@ struct cycles_cache {
     uint32_t count, most;
 };
 
-/* What stands between core and flash: the line of the instructions that run, and since when; 0 for none. */
+/* The buffer between core and flash: the current line of instructions, and its time; 0 for none. */
 struct cycles_waits {
     const struct flash *flash;
     struct cycles_cache instructions, data;
@@ -104,7 +104,7 @@ static inline struct cycles_waits cycles_waits_of(const struct flash *flash)
     return waits;
 }
 
-/* Whether the cache has a line; it has afterwards. */
+/* Whether the cache has a line. Afterwards it has. */
 static inline int cycles_cached(struct cycles_cache *cache, uint64_t line)
 {
     uint32_t at = 0;

@@ -1,6 +1,6 @@
-/* Transfers on a board without a DMA engine: the core copies, and nothing is ever left to wait for.
+/* Transfers on a board without a DMA engine: the core copies, so waiting ends at once.
  *
- * By words where all begins at one: a C library's memcpy may go byte by byte.
+ * It copies words if all addresses are aligned: a C library's memcpy may copy byte by byte.
  */
 #include "dma.h"
 

@@ -35,5 +35,5 @@ void dma_wait(uint32_t left)
     engine_clock();
     while (registers[UNFINISHED] > left)
         engine_clock();
-    engine_barrier(); /* what was brought is read behind this */
+    engine_barrier(); /* copied data are read only after this */
 }

@@ -8,7 +8,7 @@
 /* `base` is the address of the engine's registers. */
 void dma_init(uintptr_t base);
 
-/* Copies `runs` pieces of `bytes`; each begins so many bytes after the one before it on either side. Waits for a free place
+/* Copies `runs` runs of `bytes` bytes; the strides are the distances of runs in the source and the destination. Waits for a free place
  * in the queue, not for the copy. */
 void dma_start(void *to, const void *from, uint32_t bytes, uint32_t runs, uint32_t to_stride, uint32_t from_stride);
 

@@ -1,7 +1,7 @@
 /* Addition and subtraction of 8-bit tensors with different scales, 16 elements at a time. */
 #include "elementwise.h"
 
-/* An input's scale, in every lane; `lowered` is all ones where there is a right shift, before which halves are lowered. */
+/* An input's scale, in every lane. `lowered` has all bits set where a right shift follows: halves are lowered before it. */
 struct scale {
     int32x4_t left, multiplier, shift, lowered;
 };
@@ -59,7 +59,7 @@ NEON_INLINE uint8x16_t added(uint8x16_t x0, uint8x16_t x1, const struct neon_add
 NEON_INLINE void add(const uint8_t *x0, const uint8_t *x1, uint8_t *y, int32_t count, const struct neon_add *parameters,
                      int is_unsigned, int subtract)
 {
-    const struct neon_add v = *parameters; /* a copy: y may point anywhere */
+    const struct neon_add v = *parameters; /* local copy: y may alias it */
     const uint8x16_t last = added(vld1q_u8(x0 + count - 16), vld1q_u8(x1 + count - 16), &v, is_unsigned, subtract);
     for (int32_t i = 0; i < count - 16; i += 16) {
         vst1q_u8(y + i, added(vld1q_u8(x0 + i), vld1q_u8(x1 + i), &v, is_unsigned, subtract));

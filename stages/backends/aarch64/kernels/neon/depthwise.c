@@ -12,7 +12,7 @@ NEON_INLINE int16x8_t centred(const uint8_t *x, uint8x8_t zero_point, int is_uns
     return vsubl_s8(vreinterpret_s8_u8(vld1_u8(x)), vreinterpret_s8_u8(zero_point));
 }
 
-/* Taps of a window along an axis whose first is at `start`: those inside are [first, end). */
+/* Taps of a window along one axis. The first tap is at `start`; taps [first, end) are inside the image. */
 struct range {
     int32_t first, end;
 };

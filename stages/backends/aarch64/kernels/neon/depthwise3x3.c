@@ -11,7 +11,7 @@
  */
 #include "depthwise3x3.h"
 
-/* Three neighbouring rows of input, at column `x`, which is read next. */
+/* Three neighbouring rows of input. Column `x` is read next. */
 struct rows {
     const uint8_t *r0, *r1, *r2;
     ptrdiff_t step0, step1, step2;
@@ -45,7 +45,7 @@ NEON_INLINE void output(struct column c0, struct column c1, struct column c2, st
     vst1q_u8(y, neon_narrow_16(s.a, s.b, s.c, s.d, constants));
 }
 
-/* The next column, or the zero point behind the last. */
+/* The next column, or the zero point after the last column. */
 NEON_INLINE struct column next_or(struct rows *rows, int is_unsigned, int32_t width, struct column outside)
 {
     if (rows->x >= width) {

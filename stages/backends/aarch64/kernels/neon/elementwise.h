@@ -6,7 +6,7 @@
 
 #include "neon_vectors.h"
 
-/* As the operator add of the generic kernels; shifts are 0 or negative, that of the output is negative. */
+/* As the operator add of the generic kernels. The inputs' shifts are 0 or negative, the output's shift is negative. */
 struct neon_add {
     struct neon_output output;
     int32_t zero_point0, zero_point1, left_shift, multiplier0, shift0, multiplier1, shift1, multiplier, shift;

@@ -25,7 +25,7 @@
  * Two products of -128 * -128 do not fit int16. If the weights k and k + 8 of a chunk are both -128, the _wide functions are
  * needed. They widen each product separately.
  */
-#define tail w10        /* of the depth: 0 or 8 */
+#define tail w10        /* remainder of the depth: 0 or 8 */
 #include "neon_rows_asm.h"
 
 .macro start argument, out, number, c0, c1, c2, c3, end

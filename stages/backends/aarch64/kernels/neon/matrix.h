@@ -14,7 +14,7 @@ struct neon_windows {
 };
 
 /* The windows of output pixels first, first + 1, ..., one in each row, as int8. Where the weights have a zero point,
- * offsets[i] is what row i adds to its sums for it; offsets is not used otherwise. */
+ * offsets[i] is added to the sums of row i; otherwise offsets is not used. */
 void neon_windows(const void *x, int8_t *rows, int32_t *offsets, int32_t first, int32_t count, const void *windows);
 
 /* y = requantize(bias + offsets + x * weights), see gemm_4x4.S; `has_offsets` tells whether offsets count. */

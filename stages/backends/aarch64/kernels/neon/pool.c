@@ -15,7 +15,7 @@ struct sums {
     int32x4_t a, b, c, d;
 };
 
-/* Pixels that are added in 16 bits before they go to 32: 128 * 255 fits. */
+/* Number of pixels that are added in 16 bits before the sum is widened to 32: 128 * 255 fits. */
 enum { PIXELS = 128 };
 
 NEON_INLINE struct sums add_run(struct sums s, const uint8_t *x, int32_t count, ptrdiff_t pixel, int is_unsigned)

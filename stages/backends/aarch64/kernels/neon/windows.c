@@ -4,7 +4,7 @@
 
 #include "matrix.h"
 
-/* `count` bytes, each xored with `flip`. Pieces overlap where the count is no multiple of their size; nothing beyond the bytes
+/* `count` bytes, each xored with `flip`. Pieces overlap where the count is not a multiple of their size; nothing beyond the bytes
  * is read or written. */
 static inline void copy(uint8_t *to, const uint8_t *from, int32_t count, uint8x16_t flip)
 {
@@ -126,7 +126,7 @@ void neon_windows(const void *x, int8_t *rows, int32_t *offsets, int32_t first, 
     const uint8x16_t flip = vdupq_n_u8((uint8_t)g->flip);
     const int32_t run = g->kernel_width * g->channels, taken = g->kernel_height * run, spare = -run & 15;
     const ptrdiff_t image_row = (ptrdiff_t)g->width * g->channels;
-    /* The first taps of windows that are inside, and the last byte of the image that such a window may start at. */
+    /* The range of first taps whose windows are inside the image, and the last byte of the image where such a window may start. */
     const uint32_t ys = (uint32_t)(g->height - g->kernel_height + 1), xs = (uint32_t)(g->width - g->kernel_width + 1);
     const ptrdiff_t last_start = g->height * image_row - ((g->kernel_height - 1) * image_row + run + spare);
     const int dense = g->dilation_y == 1 && g->dilation_x == 1 && g->height >= g->kernel_height && g->width >= g->kernel_width;

@@ -23,7 +23,7 @@ struct column {
     int8x16_t a, b, c, d;
 };
 
-/* Neighbouring rows of input, at column `x`, which is read next. */
+/* Neighbouring rows of input. Column `x` is read next. */
 struct rows {
     const uint8_t *r0, *r1, *r2, *r3;
     ptrdiff_t step0, step1, step2, step3;
@@ -60,7 +60,7 @@ NEON_INLINE struct column next(struct rows *rows, int is_unsigned)
     return found;
 }
 
-/* The next column, or the zero point behind the last. */
+/* The next column, or the zero point after the last column. */
 NEON_INLINE struct column next_or(struct rows *rows, int is_unsigned, int32_t width, struct column outside)
 {
     if (rows->x >= width) {
@@ -91,7 +91,7 @@ NEON_INLINE uint8x16_t output(struct column c0, struct column c1, struct column 
     return neon_narrow_16(s.a, s.b, s.c, s.d, constants);
 }
 
-/* The lower output first: where there is no lower row, both are written to the same place. */
+/* Writes the lower output first. If there is no lower row, the upper output overwrites it. */
 NEON_INLINE void outputs(struct column c0, struct column c1, struct column c2, const int8_t *weights, const int32_t *params,
                          const struct neon_output *constants, uint8_t *upper, uint8_t *lower)
 {
@@ -101,7 +101,7 @@ NEON_INLINE void outputs(struct column c0, struct column c1, struct column c2, c
     vst1q_u8(upper, first);
 }
 
-/* Two rows of output, three columns at a time, so that what was read need not move from register to register. */
+/* Two rows of output, three columns at a time, so that columns need not move from register to register. */
 NEON_INLINE void output_rows(struct rows rows, const int8_t *weights, const int32_t *params, const struct neon_depthwise *g,
                              uint8_t *upper, uint8_t *lower, int is_unsigned)
 {

@@ -12,7 +12,7 @@ void neon_dotprod_hybrid(const int8_t *x, const int8_t *weights, const int32_t *
 void neon_dotprod_interleaved(const int8_t *panel, const int8_t *weights, const int32_t *params, void *y,
                               const int32_t *offsets, int32_t has_offsets, int32_t rows, const void *gemm);
 
-/* A panel of rows that are gemm->x_row bytes apart: tiles of eight rows, at the end one of four if that is enough, each
+/* A panel of rows that are gemm->x_row bytes apart: tiles of eight rows, the last tile of four if that is enough, each
  * [depth / 4][rows of the tile][4]. Zeros stand for rows that the last tile lacks. */
 void neon_dotprod_interleave(const int8_t *rows, int8_t *panel, int32_t count, const void *gemm);
 

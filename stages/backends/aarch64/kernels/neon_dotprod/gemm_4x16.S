@@ -20,7 +20,7 @@
  *
  * In a block of 4, one ld1 has the weights of four steps, and the first register of each row has the sums.
  */
-#define tail x10        /* of the depth: 0, 4, 8 or 12; k goes on to it */
+#define tail x10        /* remainder of the depth: 0, 4, 8 or 12; k includes it */
 #include "neon_rows_asm.h"
 
 .macro load_16 argument, out, a, c0, c1, c2, c3, end

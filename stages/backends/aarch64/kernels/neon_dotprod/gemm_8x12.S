@@ -65,7 +65,7 @@
 
 #include "neon_gemm_asm.h"
 
-/* `operation` for each row: its output, lane of the activations, and sums. Rows 0 to 3 get one argument, the others another. */
+/* `operation` for each row: its output, lane of the activations, and sums. Rows 0 to 3 get the first argument, the others the second. */
 .macro for_rows operation, low=0, high=0
     \operation \low, out0, 0, 8, 9, 10
     \operation \low, out1, 1, 11, 12, 13
@@ -227,7 +227,7 @@
     st1 {v\c0\().s}[2], [\out], #4
 .endm
 
-/* The address of the row after `above`: the same row again if no more rows are needed. `count` rows are needed from `above` on. */
+/* The address of the row after `above`, or `above` again if no more rows are needed. `count` rows are needed from `above` on. */
 .macro row_below below, above, count
     subs \count, \count, #1
     csel step_row, y_row, xzr, gt

@@ -11,7 +11,7 @@ typedef void tile(const int8_t *panel, const int8_t *weights, const int32_t *par
 
 tile neon_dotprod_8x12_r4, neon_dotprod_8x12_r8;
 
-/* Rows in tiles of eight, the last tile maybe not full; the others make one of four. */
+/* Number of rows in tiles of eight, of which the last may be partly used. The other rows are in one tile of four. */
 static int32_t rows_by_eight(int32_t rows)
 {
     return rows % 8 > 4 ? rows : rows & ~7;
@@ -37,7 +37,7 @@ struct four {
     int32x4_t r0, r1, r2, r3;
 };
 
-/* Columns of four rows of four. */
+/* Transposes four rows of four. */
 static inline struct four transpose(struct four x)
 {
     const int64x2_t a = vreinterpretq_s64_s32(vtrn1q_s32(x.r0, x.r1)), b = vreinterpretq_s64_s32(vtrn2q_s32(x.r0, x.r1));
@@ -56,7 +56,7 @@ static inline void store(int8_t *to, int32x4_t x)
     vst1q_s8(to, vreinterpretq_s8_s32(x));
 }
 
-/* Four rows, four bytes at a time, into every `step` bytes of a panel. */
+/* Interleaves four rows, four bytes at a time. In the panel, these groups are `step` bytes apart. */
 static void interleave_4(const int8_t *x, ptrdiff_t row, int8_t *to, ptrdiff_t step, int32_t depth)
 {
     int32_t k = 0;

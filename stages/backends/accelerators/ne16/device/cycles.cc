@@ -19,7 +19,7 @@ int normalize(const Task &task, int channels)
   return found;
 }
 
-// 3x3 output pixels of so many output channels.
+// Cycles of 3x3 output pixels of `channels` output channels.
 uint64_t subtile(const Task &task, int channels)
 {
   const int load = task.mode == Mode::CONV1X1 ? 19 : 31;

@@ -122,7 +122,7 @@ class ne16_t : public Registers {
     if (queue.size() == 1 && value == 0) start_at(machine.now());
   }
 
-  // The acquired context as a job. Its words are what they are at this moment.
+  // The acquired context as a job, with a copy of its words.
   Queued committed()
   {
     const char *why = nullptr;
@@ -170,7 +170,7 @@ class ne16_t : public Registers {
     if (!queue.empty() && queue.front().started) start_at(time);
   }
 
-  // Jobs that were there never end.
+  // Its previous jobs never end.
   void clear(bool words)
   {
     for (const Queued &one : queue) machine.cancel(one.operation);
@@ -187,12 +187,12 @@ class ne16_t : public Registers {
   L1 l1;
   uint32_t cluster = 0;
   std::array<std::array<uint32_t, WORDS>, 2> contexts{};
-  int context = 0;  // the one that task words go to
+  int context = 0;  // the context that task words are written to
   bool acquired = false, warned = false;
   uint8_t next_id = 0, finished = 0;
   uint32_t finished_since = 0;
   std::deque<Queued> queue;
-  int era = 0;  // events of jobs before SOFT_CLEAR are none
+  int era = 0;  // ignores events of jobs before SOFT_CLEAR
   uint64_t jobs = 0, busy = 0, finished_all = 0, unacquired = 0;
   Counts counts;
 };

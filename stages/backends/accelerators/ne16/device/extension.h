@@ -20,7 +20,7 @@ struct Block {
   int32_t total_zero_point, total_minimum, total_maximum;
 
   int32_t requantized(int32_t sum, int32_t multiplier, int shift, bool rounds_once) const;
-  // ADD of what `requantized` left and a value of the residual tensor.
+  // ADD of the result of `requantized` and a value of the residual tensor.
   int32_t added(int32_t own, int32_t other) const;
 };
 

@@ -57,21 +57,21 @@ uint32_t Job::output_at(int y, int x) const
   return uint32_t(y) * task.word(OUTFEAT_D2) + uint32_t(x) * task.word(OUTFEAT_D1);
 }
 
-// A subtile of channels begins where its outputs do; inside of it values are 4 bytes apart.
+// The values of a subtile of channels begin at its first output, and are 4 bytes apart.
 uint32_t Job::streamed_at(uint32_t pixel, int channel) const
 {
   const int tile = channel / task.ko_tile, within = channel % task.ko_tile;
   return task.word(OUTFEAT) + pixel + uint32_t(tile * task.ko_tile * task.output_bits / 8 + within * 4);
 }
 
-// All taps of 16 input channels, one bit.
+// The sum of all taps of 16 input channels, for one bit of the weights.
 uint32_t Job::plane_at(int output, int tile, int bit) const
 {
   const uint32_t d0 = task.word(WEIGHTS_D0), start = task.word(WEIGHTS) + uint32_t(output) * task.word(WEIGHTS_D1);
   return task.kernel == 3 ? start + uint32_t(tile * task.weight_bits + bit) * d0 : start + uint32_t(tile) * d0 + uint32_t(bit * PLANE);
 }
 
-// Every output pixel: its subtile, its place in it, and in the output.
+// Every output pixel: its subtile, its position in the subtile, and its position in the output.
 template <typename Use> void Job::each_output(Use use) const
 {
   const int step = task.stride2 ? 2 : 1;
@@ -113,7 +113,7 @@ std::string Job::claim(const L1 &l1, Operation &operation)
   if (task.normalizes && task.has_shifts) claim(reads, SCALE_SHIFT, task.word(SCALE_SHIFT), channels);
   if (task.normalizes && task.has_bias) claim(reads, SCALE_BIAS, task.word(SCALE_BIAS), channels * 4);
   if (task.tflite) claim(reads, PARAMETERS, task.word(PARAMETERS), block_words() * 4);
-  // Rows may overlap where the same input pixel gives the same output pixel once more.
+  // Rows may overlap where the same input pixel gives the same output pixel again.
   std::map<uint32_t, uint32_t> input_of;
   each_output([&](int i, int j, int y, int x, uint32_t pixel) {
     if (task.kernel == 1 && !task.streams_in) {
@@ -197,7 +197,7 @@ int64_t Job::saturated(int64_t value) const
   return std::clamp<int64_t>(value, low, low + (int64_t(1) << bits) - 1);
 }
 
-// `sum` as the output has it.
+// `sum` in the output's format.
 int64_t Job::normalized(const L1 &l1, int64_t sum, int channel, bool &wrapped) const
 {
   const int32_t accumulator = low32(sum);

@@ -11,7 +11,7 @@
 
 namespace ne16 {
 
-// The scratchpad that the engine works on, as it is when a job begins.
+// The engine's scratchpad, with its content when a job begins.
 struct L1 {
   uint64_t base, bytes;
   std::vector<uint8_t> content;
@@ -29,11 +29,11 @@ class Job {
  public:
   explicit Job(const Task &task) : task(task) {}
 
-  // Puts the bytes that count into `operation`. Returns what lies outside of L1, or contradicts itself, naming the
-  // register; "" where all is well.
+  // Writes the bytes that the job uses to `operation`. Returns an error that names the register, if a range is outside of
+  // L1 or fields contradict each other; otherwise "".
   std::string claim(const L1 &l1, firmline::Operation &operation);
 
-  // The outputs, as results of `operation`. Call `claim` first. Returns as `claim` does, for what only L1's content tells.
+  // The outputs, as results of `operation`. Call `claim` first. Returns errors as `claim` does, for faults that depend on L1's content.
   std::string compute(const L1 &l1, firmline::Operation &operation, Counts &counts);
 
  private:

@@ -13,7 +13,7 @@ namespace {
 
 constexpr int BITS[4] = {8, 16, 32, 32};
 
-// The last subtile of `rem`: 0 is a whole one.
+// The size of the last subtile: a `rem` of 0 means a full subtile.
 Tiles tiles(uint32_t number, uint32_t rem, int shift, int whole)
 {
   const int last = rem >> shift & 0xffff;

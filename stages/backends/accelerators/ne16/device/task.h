@@ -1,4 +1,4 @@
-// What the 24 words of a job say. The Python side of it is stages/backends/accelerators/ne16/words.py.
+// Decodes the 24 words of a job, which stages/backends/accelerators/ne16/words.py encodes.
 #pragma once
 
 #include <array>
@@ -22,7 +22,7 @@ extern const char *const NAMES[WORDS];
 
 enum class Mode { CONV3X3, DEPTHWISE, CONV1X1 };
 
-// Subtiles, and what the last of them has.
+// The number of subtiles, and the size of the last.
 struct Tiles {
   int count, last;
   int size(int index, int whole) const { return index == count - 1 ? last : whole; }
@@ -45,7 +45,7 @@ struct Task {
   bool is_signed_input, tflite, rounds_once, has_residual;
   Tiles ko, ki, rows, columns;
   int ko_tile;
-  int patch_rows, patch_columns;  // of the last patch: those behind are zero
+  int patch_rows, patch_columns;  // in the last patch; rows and columns after them are zero
   Edges padding, mask;
   int pad_value;
 
@@ -56,7 +56,7 @@ struct Task {
   uint32_t word(Word index) const { return words[index]; }
 };
 
-// The fields of 24 words. `why` says what contradicts itself or is not modelled, naming the register; empty if nothing.
+// The fields of 24 words. `why` names a register that contradicts another or is not modelled; it is empty if there is none.
 Task decoded(const std::array<uint32_t, WORDS> &words, const char *&why);
 
 }  // namespace ne16

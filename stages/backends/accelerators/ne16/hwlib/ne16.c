@@ -1,6 +1,6 @@
 #include "ne16.h"
 
-/* Beside the project the driver is this file and its header: -DNE16_ALONE leaves out what a simulator needs. */
+/* Other projects can use this driver: they need this file and its header, and -DNE16_ALONE to leave out simulator code. */
 #ifdef NE16_ALONE
 #define engine_barrier() __asm__ volatile("" : : : "memory")
 #define engine_clock() engine_barrier()
@@ -13,11 +13,11 @@ enum { TRIGGER = 0, ACQUIRE = 1, STATUS = 3, SOFT_CLEAR = 5, TASK = 8 };
 #define CLUSTER_CONTROL (-0xfe8 / 4)
 #define CLOCK_ENABLE (1u << 11)
 
-/* STATUS: a bit for each of the two contexts that has a job. */
+/* STATUS: one bit per context, set if the context has a job. */
 #define IDLE 0x000u
 #define FULL 0x101u
 
-/* Turns of a loop that the engine has for its reset, some tens of cycles. */
+/* Iterations of a loop that waits for the engine's reset, some tens of cycles. */
 enum { RESET_TURNS = 20 };
 
 /* Task words. */
@@ -58,7 +58,7 @@ static int trigger(void)
     return (int)++issued;
 }
 
-/* All words, with their addresses. The residual's is not used where the words ask for none. */
+/* Writes all words with their addresses. The residual's address is ignored if the words select no residual. */
 static void write_words(const uint32_t *words, uint32_t input, uint32_t output, uint32_t constants, uint32_t residual)
 {
     volatile uint32_t *task = engine + TASK;
@@ -107,7 +107,7 @@ int ne16_start_residual(const uint32_t words[NE16_WORDS], const void *input, voi
     return trigger();
 }
 
-/* The words that tell a block at an edge from one in the middle. */
+/* The words in which a block at an edge differs from a block in the middle. */
 enum { FIRST_ROW = 1, LAST_ROW = 2, FIRST_COLUMN = 4, LAST_COLUMN = 8, NO_PLACE = 16 };
 
 static void write_edges(const uint32_t *words, const uint32_t *blocks, uint32_t place)
@@ -143,7 +143,7 @@ int ne16_start_blocks_residual(const uint32_t words[NE16_WORDS], const uint32_t 
     const uint32_t rows = blocks[0], columns = blocks[1];
     uint32_t in_row = words[INFEAT] + address(input), out_row = words[OUTFEAT] + address(output);
     const uint32_t residual_distance = words[RESIDUAL] + address(residual) - out_row;
-    /* Jobs alternate between two contexts: each still has the words of the job before the last, once it had all. */
+    /* Jobs alternate between two contexts. Each context still has the words of the job before the last. */
     uint32_t held = NO_PLACE, held_by_other = NO_PLACE;
 
     for (uint32_t row = 0; row < rows; row++, in_row += blocks[2], out_row += blocks[4]) {
@@ -175,7 +175,7 @@ int ne16_start_blocks_residual(const uint32_t words[NE16_WORDS], const uint32_t 
     return (int)issued;
 }
 
-/* Jobs end in their order, and the engine has two at most: how many it has tells which are done. */
+/* Jobs end in their order, and the engine holds two at most. So the number of jobs that it holds shows which are done. */
 void ne16_wait(int started)
 {
     const uint32_t later = issued - (uint32_t)started;
@@ -189,5 +189,5 @@ void ne16_wait(int started)
             engine_clock();
         while (engine[STATUS] == FULL);
     }
-    engine_barrier(); /* what the job wrote is read behind this */
+    engine_barrier(); /* the job's results are read only after this */
 }

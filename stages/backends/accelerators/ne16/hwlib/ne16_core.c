@@ -9,7 +9,7 @@ static inline word *words_at(void *at)
     return (word *)at;
 }
 
-/* `count` columns of one row of windows: from a row of the image, or the padding's value. */
+/* Writes `count` columns of one row of windows: from a row of the image, or the padding's value. */
 struct row {
     uint8_t *to;
     int32_t column_bytes, channels, pixel;
@@ -86,8 +86,8 @@ static void put_columns(struct row *r, const uint8_t *image_row, int32_t first, 
     put_padding(r, count, v->pad);
 }
 
-/* Columns of one byte for each tap, the usual case of a network's first layer: from top to bottom, so that what is
- * written lies together. */
+/* Columns with one byte for each tap, as in most networks' first layer. They are written from top to bottom, so that
+ * writes are contiguous. */
 static void put_thin_strip(uint8_t *to, const uint8_t *image, int32_t row, const struct ne16_windows *v)
 {
     const int32_t row_bytes = v->width_in * v->pixel, below = v->height - row;

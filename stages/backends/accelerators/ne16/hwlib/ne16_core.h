@@ -1,4 +1,4 @@
-/* What the core does beside NE16: it brings inputs into an order that the engine reads, and makes bytes of its sums. */
+/* The core's part of NE16's layers: it brings inputs into the engine's order, and requantizes the engine's sums to bytes. */
 #ifndef NE16_CORE_H
 #define NE16_CORE_H
 
@@ -6,7 +6,7 @@
 
 /* Windows of an image in HWC, column by column, for a convolution as a product for each pixel:
  *
- *   rows, columns        of the output; columns of a strip, which is all windows of an output row
+ *   rows, columns        rows of the output; columns of a strip, which has all windows of an output row
  *   width, step          columns of a window, and from one to the next
  *   taps, channels       rows of a window, bytes of a pixel
  *   stride_y, stride_x   of windows in the image
@@ -18,7 +18,7 @@ struct ne16_windows {
 };
 
 /* `windows` are int32 numbers in the order of struct ne16_windows. Neighbouring windows share columns where they overlap
- * (step < width); a strip then has columns stride_x * x - left on, else only those of windows. */
+ * (step < width); a strip then has all columns from stride_x * x - left on, otherwise only the columns of windows. */
 void ne16_gather(const void *image, void *strips, const int32_t *windows);
 
 /* Sums, `channels` of each pixel one after the other, to 8 bits: clamp(M(sum) + zero_point, low, high), TFLite's

@@ -6,8 +6,8 @@
 /* Four channels of all pixels: their multipliers and rounders stay in registers. A rounder is p of
  * (t * p + 2^31) >> 32, which rounds t as TFLite does (stages/backends/kernels/rounding.py).
  *
- * Bytes are made as int8: saturation clamps to -128 to 127. Of uint8, and all other bounds, the top bits are flipped
- * before and after, by the zero point and `flip`.
+ * Results are int8 first: saturation clamps to -128 to 127. For uint8 and other bounds, the zero point flips the top bits
+ * before, and `flip` flips them back after.
  */
 struct lanes {
     rvp_word zero_point, low, high, flip;
@@ -54,7 +54,7 @@ RVP_INLINE void four(const int32_t *sum, uint8_t *to, const int32_t *m, const in
         put_four(sum, to, s, lanes, single, clamps);
 }
 
-/* Of a single pixel: nothing stays for the next one. */
+/* A single pixel: no register keeps a value for the next pixel. */
 RVP_INLINE void one(const int32_t *sum, uint8_t *to, const int32_t *m, const int32_t *r, int32_t channels,
                     const struct lanes *by, int single, int clamps)
 {

@@ -166,7 +166,7 @@ class outer16_t : public Registers {
     if (!queue.empty()) begin_at(time);
   }
 
-  // Jobs that are there never end.
+  // Present jobs never end.
   void reset()
   {
     for (const Queued &one : queue) machine.cancel(one.operation);
@@ -231,7 +231,7 @@ class outer16_t : public Registers {
   std::deque<Queued> queue;
   uint32_t done = 0;
   uint64_t jobs = 0;
-  int era = 0;  // events of jobs before RESET are none
+  int era = 0;  // ignores events of jobs before RESET
 };
 
 static outer16_t *parse(const void *, const sim_t *sim, reg_t *base, const std::vector<std::string> &texts)

@@ -35,5 +35,5 @@ void outer16_wait(int job)
     do
         engine_clock();
     while ((int32_t)(engine[DONE] - (uint32_t)job) < 0);
-    engine_barrier(); /* what the job wrote is read behind this */
+    engine_barrier(); /* what the job wrote is read after this */
 }

@@ -2,7 +2,7 @@
 
 #include "dsp.h"
 
-enum { COMMON_SHIFT = 19 }; /* of the input with the larger scale: twice that is the common one, 2^20 the reference's scaling */
+enum { COMMON_SHIFT = 19 }; /* shift of the input with the larger scale. The common scale is twice that scale; 2^20 is the reference's factor */
 
 DSP_INLINE int32_t shifted(const uint8_t *x, int is_unsigned)
 {
@@ -16,14 +16,14 @@ DSP_INLINE uint32_t scaled(int32_t common, const struct arm_dsp_add *v)
     return (uint32_t)dsp_smmlar(t + (t >> 31), v->rounder, v->zero_point); /* halves away from zero */
 }
 
-/* Operands of a run. `repeats` 0 or 1: that operand is one value, whose term is `same`; -1: neither. */
+/* Operands of a run. `repeats` is 0 or 1 if that operand is a single value, whose term is `same`; otherwise -1. */
 struct operands {
     const uint8_t *x0, *x1;
     const int32_t *table;
     int32_t same;
 };
 
-/* Of element i, a constant. */
+/* For element i, a constant. */
 DSP_INLINE uint32_t sum(const struct operands *x, int32_t i, const struct arm_dsp_add *v, int repeats, int is_unsigned)
 {
     const int32_t first = repeats == 0 ? x->same : shifted(x->x0 + i, is_unsigned);
@@ -55,7 +55,7 @@ DSP_INLINE void add(const uint8_t *x0, const uint8_t *x1, uint8_t *y, int32_t co
 
 void arm_dsp_add_s8(const int8_t *x0, const int8_t *x1, void *y, int32_t count, const int32_t *table, const int32_t *fields)
 {
-    const struct arm_dsp_add v = *(const struct arm_dsp_add *)fields; /* a copy: y may point anywhere */
+    const struct arm_dsp_add v = *(const struct arm_dsp_add *)fields; /* local copy: y may alias it */
     add((const uint8_t *)x0, (const uint8_t *)x1, y, count, table, &v, -1, 0);
 }
 

@@ -13,7 +13,7 @@ struct arm_dsp_add {
 void arm_dsp_add_s8(const int8_t *x0, const int8_t *x1, void *y, int32_t count, const int32_t *table, const int32_t *fields);
 void arm_dsp_add_u8(const uint8_t *x0, const uint8_t *x1, void *y, int32_t count, const int32_t *table, const int32_t *fields);
 
-/* The same with rows of runs: `each` operand steps along, or `one0`, `one1` repeats an element in each run. */
+/* The same with rows of runs: `each` advances both operands; `one0` or `one1` repeats one element of that operand in each run. */
 typedef void arm_dsp_add_runs(const void *x0, const void *x1, void *y, const int32_t *table, const int32_t *fields, const int32_t *rows);
 
 arm_dsp_add_runs arm_dsp_add_each_s8, arm_dsp_add_each_u8, arm_dsp_add_one0_s8, arm_dsp_add_one0_u8;

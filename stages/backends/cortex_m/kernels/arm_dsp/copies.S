@@ -12,8 +12,8 @@
  */
 #include "dsp_asm.h"
 
-/* Its flags say which of 16 and 8 bytes are left, C and N, and Z that neither these nor fewer than 8 are, but maybe 16; then
- * which of 4 and 2, and N whether the last. `left` may have bits above those. */
+/* The flags show which bytes are left. left_16_8: C for 16, N for 8, Z if fewer than 16 are left and none of them. left_4_2: C for
+ * 4, N for 2. left_1: N for 1. `left` may have higher bits. */
 .macro left_16_8 left
     lsls \left, \left, #28
 .endm
@@ -46,7 +46,7 @@
 33:
 .endm
 
-/* From the end of a row to the next, at `again`; what steps have beyond rows is where arguments were. */
+/* Advances both pointers to the next row and jumps to `again`. The stack holds the steps minus the bytes of a row. */
 .macro next_row again
     ldrd r4, r5, [sp, #SAVED]
     add r0, r0, r4
@@ -66,7 +66,7 @@
     tst r6, #3
     bne 10f
 
-/* All rows begin with a word. */
+/* All rows begin at a multiple of four. */
 1:  subs r12, r3, #32
     blo 3f
 2:  ldmia r1!, {r4-r11}

@@ -27,7 +27,7 @@
  *   stride 2    r3, r5, r7: w0, w1 of each row    r4: w2 of rows 0 and 1    r6: w2 of row 2
  *
  * Bytes: the rows of an int8 image as they are, without a plane, which takes less time for few rows of outputs. Padding is one byte
- * on the right, and with stride 1 one on the left. A row has `pairs` pairs before its last one (stride 1: and behind its first); if
+ * on the right, and with stride 1 one on the left. A row has `pairs` pairs before its last one (stride 1: and after its first); if
  * `odd`, the last begins one output earlier. fields x_row: bytes between rows of x; pad: the byte of padding. r3, r5, r7: w0, w2 of
  * each row, r4, r6, r8: w1 of each row. Four bytes, seven instructions, and nine:
  *
@@ -56,10 +56,10 @@
 #define ODD 44
 #define JUMP 48
 #define PAIR_BYTES 52
-#define ROW_END 56                     /* r0 behind the pairs of the row */
+#define ROW_END 56                     /* r0 after the pairs of the row */
 #define ENTRY 60
 #define SCALE_END 64                   /* long: the last two words of the scale */
-#define FRAME 68                       /* and nine registers: a multiple of 8; long: 8 more */
+#define FRAME 68                       /* with nine saved registers: a multiple of 8; long: 8 more */
 
 /* Taps w0, w1, w2 of a row: (w0, w1) into a, (w1, w2) into b. */
 .macro taps_s1 a, b
@@ -123,7 +123,7 @@
     short_rounding
     .endif
     .if clamped
-    .if long                           /* of which usat16 would see 16 bits */
+    .if long                           /* 32-bit results: usat16 reads 16 bits only */
     usat z0, #8, z0
     usat z1, #8, z1
     pkhbt z0, z0, z1, lsl #16
@@ -140,7 +140,7 @@
     .endif
 .endm
 
-/* A pair of outputs; all instructions are of four bytes: the entry is computed. */
+/* A pair of outputs. All instructions have four bytes, because the entry is computed. */
 .macro pair
     sums
     store_pair
@@ -199,7 +199,7 @@
     str r4, [sp, #PAIR_BYTES]
     add r4, r4, r6, lsl #1 + stride    /* of a row */
     add r4, r4, #4
-    and r5, r5, #1                     /* an odd number of pairs enters in the middle */
+    and r5, r5, #1                     /* an odd number of pairs begins in the middle of the loop */
     entry_point r5, r5, 1, .Lloop_\@, .Lsecond_\@, r6, r7
     str r5, [sp, #ENTRY]
     mov r2, r4
@@ -265,7 +265,7 @@
     end_function \name
 .endm
 
-#define PAD 72                         /* behind the last words of a long scale */
+#define PAD 72                         /* after the last words of a long scale */
 #define BYTES_FRAME 76
 
 .macro row_bytes x, a, b, place
@@ -306,7 +306,7 @@
     .endif
 .endm
 
-/* A pair of outputs; all instructions are of four bytes. */
+/* A pair of outputs; all instructions have four bytes. */
 .macro pair_of_bytes place
     ldrd z0, z1, [sp, #BIAS]
     row_bytes r0, r3, r4, \place
@@ -334,7 +334,7 @@
     str r4, [sp, #PAD]
     lsl r4, r5, #stride
     str r4, [sp, #PAIR_BYTES]
-    and r5, r5, #1                     /* an odd number of pairs enters in the middle */
+    and r5, r5, #1                     /* an odd number of pairs begins in the middle of the loop */
     entry_point r5, r5, 1, .Lloop_\@, .Lsecond_\@, r6, r7
     str r5, [sp, #ENTRY]
     ldm r1!, {r3, r5, r7}

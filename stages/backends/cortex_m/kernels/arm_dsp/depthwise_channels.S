@@ -34,7 +34,7 @@
 #define FLOOR 24
 #define LOW 28
 #define OUT 32
-#define FRAME 44                       /* and nine registers: a multiple of 8 */
+#define FRAME 44                       /* with nine saved registers: a multiple of 8 */
 
 .macro tap x, even, odd
     .if is_unsigned
@@ -50,7 +50,7 @@
     smlatt r3, \x, \odd, r3
 .endm
 
-/* All instructions are of four bytes: the entry is computed. */
+/* All instructions have four bytes, because the entry is computed. */
 .macro two_taps
     ldrd r8, r9, [taps], #8
     ldm blocks!, {r4-r7}
@@ -70,7 +70,7 @@
     round_sums r2, r3, r6, r7, r8
 .endm
 
-/* Of layers that round once: the first multiplication rounds down. */
+/* For layers that round once: the first multiplication rounds down. */
 .macro once_rounding
     ldm blocks!, {r4-r7}
     smmla r0, r0, r4, r0
@@ -97,7 +97,7 @@
     ldr r8, [sp, #ZERO_POINT]
     round_long r0, r1, r4, r5, r8
     round_long r2, r3, r6, r7, r8
-    .irp sum, r0, r1, r2, r3           /* which are narrowed from 16 bits */
+    .irp sum, r0, r1, r2, r3           /* the narrowing reads 16 bits */
     ssat \sum, #16, \sum
     .endr
 .endm
@@ -114,7 +114,7 @@
     str r0, [sp, #TAPS]
     add r5, r0, r4, lsl #3
     str r5, [sp, #TAPS_END]
-    rsb r4, r4, #0                     /* pairs that the first turn skips */
+    rsb r4, r4, #0                     /* pairs that the first iteration skips */
     and r4, r4, #UNROLL - 1
     entry_point r4, r4, UNROLL, .Lloop_\@, .Lloop_end_\@, r6, r7
     str r4, [sp, #ENTRY]

@@ -59,7 +59,7 @@ DSP_INLINE void depthwise(const uint8_t *image, const int32_t *blocks, uint8_t *
             } else {
                 end = pixels(taps, image, row, column, outside, v);
             }
-            *end = image; /* which an odd number of taps has weights of zero for */
+            *end = image; /* read if the number of taps is odd; its weights are zero */
             const int32_t *group = blocks;
             uint8_t *to = y;
             for (int32_t results = v->multiplier; results > 0; results--) {

@@ -14,7 +14,7 @@ struct arm_dsp_channels {
     int32_t pairs, last, zero_point, floor, low, step;
 };
 
-/* `outside` is a pixel of the input's zero point, `taps` room for two pointers for each of the pairs. near: the results of neighbouring
+/* `outside` is a pixel of the input's zero point, `taps` is memory for two pointers for each of the pairs. near: the results of neighbouring
  * channels are neighbours. */
 typedef void arm_dsp_depthwise_channels(const void *x, const int32_t *blocks, void *y, const void *outside, int32_t *taps,
                                         const int32_t *fields);

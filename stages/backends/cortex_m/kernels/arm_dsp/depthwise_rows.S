@@ -43,9 +43,9 @@
 #define ZERO_POINT 68
 #define FLOOR 72
 #define LOW 76
-#define FRAME 84                       /* and nine registers: a multiple of 8 */
+#define FRAME 84                       /* with nine saved registers: a multiple of 8 */
 
-/* All instructions are of four bytes: the entry is computed. */
+/* All instructions have four bytes, because the entry is computed. */
 .macro row5
     ldm.w taps!, {r2-r5}
     ldm.w x, {r8-r10}
@@ -90,7 +90,7 @@
     shift_and_lower z0, z1, r2, r2
     ldr r4, [sp, #ZERO_POINT]
     round_long z0, z1, r3, r3, r4
-    usat z0, #8, z0                    /* of which usat16 would see 16 bits */
+    usat z0, #8, z0                    /* 32-bit results: usat16 reads 16 bits only */
     usat z1, #8, z1
     pkhbt z0, z0, z1, lsl #16
 .endm
@@ -153,7 +153,7 @@
     ldr r4, [sp, #COLUMNS_LEFT]
     strb z0, [r2]
     subs r4, r4, #2
-    blo.w .Lnext_\@                    /* an odd number: the second is none */
+    blo.w .Lnext_\@                    /* an odd number: there is no second output */
     lsr z0, z0, #16
     strb z0, [r2, r3]
     add r3, r2, r3, lsl #1

@@ -29,7 +29,7 @@
 
 #define X 0                            /* the frame */
 #define X_END 4
-#define START 8                        /* where a block starts: at its odd four, or at ENTRY */
+#define START 8                        /* where a block starts: at its odd group of four, or at ENTRY */
 #define ENTRY 12                       /* where the unrolled loop is entered */
 #define ZERO_POINT 16
 #define FOURS 20
@@ -37,7 +37,7 @@
 #define LOW 28
 #define OUT 32
 #define UNITS 36
-#define FRAME 44                       /* and nine registers: a multiple of 8 */
+#define FRAME 44                       /* with nine saved registers: a multiple of 8 */
 #define FIELDS (FRAME + SAVED)         /* arguments on the stack */
 #define OFFSET (FRAME + SAVED + 4)
 
@@ -57,7 +57,7 @@
     add \b, \b, r8
 .endm
 
-/* All instructions of the loops are of four bytes: their entry is computed. */
+/* All instructions of the loops have four bytes, because their entry is computed. */
 .macro load_activations
     ldr r7, [x], #4
     sxtb16 r6, r7
@@ -73,7 +73,7 @@
     smlad \a, r7, \w13, \a
 .endm
 
-/* Pair by pair: `ab` of one four, `bytes` always. */
+/* Pair by pair: for `bytes`, and for a single four of `ab`. */
 .macro multiply_ab a, b
     ldrd r8, r9, [blocks], #8
     multiply_words \a, \b, r8, r9
@@ -91,7 +91,7 @@
     smlad \b, r7, r9, \b
 .endm
 
-/* The pairs of two fours, one after the other: `count` counts them. Words come for two of them at once. */
+/* `count` pairs of two fours, one pair after the other. Weights are loaded for two pairs at once. */
 .macro next_ab a, b
     .if count == 0 || count == pairs
     load_activations
@@ -132,11 +132,11 @@
     round_sums \a, \b, r10, r11, x
 .endm
 
-/* START and ENTRY of the loop at `loop`, which does `turn` times two fours. */
+/* START and ENTRY of the loop at `loop`. An iteration processes `turn` times two fours. */
 .macro find_entry loop, end, odd, turn
     ldr r4, [sp, #FOURS]
     lsrs r5, r4, #1
-    rsb r5, r5, #0                     /* times that the first turn skips: all for a single four */
+    rsb r5, r5, #0                     /* how many of these the first iteration skips: all for a single four */
     and r5, r5, #\turn - 1
     it eq
     moveq r5, #\turn

@@ -75,7 +75,7 @@ DSP_INLINE int32_t dsp_smmlar(int32_t x, int32_t y, int32_t sum)
     return result;
 }
 
-/* The same less a product: (2^32 * sum - x * y + 2^31) >> 32. */
+/* The same with the product subtracted: (2^32 * sum - x * y + 2^31) >> 32. */
 DSP_INLINE int32_t dsp_smmlsr(int32_t x, int32_t y, int32_t sum)
 {
     int32_t result;
@@ -115,7 +115,7 @@ DSP_INLINE uint32_t dsp_uqsub8(uint32_t x, uint32_t y)
     return result;
 }
 
-/* Byte by byte: x + y. It sets the greater-or-equal flags, which nothing here reads. */
+/* Byte by byte: x + y. It also sets the greater-or-equal flags, which these kernels do not read. */
 DSP_INLINE uint32_t dsp_uadd8(uint32_t x, uint32_t y)
 {
     uint32_t result;

@@ -14,7 +14,7 @@
 
 #define SAVED 36                       /* bytes of the registers that `enter` saves; arguments follow them */
 
-/* A function in a section of its own with `frame` bytes on the stack; `leave` may stand in it more than once. */
+/* Begins a function in a separate section, with `frame` bytes on the stack. It may use `leave` more than once. */
 .macro enter name, frame=0
     .section .text.\name, "ax", %progbits
     .globl \name
@@ -39,8 +39,8 @@
     .size \name, . - \name
 .endm
 
-/* Where a loop that is unrolled `turns` times is entered to leave out the first `skipped` of them: `to` may be `skipped` or
- * `base`. All instructions between `loop`, which is at a multiple of 4, and `end` are of four bytes.
+/* Computes the address at which a loop of `turns` unrolled parts is entered to skip the first `skipped` parts. `to` may be
+ * `skipped` or `base`. `loop` is at a multiple of 4, and all instructions between `loop` and `end` have four bytes.
  */
 .macro entry_point to, skipped, turns, loop, end, scratch, base
     mov \scratch, #(\end - \loop) / \turns
@@ -49,7 +49,7 @@
     orr \to, \to, #1
 .endm
 
-/* Sums of 256 * B + A and of A to those of B and of A. */
+/* Converts the sums of 256 * B + A to sums of B; a and the sums of A do not change. */
 .macro split_sums a, b, others:vararg
     sub \b, \b, \a
     asr \b, \b, #8
@@ -105,7 +105,7 @@
     clamp_bytes \c0, \floor, \low
 .endm
 
-/* Two, with instructions for one register: into the lower bytes of c0. */
+/* Two results into the lower bytes of c0, with instructions that clip one register. */
 .macro narrow_two floor, low, c0, c1
     pkhbt \c0, \c0, \c1, lsl #16
     usat16 \c0, #8, \c0

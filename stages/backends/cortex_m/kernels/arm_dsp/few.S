@@ -28,7 +28,7 @@
 #define COUNT 4
 #define Y 8
 #define WEIGHTS 12
-#define START 16                       /* of a run: its odd four, or ENTRY */
+#define START 16                       /* where a run starts: at its odd four, or at ENTRY */
 #define ENTRY 20                       /* where the unrolled loop is entered; the end of the run if it has no units */
 #define TURNS 24
 #define REST 28
@@ -44,7 +44,7 @@
 #define LOW 68
 #define RUNS_LEFT 72
 #define ROWS_LEFT 76
-#define FRAME 84                       /* and nine registers: a multiple of 8 */
+#define FRAME 84                       /* with nine saved registers: a multiple of 8 */
 #define ARGUMENT (FRAME + SAVED)       /* the fifth */
 
 .macro widen even, odd
@@ -94,7 +94,7 @@
     .endif
 .endm
 
-/* All instructions are of four bytes: the entry is computed. */
+/* All instructions have four bytes, because the entry is computed. */
 .macro unit
     .if n == 1
     ldm weights!, {r5-r8}
@@ -128,7 +128,7 @@
     .endif
 .endm
 
-/* The words of the scale are taken one after the other into r4. */
+/* The words of the scale are loaded into r4, one after the other. */
 .macro multiply sum
     ldr r4, [weights], #4
     .if single
@@ -187,7 +187,7 @@
     add r6, r4, #UNROLL - 1
     lsr r6, r6, #3
     str r6, [sp, #TURNS]
-    rsbs r6, r4, #0                    /* units that the first turn skips */
+    rsbs r6, r4, #0                    /* units that the first iteration skips */
     and r6, r6, #UNROLL - 1
     entry_point r6, r6, UNROLL, .Lloop_\@, .Lloop_end_\@, r7, r8
     cmp r4, #0

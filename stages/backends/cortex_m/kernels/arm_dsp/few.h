@@ -9,9 +9,9 @@ struct arm_dsp_few_windows {
     int32_t units, odd, rest, runs, rows, jump, row_jump, pixel, y_pixel, y_channel, zero_point, floor, low;
 };
 
-/* An NHWC image and its windows. Those of the columns from first_x and of the rows from first_y up to end_x and end_y lie `inside` it;
- * the others are copied, with `fill` outside, and are `copied`. Each of `groups` has group_in channels in and `blocks` of out channels,
- * the last of which starts at `last` and may overlap the one before it; words are those of a block. y_row: bytes between rows of y. */
+/* An NHWC image and its windows. Windows from row first_y to end_y and column first_x to end_x are inside the image: `inside`. The other
+ * windows are copied, padded with `fill`: `copied`. Each of `groups` has group_in input channels and `blocks` blocks of output channels.
+ * The last block starts at `last` and may overlap the one before it. A block has `words` words; rows of y are y_row bytes apart. */
 struct arm_dsp_few {
     int32_t height, width, channels, out_height, out_width;
     int32_t kernel_y, kernel_x, stride_y, stride_x, dilation_y, dilation_x, top, left;
@@ -32,7 +32,7 @@ arm_dsp_few_rows arm_dsp_few2_u8_double, arm_dsp_few2_u8_single, arm_dsp_few2_u8
 arm_dsp_few_rows arm_dsp_few3_u8_double, arm_dsp_few3_u8_single, arm_dsp_few3_u8_long;
 arm_dsp_few_rows arm_dsp_few4_u8_double, arm_dsp_few4_u8_single, arm_dsp_few4_u8_long;
 
-/* `window` has room for one: kernel_y * kernel_x * channels bytes. */
+/* `window` is memory for one window: kernel_y * kernel_x * channels bytes. */
 typedef void arm_dsp_few_layer(const void *x, const int32_t *weights, void *y, uint8_t *window, const int32_t *fields);
 
 arm_dsp_few_layer arm_dsp_conv1_s8_double, arm_dsp_conv1_s8_single, arm_dsp_conv1_s8_long;

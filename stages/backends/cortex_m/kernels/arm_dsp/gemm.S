@@ -33,7 +33,7 @@
  */
 #include "dsp_asm.h"
 
-/* What dsp_asm.h narrows with: without a floor where there is none. */
+/* Clips results; without a floor in `full`. */
 .purgem clamp_bytes
 .macro clamp_bytes bytes, floor, low
     .if !full
@@ -92,7 +92,7 @@
     add \b, r4, \offset
 .endm
 
-/* `from_a`, `from_b`: what the sums start from. */
+/* `from_a`, `from_b`: the initial values of the sums. */
 .macro multiply_accumulate x, a, b, from_a, from_b
     .ifb \from_a
     smlad \a, \x, r8, \a
@@ -103,7 +103,7 @@
     .endif
 .endm
 
-/* All instructions are of four bytes: the entry is computed. The first step of `ab` has the biases in the last row's sums, `from`. */
+/* All instructions have four bytes, because the entry is computed. In the first step of `ab` the last row's sums, `from`, are the biases. */
 .macro one_step from_a, from_b
     ldr r9, [pairs], #4
     .if rows > 1
@@ -132,7 +132,7 @@
     .endif
 .endm
 
-/* Three pixels: two steps at a time, since a load more fits the registers. The words are factors first, then their low bytes. */
+/* Three pixels: two steps at a time, because there are registers for one more load. First the words are factors, then their low bytes. */
 .macro three_pixels w, a0=r0, a1=r1, b0=r4, b1=r5
     ldm panel!, {r3, r10, r11}
     smlad r4, r3, \w, \b0
@@ -150,7 +150,7 @@
     three_pixels r9
 .endm
 
-/* The biases into the last row's sums, and what starts from them. */
+/* Loads the biases into the last row's sums, and copies them to the sums that start with the bias. */
 .macro first_steps
     .if paired
     ldrd r2, r6, [pairs], #8
@@ -167,7 +167,7 @@
     .endif
 .endm
 
-/* With the scales of A and B in pairs of registers. */
+/* The scales of A and B are in pairs of registers. */
 .macro multiply_row a, b, row
     high_multiply \a, \b, r8, r9
 .endm
@@ -182,7 +182,7 @@
     round_sums \a, \b, r10, r11, panel
 .endm
 
-/* The long rounding. The results fit 16 bits, from which they are narrowed. */
+/* The long rounding. Its results are saturated to 16 bits, which the narrowing reads. */
 .macro shift_row a, b, row
     shift_left \a, \b, r8, r9
 .endm
@@ -207,7 +207,7 @@
     .endif
 .endm
 
-/* Both channels of a pixel, which are neighbours. */
+/* Stores both channels of a pixel, which are neighbours. */
 .macro write_pixel a, b, row
     narrow_two r8, r9, \a, \b
     strh \a, [r10]
@@ -222,7 +222,7 @@
     .set full, \is_full
     .set rows, \row_count
     .set bytes, \is_bytes
-    .set paired, rows == 3 && !bytes   /* steps are taken by twos */
+    .set paired, rows == 3 && !bytes   /* two steps per iteration */
     enter \name, FRAME
     str r0, [sp, #PANEL]
     str r2, [sp, #OUT]
@@ -245,7 +245,7 @@
     .set turn, UNROLL
     .endif
     .if bytes
-    rsb r5, r5, #0                     /* steps that the first turn skips */
+    rsb r5, r5, #0                     /* steps that the first iteration skips */
     and r5, r5, #turn - 1
     .else                              /* steps (pairs of steps) after the first; the first iteration skips some or all of them */
     subs r5, r5, #1

@@ -12,7 +12,7 @@
 #define S16_TOP dsp_smmlar
 #define S16_MOST dsp_ssat_16
 
-/* As fl_requantize_double, of sums that twice fit 32 bits when they are shifted to the left. */
+/* As fl_requantize_double, for sums whose double still fits 32 bits after the left shift. */
 DSP_INLINE int32_t scaled(int32_t x, int32_t multiplier, int32_t shift)
 {
     const int32_t left = shift & ~(shift >> 31), right = shift & shift >> 31;

@@ -12,7 +12,7 @@
 #define MM_CENTRED
 typedef int16_t mm_element;
 
-/* Each half less that of `less`. */
+/* Subtracts the halves of `less` from the halves of x. */
 DSP_INLINE uint32_t less_halves(uint32_t halves, uint32_t less)
 {
     uint32_t result;

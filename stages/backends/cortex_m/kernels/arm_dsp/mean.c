@@ -31,7 +31,7 @@ DSP_INLINE void mean_rows(const uint8_t *x, uint8_t *y, int32_t count, const str
         store_means(y + i + 8, sums_split(sum.even2, sum.odd2, is_unsigned), v);
         store_means(y + i + 12, sums_split(sum.even3, sum.odd3, is_unsigned), v);
     }
-    for (; i < count && count >= 4; i += 4) { /* the last four may meet those before them again */
+    for (; i < count && count >= 4; i += 4) { /* the last four may overlap the previous four */
         const int32_t first = i + 4 <= count ? i : count - 4;
         store_means(y + first, sums_of_four(x + first, &walk, is_unsigned), v);
     }
@@ -51,7 +51,7 @@ DSP_INLINE void mean_planes(const uint8_t *x, uint8_t *y, int32_t count, const s
 
 void arm_dsp_mean_rows_s8(const void *x, void *y, int32_t count, const int32_t *fields)
 {
-    const struct arm_dsp_mean v = *(const struct arm_dsp_mean *)fields; /* a copy: y may point anywhere */
+    const struct arm_dsp_mean v = *(const struct arm_dsp_mean *)fields; /* local copy: y may alias it */
     mean_rows(x, y, count, &v, 0);
 }
 

@@ -58,7 +58,7 @@ DSP_INLINE uint32_t clamped(uint32_t bytes, const struct arm_dsp_mul *v)
     return dsp_uadd8(dsp_uqsub8(bytes, (uint32_t)v->floor), (uint32_t)v->low);
 }
 
-/* A run, four elements at a time. `one` is that of x1 in both halves where `repeats`. */
+/* A run, four elements at a time. If `repeats`, `one` has the single element of x1 in both halves. */
 DSP_INLINE void run(const uint8_t *x0, const uint8_t *x1, uint8_t *y, const struct arm_dsp_mul *v, int repeats, int is_unsigned)
 {
     const uint32_t zero0 = (uint32_t)v->zero0, zero1 = (uint32_t)v->zero1, first = *x1 | (uint32_t)*x1 << 16;
@@ -82,7 +82,7 @@ DSP_INLINE void run(const uint8_t *x0, const uint8_t *x1, uint8_t *y, const stru
 
 DSP_INLINE void mul(const uint8_t *x0, const uint8_t *x1, uint8_t *y, const int32_t *fields, int repeats, int is_unsigned)
 {
-    const struct arm_dsp_mul v = *(const struct arm_dsp_mul *)fields; /* a copy: y may point anywhere */
+    const struct arm_dsp_mul v = *(const struct arm_dsp_mul *)fields; /* local copy: y may alias it */
     for (int32_t rows = v.rows.rows; rows > 0; rows--) {
         run(x0, x1, y, &v, repeats, is_unsigned);
         x0 += v.rows.row0;

@@ -21,12 +21,12 @@
 #define next r4                        /* run */
 #define entry r5
 #define turns r6                       /* of the unrolled loop, in each run */
-#define rest r7                        /* bytes behind the last four */
-#define left r8                        /* turns of this run */
+#define rest r7                        /* bytes after the last four */
+#define left r8                        /* iterations for this run */
 #define x r9
 #define y r10
 
-.macro four                            /* all instructions are of four bytes: the entry is computed */
+.macro four                            /* all instructions have four bytes, because the entry is computed */
     ldr.w x, [from], #4
     sxtb16 y, x
     sxtb16 x, x, ror #8
@@ -42,7 +42,7 @@
     lsr x, count, #2
     add turns, x, #UNROLL - 1
     lsr turns, turns, #2
-    rsb x, x, #0                       /* fours that the first turn skips */
+    rsb x, x, #0                       /* fours that the first iteration skips */
     and x, x, #UNROLL - 1
     entry_point entry, x, UNROLL, .Lloop_\@, .Lloop_end_\@, y, entry
     mov next, from
@@ -97,7 +97,7 @@ put_runs arm_dsp_put_runs_r4, 4
  *
  *   from    the first run of the first row; the other rows' lie `pixel` bytes further each. runs, count, step, result: as above
  *
- * The rows of a matrix, which are `depth` bytes long and one behind the other:
+ * Consecutive rows of a matrix, each `depth` bytes long:
  *
  *   void arm_dsp_put_matrix_r<3|4>(int32_t *panel, const uint8_t *from, int32_t depth);
  *

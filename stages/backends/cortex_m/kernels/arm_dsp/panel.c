@@ -76,7 +76,7 @@ DSP_INLINE void put_run(struct writer *w, const uint8_t *from, int32_t count)
     }
 }
 
-/* Elements at, at + 1, ... (up to four) of a run of which [first, last) lie inside the image, element `first` at `from`. */
+/* Elements at, at + 1, ... (up to four) of a run. Elements [first, last) are inside the image; element `first` is at `from`. */
 DSP_INLINE uint32_t gather_edge(const uint8_t *from, int32_t first, int32_t last, int32_t at, uint32_t fills)
 {
     const int32_t begin = first > at ? first - at : 0, end = last - at;
@@ -234,13 +234,13 @@ static __attribute__((noinline)) uint32_t *put_fills(uint32_t *to, int32_t rows,
     return to;
 }
 
-/* A row of a window that leaves the image on the left or on the right. */
+/* A row of a window that is partly outside of the image on the left or on the right. */
 static uint32_t *put_edge_row(uint32_t *to, const uint8_t *from, struct span in, const struct window *v)
 {
     const struct arm_dsp_geometry *const g = v->geometry;
     const int32_t channels = g->channels, taps = g->kernel_x;
     const uint32_t fill = (uint32_t)g->fill;
-    if (g->dilation_x == 1 && channels % 4 != 0) { /* elements of several pixels meet in one step */
+    if (g->dilation_x == 1 && channels % 4 != 0) { /* a step has elements of several pixels */
         struct writer w = {.to = to, .step = v->rows};
         put_edge_run(&w, from, in.first * channels, in.last * channels, taps * channels, (fill & 0xff) * 0x01010101u);
         return w.to;
@@ -335,7 +335,7 @@ static __attribute__((noinline)) void any_windows(int32_t *panel, struct window 
     }
 }
 
-/* Windows side by side that leave the image above or below. */
+/* Windows side by side that are partly above or below the image. */
 static __attribute__((noinline)) void upper_or_lower_windows(uint32_t *to, const struct window *v)
 {
     const struct arm_dsp_geometry *const g = v->geometry;
@@ -352,7 +352,7 @@ static __attribute__((noinline)) void upper_or_lower_windows(uint32_t *to, const
     put_fills(to, 1, (g->kernel_y - rows.last) * words, halves);
 }
 
-/* Most panels are of windows side by side that lie inside the image and are runs of whole rows. */
+/* The usual case: windows side by side inside the image, each a run of complete rows. */
 void arm_dsp_panel_windows(int32_t *panel, const void *x, int32_t first, int32_t rows, const int32_t *geometry, int32_t flip,
                            int32_t offsets, int32_t weight_zero_point)
 {

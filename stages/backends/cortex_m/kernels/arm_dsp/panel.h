@@ -16,7 +16,7 @@
 
 #include <stdint.h>
 
-/* Where the windows lie; all in elements. `fill` stands outside the image (the input's zero point). */
+/* Positions of the windows; all numbers are elements. Elements outside the image are `fill` (the input's zero point). */
 struct arm_dsp_geometry {
     int32_t height, width, channels;
     int32_t kernel_y, kernel_x;

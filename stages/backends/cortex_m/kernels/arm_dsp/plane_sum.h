@@ -4,7 +4,7 @@
 
 #include "dsp.h"
 
-/* Bytes as unsigned numbers, four at a time; what makes them unsigned (`flip`: 0x80 for int8) is subtracted from the sum. */
+/* Adds bytes as unsigned numbers, four at a time. If `flip` is 0x80, bytes are int8: the offset of 128 per byte is subtracted again. */
 DSP_INLINE int32_t plane_sum(const uint8_t *from, int32_t count, int32_t flip)
 {
     const uint32_t flips = (uint32_t)flip * 0x01010101u;

@@ -41,7 +41,7 @@ DSP_INLINE void store_averages(uint8_t *y, struct sums4 sum, int32_t count, cons
     dsp_store(y, clipped(sums_bytes(a, b, c, d), p, is_unsigned));
 }
 
-/* Channels in blocks of 16 and 4; the last block of 4 may meet the one before it again. */
+/* Channels in blocks of 16 and 4; the last block of 4 may overlap the block before it. */
 DSP_INLINE void average_window(const struct window *w, uint8_t *y, const struct arm_dsp_pool *p, int is_unsigned)
 {
     const int32_t channels = p->channels, count = w->rows * w->columns;
@@ -66,7 +66,7 @@ DSP_INLINE void average_window(const struct window *w, uint8_t *y, const struct 
 
 DSP_INLINE void pool(const uint8_t *x, uint8_t *y, const int32_t *fields, int is_unsigned)
 {
-    const struct arm_dsp_pool p = *(const struct arm_dsp_pool *)fields; /* a copy: y may point anywhere */
+    const struct arm_dsp_pool p = *(const struct arm_dsp_pool *)fields; /* local copy: y may alias it */
     for (int32_t oy = 0; oy < p.out_height; oy++) {
         for (int32_t ox = 0; ox < p.out_width; ox++) {
             const struct window w = window_at(x, oy, ox, &p);

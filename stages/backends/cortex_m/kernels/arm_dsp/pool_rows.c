@@ -5,7 +5,7 @@
 #include "bytes_order.h"
 #include "sums.h"
 
-/* Of up to three rows: three, or two of which one may be the same twice. */
+/* Up to three rows. `b` may be the same row as `a`, and with two taps `c` is not used. */
 struct rows3 {
     const uint8_t *a, *b, *c;
 };
@@ -46,7 +46,7 @@ DSP_INLINE void largest_of(uint8_t *to, struct rows3 r, int32_t count, int taps,
     }
 }
 
-/* Two or three taps at once, then two more with the result so far. */
+/* The first two or three taps at once, then pairs of taps with the previous result. */
 DSP_INLINE void maxima(uint8_t *to, const uint8_t *from, int32_t taps, int32_t step, int32_t count, int is_unsigned)
 {
     struct rows3 r = {from, from + (taps > 1 ? step : 0), from + 2 * step};
@@ -64,7 +64,7 @@ DSP_INLINE void maxima(uint8_t *to, const uint8_t *from, int32_t taps, int32_t s
     }
 }
 
-/* Once in the code of a type: it is called for rows and for pixels. */
+/* Not inlined: one function per type, which is called for rows and for pixels. */
 static __attribute__((noinline)) void maxima_s8(uint8_t *to, const uint8_t *from, int32_t taps, int32_t step, int32_t count)
 {
     maxima(to, from, taps, step, count, 0);
@@ -143,13 +143,13 @@ DSP_INLINE void pool_sums(int16_t *to, const uint8_t *from, int32_t taps, int32_
     }
 }
 
-/* How a sum s becomes a mean: (s * reciprocal >> 16) + half, and of that what is above FRACTION bits.
+/* The mean of a sum s is ((s * reciprocal >> 16) + half) >> FRACTION.
  *
- * The reciprocal is 2^30 / elements and up to 1 more. So the product is 2^14 * s / elements and up to 1/2 further from zero, since
- * |s| < 2^15; it is rounded down. A mean that is no half is 2^14 / 510 = 32 away from one at least. One that is comes out as 2^13
- * above or above that where s is positive, and below where it is negative: halves go away from zero.
+ * The reciprocal is 2^30 / elements and up to 1 more. So the product is 2^14 * s / elements, and up to 1/2 further from zero,
+ * because |s| < 2^15; it is rounded down. If the mean is not a half, the product differs from a half's by at least 2^14 / 510 = 32. If
+ * it is a half, the product is not below that half for positive s, and below it for negative s: halves go away from zero.
  *
- * Sums of uint8 lose 128 for each element, and means get them back: so halves have to go up, for which `half` is 2 more. */
+ * For uint8, 128 per element is subtracted from sums and added to means again. So halves have to go up: `half` is 2 larger. */
 enum { FRACTION = 14 };
 
 struct pool_mean {

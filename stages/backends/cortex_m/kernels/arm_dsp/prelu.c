@@ -6,7 +6,7 @@
 DSP_INLINE void prelu(const uint8_t *x0, const uint8_t *x1, uint8_t *y, int32_t count, int32_t step0, int32_t step1,
                       const void *parameters, const uint8_t *table, int is_unsigned)
 {
-    const struct arm_dsp_prelu p = *(const struct arm_dsp_prelu *)parameters; /* a copy: y may point anywhere */
+    const struct arm_dsp_prelu p = *(const struct arm_dsp_prelu *)parameters; /* local copy: y may alias it */
     for (uint8_t *const end = y + count; y != end; y++) {
         const int32_t value = sums_element(x0, is_unsigned) - p.zero_point0;
         if (value >= 0) {

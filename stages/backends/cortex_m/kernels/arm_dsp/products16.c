@@ -39,7 +39,7 @@ DSP_INLINE void p16_products(int32_t rows, const int16_t *panel, int32_t pitch, 
                              int32_t *sums)
 {
     (void)pitch;
-    (void)depth; /* the one pair of channels is all of the block */
+    (void)depth; /* the block has only one pair of channels */
     if (rows > 1) {
         arm_dsp_products16_r4(panel, w, count >> 1, sums);
     } else {

@@ -31,7 +31,7 @@
     smlad \b, \x, r9, \b
 .endm
 
-/* All instructions are of four bytes: the entry is computed. */
+/* All instructions have four bytes, because the entry is computed. */
 .macro one_step
     ldr r9, [weights], #4
     ldrd r10, r11, [panel], #8
@@ -195,7 +195,7 @@
     mov weights, r1
     movs r0, #0
     movs r1, #0
-    lsrs r2, r2, #1                    /* carry: a step beyond the pairs */
+    lsrs r2, r2, #1                    /* carry: one step more than the pairs */
     bcc .Leven
     ldr r8, [weights], #4
     ldr r10, [panel], #4

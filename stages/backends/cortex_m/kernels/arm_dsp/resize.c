@@ -61,7 +61,7 @@ DSP_INLINE void rh_scatter(int8_t *to, uint32_t bytes, int32_t count)
     }
 }
 
-/* Lowers halves that are not above zero by one: SSUB16 tells SEL which are above. */
+/* Subtracts one from the halves that are not above zero. SSUB16 sets the flags by which SEL selects them. */
 DSP_INLINE uint32_t lowered(uint32_t halves)
 {
     uint32_t less;

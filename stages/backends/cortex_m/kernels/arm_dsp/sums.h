@@ -4,14 +4,14 @@
 
 #include "dsp.h"
 
-enum { SUMS_MOST = 255 }; /* bytes that a sum of 16 bits holds, with or without sign */
+enum { SUMS_MOST = 255 }; /* so many bytes fit a sum of 16 bits, signed or unsigned */
 
-/* The pixels: `rows` of `columns`, whose steps are in bytes. */
+/* The pixels: `rows` rows of `columns` pixels. Steps are in bytes. */
 struct sums_walk {
     int32_t rows, row_step, columns, column_step;
 };
 
-/* Of four words; even: bytes 0 and 2 of each. */
+/* Sums of four words: `even` has bytes 0 and 2 of a word, `odd` has bytes 1 and 3. */
 struct sums_halves {
     uint32_t even0, odd0, even1, odd1, even2, odd2, even3, odd3;
 };
@@ -66,7 +66,7 @@ DSP_INLINE struct sums4 sums_split(uint32_t even, uint32_t odd, int is_unsigned)
     return (struct sums4){(int16_t)even, (int16_t)odd, (int32_t)even >> 16, (int32_t)odd >> 16};
 }
 
-/* Of any number of pixels with at most SUMS_MOST columns. */
+/* Sums of any number of pixels with at most SUMS_MOST columns. */
 DSP_INLINE struct sums4 sums_of_four(const uint8_t *from, const struct sums_walk *walk, int is_unsigned)
 {
     const int32_t at_once = SUMS_MOST / walk->columns; /* rows */

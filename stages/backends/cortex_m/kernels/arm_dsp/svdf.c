@@ -15,7 +15,7 @@ DSP_INLINE int32_t svdf_remember(int16_t *state, const int16_t *time, int32_t me
         dsp_store(state, moved);
         sum = dsp_smlad(moved, dsp_load(time), sum);
     }
-    if (state != last) { /* the last of an even number: with the newest it is a word */
+    if (state != last) { /* the last element of an even number: a word with the newest element */
         const uint32_t moved = dsp_low_halves((uint32_t)state[1], (uint32_t)newest);
         dsp_store(state, moved);
         return dsp_smlad(moved, dsp_load(time), sum);

@@ -12,7 +12,7 @@
 #define x r0
 #define table r1
 #define y r2
-#define count r3                       /* behind the fours */
+#define count r3                       /* bytes after the fours */
 #define turns r8
 
 .macro each operation
@@ -39,7 +39,7 @@
     and count, count, #3
     add turns, r4, #UNROLL - 1
     lsr turns, turns, #2
-    rsb r4, r4, #0                     /* fours that the first turn skips */
+    rsb r4, r4, #0                     /* fours that the first iteration skips */
     and r4, r4, #UNROLL - 1
     cmp turns, #0
     beq.w .Lrest

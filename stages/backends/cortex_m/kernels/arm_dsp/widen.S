@@ -15,14 +15,14 @@
 #define rows r2
 #define columns r3
 #define entry r4                       /* of a row */
-#define jump r5                        /* from the end of a row's whole turns to the next row */
+#define jump r5                        /* from the end of a row's full iterations to the next row */
 #define step r6
 #define turns r7
 #define to_jump r11
-#define left r12                       /* turns of this row */
+#define left r12                       /* iterations for this row */
 #define last lr                        /* where the rest of a row begins */
 
-.macro four                            /* all instructions are of four bytes: the entry is computed */
+.macro four                            /* all instructions have four bytes, because the entry is computed */
     ldr.w r8, [from], #4
     .if flip
     eor r8, r8, #0x80808080
@@ -61,7 +61,7 @@
     strh.w r8, [to, #2 * \at]
 .endm
 
-/* `step` takes `count` bytes, `unrolled` times in a turn. */
+/* `step` widens `count` bytes; an iteration has it `unrolled` times. */
 .macro widen name, flips, count, unrolled, step_of
     .set flip, \flips
     enter \name
@@ -101,7 +101,7 @@
     lsr turns, turns, #2
     .endif
     rsb r8, r8, #0
-    and r8, r8, #\unrolled - 1         /* steps that the first turn skips */
+    and r8, r8, #\unrolled - 1         /* steps that the first iteration skips */
     mov r9, #(.Lloop_end_\@ - .Lloop_\@) / \unrolled
     adr entry, .Lloop_\@
     mla entry, r8, r9, entry

@@ -134,7 +134,7 @@
     vldrb.8 q1, [r7], #16
     vmladava.s8 r6, q1, q2
     le lr, 3b
-4:  ldrd lr, r8, [sp, #REST]           /* and what leads to the next rows; r8 is read below */
+4:  ldrd lr, r8, [sp, #REST]           /* and the step to the next rows; r8 is read below */
     cmp lr, #0
     beq 4f
     ldr lr, [sp, #CHUNKS]
@@ -168,7 +168,7 @@
     subs r10, r10, #4
     bge 2b
 
-    /* The rows that are left: 4 + r10. */
+    /* 4 + r10 rows are left. */
 5:  adds r10, r10, #4
     beq 9f
 6:  mov r3, r1

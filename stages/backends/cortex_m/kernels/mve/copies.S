@@ -43,7 +43,7 @@
     pop {r4-r7, pc}
     end_function mve_copy_rows
 
-/* `way` is pick or put; `lanes` the bits of a lane, which has the offset of one of `items` items of `bits` bits. */
+/* `way` is pick or put. A vector has the offsets of `items` items of `bits` bits, in lanes of `lanes` bits. */
 .macro strided way, bits, letter, lanes, items, step
     function mve_\way\()_rows_\bits
     push {r4-r8, lr}

@@ -12,7 +12,7 @@
 MVE_INLINE void pixel(const int16_t *x, int32_t row, int32_t column, const int8_t *w, const struct s16_channel *of, int16_t *y,
                       const struct fl_depthwise16 *p, int32_t height, int32_t width)
 {
-    const uint32x4_t records = vshlq_n_u32(vidupq_n_u32(0, 8), 2); /* bytes of every other channel's */
+    const uint32x4_t records = vshlq_n_u32(vidupq_n_u32(0, 8), 2); /* offsets of every other channel */
     for (int32_t left = p->channels; left > 0; left -= 8) {
         const int32_t *const first = (const int32_t *)of, *const second = (const int32_t *)(of + 1);
         int32x4_t even = vldrwq_gather_offset_s32(first, records), odd = vldrwq_gather_offset_s32(second, records);

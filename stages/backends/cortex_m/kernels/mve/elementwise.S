@@ -13,11 +13,11 @@
  *
  * Elements have 16 bits when zero points are subtracted and when results are clipped. In between, the b and t forms of instructions
  * widen the even and the odd elements to 32 bits and narrow them again. So no instruction between a load and a store may be
- * predicated; for the tail only the load and the store are. A repeated byte is read from copies on the stack. y may be x0 or x1.
+ * predicated; in the tail only the load and the store are. A repeated byte is read from copies on the stack. y may be x0 or x1.
  */
 #include "mve_asm.h"
 
-#define ROWS 16                        /* the frame: 16 times a byte that is repeated, rows to come */
+#define ROWS 16                        /* the frame: 16 copies of a repeated byte, remaining rows */
 #define FRAME 24
 
 #define FIELD_ROWS 0
@@ -67,7 +67,7 @@
     vmin.s16 q2, q2, q7
 .endm
 
-/* The whole vectors of a row; an input's pointer goes on by \step0 or \step1. */
+/* The whole vectors of a row; input pointers advance by \step0 and \step1. */
 .macro vectors operation, mode, type, step0, step1
     wls lr, lr, 2f
 1:  .if \step0

@@ -28,7 +28,7 @@
  */
 #include "mve_asm.h"
 
-#define MORE 0                         /* the frame: what a tile starts with, one ldm */
+#define MORE 0                         /* the frame: values that a tile starts with, loaded by one ldm */
 #define X0 4
 #define X1 8
 #define Y_STEP 12                      /* with Y_END: one ldrd */
@@ -71,7 +71,7 @@
     multiply_two_rows \how
 .endm
 
-/* The last elements of the rows: as many as P0 has. */
+/* The last elements of the rows; P0 selects them. */
 .macro rest_of_two_rows how
     vpstt
     vldrbt.8 q0, [r9]
@@ -239,7 +239,7 @@
     cmp r0, #0
     beq 9f
 
-    /* The row that is left. */
+    /* The remaining row. */
     ldrd r5, r3, [sp, #WEIGHTS]
 6:  ldm sp, {r7, r9, r11}
     .ifnc \depth,short

@@ -4,10 +4,9 @@
 
 #include <stdint.h>
 
-/* Where the windows lie in an NHWC image, of which `channels` neighbouring channels are read; `pixel` and `line` are the bytes from
- * a pixel and from a row to the next; `neighbours` tells that the taps of a window's row are one run of bytes. `fill` stands outside
- * of the image: the zero point as int8. `flip` is 0x80 for uint8, which becomes int8 by it, else 0. `depth` elements are gathered
- * into rows of `row` bytes, whose rest is arbitrary. */
+/* Windows of `channels` neighbouring channels of an NHWC image. Pixels are `pixel` bytes apart, rows `line` bytes. `neighbours`: the
+ * taps of a window's row are one run of bytes. Taps outside of the image are `fill`, the zero point as int8. `flip` is 0x80 to make
+ * uint8 int8, else 0. `depth` elements are gathered into rows of `row` bytes; the other bytes of a row are arbitrary. */
 struct mve_windows {
     int32_t height, width, channels;
     int32_t kernel_y, kernel_x, stride_y, stride_x, dilation_y, dilation_x, top, left;
@@ -15,13 +14,13 @@ struct mve_windows {
 };
 
 /* The windows of output pixels first, first + 1, ..., one in each row, as int8. Where the weights have a zero point,
- * offsets[i] is what row i adds to its sums for it; offsets is not used otherwise. */
+ * offsets[i] is added to the sums of row i; otherwise offsets is not used. */
 typedef void mve_gather(const void *x, int8_t *rows, int32_t *offsets, int32_t first, int32_t count, const int32_t *windows);
 
 mve_gather mve_windows_s8, mve_windows_u8;
 
-/* The windows of `count` neighbouring output pixels of a row, from `first` on, in one strip (strip.c): window i is what begins i * row
- * bytes on. Columns of a window, dilation_x is 1, are [kernel_x][kernel_y][channels]. Offsets are as above. */
+/* The windows of `count` neighbouring output pixels of a row, from `first` on, in one strip (strip.c): window i begins
+ * i * row bytes after the first. Columns of a window, dilation_x is 1, are [kernel_x][kernel_y][channels]. Offsets are as above. */
 mve_gather mve_strip_s8, mve_strip_u8;
 
 /* Declarations of the functions in gemm.S; see there. */
@@ -37,7 +36,7 @@ mve_gemm mve_gemm_lowered_whole_offsets, mve_gemm_lowered_rest_offsets, mve_gemm
 mve_gemm mve_gemm_single_whole_offsets, mve_gemm_single_rest_offsets, mve_gemm_single_short_offsets;
 mve_gemm mve_gemm_shifted_whole_offsets, mve_gemm_shifted_rest_offsets, mve_gemm_shifted_short_offsets;
 
-/* Those of pixels.S. */
+/* Functions of pixels.S. */
 mve_gemm mve_pixels_exact, mve_pixels_lowered;
 
 /* Declarations of the functions in columns.S; see there. */

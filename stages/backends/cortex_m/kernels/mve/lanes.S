@@ -27,7 +27,7 @@
 #define LOW 0                          /* the frame: vectors that clip */
 #define HIGH 16
 #define FLIP 32
-#define X 48                           /* of the group; with Y one ldrd */
+#define X 48                           /* first tap of the group; loaded with Y by one ldrd */
 #define Y 52
 #define X_ROW 56                       /* with ROWS_LEFT one ldrd */
 #define ROWS_LEFT 60
@@ -76,7 +76,7 @@
     widen
 .endm
 
-    /* The second tap is \offset behind the first. */
+    /* The second tap is \offset after the first. */
 .macro first_taps offset
     products_of_first
     add r12, x, \offset
@@ -89,7 +89,7 @@
     widen
 .endm
 
-    /* Of tap \tap, or of the next that r11 points to. */
+    /* The offset of tap \tap, or of the next tap, at r11. */
 .macro load_weights tap
     .ifc \tap,next
     vldrw.32 q1, [r11], #16

@@ -35,13 +35,13 @@ MVE_INLINE void load_row(uint8_t *line, const uint8_t *image, int32_t row, const
     (void)mve_set(line, room - bytes, fill);
 }
 
-/* All outputs of `channels` from `first` of the lines on, `band` rows at a time. Lines that the next band needs too are moved to its
- * first. */
+/* All outputs of `channels` channels, from channel `first` of the lines on, `band` rows at a time. Lines that the next band needs too
+ * are moved to the start. */
 static void in_bands(uint8_t *y, const uint8_t *image, const int32_t *constants, const int32_t *offsets, int32_t channels,
                      int32_t first, int8_t *lines, const struct mve_lanes *d, mve_lanes_rows *rows)
 {
     const int32_t pitch = d->image.pitch;
-    int32_t row = -d->top, of_window = 0; /* the row of the image that is loaded next, and of a window, where some are left out */
+    int32_t row = -d->top, of_window = 0; /* the next row of the image to load, and the next row of a window, if rows between windows are skipped */
     int32_t kept = 0;                     /* lines of the band before */
     for (int32_t oy = 0; oy < d->rows; oy += d->band) {
         const int32_t count = d->band < d->rows - oy ? d->band : d->rows - oy;

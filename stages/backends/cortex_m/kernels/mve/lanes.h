@@ -4,15 +4,15 @@
 
 #include "depthwise_image.h"
 
-/* Windows are `x_step` bytes apart, outputs `y_step`; from the end of a row of `columns` of them the next row's windows are `x_row` bytes
- * on. zero_point, low and high are those of the output as int8, of quads as they are. `pairs` of taps are left behind the first one or
- * two; a group's constants have `group_bytes`.
+/* Windows are `x_step` bytes apart, outputs `y_step`. After a row of `columns` windows, x_row bytes are added. zero_point, low and high
+ * are for the output as int8 (quads: as the tensor has it). After the first one or two taps come `pairs` pairs of taps. The constants of
+ * a group have `group_bytes` bytes.
  *
- * Where windows leave the image, or its bytes have to be flipped, `band` rows of outputs at a time are computed from lines in scratch,
- * `span` for a window; the next row's begin `lines_y` on, and `left_out` rows of the image between windows have none. Lines have 16
- * channels where they are loaded `by_group`, else all of a pixel, of which x begins with the `first`; these may have been `loaded` by
- * what computes the channels before. `in_rows`: they are the image's rows, and all that lie between are needed. Otherwise `band` is 0 and
- * the image is read where it lies. */
+ * If windows are partly outside of the image, or its bytes have to be flipped, `band` rows of outputs at a time are computed from lines
+ * in scratch: `span` lines for a window, `lines_y` from an output row to the next. `left_out` rows of the image between windows have no
+ * line. With `by_group`, lines have 16 channels. Otherwise they have all channels of a pixel, x begins with channel `first`, and the
+ * function for earlier channels may have `loaded` them. `in_rows`: lines are the image's rows, without gaps. If `band` is 0, the image
+ * is read in place. */
 struct mve_lanes {
     struct mve_image image;
     int32_t zero_point, low, high, x_step, x_row, columns, pairs, group_bytes;

@@ -12,7 +12,7 @@
 #define LSTM_GATES gates_of
 #define LSTM_CELLS cells_of
 
-/* x / 2^-right, halves away from zero, of shifts up to 0. */
+/* x / 2^-right, halves away from zero; right <= 0. */
 MVE_INLINE int32x4_t shifted_right(int32x4_t x, int32x4_t right)
 {
     return vrshlq_s32(vaddq_s32(x, vshrq_n_s32(vandq_s32(x, right), 31)), right);
@@ -84,7 +84,7 @@ MVE_INLINE int16x8_t reciprocal(int16x8_t a)
 
 MVE_INLINE int16x8_t below_zero(int16x8_t x)
 {
-    return vminq_s16(x, vnegq_s16(x)); /* of -2^15 both are that */
+    return vminq_s16(x, vnegq_s16(x)); /* for -2^15 both are -2^15 */
 }
 
 MVE_INLINE int16x8_t sigmoid(int16x8_t x)

@@ -19,8 +19,8 @@ enum {
     WIDEST = UINT16_MAX / HALF, /* bytes between elements that are gathered: offsets have 16 bits */
 };
 
-/* What is in scratch: the fields of gemm.S, offsets of a panel's rows, its outputs where there are fewer units than a block has,
- * [blocks][3][4] parameters, [blocks][chunks][4][16] weights, and [16][chunks][16] rows of the first matrix where its rows are columns. */
+/* Scratch has: the fields of gemm.S; offsets of a panel's rows; the panel's outputs if a block has more channels than there are units;
+ * [blocks][3][4] parameters; [blocks][chunks][4][16] weights; and [16][chunks][16] rows of the first matrix if it is transposed. */
 struct parts {
     int32_t *fields, *offsets, *narrow, *params;
     int8_t *weights, *rows;
@@ -40,7 +40,7 @@ MVE_INLINE int32_t gather_chunk(int8_t *to, const int8_t *low, const int8_t *hig
     return put_chunk(to, vldrbq_gather_offset_s16(low, offsets), vldrbq_gather_offset_s16(high, offsets), sum);
 }
 
-/* The same of `count` < 16 elements, zeros behind them. */
+/* The same for `count` < 16 elements, padded with zeros. */
 MVE_INLINE int32_t gather_rest(int8_t *to, const int8_t *low, int32_t step, int32_t count, uint16x8_t offsets, int32_t sum)
 {
     const int32_t more = count < HALF ? 0 : count - HALF;
@@ -150,7 +150,7 @@ MVE_INLINE void multiply(const struct parts *s, const int8_t *x, int8_t *y, int3
 
 void mve_matmul_s8(const int8_t *x, const int8_t *w, int8_t *y, int32_t *scratch, const void *parameters)
 {
-    const struct mve_matmul p = *(const struct mve_matmul *)parameters; /* a copy: y may point anywhere */
+    const struct mve_matmul p = *(const struct mve_matmul *)parameters; /* local copy: y may alias it */
     const int32_t blocks = (p.units + UNITS - 1) / UNITS, chunks = (p.depth + CHUNK - 1) / CHUNK;
     struct parts s = {scratch, scratch + FIELDS, scratch + FIELDS + PANEL, scratch + FIELDS + 2 * PANEL, 0, 0};
     s.weights = (int8_t *)(s.params + blocks * 3 * UNITS);

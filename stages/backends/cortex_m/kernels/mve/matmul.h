@@ -11,7 +11,7 @@ struct mve_matmul {
     int32_t zero_point0, zero_point1, multiplier, shift, zero_point, low, high;
 };
 
-/* `scratch` has room for what matmul.c says, `parameters` is a struct mve_matmul. */
+/* matmul.c describes `scratch`; `parameters` is a struct mve_matmul. */
 void mve_matmul_s8(const int8_t *x, const int8_t *w, int8_t *y, int32_t *scratch, const void *parameters);
 
 #endif

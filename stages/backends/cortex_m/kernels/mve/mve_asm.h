@@ -19,20 +19,20 @@
     .size \name, . - \name
 .endm
 
-/* What is below zero by one, so that the second rounding is away from zero: mode lowered of rounding.py. Loses `scratch`. */
+/* Subtracts one from negative sums, so that the second rounding is away from zero: mode lowered of rounding.py. Overwrites `scratch`. */
 .macro lower sum, scratch
     vshr.s32 \scratch, \sum, #31
     vadd.i32 \sum, \sum, \scratch
 .endm
 
-/* The same before a rounding shift to the right by -\shifts, a vector of numbers up to 0: where that is not 0. */
+/* The same before a rounding right shift by -\shifts, a vector of numbers up to 0. Lanes with a shift of 0 do not change. */
 .macro lower_shifted sum, shifts, scratch
     vand \scratch, \sum, \shifts
     vshr.s32 \scratch, \scratch, #31
     vadd.i32 \sum, \sum, \scratch
 .endm
 
-/* Four sums times real numbers below one in two multiplications, in mode exact or lowered. Loses `scratch`, which may be the
+/* Four sums times real numbers below one in two multiplications, in mode exact or lowered. Overwrites `scratch`, which may be the
  * multiplier.
  */
 .macro scale mode, sum, multiplier, rounder, scratch

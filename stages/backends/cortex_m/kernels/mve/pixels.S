@@ -48,7 +48,7 @@
     vldrw.32 q2, [r10, #16]
     vldrw.32 q3, [r10, #32]
     ldr lr, [sp, #ROWS]
-    str r5, [sp, #FIELDS]              /* not needed any more */
+    str r5, [sp, #FIELDS]              /* no longer needed */
     dls lr, lr
 2:  vpst
     vldrbt.8 q0, [r3]

@@ -8,7 +8,7 @@
 struct window {
     const uint8_t *from;
     int32_t rows, columns;
-    int32_t row_step, step; /* bytes to the next row, to the next pixel */
+    int32_t row_step, step; /* bytes to the next row, and to the next pixel */
 };
 
 MVE_INLINE struct window window_at(const uint8_t *image, int32_t oy, int32_t ox, const struct mve_pool *p)
@@ -55,7 +55,7 @@ struct maxima {
         "vmax." type " %q[d], %q[d], %q[z]\n",                                                                         \
         [a] "+w"(m.a), [b] "+w"(m.b), [c] "+w"(m.c), [d] "+w"(m.d), [x] "=&w"(x), [z] "=&w"(z))
 
-/* Of 64 channels, and of `low`. */
+/* The maximum of 64 channels and of `low`. */
 MVE_INLINE struct maxima maxima_of_64(const struct window *w, int32_t c, uint8x16_t low, int is_signed)
 {
     struct maxima m = {low, low, low, low};
@@ -104,7 +104,7 @@ MVE_INLINE uint8x16_t smaller(uint8x16_t a, uint8x16_t b, int is_signed)
     return is_signed ? (uint8x16_t)vminq_s8((int8x16_t)a, (int8x16_t)b) : vminq_u8(a, b);
 }
 
-/* Channels in blocks of 64 and 16; the last block of 16 may meet the one before it again. */
+/* Channels in blocks of 64 and 16; the last block of 16 may overlap the block before it. */
 MVE_INLINE void max_window(const struct window *w, uint8_t *y, const struct mve_pool *p, int is_signed)
 {
     const uint8x16_t low = vdupq_n_u8((uint8_t)p->low), high = vdupq_n_u8((uint8_t)p->high);
@@ -160,7 +160,7 @@ MVE_INLINE struct sums sums_of_16(const struct window *w, int32_t c, int is_sign
 #define SUMS_OF(channels, type)                                                                                        \
     ROW_OF(channels, "vldrbt." type " %q[x], [%[at]]\nvadd.i16 %q[s], %q[s], %q[x]\n", [s] "+w"(s), [x] "=&w"(x))
 
-/* Of up to 8 channels. */
+/* The sums of up to 8 channels. */
 MVE_INLINE uint16x8_t sums_of_8(const struct window *w, int32_t c, mve_pred16_t channels, int is_signed)
 {
     uint16x8_t s = vdupq_n_u16(0), x;
@@ -190,7 +190,7 @@ MVE_INLINE void average_window(struct window *w, uint8_t *y, const struct mve_po
 {
     const int32_t channels = p->channels;
     if (w->rows * w->columns == 1) {
-        w->columns = 2; /* the same pixel twice */
+        w->columns = 2; /* counts the same pixel twice */
         w->step = 0;
     }
     const struct divisor d = divisor_of(w->rows * w->columns);
@@ -211,7 +211,7 @@ MVE_INLINE void average_window(struct window *w, uint8_t *y, const struct mve_po
 
 MVE_INLINE void pool(const uint8_t *x, uint8_t *y, const int32_t *fields, int is_max, int is_signed)
 {
-    const struct mve_pool p = *(const struct mve_pool *)fields; /* a copy: y may point anywhere */
+    const struct mve_pool p = *(const struct mve_pool *)fields; /* local copy: y may alias it */
     for (int32_t oy = 0; oy < p.out_height; oy++) {
         for (int32_t ox = 0; ox < p.out_width; ox++) {
             struct window w = window_at(x, oy, ox, &p);

@@ -11,7 +11,7 @@ struct divisor {
     int32_t right; /* -shift */
 };
 
-/* `count` is 2 at least. */
+/* `count` is at least 2. */
 MVE_INLINE struct divisor divisor_of(int32_t count)
 {
     const int32_t shift = 31 - __builtin_clz((uint32_t)count - 1);

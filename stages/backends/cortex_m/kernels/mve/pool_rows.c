@@ -4,7 +4,7 @@
 #include "mve_pool_rows.h"
 #include "pool_mean.h"
 
-/* Of two or three rows; `load` is how an element is read. Rows are walked to their end. */
+/* The maximum of two or three rows; `load` reads an element. The row pointers end after the rows. */
 #define OF_TWO(load, combine, store, bits, step)                                                                       \
     __asm__ volatile("wlstp." bits " lr, %[count], 2f\n"                                                               \
                      "1: vldrb." load " %q[s], [%[a]], #" step "\n"                                                    \
@@ -46,7 +46,7 @@ MVE_INLINE void largest_of_three(uint8_t *to, const uint8_t *a, const uint8_t *b
     }
 }
 
-/* Two or three taps at once, then two more with the result so far. */
+/* The first two or three taps at once, then pairs of taps with the previous result. */
 MVE_INLINE void maxima(uint8_t *to, const uint8_t *from, int32_t taps, int32_t step, int32_t count, int is_unsigned)
 {
     if (taps < 3) {
@@ -63,7 +63,7 @@ MVE_INLINE void maxima(uint8_t *to, const uint8_t *from, int32_t taps, int32_t s
     }
 }
 
-/* Once in the code of a type: it is called for rows and for pixels. */
+/* Not inlined: one function per type, which is called for rows and for pixels. */
 static __attribute__((noinline)) void maxima_s8(uint8_t *to, const uint8_t *from, int32_t taps, int32_t step, int32_t count)
 {
     maxima(to, from, taps, step, count, 0);
@@ -79,7 +79,7 @@ MVE_INLINE void pool_maxima(uint8_t *to, const uint8_t *from, int32_t taps, int3
     (is_unsigned ? maxima_u8 : maxima_s8)(to, from, taps, step, count);
 }
 
-/* l + (l / channels) * (stride - 1) * channels for the bytes l of a vector: where the elements of pixels lie that are `stride` apart.
+/* l + (l / channels) * (stride - 1) * channels for the bytes l of a vector: positions of the elements of pixels that are `stride` apart.
  * l / channels is (l * (256 / channels rounded up)) >> 8, which is at most 15 / 256 more and never the next integer up to 16 channels. */
 MVE_INLINE uint8x16_t apart(int32_t channels, int32_t stride)
 {
@@ -103,7 +103,7 @@ MVE_INLINE uint8x16_t apart(int32_t channels, int32_t stride)
 #define MAXIMA_s8 int8x16_t
 #define MAXIMA_u8 uint8x16_t
 
-/* As many pixels of few channels as a vector holds, and offsets of a byte reach. */
+/* The number of pixels that fit a vector and whose offsets fit a byte. */
 MVE_INLINE void pool_gathered(uint8_t *y, const uint8_t *line, const struct fl_pool_rows *p, int is_unsigned)
 {
     const int32_t step = p->stride_x * p->channels;
@@ -161,7 +161,7 @@ MVE_INLINE void sum_of_three(int16_t *to, const uint8_t *a, const uint8_t *b, co
     }
 }
 
-/* to[i] += a[i], or as halves a[i] alone. */
+/* to[i] += a[i], or to[i] = a[i] widened to 16 bits. */
 #define ADD_ONE(load, first)                                                                                           \
     __asm__ volatile("wlstp.16 lr, %[count], 2f\n"                                                                     \
                      "1: vldrb." load " %q[s], [%[a]], #8\n" first SUM_TO "letp lr, 1b\n"                              \
@@ -201,8 +201,8 @@ MVE_INLINE void pool_sums(int16_t *to, const uint8_t *from, int32_t taps, int32_
 }
 
 /* Up to this many elements a sum s over `count` is a rounded product with m = 2^15 / count, made larger by at most 1 (2^16 of uint8):
- * s * m / 2^15 is beyond s / count, by at most 128 * count / 2^15. A sum that is no half is 1 / (2 * count) away from one at
- * least, which is more while count^2 < 128; one that is gets to the side away from zero. */
+ * s * m / 2^15 is beyond s / count, by at most 128 * count / 2^15. A mean that is not a half is at least 1 / (2 * count) away
+ * from one, which is more while count^2 < 128. A mean that is a half is moved away from zero. */
 enum { BY_PRODUCT = 11 };
 
 struct pool_mean {
@@ -214,7 +214,7 @@ struct pool_mean {
 MVE_INLINE struct pool_mean pool_mean_of(int32_t count, int is_unsigned)
 {
     const int32_t one = is_unsigned ? 1 << 16 : 1 << 15;
-    const int32_t reciprocal = count == 1 ? one - 1 : one / count + 1; /* an element times almost one is rounded to itself */
+    const int32_t reciprocal = count == 1 ? one - 1 : one / count + 1; /* a factor just below 1: each element is rounded to itself */
     return (struct pool_mean){count <= BY_PRODUCT, (uint16_t)reciprocal, divisor_of(count == 1 ? 2 : count)};
 }
 

@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-/* Products of a value below zero and its slope are scaled by multiplier and rounder, as in rounding.py. prelu.S knows where these lie. */
+/* Products of a value below zero and its slope are scaled by multiplier and rounder, as in rounding.py. prelu.S reads them at fixed offsets. */
 struct mve_prelu {
     int32_t zero_point0, zero_point1, multiplier, rounder, zero_point, low, high;
 };

@@ -15,7 +15,7 @@
  */
 #include "mve_asm.h"
 
-#define SUMS 36                        /* the fifth argument, behind what is saved */
+#define SUMS 36                        /* the fifth argument, after what is saved */
 
 .macro two_channels
     .irp sum, r0, r2, r4, r6, r8, r10

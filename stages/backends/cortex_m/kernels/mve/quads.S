@@ -18,7 +18,7 @@
  */
 #include "mve_asm.h"
 
-#define X 0                            /* of the quad; with Y one ldrd */
+#define X 0                            /* first tap of the quad; loaded with Y by one ldrd */
 #define Y 4
 #define X_ROW 8                        /* with ROWS_LEFT one ldrd */
 #define ROWS_LEFT 12
@@ -60,7 +60,7 @@
     vadd.i32 q7, q7, q0
 .endm
 
-    /* Tap \number, which is \offset behind the first. */
+    /* Tap \number, which is \offset after the first. */
 .macro tap_behind number, offset
     add r4, x, \offset
     vldrb.s32 q0, [r4]
@@ -69,7 +69,7 @@
     vadd.i32 q7, q7, q0
 .endm
 
-    /* Its weights stay in q1. */
+    /* The tap's weights stay in q1. */
 .macro sums_1
     vldrb.s32 q0, [x]
     vmul.i32 q7, q0, q1

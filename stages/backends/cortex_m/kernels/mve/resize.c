@@ -26,7 +26,7 @@ MVE_INLINE void between_rows(int32_t *to, const int8_t *first, const int8_t *sec
                      : "lr", "memory");
 }
 
-/* The same of such sums, in 2^20ths, rounded with halves away from zero: those below zero are lowered by one first. */
+/* The same for these sums, in 2^20ths, rounded with halves away from zero: negative sums are lowered by one first. */
 MVE_INLINE void between_columns(int8_t *to, const int32_t *first, const int32_t *second, int32_t share, int32_t count)
 {
     int32x4_t a, b;
@@ -49,7 +49,7 @@ MVE_INLINE void between_columns(int8_t *to, const int32_t *first, const int32_t 
 void mve_resize_bilinear_s8(const int8_t *x, const int32_t *rows, const int32_t *columns, int8_t *y, int32_t *scratch,
                             const void *parameters)
 {
-    const struct fl_resize p = *(const struct fl_resize *)parameters; /* a copy: y may point anywhere */
+    const struct fl_resize p = *(const struct fl_resize *)parameters; /* local copy: y may alias it */
     const int32_t line = p.width * p.channels;
     for (const int32_t *const end = rows + 3 * p.out_height; rows != end; rows += 3) {
         between_rows(scratch, x + rows[0] * line, x + rows[1] * line, rows[2], line);

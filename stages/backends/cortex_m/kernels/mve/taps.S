@@ -72,7 +72,7 @@
     .endif
 .endm
 
-/* A vector of sums of one channel to numbers that lack the zero point; r9 bias, r10 multiplier, r11 rounder. Loses q0 and, in mode
+/* Scales a vector of sums of one channel, without the zero point. r9 bias, r10 multiplier, r11 rounder. Overwrites q0 and, in mode
  * shifted, r4.
  */
 .macro scale_channel mode, sum
@@ -202,7 +202,7 @@
     vdup.32 q4, r1
     vdup.32 q5, r2
 
-    /* A channel: its weights in the windows' order. */
+    /* Copies the weights of a channel in the order of the windows. */
 1:  ldr r1, [sp, #ROTATION]
     ldr r3, [sp, #ROTATED]
     ldr r2, [r12, #FIELD_TAPS]
@@ -277,7 +277,7 @@
     add r8, r8, r0, lsl #2
     b 4b
 
-    /* The last four; some may be after the row. */
+    /* The last four outputs; some may be after the end of the row. */
 6:  ldr r0, [r12, #FIELD_LAST_BYTES]
     vpt.s32 lt, q6, r0
     vstrbt.32 q1, [r8, q6]

@@ -16,7 +16,7 @@
 
 enum { LANES = 8 };
 
-/* What goes where: `count` pixels, `from_step` bytes apart, to columns `to_step` bytes apart. */
+/* A copy of `count` pixels, `from_step` bytes apart, to columns `to_step` bytes apart. */
 struct columns {
     const uint8_t *from;
     int8_t *to;
@@ -46,7 +46,7 @@ MVE_INLINE void copy_lanes(const struct columns *c, uint16x8_t offsets, uint16x8
                      : "lr", "p0", "memory");
 }
 
-/* 16 channels of each pixel; the second eight go `eight` bytes on. */
+/* 16 channels of each pixel; the second eight are stored `eight` bytes after the first. */
 MVE_INLINE void copy_sixteen(const struct columns *c, uint16x8_t offsets, uint16x8_t flip, int32_t eight)
 {
     const uint8_t *from = c->from;
@@ -170,7 +170,7 @@ static __attribute__((noinline)) void load_row(int8_t *strips, const uint8_t *im
         return;
     }
     for (int32_t kx = 0; kx < d->kernel_x; kx++) {
-        const int32_t start = kx * d->dilation_x - d->left; /* of the first window's tap */
+        const int32_t start = kx * d->dilation_x - d->left; /* of the first window's first tap */
         const int32_t first = start < 0 ? (d->stride_x - 1 - start) / d->stride_x : 0;
         const int32_t behind = start < d->width ? (d->width - start + d->stride_x - 1) / d->stride_x : 0;
         const int32_t count = (behind < d->out_width ? behind : d->out_width) - first;
@@ -203,7 +203,7 @@ static __attribute__((noinline)) int32_t load_rows(int8_t *strips, int32_t *next
     int32_t row = *next < start ? start : *next;
     int32_t line = row % d->kernel_y;
     for (; row < start + d->kernel_y; row++) {
-        if (row >= d->top) { /* rows above the image are there from the start */
+        if (row >= d->top) { /* rows above the image are filled at the start */
             load_row(strips, image, row - d->top, line, channels, d);
         }
         line = line + 1 == d->kernel_y ? 0 : line + 1;

@@ -4,13 +4,13 @@
 
 #include <stdint.h>
 
-/* The first fields are for taps.S: the bytes of a channel's strip and from an output channel to the next; taps of a window; bytes from
- * a window to the next, from an output pixel to the next; of the output; a row's windows as eights and rest, rest * out_pixel; of
- * windows above 16 taps vectors of 16, and out_pixel times the windows that are left for the last four.
+/* The first fields are for taps.S: bytes of a channel's strip, and from an output channel to the next; taps of a window; bytes from
+ * a window to the next, and from an output pixel to the next; constants of the output; windows of a row as eights and rest, and
+ * rest * out_pixel. For windows above 16 taps: vectors of 16, and out_pixel times the windows in the last four.
  *
- * Then an NHWC image of which a group of channels is taken; `pixel` is the bytes from a pixel to the next, `line` from a row to the
- * next, out_line those of the output. Rows are the image's columns where strips go along these. `fill` stands outside of the image: the
- * zero point as int8. `flip` is 0x80 for uint8 activations, which become int8 by it, else 0. Each input channel has `multiplier`
+ * Then an NHWC image; a group of its channels is used. `pixel` is the bytes from a pixel to the next, `line` from a row to the
+ * next, out_line those of the output. If strips go along columns of the image, "rows" are columns. Outside of the image is `fill`, the
+ * zero point as int8. `flip` is 0x80 to make uint8 activations int8, else 0. Each input channel has `multiplier`
  * output channels; `lanes` channels have constants. A pitch of 0: one input channel, whose strip all output channels read. */
 struct mve_taps {
     int32_t pitch, y_channel, taps, step, out_pixel, zero_point, low, high, eights, rest, rest_bytes, chunks, last_bytes;
@@ -32,9 +32,9 @@ mve_taps_row mve_taps_lowered_many, mve_taps_lowered_many_wide, mve_taps_shifted
  *
  *   params     [multiplier][lanes][3]
  *   weights    [multiplier][lanes][taps], _wide [multiplier][lanes][2][taps]
- *   rotations  [kernel_y][chunks * 16]: which tap (ky * kernel_x + kx) a window's bytes are where its first row is in line i of its
- *              columns, whose lines are used in turn
- *   strips     scratch of d->strips bytes, behind them d->rotated bytes */
+ *   rotations  [kernel_y][chunks * 16]: the taps (ky * kernel_x + kx) of a window's bytes if its first row is in line i; lines are
+ *              reused in turn
+ *   strips     scratch of d->strips bytes, followed by d->rotated bytes */
 typedef void mve_depthwise_taps(const void *x, const int32_t *params, const int8_t *weights, const uint8_t *rotations, void *y,
                                 int32_t channels, int8_t *strips, const int32_t *fields);
 

@@ -8,7 +8,7 @@ struct taps {
     int32_t first, last;
 };
 
-/* Of `taps` taps from `start` on, `step` apart, in an image of `size` rows or columns. */
+/* The range for `taps` taps from `start` on, `step` apart, in an image of `size` rows or columns. */
 MVE_INLINE struct taps inside(int32_t start, int32_t step, int32_t taps, int32_t size)
 {
     const int32_t first = start < 0 ? (step - 1 - start) / step : 0;

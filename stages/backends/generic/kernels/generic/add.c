@@ -5,13 +5,13 @@
 #include "narrow.h"
 #include "rounding.h"
 
-enum { HALF = 1 << 30 }; /* a multiplier of one half, that of the input with the larger scale */
+enum { HALF = 1 << 30 }; /* one half: the multiplier of the input with the larger scale */
 
 /* Both inputs on a common scale, added (sign 1) or subtracted (sign -1), and back to the output's scale. */
 INLINE void add(const uint8_t *x0, const uint8_t *x1, uint8_t *y, int32_t count, int32_t step0, int32_t step1,
                 const struct fl_add *parameters, int is_unsigned)
 {
-    const struct fl_add v = *parameters; /* a copy: y may point anywhere */
+    const struct fl_add v = *parameters; /* local copy: y may alias it */
     const int32_t scale = (int32_t)1 << v.left_shift;
     for (int32_t i = 0; i < count; i++) {
         const int32_t t0 = (load(x0, is_unsigned) - v.zero_point0) * scale;
@@ -31,7 +31,7 @@ struct addend {
     int32_t step, zero_point, multiplier, shift, factor;
 };
 
-/* The same where the first input is only halved, which leaves the sum below 2^29. */
+/* The same if the first input is only halved; then the sum is below 2^29. */
 INLINE void add_halved(struct addend a, struct addend b, uint8_t *y, int32_t count, const struct fl_add *parameters,
                        int is_unsigned)
 {

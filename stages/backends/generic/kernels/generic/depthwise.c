@@ -103,7 +103,7 @@ static struct four outside(struct four s, const int8_t *w, struct clip in, const
     return s;
 }
 
-/* All channels of one position, where each has an input channel of its own: four share the loop over taps. */
+/* All channels of one position, if each has a separate input channel: four channels share the loop over taps. */
 INLINE void position_nhwc(const uint8_t *x, const int8_t *w, const int32_t *channels, uint8_t *y, int32_t y0,
                           int32_t x0, const struct fl_depthwise *v, int is_unsigned)
 {
@@ -136,7 +136,7 @@ INLINE void position_nhwc(const uint8_t *x, const int8_t *w, const int32_t *chan
     }
 }
 
-/* All channels of one position, where `multiplier` output channels share an input channel. */
+/* All channels of one position, if `multiplier` output channels share an input channel. */
 INLINE void position_multiplied(const uint8_t *x, const int8_t *w, const int32_t *channels, uint8_t *y, int32_t y0,
                                 int32_t x0, const struct fl_depthwise *v, int is_unsigned)
 {
@@ -149,13 +149,13 @@ INLINE void position_multiplied(const uint8_t *x, const int8_t *w, const int32_t
     }
 }
 
-/* Column ix of a row, or the zero point where there is none. */
+/* Column ix of a row, or the zero point if it is outside of the image. */
 INLINE int32_t at(const uint8_t *row, int32_t ix, const struct fl_depthwise *v, int is_unsigned)
 {
     return ix >= 0 && ix < v->width ? load(row + ix, is_unsigned) : v->input_zero_point;
 }
 
-/* The sums of four neighbouring pixels whose windows may leave the image. */
+/* The sums of four neighbouring pixels whose windows may be partly outside of the image. */
 INLINE struct four at_border(const uint8_t *x, const int8_t *w, int32_t y0, int32_t x0, const struct fl_depthwise *v,
                              int is_unsigned)
 {

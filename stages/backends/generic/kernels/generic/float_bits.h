@@ -14,7 +14,7 @@
 
 #include <stdint.h>
 
-/* Whether floats are computed by software; functions that do so are called seldom then, and kept out of loops. */
+/* Whether floats are computed by software. Then functions with float arithmetic are called rarely, and not in loops. */
 #if (defined(__riscv) && !defined(__riscv_flen)) || defined(__SOFTFP__)
 enum { SOFT_FLOAT = 1 };
 #define WITH_FLOATS static __attribute__((noinline))
@@ -24,7 +24,7 @@ enum { SOFT_FLOAT = 0 };
 #endif
 
 #if UINTPTR_MAX > UINT32_MAX
-enum { FRACTION = 31, NEAR = 258 }; /* bits of p below the integer, and how far from a half p is certain */
+enum { FRACTION = 31, NEAR = 258 }; /* bits of p below the integer, and the distance from a half at which p is certain */
 __extension__ typedef unsigned __int128 two_registers;
 #else
 enum { FRACTION = 30, NEAR = 130 };
@@ -33,7 +33,7 @@ enum { FRACTION = 30, NEAR = 130 };
 enum {
     SMALLEST = -1,     /* exponents e - f of quotients that are not simply 0 ... */
     LARGEST = 8,       /* ... nor beyond every 8-bit value, whatever the zero point */
-    BEYOND = 1024,     /* what stands for the latter */
+    BEYOND = 1024,     /* the replacement for larger quotients */
 };
 
 union float_bits {
@@ -59,7 +59,7 @@ static inline uint32_t first_exponent(uint32_t scale)
 static inline uint32_t reciprocal_of(uint32_t scale)
 {
     const uint32_t s = (scale & 0x7fffff) | 0x800000;
-    uint32_t quotient = 0, rest = 0x7fffff; /* of 2^55 - 1, whose upper bits it has */
+    uint32_t quotient = 0, rest = 0x7fffff; /* the dividend's upper bits; all bits of 2^55 - 1 are ones */
     for (int bit = 0; bit < 32; bit++) {
         rest = rest << 1 | 1;
         quotient <<= 1;
@@ -83,13 +83,13 @@ static inline struct quantization quantization_of(float scale, int32_t zero_poin
     return (struct quantization){first != 0 ? reciprocal_of(bits_of(scale)) : 0, first, zero_point, low, high};
 }
 
-/* The integer next to x / scale, with its sign; *certain is 0 where only a division tells. `even`: halves are not
- * certain, as they go to the even number. x is as wide as a register, with
- * its sign: no part of it has to be widened. */
+/* The integer nearest to x / scale. *certain is 0 if a division is needed. `even`: halves are not certain,
+ * because they are rounded to the even number. x is sign-extended to the width of a register, so that nothing
+ * has to be widened. */
 static inline intptr_t nearest(uintptr_t x, const struct quantization *q, int even, int *certain)
 {
     const uintptr_t exponent = x >> 23 & 255, order = exponent - q->first;
-    const intptr_t sign = (intptr_t)x >> 31; /* 0 or -1: bits above 31 are as bit 31 */
+    const intptr_t sign = (intptr_t)x >> 31; /* 0 or -1: bits above 31 are equal to bit 31 */
     *certain = 1;
     if (order > LARGEST - SMALLEST) {
         const int is_nan = (x & 0x7fffffff) > 0x7f800000;
@@ -106,12 +106,12 @@ static inline intptr_t nearest(uintptr_t x, const struct quantization *q, int ev
     return ((intptr_t)magnitude ^ sign) - sign;
 }
 
-/* Quantizes floats up to the first one that is not certain, or all: how many. Functions that divide are not called here, so
+/* Quantizes floats up to the first uncertain one; returns their number. Functions that divide are not called here, so
  * that all constants stay in registers. */
 static inline int32_t certain_run(const float *x, uint8_t *y, int32_t count, int32_t step, const struct quantization *given,
                                   int even)
 {
-    const struct quantization q = *given; /* a copy: y may point anywhere */
+    const struct quantization q = *given; /* local copy: y may alias it */
     uint8_t *to = y;
     for (uint8_t *const end = y + count; to != end; to++) {
         int certain;

@@ -98,7 +98,7 @@ static void all_panels_6(struct six r, const int8_t *w, int32_t columns, int32_t
 
 #endif
 
-/* All blocks of four rows and, for many products, of six; returns how many rows that are. */
+/* All blocks of four rows and, for many products, of six; returns the number of these rows. */
 ONCE int32_t blocks_of_rows(const int8_t *x, const int8_t *w, const int32_t *channels, uint8_t *y, int32_t rows,
                             int32_t columns, int32_t depth, const struct fl_gemm *e)
 {

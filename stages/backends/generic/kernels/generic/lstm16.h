@@ -7,7 +7,7 @@
 /* As lstm.h, without zero points: bias is [units][4]. Sums have 64 bits, and scales multipliers of 15.
  *
  * table                        the sigmoid of i / 24 in Q0.16, for 256 i
- * entering, entering_shift     of what enters the cells; tanh_multiplier, tanh_shift: of tanh of the cells
+ * entering, entering_shift     scale of the cells' new values; tanh_multiplier, tanh_shift: scale of tanh's inputs
  */
 struct fl_lstm16 {
     int32_t units, depth, entering, entering_shift, tanh_multiplier, tanh_shift, clip, multiplier, shift;

@@ -44,7 +44,7 @@ def lstm16(view: LayerView) -> Lowering:
         def interpolated(x: int, multiplier: int, shift: int, function: str) -> None:
             """Set w[x] to its function value.
 
-            In steps, since TVM simplifies deep nests without end.
+            It uses several stores, because TVM does not finish simplifying deeply nested expressions.
             """
             bits, most = (9, HIGH << 10) if function == "logistic" else (8, ((1 << 16) - 1) << 8)
             put(T.shift_right(cell(x) * multiplier + (1 << shift >> 1), T.int32(shift)), x)

@@ -53,7 +53,7 @@ static int32_t row_sum(const int8_t *x, const struct fl_matmul *v)
 
 void fl_matmul_row_s8(const int8_t *x, const int8_t *w, int8_t *y, const void *parameters)
 {
-    const struct fl_matmul v = *(const struct fl_matmul *)parameters; /* a copy: y may point anywhere */
+    const struct fl_matmul v = *(const struct fl_matmul *)parameters; /* local copy: y may alias it */
     const int32_t less = v.zero_point1 ? v.zero_point1 * row_sum(x, &v) : 0;
     int32_t j = 0;
     for (; j + 4 <= v.units; j += 4) {

@@ -76,9 +76,10 @@ class BatchMatmul(_Product):
         return f"sums of {depth} products; int32 holds {_MOST}" if depth > _MOST else ""
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """Return counted costs: for four units together `batch_product` per product, 33 per sum.
+        """Return counted costs: for four units together `batch_product` per product and 33 per sum.
 
-        For other units 8.5 and 55. The sum of a row, needed for the second operand's zero point, costs 6.5 per element.
+        A remaining unit costs 8.5 per product and 55 per sum. The sum of a row, needed for the second operand's zero
+        point, costs 6.5 per element.
         """
         op, y = view.op, view.outputs[0]
         fours, rest = divmod(y.shape[-1], 4)

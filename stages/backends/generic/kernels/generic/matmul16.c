@@ -13,7 +13,7 @@ static int16_t wide(int64_t sum, const struct fl_matmul *v)
 /* Two units share the row. */
 void fl_matmul_row_s16(const int16_t *x, const int16_t *w, int16_t *y, const void *parameters)
 {
-    const struct fl_matmul v = *(const struct fl_matmul *)parameters; /* a copy: y may point anywhere */
+    const struct fl_matmul v = *(const struct fl_matmul *)parameters; /* local copy: y may alias it */
     int32_t j = 0;
     for (; j + 2 <= v.units; j += 2) {
         const int16_t *at = w + j * v.w_unit, *row = x;

@@ -9,7 +9,7 @@
 INLINE void mul(const uint8_t *x0, const uint8_t *x1, uint8_t *y, int32_t count, int32_t step0, int32_t step1,
                 const struct fl_mul *parameters, int is_unsigned)
 {
-    const struct fl_mul v = *parameters; /* a copy: y may point anywhere */
+    const struct fl_mul v = *parameters; /* local copy: y may alias it */
     const int narrow = v.shift < 0 && !v.single_rounding;
     for (int32_t i = 0; i < count; i++) {
         const int32_t product = (load(x0, is_unsigned) - v.zero_point0) * (load(x1, is_unsigned) - v.zero_point1);

@@ -6,14 +6,14 @@
 #include "gemm.h"
 #include "scaling.h"
 
-/* Functions that are there once on RISC-V, where blocks of four and six rows call them besides. */
+/* Not inlined on RISC-V, where blocks of four and of six rows call these functions too. */
 #if defined(__riscv)
 #define ONCE static __attribute__((noinline))
 #else
 #define ONCE static
 #endif
 
-/* One output byte; int8 and uint8 differ only in the bounds. `sum` is that of the row of x, for weights with a zero
+/* One output byte; int8 and uint8 differ only in the bounds. `sum` is the sum of the row of x, for weights with a zero
  * point. */
 static inline __attribute__((always_inline)) uint8_t output(int32_t dot, int32_t sum, const int32_t *channel,
                                                             const struct fl_gemm *e)

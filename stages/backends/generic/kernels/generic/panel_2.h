@@ -18,7 +18,7 @@ static void finish_2(int32_t dot_a, int32_t dot_b, int32_t j, const struct pair 
 }
 
 /* On 64-bit machines one multiplication serves two rows: with x = x0 + x1 * 2^32, x * w is both products, and a sum of
- * them holds both sums. The lower sum is the lower half; taking it away leaves the upper one, whatever it borrowed.
+ * them holds both sums. The lower sum is the lower half. Subtracting it corrects any borrow and leaves the upper sum.
  *
  *              w0  w1  w2  w3  w4  w5  w6  w7
  *        x     a0  a1  a2  a3  a4  a5  a6  a7      each k loads 10 bytes for 16 products
@@ -59,7 +59,7 @@ static void panel_2(const struct pair *r, const int8_t *w, int32_t k, const int3
 
 #elif defined(__riscv)
 
-/* Four rows at a time are the rule, below. */
+/* Most rows are computed four at a time, below. */
 static void panel_2(const struct pair *r, const int8_t *w, int32_t k, const int32_t *channels, const struct fl_gemm *e)
 {
     panel_1(&r->a, w, k, channels, e);

@@ -6,7 +6,7 @@
 
 #if defined(__riscv)
 
-/* Loads moved up would take registers of sums. */
+/* If the compiler moved loads up, they would need the registers of sums. */
 #define UNSCHEDULED __attribute__((noinline, optimize("no-schedule-insns")))
 
 struct four {

@@ -10,8 +10,8 @@
  *
  *     x = x0 + x1 * 2^21 + x2 * 2^42         each k loads 14 bytes for 48 products
  *
- * SEGMENT products of two int8 are in (-2^20, 2^20]; after so many the sums are taken apart and added up. They begin with
- * -1, so that they fit 21 bits with a sign. */
+ * SEGMENT products of two int8 are in (-2^20, 2^20]; after SEGMENT products the sums are separated and added up. They begin with
+ * -1, so that they fit signed 21 bits. */
 enum { SEGMENT = 64 };
 static const uint64_t ONES = (uint64_t)1 << 42 | (uint64_t)1 << 21 | 1;
 

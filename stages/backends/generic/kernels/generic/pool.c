@@ -5,8 +5,8 @@
 #include "elements.h"
 #include "requantize.h"
 
-/* One element: `x` is the first of `rows` by `columns` elements inside the image. The largest has a register's width: RV64
- * compares 64 bits, to which 32 would be extended each time. */
+/* One element: `x` is the first of `rows` by `columns` elements inside the image. The maximum has a register's width: RV64
+ * compares 64 bits, and would extend 32 bits each time. */
 INLINE uint8_t element(const uint8_t *x, int32_t rows, int32_t columns, const struct fl_pool *v, int is_unsigned,
                        int is_max)
 {

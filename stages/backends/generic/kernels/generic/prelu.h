@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-/* Of `count` values x0 and their slopes x1; `step` is the distance of neighbours in an input, 0 for one value that is
+/* PRELU of `count` values x0 and their slopes x1; `step` is the distance of neighbours in an input, 0 for one value that is
  * repeated. Values are scaled by multiplier0 and shift0, products of a value below zero and its slope by the others. */
 struct fl_prelu {
     int32_t zero_point0, zero_point1, multiplier0, shift0, multiplier1, shift1, zero_point, low, high, single_rounding;

@@ -8,7 +8,7 @@
 INLINE void requantize_elements(const uint8_t *x, uint8_t *y, int32_t count, int32_t step,
                                 const struct fl_requantize *parameters, int is_unsigned)
 {
-    const struct fl_requantize v = *parameters; /* a copy: y may point anywhere */
+    const struct fl_requantize v = *parameters; /* local copy: y may alias it */
     const int narrow = v.shift < 0 && !v.single_rounding;
     for (int32_t i = 0; i < count; i++) {
         const int32_t centred = load(x, is_unsigned) - v.input_zero_point;

@@ -1,4 +1,4 @@
-/* Averages, means and maxima of an 8-bit image that comes by bands of rows. */
+/* Averages, means and maxima of an 8-bit image, one band of rows at a time. */
 #ifndef FIRMLINE_GENERIC_ROW_SUMS_H
 #define FIRMLINE_GENERIC_ROW_SUMS_H
 

@@ -17,8 +17,8 @@ static inline int32_t scaling_high_mul(int32_t x, int32_t multiplier)
 #endif
 }
 
-/* fl_requantize_double for a negative shift. To divide, negative values are made one lower before halves go up, and the last
- * bit is shifted out by itself, so that no sum leaves 32 bits; a product is above -2^31. */
+/* fl_requantize_double for a negative shift. The division lowers negative values by one and then rounds halves up. The last
+ * bit is shifted out separately, so that sums fit 32 bits; a product is above -2^31. */
 static inline int32_t scaled_down(int32_t x, int32_t multiplier, int32_t shift)
 {
     const int32_t high = scaling_high_mul(x, multiplier);

@@ -17,13 +17,13 @@ static inline uint32_t unsigned_high_mul(uint32_t a, int32_t b)
 #endif
 }
 
-/* The entry of an element; `row` is that of 0. */
+/* The entry of an element; `row` is the entry of element 0. */
 INLINE uint32_t entry(const uint32_t *row, const uint8_t *x, int is_unsigned)
 {
     return *(row - (intptr_t)load(x, is_unsigned));
 }
 
-/* Rows have exponentials in [0, 1), the largest next to 1; so parts are not negative, and of the bounds one can be passed.
+/* Exponentials are in [0, 1), the largest nearly 1. So parts are not negative, and can only exceed the upper bound.
  */
 INLINE void softmax(const uint8_t *x, const int32_t *exp, uint8_t *y, int32_t count, int32_t x_step, int32_t y_step,
                     int is_unsigned)
@@ -36,7 +36,7 @@ INLINE void softmax(const uint8_t *x, const int32_t *exp, uint8_t *y, int32_t co
         highest = value > highest ? value : highest;
     }
     const uint32_t *const row = (const uint32_t *)exp + highest;
-    uintptr_t total = 0; /* Q12.19 in the low 32 bits; as wide as a register, which is not narrowed in each step then */
+    uintptr_t total = 0; /* Q12.19 in the low 32 bits; as wide as a register, so that steps need not narrow it */
     for (const uint8_t *from = x; from != end; from += x_step) {
         total += (entry(row, from, is_unsigned) + (1 << 11)) >> 12;
     }

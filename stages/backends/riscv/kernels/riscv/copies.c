@@ -27,7 +27,7 @@ TRANSPOSE_INLINE void swap(transpose_word *a, transpose_word *b, transpose_word 
     *b ^= differs >> bits;
 }
 
-/* 2x2 blocks within neighbours, then the 2x2 of these blocks. */
+/* Transposes 2x2 blocks of neighbours, then the 2x2 matrix of these blocks. */
 TRANSPOSE_INLINE void transpose_lanes(transpose_word *a, transpose_word *b, transpose_word *c, transpose_word *d)
 {
     const transpose_word odd = (transpose_word)0xff00ff00ff00ff00u, upper = (transpose_word)0xffff0000ffff0000u;

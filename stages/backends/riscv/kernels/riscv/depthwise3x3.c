@@ -60,10 +60,10 @@ struct results {
 
 /* The sums of three windows share a register, and what an element adds to all of them is one product:
  *
- *      bits 44 to 63: the window that ends     22 to 43: that in its middle     0 to 21: that which begins
+ *      bits 44 to 63: the window's last column     22 to 43: its middle column     0 to 21: its first column
  *
- * The next column moves them up. Each sum begins with -floor, so that it never falls below zero to borrow from those above.
- * With a step of two there are the first and the last of them.
+ * The next column moves them up. Each sum begins with -floor, so that it is never negative and borrows nothing from the sums above.
+ * With a step of two there are only two sums: the last and the first column.
  */
 enum { FIELD = 22, LAST = 2 * FIELD };
 
@@ -105,7 +105,7 @@ INLINE int32_t add_ends(struct sums *s, struct column v, const struct packed *w,
 
 #else
 
-/* The sums of the windows of which one column is there, and two. */
+/* The sums of the windows with one column so far, and with two. */
 struct sums {
     uint32_t one, two;
 };
@@ -143,7 +143,7 @@ INLINE int32_t add_ends(struct sums *s, struct column v, const struct packed *p,
 
 #endif
 
-/* Channels that are scaled up are few: their code takes no registers of loops. */
+/* Not inlined: channels that are scaled up are rare, and their code should not take registers of the loops. */
 static __attribute__((noinline)) int32_t scaled_up(int32_t sum, const struct results *o)
 {
     return fl_add_wrapping(fl_requantize_double(sum, o->multiplier, o->shift), o->zero_point);
@@ -162,7 +162,7 @@ INLINE uint8_t finish(int32_t sum, const struct results *o, const struct results
 INLINE void line(const struct columns *l, const struct weights *weights, const struct results *to, uint8_t *y,
                  int stride, int is_unsigned, int is_rectified)
 {
-    const struct results o = *to; /* a copy: y may point anywhere */
+    const struct results o = *to; /* local copy: y may alias it */
     const struct packed w = packed_of(weights, stride);
     const int32_t down = l->down, step = l->step;
     const int32_t inside = fl_clamp((l->size + l->before - TAPS + stride) / stride, 0, o.count);
@@ -190,7 +190,7 @@ INLINE void line(const struct columns *l, const struct weights *weights, const s
     }
 }
 
-/* Loads moved up would take registers of weights. */
+/* If the compiler moved loads up, they would need the registers of weights. */
 #define LINE(name, stride, is_unsigned, is_rectified)                                                                  \
     static __attribute__((noinline, optimize("no-schedule-insns"))) void name(                                        \
         const struct columns *l, const struct weights *w, const struct results *o, uint8_t *y)                         \
@@ -247,7 +247,7 @@ static void channel(const uint8_t *x, const int8_t *w, const int32_t *constants,
         .rectifier = rectifier_of(constants, v->zero_point),
     };
     struct weights placed;
-    int32_t at = -across.before, moved = TAPS; /* none are placed so */
+    int32_t at = -across.before, moved = TAPS; /* does not occur */
     for (int32_t n = across.out; n > 0; n--) {
         const int32_t begin = fl_clamp(at, 0, across.size - TAPS);
         if (at - begin != moved) {

@@ -11,8 +11,8 @@ struct riscv_side {
     int32_t size, out, stride, before, x_step, y_step;
 };
 
-/* Lines of windows run along one side, one beside the other across. On 64 bits `floor` is no more than any sum of up to nine
- * products, and none is 2^20 above it; on 32 it is 0. Each input channel feeds `multiplier` output channels. */
+/* Lines of windows run along one axis; `across` is the other axis. On 64 bits, sums of up to nine products are in
+ * [floor, floor + 2^20); on 32 bits `floor` is 0. Each input channel feeds `multiplier` output channels. */
 struct riscv_depthwise3x3 {
     struct riscv_side along, across;
     int32_t channels, multiplier, x_channel, y_channel;
@@ -20,7 +20,7 @@ struct riscv_depthwise3x3 {
 };
 
 /* One image; windows step by one pixel or by two along lines. w is (channels, along, across); the `channels` are as in
- * generic/channels.h, with the input's zero point in the bias. Layers that rectified.h is for have functions of their own. */
+ * generic/channels.h, with the input's zero point in the bias. Layers for rectified.h have separate functions. */
 void riscv_depthwise3x3_s8(const int8_t *x, const int8_t *w, const int32_t *channels, void *y, const void *parameters);
 void riscv_depthwise3x3_u8(const uint8_t *x, const int8_t *w, const int32_t *channels, void *y, const void *parameters);
 void riscv_depthwise3x3_stride2_s8(const int8_t *x, const int8_t *w, const int32_t *channels, void *y,

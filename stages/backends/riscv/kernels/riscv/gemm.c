@@ -32,7 +32,7 @@ static __attribute__((noinline)) void pack(word *to, const int8_t *const *rows, 
     }
 }
 
-/* What fills up the groups of a row. */
+/* Pads the groups of a row. */
 INLINE void fill_up(word *to, const word *end)
 {
     while (to != end) {
@@ -40,7 +40,7 @@ INLINE void fill_up(word *to, const word *end)
     }
 }
 
-/* The last tile begins where six rows are left: some of the one before are computed again. */
+/* The last tile has the last six rows: some rows of the previous tile are computed again. */
 INLINE int32_t tile_at(int32_t done, int32_t at_once, int32_t rows)
 {
     return done + at_once <= rows ? done : rows - at_once;
@@ -57,7 +57,7 @@ void riscv_gemm_s8(const int8_t *x, const int8_t *w, const int32_t *channels, vo
         const int32_t first = tile_at(done, at_once, rows);
         const int8_t *const a = x + first * step, *const b = a + step, *const c = b + step, *const d = c + step;
         const int8_t *from[ROWS] = {a, b, c, d, d + step, d + 2 * step};
-        for (int32_t i = at_once; i < ROWS; i++) { /* the last of fewer rows is repeated */
+        for (int32_t i = at_once; i < ROWS; i++) { /* with fewer than six rows, the last is repeated */
             from[i] = from[at_once - 1];
         }
         pack(words, from, e->row);
@@ -66,7 +66,7 @@ void riscv_gemm_s8(const int8_t *x, const int8_t *w, const int32_t *channels, vo
     }
 }
 
-/* The windows of a tile: where each begins in a plane, and its first row and column, which may lie outside. The taps of a row
+/* The windows of a tile: the position of each in a plane, and its first row and column, which may be outside. The taps of a row
  * that are inside the image's columns in all windows are one run, from `begin` on. */
 struct windows {
     int32_t at[ROWS], row[ROWS], column[ROWS];
@@ -78,7 +78,7 @@ static void find_windows(struct windows *t, int32_t first, int32_t count, const 
 {
     int32_t out_row = first / g->out_width, out_column = first % g->out_width;
     int32_t begin = 0, end = g->kernel_width;
-    for (int32_t i = 0; i < ROWS; i++) { /* of fewer pixels the last is repeated */
+    for (int32_t i = 0; i < ROWS; i++) { /* with fewer pixels, the last is repeated */
         const int32_t row = out_row * g->stride_y - g->top, column = out_column * g->stride_x - g->left;
         t->row[i] = row;
         t->column[i] = column;
@@ -127,7 +127,7 @@ static void flip(word *at, const word *end)
     }
 }
 
-/* The windows of `count` pixels from `first` on. A function of its own, so that its memory is free while panels are computed. */
+/* The windows of `count` pixels from `first` on. A separate function, so that its memory is free while panels are computed. */
 static __attribute__((noinline)) void pack_windows(word *to, const word *end, const int8_t *x, int32_t first, int32_t count,
                                                    const int8_t *outside, const struct riscv_windows *g)
 {

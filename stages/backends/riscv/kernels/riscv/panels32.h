@@ -13,8 +13,8 @@
  *
  *      w0[0] w1[0]  w0[1] w1[1]  w0[2] w1[2]  w0[3] w1[3]  ...       each k loads 14 bytes for 12 products
  *
- * Two products of int8 are in [-32512, 32768], and so are the four of a group where weights are not all large: MOST added
- * makes them a number of 16 bits. It is counted once for a group, or after two products and two:
+ * The sum of two products of int8 is in [-32512, 32768]. So is the sum of the four products of a group, unless many weights are
+ * large. With MOST added it is a number of 16 bits. It is counted once per group, or after each two products:
  *
  *      both += word       upper += word >> 16                        both - upper * 2^16 is the sum of the lower halves
  */
@@ -34,7 +34,7 @@ struct counts {
     uint32_t upper, both;
 };
 
-/* The sums of six rows, and the words that will be counted. */
+/* The sums of six rows, and the words that are counted next. */
 struct column {
     struct counts a, b, c;
 };
@@ -71,7 +71,7 @@ INLINE void multiply(const word *x, const int8_t *w, struct words *t0, struct wo
     t1->c += c * w1;
 }
 
-/* `elements` of them, which are counted once. */
+/* `elements` elements, which are counted once. */
 INLINE void multiply_and_count(const word *x, const int8_t *w, int elements, struct column *s0, struct column *s1)
 {
     struct words t0 = {0}, t1 = {0};
@@ -120,7 +120,7 @@ AS_WRITTEN static void panels(const word *x, const int8_t *w, const int32_t *cha
         w += 2 + 2 * masks;
         do {
             header += 2;
-            /* The bit behind the last group's ends the loop when it has come to the top. */
+            /* A bit after the last group's bit ends the loop when it has been shifted to the top. */
             for (uint32_t once = halfword(header) << 16 | 0x8000; once != 0x80000000 && at != end; once <<= 1) {
                 if ((int32_t)once < 0) {
                     multiply_and_count(at, w, GROUP, &s0, &s1);

@@ -11,7 +11,7 @@
  *
  *      w0[0] w1[0] ... w7[0]  w0[1] w1[1] ... w7[1]  ...         each k loads 24 bytes for 48 products
  *
- * SEGMENT products of two int8 are in [-2^20 + 2^13, 2^20]; with MOST added they are a number of 21 bits.
+ * The sum of SEGMENT products of two int8 is in [-2^20 + 2^13, 2^20]; with MOST added it is a number of 21 bits.
  */
 enum { PANEL = 8, WORDS = 2, SEGMENT = 64, MOST = (1 << 20) - 1, MASK = (1 << 21) - 1 };
 static const uint64_t BEGIN = (uint64_t)MOST << 42 | (uint64_t)MOST << 21 | MOST, ONES = (uint64_t)1 << 42 | 1 << 21 | 1;
@@ -41,7 +41,7 @@ INLINE void add(uint64_t abc, uint64_t def, struct six *s)
     *s = (struct six){s->a + t.a, s->b + t.b, s->c + t.c, s->d + t.d, s->e + t.e, s->f + t.f};
 }
 
-/* Up to SEGMENT products of each row and column; the first ones begin the sums. */
+/* Up to SEGMENT products of each row and column; the first products start the sums. */
 AS_WRITTEN static void segment(const word *x, const int8_t *w, int32_t k, int first, struct columns *s)
 {
     const word *const end = x + 2 * k;

@@ -15,14 +15,14 @@
 #include "channels.h"
 #include "elements.h"
 
-/* On 32 bits the upper half of the product by twice m is shifted by s; its lower half counts by its top bit, to which the
- * first rounding adds one. */
+/* On 32 bits the upper half of the product by twice m is shifted by s. Of the lower half only the top bit matters: the first
+ * rounding adds one to it. */
 struct rectifier {
     intptr_t multiplier, added;
     int32_t shift;
 };
 
-/* Of a channel that is not rectified so it is nothing that is used: shifts are taken as the registers take them. */
+/* The result is not used for channels that are not rectified. So larger shifts are possible; they are reduced as registers do. */
 INLINE struct rectifier rectifier_of(const int32_t *channel, int32_t zero_point)
 {
     const int32_t multiplier = channel[FL_MULTIPLIER], s = -channel[FL_SHIFT];
@@ -46,7 +46,7 @@ INLINE intptr_t rectified(int32_t sum, const struct rectifier *r)
 #endif
 }
 
-/* Two instructions within the bounds and three outside; a compiler that makes a minimum and a maximum of it takes six. */
+/* Two instructions within the bounds and three outside. A minimum and a maximum would be six instructions. */
 INLINE intptr_t clamped(intptr_t x, intptr_t low, intptr_t high)
 {
     __asm__("bge %0, %1, 1f\n\t"

@@ -9,7 +9,7 @@
 
 enum { ROWS = 6 };
 
-/* Loads moved up would take registers of sums; so do sums that are joined across the branches of a loop. */
+/* Prevents the compiler from moving loads up, or joining sums across branches: both would need the registers of sums. */
 #define AS_WRITTEN                                                                                                     \
     __attribute__((noinline, optimize("no-schedule-insns", "no-code-hoisting", "no-tree-pre", "no-tree-reassoc",       \
                                       "no-crossjumping", "no-tree-ter")))
@@ -36,11 +36,11 @@ static uint8_t scaled(int32_t sum, const int32_t *channel, const struct results 
     return (uint8_t)fl_clamp(fl_add_wrapping(y, o->zero_point), o->low, o->high);
 }
 
-/* A column of fewer than six rows, or of any that no ReLU follows. */
+/* A column of fewer than six rows, or of any number of rows without a ReLU. */
 static __attribute__((noinline)) void finish_any(const struct six *s, const int32_t *channel, uint8_t *y,
                                                  const struct results *where)
 {
-    const struct results o = *where; /* copies: y may point anywhere */
+    const struct results o = *where; /* local copies: y may alias them */
     const int32_t constants[FL_CHANNEL] = {0, channel[FL_MULTIPLIER], channel[FL_SHIFT]};
     const int32_t *sums = &s->a;
     if (constants[FL_SHIFT] >= 0 || o.rows < ROWS) {

@@ -34,7 +34,7 @@ RVP_INLINE struct lanes scale(rvp_word x, const struct operand *o, int shift, in
     return t;
 }
 
-/* What the layer does with registers of elements; the second roundings of inputs and the sign are literals. */
+/* The sum of registers of elements. The sign, and whether inputs have second roundings, are literals. */
 struct sum {
     struct operand first, second;
     int shift, rounds0, rounds1, subtracts;

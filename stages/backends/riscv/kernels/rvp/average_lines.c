@@ -113,8 +113,8 @@ static void over_rows_u8(rvp_memory *line, const struct rows *r, int first, int 
     any_over_rows(line, r, first, end, count, 1);
 }
 
-/* Bits by which two registers that follow each other are shifted for one that begins within the first: `up` and one more. So
- * `down` may be 0. */
+/* Shifts that join two consecutive registers to one that begins within the first. The second register is shifted by `up` and one
+ * bit more, so that `down` may be 0. */
 struct shift {
     int down, up;
 };
@@ -129,14 +129,14 @@ RVP_INLINE rvp_word joined(rvp_word first, rvp_word next, struct shift by)
     return first >> by.down | next << 1 << by.up;
 }
 
-/* `count` registers of sums: those of `to` or, for the first column that is added, of `line`, and of what lies `distance` bytes
- * on in the line. */
+/* Adds the sums that are `distance` bytes later in the line to `count` registers of sums: to those of `to` or, for the first
+ * added column, of `line`. */
 static __attribute__((noinline)) void add_column(rvp_memory *to, const rvp_memory *own, const rvp_memory *line, int distance, int count)
 {
     const rvp_memory *const end = to + 2 * count;
     const int odd = distance % 2, halves = distance % W / 2;
     const rvp_memory *on = line + distance / W * 2;
-    /* Odd bytes of an odd distance are even ones a half further on, which may be the first of the next register. */
+    /* With an odd distance, odd bytes need the even bytes one half later, which may be the first of the next register. */
     const int carried = odd && halves + 1 == W / 2;
     const struct shift by_even = shift_of(halves), by_odd = shift_of(carried ? 0 : halves + odd);
     const rvp_memory *const evens = on + odd, *const odds = on + (odd ? 2 * carried : 1);
@@ -156,7 +156,7 @@ static __attribute__((noinline)) void add_column(rvp_memory *to, const rvp_memor
     }
 }
 
-/* What means are made by. */
+/* Constants of means. */
 struct mean {
     struct divider divider;
     rvp_word lowest, highest; /* in every byte */
@@ -170,7 +170,7 @@ RVP_INLINE rvp_word means_of(struct sums s, const struct mean *m, int has_ties, 
         s.even = rvp_add16(s.even, rvp_scmplt16(s.even, d->ties));
         s.odd = rvp_add16(s.odd, rvp_scmplt16(s.odd, d->ties));
     }
-    /* Quotients of 8 bits and `shift` <= 6 of their fractions, which the upper byte takes from none of its neighbours. */
+    /* Quotients of 8 bits with `shift` <= 6 bits of fraction, so that the upper byte takes no bits of a neighbour. */
     const rvp_word even = rvp_srl16(rvp_khm16(s.even, d->factor), (rvp_word)d->shift);
     const rvp_word odd = rvp_khm16(s.odd, d->factor) << (8 - d->shift);
     const rvp_word means = rvp_select_bits(rvp_splat16(0xff00), odd, even);
@@ -201,7 +201,7 @@ RVP_INLINE void means_along(int8_t *to, const rvp_memory *line, int literal, int
 RVP_INLINE void any_means(int8_t *to, const rvp_memory *line, int columns, int step, int count, const struct mean *given,
                           int has_ties, int is_unsigned)
 {
-    const struct mean own = *given, *const m = &own; /* a copy: `to` may point anywhere */
+    const struct mean own = *given, *const m = &own; /* local copy: `to` may alias it */
     if (columns == 1) {
         means_along(to, line, 1, 1, 0, count, m, has_ties, is_unsigned);
     } else if (columns == 3) {
@@ -249,7 +249,7 @@ struct run {
     int first, end, columns;
 };
 
-/* The run that begins at ox. Those of pixels `inner` to `inner_end` have all columns in the image. */
+/* The run that begins at ox. Windows of pixels `inner` to `inner_end` have all columns in the image. */
 RVP_INLINE struct run run_at(const struct rvp_pool *p, int ox, int inner, int inner_end)
 {
     const int is_inner = ox == inner && ox < inner_end;
@@ -268,7 +268,7 @@ RVP_INLINE int inner_end(const struct rvp_pool *p)
     return behind < p->out_width ? behind : p->out_width;
 }
 
-/* Windows of the first have all columns, of the second fewer: a row has one of the one run, and as a rule few of the other. */
+/* In the first kind of run windows have all columns, in the second fewer. A row has one run of the first kind, and usually few others. */
 struct means {
     struct mean inner, outer;
 };
@@ -288,7 +288,7 @@ RVP_INLINE const struct mean *mean_for(struct means *known, int is_inner, int co
     return m;
 }
 
-/* Pixels are whole registers, and so are rows. The next column is a pixel's number of registers later. */
+/* Pixels are whole registers, and so are rows. So the next column is a constant number of registers later. */
 static __attribute__((noinline)) void whole_lines(const int8_t *x, int8_t *y, void *scratch, const struct rvp_pool *p, int32_t line_bytes,
                                                   const struct bytes *type)
 {
@@ -315,7 +315,7 @@ static __attribute__((noinline)) void whole_lines(const int8_t *x, int8_t *y, vo
     }
 }
 
-/* Rows of `count` units, which begin as many bytes apart. */
+/* Copies rows of `count` units, which are y_step and x_step bytes apart. */
 typedef void picked(char *y, const char *x, int32_t rows, int32_t count, int32_t y_step, int32_t x_step);
 
 /* Pixels of any size. `pick` copies pixels that lie apart by units of `unit` bytes; without it they are copied as runs. */
@@ -325,7 +325,7 @@ static __attribute__((noinline)) void any_lines(const int8_t *x, int8_t *y, void
     const int channels = p->channels, row_bytes = p->width * channels, registers = (row_bytes + W - 1) / W;
     const int before = p->left * channels, margin = (before + W - 1) & -W, lead = margin - before, step = p->stride_x * channels;
     const int inner = inner_begin(p), inner_behind = inner_end(p);
-    /* Windows begin `lead` bytes behind the line's begin. */
+    /* Windows begin `lead` bytes after the start of the line. */
     const int wide = (lead + (p->out_width - 1) * step + channels + W - 1) / W;
     int8_t *const begin = aligned(scratch), *const results = begin + 4 * line_bytes, *const copies = begin + 5 * line_bytes;
     rvp_memory *const line = (rvp_memory *)(void *)begin, *const wider = (rvp_memory *)(void *)(begin + 2 * line_bytes);

@@ -4,18 +4,18 @@
 
 #include "rvp_intrinsics.h"
 
-/* How sums of `count` bytes become means.
+/* Conversion of sums of `count` bytes to means.
  *
  * Sums are kept as a + 1 with a = sum + 128 * count + count / 2 for signed bytes, sum + count / 2 for unsigned ones: never
  * negative, so that the mean, 128 higher for signed bytes, is a / count rounded down. (Halves of negative sums, which an
  * even count can have, are lowered by one before.) That quotient is (a + 1) * factor >> n, with n = 15 + shift,
  * 2^shift <= count and factor = (2^n - 1) / count rounded down, if (a + 1) * (2^n - factor * count) <= 2^n for the
- * largest a: then the product is less than (a + 1) / count, and not less than a / count. `start` is 0 for a count to which
- * that does not apply, or whose a does not fit 15 bits; its means are divided one by one.
+ * largest a: then the product is less than (a + 1) / count, and not less than a / count. `start` is 0 if a count does
+ * not meet this condition, or if its a does not fit 15 bits; then means are divided one by one.
  */
 struct divider {
     int count, shift;
-    rvp_word start;   /* what a sum begins with, in every 16-bit lane */
+    rvp_word start;   /* initial value of sums, in every 16-bit lane */
     rvp_word ties;    /* sums below this are negative and may be halves, in every 16-bit lane */
     rvp_word factor;
 };

@@ -88,7 +88,7 @@ RVP_INLINE void put_aligned_run(struct writer *w, const int8_t *from, int bytes)
     }
 }
 
-/* A run that starts `offset` > 0 bytes into a register. Only registers that hold some byte of the run are loaded. */
+/* A run that starts `offset` > 0 bytes into a register. Only registers that contain bytes of the run are loaded. */
 RVP_INLINE void put_unaligned_run(struct writer *w, const int8_t *from, int offset, int bytes)
 {
     const int shift = 8 * offset;
@@ -113,7 +113,7 @@ RVP_INLINE void put_unaligned_run(struct writer *w, const int8_t *from, int offs
     }
 }
 
-/* A run anywhere, of some bytes. The rest of one that begins at the upper lane of a register is aligned. */
+/* A run at any address. If it begins at the upper lane of a register, the rest of it is aligned. */
 RVP_INLINE void put_run(struct writer *w, const int8_t *from, int bytes)
 {
     const int offset = (int)((uintptr_t)from & (W - 1));
@@ -143,9 +143,9 @@ RVP_INLINE struct place place_of(const int8_t *from)
 /* A run of at most four chunks, anywhere, without a branch; chunks and `one_over` are constants where this is inlined.
  *
  * Register i of the run is joined from registers i and i + 1 of memory. (Shifting by one and then by `rest` gives 0
- * where the run is aligned.) The last of these is the one with the run's last byte: where that is register i itself,
- * what it adds lies behind the run's end. A run that is whole registers and one byte over (`one_over`, such as three
- * pixels of three channels) does not need it.
+ * where the run is aligned.) The last register to read has the run's last byte. If that is register i itself, it is
+ * read twice, and the second copy is after the run's end. A run of whole registers and one more byte (`one_over`, such as
+ * three pixels of three channels) does not need this.
  */
 RVP_INLINE void put_short_run(struct writer *w, struct place p, const int8_t *last_byte, int chunks, int one_over)
 {

@@ -17,15 +17,15 @@ struct rvp_depthwise_geometry {
     int32_t out_rows, out_columns;
     int32_t out_row_step, out_column_step;
     int32_t top, left;                 /* padding */
-    int32_t fill;                      /* what stands in the padding: the input's zero point */
+    int32_t fill;                      /* value of the padding: the input's zero point */
     int32_t clip;                      /* as in gemm_s8.S */
     int32_t channels;                  /* of a group */
-    int32_t half;                      /* column of the output where the upper lanes of RV64 begin, 0 if they have channels */
+    int32_t half;                      /* first column of the output in the upper lanes (RV64); 0 if the upper lanes have channels */
 };
 
-/* One group of channels; x and out point to its first channel, params are as in depthwise3x3_s8.S. The number is the
- * stride, u is for uint8, s for weights in two addends; parts are pixels that are not whole registers, few of fewer channels
- * than a register has, once is for params of one rounding. scratch: see scratch_bytes of depthwise_conv2d.py.
+/* One group of channels; x and out point to its first channel, params are as in depthwise3x3_s8.S. In the names, the number is
+ * the stride, u is for uint8, s for weights in two addends, parts for pixels that are not whole registers, few for fewer channels
+ * than bytes of a register, once for params of one rounding. scratch: see scratch_bytes of depthwise_conv2d.py.
  */
 typedef void rvp_depthwise(const void *x, const int32_t *params, void *out, int8_t *scratch, const int32_t *geometry);
 

@@ -17,8 +17,8 @@ enum { GROUP = RVP_WORD_BYTES / 2 };
 #endif
 #define S16_HIGH(t, high) ((int32_t)rvp_smmul_u((rvp_word)(t), (rvp_word)(high)))
 
-/* The panel is at a multiple of a register; images are, where their channels are whole groups, and other pixels by turns. On RV64
- * some are at a lane.
+/* The panel begins at a register. An image does so if its channels are whole groups; otherwise only some of its pixels do. On RV64
+ * some pixels begin at a lane.
  */
 RVP_INLINE void copy(int16_t *to, const int16_t *from, int32_t count)
 {
@@ -73,7 +73,7 @@ RVP_INLINE rvp_word biases(const struct s16_channel *of)
 #endif
 }
 
-/* Results of every other channel of which there are `left`. */
+/* Results of every other channel; `left` channels are left. */
 RVP_INLINE void put(int16_t *y, rvp_word sums, const struct s16_channel *of, int32_t left, const struct fl_depthwise16 *p)
 {
     if (left > 0) {

@@ -29,7 +29,7 @@
 
 #define in a0
 #define out a1
-#define end a2                        /* where the output rows end that are computed in whole turns of the loop */
+#define end a2                        /* end of the output rows that full iterations compute */
 #define rounder a3
 #define v a4
 #define x a5
@@ -48,7 +48,7 @@
 #define SET1 t4, t5, t6, ra
 #define SET2 s0, s1, s2, s3
 
-/* Stride 2 keeps two sets, and its four windows where stride 1 has the third. */
+/* Stride 2 has two sets of accumulators; its four windows take the registers of the third set. */
 #define n s0
 #define nn s1
 #define vn s2                         /* straddles v and n */
@@ -58,11 +58,11 @@
 #define OUT FRAME(14)
 #define PARAMS FRAME(15)
 #define PARAMS_END FRAME(16)
-#define BIAS FRAME(17)                 /* of the us variants, which use its register for the second addends */
+#define BIAS FRAME(17)                 /* in the us variants, whose second addends take its register */
 #define SECOND0 FRAME(18)
 #define SECOND1 FRAME(19)
 #define SECOND2 FRAME(20)
-#define LEFT FRAME(21)                 /* output rows behind the whole turns */
+#define LEFT FRAME(21)                 /* output rows after the full iterations */
 #define FRAME_BYTES ((FRAME(22) + 15) & ~15)
 
 #include "frame_asm.h"
@@ -172,8 +172,8 @@
     emit (\row - 1) / 2, \l0, \l1, \l2, \l3
 .endm
 
-/* All output rows of one j. Stride 1 repeats three rows, because three sets take turns; stride 2 repeats two. What is left are
- * one or two.
+/* All output rows of one j. An iteration has three rows with stride 1, because three sets rotate, and two rows with stride 2.
+ * One or two rows may remain.
  */
 .macro all_rows
     .if stride == 1
@@ -225,7 +225,7 @@
     function \name
     addi sp, sp, -FRAME_BYTES
     save EVERY_SAVED
-    li t0, 4 - stride                  /* output rows of a turn */
+    li t0, 4 - stride                  /* output rows of an iteration */
     remu t1, a2, t0
     SX t1, LEFT(sp)
     sub t0, a2, t1

@@ -4,7 +4,7 @@
 
 #include "rvp_intrinsics.h"
 
-/* Masks for the channels of the input that the group from `first` on is made of; how many they are. */
+/* Masks for the input channels of the group from channel `first` on. Returns the number of these input channels. */
 static int fill_masks(int8_t *masks, int first, int bytes, int multiplier)
 {
     const int source = first / multiplier;

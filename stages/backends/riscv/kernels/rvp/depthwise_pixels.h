@@ -22,13 +22,13 @@ RVP_INLINE void transpose(rvp_word *a, rvp_word *b, rvp_word *c, rvp_word *d)
 }
 
 /* How the channels of a group lie in memory: WHOLE as aligned registers, LANES as aligned lanes (RV64), BYTES anywhere.
- * REPEATED: each channel of the input is for several of the output, ONE_REPEATED: a single one is for all. FEW is what functions
- * are made for besides, not what pixels are: BYTES that are fewer than a register has, on the way in fewer than four.
+ * REPEATED: each input channel feeds several output channels, ONE_REPEATED: a single input channel feeds all. FEW is a variant
+ * of functions: BYTES with fewer channels than a register (when reading, fewer than four).
  */
 enum how { WHOLE, LANES, BYTES, REPEATED, ONE_REPEATED, FEW };
 
-/* The channels of a group. Of REPEATED ones, `sources` channels of the input meet masks, which have a 1 in each byte that
- * the channel is for.
+/* The channels of a group. If they are REPEATED, each of `sources` input channels is multiplied by a mask, which has a 1 in
+ * each byte that gets this channel.
  */
 struct pixels {
     enum how how;
@@ -47,7 +47,7 @@ RVP_INLINE rvp_word load_pixel(const int8_t *p, const struct pixels *v, enum how
         return rvp_pack(rvp_load_lane(p), rvp_load_lane(p + v->bytes - 4));
     }
     if (how == BYTES) {
-        /* Of two registers that hold some byte each; shifting by one and then by the rest gives 0 where one is enough. */
+        /* A register joined from two; shifting by one and then by the rest gives 0 if one register is enough. */
         const uintptr_t address = (uintptr_t)p, last = address + (uintptr_t)v->bytes - 1;
         const rvp_word low = rvp_load((const void *)(address & -(uintptr_t)W));
         const rvp_word high = rvp_load((const void *)(last & -(uintptr_t)W));
@@ -73,7 +73,7 @@ RVP_INLINE rvp_word load_pixel(const int8_t *p, const struct pixels *v, enum how
     return x;
 }
 
-/* The first bytes of a register, less than all of them, by the digits of their number. */
+/* Writes the first bytes of a register, but not all, by the binary digits of their number. */
 RVP_INLINE void store_few(int8_t *p, rvp_word x, int bytes)
 {
     if (RVP_LANES == 2 && (bytes & 4)) {
@@ -112,8 +112,8 @@ RVP_INLINE void store_pixel(int8_t *p, rvp_word x, const struct pixels *v, enum 
     }
 }
 
-/* Four neighbouring columns: where each begins and how far it is to the next pixel of it that is wanted. A column outside has
- * one place for all.
+/* Four neighbouring columns: the address of each, and the distance to its next pixel. For a column outside of the image the
+ * distance is 0.
  */
 struct columns {
     int8_t *at[4];

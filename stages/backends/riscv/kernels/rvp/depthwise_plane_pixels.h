@@ -15,7 +15,7 @@ RVP_INLINE int larger(int a, int b)
     return a > b ? a : b;
 }
 
-/* As many channels as fill a register when each is there twice. */
+/* The channels that fill a register if each is repeated twice. */
 RVP_INLINE rvp_word load_twice(const uint8_t *p)
 {
     rvp_word x = rvp_pkbb16(p[1], p[0]);
@@ -25,13 +25,13 @@ RVP_INLINE rvp_word load_twice(const uint8_t *p)
     return x | x << 8;
 }
 
-/* The same when each is there four times. */
+/* The same if each is repeated four times. */
 RVP_INLINE rvp_word load_four_times(const uint8_t *p)
 {
     return (RVP_LANES == 2 ? rvp_pack(p[0], p[1]) : p[0]) * 0x01010101u;
 }
 
-/* Rows of pixels that are on their way into a plane. Steps are bytes, `columns` of a row. */
+/* Rows of pixels to copy into a plane. Steps are bytes; a row has `columns` pixels. */
 struct moved {
     const int8_t *from;
     int8_t *to;
@@ -148,14 +148,14 @@ struct part {
     enum { BOTH, LOWER, UPPER } lane;
 };
 
-/* What of the image lies in it. */
+/* The part of the image in it. */
 static void bring_plane(int8_t *plane, const int8_t *image, const struct part *p, const struct rvp_depthwise_planes *g,
                         const struct pixels *v)
 {
     const int stride = g->column_stride, line_bytes = g->phases * g->phase_columns * W;
     const int above = larger(-p->first_row, 0), below = smaller(p->lines, g->rows - p->first_row);
     for (int phase = 0; phase < g->phases; phase++) {
-        const int first = phase - p->left; /* column of the image, before it where negative */
+        const int first = phase - p->left; /* column of the image; negative before the image */
         const int begin = first < 0 ? (stride - 1 - first) / stride : 0;
         const int end = smaller(p->columns, (g->columns - first + stride - 1) / stride);
         const int column = (phase * g->phase_columns + begin) * W + (p->lane == UPPER ? 4 : 0);
@@ -200,7 +200,7 @@ RVP_INLINE void write(int8_t *to, const int8_t *results, int step, int count, co
     }
 }
 
-/* Results from the row where they were put, to pixels that are no registers. Up to four channels are in lane `lane`. */
+/* Copies results from their row to pixels that are not whole registers. Up to four channels are in lane `lane`. */
 static void write_row(int8_t *to, const int8_t *results, int step, int count, const struct pixels *v, int lane)
 {
     if (RVP_LANES == 2 && v->how == LANES && v->bytes == W) {

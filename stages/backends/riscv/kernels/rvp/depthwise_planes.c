@@ -4,12 +4,12 @@
 #include "depthwise_plane_pixels.h"
 #include "depthwise_rows.h"
 
-/* A group is 4 * RVP_LANES channels of the output, one in each byte of a register; where these are no multiple of that, the
- * last group begins earlier and computes some again. The pixels of a group lie in scratch with the padding around them,
+/* A group is 4 * RVP_LANES channels of the output, one in each byte of a register; if the channels are not a multiple of that,
+ * the last group begins earlier and computes some channels again. The pixels of a group lie in scratch with the padding around them,
  * a register each. Columns that are a stride apart are neighbours there, so those of an image fall into phases:
  *
  *   stride 2, image     c0 c1 c2 c3 c4 c5 c6
- *   row of the plane    c0 c2 c4 c6 | c1 c3 c5 ..       outputs 0, 1, 2 meet a tap at neighbouring registers
+ *   row of the plane    c0 c2 c4 c6 | c1 c3 c5 ..       a tap of outputs 0, 1, 2 is in neighbouring registers
  *
  * Where the last group has up to four channels (RV64), the lower lane has the first half of a row of outputs, the upper one the
  * second half, each with the same weights.
@@ -21,8 +21,8 @@
  *   high p2 p3 q2 q3     channel 2  u 0 v 0      channel 3  0 u 0 v
  *
  * Four outputs side by side share the loads of weights. Of a quad, two such pairs side by side, they share what is packed as
- * well: the second pair of an output is the first of the next. plane_layout.py says which taps are joined; what is left
- * makes pairs, and one tap at most is met as it is, by weights of channel j in byte j.
+ * well: the second pair of an output is the first of the next. plane_layout.py says which taps are joined; the other
+ * taps are pairs. At most one tap remains; it is not packed, and byte j of its weights is for channel j.
  *
  *   params   [group][12 + 4 * (2 * quads + pairs + single)] registers: four biases (zero points folded in), four
  *            multipliers, four rounders, then four registers of weights for each pair. Register j is for channel j of the
@@ -202,7 +202,7 @@ void rvp_depthwise_planes(const void *x, const int32_t *params, void *out, int8_
         for (int channel = 0; channel < g->channels; channel += W) {
             group.halved = g->halved && channel + W > g->channels;
             const int bytes = smaller(group.halved ? 4 : W, g->channels);
-            const int first = smaller(channel, g->channels - bytes); /* of the last group: earlier */
+            const int first = smaller(channel, g->channels - bytes); /* the last group begins earlier */
             const int source = first / g->multiplier;
             group.in = pixels_of(x, g->channels, bytes);
             group.out = pixels_of(out, g->channels, bytes);
@@ -235,7 +235,7 @@ RVP_INLINE void image_groups(const int8_t *x, const int32_t *params, int8_t *out
     o.input_row_step = g->row_stride * g->row_step;
     const int8_t *record = (const int8_t *)params;
     for (int channel = 0; channel < g->channels; channel += (int)o.groups * W) {
-        const int first = how == LANES ? smaller(channel, g->channels - W) : channel; /* of the last group: earlier */
+        const int first = how == LANES ? smaller(channel, g->channels - W) : channel; /* the last group begins earlier */
         const int groups = (g->channels - first) / W;
         choose(&o, record, g);
         o.groups = 1;

@@ -13,7 +13,7 @@ struct rvp_depthwise_planes {
     int32_t out_rows, out_columns;
     int32_t out_row_step, out_column_step;
     int32_t top, left; /* padding */
-    int32_t fill;      /* what stands in the padding: the input's zero point */
+    int32_t fill;      /* value of the padding: the input's zero point */
     int32_t flip;      /* xored into each byte of the input: 0x80 makes uint8 int8 */
     int32_t clip;      /* as in gemm_s8.S */
     int32_t channels;  /* of the output */

@@ -37,14 +37,14 @@
 #define NARROW1 t1, s2, t5, s6
 #define NARROW2 t2, s3, t6, s7
 #define NARROW3 t3, s4, s0, s8
-/* Pairs of four outputs, and of the same as the next tap meets them. */
+/* Pairs of four outputs, and the same pairs shifted by one output for the next tap. */
 #define LOW s9, s11, a1, a3
 #define HIGH s10, a0, a2, a4
 #define NEXT_LOW s11, a1, a3, s9
 #define NEXT_HIGH a0, a2, a4, s10
-#define step a3                       /* of the image; the last of LOW takes its place */
+#define step a3                       /* of the image; the last register of LOW is the same */
 
-#define px a5                         /* where the first taps of pairs are, and the second ones */
+#define px a5                         /* addresses of the first taps of pairs, and of the second taps */
 #define py a6
 #define w a7                          /* weights, constants */
 #define v ra                          /* a register of weights; free between the macros */
@@ -59,7 +59,7 @@
 #define zero1 a3                      /* of 1 and 3 */
 #define x a5
 
-#define OFFSET FRAME(13)               /* where the offsets of the next taps are */
+#define OFFSET FRAME(13)               /* address of the next taps' offsets */
 #define FIRST FRAME(14)                /* the first tap of the next output */
 #define TO FRAME(15)
 #define LEFT FRAME(16)                 /* outputs of the row, rows, groups */
@@ -137,7 +137,7 @@
     .endif
 .endm
 
-/* Results of a group to where they go, of the image if pixels come from there. Loses rd. */
+/* Stores the results of a group: in the image if pixels are read there. Overwrites rd. */
 .macro put rd, to
     .if by_lanes
     sw \rd, 0(\to)
@@ -342,7 +342,7 @@
 .endm
 
 /* Windows of two words of weights, which stay in registers with all multipliers: a quad, two pairs, or a pair and a single
- * tap. Outputs are computed one after the other, two in a turn.
+ * tap. Outputs are computed one after the other, two per iteration.
  */
 #define SUMS t0, t1, t2, t3
 #define WORD0 t4, t5, t6, s0           /* weights */
@@ -350,7 +350,7 @@
 #define few_zero0 s9                   /* zero points, as above; without `once` all in the first */
 #define few_zero1 s10
 #define few_upper s11
-#define pz a2                          /* the taps of the second pair, or the single one; of a quad, its second pair */
+#define pz a2                          /* the taps of the second pair, or the single tap; for a quad, its second pair */
 #define pw a3
 #define left a4                        /* outputs of the row less 2 */
 #define to a7
@@ -420,7 +420,7 @@
     .endif
 .endm
 
-/* An output of a quad: its first pair is there, the second is the next output's first. */
+/* An output of a quad. Its first pair is already packed; its second pair is the next output's first. */
 .macro few_quad number, low, high, next_low, next_high
     few_start
     few_products \low, \high, WORD0
@@ -450,13 +450,13 @@
     few_finish
 .endm
 
-/* What one more tap's pointer is: its offset, plus the first one's place in a0. */
+/* The pointer of one more tap: its offset plus a0, the first tap's address. */
 .macro few_pointer number, rd
     lw \rd, 4 * (\number)(v)
     add \rd, \rd, a0
 .endm
 
-/* A row of a kind, requantized as `once` says; goes on at `done`. */
+/* A row of one kind, requantized according to `once`; continues at `done`. */
 .macro few_row done, kind
     LX v, FIELD_OFFSETS(a3)
     few_pointer 0, px
@@ -492,7 +492,7 @@
     SX t2, INPUT_STEP(sp)
 .endm
 
-/* What each row needs, whose outputs are in t0. */
+/* Sets up a row of t0 outputs. */
 .macro few_constants
     addi left, t0, -2
     mv to, a1
@@ -510,7 +510,7 @@
     LX few_upper, UPPER(sp)
 .endm
 
-/* A row of one of the kinds, as t1 says. */
+/* A row of the kind in t1. */
 .macro few_outputs done
     few_constants
     andi t2, t1, FEW_ONCE
@@ -625,7 +625,7 @@
     leave EVERY_SAVED
 .L\name\()_few:
     few_outputs .L\name\()_few_done
-.L\name\()_few_done:                  /* one is left, or none */
+.L\name\()_few_done:                  /* one output is left, or none */
     LX v, STRUCTURE(sp)
     LX v, FIELD_OFFSETS(v)
     lw v, 0(v)

@@ -7,9 +7,9 @@
 /* Beside the roundings of scaled_sums.h: one multiplication for both, and a zero point for each channel (one_rounding.py). */
 enum { ONCE = EXACT + 1 };
 
-/* Registers, in the order that the assembly knows. Steps are bytes: from a row of outputs to the next and between the rows that
- * their windows begin in; from an output to the next and, of the image, between their first taps. `offsets`: two for each
- * quad, from `pairs` on two for each pair, then that of a single tap. `how` the groups are requantized: SHORT, WIDE or ONCE.
+/* Registers, in the order of the assembly. Steps are bytes: between rows of outputs and between their windows' first rows;
+ * between outputs and, for pixels in the image, between their first taps. `offsets`: two for each quad, then from `pairs` on
+ * two for each pair, then one for a single tap. `how` selects the requantization: SHORT, WIDE or ONCE.
  */
 struct rvp_depthwise_rows {
     intptr_t rows, columns;
@@ -20,9 +20,9 @@ struct rvp_depthwise_rows {
     intptr_t has_single;
     intptr_t how;
     rvp_word zero_point; /* in every 16-bit lane */
-    intptr_t bounded;    /* whether the bounds are needed: bytes, in every lane */
+    intptr_t bounded;    /* whether the next bounds are needed: bytes, in every lane */
     rvp_word lowest, highest, flip;
-    intptr_t few; /* what the taps of a short window are, plus FEW_ONCE where `how` is ONCE; else 0 */
+    intptr_t few; /* the kind of a short window's taps, plus FEW_ONCE if `how` is ONCE; else 0 */
 };
 
 /* A quad, two pairs, or a pair and a single tap, of groups that are not WIDE, in rows of enough outputs without bounds. */

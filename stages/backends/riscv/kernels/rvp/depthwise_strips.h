@@ -24,13 +24,13 @@ RVP_INLINE void fill_outside(int8_t *strip, int row_words, int top, int inside, 
     fill_words(strip + (top + inside) * row_words * W, (rows - top - inside) * row_words, fill);
 }
 
-/* The channels of a group: a whole register of them at aligned places, a register at any place, or all that a layer has, which
- * are fewer.
+/* The channels of a group: a register of channels at aligned addresses, a register at any address, or fewer channels, which are
+ * all of the layer.
  */
 enum group { REGISTERS, PARTS, FEW_CHANNELS };
 
-/* Where up to four channels are a group (RV64), the lower lanes have one half of the strips and the upper ones the other: these
- * pass through here one after the other. Into the upper lanes where `upper` is 1.
+/* In groups of up to four channels (RV64), the lower lanes have one half of the strips and the upper lanes the other half. The
+ * halves are loaded one after the other; `upper` is 1 for the upper lanes.
  */
 RVP_INLINE void bring_lanes(const struct columns *c, int count, int8_t *to, int apart, int8_t *also, const struct pixels *v,
                             enum how how, int upper)
@@ -118,14 +118,14 @@ static void write_half(const struct columns *c, int count, const int8_t *from, c
     }
 }
 
-/* Where a layer's strips are and how far they are filled. A strip and the next take turns, because they share columns:
- * the last word of a row is the first of the next strip's.
+/* Where a layer's strips are and how far they are filled. Two strips are used alternately, because neighbours share
+ * columns: the last word of a row is the first word of the next strip's row.
  */
 struct strips {
-    int8_t *outside; /* one register to read, one to write: columns beside the image */
+    int8_t *outside; /* for columns outside of the image: one register to read, one to write */
     int8_t *results;
     int8_t *strip, *next;
-    int column;      /* of the image: the first of the last four that were brought in */
+    int column;      /* column of the image: the first of the last four that were loaded */
     int inside;      /* rows of the image in a strip */
     struct pixels in, out;
     struct bounds bounds;
@@ -193,7 +193,7 @@ RVP_INLINE void bring_strip(const struct strips *s, const int8_t *x, const struc
     }
 }
 
-/* Both strips with what lies above and below the image, the first with its first four columns. `rows`: of a strip. */
+/* Fills the padding above and below the image in both strips, and the first four columns of the first strip. `rows`: of a strip. */
 RVP_INLINE struct strips first_strip(const int8_t *x, int8_t *scratch, const struct rvp_depthwise_geometry *g,
                                      int stride, int rows, const int8_t *out, enum group group)
 {

@@ -3,17 +3,17 @@
 #include "depthwise_pixels.h"
 #include "scaled_sums.h"
 
-/* Four taps of a group of channels are transposed, so that those of one channel lie in a lane, and met by one register
- * of weights for each channel of a lane. The taps of an output are looked up once for all groups.
+/* Four taps of a group of channels are transposed, so that the taps of one channel are in one lane. They are multiplied by
+ * one register of weights for each channel of a lane. The taps of an output are looked up once for all groups.
  *
  *   params   [group][12 + 4 * quads] registers: four biases (zero points folded in), four multipliers, four rounders,
  *            then four registers of weights for each quad of taps. Register j is for channel j of the group in the lower
  *            lane and channel j + 4 in the upper one (RV64). Marks in the first two rounders say how the group is
  *            requantized (packing.py)
- *   scratch  a pixel of padding, then where each tap of an output is
+ *   scratch  a pixel of padding, then the addresses of an output's taps
  */
 
-/* Where the taps of the output at (y, x) are, in whole quads. */
+/* The addresses of the taps of the output at (y, x), padded to whole quads. */
 static void find_taps(const int8_t **taps, const int8_t *image, const int8_t *outside, int y, int x,
                       const struct rvp_depthwise_taps *g)
 {

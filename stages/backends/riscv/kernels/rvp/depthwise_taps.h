@@ -10,7 +10,7 @@ struct rvp_depthwise_taps {
     int32_t height, width, channels; /* of the input */
     int32_t out_height, out_width;
     int32_t kernel_height, kernel_width, stride_y, stride_x, dilation_y, dilation_x, top, left;
-    int32_t fill; /* what stands in the padding: the input's zero point */
+    int32_t fill; /* value of the padding: the input's zero point */
     int32_t flip; /* xored into each byte of the input: 0x80 makes uint8 int8 */
     int32_t clip; /* as in gemm_s8.S */
 };

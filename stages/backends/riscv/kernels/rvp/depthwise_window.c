@@ -56,7 +56,7 @@ static void depthwise(const int8_t *x, const int32_t *params, int8_t *out, int8_
     rvp_store(s.outside, rvp_splat8(g->fill));
     for (int channel = 0; channel < g->channels; channel += GROUP) {
         const int bytes = smaller(GROUP, g->channels);
-        const int first = smaller(channel, g->channels - bytes); /* of the last group: earlier */
+        const int first = smaller(channel, g->channels - bytes); /* the last group begins earlier */
         const int source = first / g->multiplier;
         struct pixels in = pixels_of(x, g->channels, bytes);
         const struct pixels written = pixels_of(out, g->channels, bytes);

@@ -53,13 +53,13 @@ struct runs {
 typedef void outputs_kernel(const int8_t *from, int8_t *results, const int32_t *params, const struct runs *runs,
                             const struct rvp_depthwise_window *window);
 
-/* What belongs to neighbouring words of outputs: accumulators of one column, or words of lines. */
+/* Registers for neighbouring words of outputs: accumulators of one column, or words of lines. */
 struct words {
     rvp_word at[AT_ONCE];
 };
 
-/* What the functions are made for: columns of the window as above, `full` 0 where window->full_words tells. The tail is, with
- * stride 2, whether the window is odd.
+/* Constants of a function: columns of the window as above; `full`, or 0 to use window->full_words. With stride 2 `tail` is
+ * whether the window is odd.
  */
 struct shape {
     int stride, full, tail;

@@ -13,7 +13,7 @@ struct call {
     intptr_t strip_step;               /* bytes of the strip from a column of the output to the next */
     intptr_t out_row_step, out_column_step;
     rvp_word zero_point, upper_bytes;  /* in every 16-bit lane; 0xff00 in every 16-bit lane */
-    rvp_word clamps;                   /* whether the next two are needed */
+    rvp_word clamps;                   /* whether the next two fields are needed */
     rvp_word lowest, highest;          /* in every byte */
 };
 
@@ -29,8 +29,8 @@ RVP_INLINE int smaller(int a, int b)
     return a < b ? a : b;
 }
 
-/* RVP_WORD_BYTES pixels of fewer than four channels, from `channels` registers of memory. What follows a pixel in its
- * chunk counts nothing: weights are 0 there.
+/* RVP_WORD_BYTES pixels of fewer than four channels, from `channels` registers of memory. Bytes after a pixel in its
+ * chunk have no effect: their weights are 0.
  */
 RVP_INLINE void put_pixels(struct writer *w, const int8_t *from, int channels)
 {
@@ -92,7 +92,7 @@ RVP_INLINE void put_columns(struct writer *w, const int8_t *from, int count, con
     }
 }
 
-/* The pixels of `slots` rows from `row` on and of `count` columns from `column` on, wherever they lie. */
+/* The pixels of `slots` rows from `row` on and of `count` columns from `column` on, inside or outside of the image. */
 static void fill_strip(int8_t *strip, const int8_t *image, int row, int slots, int column, int count,
                        const struct rvp_direct_geometry *g)
 {

@@ -26,17 +26,17 @@ struct rvp_direct_geometry {
     int32_t out_row_step, out_column_step;
     int32_t top, left;                 /* padding */
     int32_t window_columns;
-    int32_t column_stride;             /* of windows; this and left are bytes where there are chunks, else columns */
+    int32_t column_stride;             /* of windows; with chunks, this and left are bytes, else columns */
     int32_t chunk_shift;               /* from these to columns: 2 where there are chunks, else 0 */
     int32_t phases;                    /* 1 or 2 */
     int32_t strip_columns;             /* of the output, in one strip */
     int32_t blocks;                    /* of 4 * RVP_LANES output channels */
-    int32_t fill;                      /* what stands in the padding: the input's zero point */
+    int32_t fill;                      /* value of the padding: the input's zero point */
     int32_t clip;                      /* as in gemm_s8.S */
 };
 
-/* The R output rows from `first` on, of which `out` is the first; T taps of the window and stride S along the rows are
- * the kernel's. weights and params are as in direct_s8.S, strip: see strip_bytes of direct_conv2d.py.
+/* Computes R output rows from row `first` on; `out` is the address of that row. The kernel's name has T, the taps of the
+ * window, and S, the stride along the rows. weights and params are as in direct_s8.S, strip: see strip_bytes of direct_conv2d.py.
  */
 typedef void rvp_direct(const void *x, int first, const int8_t *weights, const int32_t *params, void *out,
                         int8_t *strip, const int32_t *geometry);

@@ -1,4 +1,4 @@
-/* Registers are stored whole: `held` has the bits, `bits` of them, that the next one begins with; all others are 0. */
+/* Only whole registers are stored. `held` has the first `bits` bits of the next register; its other bits are 0. */
 #include "expand.h"
 
 #include "rvp_intrinsics.h"
@@ -55,7 +55,7 @@ RVP_INLINE void spread_halves(const uint8_t *from, int8_t *to, int count)
     }
 }
 
-/* Less than a register of each value, two at once where there is room for them. */
+/* Less than a register of each value, two values at once if both fit. */
 RVP_INLINE void spread_few(const uint8_t *from, int8_t *to, int count, int times)
 {
     const uintptr_t added = 8 * (uintptr_t)times;
@@ -107,7 +107,7 @@ void rvp_spread(const void *x, void *y, int32_t count, int32_t times)
 /* A run that may begin within a register, as registers of it.
  *
  * from    the register with its first byte, which is `shift` bits in
- * last    the register with its last byte; no other is read behind it
+ * last    the register with its last byte; no later register is read
  */
 struct run {
     const int8_t *from, *last;
@@ -136,7 +136,7 @@ void rvp_repeat(const void *x, void *y, int32_t blocks, int32_t bytes, int32_t t
     const rvp_word mask = ~(rvp_word)0 >> (BITS - rest);
     for (; blocks > 0; blocks--, block += bytes) {
         const struct run run = run_of(block, bytes);
-        /* The block's first register without bytes of another; one cycle on, registers are those of a cycle before. */
+        /* The block's first register without bytes of other blocks. After one cycle, registers repeat. */
         const int8_t *const begin = s.bits != 0 ? s.to + W : s.to;
         int left = times;
         for (; left > 0 && s.to - begin < cycle; left--) {

@@ -24,8 +24,8 @@ RVP_INLINE void put_single_chunks(struct chunks c, int count)
 
 /* The same for a constant step of at most four: W chunks lie in `step` registers, at places that are known.
  *
- * Bytes are shifted to the beginning of registers as they are read, which takes one register more than holds them: behind
- * `last`, the register with the last byte of all, there is nothing that counts, and that one is read again.
+ * Bytes are shifted to the beginning of registers when they are read. This reads one register more than contains them. `last` is
+ * the register with the last byte; it is read again instead of the register after it.
  *
  *   aligned   | a b c d e f g h | i j ...      step 3, RV64
  *   chunks      a b c d
@@ -117,10 +117,10 @@ RVP_INLINE int bounded(int value, int lowest, int highest)
 void rvp_few_inputs_windows(int32_t *panels, const void *image, int first, int count, const int32_t *geometry)
 {
     const struct rvp_geometry *const g = (const struct rvp_geometry *)geometry;
-    const int is_row = g->dilation_x == 1; /* a row of a window is a run, and not each of its pixels */
+    const int is_row = g->dilation_x == 1; /* a row of a window is one run; otherwise each pixel is */
     const int runs = is_row ? 1 : g->kernel_x, bytes = (is_row ? g->kernel_x : 1) * g->channels;
     const int apart = g->kernel_y * runs * ((bytes + 3) / 4) * W, row_bytes = g->width * g->channels;
-    const int inner_y = g->height - (g->kernel_y - 1) * g->dilation_y; /* windows that start there leave the image */
+    const int inner_y = g->height - (g->kernel_y - 1) * g->dilation_y; /* windows that start there are partly outside */
     const int inner_x = g->width - (g->kernel_x - 1) * g->dilation_x;
     const int inner_first = (g->left + g->stride_x - 1) / g->stride_x;
     const int inner_end = (inner_x + g->left + g->stride_x - 1) / g->stride_x;

@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 /* Both write `count` panels of one row each (panel.h): a register for each chunk of four activations, which lie in every
- * 32-bit lane. What is behind the end of a run is arbitrary: its weights are 0.
+ * 32-bit lane. Bytes after the end of a run are arbitrary: their weights are 0.
  *
  * Rows of a matrix: row r is at x + r * depth, `depth` bytes, which are one run.
  */

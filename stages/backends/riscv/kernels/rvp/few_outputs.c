@@ -6,24 +6,24 @@
 
 #include "scaled_sums.h"
 
-/* Four neighbouring pixels of the output at a time. Windows inside the image are read where they are, if pixels are whole
- * registers; others are gathered into scratch, one below the other. A step is one load of each: `load` bytes, a register or
+/* Four neighbouring pixels of the output at a time. Windows inside the image are read in place, if pixels are whole
+ * registers; other windows are copied to scratch, one after the other. A step is one load of each: `load` bytes, a register or
  * on RV64 a lane, whose products are added in all lanes; the lanes of a sum are added at the end. On RV64, pixels that are
- * whole lanes are read where they are as well.
+ * whole lanes are read in place too.
  *
  *            w0   w1     <- of each output: 2 loads
  *   pixel 0 | A0   A1    x: one load each, used for two outputs (the last of an odd number is alone)
  *   ...
  *   pixel 3 | D0   D1
  *
- *   weights  [outputs][runs][steps] loads, 0 behind the end of a run
+ *   weights  [outputs][runs][steps] loads, 0 after the end of a run
  *   params   [outputs][3] registers: bias (zero points folded in) in the lower lane and 0 in the upper one (RV64),
- *            multiplier and rounder in every lane. The sign of the rounder marks a wide one, that of the multiplier one which is
- *            a shift (packing.py)
+ *            multiplier and rounder in every lane. A negative rounder marks a wide rounding, a negative multiplier marks a
+ *            shift (packing.py)
  */
 enum { W = RVP_WORD_BYTES, LANE = 4, PIXELS = 4, SUMS = PIXELS / RVP_LANES };
 
-/* Where the windows of four pixels begin, and how far it is from the end of a run to the next one. */
+/* The addresses of the windows of four pixels, and the distance from the end of a run to the next run. */
 struct windows {
     const int8_t *at[PIXELS];
     int skip;
@@ -84,13 +84,13 @@ RVP_INLINE void add_steps(struct windows *x, const int8_t *w, const int8_t *v, i
     }
 }
 
-/* What the bytes of outputs are clipped to, in every byte, and the zero point in every 16-bit lane. */
+/* The bounds of outputs in every byte, and the zero point in every 16-bit lane. */
 struct clip {
     rvp_word zero_point, lowest, highest, flip;
     int needed;
 };
 
-/* What does not change from pixel to pixel. */
+/* Constants of all pixels. */
 struct layer {
     const int8_t *weights, *params;
     int outputs, output_bytes; /* of weights */
@@ -224,7 +224,7 @@ RVP_INLINE void row_of_pixels(const int8_t *first, int step, int skip, const str
         out += PIXELS * g->outputs;
     }
     if (count > 0) {
-        /* The first pixel stands for those that are not there. */
+        /* The first pixel replaces missing pixels. */
         const int second = count > 1 ? step : 0, third = count > 2 ? 2 * step : 0;
         const struct windows v = {{first, first + second, first + third, first}, skip};
         all_outputs(&v, g, out, count, load, is_unsigned);
@@ -243,7 +243,7 @@ static void pixels_u8(const int8_t *first, int step, int skip, const struct laye
     row_of_pixels(first, step, skip, g, out, count, W, 1);
 }
 
-/* `bytes` bytes from anywhere to whole registers; only registers that hold some of them are read. Lanes lie at lanes. */
+/* Copies `bytes` bytes from any address to whole registers. Only registers that contain some of the bytes are read. */
 RVP_INLINE void copy_run(int8_t *to, const int8_t *from, int bytes, int load)
 {
     if (load != W) {

@@ -8,9 +8,9 @@ struct rvp_few_outputs {
     int32_t height, width, channels; /* of the input */
     int32_t out_height, out_width, outputs;
     int32_t kernel_height, kernel_width, stride_y, stride_x, dilation_y, dilation_x, top, left;
-    int32_t fill;      /* what stands in the padding: the input's zero point */
+    int32_t fill;      /* value of the padding: the input's zero point */
     int32_t clip;      /* as in gemm_s8.S */
-    int32_t runs;      /* of a window: so many elements that are neighbours in the image */
+    int32_t runs;      /* runs of a window: elements of a run are neighbours in the image */
     int32_t run_bytes;
     int32_t in_place;  /* whether windows inside the image can be read there: pixels are whole registers, or lanes */
 };

@@ -23,7 +23,7 @@
     .size \name, . - \name
 .endm
 
-/* ra into slot 0, `registers` into the slots behind it. */
+/* Stores ra in slot 0 and `registers` in the next slots. */
 .macro save registers:vararg
     SX ra, FRAME(0)(sp)
     .set slot, 1

@@ -44,7 +44,7 @@ RVP_INLINE void copy_by(int8_t *to, const int8_t *from, int bytes, int unit)
     }
 }
 
-/* A function of its own, for all types and roundings. */
+/* A separate function, which all types and roundings share. */
 static __attribute__((noinline)) void gather(int8_t *to, const int8_t *row, int bytes)
 {
     const uintptr_t places = (uintptr_t)row | (uintptr_t)bytes;

@@ -58,7 +58,7 @@
 #define HIGHEST FRAME(23)
 #define FLIP FRAME(24)
 #define UPPER_BYTES FRAME(25)         /* 0xff00 in every 16-bit lane */
-#define WEIGHTS FRAME(26)             /* what each panel starts with again */
+#define WEIGHTS FRAME(26)             /* initial values of each panel */
 #define FIRST_PARAMS FRAME(27)
 #define FIRST_OUT FRAME(28)
 #define PANELS FRAME(29)              /* left to do */

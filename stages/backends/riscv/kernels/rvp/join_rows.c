@@ -12,8 +12,8 @@ RVP_INLINE void put_bytes(int8_t *to, rvp_word x, int count)
     }
 }
 
-/* Registers are written whole: `held` has the bits, `bits` of them, that the next one begins with; the first begins with the
- * bytes before `to`, as they are. What is left at the end is written byte by byte.
+/* Only whole registers are written. `held` has the first `bits` bits of the next register; the first register begins with the
+ * unchanged bytes before `to`. The rest at the end is written byte by byte.
  */
 void rvp_join_rows(const void *from, void *to, int count, int width, int columns)
 {

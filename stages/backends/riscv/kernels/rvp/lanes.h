@@ -9,7 +9,7 @@ struct lanes {
     rvp_word lane[4];
 };
 
-/* What a layer does with its results; every lane the same. */
+/* The constants of a layer's results, the same in every lane. */
 struct epilogue {
     rvp_word multiplier, rounder;        /* 32-bit lanes */
     rvp_word zero_point;                 /* 16-bit lanes */
@@ -39,7 +39,7 @@ RVP_INLINE rvp_word finish(struct lanes t, const struct epilogue *e)
     return rvp_smin8(rvp_smax8(bytes, e->lowest), e->highest) ^ e->flip;
 }
 
-/* The first `count` bytes of a register, all of them at most. */
+/* Writes the first `count` bytes of a register, at most all. */
 RVP_INLINE void store_last(int8_t *y, rvp_word bytes, int count)
 {
     if (count == RVP_WORD_BYTES) {

@@ -42,7 +42,7 @@ RVP_INLINE rvp_word both(int32_t first, int32_t second)
 }
 
 /* Two gates' multipliers and shifts, and the factor and mask of the second rounding: shifted to the right by 1 to 31 bits, halves go
- * away from zero; by none, the factor changes nothing within 30 bits, and what is beyond is saturated.
+ * away from zero; for a shift of 0, the factor changes no value of up to 30 bits; larger values are saturated.
  */
 struct scales {
     rvp_word multiplier, shift, rounder, lowered;

@@ -4,18 +4,18 @@
  *
  *      sum of (x - z0) * (w - z1) = sum of x * w + bias + offset,   bias = z0 * z1 * depth - sum of z0 * w,   offset = -sum of z1 * x
  *
- * Three rows of x or more: w is packed first, then four rows of x at a time, which meet four units at a time.
+ * Three rows of x or more: w is packed first, then four rows of x at a time, each times four units at a time.
  *
  *             w0   w1   w2   w3     <- a register of each unit: 4 loads
  *     row 0 | A0   A1   A2   A3     x: one load each, used for four units
  *     ...
  *     row 3 | D0   D1   D2   D3
  *
- * One row or two do not pay for packing w: where its rows are along the units (few_rows), four rows of a register each are
- * transposed on the way, and the units are in the lanes.
+ * For one or two rows, packing w costs too much. If rows of w are along the units (few_rows), four registers of four rows are
+ * transposed when they are read, and the units are in the lanes.
  *
- * Packed vectors are [groups of 4][steps][4] registers, 0 behind their end; a vector that a group lacks is not written, and
- * what is computed with it is not stored. Where rows along the units or x's rows do not begin at lanes, they are copied first.
+ * Packed vectors are [groups of 4][steps][4] registers, 0 after their end; missing vectors of a group are not
+ * written, and their results are not stored. If rows along the units, or rows of x, do not begin at lanes, they are copied first.
  *
  * Scratch: x of four rows, bias of each unit, offset of each row of x, packed w, then rows that are copied.
  */
@@ -136,7 +136,7 @@ static void pack_columns(int8_t *to, const int8_t *from, int32_t step, int32_t d
     sums[3] = lanes_added(total.d);
 }
 
-/* What all results have in common. */
+/* Constants of all results. */
 struct results {
     rvp_word multiplier, rounder;
     rvp_word zero_point, lowest, highest;
@@ -180,7 +180,7 @@ RVP_INLINE rvp_word joined(rvp_word a, rvp_word b)
     return rvp_add32(rvp_pack(a, b), rvp_packu(a, b));
 }
 
-/* Results of two rows; `count` units of them, and whether the second row is there. */
+/* Results of two rows, `count` units each; whether there is a second row. */
 RVP_INLINE void write_rows(int8_t *y, int32_t pitch, const struct four *first, const struct four *second, int32_t count, int lanes,
                            int has_second, const struct results *r)
 {
@@ -253,7 +253,7 @@ static __attribute__((noinline)) void copy_rows(int8_t *to, const int8_t *from, 
     }
 }
 
-/* Vectors of which each row has one element: where they begin and how far rows are apart, after a copy if rows do not begin
+/* Vectors with one element in each row: their address and the distance of rows, after a copy if rows do not begin
  * at lanes. */
 struct columns_of {
     const int8_t *at;
@@ -277,7 +277,7 @@ RVP_INLINE void add_row(struct four *sums, struct four *zeros, struct four w, rv
     add_products(zeros, zero_points, &w);
 }
 
-/* A register's units of a row, of RV64 two lanes of which the second is `upper` bytes further on. */
+/* A register with units of a row. On RV64 it has two lanes; the second is `upper` bytes after the first. */
 RVP_INLINE rvp_word load_units(const int8_t *p, int32_t upper, int whole)
 {
     return RVP_LANES == 1 || whole ? rvp_load(p) : rvp_pack(rvp_load_lane(p), rvp_load_lane(p + upper));
@@ -301,7 +301,7 @@ static __attribute__((noinline)) void add_last_rows(const int8_t *x, const int8_
 RVP_INLINE void sums_of_units(const int8_t *x, const int8_t *w, int32_t step, int32_t depth, int32_t upper, rvp_word zero_points,
                               struct four *sums, struct four *zeros, int whole)
 {
-    struct four own = *sums, of_zero = {0, 0, 0, 0}; /* in registers: the others have addresses */
+    struct four own = *sums, of_zero = {0, 0, 0, 0}; /* in registers, unlike the others */
     for (; depth >= 4; depth -= 4) {
         struct four v;
         v.a = load_units(w, upper, whole);
@@ -359,7 +359,7 @@ static __attribute__((noinline)) void few_rows(const int8_t *x, const struct col
     }
 }
 
-/* A row of x, from wherever it is, to whole registers; returns the sum of each element times the byte of `factor`. */
+/* Copies a row of x from any address to whole registers; returns the sum of each element times the byte of `factor`. */
 static __attribute__((noinline)) int32_t copy_row(int8_t *to, const int8_t *from, int32_t step, int32_t depth, rvp_word factor)
 {
     if (step == 1) {

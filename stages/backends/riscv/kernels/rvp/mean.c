@@ -36,7 +36,7 @@ void rvp_mean_u8(const void *x, void *y, int count, const int32_t *fields)
 RVP_INLINE void mean_quads(const int8_t *x, int8_t *y, int count, const struct rvp_mean *p, int is_unsigned)
 {
     const struct epilogue e = epilogue_of(p->multiplier, p->rounder, p->clip);
-    const rvp_word start = (uint32_t)-p->offset; /* of one lane, which gets the sum of both */
+    const rvp_word start = (uint32_t)-p->offset; /* of one lane; adds both sums into it */
     const int8_t *const end = y + count;
     while (y != end) {
         struct lanes s[2] = {{{start, start, start, start}}, {{start, start, start, start}}};

@@ -17,15 +17,15 @@ void rvp_mean_s8(const void *x, void *y, int count, const int32_t *fields);
 void rvp_mean_u8(const void *x, void *y, int count, const int32_t *fields);
 
 #if __riscv_xlen == 64
-/* `count`, all steps and where x and y begin are multiples of four. */
+/* `count`, all steps and the addresses of x and y are multiples of four. */
 void rvp_mean_quads_s8(const void *x, void *y, int count, const int32_t *fields);
 void rvp_mean_quads_u8(const void *x, void *y, int count, const int32_t *fields);
 #endif
 
-/* Of any `count`; column_step is `count`, and row_step and where x begins in its tensor are multiples of it.
+/* For any `count`; column_step is `count`, and row_step and x's offset in its tensor are multiples of `count`.
  *
- * scratch: a sum of 32 bits for each byte of as many columns as are whole units of four bytes together, and for each byte of
- * the registers that hold `count`. */
+ * scratch: a sum of 32 bits for each byte of a group (mean_groups.c), and for each byte of the registers that contain
+ * `count` bytes. */
 void rvp_mean_groups_s8(const void *x, void *y, void *scratch, int count, const int32_t *fields);
 void rvp_mean_groups_u8(const void *x, void *y, void *scratch, int count, const int32_t *fields);
 

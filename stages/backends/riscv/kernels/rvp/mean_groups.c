@@ -2,13 +2,13 @@
 
 enum { W = RVP_WORD_BYTES, UNIT = 4 };
 
-/* Pixels of any number of bytes: so many as are whole units of four bytes together are a group. Each byte of a group has a sum
+/* Pixels of any number of bytes. A group is the fewest pixels that are together whole units of four bytes. Each byte of a group has a sum
  * in scratch, to which that byte of the next groups is added. Three channels, a group of four pixels:
  *
  *     unit      0           1           2
- *     channel   0 1 2 0     1 2 0 1     2 0 1 2     the four sums of a channel are added up behind the last row
+ *     channel   0 1 2 0     1 2 0 1     2 0 1 2     the four sums of a channel are added up after the last row
  *
- * Pixels in front of a row's first unit, and behind its last group, are added one by one.
+ * Pixels before a row's first unit, and after its last group, are added one by one.
  */
 RVP_INLINE struct lanes lanes_at(const int32_t *sums)
 {
@@ -24,7 +24,7 @@ RVP_INLINE struct lanes lanes_at(const int32_t *sums)
 RVP_INLINE void store_unit(int32_t *sums, const struct lanes *s, int is_first)
 {
     rvp_lane_memory *const p = (rvp_lane_memory *)sums;
-#if __riscv_xlen == 64 /* lanes are those of two pixels */
+#if __riscv_xlen == 64 /* the lanes have two pixels */
     rvp_word low = rvp_add32(rvp_pack(s->lane[0], s->lane[1]), rvp_packu(s->lane[0], s->lane[1]));
     rvp_word high = rvp_add32(rvp_pack(s->lane[2], s->lane[3]), rvp_packu(s->lane[2], s->lane[3]));
     if (!is_first) {
@@ -102,7 +102,7 @@ RVP_INLINE void join_sums(int32_t *sums, int channels, int group, int32_t offset
     }
 }
 
-/* A register of results to wherever they begin. */
+/* Stores a register of results at any address. */
 RVP_INLINE void store_anywhere(int8_t *y, rvp_word bytes)
 {
     if ((uintptr_t)y % W == 0) {

@@ -13,7 +13,7 @@ RVP_INLINE rvp_word gather(const int8_t *from, int bytes)
     return x;
 }
 
-/* A run of which the bytes [first, last) lie inside the image, at `from`, and the others hold `fill`. */
+/* A run. Its bytes [first, last) are inside the image, at `from`; its other bytes are `fill`. */
 RVP_INLINE void put_edge_run(struct writer *w, const int8_t *from, int first, int last, int bytes, rvp_word fill)
 {
     for (int at = 0; at < bytes; at += W) {
@@ -103,7 +103,7 @@ RVP_INLINE void panel_rows(int32_t *panel, const int8_t *x, int rows, int panels
     }
 }
 
-/* Where a run of `bytes` bytes leaves the image: its bytes [first, last) lie inside. */
+/* A run of `bytes` bytes that is partly outside of the image: its bytes [first, last) are inside. */
 struct edge {
     int bytes, first, last;
 };
@@ -129,13 +129,13 @@ RVP_INLINE void put_edge(struct writer *w, const int8_t *from, struct edge e, in
     }
 }
 
-/* Whether a row of a window is a run, and not each of its pixels. */
+/* Whether a row of a window is one run; otherwise each of its pixels is. */
 RVP_INLINE int rows_are_runs(const struct rvp_geometry *g)
 {
     return g->dilation_x == 1 && g->pixel_step == g->channels;
 }
 
-/* A window that starts at (y, x) of the image and leaves it somewhere. */
+/* A window that starts at (y, x) of the image and is partly outside of it. */
 RVP_INLINE struct writer edge_window(struct writer w, const int8_t *image, int y, int x, const struct rvp_geometry *g)
 {
     const rvp_word fill = rvp_splat8(g->fill);
@@ -150,7 +150,7 @@ RVP_INLINE struct writer edge_window(struct writer w, const int8_t *image, int y
     return w;
 }
 
-/* The same where each of its pixels is a run. */
+/* The same if each of its pixels is a run. */
 RVP_INLINE struct writer edge_taps(struct writer w, const int8_t *image, int y, int x, const struct rvp_geometry *g)
 {
     const rvp_word fill = rvp_splat8(g->fill);
@@ -175,7 +175,7 @@ static struct writer put_edge_window(struct writer w, const int8_t *image, int y
     return rows_are_runs(g) ? edge_window(w, image, y, x, g) : edge_taps(w, image, y, x, g);
 }
 
-/* A window inside the image: rows of `bytes`, or, where its pixels are no neighbours, `taps` runs of `bytes` that are
+/* A window inside the image: rows of `bytes` bytes or, if its pixels are not neighbours, `taps` runs of `bytes` bytes that are
  * `tap_step` apart.
  */
 struct window {
@@ -240,7 +240,7 @@ RVP_INLINE void panel_windows(int32_t *panel, const int8_t *image, int first, in
         .tap_step = g->dilation_x * step,
         .bytes = (whole_rows ? g->kernel_x : 1) * g->channels,
     };
-    const int inner_y = g->height - (g->kernel_y - 1) * g->dilation_y; /* windows that start there leave the image */
+    const int inner_y = g->height - (g->kernel_y - 1) * g->dilation_y; /* windows that start there are partly outside */
     const int inner_x = g->width - (g->kernel_x - 1) * g->dilation_x;
     const int stride_x = g->stride_x, x_step = g->stride_x * step;
     const int out_y = first / g->out_width;
@@ -288,7 +288,7 @@ RVP_INLINE void panel_windows(int32_t *panel, const int8_t *image, int first, in
     }
 }
 
-/* The usual cases are compiled on their own: 5 rows, nothing to adjust, pixels that are whole registers or chunks. */
+/* The usual cases are compiled separately: 5 rows, nothing to adjust, pixels that are whole registers or chunks. */
 void rvp_panel_rows(int32_t *panel, const void *x, int rows, int panels, int depth, int stride, int flip,
                     int weight_zero_point)
 {

@@ -13,8 +13,8 @@
 
 #include <stdint.h>
 
-/* Where the windows lie; all in elements. `fill` stands outside the image (the input's zero point). A product may be of some of
- * a pixel's channels only: pixels are `pixel_step` apart.
+/* Positions of the windows; all numbers are elements. Elements outside the image are `fill` (the input's zero point). Pixels are
+ * `pixel_step` apart, because a product may use only some channels of a pixel.
  */
 struct rvp_geometry {
     int32_t height, width, channels;

@@ -43,7 +43,7 @@
 #define OUT FRAME(14)
 #define PARAMS FRAME(15)
 #define BLOCKS FRAME(16)              /* left to do */
-#define CLAMPS FRAME(17)              /* whether the next two are needed */
+#define CLAMPS FRAME(17)              /* whether the next two slots are needed */
 #define LOWEST FRAME(18)              /* in every byte */
 #define HIGHEST FRAME(19)
 #define FLIP FRAME(20)
@@ -62,7 +62,7 @@
     LX \r3, ((\first) + 3) * REGISTER_BYTES(\base)
 .endm
 
-/* To the frame, from slot `to` on. */
+/* Stores registers in the frame, from slot `to` on. */
 .macro keep_registers to, r0, r1, r2, r3
     SX \r0, \to + 0 * REGISTER_BYTES(sp)
     SX \r1, \to + 1 * REGISTER_BYTES(sp)

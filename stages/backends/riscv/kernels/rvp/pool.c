@@ -22,8 +22,8 @@ RVP_INLINE int mean(int sum, int count)
     return (sum > 0 ? sum + half : sum - half) / count;
 }
 
-/* Pixels of whole registers go by these, on RV64 those of whole lanes by lower lanes of registers: `is_lane`, a literal, says
- * which. Nobody reads what the upper lane holds then.
+/* Pixels of whole registers are processed by registers. On RV64, pixels of whole lanes are processed by the lower lanes of
+ * registers: `is_lane`, a literal, is 1. Then the upper lanes are not used.
  */
 RVP_INLINE int bytes_of(int is_lane)
 {
@@ -101,15 +101,15 @@ RVP_INLINE void add_pair(struct sums *s, rvp_word a, rvp_word b, int is_unsigned
     s->fourth = is_unsigned ? rvp_smaqa_su(s->fourth, high, upper) : rvp_smaqa(s->fourth, high, upper);
 }
 
-/* Registers of channels whose sums are made side by side. */
+/* Registers of channels that are added at the same time. */
 enum { STRIP = 4 };
 
 /* Prevents loads from moving before it: all loads at once need more registers than there are. */
 #define LOADS_BEHIND() __asm__ volatile("" ::: "memory")
 
-/* Sums of STRIP registers over pixels that lie one after the other; where their number is odd the first is alone.
+/* Sums of STRIP registers over pixels that lie one after the other; if their number is odd, the first is added alone.
  *
- * To `lanes` go those of even and of odd bytes of each register in turn, in 16 bits. All begin with `start`.
+ * `lanes` gets the 16-bit sums of even and of odd bytes of each register, alternately. All sums begin with `start`.
  */
 RVP_INLINE void add_run(rvp_word *lanes, const int8_t *x, int pixels, int step, rvp_word start, int is_unsigned, int is_lane)
 {
@@ -118,7 +118,7 @@ RVP_INLINE void add_run(rvp_word *lanes, const int8_t *x, int pixels, int step, 
     const int8_t *const end = x + pixels * step;
     const int8_t *next = pixels % 2 != 0 ? (const int8_t *)nothing : x + step;
     int further = pixels % 2 != 0 ? step : 2 * step;
-    const struct sums none = {start, start, start, start}; /* whose upper halves nobody reads */
+    const struct sums none = {start, start, start, start}; /* their upper halves are not used */
     struct sums s[STRIP] = {none, none, none, none};
     do {
         add_pair(&s[0], read_bytes(x, is_lane), read_bytes(next, is_lane), is_unsigned);
@@ -139,7 +139,7 @@ RVP_INLINE void add_run(rvp_word *lanes, const int8_t *x, int pixels, int step, 
     }
 }
 
-/* Functions of their own: the sums of a strip take most of the registers that there are. */
+/* Separate functions: the sums of a strip take most registers. */
 typedef void strip(rvp_word *lanes, const int8_t *x, int pixels, int step, rvp_word start);
 
 #define STRIP_OF(name, is_unsigned, is_lane)                                                                           \

@@ -20,11 +20,11 @@
 
 enum { W = RVP_WORD_BYTES };
 
-/* `count` words: the largest of two rows, or of three. `times` of them follow each other in `to`, `gap` bytes are between
- * them in the rows. */
+/* `count` words with the maxima of two rows, or of three. There are `times` such groups: consecutive in `to`, with `gap` bytes
+ * between them in the rows. */
 typedef void larger_rows(int8_t *to, const int8_t *a, const int8_t *b, intptr_t count, intptr_t times, intptr_t gap);
 typedef void largest_rows(int8_t *to, const int8_t *a, const int8_t *b, const int8_t *c, intptr_t count, intptr_t times, intptr_t gap);
-/* `count` registers: the larger of each byte and the one `distance` bytes on, which does not lie at registers. */
+/* `count` registers: the larger of each byte and the byte `distance` bytes later. `distance` is not a multiple of a register. */
 typedef void larger_next(int8_t *line, int distance, int count);
 /* `count` words within the output's bounds. */
 typedef void clamped(int8_t *line, int lowest, int highest, int count);
@@ -42,8 +42,8 @@ struct bytes {
     larger_next *next;
 };
 
-/* After this the compiler knows no more what the pointer is, nor how often a loop runs that ends by it. Else it computes where all
- * pointers of the loop end ahead of it, which takes longer than a loop that runs once or twice. */
+/* Hides the pointer's value, and so a loop's count, from the compiler. Otherwise the compiler would compute the ends of all
+ * pointers before the loop, which takes longer than a loop that runs once or twice. */
 #define UNKNOWN(pointer) __asm__("" : "+r"(pointer))
 
 #define MAXIMA_OF(words, size, load, store, max, min)                                                                   \
@@ -183,11 +183,11 @@ RVP_INLINE void over_columns(int8_t *y, int8_t *line, intptr_t kernel, intptr_t 
     }
 }
 
-/* Pixels that are whole words of `size`, registers or lanes: so are rows, and what lies beside them. */
+/* Pixels that are whole words of `size`, registers or lanes: so are rows and their padding. */
 RVP_INLINE void whole_lines(const int8_t *x, int8_t *y, void *scratch, const struct rvp_pool *p, const struct maxima *by, int size)
 {
     const intptr_t channels = p->channels, row_bytes = p->width * channels, margin = p->left * channels;
-    const intptr_t columns = (p->out_width - 1) * p->stride_x + p->kernel_x; /* that windows have, beside the image too */
+    const intptr_t columns = (p->out_width - 1) * p->stride_x + p->kernel_x; /* columns of windows, including padding */
     const intptr_t after = columns * channels - margin - row_bytes, out_bytes = p->out_width * channels;
     const int is_run = p->stride_x == 1 || p->out_width == 1; /* results are neighbours */
     const intptr_t groups = is_run ? 1 : p->out_width, count = (is_run ? out_bytes : channels) / size;
@@ -196,7 +196,7 @@ RVP_INLINE void whole_lines(const int8_t *x, int8_t *y, void *scratch, const str
     for (int oy = 0; oy < p->out_height; oy++, to += out_bytes) {
         const int y0 = oy * p->stride_y - p->top;
         const int first = y0 < 0 ? 0 : y0, end = y0 + p->kernel_y < p->height ? y0 + p->kernel_y : p->height;
-        if (is_run && p->kernel_x == 1) { /* nothing is done along a line */
+        if (is_run && p->kernel_x == 1) { /* no pass along a line */
             over_rows(to, &rows, first, end, count, by);
             continue;
         }
@@ -212,7 +212,7 @@ RVP_INLINE void whole_lines(const int8_t *x, int8_t *y, void *scratch, const str
     }
 }
 
-/* A line of the largest of `kernel` columns, `count` registers of results, in its place. */
+/* Replaces a line by the maxima of `kernel` columns: `count` registers of results. */
 RVP_INLINE void over_any_columns(int8_t *line, int kernel, int step, int count, const struct bytes *type)
 {
     int window = 1;
@@ -226,7 +226,7 @@ RVP_INLINE void over_any_columns(int8_t *line, int kernel, int step, int count, 
         }
     }
 }
-/* One byte behind a row, in registers of which the row may have some bytes. */
+/* Fills the bytes after a row up to the end of a register. */
 RVP_INLINE void fill_behind(int8_t *row, int row_bytes, int after, int value)
 {
     int8_t *const end = row + row_bytes, *const last = row + row_bytes / W * W;
@@ -235,11 +235,11 @@ RVP_INLINE void fill_behind(int8_t *row, int row_bytes, int after, int value)
     rvp_store(last, rvp_select_bits(behind, rvp_load(last), own));
 }
 
-/* Rows of `count` units, which begin as many bytes apart. */
+/* Copies rows of `count` units, which are y_step and x_step bytes apart. */
 typedef void picked(char *y, const char *x, int32_t rows, int32_t count, int32_t y_step, int32_t x_step);
 
-/* Whether rows of lanes are read as they are. As counted, that takes 3 instructions more for each register of each row of a window;
- * a copy takes 5 for a register and 50 around, once for each row of the image. */
+/* Whether rows of lanes are read in place. By count, this takes 3 more instructions for each register of each row of a window;
+ * a copy takes 5 for each register and 50 in addition, once for each row of the image. */
 RVP_INLINE int reads_lanes(const struct rvp_pool *p, int registers)
 {
     return 3 * p->kernel_y * registers < p->stride_y * (5 * registers + 50);
@@ -250,7 +250,7 @@ static __attribute__((noinline)) void any_lines(const int8_t *x, int8_t *y, void
                                                 const struct bytes *type, picked *pick, int unit)
 {
     const int channels = p->channels, row_bytes = p->width * channels, registers = (row_bytes + W - 1) / W;
-    const int columns = (p->out_width - 1) * p->stride_x + p->kernel_x; /* that windows have, beside the image too */
+    const int columns = (p->out_width - 1) * p->stride_x + p->kernel_x; /* columns of windows, including padding */
     const int before = p->left * channels, after = columns * channels - before - row_bytes;
     const int margin = (before + W - 1) & -W;
     /* Registers up to the last result, from the line's begin. */

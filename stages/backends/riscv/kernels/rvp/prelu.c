@@ -9,14 +9,14 @@ enum { W = RVP_WORD_BYTES };
 RVP_BINARY(smbb16, 0x77, 1, 0x04) /* 32-bit lanes: low half of a times low half of b */
 RVP_BINARY(smtt16, 0x77, 1, 0x14) /* 32-bit lanes: upper half of a times upper half of b */
 
-/* What the two sides of zero have; every lane the same. */
+/* Constants of values from zero up and below zero, the same in every lane. */
 struct sides {
     rvp_word zero_point0, zero_point1, one;
     rvp_word multiplier_above, multiplier_below, rounder_above, rounder_below;
 };
 
-/* One product in each 32-bit lane, with both roundings. The mask is -1 where the value is below zero. A value that is not
- * has a product from 0 on, which is lowered by nothing; so its rounder may be that of no second rounding: for |t| < 2^30
+/* One product in each 32-bit lane, with both roundings. The mask is -1 for values below zero. For other values
+ * the product is not negative and is not lowered. So their rounder may be the one without a second rounding: for |t| < 2^30,
  * (t * (2^31 - 1) + 2^30) >> 31 is t. */
 RVP_INLINE rvp_word scaled(rvp_word product, rvp_word mask, const struct sides *s)
 {

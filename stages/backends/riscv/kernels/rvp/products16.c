@@ -79,7 +79,7 @@ RVP_INLINE void p16_copy(int16_t *to, int32_t apart, const int16_t *from, int32_
     }
 }
 
-/* Of four channels. */
+/* Adds the products of four channels. */
 struct four {
     rvp_word a, b, c, d;
 };

@@ -34,7 +34,7 @@
     smaqa \c3, x, w3
 .endm
 
-/* How many steps of a loop unrolled by UNROLL (a power of two) the first turn leaves out for `count` steps. */
+/* The number of steps that the first iteration skips, for `count` steps of a loop unrolled by UNROLL (a power of two). */
 .macro left_out rd, count
     neg \rd, \count
     andi \rd, \rd, UNROLL - 1

@@ -1,4 +1,4 @@
-/* Copies rows of an image into lines: the bytes with padding. Each lane of a register has words of another line. */
+/* Copies rows of an image into lines: the bytes with padding. Each lane of a register has the words of a different line. */
 #ifndef FIRMLINE_RVP_QUAD_LINES_H
 #define FIRMLINE_RVP_QUAD_LINES_H
 
@@ -28,8 +28,8 @@ static void fill_words(int8_t *line, int first, int end, rvp_word fill)
     }
 }
 
-/* `registers` registers from anywhere, their words one below the other a register apart. Only registers that hold some of
- * the bytes are read: of a register's worth of bytes that begin within one, the last ones lie in the next.
+/* `registers` registers from anywhere, their words one below the other a register apart. Only registers that contain some
+ * of the bytes are read.
  */
 static void copy_registers(int8_t *line, const int8_t *from, int registers, rvp_word flip)
 {
@@ -74,8 +74,8 @@ RVP_INLINE void put_bytes(int8_t *line, const int8_t *row, int first, int end, r
     }
 }
 
-/* Where rows of the image lie in the lines of a lane: they begin `first` bytes from the first, which may be before or
- * behind it, and take its bytes from begin to end.
+/* Positions of image rows in the lines of a lane. A row begins `first` bytes after the first byte of the line (negative:
+ * before it) and covers bytes `begin` to `end` of the line.
  */
 struct span {
     int first, begin, end;
@@ -107,8 +107,8 @@ RVP_INLINE void put_fill(int8_t *line, int byte, rvp_word mask, rvp_word fill)
     }
 }
 
-/* A row of an image. Where that has a register before and behind what is copied, whole registers are copied and the padding
- * is put over them; their last one may end in the next line, or behind the last.
+/* A row of an image. If the row has a register before and after the copied bytes, whole registers are copied, and then overwritten with the
+ * padding. The last register may end in the next line, or after the last line.
  */
 RVP_INLINE void copy_row(int8_t *line, const int8_t *row, const struct span *s, const int8_t *image,
                          const struct rvp_quads *g)

@@ -6,12 +6,12 @@
 #include "scaled_sums.h"
 
 /* The four bytes of a quad are neighbours in a row of the output: pixels of one channel, channels of a pixel, or some of
- * each. Rows of the image lie in scratch as the bytes they are, padding and all; a lane has words of its own (of another
- * row, of columns further on, or of the next group), so a register of a line is a word for each lane.
+ * each. Rows of the image are in scratch, with padding. Each lane has different words (of another row, of later
+ * columns, or of the next group), so a register of a line is a word for each lane.
  *
- * The bytes stay where they are: each byte of the quad has its weights shifted to the place where its window begins, zero
- * elsewhere, in the words that the windows of the quad reach. After a period of columns all of this repeats, some words
- * further on. Drawn for one channel, three columns to a window:
+ * The bytes are not shifted. Instead, each byte of the quad has weights that are shifted to the start of its window, in all
+ * words of the quad's windows; other weights are zero. After a period of columns this repeats, some words later. For one
+ * channel and windows of three columns:
  *
  *              c0 c1 c2 c3 | c4 c5 c6 c7        words only for bytes 0 and 1: head (none)
  *     byte 0   w0 w1 w2    |                    words for all:                full (the first)
@@ -48,15 +48,15 @@ struct quad {
     enum rounding rounding;
 };
 
-/* Where outputs go: bytes from one period to the next, and from one lane to the other. Lane 1, where it has none, writes
- * to the place of lane 0, which writes last.
+/* Positions of outputs: bytes from one period to the next, and from one lane to the other. If lane 1 has no outputs, it writes
+ * to lane 0's address, and lane 0 writes last.
  */
 struct destination {
     int8_t *at;
     intptr_t step, lane_step;
     int row_step;     /* bytes of a row that a period has */
     int left, behind; /* bytes of the row from here on; how many fewer lane 1 has */
-    int whole;        /* those that are written as whole words, in all lanes */
+    int whole;        /* bytes that are written as whole words, in all lanes */
     rvp_word zero_point, lowest, highest, flip;
     int clips;        /* whether bounds and flip change anything */
 };
@@ -86,8 +86,8 @@ RVP_INLINE void add_word(struct sums *a, const int8_t *x, int step, const int8_t
     }
 }
 
-/* What functions are made for: words of a period, and of all quads those that are full and those of the tail, without head;
- * 0 where the quad tells.
+/* Constants of a function: words of a period, and full words and tail words of all quads, without head; 0: read from the
+ * quad.
  */
 struct shape {
     int period, full, tail;
@@ -128,7 +128,7 @@ RVP_INLINE void add_rows(struct sums *a, const int8_t *line, const int8_t *w, co
     } while (w != end);
 }
 
-/* The bytes of a lane that the row still has. */
+/* The remaining bytes of the row in a lane. */
 static void store_left(int8_t *out, rvp_word bytes, int left)
 {
     if (left >= 4) {
@@ -148,7 +148,7 @@ static void store_left(int8_t *out, rvp_word bytes, int left)
     }
 }
 
-/* Where not all are whole words. */
+/* For bytes that are not whole words. */
 static void store_some(struct words bytes, int8_t *out, const struct destination *d, int left, int count)
 {
     for (int i = 0; i < count; i++) {

@@ -15,9 +15,9 @@ struct rvp_quads {
     int32_t groups;
     int32_t kernel_rows, row_stride, column_stride, row_dilation;
     int32_t top, left;
-    int32_t fill, flip, clip;          /* what stands in the padding, as int8; 0x80 for uint8; as in gemm_s8.S */
+    int32_t fill, flip, clip;          /* value of the padding, as int8; 0x80 for uint8; as in gemm_s8.S */
     int32_t quads;                     /* of a period */
-    int32_t period;                    /* columns of the output after which quads begin at the same bytes of words again */
+    int32_t period;                    /* output columns after which quads begin at the same byte of a word again */
     int32_t period_words;              /* of a line, from one period to the next */
     int32_t periods;                   /* of a row of the output that a lane computes */
     int32_t line_words, weight_words;  /* of a line; of weights for a row of the window */

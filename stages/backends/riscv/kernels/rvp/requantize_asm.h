@@ -121,10 +121,10 @@
     splat_half \rd
 .endm
 
-/* Lowest and highest value of a clip word that clips as int8 does, by which narrow_4 saturates; nothing is xored. */
+/* Lowest and highest value of a clip word that clips to int8, as narrow_4's saturation does; nothing is xored. */
 #define CLIPS_AS_INT8 0x007f80
 
-/* The bytes of a clip word, shifted right by 8 in t1, into the frame. Loses t2, t3 and x. */
+/* The bytes of a clip word, shifted right by 8 in t1, into the frame. Overwrites t2, t3 and x. */
 .macro keep_bounds clip
     srli t2, \clip, 16
     srli t3, \clip, 24

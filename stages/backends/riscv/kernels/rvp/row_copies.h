@@ -1,4 +1,4 @@
-/* Rows of an image that begin at register boundaries: read in place, or copied, as many as a window has. */
+/* Rows of an image that begin at register boundaries. They are read in place, or the rows of a window are copied. */
 #ifndef FIRMLINE_RVP_ROW_COPIES_H
 #define FIRMLINE_RVP_ROW_COPIES_H
 
@@ -16,7 +16,7 @@ RVP_INLINE const int8_t *row_at(const struct rows *r, int number)
     return r->base + (r->copied != 0 ? number % r->copied : number) * r->step;
 }
 
-/* Copies rows `ready` to `end` of x, if rows are copied: what is copied then. By lanes where they begin at these. */
+/* Copies rows `ready` to `end` of x, if rows are copied; by lanes if they begin at lanes. Returns the end of the copied rows. */
 RVP_INLINE int copy_rows(const struct rows *r, int8_t *copies, const int8_t *x, int row_bytes, int ready, int end)
 {
     while (r->copied != 0 && ready < end) {
@@ -33,7 +33,7 @@ RVP_INLINE int copy_rows(const struct rows *r, int8_t *copies, const int8_t *x, 
     return ready;
 }
 
-/* The first byte of `bytes` that lies at a register. */
+/* The first byte of `bytes` that is at a multiple of a register. */
 RVP_INLINE int8_t *aligned(void *bytes)
 {
     return (int8_t *)(((uintptr_t)bytes + RVP_WORD_BYTES - 1) & -(uintptr_t)RVP_WORD_BYTES);

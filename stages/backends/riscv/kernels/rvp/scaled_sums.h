@@ -18,8 +18,8 @@ RVP_INLINE rvp_word without_mark(rvp_word rounder)
     return rounder & ((rvp_word)-1 >> 1);
 }
 
-/* Of one lane, saturated to 15 bits; the rounder is the shift plus 64. Shifted left, multiplied as kwmmul.u does, shifted right
- * with halves away from zero.
+/* Scales one lane, saturated to 15 bits; the rounder is the shift plus 64. It is shifted left, multiplied as kwmmul.u does, and
+ * shifted right with halves away from zero.
  */
 static int32_t scale_lane(int32_t sum, int32_t multiplier, int32_t rounder)
 {

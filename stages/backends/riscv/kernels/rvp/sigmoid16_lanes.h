@@ -8,7 +8,7 @@
 
 #include "rvp_intrinsics.h"
 
-#if __riscv_xlen == 64 /* RV32 has one lane, and sigmoid16.h */
+#if __riscv_xlen == 64 /* RV32 has one lane and uses sigmoid16.h */
 
 RVP_BINARY(sub32, 0x77, 2, 0x21)
 RVP_BINARY(sll32, 0x77, 2, 0x2a) /* 32-bit lanes: both by b & 31 */
@@ -32,13 +32,13 @@ RVP_UNARY(bit_6, 0x77, 2, 0x3a, 25)
 /* A factor in Q0.15; from 2^14 on it is 2^32 too low, so that its product lacks the other factor. */
 #define S16_FACTOR(value) S16_BOTH((uint32_t)(value) << 17)
 
-/* Read from memory, with which a loop begins sooner than with three or four instructions for each. exp(0) stands for a number whose
- * reciprocal is 2^13 to the bit, which sigmoid and tanh of 0 come of.
+/* Constants in memory: loading them is faster than three or four instructions for each. The entry for exp(0) is a number whose
+ * reciprocal is exactly 2^13, for sigmoid and tanh of 0.
  */
 struct s16_constants {
     rvp_word middle, third, eighth, exp_eighth;      /* of the polynomial around -1/8 */
     rvp_word quarter, half, one, two, four, eight;   /* exp(-2^i) */
-    rvp_word most, exp_0;                            /* quarters; what stands for exp(0) */
+    rvp_word most, exp_0;                            /* quarters; the entry for exp(0) */
     rvp_word unit, slope, guess, two_to_30;          /* of the reciprocal, from 48/17 - 32/17 * half on */
     rvp_word largest, two_to_13;
 };
@@ -48,7 +48,7 @@ static const struct s16_constants S16_CONSTANTS = {
     S16_BOTH(1 << 15),   S16_FACTOR(-15420), S16_BOTH(23130),  S16_BOTH(1 << 30),    S16_BOTH(32767),   S16_BOTH(1 << 13),
 };
 
-/* The constants, of whose values the compiler knows nothing. */
+/* The constants. Their values are hidden from the compiler. */
 RVP_INLINE const struct s16_constants *s16_constants(void)
 {
     const struct s16_constants *c = &S16_CONSTANTS;
@@ -74,7 +74,7 @@ RVP_INLINE rvp_word s16_exponentials(rvp_word x, int32_t integer_bits, int bits,
     const rvp_word sum = rvp_add32(rvp_smmul_u(rvp_add32(rvp_quarter(t4), t3), c->third), t2);
     const rvp_word a = rvp_add32(t, rvp_half(sum));
     rvp_word y = rvp_sclip32_15(rvp_add32(rvp_add32(rvp_smmul_u(a, c->eighth), a), c->exp_eighth));
-    const rvp_word rest = rvp_sra32(rvp_sub32(part, x), (rvp_word)(13 - integer_bits)); /* quarters; -1 of x = 0 */
+    const rvp_word rest = rvp_sra32(rvp_sub32(part, x), (rvp_word)(13 - integer_bits)); /* quarters; -1 for x = 0 */
     y = s16_power(y, rvp_bit_0(rest), c->quarter, 1);
     y = s16_power(y, rvp_bit_1(rest), c->half, 1);
     y = s16_power(y, rvp_bit_2(rest), c->one, 0);
@@ -83,7 +83,7 @@ RVP_INLINE rvp_word s16_exponentials(rvp_word x, int32_t integer_bits, int bits,
     if (bits > 5) {
         y = s16_power(y, rvp_bit_5(rest), c->eight, 0);
     }
-    if (bits > 6) { /* exp(-16) is 0, as that of more than 127 quarters */
+    if (bits > 6) { /* exp(-16) is 0, and so is exp of more than 127 quarters */
         y &= ~rvp_sign32(rvp_bit_6(rest) | rvp_sub32(c->most, rest));
     }
     return rvp_select_bits(rvp_sign32(rest), c->exp_0, y);

@@ -11,7 +11,7 @@
 //   0x20 counters            64 bits each: cycles in use, bytes, transfers, cycles that the core waited
 //
 // A transfer of r runs with b bytes in all takes fixed_cycles + r * run_cycles + b / bytes_per_cycle, rounded up.
-// It reads when it begins, and its bytes are there when it is done. `written` are the regions that it may write.
+// It reads when it begins and writes when it is done. `written` are the regions that it may write.
 #include <deque>
 
 #include "registers.h"

@@ -11,7 +11,7 @@
 namespace firmline {
 
 namespace {
-constexpr uint64_t PAGE = 4096;  // Spike's memory is pages that do not lie next to each other
+constexpr uint64_t PAGE = 4096;  // Spike's memory is pages that are not contiguous
 
 // A line from the last fault, which the host reads.
 std::string of_layer(int64_t layer) { return layer < 0 ? "" : " (layer " + std::to_string(layer) + ")"; }

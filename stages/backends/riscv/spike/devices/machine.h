@@ -1,12 +1,12 @@
-// What devices with a time of their own share: one clock, one memory, one order of events, and who uses which bytes.
+// Shared by devices with a separate time: the clock, the memory, the order of events, and the bytes in use.
 //
-// A cycle is an instruction of the hart. What a device does is an operation: it takes its bytes when it is committed
-// (from then on the core must not touch them), reads memory when it begins, and its results appear when it is done, not
-// before. Bytes in use are guarded: an access of the core, or of another device's operation that is under way, is a
-// fault, which ends the simulation with one line.
+// A cycle is an instruction of the hart. Devices execute operations. An operation reserves its bytes when it is committed
+// (from then on the core must not access them), reads memory when it begins, and writes its results when it is done.
+// Reserved bytes are guarded: an access by the core, or by another device's current operation, is a fault, which ends
+// the simulation with one line.
 //
 // The hart's counter is exact when a program has just read it (minstret, instret, cycle); otherwise it is up to 5,000
-// instructions behind. A device that is looked at later than something ended finds it ended at its own time.
+// instructions late. If a device is read after an operation has ended, that operation still ends at its exact time.
 #pragma once
 
 #include <cstdint>
@@ -28,11 +28,11 @@ struct Operation {
   std::string unit;  // which device, such as `dma`
   std::string name;  // which of its operations, such as `transfer 3`
   Spans reads, writes;
-  uint64_t amount = 0;  // what the log tells: bytes, multiply-accumulates
+  uint64_t amount = 0;  // amount for the log: bytes, multiply-accumulates
   int64_t layer = -1;
   uint64_t began = 0;
 
-  // Results, which land when the operation is done.
+  // Results, which are written when the operation is done.
   void result(uint64_t address, const void *bytes, size_t count);
 
  private:
@@ -46,7 +46,7 @@ struct Operation {
 };
 
 using Running = std::shared_ptr<Operation>;
-// At one time, ends come before begins: what one operation leaves the next may use.
+// At the same time, ends come before begins, so that an operation may use the results of an earlier one.
 enum class Order { END, BEGIN };
 
 class Machine {
@@ -56,31 +56,31 @@ class Machine {
   void attach(const sim_t *sim) { simulator = const_cast<sim_t *>(sim); }
 
   uint64_t now();
-  // Whatever is due by now happens, in its order.
+  // Processes all events that are due, in their order.
   void advance();
   // `event` is called with its own time.
   void at(uint64_t time, Order order, std::function<void(uint64_t)> event);
 
-  // The life of an operation. `begin` faults where an operation under way has bytes in common.
+  // The steps of an operation. `begin` is a fault if a current operation uses some of the same bytes.
   void commit(const Running &operation);
   void begin(const Running &operation, uint64_t time);
   void done(const Running &operation, uint64_t time);
   void cancel(const Running &operation);
 
-  // Whether there is memory at all of these addresses. Reading and writing take it for granted.
+  // Whether all these addresses are memory. Reads and writes do not check it.
   bool has(uint64_t address, uint64_t bytes);
   void read(uint64_t address, void *bytes, size_t count);
   void write(uint64_t address, const void *bytes, size_t count);
 
-  // Device time stands still while it is held, as the core's does for whoever counts it.
+  // Holds device time, for work that is not counted.
   void hold(bool held);
-  // Which layer the program is in, for messages and the log; -1 is none.
+  // The current layer, for messages and the log; -1 is none.
   void enter(int64_t layer);
   void log_to(const std::string &path);
   // A line of the log: `unit layer begin end amount name`.
   void log(const std::string &unit, int64_t layer, uint64_t from, uint64_t to, uint64_t amount, const std::string &name);
 
-  // `count` more of what silicon accepts and nobody means: a line of the log, of which the run warns.
+  // Adds `count` accesses that silicon accepts but that are probably errors: a line of the log, which becomes a warning.
   void warn(const std::string &unit, int64_t layer, uint64_t count, const std::string &what);
 
   [[noreturn]] void fault(const std::string &what, int64_t layer);

@@ -1,9 +1,9 @@
-// Where a program tells devices with a time of their own what they cannot see.
+// Registers by which a program informs devices with a separate time.
 //
 //   0x00 LAYER   the layer that follows, for messages and the log; -1: none
-//   0x04 HOLD    1: time stands still for the devices, while the program does what is not counted; 0: it goes on
+//   0x04 HOLD    1: stops the devices' time during work that is not counted; 0: continues it
 //
-// `log=FILE` is written with a line for each operation: unit, layer, first cycle, the one behind the last, amount, name.
+// `log=FILE` is written with a line for each operation: unit, layer, first cycle, first cycle after it, amount, name.
 #include "registers.h"
 
 using namespace firmline;

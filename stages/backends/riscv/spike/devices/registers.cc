@@ -5,7 +5,7 @@
 namespace firmline {
 
 namespace {
-constexpr uint64_t LOOP = 64;  // cycles: what a waiting loop takes at most from one question to the next
+constexpr uint64_t LOOP = 64;  // most cycles of a waiting loop between two reads
 
 [[noreturn]] void refuse(const std::string &what) { Machine::get().fault(what); }
 
@@ -103,7 +103,7 @@ void Registers::polled(uint64_t done, bool idle)
   }
   asked = now;
   is_waiting = true;
-  // What follows an end may be work on what was waited for.
+  // After the end, the program may process the result instead of waiting.
   if (idle || done != done_before) end_wait();
 }
 

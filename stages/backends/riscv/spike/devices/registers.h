@@ -1,4 +1,4 @@
-// A device of 32-bit registers, and what Spike hands over when it makes one: `--device=NAME,BASE,key=value,...`.
+// A device of 32-bit registers, and its parameters from Spike's command line: `--device=NAME,BASE,key=value,...`.
 #pragma once
 
 #include <cstring>
@@ -16,14 +16,14 @@ class Given {
   Given(const char *device, const std::vector<std::string> &texts);
 
   uint64_t base() const { return first; }
-  // The number behind `key=`. A fault where it is no number, or is missing and has no default.
+  // The number after `key=`. A fault if it is not a number, or if it is missing without a default.
   uint64_t number(const std::string &key) const;
   uint64_t number(const std::string &key, uint64_t otherwise) const;
-  // The text behind `key=`, or "".
+  // The text after `key=`, or "".
   std::string text(const std::string &key) const;
-  // The regions behind `key=ORIGIN:LENGTH+ORIGIN:LENGTH`.
+  // The regions after `key=`: ORIGIN:LENGTH+ORIGIN:LENGTH.
   std::vector<Span> regions(const std::string &key) const;
-  // A fault where there is a key that is none of these.
+  // A fault if there is any other key.
   void only(const std::vector<std::string> &keys) const;
 
  private:
@@ -40,15 +40,15 @@ class Registers : public abstract_device_t {
  protected:
   explicit Registers(std::string unit) : unit(std::move(unit)), machine(Machine::get()) {}
 
-  // Registers that are not there trap.
+  // Accesses to missing registers trap.
   virtual bool read(uint32_t offset, uint32_t &value) = 0;
   virtual bool write(uint32_t offset, uint32_t value) = 0;
 
-  // A program asked whether something is done. It waits from one such question to the next where they follow closely and
-  // nothing was done between them: `done` is how many operations are. `idle`: nothing is left to be waited for.
+  // The program has read whether an operation is done. It waits between two such reads if the second follows soon and no
+  // operation ended between them. `done`: number of ended operations. `idle`: no operation is left.
   void polled(uint64_t done, bool idle);
 
-  // The low or high half of counters that lie one after the other from `first` on. False beyond the last.
+  // The low or high half of one of the counters from `first` on. False after the last.
   static bool counter(const std::vector<uint64_t> &counters, uint32_t offset, uint32_t first, uint32_t &value);
 
   const std::string unit;

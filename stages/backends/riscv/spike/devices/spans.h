@@ -8,7 +8,7 @@
 namespace firmline {
 
 struct Span {
-  uint64_t from, to;  // the first byte, and the first behind
+  uint64_t from, to;  // the first byte, and the first byte after it
 };
 
 class Spans {
@@ -25,7 +25,7 @@ class Spans {
     return runs;
   }
 
-  // The first byte that lies in from...to - 1 as well, or -1.
+  // The first byte of the set in from...to - 1, or -1.
   int64_t common(uint64_t from, uint64_t to) const
   {
     const auto &sorted = all();
@@ -40,7 +40,7 @@ class Spans {
     return -1;
   }
 
-  // The bytes of the set, and those that were added: fewer where some were added twice.
+  // The number of bytes in the set, which is smaller than the number of added bytes if some were added twice.
   uint64_t bytes() const
   {
     uint64_t sum = 0;

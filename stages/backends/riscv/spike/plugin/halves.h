@@ -11,7 +11,7 @@ struct Halves {
   int64_t at(int index) const { return index ? top : bottom; }
 };
 
-enum Order { straight, crossed };          // which half of rs2 the top half of rs1 meets
+enum Order { straight, crossed };          // the half of rs2 that is multiplied by the top half of rs1
 enum Sign { plus = 1, minus = -1 };        // what is done to the accumulator
 enum Direction { top_minus_bottom = 1, bottom_minus_top = -1 };
 

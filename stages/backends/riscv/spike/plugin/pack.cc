@@ -50,7 +50,7 @@ struct Mix {
 };
 
 // rd = {half of rs1 on the bottom, half of rs2 on top}, both their bottom (PART 0) or top (PART 1) half registers.
-// Of the bit-manipulation instructions that the draft takes in: on RV32 they stand in for PKBB16 and PKTT16, on RV64
+// Bit-manipulation instructions that the draft includes: on RV32 they replace PKBB16 and PKTT16, on RV64
 // for PKBB32 and PKTT32, with the sources exchanged.
 template <int PART>
 struct PackRegisters {

@@ -2,8 +2,8 @@
 //   spike --isa=rv32imc_xcycles --extlib=libtiming.so
 //
 // It reads cycles.table in the current directory and writes cycles.bin (stages/backends/simulators/cycles/cycles.h), a record
-// for each reading of minstret by board_instructions(). A tracer of fetches sees every instruction before it runs; one
-// that reads a counter may be fetched twice, which no instruction but a jump to itself really is.
+// for each reading of minstret by board_instructions(). A tracer of fetches sees every instruction before it runs. An
+// instruction that reads a counter may be fetched twice; otherwise only a jump to itself is fetched twice in a row.
 #include <cstring>
 
 #include "cycles.h"
@@ -58,7 +58,7 @@ class Tracer : public memtracer_t {
   }
 
  private:
-  // The record of the last reading, when it is certain that it was not done again: on RV32 it is, after a carry.
+  // Writes the record of the last reading when it is certain that it is not repeated: on RV32 it is, after a carry.
   void write() {
     if (is_due_ && std::fwrite(&record_, sizeof record_, 1, log_) != 1) cycles_fail("cannot write", CYCLES_LOG);
     if (is_due_) sum_.untimed = 0;
