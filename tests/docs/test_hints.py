@@ -31,7 +31,7 @@ PARTS: dict[str, tuple[str, ...]] = {
     "data": ("stages", "quantize", "data"),
     "encoding": ("stages", "simulate", "inputs", "encoding"),
 }
-# What goes with a part that is of no use alone.
+# Other parts that a part needs in a complete example.
 BESIDE: dict[str, Any] = {
     "data": {"stages": {"quantize": {"mode": "calibrate"}}},
     "encoding": {"stages": {"simulate": {"inputs": {"files": ["a.npy"]}}}},

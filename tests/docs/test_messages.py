@@ -27,7 +27,7 @@ def code() -> str:
     return _JOINED.sub("", "\n".join(path.read_text(encoding="utf-8") for path in files))
 
 
-def test_what_is_quoted_is_said(code: str) -> None:
+def test_what_is_quoted_is_stated(code: str) -> None:
     messages = quoted()
     assert len(messages) > 40
     for message in messages:

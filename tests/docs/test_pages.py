@@ -30,7 +30,7 @@ def blocks(page: str, language: str) -> list[str]:
 
 @pytest.fixture
 def clone(tmp_path: Path) -> Path:
-    """A folder that looks like the clone, so that what a session makes beside it goes with the test."""
+    """A folder that looks like the clone. Files that a session writes next to it are deleted with the test."""
     folder = tmp_path / "clone"
     shutil.copytree(
         ROOT, folder, ignore=shutil.ignore_patterns(".git", ".venv", ".firmline", "build", "__pycache__", ".*_cache")

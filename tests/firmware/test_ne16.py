@@ -72,7 +72,7 @@ ENGINE: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("name", ENGINE)
-def test_the_engines_own_arithmetic_is_held_to_the_bit_and_its_distance_told(tmp_path: Path, name: str) -> None:
+def test_the_engines_own_arithmetic_is_held_to_the_bit_and_its_distance_reported(tmp_path: Path, name: str) -> None:
     configs = on_engine(ENGINE[name]["op"], requantize="engine")
     configs["verify"] = {"max_difference": 1, "max_share": 0.05}
     found = verified(OpModel.model_validate(ENGINE[name]), "rv32-ne16", tmp_path, configs)

@@ -43,7 +43,7 @@ def test_the_page_counts_the_cases() -> None:
 
 
 @pytest.mark.parametrize("name", ["ADD", "ARG_MAX", "CONV_2D", "LOGICAL_OR", "UNPACK"])
-def test_litert_takes_the_types_that_are_told_of_it(name: str) -> None:
+def test_litert_takes_the_types_that_are_given_for_it(name: str) -> None:
     """If not: python -m tests.tflm.litert_types > stages/ir/operators/litert_types.json"""
     told = json.loads((ROOT / "stages/ir/operators/litert_types.json").read_text())
     assert supported(name) == told[name]

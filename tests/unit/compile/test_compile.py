@@ -54,7 +54,7 @@ def test_sizes_agree_with_binutils_and_the_sources(tmp_path, name, tool):
     assert 16 < sizes["model_rom_bytes"] < sizes["rom_bytes"]
 
 
-def test_model_too_large_for_ram_and_rom_is_told_with_the_sizes(tmp_path):
+def test_model_too_large_for_ram_and_rom_is_reported_with_the_sizes(tmp_path):
     target = load_target("rv64-rvp")
     small = target.memory.model_copy(
         update={

@@ -172,7 +172,7 @@ def test_the_header_compiles_alone_and_so_does_the_example_in_it(tmp_path: Path,
 @pytest.mark.parametrize(
     ("word_bits", "told"), [(64, "-march=rv64imac -mabi=lp64"), (32, "-march=rv32imac -mabi=ilp32")]
 )
-def test_another_compiler_is_told_the_flags_once(tmp_path: Path, word_bits: int, told: str) -> None:
+def test_another_compiler_gets_the_flags_once(tmp_path: Path, word_bits: int, told: str) -> None:
     (found,) = requirements(folders(["rvp", "generic"]).values(), target_named(f"rv{word_bits}-rvp"))
     assert requirements(folders(["generic"]).values(), target_named("rv64-scalar")) == []
     (tmp_path / "layers.h").write_text(

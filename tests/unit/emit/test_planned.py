@@ -42,6 +42,6 @@ def test_a_rule_that_says_otherwise_is_refused(part: Any, region: str) -> None:
         placed(rule)
 
 
-def test_a_plan_that_does_not_fit_is_told_with_sizes() -> None:
+def test_a_plan_that_does_not_fit_is_reported_with_sizes() -> None:
     with pytest.raises(StageError, match="does not fit the target's memory"):
         placed(l1=256)

@@ -93,6 +93,6 @@ def test_a_server_that_prints_now_and_then(pause: float, tmp_path: Path) -> None
             gdb.console("pass", 60)
 
 
-def test_a_connection_that_is_closed_is_told_by_the_reason(tmp_path: Path) -> None:
+def test_a_connection_that_is_closed_is_reported_by_the_reason(tmp_path: Path) -> None:
     with started(tmp_path) as gdb, pytest.raises(GdbClosed):
         gdb.console("print(token + '^error,msg=' + chr(34) + 'Remote connection closed' + chr(34), flush=True)")

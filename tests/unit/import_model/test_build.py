@@ -65,7 +65,7 @@ def test_two_tensors_of_the_same_name_stay_apart() -> None:
         ("CUSTOM:TFLite_Detection_PostProcess", "Export the detector without post-processing"),
     ],
 )
-def test_what_to_do_about_an_operator_is_said(op: str, hint: str) -> None:
+def test_what_to_do_about_an_operator_is_stated(op: str, hint: str) -> None:
     b = ModelBuilder()
     x, y = b.input("x", (1, 8), "float32"), b.tensor("y", (1, 8), "float32")
     b.operator(op, [x], [y])

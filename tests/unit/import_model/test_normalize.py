@@ -260,7 +260,7 @@ def test_the_graph_of_the_signature_is_imported(signature: str, op: str) -> None
     np.testing.assert_allclose(outcome(result)[0], np.tanh(x) if op == "TANH" else np.maximum(x, 0), rtol=1e-5)
 
 
-def test_the_first_signature_is_the_default_and_said() -> None:
+def test_the_first_signature_is_the_default_and_stated() -> None:
     result = normalized(two_signatures(), "net")
     assert (result.signature, result.info.operators[0].op) == ("squash", "TANH")
     note = "the file has 2 signatures ('squash', 'clip'): the first is imported"
@@ -276,7 +276,7 @@ def test_a_signature_that_is_not_there_gets_its_names() -> None:
         normalized(layers(), "net", "clip")
 
 
-def test_of_graphs_without_a_signature_the_first_is_imported_and_said() -> None:
+def test_of_graphs_without_a_signature_the_first_is_imported_and_stated() -> None:
     data = together(function_of("tanh"), function_of("relu"))
     result = normalized(data, "net")
     assert result.data is data

@@ -98,7 +98,7 @@ def test_wrong_rules_are_refused_when_the_recipe_is_read(rule: dict, message: st
     assert message in str(caught.value)
 
 
-def test_a_rule_that_matches_nothing_is_told_unless_it_is_for_a_kind_the_network_has_not() -> None:
+def test_a_rule_that_matches_nothing_is_reported_unless_it_is_for_a_kind_the_network_has_not() -> None:
     rules = LayoutConfig.model_validate(
         {
             "rules": [

@@ -54,7 +54,7 @@ def test_other_files_are_refused(data: bytes) -> None:
         (b"\x08\x0a\x12\x07pytorch", "the name of one should end in .onnx"),
     ],
 )
-def test_what_else_a_file_is_is_said(data: bytes, says: str) -> None:
+def test_other_kinds_of_files_are_named(data: bytes, says: str) -> None:
     with pytest.raises(StageError) as caught:
         read(data, "thing.tflite")
     assert says in caught.value.hint

@@ -28,7 +28,7 @@ def layer() -> LayerView:
     return convolution(False, (16, 16), (8, 16), 1)
 
 
-def test_the_cheapest_is_taken_and_the_others_are_told(layer: LayerView) -> None:
+def test_the_cheapest_is_taken_and_the_others_are_reported(layer: LayerView) -> None:
     quick, slow = setting(64 << 10).choose(layer, None), setting(64 << 10, macs_per_cycle=1).choose(layer, None)
     assert (quick.kernel.name, quick.cost_source) == ("toy", "modelled")
     assert {other.kernel for other in quick.alternatives if other.cost is not None} >= {"rvp.gemm_s8", "generic.conv2d"}
@@ -56,7 +56,7 @@ def test_tiles_are_sought_once_for_layers_that_an_accelerator_cannot_tell_apart(
     assert kernel.options(moved) is not kernel.options(layer)
 
 
-def test_memory_that_no_tile_fits_is_told_with_sizes(layer: LayerView) -> None:
+def test_memory_that_no_tile_fits_is_reported_with_sizes(layer: LayerView) -> None:
     chosen = setting(256).choose(layer, None)
     (refused,) = (other for other in chosen.alternatives if other.kernel == "toy")
     # A row of 16 pixels and 4 channels: 3 rows of input, the row, weights and scales, sums.
@@ -92,7 +92,7 @@ def test_windows_that_transfers_do_not_gather_are_refused(
     assert kernel.why_not_layer(windowed(layer, **changed), target) == reason
 
 
-def test_a_reason_that_no_layout_mends_is_the_one_that_is_told(layer: LayerView) -> None:
+def test_a_reason_that_no_layout_mends_is_the_one_that_is_reported(layer: LayerView) -> None:
     kernel, target = setting(64 << 10).offload, with_toy(64 << 10)
     assert kernel is not None
     assert kernel.why_not(windowed(layer, "NCHW4c"), target) == "tensor x is NCHW4c; this kernel is for NHWC"

@@ -75,7 +75,7 @@ def test_the_best_is_found_and_the_greedy_one_holds(seed: int) -> None:
     assert solve(problem, gap=0) == found
 
 
-def test_what_stopped_the_search_is_told() -> None:
+def test_what_stopped_the_search_is_reported() -> None:
     many = hard()
     best = solve(many, gap=0)
     assert best.solution is not None and best.status == "optimum" and best.nodes > 1

@@ -76,7 +76,7 @@ def lstm(
         ({"dtype": "float32"}, "has weights of int8 in 'weights'; with float32 data it must be float32"),
     ],
 )
-def test_what_is_wrong_is_said(changes: dict[str, object], message: str) -> None:
+def test_what_is_wrong_is_stated(changes: dict[str, object], message: str) -> None:
     with pytest.raises(StageError) as caught:
         integer_graph(lstm(**changes))  # type: ignore[arg-type]
     assert message in caught.value.message

@@ -49,7 +49,7 @@ def svdf(**changes: object) -> bytes:
         ({"activation": 0}, "has a fused activation other than RELU"),
     ],
 )
-def test_what_is_wrong_is_said(changes: dict[str, object], message: str) -> None:
+def test_what_is_wrong_is_stated(changes: dict[str, object], message: str) -> None:
     with pytest.raises(StageError) as caught:
         integer_graph(svdf(**changes))
     assert message in caught.value.message

@@ -307,7 +307,7 @@ def test_a_network_that_overflows_on_its_data_is_refused(data: Path) -> None:
         quantized(data, b.build())
 
 
-def test_a_ruined_network_and_few_samples_are_told(data: Path) -> None:
+def test_a_ruined_network_and_few_samples_are_reported(data: Path) -> None:
     """Whether or not the recipe has a limit."""
     _, summary = quantized(data, bad_network())
     (line,) = summary["warnings"]

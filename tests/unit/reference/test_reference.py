@@ -44,7 +44,7 @@ def loaded(b: ModelBuilder) -> None:
     check_loads(data, read(data), "odd")
 
 
-def test_what_litert_refuses_is_told_with_the_operator_and_its_reason() -> None:
+def test_what_litert_refuses_is_reported_with_the_operator_and_its_reason() -> None:
     """int8 MAXIMUM of two scales: LiteRT checks it when it prepares the operator."""
     b = ModelBuilder()
     x, y = b.input("x", (1, 4), "int8", 0.5), b.input("y", (1, 4), "int8", 0.25)
@@ -81,7 +81,7 @@ def test_scales_that_litert_refuses_are_those_of_the_file() -> None:
     assert str(refusal(read(b.build()), "m", said)).splitlines()[0] == told
 
 
-def test_a_version_that_litert_does_not_know_is_told() -> None:
+def test_a_version_that_litert_does_not_know_is_reported() -> None:
     b = ModelBuilder()
     x, y = b.input("x", (1, 4), "float32"), b.tensor("y", (1, 4), "float32")
     b.operator("TANH", [x], [y], version=99)

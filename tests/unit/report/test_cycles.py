@@ -86,5 +86,5 @@ def test_measured_beside_predicted() -> None:
         ({"taken": "greedy"}, "selected: the greedy plan, which is faster for the network"),
     ],
 )
-def test_how_the_plan_was_found_is_told(more: dict[str, Any], told: str) -> None:
+def test_how_the_plan_was_found_is_reported(more: dict[str, Any], told: str) -> None:
     assert told in searched(SEARCH | more)

@@ -67,7 +67,7 @@ def test_a_clock_of_a_recipe_is_for_cores() -> None:
         STAGE.preflight(config, ZooModel(zoo="ds_cnn"), load_target("nucleo-l4r5zi"), Path(), {})
 
 
-def test_what_kernels_were_chosen_by_is_said_with_the_model() -> None:
+def test_what_kernels_were_chosen_by_is_stated_with_the_model() -> None:
     target = load_target("nucleo-l4r5zi").model_dump(mode="json")
     found = chosen_by({"unit": "cycles"}, target)
     assert choice_line(found).startswith(

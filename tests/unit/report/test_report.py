@@ -158,7 +158,7 @@ def test_one_warning_for_all_layers_that_a_layout_keeps_from_a_kernel(artifacts)
 
 
 @pytest.mark.parametrize(("engine", "told"), [("e", 1), ("", 0)])
-def test_an_engine_that_a_layout_keeps_from_a_layer_is_told(engine: str, told: int):
+def test_an_engine_that_a_layout_keeps_from_a_layer_is_reported(engine: str, told: int):
     """Whichever kernel of the core computes it then."""
     alternatives = [{"kernel": "e", "reason": "tensor a is NHWC; this kernel is for NCHW16c"}]
     layers = [{"index": 0, "kernel": "rvp.gemm_s8", "alternatives": alternatives}]
@@ -187,7 +187,7 @@ def test_what_has_to_be_measured_or_wrapped_is_left_to_rich(artifacts, name):
     assert render(report, width=160).plain() is None
 
 
-def test_an_arena_over_several_regions_is_told_by_region(artifacts):
+def test_an_arena_over_several_regions_is_reported_by_region(artifacts):
     model = json.loads((artifacts["emit"] / "model.json").read_text())
     model["arena"][0]["region"] = "sram"
     (artifacts["emit"] / "model.json").write_text(json.dumps({**model, "warnings": ["memory rule 2 matches no layer"]}))

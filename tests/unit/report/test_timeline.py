@@ -43,7 +43,7 @@ def test_units_work_where_they_do() -> None:
     assert spans(picture, "core") == [(0, 26), (96, 200)]
 
 
-def test_layers_and_cycles_are_told() -> None:
+def test_layers_and_cycles_are_reported() -> None:
     tree = ElementTree.fromstring(timeline_svg(report()))
     titles = [title.text or "" for title in tree.iter(f"{SVG}title")]
     assert titles[0] == "net on board: 200 cycles"

@@ -216,7 +216,7 @@ def test_floats_in_bytes_for_an_integer_input(tmp_path):
         ("int32", FLOAT, ""),
     ],
 )
-def test_an_array_of_another_type_is_told_what_makes_it_fit(tmp_path, dtype, port, hint):
+def test_an_array_of_another_type_is_refused_with_a_hint(tmp_path, dtype, port, hint):
     np.save(tmp_path / "a.npy", np.zeros((1, 4, 5), dtype))
     with pytest.raises(StageError, match=f"a.npy: holds {dtype}, the network's input x is {port['dtype']}") as caught:
         check_files(InputsConfig(files=("a.npy",)), {"a.npy": tmp_path / "a.npy"}, [port], None)

@@ -96,14 +96,14 @@ def test_profile_gives_each_function_its_instructions(tmp_path):
     assert profile(tmp_path / "a.elf", target, tmp_path / "inputs.bin")["spin"] == 2 * 1000 + 2
 
 
-def test_abort_of_qemu_is_told_with_its_last_words():
+def test_abort_of_qemu_is_reported_with_its_last_words():
     finished = Finished(-6, "qemu-system-arm: something is wrong")
     message = fault_message(finished, Path("firmware.elf"), load_target("cortex-m4"))
     assert message == "QEMU was ended by SIGABRT:\nqemu-system-arm: something is wrong"
 
 
 @needs_qemu
-def test_memory_map_that_the_machine_does_not_have_is_told_instead_of_a_lockup():
+def test_memory_map_that_the_machine_does_not_have_is_reported_instead_of_a_lockup():
     """The firmware of an STM32 on a machine without memory at its flash."""
     target = load_target("nucleo-l4r5zi")
     assert target.simulated is not None, "it is simulated at other addresses"

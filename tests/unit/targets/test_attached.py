@@ -1,4 +1,4 @@
-"""Boards with an accelerator: what of it goes with the board, and what is said of one that does not."""
+"""Boards with an accelerator: which of its facts belong to the board, and messages for accelerators without a board."""
 
 from __future__ import annotations
 

@@ -234,7 +234,7 @@ def test_misaligned_double_load_faults(target):
 
 
 @needs_arm
-def test_lock_up_is_told_with_the_place_before_it():
+def test_lock_up_is_reported_with_the_place_before_it():
     """No vector table any more: the fault cannot be taken, and QEMU gives up."""
     statement = f"*(volatile unsigned *)0xE000ED08 = {NOWHERE}; __builtin_trap();"
     message = message_of("cortex-m4", statement)

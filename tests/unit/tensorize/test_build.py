@@ -76,7 +76,7 @@ def test_a_constant_that_does_not_fit_its_buffer_is_an_error_of_the_kernel() -> 
         made(kernels=[Wrong()])
 
 
-def test_rules_that_decide_for_no_layer_are_told() -> None:
+def test_rules_that_decide_for_no_layer_are_reported() -> None:
     rules = [
         {"match": {"op": "fully_connected"}, "kernel": "mini.gemm"},
         {"match": {"name": "dense_0"}, "kernel": "mini.plain"},

@@ -39,7 +39,7 @@ FORMS = [("rv32-ne16", "core"), ("rv32-ne16", "engine"), ("rv32-ne16x", "engine"
 
 @pytest.mark.parametrize(("board", "requantize"), FORMS)
 @pytest.mark.parametrize("name", ["ds_cnn", "resnet_8"])
-def test_of_every_layer_of_the_engine_the_cores_price_is_told(name: str, board: str, requantize: str) -> None:
+def test_the_cores_price_of_every_engine_layer_is_reported(name: str, board: str, requantize: str) -> None:
     made, setting = chosen(name, board, requantize)
     offloaded = {index: choice for index, choice in made.choices.items() if choice.kernel is setting.offload}
     assert len(offloaded) >= 9

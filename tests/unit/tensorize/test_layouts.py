@@ -207,7 +207,7 @@ def test_what_the_recipe_says_reaches_the_layer(config: dict[str, Any], wanted: 
     assert (graph.tensors[layer.inputs[0]].layout == "NCHW") == (wanted == ("NCHW", 1))
 
 
-def test_a_rule_that_no_kernel_follows_is_told_where_it_stands() -> None:
+def test_a_rule_that_no_kernel_follows_is_reported_where_it_stands() -> None:
     with pytest.raises(StageError) as caught:
         decided(wanting(chain((1, 1)), "NHWC4c"))
     text = "layout rule 2 wants NHWC4c for layer 0 (conv2d conv0), which no kernel of target host reads"

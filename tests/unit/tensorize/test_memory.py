@@ -59,7 +59,7 @@ class Tuned(MiniGemm):
         return (MiniParams(), MiniParams(rows=2))
 
 
-def test_the_parameters_that_do_not_fit_are_told_apart_and_a_rule_says_that_it_left_them() -> None:
+def test_the_parameters_that_do_not_fit_are_distinguished_and_a_rule_says_that_it_left_them() -> None:
     rule = TensorizeRule(match=LayerMatch(), kernel="mini.tuned")
     with pytest.raises(StageError, match=r"mini\.tuned rows=4: too large\nmini\.tuned rows=2: too large$"):
         choose(view(), HOST, [Tuned()], [rule], Costs(), Large("mini.tuned"))

@@ -116,7 +116,7 @@ def test_rules_are_obeyed(wanted: str) -> None:
 
 
 @pytest.mark.parametrize("wanted", ["rom", "ram"])
-def test_what_nothing_can_compute_is_told_as_ever(wanted: str) -> None:
+def test_what_nothing_can_compute_is_reported_as_ever(wanted: str) -> None:
     made = setting("rv32-rvp", optimize_for=wanted)
     lacking = PassContext.of(made.target, made.config, [k for k in made.kernels if k.name == "rvp.gemm_s8"], made.costs)
     with pytest.raises(StageError, match="no kernel of target rv32-rvp"):

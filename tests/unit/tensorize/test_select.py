@@ -197,7 +197,7 @@ def test_a_rule_for_an_engine_with_a_parameter_or_a_kernel_that_it_does_not_have
     assert "rv32-rvp with ne16 has no kernel" in told and "did you mean 'ne16'?" in told
 
 
-def test_a_rule_for_a_float_layer_is_told_that_it_decides_nothing_there() -> None:
+def test_a_rule_that_decides_nothing_for_a_float_layer_is_reported() -> None:
     of_bytes, of_floats = rule("mini.gemm", LayerMatch(op="fully_connected")), rule("ne16", LayerMatch(op="conv2d"))
     graph = integer_graph(resolve(OpModel(op="conv2d", shape=(8, 8, 4), out_channels=4, kernel=(3, 3))))
     convolution = graph.view(graph.layers[0])

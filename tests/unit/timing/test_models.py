@@ -101,7 +101,7 @@ def test_a_long_instruction_at_no_multiple_of_four_is_fetched_in_two():
     assert load.entered == (2, 2, 2)
 
 
-def test_an_instruction_that_no_class_has_is_told():
+def test_an_instruction_that_no_class_has_is_reported():
     assert [one.kind for one in cycles("cortex-m4", "vrintz.f32 s0, s1", "nop")] == ["", "alu"]
 
 

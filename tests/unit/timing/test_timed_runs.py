@@ -90,7 +90,7 @@ def test_turns_of_a_loop_on_riscv(tmp_path, timing, work, turn):
 
 
 @needs_qemu
-def test_an_instruction_without_a_class_is_told_where_it_ran(tmp_path):
+def test_an_instruction_without_a_class_is_reported_where_it_ran(tmp_path):
     text = ARM.replace("%s", "dsb")
     first, *rest = run_timed(load_target("cortex-m4"), text, tmp_path)[::2]
     assert first.untimed == 0 and all(one.untimed for one in rest)

@@ -241,7 +241,7 @@ def test_two_jobs_are_queued_and_the_core_takes_as_long_as_is_planned() -> None:
         ("(void)*(volatile uint32_t *)0x201030u;", "load from an address without memory"),
     ],
 )
-def test_misuse_is_told(body: str, told: str) -> None:
+def test_misuse_is_reported(body: str, told: str) -> None:
     run = one()
     outside = run.call.replace(f"{L1 + run.output:#x}u", f"{L1 + L1_BYTES - 16:#x}u")
     beyond = Run(run.view, run.tile, b"", outside, 0)

@@ -111,7 +111,7 @@ def test_litert_judges_what_it_knows_and_the_plug_in_its_own(project: Project) -
     assert "the first that differs is layer 1 (gate) 'gate'" in str(error.value)
 
 
-def test_a_formula_that_is_not_the_reference_is_told(project: Project) -> None:
+def test_a_formula_that_is_not_the_reference_is_reported(project: Project) -> None:
     change(project, "np.where(x > self.threshold, x, self.zero_point).astype(x.dtype)", "np.zeros(x.shape)")
     expected = r"fails: ValueError: layer gate: computed float64\[1, 4\], expected int8\[1, 4\]"
     with pytest.raises(PipelineError, match=rf"`compute` of layer 0 \(gate\) 'gate' {expected}"):

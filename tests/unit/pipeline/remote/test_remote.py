@@ -41,7 +41,7 @@ def test_two_clones_share_all_work(project: FakeProject, other: FakeProject, ser
     assert how(project) == {"import": "cached", "emit": "cached", "compile": "remote", "report": "remote"}
 
 
-def test_it_is_said_where_work_came_from(project: FakeProject, other: FakeProject, server: Server, doit: Doit) -> None:
+def test_the_origin_of_work_is_stated(project: FakeProject, other: FakeProject, server: Server, doit: Doit) -> None:
     how(other)
     code, out, err = doit("run", "demo")
     assert (code, err) == (0, "")

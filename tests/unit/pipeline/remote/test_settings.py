@@ -68,7 +68,7 @@ def test_credentials_do_not_go_over_plain_http(host: str) -> None:
     assert settings is not None and not settings.wrong
 
 
-def test_what_is_wrong_with_a_url_is_said() -> None:
+def test_what_is_wrong_with_a_url_is_stated() -> None:
     for text, part in {
         "cache.example": "begins with one of https://",
         "ftp://cache": "begins with one of https://",

@@ -49,7 +49,7 @@ def test_changed_code_runs_that_stage(project: FakeProject, kind: str) -> None:
     assert project.ran() == [kind]
 
 
-def test_same_bytes_are_told(project: FakeProject, doit: Doit) -> None:
+def test_same_bytes_are_reported(project: FakeProject, doit: Doit) -> None:
     project.run()
     project.edit("code/emit.py", "code", "better code")
     _, out, _ = doit("run", "recipe=demo")
@@ -218,7 +218,7 @@ def test_exclusive_stages_run_one_at_a_time(
 
 
 @pytest.mark.parametrize("name", ["build", "build/demo/rv64-rvp"])
-def test_a_file_where_results_go_is_told_before_anything_runs(project: FakeProject, name: str) -> None:
+def test_a_file_where_results_go_is_reported_before_anything_runs(project: FakeProject, name: str) -> None:
     project.write(name, "mine")
     with pytest.raises(PipelineError) as caught:
         project.run()

@@ -19,7 +19,7 @@ def compare(before: Record, now: Record) -> Verdict:
     return check([Outcome(case(), now)], {before.id: before})
 
 
-def test_tools_of_other_versions_are_told_once() -> None:
+def test_tools_of_other_versions_are_reported_once() -> None:
     """As on a machine with another GCC, where more than one percent may be its doing."""
     before = [replace(record(row=row), tools={"compiler": "12.2.0", "numpy": "2.4", "g++": "12.2.0"}) for row in "ab"]
     now = [replace(record(row=row), tools={"compiler": "13.2.0", "numpy": "2.4", "qemu": "8.2"}) for row in "ab"]
@@ -79,7 +79,7 @@ def test_what_may_rise_and_fall(before: Record, now: Record, worse: list[str], b
         assert all(text in "\n".join(lines) for text in expected)
 
 
-def test_stale_figures_are_told_with_the_command_that_renews_them(capsys: pytest.CaptureFixture[str]) -> None:
+def test_stale_figures_are_reported_with_the_command_that_renews_them(capsys: pytest.CaptureFixture[str]) -> None:
     verdict = compare(record((("all", 1000),)), record((("all", 949),)))
     assert verdict.stale == ["net on rv64-rvp: instructions 1,000 -> 949 (-5.1 %)"]
     verdict.print("doit bench --update")
@@ -95,7 +95,7 @@ def test_figures_of_other_kernels_are_stale_whatever_they_are() -> None:
     assert "'softmax' uses new.softmax" in line and (verdict.worse, verdict.exit_code) == ([], 3)
 
 
-def test_skipped_and_new_rows_are_told_and_do_not_fail() -> None:
+def test_skipped_and_new_rows_are_reported_and_do_not_fail() -> None:
     skipped = case("real").__class__("real", "rv64-rvp", None, "demo", skipped="the file is absent")
     verdict = check([Outcome(skipped), Outcome(case(), record())], {("real", "rv64-rvp"): record(row="real")})
     assert not verdict.failed

@@ -50,7 +50,7 @@ def test_merging_keeps_what_was_not_measured() -> None:
 
 
 @pytest.mark.parametrize("option", ["json", "markdown"])
-def test_a_place_that_cannot_be_written_is_told_before_anything_is_measured(
+def test_a_place_that_cannot_be_written_is_reported_before_anything_is_measured(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, option: str
 ) -> None:
     monkeypatch.setattr("pipeline.commands.bench.layers._counted", lambda *_: pytest.fail("something is measured"))

@@ -108,7 +108,7 @@ def test_what_may_not_grow(
     assert [line.partition(":")[0] for line in capsys.readouterr().err.splitlines()] == grown
 
 
-def test_cycles_of_two_timing_models_are_told_apart(
+def test_cycles_of_two_timing_models_are_distinguished(
     compare: Callable[..., int], project: FakeProject, capsys: Capture
 ) -> None:
     note = "estimated cycles not compared: A uses timing model a-m4, B uses b-m0"
