@@ -24,16 +24,19 @@ class _Network:
         bounds = np.iinfo(dtype)
         self.low, self.high = int(bounds.min), int(bounds.max)
         self.scale = 0.05 if dtype != "int16" else 0.0002
+        self.channels = self.pick(((1, 3, 4, 8, 16), (16,), (8, 16), (16, 32)))  # 16 bytes: the alignment of kernels
 
     def build(self, blocks: int) -> bytes:
         height, width = self.pick(HEIGHTS), self.pick((1, 2, 3, 5, 8))
-        x = self.b.input("x", (1, height, width, self.pick((1, 3, 4, 8, 16))), self.dtype, *self.quant())
+        x = self.b.input("x", (1, height, width, self.pick(self.channels)), self.dtype, *self.quant())
+        if self.rng.random() < 0.1:
+            x = self.b.add(x, self.b.input("y", x.shape, self.dtype, *self.quant()), name=self.name("add"))
         outputs = []
         for _ in range(1 + int(self.rng.integers(blocks))):
             block = self.pick((self.layer, self.layer, self.residual, self.residual, self.joined, self.element_wise))
             x = block(x)
             if self.rng.random() < 0.05:
-                outputs.append(x)
+                outputs.append(self.pick((x, self.b.reshape(x, (1, int(np.prod(x.shape))), name=self.name("flat")))))
         head = self.head(x)
         self.b.output(*(y for y in outputs if y is not head and y is not x), head)
         return self.b.build()
@@ -82,7 +85,7 @@ class _Network:
         kernel, steps = self.window(x, stride, same)
         if pointwise:
             kernel, steps["dilation"] = (1, 1), (1, 1)
-        units = units or self.pick((1, 3, 4, 8, 16))
+        units = units or self.pick(self.channels)
         made = self.weighted(x, (units, *kernel, x.shape[3]), units)
         return self.b.conv2d(x, **made, **steps, name=self.name("conv"))
 
@@ -108,8 +111,9 @@ class _Network:
         if kind == "add_itself":
             return self.b.add(x, x, out=(x.scale[0] * 2, x.zero_point[0]), name=self.name("add"))
         if kind == "add_constant":
-            values = self.rng.integers(self.low, self.high, (1, 1, 1, x.shape[3])).astype(self.dtype)
-            other = self.b.constant(self.name("known"), values, *((x.scale[0], x.zero_point[0])))
+            shape = self.pick((x.shape[3:], x.shape[2:], x.shape[1:], (1, 1, 1, x.shape[3]), (x.shape[1], 1, 1)))
+            values = self.rng.integers(self.low, self.high, shape).astype(self.dtype)
+            other = self.b.constant(self.name("known"), values, x.scale[0], x.zero_point[0])
             return self.b.add(x, other, out=(x.scale[0] * 1.5, x.zero_point[0]), name=self.name("add"))
         if kind == "quantize":
             return self.b.quantize(x, self.dtype, (x.scale[0] * 1.1, x.zero_point[0]), name=self.name("quantize"))
@@ -178,5 +182,6 @@ class _Network:
             if self.dtype != "uint8":
                 made["weight_scale"] = made["weight_scale"][0]
             x = self.b.fully_connected(x, **made, name=self.name("dense"))
-            x = self.b.softmax(x, name=self.name("softmax"))
+            if x.scale[0] < 1:  # LiteRT's softmax of 16 bits takes no larger scale
+                x = self.b.softmax(x, name=self.name("softmax"))
         return x

@@ -81,6 +81,12 @@ class RowNetwork:
                 cuts[place] = alive[0] if len(alive) == 1 else ""
         return cuts
 
+    @cached_property
+    def divided(self) -> frozenset[str]:
+        """Tensors in whose memory other tensors lie: parts of them, or the same values under another name."""
+        tensors = self.graph.tensors
+        return frozenset(root for name in tensors if (root := storage_of(tensors, name)[0]) != name)
+
     def is_pushed(self, first: int) -> bool:
         """Return whether the caller passes the rows of a group's input."""
         return self.pushed and first == 0
@@ -90,7 +96,9 @@ class RowNetwork:
 
         rows  of a call of each layer, 1 by default
         """
-        layers = []
+        layers: list[RowLayer] = []
+        if not self.cuts[first]:
+            return None
         for layer in self.graph.layers[first:end]:
             window = self.windows[layer.index]
             if window is None or (window.accumulates and layer.index != end - 1):
@@ -99,7 +107,7 @@ class RowNetwork:
         written = {layer.output: layer for layer in layers}
         for inner in layers[:-1]:
             readers = self.readers.get(inner.output, [])
-            if not readers or readers[-1] >= end or inner.output in self.graph.outputs:
+            if not readers or readers[-1] >= end or inner.output in (*self.graph.outputs, *self.divided):
                 return None
         source, last = self.cuts[first], layers[-1]
         if self.is_pushed(first) and source not in self.graph.inputs:
@@ -171,7 +179,7 @@ class RowNetwork:
     def _over_input(self, layer: RowLayer, tensors: dict[str, RowTensor], source: str) -> None:
         """Let the group's result replace its input, if nothing else needs that; the simulation checks the rows."""
         tensor, output = tensors[source], tensors[layer.output]
-        free = source not in self.graph.inputs and source not in self.graph.outputs and tensor.whole
+        free = source not in (*self.graph.inputs, *self.graph.outputs, *self.divided) and tensor.whole
         is_alone = all(index <= layer.index for index in self.readers[source])
         if source in layer.inputs and free and is_alone and tensor.row_bytes == output.row_bytes:
             tensors[layer.output] = output._replace(place_of=source, above=tensor.above)

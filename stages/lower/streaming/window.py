@@ -72,7 +72,7 @@ def why_not_by_rows(view: LayerView) -> str:
         return "" if joined else "concatenation of rows, or of constants"
     if op.by_element or isinstance(op, Activation):
         same = all(tensor.shape == y.shape for tensor in readable)
-        flat = all(len(t.shape) < 4 or t.shape[:2] == (1, 1) for t in view.inputs if t.constant)
+        flat = all((1, 1, 1, 1, *t.shape)[-4:][:2] == (1, 1) for t in view.inputs if t.constant)
         return "" if same and flat else f"{view.layer.kind} with tensors of different shapes"
     return f"{view.layer.kind} needs whole tensors"
 

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from stages.ir.models.builder import ModelBuilder, Tensor
 from stages.ir.models.spec import FileModel
 from stages.ir.reference import Reference
 from stages.ir.reference.interpreter import random_inputs
@@ -73,3 +74,22 @@ def test_random_groups(dtype: str, number: int, tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr(GroupSearch, "best", lambda search, share, limit=None: random_groups(search, rng))
     layout = "NCHW" if number % 3 == 2 and dtype != "int16" else "NHWC"
     streamed_layers(network(number, dtype), tmp_path, layout)
+
+
+def _convolution(b: ModelBuilder, x: Tensor, name: str) -> Tensor:
+    weights = np.random.default_rng(len(name)).integers(-127, 128, (16, 3, 3, x.shape[3])).astype(np.int8)
+    return b.conv2d(x, weights, weight_scale=0.004, out=(0.05, 3), name=name)
+
+
+def test_what_keeps_a_tensor_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two inputs, parts and other names that are outputs, and a constant with a value per row."""
+    monkeypatch.setattr(GroupSearch, "best", lambda search, share, limit=None: random_groups(search, random.Random(1)))
+    b, quant = ModelBuilder(), (0.05, 3)
+    x, y = (b.input(name, (1, 8, 4, 16), "int8", *quant) for name in "xy")
+    first = _convolution(b, b.add(x, y, out=quant), "first")
+    rows = np.arange(-64, 64, dtype=np.int8).reshape(8, 1, 16)
+    second = b.add(first, b.constant("rows", rows, *quant), out=quant)
+    third = _convolution(b, _convolution(b, second, "third"), "fourth")
+    joined = b.concatenation([third, first], 1)
+    b.output(b.reshape(first, (1, 512)), third, b.add(joined, b.relu(joined), out=quant))
+    streamed_layers(b.build(), tmp_path)
