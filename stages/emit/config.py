@@ -45,9 +45,9 @@ class EmitConfig(StageConfig):
     class_names: tuple[str, ...] | None = None
 
     @property
-    def by_rows(self) -> bool:
-        """Whether layers may run by rows."""
-        return self.streaming == "auto" or self.input == "rows"
+    def may_stream(self) -> bool:
+        """Whether layers may run by rows, if the arena's limit asks for it."""
+        return self.streaming is not False
 
     @property
     def is_blob(self) -> bool:

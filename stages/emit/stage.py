@@ -48,7 +48,7 @@ class EmitStage(Stage[EmitConfig]):
     ) -> None:
         """Check that memory rules name regions of the target, and that the arena can stay below its limit."""
         check_rules(config.memory_rules or (), target)
-        if config.arena_limit is None or config.by_rows or "import" not in made:
+        if config.arena_limit is None or config.may_stream or "import" not in made:
             return
         from stages.ir.models.least_memory import least_memory
         from stages.ir.models.local_model import local_model

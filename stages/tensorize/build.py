@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from stages.backends.kernels import registry
-from stages.base import no_progress
+from stages.base import StageError, no_progress
 from stages.ir.graph import Graph
 from stages.lower.simplify.rewrites import Rewrite
 from stages.lower.simplify.simplify import simplified
@@ -40,7 +40,7 @@ from stages.tensorize.pass_context import PassContext
 from stages.tensorize.placement import place_parts
 from stages.tensorize.programs import plan_programs
 from stages.tensorize.rom import Rom
-from stages.tensorize.rows import with_rows
+from stages.tensorize.rows import arena_bytes, with_rows
 from stages.tensorize.signedness import with_cheapest_signedness
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ def decide(graph: Graph, context: PassContext) -> tuple[Chosen, list[Rewrite]]:
     """Run the passes up to `placement`. Return the chosen kernels and the rewrites of the graph."""
     graph, rewrites = reduced(graph, context)
     if context.config.optimize_for != "rom" or context.config.narrow_weights is not None:
-        return _decided(graph, context), rewrites
+        return _within_limit(graph, context), rewrites
     rom = Rom(context.target)  # shared by all attempts: it caches packed constants
 
     def unpacked() -> Chosen:
@@ -127,7 +127,23 @@ def _decided(graph: Graph, context: PassContext) -> Chosen:
     formed = with_cheapest_equivalents(graph, context)
     laid_out = with_cheapest_layouts(formed, context)
     signed = laid_out if context.offload is None else with_cheapest_signedness(laid_out, context.cost)
-    return with_rows(place_parts(choose_kernels(signed, context), context), context)
+    return place_parts(choose_kernels(signed, context), context)
+
+
+def _within_limit(graph: Graph, context: PassContext) -> Chosen:
+    """Return the network, by rows if the recipe asks for it or whole tensors exceed the arena's limit."""
+    config = context.config
+    if config.by_rows or config.arena_limit is None or config.streaming is False:
+        return with_rows(_decided(graph, context), context)
+    by_rows = replace(context, config=config.model_copy(update={"streaming": "auto"}))
+    try:
+        whole = _decided(graph, context)
+    except StageError:
+        streamed = with_rows(_decided(graph, by_rows), by_rows)
+        if streamed.groups:
+            return streamed
+        raise
+    return whole if arena_bytes(whole, context) <= config.arena_limit else with_rows(_decided(graph, by_rows), by_rows)
 
 
 def tensorize_graph(

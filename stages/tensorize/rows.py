@@ -48,7 +48,7 @@ def with_rows(chosen: Chosen, context: PassContext) -> Chosen:
     result = bands.streamed(grouping)
     if pushed and not result.groups:
         raise StageError(f"`emit: {{input: rows}}` is not possible: {_first_reason(chosen.graph)}", at=_INPUT)
-    if limit is None or (size := _arena(result, context)) <= limit:
+    if limit is None or (size := arena_bytes(result, context)) <= limit:
         return result
     # The kernels' scratch exceeds the limit: divide what rows leave free between more rows and scratch.
     free = max(limit - bands.search().best(SHARE, 0).bytes, 0)
@@ -57,12 +57,12 @@ def with_rows(chosen: Chosen, context: PassContext) -> Chosen:
         bands = _Bands(chosen, context, most_scratch=int(free * share))
         grouping = bands.search().best(SHARE, limit - int(free * share))
         other = bands.streamed(grouping)
-        size = _arena(other, context)
+        size = arena_bytes(other, context)
         results.append((size > limit, grouping.extra if size <= limit else size, other))
     return min(results, key=lambda entry: entry[:2])[2]
 
 
-def _arena(chosen: Chosen, context: PassContext) -> int:
+def arena_bytes(chosen: Chosen, context: PassContext) -> int:
     """Return the bytes of the arena, as emit plans it with an alignment of 16 bytes."""
     graph, lowerings = chosen.graph, context.lowerings
     lowered: list[tuple[int, Lowered]] = []

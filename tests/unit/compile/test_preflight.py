@@ -81,7 +81,7 @@ def test_an_arena_above_its_limit_in_any_case(imported: dict[str, Path]) -> None
         EMIT.preflight(EmitConfig(arena_limit=limit), MODEL, target, Path(), imported)
     told = r"the arena needs 8,490 bytes or more, the recipe's arena_limit is 8,489\noperator \d+ \(CONV"
     with pytest.raises(StageError, match=told) as caught:
-        EMIT.preflight(EmitConfig(arena_limit=8_489), MODEL, target, Path(), imported)
+        EMIT.preflight(EmitConfig(arena_limit=8_489, streaming=False), MODEL, target, Path(), imported)
     assert caught.value.at == ("stages", "emit", "arena_limit")
 
 

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from stages.base import StageError
 from stages.ir.models.builder import ModelBuilder, Tensor
 from stages.ir.models.spec import FileModel
 from stages.ir.reference import Reference
@@ -49,12 +50,21 @@ def simulated(search: GroupSearch, first: int, end: int, rng: random.Random) -> 
     return search._simulated(first, end) if search.network.described(first, end) else []
 
 
-def streamed_layers(tflite: bytes, folder: Path, layout: str = "NHWC", target: str = "host") -> int:
+def streamed_layers(
+    tflite: bytes,
+    folder: Path,
+    layout: str = "NHWC",
+    target: str = "host",
+    streaming: str | bool | None = "auto",
+    arena_limit: int | None = None,
+) -> int:
     """Build and run a model; all tensors must be LiteRT's. Return how many layers ran by rows."""
     chosen, reference = target_named(target), Reference(tflite)
     inferences = [random_inputs(reference.info, seed) for seed in (1, 2)]
+    folder.mkdir(exist_ok=True)
     (folder / "model.tflite").write_bytes(tflite)
-    configs: dict[str, dict[str, Any]] = {"tensorize": {"streaming": "auto"}, "layout": {"default": layout}}
+    options = {"streaming": streaming, "arena_limit": arena_limit}
+    configs: dict[str, dict[str, Any]] = {"tensorize": options, "emit": options, "layout": {"default": layout}}
     artifacts = run_stages(FileModel(file=str(folder / "model.tflite")), chosen, folder / "artifacts", configs=configs)
     model = json.loads((artifacts["emit"] / "model.json").read_text())
     plan = json.loads((artifacts["tensorize"] / "plan.json").read_text())
@@ -93,3 +103,18 @@ def test_what_keeps_a_tensor_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     joined = b.concatenation([third, first], 1)
     b.output(b.reshape(first, (1, 512)), third, b.add(joined, b.relu(joined), out=quant))
     streamed_layers(b.build(), tmp_path)
+
+
+def test_a_limit_below_whole_tensors_makes_layers_run_by_rows(tmp_path: Path) -> None:
+    """The option `streaming` is not needed; `false` forbids it."""
+    builder, rng = ModelBuilder(), np.random.default_rng(0)
+    x = builder.input("x", (1, 16, 8, 8), "int8", 0.05, 3)
+    for number, units in enumerate((32, 32, 8)):
+        weights = rng.integers(-99, 99, (units, 3, 3, x.shape[3])).astype(np.int8)
+        x = builder.conv2d(x, weights, weight_scale=0.01, out=(0.3, -7), name=f"conv{number}")
+    builder.output(x)
+    tflite = builder.build()
+    assert streamed_layers(tflite, tmp_path / "free", streaming=None) == 0
+    assert streamed_layers(tflite, tmp_path / "limited", streaming=None, arena_limit=5000) == 3
+    with pytest.raises(StageError, match="arena_limit"):
+        streamed_layers(tflite, tmp_path / "refused", streaming=False, arena_limit=5000)
