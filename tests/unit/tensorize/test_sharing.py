@@ -89,3 +89,26 @@ def test_memory_is_not_shared_where_scratch_would_make_the_arena_grow() -> None:
     made = graph(steps, shapes, "x", "y")
     assert placed(shared(made))["a"] == ("big", 0)
     assert placed(shared(made, {2: {"panel": 200}}))["a"] == ("y", 16)
+
+
+def test_what_is_no_single_run_of_aligned_bytes_is_copied() -> None:
+    columns = graph([(RELU, "x", "a"), (Concatenation(axis=2), "a a2", "y")], {}, "x", "y")
+    for name, width in (("x", 8), ("a", 8), ("a2", 8), ("y", 16)):
+        columns.tensors[name] = Tensor(name=name, shape=(1, 6, width), dtype="int8")
+    columns.layers.insert(1, Layer(index=1, name="a2", op=RELU, inputs=("x",), outputs=("a2",)))
+    columns.layers[2] = columns.layers[2].model_copy(update={"index": 2})
+    assert placed(shared(columns)) == {}
+    odd = {"x": (1, 2, 8), "a": (1, 3, 8), "b": (1, 3, 8), "y": (1, 6, 8)}
+    steps: list[Step] = [(RELU, "x", "a"), (RELU, "x", "b"), (ROWS, "a b", "y")]
+    found = shared(graph(steps, odd, "x", "y"))
+    assert placed(found) == {"a": ("y", 0)}  # b would begin at byte 24
+    assert not renames_only(found, found.layers[2])
+
+
+def test_inputs_constants_and_tensors_joined_before_are_copied() -> None:
+    shapes = {"x": (1, 2, 8), "k": (1, 2, 8), "a": (1, 2, 8), "y": (1, 8, 8), "z": (1, 4, 8)}
+    made = graph([(RELU, "x", "a"), (ROWS, "a x k a", "y"), (ROWS, "a a", "z")], shapes, "x", "y z")
+    made.tensors["k"] = made.tensors["k"].model_copy(update={"constant": True})
+    found = shared(made)
+    assert placed(found) == {"a": ("y", 0)}
+    assert [renames_only(found, layer) for layer in found.layers] == [False, False, False]
