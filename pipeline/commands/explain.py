@@ -63,6 +63,7 @@ class RecipeExplanation:
     compared  the run that the reasons compare with
     installs  Python packages that a run installs first: package, version, group
     code      folders whose code a stage depends on, by the stage's kind
+    streaming layers by rows, as in report.json; None without them, or if the stage tensorize would run
     error     message if the recipe cannot be planned, else ''
     """
 
@@ -72,6 +73,7 @@ class RecipeExplanation:
     stages: tuple[Explanation, ...] = ()
     installs: tuple[tuple[str, str, str], ...] = ()
     code: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    streaming: Mapping[str, Any] | None = None
     error: str = ""
 
     @property
@@ -84,7 +86,7 @@ class RecipeExplanation:
         stages = [{**asdict(stage), "code": list(self.code[stage.kind])} for stage in self.stages]
         head = {"recipe": self.title, "target": self.target, "pending": self.pending, "compared": self.compared}
         installs = [dict(zip(("package", "version", "group"), package, strict=True)) for package in self.installs]
-        return {**head, "error": self.error, "installs": installs, "stages": stages}
+        return {**head, "error": self.error, "installs": installs, "stages": stages, "streaming": self.streaming}
 
 
 def explanations(named: Sequence[str]) -> Iterator[tuple[RecipeExplanation, bool]]:
@@ -124,7 +126,19 @@ def _explain_recipe(workspace: Workspace, loaded: LoadedRecipe, until: str, *, a
     missing = workspace.planner.tools.to_install
     used = dict.fromkeys(tool for action in plan for tool in action.required_tools if tool in missing)
     installs = tuple((tool.package, missing[tool].version, tool.group) for tool in used)
-    return RecipeExplanation(title, target, comparison_text(plan, workspace.store), stages, installs, code)
+    streaming = _streaming(loaded, _existing_artifacts(workspace, stages))
+    return RecipeExplanation(title, target, comparison_text(plan, workspace.store), stages, installs, code, streaming)
+
+
+def _streaming(loaded: LoadedRecipe, artifacts: Mapping[str, Artifact]) -> dict[str, Any] | None:
+    """Return the layers by rows of tensorize's plan, if its artifact is stored."""
+    from stages.report.streaming import streaming
+
+    for link in loaded.chain:
+        path = artifacts[link.name].files / "plan.json" if link.name in artifacts else None
+        if link.stage.role == "tensorize" and path is not None and path.is_file():
+            return streaming(json.loads(path.read_text()))
+    return None
 
 
 def _existing_artifacts(workspace: Workspace, stages: Sequence[Explanation]) -> dict[str, Artifact]:
@@ -171,6 +185,11 @@ def print_explanations(named: Sequence[str], *, code: bool = False, as_json: boo
                     print(f"    {escape.line(reason)}")
             if alone and code:
                 print(escape.line(f"    code: {', '.join(recipe.code[stage.kind])}"))
+        if alone and recipe.streaming:
+            from stages.report.streaming import explained
+
+            for line in explained(recipe.streaming):
+                print(f"  {escape.line(line)}")
     return recipes
 
 

@@ -174,12 +174,29 @@ class Model:
         for layer_index, name in written:
             if name in self.lives.home:
                 entry = {"name": name, "first": layer_index, "bytes": self.graph.tensors[name].bytes}
-                holds[self.lives.home[name]].append(entry)
+                holds[self.lives.home[name]].append(entry | self._by_rows(name))
         return [
             {**row, "region": arena.region, "holds": holds[str(row["name"])]}
             for arena in self.placed.arenas
             for row in arena.plan.rows()
         ]
+
+    def _by_rows(self, tensor: str) -> dict[str, int]:
+        """Return first layer and bytes of a tensor of a streamed group, and of a rolling buffer also its rows."""
+        for group in self.plan.groups:
+            if all(layer.output != tensor for layer in group.layers) and tensor != group.pushed:
+                continue
+            written = group.tensors[tensor]
+            if written.whole:
+                return {"first": group.first}
+            rows = group.capacity[written.place_of or tensor]
+            return {
+                "first": group.first,
+                "bytes": rows * written.row_bytes,
+                "rows": rows,
+                "height": written.height,
+            }
+        return {}
 
     def _at(self, tensor: str) -> str:
         buffer, _, _ = self._buffers[self.lives.home[tensor]]

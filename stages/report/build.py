@@ -17,6 +17,7 @@ from stages.report.cycles import PICTURE, cycles, far_off
 from stages.report.estimate import chosen_by, estimated_cycles, of_layer
 from stages.report.quantization import FILE, RANGES, quantization
 from stages.report.ranges_svg import ranges_svg
+from stages.report.streaming import rows_by_layer, streaming
 
 if TYPE_CHECKING:
     from stages.base import Job
@@ -70,6 +71,7 @@ def build_report(
     model = readers["emit"]("model.json")
     tensorized = readers["tensorize"]("plan.json")
     plan = {entry["index"]: entry for entry in tensorized["layers"]}
+    rows = rows_by_layer(tensorized)
     sizes = readers["compile"]("sizes.json") if "compile" in readers else {}
     counts = readers["simulate"]("counts.json") if "simulate" in readers else {"inferences": []}
     verified = readers["verify"]("verify.json") if "verify" in readers else None
@@ -87,6 +89,7 @@ def build_report(
             "cost_source": plan.get(layer["index"], {}).get("cost_source", ""),
             "alternatives": plan.get(layer["index"], {}).get("alternatives", []),
             "distance": plan.get(layer["index"], {}).get("distance"),
+            "rows": rows.get(layer["index"]),
         }
         for position, layer in enumerate(model["layers"])
     ]
@@ -115,6 +118,7 @@ def build_report(
         "estimated_cycles": estimated_cycles(counts, target_fields, clock),
         "chosen_by": chosen_by(tensorized, target_fields),
         "counted": tensorized.get("counted", 0),
+        "streaming": streaming(tensorized),
         "instructions": {
             "total": totals[0] if counted and totals else None,
             "minimum": min(totals) if counted and totals else None,

@@ -9,6 +9,7 @@ from stages.report.cycles import PICTURE, UNITS
 from stages.report.html import command_mark
 from stages.report.quantization import section
 from stages.report.rows import columns, layer_rows, summary
+from stages.report.streaming import buffer_rows, groups_section
 from stages.support.messages.escape import markdown as escaped
 from stages.support.messages.escape import markdown_row, shortened
 
@@ -18,6 +19,7 @@ ARENA = (
     ("region", "region"),
     ("offset", "offset"),
     ("bytes", "bytes"),
+    ("rows", "rows"),
     ("first layer", "first"),
     ("last layer", "last"),
 )
@@ -46,7 +48,10 @@ def markdown(report: dict[str, Any]) -> str:
     lines += _rewrites(report["simplify"]["rewrites"])
     lines += section(report.get("quantization"))
     lines += _cycles(report["cycles"], report["layers"]) if report.get("cycles") else []
-    lines += _plan("Arena", ARENA, report["arena"])
+    lines += groups_section(report.get("streaming"))
+    arena = [{**row, "rows": _rows(row)} for row in report["arena"]]
+    shown = ARENA if any(row["rows"] for row in arena) else tuple(column for column in ARENA if column[0] != "rows")
+    lines += _plan("Arena", shown, arena)
     lines += _plan("Weights", WEIGHTS, report["weights"])
     return "\n".join(lines) + "\n"
 
@@ -84,6 +89,11 @@ def _plan(title: str, columns: tuple[tuple[str, str], ...], rows: list[dict[str,
     """Return a section of the memory plan, with the address of each buffer or constant."""
     lines = ["", f"## {title}", "", markdown_row([name for name, _ in columns]), markdown_row(["---" for _ in columns])]
     return [*lines, *(markdown_row([_cell(row[key]) for _, key in columns]) for row in rows)]
+
+
+def _rows(buffer: dict[str, Any]) -> str:
+    """Return the rows of each tensor of a rolling buffer, '' for other buffers."""
+    return ", ".join(dict.fromkeys(filter(None, map(buffer_rows, buffer.get("holds", ())))))
 
 
 def _rewrites(rewrites: list[dict[str, Any]] | None) -> list[str]:

@@ -9,9 +9,11 @@ from stages.report.cycles import searched
 from stages.report.estimate import COLUMN, choice_line
 from stages.report.estimate import line as estimate_line
 from stages.report.quantization import line
+from stages.report.streaming import effect_line, rows_of
 from stages.verify.reference_name import reference_name
 
 _COLUMNS = ("#", "layer", "op", "output", "kernel", "layout", "MACs", "instructions", "per MAC", "share")
+_ROWS_AT = 4  # column after the output, if layers run by rows
 
 
 def shape(dims: Any) -> str:
@@ -23,7 +25,9 @@ def shape(dims: Any) -> str:
 
 def columns(report: dict[str, Any]) -> tuple[str, ...]:
     """Return the titles of the layer table, with estimated cycles if there are any."""
-    titles = (*_COLUMNS, COLUMN) if report.get("estimated_cycles") else _COLUMNS
+    titles: tuple[str, ...] = (*_COLUMNS, COLUMN) if report.get("estimated_cycles") else _COLUMNS
+    if _has_rows(report):
+        titles = (*titles[:_ROWS_AT], "rows", *titles[_ROWS_AT:])
     return tuple(counted(report) if name == "instructions" else name for name in titles)
 
 
@@ -40,6 +44,7 @@ def layer_rows(report: dict[str, Any]) -> list[tuple[str, ...]]:
                 _short(layer["name"]),
                 layer["op"],
                 shape(layer["shape_out"]),
+                *([rows_of(layer)] if _has_rows(report) else []),
                 layer["kernel"],
                 str(layer["layout"]),
                 f"{macs:,}" if macs else "",
@@ -117,7 +122,13 @@ def summary(report: dict[str, Any]) -> list[tuple[str, str]]:
             ),
         )
     )
+    if effect := report.get("streaming"):
+        lines.append(("streaming", effect_line(effect)))
     return lines
+
+
+def _has_rows(report: dict[str, Any]) -> bool:
+    return any(layer.get("rows") for layer in report["layers"])
 
 
 def _verdict(verify: dict[str, Any]) -> str:

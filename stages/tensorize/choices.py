@@ -17,7 +17,7 @@ from stages.tensorize.slow_layers import slow_layers
 
 if TYPE_CHECKING:
     from stages.ir.graph import LayerView
-    from stages.lower.streaming.plan import StreamedGroup
+    from stages.lower.streaming.plan import StreamedGroup, Streaming
     from stages.tensorize.pass_context import PassContext
     from stages.tensorize.plan import Alternative
     from stages.tensorize.rom import Rom
@@ -50,6 +50,7 @@ class Chosen:
     offload       programs of the accelerator's layers, once they are planned
     rom           the price of ROM bytes, if the objective has one
     groups        groups of layers that run by rows, and `streamed`, their calls by layer index
+    streaming     what they save and cost, None if the recipe does not ask for rows
     """
 
     graph: Graph
@@ -60,6 +61,7 @@ class Chosen:
     rom: Rom | None = None
     groups: tuple[StreamedGroup, ...] = ()
     streamed: Mapping[int, StreamedLayer] = field(default_factory=dict)
+    streaming: Streaming | None = None
 
 
 def choose_kernels(graph: Graph, context: PassContext) -> Chosen:

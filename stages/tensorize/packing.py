@@ -63,6 +63,7 @@ def pack_and_lower(chosen: Chosen, context: PassContext, progress: Callable[...,
         timeline=chosen.offload.timeline,
         search=chosen.offload.search,
         groups=chosen.groups,
+        streaming=chosen.streaming,
     )
     return Tensorized(plan_of_all, graph, functions, weights)
 

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from stages.lower.offload.program import Attachment, Program, Search, Stretch, Times
 from stages.lower.simplify.rewrites import Rewrite
-from stages.lower.streaming.plan import StreamedGroup
+from stages.lower.streaming.plan import StreamedGroup, Streaming
 
 FORMAT = 1
 
@@ -119,6 +119,7 @@ class TensorizePlan(_Model):
     requantizers  what else could (the option `requantize`)
     counted       number of counted calls
     groups        groups of layers that run by rows
+    streaming     what they save and cost, None if the recipe does not ask for rows
     """
 
     format: int = FORMAT
@@ -136,6 +137,7 @@ class TensorizePlan(_Model):
     requantizers: tuple[str, ...] = ()
     counted: int = 0
     groups: tuple[StreamedGroup, ...] = ()
+    streaming: Streaming | None = None
 
     def save(self, folder: Path) -> None:
         """Write plan.json to `folder`."""

@@ -10,9 +10,10 @@ from stages.backends.kernels.registry import row_sum_kernels
 from stages.base import StageError
 from stages.lower.arena import liveness, plan
 from stages.lower.streaming.bands import ROWS_OF_PLANES, band_view
+from stages.lower.streaming.ends import why_group_ends, why_no_group
 from stages.lower.streaming.groups import BandCost, Grouping, GroupSearch
 from stages.lower.streaming.network import RowNetwork
-from stages.lower.streaming.plan import StreamedGroup
+from stages.lower.streaming.plan import StreamedGroup, Streaming
 from stages.lower.streaming.window import why_not_by_rows
 from stages.support.messages import escape
 from stages.tensorize.choices import Band, StreamedLayer
@@ -41,7 +42,7 @@ def with_rows(chosen: Chosen, context: PassContext) -> Chosen:
     if reason := _why_not(chosen, context):
         if pushed:
             raise StageError(f"`emit: {{input: rows}}` is not possible: {reason}", at=_INPUT)
-        return chosen
+        return replace(chosen, streaming=Streaming(reason=reason))
     bands = _Bands(chosen, context)
     limit = context.config.arena_limit
     grouping = bands.search().best(SHARE, limit)
@@ -90,6 +91,8 @@ def _why_not(chosen: Chosen, context: PassContext) -> str:
         return f"target {context.target.name} has an accelerator"
     if chosen.rom is not None or context.config.narrow_weights:
         return "weights are packed in ROM (optimize_for: rom, narrow_weights)"
+    if chosen.graph.layers and not chosen.choices:
+        return "float layers compute whole images"
     return ""
 
 
@@ -116,10 +119,12 @@ class _Bands:
         }
         self._cache: dict[tuple[int, int], Band | None] = {}
         self._network: RowNetwork | None = None
+        self._search: GroupSearch | None = None
 
     def streamed(self, grouping: Grouping) -> Chosen:
-        """Return the choices with these groups."""
-        groups, layers = [], {}
+        """Return the choices with these groups, a result of the last search."""
+        assert self._search is not None
+        search, groups, layers = self._search, [], {}
         for group in grouping.groups:
             groups.append(
                 StreamedGroup(
@@ -130,6 +135,10 @@ class _Bands:
                     capacity=group.schedule.capacity,
                     layouts={name: self.layouts[name] for name in group.described.tensors if name in self.layouts},
                     pushed=group.pushed,
+                    bytes=group.bytes,
+                    whole_bytes=max(search.live[group.first : group.end]),
+                    extra=group.extra,
+                    ends=why_group_ends(search, grouping, group),
                 )
             )
             for layer in group.described.layers:
@@ -137,7 +146,14 @@ class _Bands:
                 band = self.band(layer.index, layer.rows)
                 assert band is not None
                 layers[layer.index] = StreamedLayer(band, self.band(layer.index, rest) if rest else None, calls)
-        return replace(self.chosen, groups=tuple(groups), streamed=layers)
+        streaming = Streaming(
+            bytes=grouping.bytes,
+            whole_bytes=max(search.live, default=0),
+            extra=grouping.extra,
+            cost=sum(search.whole),
+            reason="" if groups else why_no_group(search, SHARE, self.context.config.arena_limit),
+        )
+        return replace(self.chosen, groups=tuple(groups), streamed=layers, streaming=streaming)
 
     def search(self) -> GroupSearch:
         """Return the search, with the costs of whole images."""
@@ -150,7 +166,8 @@ class _Bands:
         alignments |= {index: choice.kernel.row_alignment for index, choice in choices.items()}
         pushed = self.context.config.input_rows
         self._network = RowNetwork(graph, frozenset(self.layouts), over, pushed=pushed, alignments=alignments)
-        return GroupSearch(self._network, live, whole, self.cost)
+        self._search = GroupSearch(self._network, live, whole, self.cost)
+        return self._search
 
     def _summed(self, view: LayerView, rows: int) -> Band | None:
         target = self.context.target

@@ -136,6 +136,12 @@ class GroupSearch:
         """Return the cheapest groups of at most `cap` bytes; None if there are none."""
         return self._refined(self._path(cap, cheapest=True), cap)
 
+    def least_bytes(self, first: int, end: int) -> float:
+        """Return the fewest bytes of layers [first, end) as a group; a lower bound if the search did not need them."""
+        if (first, end) in self._groups:
+            return min((group.bytes for group in self._groups[first, end]), default=inf)
+        return self._bound(first, end)
+
     def _unchanged(self) -> Grouping:
         return Grouping((), max(self.live, default=0), 0.0, max(self.live, default=0))
 

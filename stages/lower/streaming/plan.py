@@ -8,14 +8,36 @@ from stages.ir.tensor_layout import Layout
 from stages.lower.streaming.schedule import RowLayer, RowTensor, Schedule, simulate
 
 
+class Streaming(BaseModel):
+    """What streaming did for a network.
+
+    bytes        of all tensors in use at the peak, without scratch
+    whole_bytes  the same if all layers computed whole images
+    extra        estimated instructions beyond those of whole images, in the plan's unit
+    cost         instructions of whole images
+    reason       why no layer runs by rows, '' if some do
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+    bytes: int = 0
+    whole_bytes: int = 0
+    extra: float = 0.0
+    cost: float = 0.0
+    reason: str = ""
+
+
 class StreamedGroup(BaseModel):
     """Layers [first, end) that run by rows.
 
-    layers    in execution order
-    tensors   those that the group reads or writes by rows
-    capacity  rows that the rolling buffer of each inner tensor holds
-    layouts   of tensors whose rows lie as planes
-    pushed    name of the input that the caller passes row by row, '' if there is none
+    layers       in execution order
+    tensors      those that the group reads or writes by rows
+    capacity     rows that the rolling buffer of each inner tensor holds
+    layouts      of tensors whose rows lie as planes
+    pushed       name of the input that the caller passes row by row, '' if there is none
+    bytes        of tensors in use while it runs, without scratch
+    whole_bytes  the same if its layers computed whole images
+    extra        estimated instructions beyond those of whole images
+    ends         why it ends before the next layer
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -26,6 +48,10 @@ class StreamedGroup(BaseModel):
     capacity: dict[str, int]
     layouts: dict[str, Layout] = {}
     pushed: str = ""
+    bytes: int = 0
+    whole_bytes: int = 0
+    extra: float = 0.0
+    ends: str = ""
 
     def schedule(self) -> Schedule:
         """Return the calls in order."""

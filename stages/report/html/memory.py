@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from stages.report.streaming import buffer_rows
 from stages.support.messages.wording import several
 
 WIDTH, HEIGHT = 1000.0, 320.0
@@ -73,7 +74,7 @@ def alive(buffers: Sequence[Mapping[str, Any]], layer: int) -> list[Mapping[str,
 
 def _block(buffer: Mapping[str, Any], step: float, top: int, peak: int) -> Block:
     width, height = (buffer["last"] - buffer["first"] + 1) * step, buffer["bytes"] / top * HEIGHT
-    names = [short_name(name) for name in dict.fromkeys(tensor["name"] for tensor in _tensors(buffer))]
+    names = list(dict.fromkeys(map(_name, _tensors(buffer))))
     listed = several(names, _MOST_NAMED)
     first, last = buffer["first"], buffer["last"]
     span = f"layers {first} to {last}" if last > first else f"layer {first}"
@@ -104,13 +105,19 @@ def tensor_at(buffer: Mapping[str, Any], layer: int) -> str:
 def _labels(buffer: Mapping[str, Any], step: float) -> Iterator[tuple[float, str]]:
     """Yield the x position and the name of each tensor, shortened to end before the next."""
     tensors = [tensor for tensor in _tensors(buffer) if tensor["bytes"] == buffer["bytes"]] or [buffer]
-    names = {tensor["first"]: short_name(tensor["name"]) for tensor in tensors}
+    names = {tensor["first"]: _name(tensor) for tensor in tensors}
     starts = sorted(names)
     for first, following in zip(starts, [*starts[1:], buffer["last"] + 1], strict=True):
         name, letters = names[first], int(((following - first) * step - 4) / _LETTER)
         label = name if len(name) <= letters else f"{name[: letters - 1]}…" if letters > 3 else ""
         if label:
             yield first * step, label
+
+
+def _name(tensor: Mapping[str, Any]) -> str:
+    """Return a tensor's short name; of a rolling buffer with its rows: `b/Relu (3 of 48 rows)`."""
+    rows = buffer_rows(tensor)
+    return f"{short_name(tensor['name'])} ({rows})" if rows else short_name(tensor["name"])
 
 
 def short_name(name: str) -> str:

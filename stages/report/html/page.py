@@ -19,6 +19,7 @@ from stages.report.html.rom import boxes, groups
 from stages.report.html.terms import Terms
 from stages.report.latency import in_milliseconds, latency, layer_milliseconds
 from stages.report.rows import percent_of, shape, summary
+from stages.report.streaming import group_cells, rows_of
 from stages.support.messages import escape
 from stages.support.messages.templates import environment
 
@@ -62,6 +63,7 @@ def page(report: Mapping[str, Any], extras: Extras) -> str:
             (entry["about"], line(entry), command_mark(number)) for number, entry in enumerate(report.get("advice", ()))
         ],
         terms=Terms(),
+        streamed=group_cells(report["streaming"]) if report.get("streaming") else [],
         timed=_time_column(report),
         unit=(report.get("chosen_by") or {}).get("unit", "instructions"),
         counted=counted(report),
@@ -155,6 +157,7 @@ def _rows(report: Mapping[str, Any]) -> list[dict[str, Any]]:
                 **layer,
                 "short": short_name(layer["name"]),
                 "shape": shape(layer["shape_out"]),
+                "by_rows": rows_of(layer),
                 "share": count / total if count and total else 0.0,
                 "bar": count / most if count and most else 0.0,
                 "per_mac": ratio,

@@ -48,7 +48,12 @@ DEFINITIONS = {
         "The interpreter that defines correct outputs: LiteRT's reference kernels, for ONNX files ONNX Runtime."
     ),
     "ROM": "In a report: code, weights and other constants of the firmware, in bytes.",
+    "rolling buffer": (
+        "Memory of a few rows of an image, inside a streamed group. Rows that no layer needs any more make place for "
+        "new ones."
+    ),
     "stack": "The memory of function calls. Reports have the bytes that the run used.",
+    "streamed group": "Consecutive layers that make a few rows in a call, as soon as the next layer needs them.",
     "toolchain": "Compiler, assembler, linker and C library of a target.",
 }
 

@@ -1,0 +1,48 @@
+"""Why a streamed group ends where it ends, and why there is none, for reports."""
+
+from __future__ import annotations
+
+from math import inf
+from typing import TYPE_CHECKING
+
+from stages.lower.streaming.window import why_not_by_rows
+
+if TYPE_CHECKING:
+    from stages.lower.streaming.groups import Group, Grouping, GroupSearch
+
+
+def why_group_ends(search: GroupSearch, grouping: Grouping, group: Group) -> str:
+    """Return why a group of the search's result ends before the next layer."""
+    network, end = search.network, group.end
+    layers = network.graph.layers
+    if end == len(layers):
+        return "the network ends"
+    if group.described.layers[-1].window.accumulates:
+        return f"layer {end - 1} adds up all rows"
+    following = next(place for place in network.cuts if place > end)
+    for layer in layers[end:following]:
+        if reason := why_not_by_rows(network.graph.view(layer)):
+            return f"layer {layer.index}: {reason}"
+    which = f"layer {end}" if following == end + 1 else f"layers {end} to {following - 1}"
+    if network.described(group.first, following) is None:
+        return f"{which}: padding, alignment or layout of the tensors does not allow rows"
+    needed = search.least_bytes(group.first, following)
+    if needed == inf:
+        return f"{which}: no kernel for a few rows"
+    if needed > grouping.bytes:
+        return f"with {which} it would need {int(needed):,} bytes or more"
+    return f"with {which} the network's tensors would not need less memory"
+
+
+def why_no_group(search: GroupSearch, share: float, limit: int | None) -> str:
+    """Return why the search has no group, with at most `share` more instructions or an arena of `limit` bytes."""
+    network = search.network
+    if not any(window is not None for window in network.windows):
+        return "no layer works on rows of an image of 8 bits"
+    peak = max(range(len(search.live)), key=search.live.__getitem__)
+    if limit is not None and search.live[peak] <= limit:
+        return f"whole tensors need {search.live[peak]:,} bytes, within the arena_limit of {limit:,}"
+    if reason := why_not_by_rows(network.graph.view(network.graph.layers[peak])):
+        return f"the layer that needs most memory computes whole tensors. Layer {peak}: {reason}"
+    within = f" within {100 * share:.0f} % more instructions" if limit is None else ""
+    return f"no group of layers needs less memory{within}"

@@ -1,0 +1,83 @@
+"""Layers by rows, as users see them: the plan's reasons, the report, `doit explain`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from stages.ir.models.builder import ModelBuilder
+from stages.ir.models.spec import FileModel
+from stages.report.build import build_report
+from stages.report.html.extras import Extras
+from stages.report.html.memory import arenas
+from stages.report.html.page import page
+from stages.report.markdown import markdown
+from stages.report.rows import columns, layer_rows, summary
+from stages.report.streaming import explained
+from tests.support.emitted import target_named
+from tests.support.stages_run import run_stages
+
+QUANT = (0.05, 0)
+
+
+def model(folder: Path) -> FileModel:
+    """Two convolutions with a large image in between, then a fully connected layer."""
+    rng, b = np.random.default_rng(1), ModelBuilder()
+    x = b.input("x", (1, 16, 16, 2), "int8", *QUANT)
+    for name, shape, stride in (("wide", (16, 3, 3, 2), 1), ("narrow", (2, 3, 3, 16), 2)):
+        weights = rng.integers(-9, 10, shape).astype(np.int8)
+        bias = np.zeros(shape[0], np.int32)
+        x = b.conv2d(x, weights, bias, weight_scale=0.01, stride=(stride, stride), out=QUANT, name=name)
+    weights = rng.integers(-9, 10, (3, 128)).astype(np.int8)
+    b.output(b.fully_connected(x, weights, np.zeros(3, np.int32), weight_scale=0.01, out=QUANT, name="classes"))
+    (folder / "net.tflite").write_bytes(b.build())
+    return FileModel(file=str(folder / "net.tflite"))
+
+
+def report_of(folder: Path, **tensorize: Any) -> dict[str, Any]:
+    target = target_named("host")
+    configs = {"tensorize": {"count": False, **tensorize}}
+    artifacts = run_stages(model(folder), target, folder / "run", configs=configs, without=("count", "ptq"))
+    return build_report(artifacts, "host", target.model_dump(mode="json"))
+
+
+def test_the_report_shows_groups_rolling_buffers_and_what_they_save(tmp_path: Path) -> None:
+    report = report_of(tmp_path, streaming="auto")
+    (group,) = report["streaming"]["groups"]
+    assert (group["first"], group["last"]) == (0, 1)
+    assert group["ends"].startswith("layer 2: ")
+    assert report["streaming"]["whole_bytes"] == 16 * 16 * (2 + 16)
+    assert report["streaming"]["bytes"] == group["bytes"] < group["whole_bytes"]
+    assert [layer["rows"] and layer["rows"]["image"] for layer in report["layers"]] == [16, 8, None]
+    assert [row[columns(report).index("rows")] for row in layer_rows(report)][1:] == [
+        f"{report['layers'][1]['rows']['call']} of 8",
+        "",
+    ]
+    (rolling,) = (buffer for buffer in report["arena"] if "rows" in (buffer["holds"] or [{}])[0])
+    (held,) = rolling["holds"]
+    assert (rolling["first"], rolling["last"], held["first"], held["height"]) == (0, 1, 0, 16)
+    assert rolling["bytes"] == held["bytes"] == held["rows"] * 16 * 16
+    label = f"wide ({held['rows']} of 16 rows)"
+    assert any(block.title.startswith(f"{label}: ") for picture in arenas(report) for block in picture.blocks)
+    line = dict(summary(report))["streaming"]
+    assert line.startswith(f"layers 0 to 1 by rows: tensors {group['bytes']:,} B instead of 4,608 (-")
+    assert explained(report["streaming"])[1].endswith(f"ends because: {group['ends']}")
+    assert f"| {held['rows']} of 16 rows |" in markdown(report) and group["ends"] in markdown(report)
+    assert "Layers by rows" in page(report, Extras())
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"arena_limit": 100_000}, "whole tensors need 4,608 bytes, within the arena_limit of 100,000"),
+        ({"narrow_weights": True}, "weights are packed in ROM (optimize_for: rom, narrow_weights)"),
+    ],
+)
+def test_why_no_layer_runs_by_rows_is_reported(tmp_path: Path, options: dict[str, Any], reason: str) -> None:
+    report = report_of(tmp_path, streaming="auto", **options)
+    assert report["streaming"]["reason"] == reason
+    assert dict(summary(report))["streaming"] == f"no layer runs by rows: {reason}"
+    assert "rows" not in columns(report)
