@@ -32,9 +32,9 @@ class Tensor(BaseModel):
     shape         logical: the order of the imported model (NHWC for images)
     layout        '' or 'NHWC': memory order is `shape`; 'NCHW': planar, physical shape (N, C, H, W); others for 4-D
                   tensors
-    tflite_index  index of the equal tensor in the imported file, None if there is none
-    channels      indices of that tensor's channels (last axis) that it has; None: all
-    added         difference of its integers to those of that tensor: 128 for an int8 tensor stored as uint8
+    tflite_index  index of the original, the equal tensor in the imported file; None if there is none
+    channels      channels of the original (last axis) that this tensor has; None: all
+    added         added to the original's integers: 128 for an int8 tensor stored as uint8
     constant      the data is in the graph's constants under `name` (physical order)
     state         its values persist between inferences, outside of the arena
     alias_of      tensor with which it shares memory, such as the input of a reshape or slice, or a joined tensor

@@ -147,8 +147,8 @@ class Search(_Model):
     status      of the integer program: `optimum`, proven; `gap`, proven to be within `gap` of it; `limit`, stopped
                 after `node_limit` nodes; `none`, stopped without a solution
     bound       lower bound of the cycles, if the solver has one
-    taken       `solver`, its solution; `greedy`, if the network is not slower with it, or the solver's does not fit;
-                `apart`, neither fits, so that no tensor stays in L1 between layers
+    taken       `solver`: its solution; `greedy`: if the network is not slower with it, or if the solver's does not
+                fit; `apart`: neither fits, so no tensor stays in L1 between layers
     memory      bytes that were planned with; less than L1 if gaps between buffers take the rest
     candidates  cycles of the whole network by name, for each that fits
     """

@@ -20,7 +20,7 @@ ROWS_OF_PLANES = Layout("NHCW")
 def band_view(view: LayerView, window: RowWindow, rows: int, layouts: Mapping[str, Layout]) -> LayerView:
     """Return the layer for `rows` rows of its output, or of its input if it accumulates.
 
-    layouts  of tensors that do not lie as NHWC: rows of planes. A band of one such row lies as planes
+    layouts  of tensors that are not NHWC: rows of planes. A band of one row has the layout of planes
     """
     tensors = dict(view.tensors)
     size = rows if window.accumulates else (rows - 1) * window.stride + window.size

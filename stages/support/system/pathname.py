@@ -32,7 +32,7 @@ def _possible(text: str) -> str:
     if "\0" in text:
         raise ValueError("should be the name of a file, has a NUL character in it")
     if len(os.fsencode(text)) > _LONGEST:
-        raise ValueError(f"no file's name has {len(text):,} characters")
+        raise ValueError(f"has {len(text):,} characters, more than a file name can have")
     if text.startswith("${") and not _VARIABLE.match(text):
         raise ValueError("should begin as ${NAME}/ or ${NAME:-folder}/, with the name of an environment variable")
     if text.startswith("~"):

@@ -18,7 +18,7 @@ from stages.support.system.pathname import located, variable_hint
         ("", "should be the name of a file, is empty"),
         (" ", "should be the name of a file, is empty"),
         ("a\0b", "NUL"),
-        ("x" * 5000, "no file's name has 5,000 characters"),
+        ("x" * 5000, "has 5,000 characters, more than a file name can have"),
         ("~nobody-of-this-name/x", "there is no user 'nobody-of-this-name'"),
     ],
 )

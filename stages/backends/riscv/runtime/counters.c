@@ -44,7 +44,7 @@ void board_watchdog(uint64_t instructions)
     if (instructions == 0)
         return;
     uint64_t deadline = timer_now() + instructions / INSTRUCTIONS_PER_TICK + 1;
-    CLINT_MTIMECMP[1] = UINT32_MAX; /* never a deadline in the past between the two stores */
+    CLINT_MTIMECMP[1] = UINT32_MAX; /* so that between the two stores the deadline is not in the past */
     CLINT_MTIMECMP[0] = (uint32_t)deadline;
     CLINT_MTIMECMP[1] = (uint32_t)(deadline >> 32);
     csr_set(mie, MIE_MTIE);

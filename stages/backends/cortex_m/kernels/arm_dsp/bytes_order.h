@@ -4,7 +4,7 @@
 
 #include "dsp.h"
 
-/* Byte by byte the larger one. */
+/* The larger byte of each pair. */
 DSP_INLINE uint32_t larger(uint32_t a, uint32_t b, int is_unsigned)
 {
     uint32_t result;
@@ -16,7 +16,7 @@ DSP_INLINE uint32_t larger(uint32_t a, uint32_t b, int is_unsigned)
     return result;
 }
 
-/* Byte by byte the smaller one. */
+/* The smaller byte of each pair. */
 DSP_INLINE uint32_t smaller(uint32_t a, uint32_t b, int is_unsigned)
 {
     uint32_t result;

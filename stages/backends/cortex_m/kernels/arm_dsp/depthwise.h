@@ -40,7 +40,7 @@ arm_dsp_depthwise3x3 arm_dsp_depthwise3x3_s2_apart, arm_dsp_depthwise3x3_s2_apar
 arm_dsp_depthwise3x3 arm_dsp_depthwise3x3_s2_apart_clamped, arm_dsp_depthwise3x3_s2_apart_clamped_long;
 arm_dsp_depthwise3x3 arm_dsp_depthwise3x3_s2_apart_wide, arm_dsp_depthwise3x3_s2_apart_wide_long;
 
-/* Rows of an int8 image as they are: see there. */
+/* Reads rows of an int8 image in place; see depthwise3x3.S. */
 typedef void arm_dsp_depthwise3x3_bytes(const int8_t *x, const int32_t *channel, void *out, const int32_t *fields);
 
 arm_dsp_depthwise3x3_bytes arm_dsp_depthwise3x3_bytes_s1_rows, arm_dsp_depthwise3x3_bytes_s1_rows_long;

@@ -60,7 +60,7 @@ static void split_4(uint64_t ab, uint64_t cd, int32_t j, const struct four *r, c
     finish_4(lower_sum(ab), upper_sum(ab), lower_sum(cd), upper_sum(cd), j, r, channels, e);
 }
 
-/* Two such x at once: each k loads 12 bytes for 32 products. */
+/* Two pairs of rows at once: each k loads 12 bytes for 32 products. */
 UNSCHEDULED static void panel_4(const struct four *r, const int8_t *w, int32_t k, const int32_t *channels, const struct fl_gemm *e)
 {
     const int8_t *x0 = r->upper.a.x, *x1 = r->upper.b.x, *x2 = r->lower.a.x, *x3 = r->lower.b.x;

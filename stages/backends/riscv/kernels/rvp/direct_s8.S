@@ -92,7 +92,7 @@
 #include "products_asm.h"
 #include "requantize_asm.h"
 
-/* `step` for row `row`, with its two accumulators and what follows. */
+/* `step` for row `row`, with its two accumulators and the further arguments. */
 .macro at_row row, step, arguments:vararg
     .if \row == 0
     \step ROW0, \arguments
