@@ -32,6 +32,8 @@ class _Drawing:
         if rng.random() < 0.3:
             x = self.convolution(x)
         for _ in range(rng.randint(1, 4)):
+            if rng.random() < 0.1:
+                self.element_wise(x)  # nothing reads the result
             x = self.convolution(x) if rng.random() < 0.4 else self.block(x)
             if rng.random() < 0.3:
                 x = self.element_wise(x)
@@ -68,6 +70,9 @@ class _Drawing:
         same = same or rng.random() < 0.6 or size > height
         rows = -(-height // stride) if same else (height - size) // stride + 1
         padding = max((rows - 1) * stride + size - height, 0) // 2 if same else 0
+        if not same and rng.random() < 0.5:  # the padding of an ONNX file
+            padding = rng.randint(0, size - 1)
+            rows = (height + padding + rng.randint(0, size - 1) - size) // stride + 1
         return self.layer([x], RowWindow(size, stride, padding, FILL), rows, rng.choice([1, 1, 1, 2]))
 
     def element_wise(self, *inputs: str) -> str:
@@ -76,7 +81,7 @@ class _Drawing:
     def block(self, x: str) -> str:
         """Add two branches; one of them may be the input."""
         stride = self.rng.choice([1, 1, 2])
-        y = self.convolution(x, stride, True)
+        y = self.convolution(x, stride, True) if stride > 1 or self.rng.random() < 0.8 else self.element_wise(x)
         for _ in range(self.rng.randint(0, 2)):
             y = self.convolution(y, 1, True) if self.rng.random() < 0.8 else self.element_wise(y)
         z = x if stride == 1 and self.rng.random() < 0.7 else self.convolution(x, stride, True)
