@@ -39,6 +39,19 @@ def random_groups(search: GroupSearch, rng: random.Random) -> Grouping:
     return Grouping(tuple(groups), 0, 0.0)
 
 
+def longest_groups(search: GroupSearch, share: float, limit: int | None = None) -> Grouping:
+    """Return the longest groups from the beginning on, with one or two rows per call."""
+    rng, groups, place = random.Random(0), [], 0
+    while place < len(search.live):
+        ends = [cut for cut in search.network.cuts if cut > place]
+        found = next(
+            (group for end in ends[::-1] if end > place + 1 for group in simulated(search, place, end, rng)), None
+        )
+        groups += [found] if found else []
+        place = found.end if found else ends[0]
+    return Grouping(tuple(groups), 0, 0.0)
+
+
 def simulated(search: GroupSearch, first: int, end: int, rng: random.Random) -> list[Group]:
     equal = rng.choice([0, 0, 1, 2])
 
@@ -91,18 +104,32 @@ def _convolution(b: ModelBuilder, x: Tensor, name: str) -> Tensor:
     return b.conv2d(x, weights, weight_scale=0.004, out=(0.05, 3), name=name)
 
 
-def test_what_keeps_a_tensor_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two inputs, parts and other names that are outputs, and a constant with a value per row."""
-    monkeypatch.setattr(GroupSearch, "best", lambda search, share, limit=None: random_groups(search, random.Random(1)))
-    b, quant = ModelBuilder(), (0.05, 3)
-    x, y = (b.input(name, (1, 8, 4, 16), "int8", *quant) for name in "xy")
-    first = _convolution(b, b.add(x, y, out=quant), "first")
-    rows = np.arange(-64, 64, dtype=np.int8).reshape(8, 1, 16)
-    second = b.add(first, b.constant("rows", rows, *quant), out=quant)
-    third = _convolution(b, _convolution(b, second, "third"), "fourth")
-    joined = b.concatenation([third, first], 1)
-    b.output(b.reshape(first, (1, 512)), third, b.add(joined, b.relu(joined), out=quant))
-    streamed_layers(b.build(), tmp_path)
+def whole_tensors() -> dict[str, bytes]:
+    """Return networks with a tensor that must not give way to rows, or a constant with a value per row."""
+    networks, quant = {}, (0.05, 3)
+
+    def images(*names: str) -> tuple[ModelBuilder, list[Tensor]]:
+        b = ModelBuilder()
+        return b, [b.input(name, (1, 8, 4, 16), "int8", *quant) for name in names]
+
+    b, (x, y) = images("x", "y")
+    b.output(_convolution(b, _convolution(b, b.add(x, y, out=quant), "first"), "second"))
+    networks["two inputs"] = b.build()
+    b, (x,) = images("x")
+    rows = b.constant("rows", np.arange(-64, 64, 16, dtype=np.int8).reshape(8, 1, 1), *quant)
+    b.output(_convolution(b, b.add(_convolution(b, x, "first"), rows, out=quant), "second"))
+    networks["a value per row"] = b.build()
+    b, (x,) = images("x")
+    joined = b.concatenation([first := _convolution(b, x, "first"), x], 1)
+    b.output(first, b.add(joined, b.relu(joined), out=quant))
+    networks["a part is an output"] = b.build()
+    return networks
+
+
+@pytest.mark.parametrize("name", ["two inputs", "a value per row", "a part is an output"])
+def test_what_must_not_run_by_rows(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(GroupSearch, "best", longest_groups)
+    streamed_layers(whole_tensors()[name], tmp_path)
 
 
 def test_a_limit_below_whole_tensors_makes_layers_run_by_rows(tmp_path: Path) -> None:
