@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,6 +24,7 @@ from stages.lower.codegen.lower import to_c
 from stages.lower.offload.attach import folders_of
 from stages.lower.offload.c import ahead_function, program_function
 from stages.lower.offload.residence import begins, fixed_in_l1
+from stages.support.messages import escape
 from stages.tensorize import artifact as tensorized
 from stages.tensorize.lowering import function_name
 
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from stages.backends.targets.spec import Target
     from stages.emit.config import EmitConfig
     from stages.ir.graph import Graph
+    from stages.lower.arena import Buffer
     from stages.lower.codegen.layers import LayerFunction
     from stages.tensorize.artifact import Tensorized
 
@@ -103,7 +105,7 @@ def emit(
     idle = frozenset(layer.index for layer in tensorized_model.plan.layers if not layer.steps and layer.program is None)
     fixed = fixed_in_l1(tensorized_model.plan.attachment, programs)
     placed = _placed(contents, constants, idle, config, target, fixed)
-    _check_limit(placed, config.arena_limit)
+    _check_limit(placed, config.arena_limit, tensorized_model)
     model = Model(contents, tensorized_model, functions, placed, ahead, rests, results)
     progress("writing the sources", 0.9)
     src = out / "src"
@@ -157,20 +159,43 @@ def _placed(
     return replace(placed, weights=(lay_out(constants, config.alignment, start=HEADER_BYTES, separate=True),))
 
 
-def _check_limit(placed: Placement, limit: int | None) -> None:
+def _check_limit(placed: Placement, limit: int | None, tensorized_model: Tensorized) -> None:
     total, plans = placed.arena_bytes, [arena.plan for arena in placed.arenas]
     if total >= _LARGEST_ARENA:
         raise StageError(
             f"the model does not fit any target: its arena needs {total:,} bytes, the limit is {_LARGEST_ARENA - 1:,}"
         )
     if limit is not None and total > limit:
-        largest = sorted((buffer for plan in plans for buffer in plan.buffers), key=lambda buffer: -buffer.bytes)[:3]
-        named = ", ".join(f"{b.name} {b.bytes:,} (layers {b.first} to {b.last})" for b in largest)
+        graph, groups = tensorized_model.graph, tensorized_model.plan.groups
+        buffers = [buffer for plan in plans for buffer in plan.buffers]
+        alive = [[b for b in buffers if b.first <= layer.index <= b.last] for layer in graph.layers]
+        peak = max(range(len(alive)), key=lambda index: sum(b.bytes for b in alive[index]))
+        largest = sorted(alive[peak], key=lambda b: -b.bytes)[:3]
+        named = ", ".join(f"{escape.name(b.name)} {b.bytes:,}" for b in largest)
+        group = next((g for g in groups if g.first <= peak < g.end), None)
+        rows = "" if group is None else f", with layers {group.first} to {group.end - 1} by rows"
+        searched = "" if tensorized_model.plan.streaming is None else ". No smaller arena was found"
+        layer = graph.layers[peak]
         raise StageError(
-            f"the arena needs {total:,} bytes, the recipe's arena_limit is {limit:,}",
-            hint=f"peak at one layer: {placed.arena_lower_bound:,} bytes; the largest buffers: {named}",
+            f"the arena needs {total:,} bytes, the recipe's arena_limit is {limit:,}{searched}\n"
+            f"{placed.arena_lower_bound:,} bytes are in use in layer {peak} ({layer.kind} "
+            f"{escape.name(layer.name)}){rows}: {named}",
+            hint=_what_helps(tensorized_model, alive[peak]),
             at=("stages", "emit", "arena_limit"),
         )
+
+
+def _what_helps(tensorized_model: Tensorized, alive: Sequence[Buffer]) -> str:
+    """Return what could make the arena smaller where these buffers are in use."""
+    plan, names = tensorized_model.plan, {buffer.name for buffer in alive}
+    options = []
+    if plan.streaming is None:
+        options.append("memory.streaming: auto")
+    elif plan.groups and names & set(tensorized_model.graph.inputs) and not any(group.pushed for group in plan.groups):
+        options.append("emit: {input: rows}, if the first layers can run by rows")
+    if any(buffer.kind == "scratch" for buffer in alive) and plan.objective != "ram":
+        options.append("optimize_for: ram (less scratch)")
+    return f"what may help: {'; '.join([*options, 'a smaller image or fewer channels in this layer'])}"
 
 
 def _constants(graph: Graph, tensorized_model: Tensorized) -> tuple[dict[str, np.ndarray], dict[int, list[str]]]:

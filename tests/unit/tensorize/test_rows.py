@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from stages.base import StageError
 from stages.ir.models.builder import ModelBuilder
 from stages.ir.models.spec import FileModel
 from stages.report.build import build_report
@@ -81,3 +82,14 @@ def test_why_no_layer_runs_by_rows_is_reported(tmp_path: Path, options: dict[str
     assert report["streaming"]["reason"] == reason
     assert dict(summary(report))["streaming"] == f"no layer runs by rows: {reason}"
     assert "rows" not in columns(report)
+
+
+def test_a_limit_that_rows_cannot_meet_names_the_layer_and_what_may_help(tmp_path: Path) -> None:
+    limits = {stage: {"arena_limit": 900} for stage in ("tensorize", "emit")}
+    configs = {**limits, "tensorize": {"count": False, **limits["tensorize"]}}
+    with pytest.raises(StageError) as error:
+        run_stages(model(tmp_path), target_named("host"), tmp_path / "run", configs=configs, without=("count", "ptq"))
+    first, second = error.value.message.splitlines()
+    assert first == "the arena needs 2,048 bytes, the recipe's arena_limit is 900. No smaller arena was found"
+    assert "(conv2d narrow), with layers 0 to 1 by rows: wide 768, x 576, scratch:1:patch 576" in second
+    assert "emit: {input: rows}" in error.value.hint
