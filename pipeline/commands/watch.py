@@ -54,12 +54,12 @@ class Watch(Command):
 
     def _perform(self, named: list[str], options: dict[str, Any]) -> int:
         names, values = named_recipes(self.name, named)
+        project = current_project()
+        check_recipe_arguments(names, [], project)
         if find_spec(_PACKAGE) is None and not install_group(_GROUP):
             raise PipelineError(
                 f"doit watch needs the Python package {_PACKAGE}", hint=f"install it: {install_command(_GROUP)}"
             )
-        project = current_project()
-        check_recipe_arguments(names, [], project)
         watch(lambda: _run(names, values, project), lambda: dependencies(names, values), wait, project)
 
 

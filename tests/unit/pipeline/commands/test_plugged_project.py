@@ -70,6 +70,8 @@ LINES = {
     "search gated": (1, "does not quantize"),
     "fit recipe=gated with-toy": (0, "with-toy"),
     "weights gated model=zoo:two_layers": (1, "weights: caller"),
+    "evidence gated target=plain --check": (1, "there is no evidence in build/gated/plain"),
+    "watch gate": (1, "did you mean 'gated'"),
     "graph gated": (0, "gated"),
     "open gated target=plain": (0, "gated"),
     "matrix-json": (0, '"gated"'),
