@@ -46,7 +46,8 @@ def slower_for_size(facts: Facts) -> Advice | None:
     memory, instead = _INSTEAD[objective]
     slower: dict[int, tuple[float, str]] = {}
     for index, entry in facts.layers.items():
-        faster = None if entry["why"].startswith("rule ") else _faster(entry)
+        limited = "the arena's limit" in entry["why"]
+        faster = None if entry["why"].startswith("rule ") or limited != (memory == "RAM") else _faster(entry)
         if faster is not None:
             slower[index] = faster
     saved = sum(saving for saving, _ in slower.values())
