@@ -94,7 +94,8 @@ class _Measurement:
             clock_hz=target.board.clock if target.board is not None else None,
         )
         try:
-            return self._measured(row, target)
+            measured = self._measured(row, target)
+            return self._by_rows(row, target) or measured if _lacks_ram(measured) else measured
         except StoreError:
             raise
         except PipelineError as error:
@@ -110,9 +111,26 @@ class _Measurement:
         finally:
             self._display.end("", target.name)
 
-    def _measured(self, row: Row, target: Target) -> Row:
+    def _by_rows(self, row: Row, target: Target) -> Row | None:
+        """Return the row of a board that the network fits with layers by rows; None if it does not.
+
+        None also if the recipe sets `memory.streaming`.
+        """
         with self._lock:
             loaded = self._request.load(target, self._workspace.project, self._workspace.registry)
+        if loaded.recipe.memory.streaming is not None:
+            return None
+        try:
+            by_rows = self._measured(replace(row, by_rows=True), target)
+        except StoreError:
+            raise
+        except PipelineError:
+            return None
+        return by_rows if by_rows.verdict == FITS else None
+
+    def _measured(self, row: Row, target: Target) -> Row:
+        with self._lock:
+            loaded = self._request.load(target, self._workspace.project, self._workspace.registry, by_rows=row.by_rows)
             emitted, compiled, simulated = (_stage_with_role(loaded, role) for role in ("emit", "compile", "simulate"))
             last = simulated or compiled
             plan = self._workspace.planner.plan(loaded, last)
@@ -195,6 +213,11 @@ class _BoardDisplay:
     def progress(self, recipe: str, kind: str, message: str, fraction: float | None) -> None:
         """Show a stage's progress on the board's line."""
         self._display.progress("", self._board, f"{kind}: {message}", fraction)
+
+
+def _lacks_ram(row: Row) -> bool:
+    """Return whether a board lacks RAM only."""
+    return row.verdict == TOO_LARGE and bool(row.missing_ram_bytes) and not row.missing_rom_bytes
 
 
 def _stage_with_role(loaded: LoadedRecipe, role: str) -> str:

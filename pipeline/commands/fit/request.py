@@ -32,6 +32,7 @@ _CALIBRATE = {"mode": "calibrate", "data": {"random": {}}}
 CALIBRATED = (
     "float network, quantized to int8 with random calibration data: sizes and times are valid, its accuracy is not"
 )
+BY_ROWS = "memory.streaming=auto"
 # Types of ONNX operators of quantized networks contain one of these.
 _QUANTIZED = ("QuantizeLinear", "QLinear", "Integer")
 _ONNX_FLOAT = 1
@@ -52,14 +53,17 @@ class Request:
     notes: tuple[str, ...] = ()
     applied: tuple[Override, ...] = ()
 
-    def load(self, target: Target, project: Project, registry: Registry) -> LoadedRecipe:
-        """Return the recipe for a board. Raises RecipeError."""
+    def load(self, target: Target, project: Project, registry: Registry, *, by_rows: bool = False) -> LoadedRecipe:
+        """Return the recipe for a board, with layers by rows if `by_rows`. Raises RecipeError."""
+        variables = dict(self.variables)
+        if by_rows:
+            variables["set"] = ",".join(filter(None, (variables.get("set", ""), BY_ROWS)))
         if isinstance(self.recipe, str):
-            variables = {**self.variables, "target": target.name}
+            variables["target"] = target.name
             return load_recipe(self.recipe, root=project, registry=registry, variables=variables)
         base = base_recipe(target)
         data = {**self.recipe, "target": target.name, **({"extends": base} if base else {})}
-        return load_recipe(data, root=project, registry=registry, variables=self.variables, applied=self.applied)
+        return load_recipe(data, root=project, registry=registry, variables=variables, applied=self.applied)
 
 
 def request_of(words: Sequence[str], variables: Mapping[str, str], project: Project, registry: Registry) -> Request:

@@ -22,6 +22,7 @@ class Row:
     regions       as in sizes.json, with the reserved stack and the lengths of the board
     timing        what the cycles are from: a timing model, or an accelerator; '' without cycles
     instructions  of one inference: counted, or (without a simulation) expected for its layers
+    by_rows       whether it fits only with layers by rows (`memory.streaming: auto`)
     reason        the message of an error or of a missing simulation, else ''
     """
 
@@ -41,6 +42,7 @@ class Row:
     clock_hz: int | None = None
     estimated_ms: float | None = None
     timing: str = ""
+    by_rows: bool = False
     reason: str = ""
 
     @property

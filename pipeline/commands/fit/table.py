@@ -84,14 +84,17 @@ def notes(request: Request, rows: Sequence[Row]) -> tuple[str, ...]:
             reasons.setdefault(escape.line(row.reason.splitlines()[0]), []).append(escape.name(row.board))
     return (
         *(f"note: {note}" for note in request.notes),
+        *(("note: by rows: doit run … set=memory.streaming=auto",) if any(row.by_rows for row in rows) else ()),
         *(f"{', '.join(names)}: {reason}" for reason, names in reasons.items()),
     )
 
 
 def verdict(row: Row) -> str:
-    """`fits`, or `does not fit, by 81,920 bytes RAM and 2,000 bytes ROM`."""
+    """`fits`, `fits by rows`, or `does not fit, by 81,920 bytes RAM and 2,000 bytes ROM`."""
     missing = (("RAM", row.missing_ram_bytes), ("ROM", row.missing_rom_bytes))
     parts = [f"{count:,} bytes {name}" for name, count in missing if count]
+    if row.by_rows:
+        return f"{row.verdict} by rows"
     return f"{row.verdict}, by {' and '.join(parts)}" if parts else row.verdict
 
 

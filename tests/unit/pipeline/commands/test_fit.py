@@ -220,7 +220,7 @@ def test_order_and_width_of_the_table() -> None:
             row("near", TOO_LARGE, missing_rom_bytes=16),
             row("full", instructions=2_864_207, regions=used(0.9)),
             row("empty", instructions=286_420_700, regions=used(0.1)),
-            row("slow", estimated_ms=1234.5, regions=used(0.1)),
+            row("slow", estimated_ms=1234.5, regions=used(0.1), by_rows=True),
             row(
                 "stm32h747i-disco", estimated_ms=0.38, ram_bytes=1_210_288, ram_available_bytes=1 << 20, regions=used(1)
             ),
@@ -236,7 +236,8 @@ def test_order_and_width_of_the_table() -> None:
     plain = table.plain().splitlines()
     assert plain[0] == "net: fits 4 of 7 boards"
     assert re.split(r"\s{2,}", plain[2]) == ["fits", "stm32h747i-disco", "1,210,288 of 1M", "- of 0", "0.38 ms"]
-    assert plain[-1] == "refused: tensorize: no kernel" and plain[-2] == f"note: {CALIBRATED}"
+    assert plain[-1] == "refused: tensorize: no kernel" and plain[-3] == f"note: {CALIBRATED}"
+    assert plain[3].startswith("fits by rows") and "note: by rows: doit run … set=memory.streaming=auto" in plain
     page = fit_page(asked, rows)
     assert (
         "the &lt;near&gt;" in page
