@@ -84,7 +84,11 @@ def notes(request: Request, rows: Sequence[Row]) -> tuple[str, ...]:
             reasons.setdefault(escape.line(row.reason.splitlines()[0]), []).append(escape.name(row.board))
     return (
         *(f"note: {note}" for note in request.notes),
-        *(("note: by rows: doit run … set=memory.streaming=auto",) if any(row.by_rows for row in rows) else ()),
+        *(
+            ("note: boards that fit by rows need set=memory.streaming=auto in doit run",)
+            if any(row.by_rows for row in rows)
+            else ()
+        ),
         *(f"{', '.join(names)}: {reason}" for reason, names in reasons.items()),
     )
 

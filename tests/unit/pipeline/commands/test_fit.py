@@ -237,7 +237,10 @@ def test_order_and_width_of_the_table() -> None:
     assert plain[0] == "net: fits 4 of 7 boards"
     assert re.split(r"\s{2,}", plain[2]) == ["fits", "stm32h747i-disco", "1,210,288 of 1M", "- of 0", "0.38 ms"]
     assert plain[-1] == "refused: tensorize: no kernel" and plain[-3] == f"note: {CALIBRATED}"
-    assert plain[3].startswith("fits by rows") and "note: by rows: doit run … set=memory.streaming=auto" in plain
+    assert (
+        plain[3].startswith("fits by rows")
+        and "note: boards that fit by rows need set=memory.streaming=auto in doit run" in plain
+    )
     page = fit_page(asked, rows)
     assert (
         "the &lt;near&gt;" in page
