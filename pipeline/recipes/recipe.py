@@ -124,7 +124,7 @@ class RecipeMemory(StrictModel):
     streaming: Literal["auto", False] | None = Field(
         default=None,
         description="`auto`: run layers by rows instead of whole images where that saves RAM and costs less than 2 % "
-        "instructions, or as much as `arena_limit` asks for.",
+        "instructions, or as much as `arena_limit` asks for. Default: only if whole images exceed `arena_limit`.",
     )
     rules: tuple[MemoryRule, ...] | None = Field(
         default=None,
