@@ -40,9 +40,7 @@ def why_no_group(search: GroupSearch, share: float, limit: int | None) -> str:
     if not any(window is not None for window in network.windows):
         return "no layer works on rows of an image of 8 bits"
     peak = max(range(len(search.live)), key=search.live.__getitem__)
-    if limit is not None and search.live[peak] <= limit:
-        return f"whole tensors need {search.live[peak]:,} bytes, within the arena_limit of {limit:,}"
     if reason := why_not_by_rows(network.graph.view(network.graph.layers[peak])):
         return f"the layer that needs most memory computes whole tensors. Layer {peak}: {reason}"
-    within = f" within {100 * share:.0f} % more instructions" if limit is None else ""
+    within = f" within {100 * share:.0f} % more instructions" if limit is None or search.live[peak] <= limit else ""
     return f"no group of layers needs less memory{within}"

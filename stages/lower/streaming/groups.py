@@ -100,26 +100,30 @@ class GroupSearch:
     def best(self, share: float, limit: int | None = None) -> Grouping:
         """Return the smallest arena whose extra instructions are at most `share` of all.
 
-        With a `limit` in bytes: the cheapest grouping within it, else the smallest of all.
+        If that exceeds a `limit` in bytes: the cheapest grouping within the limit, else the smallest of all.
         """
         smallest = self._path(inf)
         if smallest is None:
             return self._unchanged()
-        if limit is not None:
+        best = self._smallest(share * sum(self.whole), smallest)
+        if limit is not None and best.bytes > limit:
             return self._within(max(limit, smallest.bytes)) or smallest
-        most = share * sum(self.whole)
-        best = self._within(smallest.bytes)
-        if best is not None and best.extra <= most:
-            return best
+        return best
+
+    def _smallest(self, most: float, smallest: Grouping) -> Grouping:
+        """Return the smallest arena of at most `most` extra instructions; `smallest` is that of any cost."""
+        cheap = self._within(smallest.bytes)
+        if cheap is not None and cheap.extra <= most:
+            return cheap
         simulated = {group.bytes for groups in self._groups.values() for group in groups}
         caps = sorted(size for size in simulated | set(self.live) if size > smallest.bytes)
-        low, high, best = 0, len(caps) - 1, self._path(inf, cheapest=True) or smallest
-        failed = smallest.bytes
+        best = self._unchanged() if not self.network.pushed else self._path(inf, cheapest=True) or smallest
+        low, high, failed = 0, len(caps) - 1, smallest.bytes
         while low <= high:
             middle = (low + high) // 2
             grouping = self._within(caps[middle])
             if grouping is not None and grouping.extra <= most:
-                best, high = grouping, middle - 1
+                best, high = min(best, grouping, key=lambda candidate: candidate.bytes), middle - 1
             else:
                 failed, low = caps[middle], middle + 1
         # Refined groups have sizes between those.

@@ -73,7 +73,6 @@ def test_the_report_shows_groups_rolling_buffers_and_what_they_save(tmp_path: Pa
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        ({"arena_limit": 100_000}, "whole tensors need 4,608 bytes, within the arena_limit of 100,000"),
         ({"narrow_weights": True}, "weights are packed in ROM (optimize_for: rom, narrow_weights)"),
     ],
 )
