@@ -104,8 +104,8 @@ def _convolution(b: ModelBuilder, x: Tensor, name: str) -> Tensor:
     return b.conv2d(x, weights, weight_scale=0.004, out=(0.05, 3), name=name)
 
 
-def whole_tensors() -> dict[str, bytes]:
-    """Return networks with a tensor that must not give way to rows, or a constant with a value per row."""
+def special_networks() -> dict[str, bytes]:
+    """Return networks in which rows, or what must not become rows, are easily confused."""
     networks, quant = {}, (0.05, 3)
 
     def images(*names: str) -> tuple[ModelBuilder, list[Tensor]]:
@@ -123,13 +123,24 @@ def whole_tensors() -> dict[str, bytes]:
     joined = b.concatenation([first := _convolution(b, x, "first"), x], 1)
     b.output(first, b.add(joined, b.relu(joined), out=quant))
     networks["a part is an output"] = b.build()
+    b, (x,) = images("x")
+    y = b.avg_pool2d(_convolution(b, x, "first"), (1, 1), (5, 1), name="pool")
+    b.output(_convolution(b, y, "second"))
+    networks["rows that nothing reads"] = b.build()
+    b = ModelBuilder()
+    x = b.input("x", (1, 1, 4, 16), "int8", *quant)
+    b.output(_convolution(b, _convolution(b, x, "first"), "second"))
+    networks["one row"] = b.build()
     return networks
 
 
-@pytest.mark.parametrize("name", ["two inputs", "a value per row", "a part is an output"])
-def test_what_must_not_run_by_rows(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+CASES = ["two inputs", "a value per row", "a part is an output", "rows that nothing reads", "one row"]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_special_networks(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(GroupSearch, "best", longest_groups)
-    streamed_layers(whole_tensors()[name], tmp_path)
+    streamed_layers(special_networks()[name], tmp_path)
 
 
 def test_a_limit_below_whole_tensors_makes_layers_run_by_rows(tmp_path: Path) -> None:
