@@ -100,12 +100,17 @@ class GroupSearch:
     def best(self, share: float, limit: int | None = None) -> Grouping:
         """Return the smallest arena whose extra instructions are at most `share` of all.
 
+        If the caller passes the rows of the input: at most `share` more than the cheapest grouping for that.
         If that exceeds a `limit` in bytes: the cheapest grouping within the limit, else the smallest of all.
         """
         smallest = self._path(inf)
         if smallest is None:
             return self._unchanged()
-        best = self._smallest(share * sum(self.whole), smallest)
+        most = share * sum(self.whole)
+        if self.network.pushed:  # what the rows of the input cost in any case
+            cheapest = self._within(inf)
+            most += max(0.0, cheapest.extra if cheapest is not None else 0.0)
+        best = self._smallest(most, smallest)
         if limit is not None and best.bytes > limit:
             return self._within(max(limit, smallest.bytes)) or smallest
         return best
