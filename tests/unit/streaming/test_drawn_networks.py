@@ -70,6 +70,7 @@ def streamed_layers(
     target: str = "host",
     streaming: str | bool | None = "auto",
     arena_limit: int | None = None,
+    by_rows: bool = False,
 ) -> int:
     """Build and run a model; all tensors must be LiteRT's. Return how many layers ran by rows."""
     chosen, reference = target_named(target), Reference(tflite)
@@ -78,6 +79,8 @@ def streamed_layers(
     (folder / "model.tflite").write_bytes(tflite)
     options = {"streaming": streaming, "arena_limit": arena_limit}
     configs: dict[str, dict[str, Any]] = {"tensorize": options, "emit": options, "layout": {"default": layout}}
+    if by_rows:
+        configs |= {"tensorize": {**options, "input_rows": True}, "emit": {**options, "input": "rows"}}
     artifacts = run_stages(FileModel(file=str(folder / "model.tflite")), chosen, folder / "artifacts", configs=configs)
     model = json.loads((artifacts["emit"] / "model.json").read_text())
     plan = json.loads((artifacts["tensorize"] / "plan.json").read_text())
@@ -156,3 +159,8 @@ def test_a_limit_below_whole_tensors_makes_layers_run_by_rows(tmp_path: Path) ->
     assert streamed_layers(tflite, tmp_path / "limited", streaming=None, arena_limit=5000) == 3
     with pytest.raises(StageError, match="arena_limit"):
         streamed_layers(tflite, tmp_path / "refused", streaming=False, arena_limit=5000)
+
+
+@pytest.mark.parametrize("number", [500, 505, 508])
+def test_an_input_that_the_caller_passes_by_rows(number: int, tmp_path: Path) -> None:
+    assert streamed_layers(network(number), tmp_path, by_rows=True)
