@@ -65,7 +65,7 @@ def group_cells(effect: Mapping[str, Any]) -> list[tuple[str, ...]]:
     """Return layers, rows per call, bytes, bytes as whole images, and the reason for the end of each group."""
     return [
         (
-            f"{group['first']} to {group['last']}",
+            _span(group),
             _rows(group),
             f"{group['bytes']:,}",
             f"{group['whole_bytes']:,}",
@@ -90,8 +90,13 @@ def buffer_rows(tensor: Mapping[str, Any]) -> str:
 
 
 def _layers(groups: list[Mapping[str, Any]]) -> str:
-    spans = [f"{group['first']} to {group['last']}" for group in groups]
-    return f"layers {', '.join(spans)}"
+    several = len(groups) > 1 or groups[0]["last"] > groups[0]["first"]
+    return f"layer{'s' if several else ''} {', '.join(map(_span, groups))}"
+
+
+def _span(group: Mapping[str, Any]) -> str:
+    first, last = group["first"], group["last"]
+    return f"{first} to {last}" if last > first else str(first)
 
 
 def _rows(group: Mapping[str, Any]) -> str:

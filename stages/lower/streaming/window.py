@@ -53,6 +53,8 @@ def why_not_by_rows(view: LayerView) -> str:
         return ""
     if len(view.outputs) != 1 or view.layer.state:
         return f"{view.layer.kind} has state or several outputs"
+    if not (isinstance(op, Conv2D | DepthwiseConv2D | Pool2D | Concatenation | Activation) or op.by_element):
+        return f"{view.layer.kind} needs whole tensors"
     images = [tensor for tensor in (*view.inputs, *view.outputs) if not tensor.constant]
     if reason := next(filter(None, map(_why_not_image, images)), ""):
         return reason
@@ -70,11 +72,9 @@ def why_not_by_rows(view: LayerView) -> str:
     if isinstance(op, Concatenation):
         joined = all(tensor.shape[:3] == y.shape[:3] for tensor in view.inputs) and len(readable) == len(view.inputs)
         return "" if joined else "concatenation of rows, or of constants"
-    if op.by_element or isinstance(op, Activation):
-        same = all(tensor.shape == y.shape for tensor in readable)
-        flat = all((1, 1, 1, 1, *t.shape)[-4:][:2] == (1, 1) for t in view.inputs if t.constant)
-        return "" if same and flat else f"{view.layer.kind} with tensors of different shapes"
-    return f"{view.layer.kind} needs whole tensors"
+    same = all(tensor.shape == y.shape for tensor in readable)
+    flat = all((1, 1, 1, 1, *t.shape)[-4:][:2] == (1, 1) for t in view.inputs if t.constant)
+    return "" if same and flat else f"{view.layer.kind} with tensors of different shapes"
 
 
 def _is_global(view: LayerView) -> bool:
@@ -91,7 +91,7 @@ def _is_global(view: LayerView) -> bool:
 def _why_not_image(tensor: Tensor) -> str:
     """Return why a tensor does not consist of rows, '' if it does."""
     if len(tensor.shape) != 4 or tensor.shape[0] != 1:
-        return f"{tensor.name} is not one image"
+        return f"{tensor.name} has the shape {'x'.join(map(str, tensor.shape))}, which is not one image"
     if tensor.shape[1] < 1 or tensor.layout not in ("", "NHWC", "NCHW") or tensor.state or tensor.alias_of is not None:
         return f"{tensor.name} is part of another tensor, state, or in blocks"
     return ""

@@ -92,3 +92,38 @@ def test_a_limit_that_rows_cannot_meet_names_the_layer_and_what_may_help(tmp_pat
     assert first == "the arena needs 2,048 bytes, the recipe's arena_limit is 900. No smaller arena was found"
     assert "(conv2d narrow), with layers 0 to 1 by rows: wide 768, x 576, scratch:1:patch 576" in second
     assert "emit: {input: rows}" in error.value.hint
+
+
+def pushed(folder: Path, shape: tuple[int, ...], weights: tuple[int, ...]) -> dict[str, Any]:
+    """The report of a network of one layer whose input comes row by row."""
+    b, zeros = ModelBuilder(), np.zeros(weights[0], np.int32)
+    x = b.input("x", shape, "int8", *QUANT)
+    layer = b.conv2d if len(weights) == 4 else b.fully_connected
+    b.output(layer(x, np.ones(weights, np.int8), zeros, weight_scale=0.01, out=QUANT, name="only"))
+    (folder / "net.tflite").write_bytes(b.build())
+    target, file = target_named("host"), FileModel(file=str(folder / "net.tflite"))
+    configs = {"tensorize": {"count": False, "input_rows": True}, "emit": {"input": "rows"}}
+    artifacts = run_stages(file, target, folder / "run", configs=configs, without=("count", "ptq"))
+    return build_report(artifacts, "host", target.model_dump(mode="json"))
+
+
+def test_a_group_of_one_layer_has_one_number(tmp_path: Path) -> None:
+    report = pushed(tmp_path, (1, 16, 16, 2), (2, 3, 3, 2))
+    line, group = explained(report["streaming"])
+    assert "layer 0 by rows: tensors" in line
+    assert group.startswith("  layer 0: ")
+    assert "\n| 0 | " in markdown(report).split("## Layers by rows")[1]
+
+
+@pytest.mark.parametrize(
+    ("shape", "weights", "reason"),
+    [
+        ((1, 8), (3, 8), r"layer 0 \(fully_connected only\): fully_connected needs whole tensors"),
+        ((2, 8, 8, 2), (2, 3, 3, 2), r"layer 0 \(conv2d only\): x has the shape 2x8x8x2, which is not one image"),
+    ],
+)
+def test_a_first_layer_without_rows_is_refused(
+    tmp_path: Path, shape: tuple[int, ...], weights: tuple[int, ...], reason: str
+) -> None:
+    with pytest.raises(StageError, match=reason):
+        pushed(tmp_path, shape, weights)
