@@ -143,9 +143,6 @@ def _calls(model: Model) -> list[list[int]]:
         if group.sums is not None:
             row_bytes[group.sums.index] = 0
         calls += [[firing.layer, firing.rows * row_bytes[firing.layer]] for firing in group.schedule().firings]
-        if group.pushed:
-            passed = sum(call[0] == -1 for call in calls)
-            calls += [[-1, 0]] * (group.tensors[group.pushed].height - passed)
         if group.sums is not None:
             out = model.graph.tensors[group.sums.output]
             calls.append([group.sums.index, out.bytes * (out.tflite_index is not None)])

@@ -48,6 +48,14 @@ def pushed_c(model: Model, group: StreamedGroup, by_rows: dict[str, Any]) -> dic
 
 
 class _GroupC:
+    """Writes the C of one group.
+
+    prefix    of the names of its counters and structures: the state's structure, or '' for local variables
+    variable  by tensor, its `struct rows`
+    readers   by tensor, the layers of the group that read it
+    unread    layers whose last rows no layer reads
+    """
+
     def __init__(self, model: Model, group: StreamedGroup) -> None:
         self.model = model
         self.group = group
@@ -60,17 +68,12 @@ class _GroupC:
         self.unread = [x for x in group.layers if has_unread_rows(group.tensors[x.output], group.layers)]
 
     def parts(self) -> dict[str, list[str]]:
-        """Return fields, start and body; `result`, the statements after the last row, with fields only."""
-        last = self.group.layers[-1]
+        """Return fields, start and body as in `group_c`; with fields also `result`: what follows the last row."""
         buffers = [name for name, tensor in self.group.tensors.items() if not tensor.place_of and self._has_rows(name)]
         shared = [name for name, tensor in self.group.tensors.items() if tensor.place_of and not tensor.whole]
         counts = {self._end(name): self.group.tensors[name].above for name in shared}
         counts |= {self._done(layer): 0 for layer in self.group.layers}
-        fills = [line for name in buffers for line in self._filled(name)]
-        if self.group.sums is not None:
-            size = self.model.scratch_bytes(last.index, "sums")
-            place = self.model.argument(last.index, "scratch:sums")
-            fills.append(f"(void)memset({place}, {last.window.fill}, {size}u);")
+        fills = [line for name in buffers for line in self._filled(name)] + self._cleared_sums()
         rows = {self.variable[name]: f"{{{self._initial(name)}}}" for name in buffers}
         body = [f"while ({self.unfinished()}) {{"]
         for position, layer in enumerate(reversed(self.group.layers)):
@@ -88,12 +91,21 @@ class _GroupC:
         begin = [f"{name} = (struct rows){value};" for name, value in rows.items()]
         begin += [f"{name} = {value}u;" for name, value in counts.items()]
         body += ["    " + line for line in self._padded_input()]
+        declared = [] if self.group.layers[0] is self.group.sums else ["void *place;", ""]
         return {
             "fields": fields,
             "start": [*begin, *fills],
-            "body": [*body, "    } else {", "        break;", "    }", "}"],
+            "body": [*declared, *body, "    } else {", "        break;", "    }", "}"],
             "result": self.result(),
         }
+
+    def _cleared_sums(self) -> list[str]:
+        """Return the statement that sets the sums to 0, of a group whose last layer adds up rows."""
+        last = self.group.sums
+        if last is None:
+            return []
+        size, place = self.model.scratch_bytes(last.index, "sums"), self.model.argument(last.index, "scratch:sums")
+        return [f"(void)memset({place}, 0, {size}u);"]
 
     def _padded_input(self) -> list[str]:
         """Return the branch that appends padding rows below an input that the caller passes."""
@@ -182,44 +194,32 @@ class _GroupC:
         return name != self.group.pushed and all(layer.output != name for layer in self.group.layers)
 
     def _called(self, layer: RowLayer) -> list[str]:
+        """Return the statements of a call, with the last call if that has fewer rows."""
         model, index, output = self.model, layer.index, self.group.tensors[layer.output]
         done, rest = self._done(layer), layer.height % layer.rows
-        traced = model.graph.tensors[layer.output].tflite_index is not None
         count = "count" if rest else f"{layer.rows}u"
-        if layer.window.accumulates:
-            size, traced = "0u", True
-            rows = self._call(layer, model.functions[index])
-            if rest:
-                lines = [
-                    f"size_t count = least({layer.height}u - {done}, {layer.rows}u);",
-                    "",
-                    f"if (count == {layer.rows}u) {{",
-                    *("    " + line for line in rows),
-                    "} else {",
-                    *("    " + line for line in self._call(layer, model.rests[index])),
-                    "}",
-                ]
-            else:
-                lines = rows
-            return [*lines, f"{done} += {count};", f"MODEL_ROWS_DONE({index}, NULL, 0u);"]
+        has_place = not layer.window.accumulates
+        lines = [f"place = {self._placed(layer, count)};"] if has_place else []
+        called = self._call(layer, model.functions[index])
         if rest:
             lines = [
                 f"size_t count = least({layer.height}u - {done}, {layer.rows}u);",
                 "",
-                f"place = {self._placed(layer, count)};",
+                *lines,
                 f"if (count == {layer.rows}u) {{",
-                *("    " + line for line in self._call(layer, model.functions[index])),
+                *("    " + line for line in called),
                 "} else {",
                 *("    " + line for line in self._call(layer, model.rests[index])),
                 "}",
             ]
-            size = f"count * {output.row_bytes}u"
         else:
-            lines = [f"place = {self._placed(layer, count)};", *self._call(layer, model.functions[index])]
-            size = f"{layer.rows * output.row_bytes}u"
+            lines += called
         if output.place_of and not output.whole:
             lines.append(f"{self._end(layer.output)} += {count};")
-        return [*lines, f"{done} += {count};", f"MODEL_ROWS_DONE({index}, place, {size if traced else '0u'});"]
+        size = f"count * {output.row_bytes}u" if rest else f"{layer.rows * output.row_bytes}u"
+        is_traced = has_place and model.graph.tensors[layer.output].tflite_index is not None
+        written = f"{'place' if has_place else 'NULL'}, {size if is_traced else '0u'}"
+        return [*lines, f"{done} += {count};", f"MODEL_ROWS_DONE({index}, {written});"]
 
     def _placed(self, layer: RowLayer, count: str) -> str:
         """Return the expression of the place of a layer's next rows."""
@@ -258,22 +258,22 @@ class _GroupC:
     def _done(self, layer: RowLayer) -> str:
         return f"{self.prefix}done_{layer.index:03d}"
 
+    def _offset(self, layer: RowLayer) -> str:
+        """Return the input's rows that a layer has gone on by, without padding."""
+        return self._done(layer) if layer.window.stride == 1 else f"({self._done(layer)} * {layer.window.stride}u)"
+
     def _start(self, layer: RowLayer, name: str) -> str:
         """Return the first row that the next call needs."""
-        above = self.group.tensors[name].above
-        first = self._done(layer) if layer.window.stride == 1 else f"({self._done(layer)} * {layer.window.stride}u)"
-        offset = above - layer.window.padding
-        return f"({first} + {offset}u)" if offset else first
+        above = self.group.tensors[name].above - layer.window.padding
+        return f"({self._offset(layer)} + {above}u)" if above else self._offset(layer)
 
     def _needed(self, layer: RowLayer, name: str, clipped: bool = False) -> str:
         """Return the end of the rows that the next call needs; `clipped`: also if there is no next call."""
         above = self.group.tensors[name].above
-        first = self._done(layer) if layer.window.stride == 1 else f"({self._done(layer)} * {layer.window.stride}u)"
-        text = f"{first} + {layer.needed(0, above)}u"
+        text = f"{self._offset(layer)} + {layer.needed(0, above)}u"
         if not clipped and layer.height % layer.rows == 0:
             return f"({text})"
-        most = (layer.height - 1) * layer.window.stride + layer.window.size - layer.window.padding + above
-        return f"least({text}, {most}u)"
+        return f"least({text}, {layer.end(above)}u)"
 
     def _wanted(self, name: str) -> str:
         """Return the condition that a reader needs more rows of a tensor."""
@@ -301,9 +301,7 @@ def _call(name: str, arguments: Sequence[str]) -> list[str]:
 
 
 def _condition(head: str, conditions: Sequence[str]) -> list[str]:
-    """Return `if (a && b) {`, wrapped; `else {` without conditions."""
-    if not conditions:
-        return [head.replace("else if", "else") + " {"] if "else" in head else ["if (true) {"]
+    """Return `if (a && b) {`, wrapped."""
     lines, line = [], f"{head} ("
     for number, condition in enumerate(conditions):
         piece = condition + (") {" if number + 1 == len(conditions) else " &&")

@@ -121,7 +121,8 @@ static void run_inference(int inputs_file)
     next_trace = 0;
     arm_watchdog(0);
 #ifdef MODEL_INPUT0_ROWS
-    (void)inputs, (void)outputs;
+    (void)inputs;
+    (void)outputs;
     run_by_rows(inputs_file);
 #else
     (void)inputs_file;

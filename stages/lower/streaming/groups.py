@@ -188,10 +188,10 @@ class GroupSearch:
         if place not in best:
             return None
         while place:
-            taken = best[place][1]
-            assert taken is not None
-            path.append(taken)
-            place = taken.first
+            last_edge = best[place][1]
+            assert last_edge is not None
+            path.append(last_edge)
+            place = last_edge.first
         return path[::-1]
 
     def _edges(self, first: int, end: int, adjacent: bool) -> list[_Edge]:
@@ -243,12 +243,12 @@ class GroupSearch:
         schedule = simulate(layers, tensors, pushed, self._alignments(layers))
         if not schedule.aligned or not schedule.intact:
             return None
-        own = [tensor for tensor in tensors.values() if tensor.whole and not tensor.place_of]
-        whole = sum(tensor.total * tensor.row_bytes for tensor in own)
-        held = sum(count * tensors[name].row_bytes for name, count in schedule.capacity.items())
+        whole = [tensor for tensor in tensors.values() if tensor.whole and not tensor.place_of]
+        size = sum(tensor.total * tensor.row_bytes for tensor in whole)
+        size += sum(rows * tensors[name].row_bytes for name, rows in schedule.capacity.items())
         extra = cost - sum(self.whole[first:end])
         extra += CALL_COST * len(schedule.firings) + BYTE_COST * schedule.moved
-        return Group(first, end, described, schedule, pushed, whole + held, extra)
+        return Group(first, end, described, schedule, pushed, size, extra)
 
     def _refined(self, grouping: Grouping | None, cap: float) -> Grouping | None:
         """Return the groups with other rows per call, layer by layer, that cost less and stay within `cap` bytes."""
@@ -311,7 +311,7 @@ def _order(total: tuple[float, float], cheapest: bool) -> tuple[float, float]:
 
 
 def _least_bytes(described: Described) -> int:
-    """Return bytes that a group needs in any case."""
+    """Return a lower bound of the bytes that a group needs."""
     layers, tensors, _ = described
     size = 0
     for name, tensor in tensors.items():

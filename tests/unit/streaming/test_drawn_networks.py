@@ -146,6 +146,12 @@ def test_special_networks(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyP
     streamed_layers(special_networks()[name], tmp_path)
 
 
+def test_a_network_that_only_adds_up_rows_takes_them_from_the_caller(tmp_path: Path) -> None:
+    b = ModelBuilder()
+    b.output(b.mean(b.input("x", (1, 8, 4, 3), "int8", 0.05, 3), (1, 2), out=(0.05, 3)))
+    assert streamed_layers(b.build(), tmp_path, by_rows=True) == 1
+
+
 def test_a_limit_below_whole_tensors_makes_layers_run_by_rows(tmp_path: Path) -> None:
     """The option `streaming` is not needed; `false` forbids it."""
     builder, rng = ModelBuilder(), np.random.default_rng(0)
