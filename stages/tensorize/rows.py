@@ -39,6 +39,8 @@ def with_rows(chosen: Chosen, context: PassContext) -> Chosen:
     pushed = context.config.input_rows
     if not context.config.by_rows:
         return chosen
+    if pushed and context.config.streaming is False:
+        raise StageError("`emit: {input: rows}` needs layers by rows, but memory.streaming is false", at=_INPUT)
     if reason := _why_not(chosen, context):
         if pushed:
             raise StageError(f"`emit: {{input: rows}}` is not possible: {reason}", at=_INPUT)
