@@ -30,7 +30,8 @@ def test_the_page_counts_the_cases() -> None:
     """The totals of docs/explanation/arithmetic.md; the test of each case checks that computed ones are equal."""
     page = " ".join((ROOT / "docs/explanation/arithmetic.md").read_text().split())
     told = re.search(
-        r"(\d+) cases of (\d+) operators\. (\d+) are equal\. (\d+) are refused, .*?\. (\d+) cannot be a file\. None",
+        r"(\d+) cases of (\d+) operators\. (\d+) are equal\. (\d+) are refused, .*?\. "
+        r"(\d+) cannot be written as a TFLite file\. None",
         page,
     )
     assert told is not None

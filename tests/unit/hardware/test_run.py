@@ -96,7 +96,7 @@ def test_every_section_has_to_be_as_in_the_file(
     if not wrong:
         _load(as_gdb(server), tmp_path / "x.elf", load_target("cortex-m4"), PLACE)
     else:
-        with pytest.raises(StageError, match=rf"at gdb://here:1 is not what the firmware has: {wrong}\n"):
+        with pytest.raises(StageError, match=rf"at gdb://here:1 differs from the loaded firmware: {wrong}\n"):
             _load(as_gdb(server), tmp_path / "x.elf", load_target("cortex-m4"), PLACE)
 
 
@@ -130,5 +130,5 @@ def test_bytes_that_do_not_come_through(tmp_path: Path, bytes_moved: int | None,
         served.serve()
         assert served.printed == "x" * 8
     else:
-        with pytest.raises(StageError, match=f"of 8 bytes that the firmware wrote {came} came through"):
+        with pytest.raises(StageError, match=f"transferred {came} of 8 bytes of the firmware"):
             served.serve()

@@ -47,7 +47,7 @@ def test_an_accelerator_that_the_simulator_lacks_is_refused_before_anything_runs
     board = load_target("rv32-ne16")
     STAGE.preflight(SimulateConfig(), FILE, board, root, {})
     elsewhere = load_target("cortex-m4").model_copy(update={"accelerator": board.accelerator, "name": "mine"})
-    with pytest.raises(StageError, match=r"target mine has the accelerator ne16.* core is simulated on qemu"):
+    with pytest.raises(StageError, match=r"accelerator ne16 of target mine needs Spike; its core is simulated on qemu"):
         STAGE.preflight(SimulateConfig(), FILE, elsewhere, root, {})
     assert board.accelerator is not None
     lacking = board.model_copy(update={"accelerator": board.accelerator.model_copy(update={"kind": "lacks"})})
