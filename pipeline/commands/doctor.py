@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 # Groups of pyproject.toml that only tests need, and the simulator's group, which is listed with the tools.
 _SHOWN_ELSEWHERE = ("riscv",)
-_OF_RECIPES = ("ptq", "onnx")
+_OF_RECIPES = ("ptq", "onnx", "audio")
 # Programs that bootstrap installs with the group hardware.
 _DEBUGGERS = ("gdb-multiarch", "openocd")
 _TURNS = 1000

@@ -13,6 +13,7 @@ _GROUPS = {
     "onnx": "onnx",
     "onnxruntime": "onnx",
     "pygdbmi": "hardware",
+    "tflite_micro": "audio",
     "zensical": "docs",
     "fsspec": "remote",
     "s3fs": "remote",

@@ -381,7 +381,7 @@ def test_the_lock_installs_on(platform: str, tmp_path: Path) -> None:
     command = [uv, "pip", "install", "--dry-run", "--python-platform", platform, "--target", str(tmp_path)]
     command += ["--python-version", "3.11", "--only-binary", ":all:", "--require-hashes", "-c", "constraints.txt"]
     command += ["-r", "pyproject.toml", "--group", "dev"]
-    command += [word for group in ("riscv", "ptq", "onnx", "hardware", "dask") for word in ("--extra", group)]
+    command += [word for group in ("riscv", "ptq", "onnx", "audio", "hardware", "dask") for word in ("--extra", group)]
     environment = {**os.environ, "MACOSX_DEPLOYMENT_TARGET": "14.0"}  # ONNX Runtime's oldest
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     if re.search(r"[Ff]ailed to fetch|dns error|error sending request|[Cc]onnect", done.stderr):
@@ -393,7 +393,7 @@ def test_the_lock_installs_on(platform: str, tmp_path: Path) -> None:
 def test_no_module_needs_a_group_to_be_imported() -> None:
     """They are imported inside of functions, and so is the front end of ONNX: most recipes do without."""
     front = "stages.import_model.onnx"
-    top = re.compile(rf"^(?:import|from) (?:ai_edge_quantizer|onnx|onnxruntime|{re.escape(front)})\b", re.MULTILINE)
+    top = re.compile(rf"^(?:import|from) (?:ai_edge_quantizer|onnx|onnxruntime|tflite_micro|{re.escape(front)})\b", re.MULTILINE)
     modules = [path for folder in ("stages", "pipeline") for path in (ROOT / folder).rglob("*.py")]
     others = [path for path in modules if not path.is_relative_to(ROOT / front.replace(".", "/"))]
     assert len(others) < len(modules)

@@ -25,7 +25,7 @@ def test_a_whole_machine(capsys: Capture) -> None:
     cores = {record["command"]: record["cores"] for record in report["tools"]}
     assert cores["arm-none-eabi-gcc"] == ["cortex-m4"]
     groups = {record["group"] for record in report["optional"]}
-    assert groups == {"dask", "hardware", "onnx", "ptq", "remote", "watch"}
+    assert groups == {"audio", "dask", "hardware", "onnx", "ptq", "remote", "watch"}
     assert all(f"`{group}`" in (ROOT / "docs/how-to/install.md").read_text() for group in groups)
 
 
