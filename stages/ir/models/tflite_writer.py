@@ -18,7 +18,7 @@ from stages.ir.model_info import FileTensor
 from stages.ir.operators.declaration import CUSTOM
 from stages.ir.packed import limits, narrowed
 
-DTYPES = ("int8", "uint8", "int16", "int32", "int64", "float32", "bool", "int4", "int2")
+DTYPES = ("int8", "uint8", "int16", "int32", "int64", "uint32", "uint64", "float32", "bool", "int4", "int2")
 SCHEMA_VERSION = 3
 CONSTANT_ALIGNMENT = 16  # bytes; `force_align` of Buffer.data in the schema, which Python's generated code ignores
 

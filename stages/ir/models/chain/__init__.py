@@ -1,0 +1,1 @@
+"""Chains: a front end, networks and a smoother in one model."""
