@@ -26,6 +26,7 @@ class Case:
     recipe   for pipeline.api.run_recipe; None if the case is skipped
     skipped  why it is skipped, else ''
     at_most  the limit of its instructions, None for no limit
+    note     shown instead of baselines where there are none
     """
 
     row: str
@@ -35,6 +36,7 @@ class Case:
     baselines: tuple[PublishedBaseline, ...] = ()
     skipped: str = ""
     at_most: int | None = None
+    note: str = ""
 
     @property
     def id(self) -> tuple[str, str]:
@@ -103,7 +105,7 @@ def _row_cases(row: Row, root: Path, models: Path) -> Iterator[Case]:
     for target in row.targets:
         baselines = tuple(peer for peer in row.peers if target in peer.targets)
         recipe = None if skipped else _recipe(row.name, row.recipe, target, model, row.stages)
-        yield Case(row.name, target, recipe, row.recipe, baselines, skipped, row.at_most.get(target))
+        yield Case(row.name, target, recipe, row.recipe, baselines, skipped, row.at_most.get(target), row.note)
 
 
 def _recipe(

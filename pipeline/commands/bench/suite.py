@@ -49,6 +49,7 @@ class Row(StrictModel):
     file     replaces it by a file of the models folder; the row is skipped if the file is missing
     stages   override the recipe's stage options
     at_most  limits of instructions (of cycles, with an accelerator) by target, for `doit bench --check`
+    note     shown instead of figures of other tools where there are none
     """
 
     name: Name
@@ -59,6 +60,7 @@ class Row(StrictModel):
     stages: dict[str, Any] = Field(default_factory=dict)
     peers: tuple[PublishedBaseline, ...] = ()
     at_most: dict[str, Count] = Field(default_factory=dict)
+    note: str = ""
 
 
 class RowOn(StrictModel):

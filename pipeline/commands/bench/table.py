@@ -65,7 +65,7 @@ def _case_row(outcome: Outcome) -> tuple[str, ...]:
         return (*head, verdict, *[""] * (len(_COLUMNS) - 3))
     memory = [number(record.memory.get(key)) for key in ("arena_bytes", "ram_bytes", "rom_bytes")]
     count = record.instructions
-    baselines = "\n".join(_baseline_figure(baseline) for baseline in case.baselines)
+    baselines = "\n".join(_baseline_figure(baseline) for baseline in case.baselines) or case.note
     ratios = "\n".join(_ratio(baseline, record) for baseline in case.baselines)
     per_mac = f"{count / record.macs:.3f}" if count and record.macs else ""
     return (*head, verdict_of(record), number(count), per_mac, *memory, baselines, ratios.rstrip())

@@ -104,12 +104,19 @@ class Network:
         return self._weighted(self.builder.conv2d, x, weights, 0, sums, activation, out_range, name, options)
 
     def depthwise(
-        self, x: Value, kernel: Pair = (3, 3), stride: int = 1, *, activation: str = "relu", name: str
+        self,
+        x: Value,
+        kernel: Pair = (3, 3),
+        stride: int = 1,
+        *,
+        padding: str = "same",
+        activation: str = "relu",
+        name: str,
     ) -> Value:
-        """DEPTHWISE_CONV_2D, SAME, multiplier 1, with bias and a fused activation."""
+        """DEPTHWISE_CONV_2D, multiplier 1, with bias and a fused activation."""
         weights = exact.random_weights(self.seed, name, (1, *kernel, x.tensor.shape[3]), 3, self.bits)
-        sums = exact.depthwise_conv2d(x.centred, weights, (stride, stride), "same")
-        options = {"stride": (stride, stride), "padding": "same"}
+        sums = exact.depthwise_conv2d(x.centred, weights, (stride, stride), padding)
+        options = {"stride": (stride, stride), "padding": padding}
         return self._weighted(self.builder.depthwise_conv2d, x, weights, 3, sums, activation, None, name, options)
 
     def fully_connected(self, x: Value, units: int, *, activation: str = "none", name: str) -> Value:

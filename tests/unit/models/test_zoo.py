@@ -25,6 +25,7 @@ ROOT = Path(__file__).parents[3]
 DTYPES = ("int8", "uint8", "float32")
 SMALL = (
     "ds_cnn",
+    "ds_cnn_1d",
     "mobilenet_v1_0.25_96_vww",
     "resnet_8",
     "autoencoder",
@@ -61,6 +62,8 @@ REAL = {
     "mlperf_tiny/vww_96_int8.tflite": ("mobilenet_v1_0.25_96_vww", "int8"),
     "mlperf_tiny/pretrainedResnet_quant.tflite": ("resnet_8", "int8"),
     "mlperf_tiny/ad01_int8.tflite": ("autoencoder", "int8"),
+    "mlperf_tiny/str_ww_ref_model.tflite": ("ds_cnn_1d", "int8"),
+    "mlperf_tiny/pretrainedResnet_large_int8.tflite": ("resnet_8_large", "int8"),
     "float/pretrainedResnet.tflite": ("resnet_8", "float32"),
     "hosted/mobilenet_v1_0.25_128_quant.tflite": ("mobilenet_v1_0.25_128", "uint8"),
     "hosted/mobilenet_v1_1.0_224_quant.stitched.tflite": ("mobilenet_v1_1.0_224", "uint8"),

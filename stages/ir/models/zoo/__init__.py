@@ -25,8 +25,10 @@ def topologies() -> dict[str, Topology]:
 
     table: dict[str, Topology] = {
         "ds_cnn": tiny.ds_cnn,
+        "ds_cnn_1d": tiny.ds_cnn_1d,
         "mobilenet_v1_0.25_96_vww": mobilenet.vww,
         "resnet_8": tiny.resnet_8,
+        "resnet_8_large": partial(tiny.resnet_8, width=40),
         "autoencoder": tiny.autoencoder,
         "inception_v3_299": inception.inception_v3,
         "inception_v4_299": inception.inception_v4,

@@ -12,7 +12,8 @@ V1_WIDTHS = (0.25, 0.5, 0.75, 1.0)
 V2_WIDTHS = (0.35, 0.5, 0.75, 1.0, 1.3, 1.4)
 
 _SINGLE = (
-    "autoencoder", "ds_cnn", "inception_v3_299", "inception_v4_299", "mobilenet_v1_0.25_96_vww", "resnet_8",
+    "autoencoder", "ds_cnn", "ds_cnn_1d", "inception_v3_299", "inception_v4_299", "mobilenet_v1_0.25_96_vww",
+    "resnet_8", "resnet_8_large",
 )  # fmt: skip
 _FAMILIES = ("mobilenet_v1_<width>_<size>", "mobilenet_v2_<width>_<size>")
 NAMES = frozenset(

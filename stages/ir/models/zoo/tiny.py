@@ -1,4 +1,4 @@
-"""The other networks of MLPerf Tiny (arXiv:2106.07597), as in its reference files."""
+"""The other networks of MLPerf Tiny (arXiv:2106.07597, and version 1.4), as in its reference files."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from stages.ir.models.network import Network, Value
 # Ranges of the benchmark's inputs, as its reference files quantize them.
 _MFCC_RANGE = (-123.4, 25.7)
 _LOG_MEL_RANGE = (-84.9, 14.9)
+_SWW_RANGE = (0.0, 0.944)
 
 _IMAGES = 32  # small layers: more images give more values to observe
 
@@ -27,15 +28,29 @@ def ds_cnn(dtype: str, seed: int, bits: int = 8) -> bytes:
     return net.build(net.softmax(x, name="softmax"))
 
 
-def resnet_8(dtype: str, seed: int, bits: int = 8) -> bytes:
+def ds_cnn_1d(dtype: str, seed: int, bits: int = 8) -> bytes:
+    """Return the streaming wake word: 30 frames of 40 log-mel energies -> wake word, silence, other.
+
+    Four depthwise-separable blocks over time, without padding: 30 -> 28 -> 24 -> 15 -> 1 frames.
+    """
+    net = Network(dtype, seed, bits, images=_IMAGES)
+    x = net.input("input", (30, 1, 40), _SWW_RANGE)
+    for index, (taps, channels) in enumerate(((3, 128), (5, 128), (10, 128), (15, 32))):
+        x = net.depthwise(x, (taps, 1), padding="valid", activation="none", name=f"depthwise_conv2d_{index}")
+        x = net.conv(x, channels, padding="valid", name=f"conv2d_{index}")
+    x = net.fully_connected(net.flatten(x, name="flatten"), 3, name="dense")
+    return net.build(net.softmax(x, name="softmax"))
+
+
+def resnet_8(dtype: str, seed: int, bits: int = 8, *, width: int = 16) -> bytes:
     """Return image classification: 32 x 32 x 3 -> 10 classes.
 
-    Three residual stacks of 16, 32 and 64 channels.
+    Three residual stacks of `width`, 2 `width` and 4 `width` channels.
     """
     net = Network(dtype, seed, bits, images=_IMAGES)
     x = net.input("input", (32, 32, 3), (0.0, 255.0))
-    x = net.conv(x, 16, (3, 3), name="conv2d")
-    for index, channels in enumerate((16, 32, 64)):
+    x = net.conv(x, width, (3, 3), name="conv2d")
+    for index, channels in enumerate((width, 2 * width, 4 * width)):
         x = _residual(net, x, channels, f"stack_{index}")
     x = net.global_avg_pool(x, name="average_pooling2d")
     x = net.fully_connected(net.flatten(x, name="flatten"), 10, name="dense")

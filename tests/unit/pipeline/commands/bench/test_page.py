@@ -32,3 +32,5 @@ def test_the_pages_are_of_what_is_stored() -> None:
     assert {(row_on.row, row_on.target) for row_on in suite.shown} <= records.keys()
     shown = {row_on.row for row_on in suite.shown}
     assert not any(row.file or row.model for row in suite.rows if row.name in shown), "rows that run by a recipe's name"
+    (ic02,) = [line for line in (ROOT / "docs/reference/figures.md").read_text().splitlines() if "| ic02_m4 |" in line]
+    assert ic02.endswith("| none published |  |"), "a row's note stands where figures of others would"
