@@ -290,7 +290,7 @@ def one_inference(graph: Graph, inputs: Mapping[str, NDArray[np.generic]]) -> by
     """
     data = b"".join(to_physical(inputs[name], graph.tensors[name]).tobytes() for name in graph.inputs)
     inference = Inference(data, "count")
-    return inference.fed if any(tensor.state for tensor in graph.tensors.values()) else inference.data
+    return inference.fed if any(tensor.state for tensor in graph.tensors.values()) else data
 
 
 def _compare(graph: Graph, calls: Sequence[KernelCall], inputs: dict[str, NDArray[np.generic]], outputs: bytes) -> None:

@@ -13,6 +13,7 @@ from stages.base import StageError, error_at
 from stages.ir.samples.encoding import decoded, stored_as
 from stages.ir.samples.files import Port, inferences_in, read_inferences, read_labels
 from stages.ir.samples.named import Place, blamed, files_named
+from stages.ir.samples.wav import audio_of
 from stages.support.system.pathname import located
 
 if TYPE_CHECKING:
@@ -53,30 +54,39 @@ def external_files(options: QuantizeOptions, root: Path) -> dict[str, Path]:
     return paths
 
 
-def calibration(options: QuantizeOptions, files: Mapping[str, Path], info: ModelInfo) -> list[Sample]:
-    """Return the calibration samples. Raises StageError for unfit or too few files."""
+def calibration(
+    options: QuantizeOptions, files: Mapping[str, Path], info: ModelInfo, rate: int | None = None
+) -> list[Sample]:
+    """Return the calibration samples. Raises StageError for unfit or too few files.
+
+    rate: samples per second of the model's front end, None without one.
+    """
     assert options.data is not None
     if options.data.random is not None:
         return _sampled(options.data.random, options.samples or _RANDOM_SAMPLES, info)
-    samples = _read("data", options.data, files, info)
+    samples = _read("data", options.data, files, info, rate)
     return _select(samples, options, info)
 
 
-def evaluation(options: QuantizeOptions, files: Mapping[str, Path], info: ModelInfo) -> list[Sample] | None:
-    """Return the evaluation samples; None if the recipe has no `evaluate`."""
+def evaluation(
+    options: QuantizeOptions, files: Mapping[str, Path], info: ModelInfo, rate: int | None = None
+) -> list[Sample] | None:
+    """Return the evaluation samples; None if the recipe has no `evaluate`. `rate` is as for `calibration`."""
     if options.evaluate is None:
         return None
-    samples = _read("evaluate", options.evaluate, files, info)
+    samples = _read("evaluate", options.evaluate, files, info, rate)
     if _LABELS not in files:
         return samples
     labels = _labels(options.evaluate, files, len(samples), info)
     return [replace(sample, label=label) for sample, label in zip(samples, labels, strict=True)]
 
 
-def check_data(options: QuantizeOptions, files: Mapping[str, Path], info: ModelInfo | None) -> None:
+def check_data(
+    options: QuantizeOptions, files: Mapping[str, Path], info: ModelInfo | None, rate: int | None = None
+) -> None:
     """Raise StageError as `calibration` and `evaluation`, as far as possible before the run.
 
-    info: the model's contents, if known.
+    info: the model's contents, if known. `rate` is as for `calibration`.
     """
     counts = {"data": 0, "evaluate": 0}
     for key in counts:
@@ -84,9 +94,10 @@ def check_data(options: QuantizeOptions, files: Mapping[str, Path], info: ModelI
         if source is None:
             continue
         ports = [_port(info.tensors[index], source.encoding) for index in info.inputs] if info is not None else None
+        audio = audio_of(source.audio, rate, (*_AT, key, "audio"))
         for name, path in _named(key, files).items():
             with error_at(*blamed(source.files, name, (*_AT, key, "files"))):
-                counts[key] += inferences_in(name, path, ports)
+                counts[key] += inferences_in(name, path, ports, audio)
     if options.data is not None and options.data.files and info is not None:
         _check_enough(counts["data"], options)
     if _LABELS in files and info is not None and options.evaluate is not None:
@@ -104,13 +115,14 @@ def _named(key: str, files: Mapping[str, Path]) -> dict[str, Path]:
 
 
 def _read(
-    key: str, source: CalibrationData | EvaluationData, files: Mapping[str, Path], info: ModelInfo
+    key: str, source: CalibrationData | EvaluationData, files: Mapping[str, Path], info: ModelInfo, rate: int | None
 ) -> list[Sample]:
     ports = [_port(info.tensors[index], source.encoding) for index in info.inputs]
+    audio = audio_of(source.audio, rate, (*_AT, key, "audio"))
     samples = []
     for name, path in _named(key, files).items():
         with error_at(*blamed(source.files, name, (*_AT, key, "files"))):
-            for inference in read_inferences(name, path, ports):
+            for inference in read_inferences(name, path, ports, audio):
                 inputs = tuple(decoded(inference.data, ports, source.encoding))
                 samples.append(Sample(inputs, inference.name, first=inference.first))
     return samples

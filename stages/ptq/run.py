@@ -12,6 +12,7 @@ from stages.base import Job, StageError
 from stages.ir.models.tflite_reader import read
 from stages.ir.reference import Reference
 from stages.ir.samples.sample_warnings import chance_warning
+from stages.ir.samples.wav import model_rate
 from stages.ptq.bias_correction import corrected, mean_inputs
 from stages.ptq.clipping import BINS, USUAL_PERCENTILE, by_error, by_percentile, clipped
 from stages.ptq.compare import Comparison, compare
@@ -40,8 +41,8 @@ def run(job: Job[PtqConfig]) -> None:
     config, data = job.config, model_bytes(job)
     source = str(getattr(job.model, "file", "") or getattr(job.model, "url", "")) or "the model"
     model = float_model(job.model, data, source)
-    samples = calibration(config, job.files, model.info)
-    eval_samples = evaluation(config, job.files, model.info)
+    samples = calibration(config, job.files, model.info, model_rate(job.model))
+    eval_samples = evaluation(config, job.files, model.info, model_rate(job.model))
     if config.equalize:
         model = _equalize(model, job)
     reference = Reference(model.data, name="the float network")

@@ -54,13 +54,14 @@ class PtqStage(Stage[PtqConfig]):
         self, config: PtqConfig, model: ModelSource, target: Target, root: Path, made: Mapping[str, Path]
     ) -> None:
         """Check local files: a sound float network, and data and labels that fit."""
+        from stages.ir.samples.wav import model_rate
         from stages.ptq.data import check_data
         from stages.ptq.float_model import check_float
 
         info = known_model(model, root)
         if info is not None:
             check_float(info, str(getattr(model, "file", "")) or "the model")
-        check_data(config, model_files(model, root) | _data_files(config, root), info)
+        check_data(config, model_files(model, root) | _data_files(config, root), info, model_rate(model))
 
     def run(self, job: Job[PtqConfig]) -> None:
         """Write the artifact. Raises StageError."""

@@ -8,6 +8,7 @@ from pydantic import Field, model_validator
 
 from stages.backends.targets.memory import Size
 from stages.ir.graph.layer_rules import LayerMatch
+from stages.support.options.audio import AudioOptions
 from stages.support.options.encoding import Encoding
 from stages.support.options.strict_model import StrictModel, mistake
 from stages.support.system.pathname import Pathname
@@ -35,20 +36,22 @@ class RandomSamples(StrictModel):
 class CalibrationData(StrictModel):
     """Samples on which the float network runs to measure its ranges: `files`, or `random`.
 
-    Files are as in simulate's inputs: a .npy has a leading axis of inferences, a .bin the bytes of exactly one.
-    They hold float32, or the type in `encoding`.
+    Files are as in simulate's inputs: a .npy has a leading axis of inferences, a .bin the bytes of exactly one, a .wav
+    one for each step of `audio`. They hold float32, or the type in `encoding`.
     """
 
     files: tuple[Pathname, ...] = ()
     encoding: Encoding | None = None
+    audio: AudioOptions | None = None
     random: RandomSamples | None = None
 
     @model_validator(mode="after")
     def _check(self) -> CalibrationData:
         if bool(self.files) == (self.random is not None):
             raise ValueError("give either files or random")
-        if self.encoding is not None and not self.files:
-            raise mistake("needs `files`", "encoding")
+        for key in ("encoding", "audio"):
+            if getattr(self, key) is not None and not self.files:
+                raise mistake("needs `files`", key)
         return self
 
 
@@ -60,6 +63,7 @@ class EvaluationData(StrictModel):
 
     files: tuple[Pathname, ...] = Field(min_length=1)
     encoding: Encoding | None = None
+    audio: AudioOptions | None = None
     labels: Pathname | None = None
 
 

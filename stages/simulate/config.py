@@ -8,6 +8,7 @@ from pydantic import AfterValidator, Field, model_validator
 
 from stages.backends.hardware.place import check_place
 from stages.base import StageConfig
+from stages.support.options.audio import AudioOptions
 from stages.support.options.encoding import Encoding
 from stages.support.options.strict_model import mistake
 from stages.support.system.pathname import Pathname
@@ -21,11 +22,12 @@ class InputsConfig(StageConfig):
     `extremes` adds an inference with the minimum everywhere, and one with the maximum.
     `files` are paths or globs relative to the project's root. `**` matches any folder; names that begin with a dot are
     skipped. A .bin has the bytes of one inference (all inputs concatenated). A .npy has a leading axis of inferences;
-    float32 is also allowed for quantized inputs. `encoding` is the encoding of the files' numbers, if it differs from
-    the network's.
+    float32 is also allowed for quantized inputs. A .wav has an inference for each step of `audio`. `encoding` is the
+    encoding of the files' numbers, if it differs from the network's.
     With state, each of `random` and `extremes` is a sequence of `steps` inferences, and each file is a sequence. The
     state is reset before each sequence.
-    `labels` is a .npy with the class of each inference from `files`.
+    `labels` is a .npy with the class of each inference from `files`; for WAV files also a .csv or .tsv with the columns
+    file, start, end and class, or Audacity's label tracks, such as labels/*.txt.
     """
 
     random: int = Field(default=4, ge=0, le=10_000)
@@ -34,12 +36,14 @@ class InputsConfig(StageConfig):
     steps: int = Field(default=8, ge=1, le=10_000)
     files: tuple[Pathname, ...] = ()
     encoding: Encoding | None = None
+    audio: AudioOptions | None = None
     labels: Pathname | None = None
 
     @model_validator(mode="after")
     def _check(self) -> InputsConfig:
-        if self.encoding is not None and not self.files:
-            raise mistake("needs `files`", "encoding")
+        for key in ("encoding", "audio"):
+            if getattr(self, key) is not None and not self.files:
+                raise mistake("needs `files`", key)
         return self
 
 

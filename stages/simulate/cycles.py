@@ -22,7 +22,7 @@ NAMES = ("least", "estimate", "most")
 def estimated_cycles(
     elf: Path,
     target: Target,
-    inference: bytes,
+    inference: bytes | memoryview,
     counted: FirmwareRun,
     *,
     instruction_limit: int,

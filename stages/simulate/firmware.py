@@ -55,17 +55,18 @@ class FirmwareRun:
     cycles: bytes = b""
 
 
-def inputs_file(inferences: Sequence[bytes], *, trace: bool, instruction_limit: int) -> bytes:
-    """Return the content of inputs.bin: a header of 24 bytes, then the inputs of each inference."""
+def write_inputs(path: Path, inferences: Sequence[bytes | memoryview], *, trace: bool, instruction_limit: int) -> None:
+    """Write inputs.bin: a header of 24 bytes, then the inputs of each inference."""
     flags = _FLAG_TRACE if trace else 0
-    header = struct.pack("<IIIIQ", _INPUTS_MAGIC, len(inferences), flags, 0, instruction_limit)
-    return header + b"".join(inferences)
+    with path.open("wb") as file:
+        file.write(struct.pack("<IIIIQ", _INPUTS_MAGIC, len(inferences), flags, 0, instruction_limit))
+        file.writelines(inferences)
 
 
 def run_firmware(
     elf: Path,
     target: Target,
-    inferences: Sequence[bytes],
+    inferences: Sequence[bytes | memoryview],
     *,
     layers: int,
     output_bytes: int,
@@ -88,7 +89,7 @@ def run_firmware(
     """
     most = _INSTRUCTIONS_OUTSIDE + len(inferences) * instruction_limit if instruction_limit else 0
     with temporary_folder("run") as folder:
-        (folder / "inputs.bin").write_bytes(inputs_file(inferences, trace=trace, instruction_limit=instruction_limit))
+        write_inputs(folder / "inputs.bin", inferences, trace=trace, instruction_limit=instruction_limit)
         if timing:
             (folder / TABLE).write_bytes(timing)
 

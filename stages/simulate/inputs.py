@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import groupby
+from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from stages.base import StageError, error_at
 from stages.ir.samples.encoding import in_network_types, stored_as
 from stages.ir.samples.files import RANGE, Inference, Port, inferences_in, read_inferences, read_labels
+from stages.ir.samples.label_times import Label, is_over_time, read_label_times
 from stages.ir.samples.named import Place, blamed, files_named
+from stages.ir.samples.wav import Audio, audio_of, is_wav, seconds_of, windows_in
+from stages.support.messages import escape
 from stages.support.system.pathname import located
 
 if TYPE_CHECKING:
@@ -20,21 +25,31 @@ if TYPE_CHECKING:
     from stages.support.options.encoding import Encoding
 
 LABELS = "labels"
+MANY_RUNS = 10_000  # inferences of WAV files, from which the run warns
 _FILES = ("stages", "simulate", "inputs", "files")
 _LABELS = ("stages", "simulate", "inputs", "labels")
+_AUDIO = ("stages", "simulate", "inputs", "audio")
 
 
 def external_files(config: InputsConfig, root: Path) -> dict[str, Path]:
     """Return the files that `config` names, by display name. Raises StageError for a glob without a match."""
     files = files_named(config.files, root, _FILES)
-    if config.labels is not None:
+    if config.labels is not None and is_over_time(config.labels):
+        tracks = files_named((config.labels,), root, _LABELS)
+        files |= {f"{LABELS}: {name}": path for name, path in tracks.items()}
+    elif config.labels is not None:
         files[LABELS] = located(config.labels, root)
     return files
 
 
+def is_labels(name: str) -> bool:
+    """Whether a name of `external_files` is that of a file with labels over time."""
+    return name.startswith(f"{LABELS}: ")
+
+
 def _blamed(config: InputsConfig, name: str) -> Place:
     """Return the recipe's entry that names a file of `external_files`."""
-    return _LABELS if name == LABELS else blamed(config.files, name, _FILES)
+    return _LABELS if name == LABELS or is_labels(name) else blamed(config.files, name, _FILES)
 
 
 def make_inputs(
@@ -44,6 +59,7 @@ def make_inputs(
     classes: int | None = None,
     *,
     stateful: bool = False,
+    rate: int | None = None,
 ) -> list[Inference]:
     """Return all inferences of a run, in the order that InputsConfig describes.
 
@@ -51,6 +67,7 @@ def make_inputs(
     files     result of external_files
     classes   elements of the first output: the upper bound of labels
     stateful  random inputs and extremes are sequences
+    rate      samples per second of the network's front end, None without one
 
     Raises StageError if there are no inputs, or a file does not fit the network's inputs.
     """
@@ -73,33 +90,39 @@ def make_inputs(
                 name = f"all {kind}" + (f", step {step}" if stateful else "")
                 inferences.append(Inference(data, name, first=step == 0, drawn=True))
     from_files: list[Inference] = []
+    audio = audio_of(config.audio, rate, _AUDIO)
     for name, path in files.items():
         with error_at(*_blamed(config, name)):
             if name == LABELS:
                 labels = read_labels(config.labels or name, path, len(from_files), classes, "simulate.inputs.files")
                 from_files = [replace(sample, label=label) for sample, label in zip(from_files, labels, strict=True)]
-            else:
-                from_files += _read(name, path, ports, config.encoding)
+            elif not is_labels(name):
+                from_files += _read(name, path, ports, config.encoding, audio)
     inferences += from_files
     if not inferences:
         raise StageError("there is no input", hint="set random, extremes or files", at=_FILES[:-1])
     return inferences
 
 
-def _read(name: str, path: Path, ports: Sequence[Port], encoding: Encoding | None) -> list[Inference]:
+def _read(name: str, path: Path, ports: Sequence[Port], encoding: Encoding | None, audio: Audio) -> list[Inference]:
     if encoding is None:
-        return read_inferences(name, path, ports)
-    samples = read_inferences(name, path, [stored_as(port, encoding) for port in ports])
+        return read_inferences(name, path, ports, audio)
+    samples = read_inferences(name, path, [stored_as(port, encoding) for port in ports], audio)
     return [in_network_types(sample, ports, encoding) for sample in samples]
 
 
 def check_files(
-    config: InputsConfig, files: Mapping[str, Path], ports: Sequence[Port] | None, classes: int | None
+    config: InputsConfig,
+    files: Mapping[str, Path],
+    ports: Sequence[Port] | None,
+    classes: int | None,
+    rate: int | None = None,
 ) -> None:
-    """Raise the errors of `make_inputs` early. Of the files' values only indices are read.
+    """Raise the errors of `make_inputs` and `recordings` early. Of the files' values only indices are read.
 
-    `ports` and `classes` are None if they are not known yet.
+    `ports` and `classes` are None if they are not known yet. `rate` is as for `make_inputs`.
     """
+    audio = audio_of(config.audio, rate, _AUDIO)
     if ports is not None and config.encoding is not None:
         ports = [stored_as(port, config.encoding) for port in ports]
     count = 0
@@ -107,10 +130,61 @@ def check_files(
         with error_at(*_blamed(config, name)):
             if name == LABELS:
                 read_labels(config.labels or name, path, count, classes, "simulate.inputs.files")
-            else:
-                count += inferences_in(name, path, ports)
+            elif not is_labels(name):
+                count += inferences_in(name, path, ports, audio)
                 if ports is not None and config.encoding is None and any(RANGE in port for port in ports):
-                    read_inferences(name, path, ports)
+                    read_inferences(name, path, ports, audio)
+    label_times(files, audio)
+
+
+def label_times(files: Mapping[str, Path], audio: Audio) -> tuple[dict[str, list[Label]], list[str]]:
+    """Return the labels over time of each WAV file among `files` (of `external_files`), and warnings."""
+    with error_at(*_LABELS):
+        tracks = {name.removeprefix(f"{LABELS}: "): path for name, path in files.items() if is_labels(name)}
+        lengths = {
+            name: windows_in(escape.name(name, 200), path, audio, None) / audio.rate
+            for name, path in files.items()
+            if is_wav(path) and name != LABELS
+        }
+        if tracks and not lengths:
+            raise StageError("labels over time need WAV files in `files`", hint="for other files use a .npy of classes")
+        return read_label_times(tracks, lengths, limited=audio.options.seconds is not None)
+
+
+def recordings(
+    config: InputsConfig,
+    inferences: Sequence[Inference],
+    ports: Sequence[Port],
+    files: Mapping[str, Path],
+    rate: int | None = None,
+) -> dict[str, Any] | None:
+    """Return `audio` of inputs.json: the WAV files among the inputs with their labels; None without WAV files.
+
+    inferences  result of `make_inputs`, the other arguments are as for it
+    """
+    if not any(inference.recording for inference in inferences):
+        return None
+    audio = audio_of(config.audio, rate, _AUDIO)
+    labels, warnings = label_times(files, audio)
+    window, at, described = prod(ports[0]["shape"]), 0, []
+    for name, group in groupby(inferences, lambda inference: inference.recording):
+        steps = len(list(group))
+        if name:
+            described.append({"name": name, "first": at, "steps": steps, "labels": [vars(one) for one in labels[name]]})
+        at += steps
+    runs = sum(file["steps"] for file in described)
+    if runs > MANY_RUNS:
+        seconds = sum(seconds_of(file["steps"], window, audio) for file in described)
+        limit = "set=stages.simulate.inputs.audio.seconds=60"
+        warnings.append(f"{seconds:,.0f} s of audio are {runs:,} inferences; `{limit}` uses the beginning of each file")
+    return {
+        "sample_rate": audio.rate,
+        "step": audio.step(window),
+        "window": window,
+        "labelled": any(map(is_labels, files)),
+        "files": described,
+        "warnings": warnings,
+    }
 
 
 def _range(port: Port) -> tuple[Any, Any]:

@@ -12,9 +12,10 @@ from stages.backends.simulators.process import Finished, InstructionLimitReached
 from stages.base import StageError
 from stages.ir.samples.files import Inference
 from stages.ir.samples.sample_warnings import clipping_warning
+from stages.ir.samples.wav import model_rate
 from stages.simulate.cycles import estimated_cycles
-from stages.simulate.firmware import FirmwareRun, inputs_file, run_firmware
-from stages.simulate.inputs import make_inputs
+from stages.simulate.firmware import FirmwareRun, run_firmware, write_inputs
+from stages.simulate.inputs import make_inputs, recordings
 
 if TYPE_CHECKING:
     from stages.backends.targets.spec import Target
@@ -34,9 +35,13 @@ _RAISE = "`set=stages.simulate.instruction_limit=N` sets the limit, 0 disables i
 def simulate(job: Job[SimulateConfig]) -> None:
     """Write inputs.bin (as the firmware read it), outputs.bin, trace.bin, counts.json and inputs.json."""
     model = json.loads((job.inputs["emit"] / "model.json").read_text())
+    rate, classes = model_rate(job.model), prod(model["outputs"][0]["shape"])
     inferences = make_inputs(
-        job.config.inputs, model["inputs"], job.files, prod(model["outputs"][0]["shape"]), stateful="state" in model
+        job.config.inputs, model["inputs"], job.files, classes, stateful="state" in model, rate=rate
     )
+    audio = recordings(job.config.inputs, inferences, model["inputs"], job.files, rate)
+    for warning in audio["warnings"] if audio is not None else ():
+        job.log(f"warning: {warning}")
     data = [inference.fed if "state" in model else inference.data for inference in inferences]
     limit = instruction_limit(job.config.instruction_limit, model)
     board = None if job.config.run_on is None else _Board(job, model)
@@ -81,11 +86,12 @@ def simulate(job: Job[SimulateConfig]) -> None:
     counts["warnings"] += [doubt] if (doubt := clipping_warning(inferences)) else []
     for warning in counts["warnings"]:
         job.log(f"warning: {warning}")
-    (job.out / "inputs.bin").write_bytes(inputs_file(data, trace=job.config.trace, instruction_limit=limit))
+    counts["warnings"] += audio["warnings"] if audio is not None else []
+    write_inputs(job.out / "inputs.bin", data, trace=job.config.trace, instruction_limit=limit)
     (job.out / "outputs.bin").write_bytes(run.outputs)
     (job.out / "trace.bin").write_bytes(run.trace)
     (job.out / "counts.json").write_text(json.dumps(counts) + "\n")
-    (job.out / "inputs.json").write_text(json.dumps(describe(inferences), indent=1) + "\n")
+    (job.out / "inputs.json").write_text(json.dumps(describe(inferences, audio), indent=1) + "\n")
     runs = f"{len(inferences)} inference{'s' if len(inferences) > 1 else ''}"
     counted = "instructions" if board is None else f"{board.facts['counter']} at {board.facts['place']}"
     job.log(f"{runs}, {run.totals[0]:,} {counted} in the first")
@@ -169,13 +175,14 @@ def _simulated(compiled: Path, target: Target) -> Path:
     return compiled / "simulated.elf"
 
 
-def describe(inferences: Sequence[Inference]) -> dict[str, Any]:
-    """Return the content of inputs.json: names, `drawn` (not from a file), and labels or None."""
+def describe(inferences: Sequence[Inference], audio: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """Return the content of inputs.json: names, `drawn` (not from a file), labels or None, WAV files or None."""
     labels = [inference.label for inference in inferences]
     return {
         "names": [inference.name for inference in inferences],
         "drawn": [inference.drawn for inference in inferences],
         "labels": labels if any(label is not None for label in labels) else None,
+        "audio": audio,
     }
 
 

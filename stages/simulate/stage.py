@@ -36,8 +36,11 @@ class SimulateStage(Stage[SimulateConfig]):
         """Return the simulator with its devices, or GDB for a board, and the files with inputs and labels."""
         from stages.backends.simulators.program import code_patterns
         from stages.backends.targets.places import device_code, plugin_code, simulator_code
+        from stages.ir.samples.wav import model_rate
 
+        rate = model_rate(model)
         return ActionInputs(
+            model_entry=None if rate is None else {"sample_rate": rate},
             tools=_tools(config, target),
             files=lambda root: _files(config, root),
             sources=(
@@ -74,11 +77,13 @@ class SimulateStage(Stage[SimulateConfig]):
         from stages.ir.models.local_model import local_model
         from stages.ir.models.spec import is_onnx
         from stages.ir.samples.network import inputs_and_classes
+        from stages.ir.samples.wav import model_rate
         from stages.simulate.inputs import check_files
 
         info = local_model(model, root, made)
         rules = imported_rules(made["import"]) if is_onnx(model) and "import" in made else None
-        check_files(config.inputs, files, *((None, None) if info is None else inputs_and_classes(info, rules)))
+        ports, classes = (None, None) if info is None else inputs_and_classes(info, rules)
+        check_files(config.inputs, files, ports, classes, model_rate(model))
 
     def run(self, job: Job[SimulateConfig]) -> None:
         """Run the firmware and write its results."""

@@ -23,7 +23,7 @@ def stored_as(port: Port, encoding: Encoding) -> Port:
     return {"name": port["name"], "dtype": encoding.dtype, "shape": port["shape"], "bytes": size, "encoded": True}
 
 
-def decoded(data: bytes, ports: Sequence[Port], encoding: Encoding | None) -> Iterator[np.ndarray]:
+def decoded(data: bytes | memoryview, ports: Sequence[Port], encoding: Encoding | None) -> Iterator[np.ndarray]:
     """Yield the inputs of one inference in float32; `ports` describe the file's arrays."""
     import numpy as np
 

@@ -9,8 +9,10 @@ from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal
 
+from stages.ir.samples.wav import Audio, is_wav, read_windows, window_of, windows_in
 from stages.support.messages import escape
 from stages.support.messages.stage_error import StageError
+from stages.support.options.audio import SAMPLE_RATE, AudioOptions
 
 if TYPE_CHECKING:
     import numpy as np
@@ -22,28 +24,31 @@ RANGE = "range"
 
 _MOST_AXES = 32  # NumPy's own limit is 32 or 64, by version
 _NUMPY_SAVE = "write an array of numbers with numpy.save"
+_AUDIO = Audio(AudioOptions(), SAMPLE_RATE)
 
 
 @dataclass(frozen=True)
 class Inference:
     """The inputs of one inference.
 
-    data     bytes of all inputs, one after the other
-    name     name in messages
-    label    class, None if unknown
-    first    it begins a sequence: the network's state is reset before it
-    drawn    it is random, not from a file
-    reals    numbers that were quantized from real numbers
-    outside  those of them that were clipped
+    data       bytes of all inputs, one after the other
+    name       name in messages
+    label      class, None if unknown
+    first      it begins a sequence: the network's state is reset before it
+    drawn      it is random, not from a file
+    reals      numbers that were quantized from real numbers
+    outside    those of them that were clipped
+    recording  name of its WAV file, or ''
     """
 
-    data: bytes
+    data: bytes | memoryview
     name: str
     label: int | None = None
     first: bool = True
     drawn: bool = False
     reals: int = 0
     outside: int = 0
+    recording: str = ""
 
     @property
     def fed(self) -> bytes:
@@ -51,19 +56,21 @@ class Inference:
         return int(self.first).to_bytes(4, "little") + self.data
 
 
-def inferences_in(name: str, path: Path, ports: Sequence[Port] | None) -> int:
-    """Return the number of inferences in a file: one in a .bin, the first axis in a .npy.
+def inferences_in(name: str, path: Path, ports: Sequence[Port] | None, audio: Audio = _AUDIO) -> int:
+    """Return the number of inferences in a file: one in a .bin, the first axis in a .npy, the windows in a .wav.
 
     Raises StageError if kind or size do not fit the network's inputs; without `ports`, if the kind is unknown.
     """
     name = escape.name(name, 200)
-    if path.suffix not in (".bin", ".npy"):
+    if path.suffix not in (".bin", ".npy") and not is_wav(path):
         raise StageError(
-            f"{name} ends in {path.suffix or 'nothing'}; an input is a .bin or a .npy file",
-            hint=".bin holds the bytes of one inference, .npy an array with a leading axis of inferences",
+            f"{name} ends in {path.suffix or 'nothing'}; an input is a .bin, .npy or .wav file",
+            hint=".bin holds the bytes of one inference, .npy an array with a leading axis of inferences, .wav audio",
         )
     if not path.is_file():
         raise StageError(f"there is no file {name}")
+    if is_wav(path):
+        return windows_in(name, path, audio, None if ports is None else window_of(name, ports))
     if path.suffix == ".npy":
         return _in_array(name, load_npy(name, path, mapped=True), ports)
     file_bytes = path.stat().st_size
@@ -79,16 +86,30 @@ def inferences_in(name: str, path: Path, ports: Sequence[Port] | None) -> int:
     return 1
 
 
-def read_inferences(name: str, path: Path, ports: Sequence[Port]) -> list[Inference]:
+def read_inferences(name: str, path: Path, ports: Sequence[Port], audio: Audio = _AUDIO) -> list[Inference]:
     """Return the inferences in a file; real numbers for a quantized input become integers.
 
     Raises StageError as `inferences_in`, for NaN and infinity, and if memory is short.
     """
+    if is_wav(path) and path.is_file():
+        return _windows(name, path, ports, audio)
     count = inferences_in(name, path, ports)
     try:
         return _inferences(name, path, ports, count)
     except MemoryError:
         raise _short(name, path) from None
+
+
+def _windows(name: str, path: Path, ports: Sequence[Port], audio: Audio) -> list[Inference]:
+    shown = escape.name(name, 200)
+    inferences = [
+        Inference(window, f"{name}[{at}]", first=at == 0, recording=name)
+        for at, window in enumerate(read_windows(shown, path, audio, window_of(shown, ports)))
+    ]
+    if RANGE in ports[0]:
+        for inference in inferences:
+            _check_values(inference, ports)
+    return inferences
 
 
 def _inferences(name: str, path: Path, ports: Sequence[Port], count: int) -> list[Inference]:

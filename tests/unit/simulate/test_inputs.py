@@ -131,7 +131,7 @@ def npy(shape: str, dtype: str = "'|i1'") -> bytes:
         ("x.npy", npy(f"({2**62}, 4, 5)"), r"x\.npy: is cut short: .* takes 92,233,720,368,547,758,080 bytes"),
         ("x.npy", npy("(1, 4, 5)", "[('a', '<i4')]"), r"x\.npy: holds .* instead of numbers"),
         ("x.npy", npy("(1, 4, 5)", "'|O'"), r"x\.npy: holds Python objects instead of numbers"),
-        ("x.png", bytes(20), r"x\.png ends in \.png; an input is a \.bin or a \.npy file"),
+        ("x.png", bytes(20), r"x\.png ends in \.png; an input is a \.bin, \.npy or \.wav file"),
         ("x", bytes(20), "ends in nothing"),
     ],
 )
