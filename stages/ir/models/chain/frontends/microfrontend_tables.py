@@ -12,11 +12,12 @@ import numpy as np
 import numpy.typing as npt
 
 from stages.ir.models.chain.frontends.float_log import log1p
+from stages.ir.models.chain.frontends.microfrontend import FILTER_BITS
 from stages.support.messages.stage_error import StageError
 
 Array = npt.NDArray[Any]
 
-FILTER_BITS, WINDOW_BITS = 12, 12  # after the point of weights and of the window
+WINDOW_BITS = 12  # after the point
 _BLOCK, _ALIGNMENT = 4, 2  # weights per block; a filter starts at a multiple of the alignment
 _INTERVALS = 32  # of the gains, one per power of two
 _LARGEST = 0x7FFF

@@ -1,0 +1,121 @@
+"""The recipe's `model: {chain: [...]}`: a front end, networks, and smoothed scores as one model."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Annotated, Any, ClassVar
+
+from pydantic import Field, field_validator, model_validator
+
+from stages.ir.models.chain.frontends.microfrontend import MicroFrontend
+from stages.ir.models.spec import FileModel, OpModel, PluginModel, UrlModel, ZooModel
+from stages.support.messages import escape
+from stages.support.options.strict_model import StrictModel, mistake
+
+PartName = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_]{0,39}$")]
+TensorName = Annotated[str, Field(min_length=1, max_length=200)]
+
+
+class Smooth(StrictModel):
+    """Mean of a score over the last runs, and a decision.
+
+    window     runs in the mean; before the first run, scores are 0
+    threshold  the decision is true while the mean is above it, in the units of the score
+    index      which element of the network's output is the score; needed if it has several
+    cooldown   runs after a decision in which no other one is made
+    """
+
+    window: Annotated[int, Field(ge=1, le=1_000)] = 5
+    threshold: Annotated[float, Field(ge=-1e6, le=1e6)] = 0.9
+    index: Annotated[int, Field(ge=0, le=1_000_000)] | None = None
+    cooldown: Annotated[int, Field(ge=0, le=100_000)] = 0
+
+
+class _Part(StrictModel):
+    """Options of every part. `name` is the prefix of its tensors and layers."""
+
+    name: PartName | None = None
+
+
+class FrontendPart(_Part):
+    """From samples of sound to features."""
+
+    frontend: MicroFrontend
+
+
+class SmoothPart(_Part):
+    """From scores to a decision."""
+
+    smooth: Smooth
+
+
+class NetworkPart(_Part):
+    """Options of a network in a chain.
+
+    inputs   by name: outputs of the part before; other inputs are inputs of the chain. Default: all, in order
+    convert  requantize inputs whose type or scale differs from the output before
+    """
+
+    inputs: dict[TensorName, TensorName] | None = None
+    convert: bool = False
+
+
+class FilePart(NetworkPart, FileModel):
+    """A TFLite or ONNX file in a chain."""
+
+
+class UrlPart(NetworkPart, UrlModel):
+    """A downloaded file in a chain."""
+
+
+class ZooPart(NetworkPart, ZooModel):
+    """A network of the zoo in a chain."""
+
+
+class OpPart(NetworkPart, OpModel):
+    """One operator in a chain."""
+
+    extra_options: ClassVar[frozenset[str]] = frozenset(NetworkPart.model_fields)
+
+
+class PluginPart(NetworkPart, PluginModel):
+    """A network of a plug-in in a chain."""
+
+
+PART_SOURCES = ("frontend", "smooth")
+
+
+class ChainModel(StrictModel):
+    """Models that run one after the other: outputs of a part are inputs of the next."""
+
+    chain: Annotated[tuple[Any, ...], Field(min_length=1, max_length=100)]
+
+    @field_validator("chain")
+    @classmethod
+    def _order(cls, parts: Sequence[Any]) -> Sequence[Any]:
+        for at, part in enumerate(parts):
+            if isinstance(part, FrontendPart) and at:
+                raise mistake("a front end must be the first part", at, "frontend", key=True)
+            if isinstance(part, SmoothPart) and not at:
+                raise mistake("smooth reads the scores of a part before it", at, "smooth", key=True)
+        return parts
+
+    @model_validator(mode="after")
+    def _check(self) -> ChainModel:
+        stated = Counter(part.name for part in self.chain if part.name is not None)
+        for name, count in stated.items():
+            if count > 1:
+                raise mistake(f"{count} parts have the name {escape.quoted(name)}", "chain")
+        return self
+
+    @property
+    def frontend(self) -> Any:
+        """Options of the front end; None without one."""
+        first = self.chain[0]
+        return first.frontend if isinstance(first, FrontendPart) else None
+
+    @property
+    def networks(self) -> dict[int, Any]:
+        """The parts that are networks, by number."""
+        return {at: part for at, part in enumerate(self.chain) if isinstance(part, NetworkPart)}
