@@ -31,7 +31,7 @@ class _Pickler(pickle.Pickler):
     def reducer_override(self, value: Any) -> Any:
         """Pickle models of dynamic classes as their base class, which pickle can import.
 
-        The worker restores the class: `pipeline.recipes.recipe.rebind_plugin_model`.
+        The worker restores the class: `pipeline.recipes.model_entry.rebind_plugin_model`.
         """
         if not isinstance(value, BaseModel) or _is_importable(type(value)):
             return NotImplemented

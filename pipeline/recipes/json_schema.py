@@ -14,7 +14,8 @@ from pydantic_core import core_schema
 from pipeline.documents.document import YamlPath
 from pipeline.plugins.registry import Registry
 from pipeline.project import Project
-from pipeline.recipes.recipe import MODEL_SOURCES, Recipe, recipe_model
+from pipeline.recipes.model_entry import MODEL_SOURCES
+from pipeline.recipes.recipe import Recipe, recipe_model
 from stages.ir.models.spec import option_names
 
 SCHEMA = "recipe.schema.json"

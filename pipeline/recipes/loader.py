@@ -25,7 +25,8 @@ from pipeline.matrices.matrix import Matrix, expand, select
 from pipeline.plugins.registry import Registry
 from pipeline.project import RECIPES, Project, project_of
 from pipeline.recipes.chain import Chain, chain_of
-from pipeline.recipes.recipe import MODEL_SOURCES, Recipe, recipe_model
+from pipeline.recipes.model_entry import MODEL_SOURCES, NETWORK_SOURCES
+from pipeline.recipes.recipe import Recipe, recipe_model
 from pipeline.recipes.recipe_arguments import unknown_part_error
 from pipeline.recipes.recipe_files import (
     check_name,
@@ -43,6 +44,7 @@ from pipeline.recipes.validation_cache import ValidationCache
 from stages.backends.targets.memory_rules import with_stack
 from stages.backends.targets.spec import Target
 from stages.base import StageError
+from stages.ir.models.chain.spec import NetworkPart
 from stages.support.messages import escape
 from stages.support.messages.wording import did_you_mean
 
@@ -208,6 +210,8 @@ def describe_recipe(name: str, root: Path | Project) -> Description:
 
 def model_label(model: Any) -> str:
     """Return the file name or the name of a recipe's model, or ''."""
+    if isinstance(model, dict) and isinstance(model.get("chain"), list):
+        return next(filter(None, map(model_label, model["chain"])), "")
     sources = [str(model[key]) for key in MODEL_SOURCES if model.get(key)] if isinstance(model, dict) else []
     return sources[0].partition("?")[0].rpartition("/")[2] if sources else ""
 
@@ -344,14 +348,27 @@ def _merge_recipe(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
     return merged
 
 
+def _with_network(chain: dict[str, Any], network: dict[str, Any]) -> dict[str, Any]:
+    """Return a chain with its network replaced; `network` itself if the chain has none or several."""
+    parts = chain["chain"] if isinstance(chain["chain"], list) else []
+    networks = [at for at, part in enumerate(parts) if isinstance(part, dict) and part.keys() & set(NETWORK_SOURCES)]
+    if len(networks) != 1:
+        return network
+    part = {key: value for key, value in parts[networks[0]].items() if key in NetworkPart.model_fields}
+    return {**chain, "chain": [*parts[: networks[0]], {**part, **network}, *parts[networks[0] + 1 :]]}
+
+
 def _merge(base: Any, over: Any) -> Any:
     """Merge mappings key by key; other values, including lists, replace the base.
 
-    A model entry with another source replaces the base: `{file: …}` over `{zoo: …}` means the file.
+    A model entry with another source replaces the base: `{file: …}` over `{zoo: …}` means the file. Over a chain with
+    one network, it replaces that network.
     """
     if not (isinstance(base, dict) and isinstance(over, dict)):
         return over
     sources = over.keys() & set(MODEL_SOURCES)
+    if sources & set(NETWORK_SOURCES) and "chain" in base:
+        return _with_network(base, over)
     if sources and sources != base.keys() & set(MODEL_SOURCES):
         return over
     return {**base, **{key: _merge(base[key], value) if key in base else value for key, value in over.items()}}

@@ -13,106 +13,32 @@ for one stage only. pipeline.recipes.chain decides which stages run, and in whic
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import cache, partial, reduce
+from functools import cache, reduce
 from operator import or_
 from typing import Annotated, Any, Literal, cast
 
 from pydantic import (
-    AfterValidator,
-    BaseModel,
     BeforeValidator,
-    Discriminator,
     Field,
     GetJsonSchemaHandler,
-    Tag,
     create_model,
 )
 from pydantic_core import CoreSchema, PydanticCustomError
 
-from pipeline.errors import RecipeError
 from pipeline.matrices.matrix import Matrix
-from pipeline.plugins.discovery import Plugin
 from pipeline.plugins.registry import PLACEMENT_KEYS, Registry
+from pipeline.recipes.model_entry import ModelEntry, model_entry
 from stages.backends.targets.memory import Size
 from stages.backends.targets.memory_rules import MemoryRule, StackRule, as_stack
 from stages.base import Stage, StageConfig
-from stages.ir.models.spec import FileModel, ModelSource, OpModel, PluginModel, UrlModel, ZooModel
-from stages.ir.models.zoo.names import check
-from stages.support.messages import escape
-from stages.support.messages.wording import several
 from stages.support.options.names import RecipeName
 from stages.support.options.strict_model import StrictModel
 
-MODEL_SOURCES = ("file", "url", "zoo", "op")
 _NO_OPTIONS = (
     {"type": "null"},
     {"const": False, "description": "The stage is disabled."},
     {"const": True, "description": "The stage runs with default options."},
 )
-
-
-def _sources_in(value: Any) -> list[str]:
-    keys = type(value).model_fields if isinstance(value, BaseModel) else value
-    return [source for source in MODEL_SOURCES if source in keys]
-
-
-def _check_source(value: Any) -> Any:
-    """Return the model entry. Raises PydanticCustomError unless it has exactly one source."""
-    if not isinstance(value, Mapping | BaseModel):
-        raise PydanticCustomError("model_source", "should be a mapping with one of file, url, zoo, op")
-    sources = _sources_in(value)
-    if len(sources) != 1:
-        keys = several([escape.quoted(str(key)) for key in value]) if isinstance(value, Mapping) and value else ""
-        names = " and ".join(sources) or keys or "none of them"
-        raise PydanticCustomError(
-            "model_source", "give exactly one of file, url, zoo, op; got {names}", {"names": names}
-        )
-    return value
-
-
-_Sources = Annotated[FileModel, Tag("file")] | Annotated[UrlModel, Tag("url")] | Annotated[OpModel, Tag("op")]
-ModelEntry = Annotated[
-    _Sources | Annotated[ZooModel, Tag("zoo")],
-    Discriminator(lambda value: _sources_in(value)[0]),
-    BeforeValidator(_check_source),
-]
-
-
-def rebind_plugin_model(model: ModelSource, models: Mapping[str, Plugin]) -> ModelSource:
-    """Return a plug-in model bound to this project's module.
-
-    Raises RecipeError if there is none.
-    """
-    if not isinstance(model, PluginModel):
-        return model
-    if model.zoo not in models:
-        raise RecipeError(f"unknown model '{escape.name(model.zoo)}'")
-    return _plugin_model(models).model_construct(model.model_fields_set, **dict(model))
-
-
-def _plugin_model(models: Mapping[str, Plugin]) -> type[PluginModel]:
-    plugin = create_model("PluginModel", __base__=PluginModel, zoo=(cast(Any, Literal[tuple(models)]), ...))
-    plugin.modules = {name: model_plugin.module for name, model_plugin in models.items()}
-    plugin.places = {name: model_plugin.path for name, model_plugin in models.items()}
-    return plugin
-
-
-def _model_entry(models: Mapping[str, Plugin]) -> Any:
-    """Return ModelEntry with the models of plug-ins as further values of `zoo`."""
-    plugin = _plugin_model(models)
-    named = AfterValidator(partial(check, plugins=tuple(models)))
-    built_in = create_model("ZooModel", __base__=ZooModel, zoo=(Annotated[str, named], ...))
-
-    def source(value: Any) -> str:
-        kind = _sources_in(value)[0]
-        name = value.get("zoo") if isinstance(value, Mapping) else getattr(value, "zoo", None)
-        return "plug-in" if kind == "zoo" and isinstance(name, str) and name in models else kind
-
-    return Annotated[
-        _Sources | Annotated[built_in, Tag("zoo")] | Annotated[plugin, Tag("plug-in")],
-        Discriminator(source),
-        BeforeValidator(_check_source),
-    ]
 
 
 class RecipeMemory(StrictModel):
@@ -150,7 +76,7 @@ class Recipe(StrictModel):
         description="Whether the recipe needs extends or model= to run. Not inherited.",
     )
     target: str = Field(description="Board or core declared in pipeline.yaml.")
-    model: ModelEntry = Field(description="The model: exactly one of file, url with sha256, zoo, op.")
+    model: ModelEntry = Field(description="The model: exactly one of file, url with sha256, zoo, op, chain.")
     stages: Mapping[str, StageConfig] = Field(default_factory=dict)
     memory: RecipeMemory = RecipeMemory()
     matrix: Matrix | None = Field(default=None, description="Axes; each combination of values is a variant.")
@@ -223,5 +149,5 @@ def recipe_model(registry: Registry) -> type[Recipe]:
     stages: Any = (entries, Field(default_factory=dict))
     fields: dict[str, Any] = {}
     if registry.models:
-        fields["model"] = (_model_entry(registry.models), Field(description=Recipe.model_fields["model"].description))
+        fields["model"] = (model_entry(registry.models), Field(description=Recipe.model_fields["model"].description))
     return create_model("Recipe", __base__=Recipe, __doc__=Recipe.__doc__, stages=stages, **fields)

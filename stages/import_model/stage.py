@@ -16,22 +16,25 @@ import hashlib
 import json
 from collections.abc import Mapping
 from contextlib import nullcontext
+from dataclasses import asdict
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from stages.base import ActionInputs, Job, Stage, StageConfig, StageError, Tool, error_at
+from stages.import_model.model_files import model_bytes, model_files, model_inputs, model_name
+from stages.ir.models.chain.spec import ChainModel
 from stages.ir.models.spec import FileModel, UrlModel, is_onnx
 from stages.ir.operators.declaration import NARROW
 from stages.support.messages import escape
 
 if TYPE_CHECKING:
     from stages.backends.targets.spec import Target
+    from stages.import_model.chain import Joined
     from stages.import_model.normalize import Normalized
     from stages.ir.model_info import ModelInfo
     from stages.ir.models.spec import ModelSource
 
-_EXTERNAL = "constants in "  # prefix of files with external constants of an ONNX file
 MODEL, TENSORS, SUMMARY = "model.tflite", "tensors.json", "import.json"
 
 
@@ -80,9 +83,17 @@ class ImportStage(Stage[ImportConfig]):
         name = model_name(job.model)
         source = str(getattr(job.model, "file", "") or getattr(job.model, "url", "")) or name
         quantized = "ptq" in job.inputs
-        data = (job.inputs["ptq"] / MODEL).read_bytes() if quantized else model_bytes(job)
+        parts: tuple[Any, ...] = ()
         of_onnx = is_onnx(job.model) and not quantized
-        normalized_model = (_from_onnx if of_onnx else _from_tflite)(job, data, escape.name(source, 200))
+        if isinstance(job.model, ChainModel) and not quantized:
+            with error_at("model", "chain"):
+                joined_model = _joined(job.model, job.files)
+            normalized_model, parts = joined_model.file, joined_model.parts
+            data = normalized_model.data
+        else:
+            assert not isinstance(job.model, ChainModel)
+            data = (job.inputs["ptq"] / MODEL).read_bytes() if quantized else model_bytes(job.model, job.files)
+            normalized_model = (_from_onnx if of_onnx else _from_tflite)(job, data, escape.name(source, 200))
         info = normalized_model.info
         job.progress(f"import {name}: {len(info.operators)} operators")
         module = build_module(normalized_model.data, info)
@@ -102,53 +113,11 @@ class ImportStage(Stage[ImportConfig]):
             "macs": macs(info),
             "signature": normalized_model.signature or None,
             "warnings": list(notes),
-        }
+        } | ({"parts": [asdict(part) for part in parts]} if parts else {})
         (job.out / SUMMARY).write_text(json.dumps(summary, indent=1) + "\n")
         job.log(f"{name}: {summary['operators']} operators, {summary['macs']:,} MACs, sha256 {summary['sha256']}")
         for note in notes:
             job.log(f"warning: {note}")
-
-
-def model_inputs(model: ModelSource) -> ActionInputs:
-    """Return the inputs of a stage that reads the recipe's model: its files, code, entry, and ONNX's reader."""
-    from stages.ir.models.spec import PluginModel
-    from stages.support.system.loaded_code import package_files
-
-    return ActionInputs(
-        tools=(Tool("onnx", package="onnx", group="onnx"),) if is_onnx(model) else (),
-        files=lambda root: model_files(model, root),
-        code=package_files(model.place) if isinstance(model, PluginModel) else {},
-        model_entry=_key_entry(model),
-    )
-
-
-def model_files(model: ModelSource, root: Path) -> dict[str, Path]:
-    """Return the recipe's model file, and the files with external constants of an ONNX file.
-
-    Raises StageError for a file larger than any TFLite file can be.
-    """
-    from stages.ir.models.onnx_external import external_files
-    from stages.ir.models.resolve import check_size, external_file
-
-    path = external_file(model, root)
-    if path is None:
-        return {}
-    check_size(path)
-    external = external_files(path) if is_onnx(model) else {}
-    return {"model": path} | {f"{_EXTERNAL}{name}": file for name, file in external.items()}
-
-
-def _key_entry(model: ModelSource) -> dict[str, Any]:
-    """Return the model's part of the action key: its options, without a file's folder."""
-    entry = model.model_dump(mode="json")
-    for key in ("signature", "shapes", "layout"):
-        if entry.get(key, "") is None:
-            del entry[key]
-    if "file" in entry:
-        entry["file"] = Path(entry["file"]).name
-    if "url" in entry:
-        entry["url"] = getattr(model, "source", "")  # without a query, which may be a key
-    return entry
 
 
 def known_model(model: ModelSource, root: Path) -> ModelInfo | None:
@@ -168,6 +137,22 @@ def known_model(model: ModelSource, root: Path) -> ModelInfo | None:
 
             check_known(data, escape.name(model.source, 200), model.shapes or {})
     return info
+
+
+def _joined(chain: ChainModel, files: Mapping[str, Path]) -> Joined:
+    """Return the joined file of a chain. Raises StageError, as its networks' imports and for parts that do not fit."""
+    from stages.import_model.chain import Network, joined
+    from stages.import_model.normalize import normalized
+
+    networks = []
+    for at, part in chain.networks.items():
+        prefix, name = f"{at}: ", model_name(part)
+        own_files = {key.removeprefix(prefix): path for key, path in files.items() if key.startswith(prefix)}
+        if is_onnx(part):
+            raise StageError(f"{name} is an ONNX file; a chain takes TFLite files")
+        data = model_bytes(part, own_files)
+        networks.append(Network(at, name, normalized(data, escape.name(name), getattr(part, "signature", None))))
+    return joined(chain, networks)
 
 
 def _from_tflite(job: Job[ImportConfig], data: bytes, source: str) -> Normalized:
@@ -212,35 +197,6 @@ def _narrow_warning(info: ModelInfo) -> list[str]:
     types, count = ", ".join(sorted({tensor.dtype for tensor in constants})), sum(tensor.bytes for tensor in constants)
     storage = "one byte per element (unless tensorize's narrow_weights is set), a float, or an engine's own format"
     return [f"{len(constants)} x {types} constants, {count:,} bytes in the file: the firmware stores {storage}"]
-
-
-def model_name(model: ModelSource) -> str:
-    """Return the model's name for reports: zoo entry, operator, or file name without suffix."""
-    for field in ("zoo", "op"):
-        if hasattr(model, field):
-            return str(getattr(model, field))
-    path = str(getattr(model, "file", "") or getattr(model, "url", "")).split("?")[0]
-    return Path(path).name.removesuffix(".tflite").removesuffix(".onnx")
-
-
-def model_bytes(job: Job[Any]) -> bytes:
-    """Return the file of the recipe's model, built if necessary. Raises StageError."""
-    path = job.files.get("model")
-    if path is None:
-        from stages.ir.models.resolve import resolve
-
-        return resolve(job.model)
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        reason = error.strerror or error
-        raise StageError(f"cannot read the model file {path}: {reason}") from None
-    external = {name.removeprefix(_EXTERNAL): place for name, place in job.files.items() if name.startswith(_EXTERNAL)}
-    if not external:
-        return data
-    from stages.ir.models.onnx_external import whole
-
-    return whole(data, external, escape.name(path.name))
 
 
 STAGE = ImportStage()

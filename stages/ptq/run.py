@@ -9,6 +9,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from stages.base import Job, StageError
+from stages.ir.models.chain.spec import ChainModel
 from stages.ir.models.tflite_reader import read
 from stages.ir.reference import Reference
 from stages.ir.samples.sample_warnings import chance_warning
@@ -36,9 +37,10 @@ _LOW_SNR, _HIGH_LOSS = 10.0, 10.0  # dB and percentage points: limits of the war
 
 def run(job: Job[PtqConfig]) -> None:
     """Write model.tflite and ptq.json. Raises StageError for unfit data, or a large loss."""
-    from stages.import_model.stage import model_bytes
+    from stages.import_model.model_files import model_bytes
 
-    config, data = job.config, model_bytes(job)
+    assert not isinstance(job.model, ChainModel)  # checked by preflight
+    config, data = job.config, model_bytes(job.model, job.files)
     source = str(getattr(job.model, "file", "") or getattr(job.model, "url", "")) or "the model"
     model = float_model(job.model, data, source)
     samples = calibration(config, job.files, model.info, model_rate(job.model))

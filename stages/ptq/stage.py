@@ -10,8 +10,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from stages.base import ActionInputs, Job, Stage, StageConfig, Tool
-from stages.import_model.stage import known_model, model_files, model_inputs
+from stages.base import ActionInputs, Job, Stage, StageConfig, StageError, Tool
+from stages.import_model.model_files import model_files, model_inputs
+from stages.import_model.stage import known_model
+from stages.ir.models.chain.spec import ChainModel
 from stages.ptq.config import PtqConfig
 
 if TYPE_CHECKING:
@@ -58,6 +60,12 @@ class PtqStage(Stage[PtqConfig]):
         from stages.ptq.data import check_data
         from stages.ptq.float_model import check_float
 
+        if isinstance(model, ChainModel):
+            raise StageError(
+                "`mode: calibrate` quantizes one network, not a chain",
+                hint="Quantize the network by a recipe of its own, and use its model.tflite in the chain.",
+                at=("model", "chain"),
+            )
         info = known_model(model, root)
         if info is not None:
             check_float(info, str(getattr(model, "file", "")) or "the model")

@@ -1,11 +1,11 @@
-"""The recipe's `model:` entry: one of file, url, zoo, op."""
+"""The recipe's `model:` entry of one network: one of file, url, zoo, op."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from math import prod
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self, TypeAlias
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, model_validator
@@ -16,6 +16,9 @@ from stages.support.messages import escape
 from stages.support.messages.wording import all_known, did_you_mean, several
 from stages.support.options.strict_model import StrictModel, mistake
 from stages.support.system.pathname import Pathname
+
+if TYPE_CHECKING:
+    from stages.ir.models.chain.spec import ChainModel
 
 # TFLite stores sizes, axes and amounts in 32 bits.
 _MOST = 2**31 - 1
@@ -160,6 +163,8 @@ class OpModel(StrictModel):
     quantizations are chosen such that random inputs use the outputs' range without saturation.
     """
 
+    extra_options: ClassVar[frozenset[str]] = frozenset()  # of a subclass, for every operator
+
     op: Annotated[str, AfterValidator(_known)] = Field(json_schema_extra=lambda schema: schema.update(enum=[*_alone()]))
     shape: Shape
     batch: Size = 1
@@ -221,7 +226,7 @@ class OpModel(StrictModel):
             declared.model.required,
             declared.weights.narrow.get("int8", ()),
         )
-        for name in sorted(self.model_fields_set - COMMON):
+        for name in sorted(self.model_fields_set - COMMON - type(self).extra_options):
             if name not in allowed:
                 has = ", ".join(sorted(allowed)) or "none"
                 raise mistake(f"{self.op} has no option {name!r}; it has {has}", name, key=True)
@@ -311,4 +316,5 @@ def models_in(folder: Path) -> str:
     return f"models in it: {several([*map(escape.name, names)], 3)}" if names else "it has no .tflite or .onnx file"
 
 
-ModelSource = FileModel | UrlModel | ZooModel | PluginModel | OpModel
+NetworkSource = FileModel | UrlModel | ZooModel | PluginModel | OpModel
+ModelSource: TypeAlias = "NetworkSource | ChainModel"

@@ -16,7 +16,8 @@ import pytest
 from stages.backends.targets.load import load_target
 from stages.base import Job, StageError
 from stages.import_model import STAGE
-from stages.import_model.stage import ImportConfig, model_files, model_inputs
+from stages.import_model.model_files import model_files, model_inputs
+from stages.import_model.stage import ImportConfig
 from stages.ir.models.builder import ModelBuilder
 from stages.ir.models.spec import FileModel
 from stages.ir.relax_module import load_module, operator_calls

@@ -23,13 +23,11 @@ class Smooth(StrictModel):
     window     runs in the mean; before the first run, scores are 0
     threshold  the decision is true while the mean is above it, in the units of the score
     index      which element of the network's output is the score; needed if it has several
-    cooldown   runs after a decision in which no other one is made
     """
 
     window: Annotated[int, Field(ge=1, le=1_000)] = 5
     threshold: Annotated[float, Field(ge=-1e6, le=1e6)] = 0.9
     index: Annotated[int, Field(ge=0, le=1_000_000)] | None = None
-    cooldown: Annotated[int, Field(ge=0, le=100_000)] = 0
 
 
 class _Part(StrictModel):

@@ -12,7 +12,7 @@ from pipeline.distributed.values import dumps, loads
 from pipeline.errors import RecipeError
 from pipeline.plugins.discovery import Plugin
 from pipeline.plugins.registry import default_registry
-from pipeline.recipes.recipe import _model_entry, rebind_plugin_model
+from pipeline.recipes.model_entry import model_entry, rebind_plugin_model
 from stages.ir.models.spec import PluginModel
 
 
@@ -22,7 +22,7 @@ def models(folder: str) -> dict[str, Plugin]:
 
 def sent(entry: dict[str, Any]) -> tuple[Any, Any]:
     """A recipe's model here, and as a worker unpickles it."""
-    model = TypeAdapter(_model_entry(models("here"))).validate_python(entry)
+    model = TypeAdapter(model_entry(models("here"))).validate_python(entry)
     return model, loads(dumps((model, 1))[0], lambda target: target)[0][0]
 
 

@@ -16,7 +16,7 @@ from pipeline.recipes.targets import remote_store
 from pipeline.remote.remote import Remote
 from pipeline.remote.settings import RemoteSettings, remote_settings
 from pipeline.remote.transport import RemoteError
-from stages.import_model.stage import model_inputs
+from stages.import_model.model_files import model_inputs
 from stages.ir.models.spec import UrlModel
 from stages.support.messages import escape
 
