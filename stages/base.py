@@ -24,7 +24,7 @@ from stages.support.tool import ToolIdentity as ToolIdentity
 
 if TYPE_CHECKING:
     from stages.backends.targets.spec import Target
-    from stages.ir.models.spec import ModelSource
+    from stages.ir.models.sources import ModelSource
 
 
 class StageConfig(StrictModel):

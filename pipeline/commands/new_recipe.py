@@ -22,7 +22,8 @@ from pipeline.recipes.loader import LoadedRecipe, load_recipes
 from pipeline.recipes.recipe_files import find_parent, recipe_names
 from pipeline.recipes.targets import load_targets
 from stages.base import StageError
-from stages.ir.models.spec import ModelSource, OpModel
+from stages.ir.models.sources import ModelSource
+from stages.ir.models.spec import OpModel
 from stages.support.messages import escape
 from stages.support.messages.wording import did_you_mean
 from stages.support.options.names import RECIPE_PATTERN, invalid_name

@@ -33,7 +33,8 @@ from pipeline.recipes.chain import Link
 from pipeline.recipes.loader import LoadedRecipe
 from stages.backends.targets.spec import Target
 from stages.base import ActionInputs, Stage, StageConfig, StageError, Tool, ToolIdentity
-from stages.ir.models.spec import ModelSource, models_in
+from stages.ir.models.sources import ModelSource
+from stages.ir.models.spec import models_in
 from stages.support.former_hooks import FormerHooks
 from stages.support.messages import escape
 from stages.support.system.loaded_code import class_files, package_files

@@ -17,13 +17,13 @@ from stages.ir.models.chain.spec import (
     ChainModel,
     FilePart,
     FrontendPart,
-    OpPart,
     PluginPart,
     SmoothPart,
     UrlPart,
     ZooPart,
 )
-from stages.ir.models.spec import FileModel, ModelSource, OpModel, PluginModel, UrlModel, ZooModel
+from stages.ir.models.sources import ModelSource
+from stages.ir.models.spec import FileModel, OpModel, PluginModel, UrlModel, ZooModel
 from stages.ir.models.zoo.names import check
 from stages.support.messages import escape
 from stages.support.messages.wording import several
@@ -73,7 +73,7 @@ def _union(classes: Mapping[str, Any], plugins: Mapping[str, Plugin]) -> Any:
 def model_entry(plugins: Mapping[str, Plugin]) -> Any:
     """Return the type of the entry; `plugins` are further values of `zoo`."""
     networks = {"file": FileModel, "url": UrlModel, "zoo": _zoo(ZooModel, plugins), "op": OpModel}
-    parts = {"file": FilePart, "url": UrlPart, "zoo": _zoo(ZooPart, plugins), "op": OpPart}
+    parts = {"file": FilePart, "url": UrlPart, "zoo": _zoo(ZooPart, plugins)}
     if plugins:
         networks[_PLUG_IN], parts[_PLUG_IN] = _plugin_model(PluginModel, plugins), _plugin_model(PluginPart, plugins)
     parts |= dict(zip(PART_SOURCES, (FrontendPart, SmoothPart), strict=True))

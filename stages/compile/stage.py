@@ -11,7 +11,7 @@ from stages.base import ActionInputs, Job, Stage, Tool
 from stages.compile.config import CompileConfig
 
 if TYPE_CHECKING:
-    from stages.ir.models.spec import ModelSource
+    from stages.ir.models.sources import ModelSource
 
 
 class CompileStage(Stage[CompileConfig]):

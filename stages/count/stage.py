@@ -18,7 +18,7 @@ from stages.tensorize.stage import TensorizeStage
 
 if TYPE_CHECKING:
     from stages.backends.targets.spec import Target
-    from stages.ir.models.spec import ModelSource
+    from stages.ir.models.sources import ModelSource
 
 
 class CountStage(TensorizeStage):

@@ -12,7 +12,7 @@ from stages.base import ActionInputs, Job, Stage, StageError, Tool
 from stages.emit.config import EmitConfig
 
 if TYPE_CHECKING:
-    from stages.ir.models.spec import ModelSource
+    from stages.ir.models.sources import ModelSource
 
 
 class EmitStage(Stage[EmitConfig]):

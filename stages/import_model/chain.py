@@ -18,6 +18,7 @@ from stages.import_model.normalize.graph import OneGraph, one_graph
 from stages.ir.model_info import ModelInfo, TensorInfo
 from stages.ir.models.builder import ModelBuilder
 from stages.ir.models.chain.frontends.base import Features, Frontend
+from stages.ir.models.chain.frontends.build import build_frontend
 from stages.ir.models.chain.smooth import smoother
 from stages.ir.models.chain.spec import ChainModel, FrontendPart, NetworkPart, SmoothPart
 from stages.ir.models.chain.window import sliding_window
@@ -65,7 +66,7 @@ def joined(chain: ChainModel, networks: Sequence[Network]) -> Joined:
         name = names[at]
         if isinstance(part, FrontendPart):
             following = by_place.get(at + 1)
-            outputs = writer.add(part.frontend.build(_features(part.frontend, following)), name, [None])
+            outputs = writer.add(build_frontend(part.frontend, _features(part.frontend, following)), name, [None])
         elif isinstance(part, SmoothPart):
             outputs = writer.add(_smoothed(part, name, previous, outputs), name, _indices(outputs))
         else:

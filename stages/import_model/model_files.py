@@ -8,7 +8,8 @@ from typing import Any
 
 from stages.base import ActionInputs, StageError, Tool
 from stages.ir.models.chain.spec import ChainModel
-from stages.ir.models.spec import ModelSource, NetworkSource, PluginModel, is_onnx
+from stages.ir.models.sources import ModelSource
+from stages.ir.models.spec import NetworkSource, PluginModel, is_onnx
 from stages.support.messages import escape
 
 _EXTERNAL = "constants in "  # prefix of files with external constants of an ONNX file

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from stages.import_model.chain import Joined
     from stages.import_model.normalize import Normalized
     from stages.ir.model_info import ModelInfo
-    from stages.ir.models.spec import ModelSource
+    from stages.ir.models.sources import ModelSource
 
 MODEL, TENSORS, SUMMARY = "model.tflite", "tensors.json", "import.json"
 

@@ -11,7 +11,7 @@ from stages.support.messages import escape
 
 if TYPE_CHECKING:
     from stages.backends.targets.spec import Target
-    from stages.ir.models.spec import ModelSource
+    from stages.ir.models.sources import ModelSource
 
 LAYOUTS = "layouts.json"
 

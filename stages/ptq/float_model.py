@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from stages.base import StageError
 from stages.import_model.normalize import normalized
 from stages.ir.model_info import ModelInfo
-from stages.ir.models.spec import FileModel, ModelSource, UrlModel, is_onnx
+from stages.ir.models.sources import ModelSource
+from stages.ir.models.spec import FileModel, UrlModel, is_onnx
 from stages.ir.models.tflite_reader import read
 from stages.ir.reference.probe import check_loads
 from stages.ptq.constants import narrow_constants, with_float_constants

@@ -18,7 +18,7 @@ from stages.ptq.config import PtqConfig
 
 if TYPE_CHECKING:
     from stages.backends.targets.spec import Target
-    from stages.ir.models.spec import ModelSource
+    from stages.ir.models.sources import ModelSource
 
 GROUP = "ptq"
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from stages.backends.targets.spec import Target
 from stages.base import ActionInputs, Job, Stage, StageConfig, Tool
-from stages.ir.models.spec import ModelSource
+from stages.ir.models.sources import ModelSource
 from stages.quantize.options import QuantizeOptions
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from stages.backends.targets.spec import Target
 from stages.base import ActionInputs, Job, Stage, StageError, Tool
-from stages.ir.models.spec import ModelSource
+from stages.ir.models.sources import ModelSource
 from stages.report.config import ReportConfig
 
 

@@ -9,7 +9,8 @@ from pydantic import Field
 
 from stages.backends.targets.spec import Target
 from stages.base import ActionInputs, Job, Stage, StageConfig, Tool
-from stages.ir.models.spec import ModelSource, is_onnx
+from stages.ir.models.sources import ModelSource
+from stages.ir.models.spec import is_onnx
 from stages.support.messages import escape
 from stages.verify.reference_name import reference_name
 

@@ -12,7 +12,8 @@ import numpy as np
 from pipeline.plugins.registry import default_registry
 from stages.backends.targets.spec import Target
 from stages.base import Job
-from stages.ir.models.spec import FileModel, ModelSource
+from stages.ir.models.sources import ModelSource
+from stages.ir.models.spec import FileModel
 from tests.support.emitted import ROOT, Inference, run_emitted, target_named
 
 

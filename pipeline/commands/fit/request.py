@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pipeline.plugins.registry import Registry
     from pipeline.project import Project
     from stages.backends.targets.spec import Target
-    from stages.ir.models.spec import ModelSource
+    from stages.ir.models.sources import ModelSource
 
 _CALIBRATE = {"mode": "calibrate", "data": {"random": {}}}
 CALIBRATED = (

@@ -11,7 +11,8 @@ from stages.ir.model_info import ModelInfo
 from stages.ir.models.graphs import UnknownSignature, choose, graphs
 from stages.ir.models.other_files import check_onnx
 from stages.ir.models.resolve import local_file
-from stages.ir.models.spec import FileModel, ModelSource, UrlModel, is_onnx
+from stages.ir.models.sources import ModelSource
+from stages.ir.models.spec import FileModel, UrlModel, is_onnx
 from stages.ir.models.tflite_reader import read
 from stages.support.messages import escape
 from stages.support.messages.stage_error import StageError

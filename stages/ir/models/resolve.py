@@ -6,7 +6,8 @@ import contextlib
 import hashlib
 from pathlib import Path
 
-from stages.ir.models.spec import FileModel, ModelSource, OpModel, PluginModel, UrlModel, ZooModel
+from stages.ir.models.sources import ModelSource
+from stages.ir.models.spec import FileModel, OpModel, PluginModel, UrlModel, ZooModel
 from stages.support.messages import escape
 from stages.support.messages.stage_error import StageError, error_at
 from stages.support.system.atomic_write import write_atomically

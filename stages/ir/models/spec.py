@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from math import prod
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self, TypeAlias
+from typing import Annotated, ClassVar, Literal, Self
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, model_validator
@@ -16,9 +16,6 @@ from stages.support.messages import escape
 from stages.support.messages.wording import all_known, did_you_mean, several
 from stages.support.options.strict_model import StrictModel, mistake
 from stages.support.system.pathname import Pathname
-
-if TYPE_CHECKING:
-    from stages.ir.models.chain.spec import ChainModel
 
 # TFLite stores sizes, axes and amounts in 32 bits.
 _MOST = 2**31 - 1
@@ -163,8 +160,6 @@ class OpModel(StrictModel):
     quantizations are chosen such that random inputs use the outputs' range without saturation.
     """
 
-    extra_options: ClassVar[frozenset[str]] = frozenset()  # of a subclass, for every operator
-
     op: Annotated[str, AfterValidator(_known)] = Field(json_schema_extra=lambda schema: schema.update(enum=[*_alone()]))
     shape: Shape
     batch: Size = 1
@@ -226,7 +221,7 @@ class OpModel(StrictModel):
             declared.model.required,
             declared.weights.narrow.get("int8", ()),
         )
-        for name in sorted(self.model_fields_set - COMMON - type(self).extra_options):
+        for name in sorted(self.model_fields_set - COMMON):
             if name not in allowed:
                 has = ", ".join(sorted(allowed)) or "none"
                 raise mistake(f"{self.op} has no option {name!r}; it has {has}", name, key=True)
@@ -317,4 +312,3 @@ def models_in(folder: Path) -> str:
 
 
 NetworkSource = FileModel | UrlModel | ZooModel | PluginModel | OpModel
-ModelSource: TypeAlias = "NetworkSource | ChainModel"

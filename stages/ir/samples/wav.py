@@ -23,7 +23,7 @@ from stages.support.messages.stage_error import StageError
 from stages.support.options.audio import SAMPLE_RATE, AudioOptions, samples_of
 
 if TYPE_CHECKING:
-    from stages.ir.models.spec import ModelSource
+    from stages.ir.models.sources import ModelSource
 
 _BYTES = 2
 _UNKNOWN_FORMAT = re.compile(r"^unknown format: (\d+)$")

@@ -15,8 +15,8 @@ import numpy as np
 import onnx
 
 from stages.base import StageError
-from stages.import_model.onnx import convert
 from stages.import_model.model_files import model_files
+from stages.import_model.onnx import convert
 from stages.ir.models.onnx_external import external_files, external_tensors, whole
 from stages.ir.models.spec import FileModel
 from tests.support.onnx_graphs import drawn, model, node

@@ -14,7 +14,8 @@ from typing import Any, ClassVar, Literal
 from pipeline.plugins.registry import Registry
 from stages.backends.targets.spec import Target
 from stages.base import ActionInputs, Job, Stage, StageConfig, StageError, Tool
-from stages.ir.models.spec import FileModel, ModelSource
+from stages.ir.models.sources import ModelSource
+from stages.ir.models.spec import FileModel
 from stages.support.messages.stage_error import DoesNotFit
 
 

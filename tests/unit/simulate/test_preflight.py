@@ -11,7 +11,8 @@ import pytest
 from stages.backends.targets.load import load_target
 from stages.base import StageError
 from stages.ir.models.builder import ModelBuilder
-from stages.ir.models.spec import FileModel, ModelSource, ZooModel
+from stages.ir.models.sources import ModelSource
+from stages.ir.models.spec import FileModel, ZooModel
 from stages.simulate import STAGE, InputsConfig, SimulateConfig
 from tests.support.edited_models import together
 

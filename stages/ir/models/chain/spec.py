@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 from pydantic import Field, field_validator, model_validator
 
 from stages.ir.models.chain.frontends.microfrontend import MicroFrontend
-from stages.ir.models.spec import FileModel, OpModel, PluginModel, UrlModel, ZooModel
+from stages.ir.models.spec import FileModel, PluginModel, UrlModel, ZooModel
 from stages.support.messages import escape
 from stages.support.options.strict_model import StrictModel, mistake
 
@@ -69,12 +69,6 @@ class UrlPart(NetworkPart, UrlModel):
 
 class ZooPart(NetworkPart, ZooModel):
     """A network of the zoo in a chain."""
-
-
-class OpPart(NetworkPart, OpModel):
-    """One operator in a chain."""
-
-    extra_options: ClassVar[frozenset[str]] = frozenset(NetworkPart.model_fields)
 
 
 class PluginPart(NetworkPart, PluginModel):

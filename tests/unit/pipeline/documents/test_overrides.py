@@ -100,7 +100,7 @@ def test_an_error_beside_an_override_shows_the_file(project: FakeProject) -> Non
 
 def test_an_override_that_invalidates_a_value_of_the_file_is_named(project: FakeProject) -> None:
     assert refused(project, set="model.zoo=ds_cnn").splitlines() == [
-        "recipes/demo.yaml:4:8: model: give exactly one of file, url, zoo, op; got file and zoo",
+        "recipes/demo.yaml:4:8: model: give exactly one of file, url, zoo, op, chain; got file and zoo",
         "    4 | model: {file: model.txt}",
         "      |        ^",
         "together with set=model.zoo=ds_cnn",

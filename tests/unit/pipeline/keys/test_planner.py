@@ -13,7 +13,7 @@ from pipeline.runs.workspace import Workspace
 from stages.backends.targets.memory import Size
 from stages.backends.targets.spec import Target
 from stages.base import ActionInputs, StageConfig
-from stages.ir.models.spec import ModelSource
+from stages.ir.models.sources import ModelSource
 from tests.unit.pipeline.conftest import FakeProject
 from tests.unit.pipeline.fake_stages import EmitConfig, FakeCompile, FakeEmit, FakeImport, FakeReport
 

@@ -48,7 +48,7 @@ TARGETS = "known targets: rv64-rvp, rv32-rvp, rv64-scalar, rv32-scalar, cortex-m
 
 
 KEYS = "known keys: schema, name, extends, abstract, target, model, stages, memory, matrix"
-SOURCES = "give exactly one of file, url, zoo, op; got"
+SOURCES = "give exactly one of file, url, zoo, op, chain; got"
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ class Features:
 
 
 class Frontend(StrictModel):
-    """Options of every front end.
+    """Options of every front end. `kind` is the name of its module; build.py builds its file.
 
     sample_rate  of the sound in Hz
     window_ms    duration of a frame
@@ -37,6 +37,7 @@ class Frontend(StrictModel):
     frames       new frames per run; None: all that a network with state reads, else one
     """
 
+    kind: str
     sample_rate: int = Field(default=16_000, ge=1_000, le=192_000)
     window_ms: Milliseconds = 30.0
     step_ms: Milliseconds = 10.0
@@ -55,13 +56,6 @@ class Frontend(StrictModel):
     @property
     def feature_channels(self) -> int:
         """Features of a frame."""
-        raise NotImplementedError
-
-    def build(self, features: Features) -> bytes:
-        """Return a TFLite file: int16[1, frames * frame_step] samples to [frames, channels] features.
-
-        Before the first sample there is silence. Raises StageError if the features cannot have the wanted type.
-        """
         raise NotImplementedError
 
     def check_frame(self) -> None:

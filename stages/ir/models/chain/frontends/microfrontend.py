@@ -13,7 +13,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from stages.ir.models.chain.frontends.base import Features, Frontend
+from stages.ir.models.chain.frontends.base import Frontend
 from stages.support.options.strict_model import StrictModel, mistake
 
 FILTER_BITS, SNR_BITS = 12, 12  # after the point, of the filters' weights and of PCAN's ratio of signal to noise
@@ -91,9 +91,3 @@ class MicroFrontend(Frontend):
     def snr_shift(self, pcan: Pcan) -> int:
         """Return the shift of signal times gain to SNR_BITS."""
         return pcan.gain_bits - self.correction_bits - SNR_BITS
-
-    def build(self, features: Features) -> bytes:
-        """Return the TFLite file, as Frontend.build."""
-        from stages.ir.models.chain.frontends.microfrontend_operators import build
-
-        return build(self, features)

@@ -1,0 +1,6 @@
+"""What a recipe's `model:` entry is: a network or a chain."""
+
+from stages.ir.models.chain.spec import ChainModel
+from stages.ir.models.spec import NetworkSource
+
+ModelSource = NetworkSource | ChainModel
