@@ -180,7 +180,7 @@ class _Writer:
                 bound.append(None)
                 continue
             reader = info.tensors[index]
-            data = _adapter(source, reader, part, f"{name} of the chain", previous, frontend)
+            data = _adapter(source, reader, part, name, previous, frontend)
             bound.append(source.index if data is None else self.add(data, name, [source.index])[0].index)
         start = len(self.graph.operators)
         results = self.add(file.data, name, bound)

@@ -14,6 +14,7 @@ from stages.support.messages import escape
 from stages.support.options.strict_model import StrictModel, mistake
 
 PartName = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_]{0,39}$")]
+_MOST_PARTS = 100
 TensorName = Annotated[str, Field(min_length=1, max_length=200)]
 
 
@@ -81,12 +82,17 @@ PART_SOURCES = ("frontend", "smooth")
 class ChainModel(StrictModel):
     """Models that run one after the other: outputs of a part are inputs of the next."""
 
-    chain: Annotated[tuple[Any, ...], Field(min_length=1, max_length=100)]
+    chain: tuple[Any, ...]
 
     @field_validator("chain")
     @classmethod
     def _order(cls, parts: Sequence[Any]) -> Sequence[Any]:
+        if not 1 <= len(parts) <= _MOST_PARTS:
+            raise mistake(f"a chain has 1 to {_MOST_PARTS} parts, not {len(parts)}")
         for at, part in enumerate(parts):
+            for key in ("inputs", "convert") if isinstance(part, NetworkPart) and not at else ():
+                if key in part.model_fields_set:
+                    raise mistake("connects a part to the one before, and this is the first", at, key, key=True)
             if isinstance(part, FrontendPart) and at:
                 raise mistake("a front end must be the first part", at, "frontend", key=True)
             if isinstance(part, SmoothPart) and not at:
