@@ -15,6 +15,7 @@ from stages.report.board import board
 from stages.report.classes import check_classes
 from stages.report.cycles import PICTURE, cycles, far_off
 from stages.report.estimate import chosen_by, estimated_cycles, of_layer
+from stages.report.parts import parts
 from stages.report.quantization import FILE, RANGES, quantization
 from stages.report.ranges_svg import ranges_svg
 from stages.report.streaming import rows_by_layer, streaming
@@ -137,6 +138,7 @@ def build_report(
             "blocks": [{key: block[key] for key in _BLOCK} for block in sizes.get("blocks", [])],
         },
         "layers": layers,
+        "parts": parts(import_facts.get("parts", ()), layers),
         "arena": _in_regions("arena", model["arena"], sizes.get("blocks", [])),
         "weights": _in_regions("weights", model["constants"], sizes.get("blocks", [])),
         "warnings": [

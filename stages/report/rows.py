@@ -8,6 +8,7 @@ from stages.report.board import board_line, counted, per_mac, ran_line
 from stages.report.cycles import searched
 from stages.report.estimate import COLUMN, choice_line
 from stages.report.estimate import line as estimate_line
+from stages.report.parts import parts_line
 from stages.report.quantization import line
 from stages.report.streaming import effect_line, rows_of
 from stages.verify.reference_name import reference_name
@@ -122,6 +123,8 @@ def summary(report: dict[str, Any]) -> list[tuple[str, str]]:
             ),
         )
     )
+    if report.get("parts"):
+        lines.append(("parts", parts_line(report["parts"], instructions["total"])))
     if effect := report.get("streaming"):
         lines.append(("streaming", effect_line(effect)))
     return lines
