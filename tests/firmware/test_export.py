@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -23,6 +24,8 @@ from stages.delivery.export.content import Content
 from stages.delivery.export.form import Files
 from stages.delivery.export.registry import form_of
 from stages.delivery.export.render import files_of
+from stages.ir.models import zoo
+from stages.ir.reference import Reference
 from tests.support.exports import LSTM, content, pair, written
 
 STUBS = Path(__file__).parents[1] / "support" / "ecosystems"
@@ -330,3 +333,57 @@ def test_mlperf_tiny_harness(tmp_path: Path, name: str) -> None:
     run("gcc", "-O1", "-c", f"-I{made}/src", *sources, cwd=tmp_path)
     run("g++", *sorted(tmp_path.glob("*.o")), "-lm", "-o", tmp_path / "harness")
     assert "as expected" in run(tmp_path / "harness")
+
+
+def log_mel(samples: np.ndarray) -> np.ndarray:
+    """The features of MLPerf Tiny's streaming wake word: [steps, 40] in 0 to 1, with silence before the first sample."""
+    heard = np.concatenate([np.zeros(513), samples / 32768])
+    windows = np.lib.stride_tricks.sliding_window_view(heard, 1025)[::512]
+    emphasized = (windows[:, 1:] - 0.96875 * windows[:, :-1]) * np.hamming(1024)
+    energy = np.abs(np.fft.rfft(emphasized)) ** 2 / 1024
+    mel = 1127 * np.log1p(np.arange(513) * 15.625 / 700)
+    edges = np.linspace(0, mel[-1], 42)
+    bands = np.stack([np.interp(mel, edges[band : band + 3], [0, 1, 0]) for band in range(40)])
+    return np.clip((10 * np.log10(np.maximum(energy @ bands.T, 1e-30)) + 52) / 64, 0, 1)
+
+
+def test_mlperf_tiny_streaming_wake_word(tmp_path: Path) -> None:
+    """The benchmark plays a recording: features, scores, pulses of detections and the duty cycle follow its rules."""
+    made = written(tmp_path / "made", "mlperf-tiny", content("host", "sww", model={"zoo": "ds_cnn_1d"}))
+    assert not (made / "api/port.h").exists() and "SWW01" in (made / "api/sww_ref_util_submitter.h").read_text()
+    stubs = STUBS / "mlperf_sww"
+    flags = ("-std=c11", "-O1", "-Wall", "-Wextra", "-Werror", f"-I{stubs}", f"-I{made}/api", f"-I{made}/src", "-c")
+    run("gcc", *flags, "-Dmain=sww_main", made / "api/sww_main.c", cwd=tmp_path)
+    own = [made / "api/sww_ref_util_submitter.c", made / "api/log_mel.c", stubs / "stub.c"]
+    run("gcc", *flags, *own, *sorted(made.glob("src/**/*.c")), cwd=tmp_path)
+    run("gcc", *sorted(tmp_path.glob("*.o")), "-lm", "-o", tmp_path / "sww")
+    time = np.arange(512 * 40)
+    loudness = np.repeat([30, 3000, 0, 12000], 512 * 10)
+    tone = np.sin(time**2 * 1e-5) + np.random.default_rng(1).normal(0, 0.3, time.size)
+    samples = np.clip(loudness * tone, -32768, 32767).astype("<i2")
+    (tmp_path / "recording").write_bytes(samples.tobytes())
+    commands, *steps = run(tmp_path / "sww", tmp_path / "recording", "-76").split("step ")
+
+    reference = Reference(zoo.build("ds_cnn_1d"))
+    scale = reference.info.tensors[reference.info.inputs[0]].scale[0]
+    want = np.clip(log_mel(samples) / scale - 128, -128, 127)
+    scores, first = [], True
+    for step in steps:
+        window, score = re.findall(r"(?:window|score) (.*)", step)
+        codes = np.array(window.split(), np.int8).reshape(30, 40)
+        assert np.abs(codes[-1] - np.trunc(want[len(scores)])).max() <= 1
+        scores.append(reference.run([codes.reshape(1, 30, 1, 40)])[0].ravel())
+        assert int(score) == scores[-1][0], "a score of the network that was exported"
+        pulse = "pin 2 0\ndelay 1\npin 2 1\n" if first or scores[-1][0] > -76 else ""
+        assert step.split("\n", 1)[1].startswith(f"pin 1 1\n{pulse}pin 1 0\nwindow"), "the duty cycle, around all of it"
+        first = False
+    assert 1 < sum(score[0] > -76 for score in scores) < len(scores) and steps[-1].endswith("idle 1\n")
+
+    activations = [[int(v) for v in line.split(",")] for line in re.findall(r"m-activations-\[(.*)\]", commands)]
+    constant = np.zeros(1200, np.int8)
+    constant[:2] = 2, 3
+    assert activations[0] == reference.run([constant.reshape(1, 30, 1, 40)])[0].ravel().tolist()
+    assert activations[-len(scores) :] == [score.tolist() for score in scores], "loaded by commands, the same"
+    features = [line.split(",") for line in re.findall(r"m-features-\[(.*)\]", commands)]
+    assert len(features) == len(scores) and [int(v) for v in features[-1]] == codes[-1].tolist()
+    assert "captured" in commands

@@ -153,6 +153,16 @@ def test_what_a_form_cannot_have_is_refused() -> None:
     wide = [{**model["outputs"][0], "dtype": "int16"}]
     assert "the output is int16" in harness.why_not(with_model(content, outputs=wide))
     assert "state" in harness.why_not(with_model(content, state={"symbol": "small_state", "bytes": 4, "tensors": []}))
+    named = replace(content, name="my_sww")
+    assert "30 frames of 40 int8 features" in harness.why_not(named)
+    frames = [{**model["inputs"][0], "shape": [1, 30, 1, 40]}]
+    assert "the output is int16" in harness.why_not(with_model(content, inputs=frames, outputs=wide))
+    assert harness.why_not(with_model(content, inputs=frames)) == ""
+    pixels = [{**model["inputs"][0], "shape": [1, 32, 32, 3]}]
+    for macs, version in ((12_500_000, "IC01"), (74_000_000, "IC02")):
+        image = with_model(content, inputs=pixels, layers=[{**model["layers"][0], "macs": macs}])
+        source = text("mlperf-tiny", image, "api/submitter_implemented.cpp")
+        assert f"EE_MODEL_VERSION_{version} " in source and "unsigned pixels" in source
     assert harness.why_not(content) == "" and form_of("esp-idf").why_not(content) == ""
     arm = exports.content("cortex-m4")
     assert "not a core of an ESP32" in form_of("esp-idf").why_not(arm) and form_of("cmsis-pack").why_not(arm) == ""
