@@ -7,7 +7,7 @@ from stages.ir.model_info import ModelInfo
 from stages.ir.naming import named
 from stages.ir.operators.operation import listed
 
-_TYPES = ("float32", "int8", "uint8", "int16", "int32", "int64", "bool")
+_TYPES = ("float32", "int8", "uint8", "int16", "int32", "uint32", "int64", "uint64", "bool")
 NOTHING_TO_RUN = "all outputs of the model are constants, so nothing remains to run"
 _LARGEST = 2**31  # elements of one input or output
 

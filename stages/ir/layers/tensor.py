@@ -10,8 +10,13 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from stages.ir.tensor_layout import LOGICAL, Layout
 
-DType = Literal["int8", "uint8", "int16", "int32", "int64", "float32", "bool"]
-ITEM_BYTES: dict[str, int] = {"int8": 1, "uint8": 1, "bool": 1, "int16": 2, "int32": 4, "float32": 4, "int64": 8}
+DType = Literal["int8", "uint8", "int16", "int32", "uint32", "int64", "uint64", "float32", "bool"]
+ITEM_BYTES: dict[str, int] = {
+    **dict.fromkeys(("int8", "uint8", "bool"), 1),
+    "int16": 2,
+    **dict.fromkeys(("int32", "uint32", "float32"), 4),
+    **dict.fromkeys(("int64", "uint64"), 8),
+}
 
 
 class Quant(BaseModel):

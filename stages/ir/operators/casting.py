@@ -39,6 +39,9 @@ class Cast(LayerOp):
         return np.where(inside, converted, np.where(x <= low, limits.min, limits.max)).astype(dtype)
 
 
+_TYPES = (*MOVED, "uint32")
+
+
 def _model(model: SingleOperatorBuilder, x: FileTensor) -> FileTensor:
     out = model.builder.tensor("cast", x.shape, "int32")
     model.builder.operator("CAST", [x], [out], "CastOptions")
@@ -49,7 +52,7 @@ OPERATORS = (
     Operator(
         "CAST",
         same_shape,
-        Tensors(types=MOVED, results=MOVED),
+        Tensors(types=_TYPES, results=_TYPES),
         table=Table("CastOptions", "in_data_type:byte out_data_type:byte", required=False),
         quantization=Quantization(scales="any"),
         legalization=Legalization((Cast,), opaque=True),

@@ -190,7 +190,7 @@ OPERATORS = (
     Operator(
         "CONCATENATION",
         _concatenation,
-        Tensors((1, MANY), types=MOVED, layout="following"),
+        Tensors((1, MANY), types=(*MOVED, "uint32"), layout="following"),
         table=_CONCATENATION,
         quantization=Quantization(scales="optional"),
         legalization=Legalization((Concatenation,)),

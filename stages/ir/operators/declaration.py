@@ -20,6 +20,7 @@ COMPUTED = (*EIGHT_BITS, "float32")
 WIDE = (*COMPUTED, "int16")
 NUMBERS = (*COMPUTED, "int32", "int64")
 MOVED = (*NUMBERS, "int16", "bool")
+UNSIGNED = ("uint32", "uint64")
 FLOAT = ("float32",)
 MANY = 1 << 31
 # Prefix of a custom operator's code, which is a text in the file.

@@ -15,6 +15,7 @@ from stages.ir.operators.axes import axis_of, distinct_axes
 from stages.ir.operators.declaration import (
     COMPUTED,
     MOVED,
+    UNSIGNED,
     Layout,
     Legalization,
     LiteRT,
@@ -279,11 +280,12 @@ def _moves(
     model: SingleOperatorModel | None = None,
     limits: str = "",
     version: int = 2,
+    more: tuple[str, ...] = (),
 ) -> Operator:
     return Operator(
         name,
         shapes,
-        Tensors((inputs, inputs), types=MOVED, indices=indices, layout=layout),
+        Tensors((inputs, inputs), types=(*MOVED, *more), indices=indices, layout=layout),
         table=table,
         quantization=Quantization(scales=scales, alike=alike),
         legalization=Legalization((Move,)),
@@ -338,7 +340,7 @@ OPERATORS = (
     Operator(
         "RESHAPE",
         _reshape,
-        Tensors((1, 2), types=MOVED, indices=(1,)),
+        Tensors((1, 2), types=(*MOVED, *UNSIGNED), indices=(1,)),
         table=_RESHAPE,
         quantization=Quantization(scales="any"),
         legalization=Legalization((Move,)),
@@ -375,6 +377,7 @@ OPERATORS = (
         layout="following",
         model=SingleOperatorModel(_strided_slice_model, frozenset({"begin", "end", "strides"}), ("begin", "end")),
         limits="no ellipsis and no new axis",
+        more=UNSIGNED,
     ),
     _moves(
         "TRANSPOSE",
