@@ -222,6 +222,7 @@ class Planner:
             config = stage.with_files_beside(config, loaded.path)
         try:
             inputs = stage.inputs(config, recipe.model, target)
+            inputs = replace(inputs, tools=(*inputs.tools, *inputs.file_tools(self._root)))
             files = inputs.files(self._root)
             stage_identity = self.identify(stage, config, inputs, target)
         except StageError as error:

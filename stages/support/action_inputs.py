@@ -14,12 +14,17 @@ def _no_files(root: Path) -> Mapping[str, Path]:
     return {}
 
 
+def _no_tools(root: Path) -> tuple[Tool, ...]:
+    return ()
+
+
 @dataclass(frozen=True)
 class ActionInputs:
     """Inputs of `run` other than options and consumed artifacts. All of it is part of the action key.
 
     tools          programs and Python packages; `Job.tools` has their paths and versions. A missing or too old tool is
                    an error before the run, with its name, the versions and `install`
+    file_tools     function of the project's folder that returns tools which depend on the content of the model's file
     files          function of the project's folder that returns external files by name; `Job.files` has copies of them.
                    Relative paths start at the project's folder. It does not check whether the files exist: a missing
                    file is reported at its line of the recipe. Called on the machine that plans, not on workers
@@ -34,6 +39,7 @@ class ActionInputs:
     """
 
     tools: tuple[Tool, ...] = ()
+    file_tools: Callable[[Path], tuple[Tool, ...]] = _no_tools
     files: Callable[[Path], Mapping[str, Path]] = _no_files
     sources: tuple[str, ...] = ()
     code: Mapping[str, Path] = field(default_factory=dict)
@@ -48,6 +54,7 @@ class ActionInputs:
     def __or__(self, other: ActionInputs) -> ActionInputs:
         return ActionInputs(
             tools=_union(self.tools, other.tools),
+            file_tools=lambda root: _union(self.file_tools(root), other.file_tools(root)),
             files=lambda root: {**self.files(root), **other.files(root)},
             sources=_union(self.sources, other.sources),
             code={**self.code, **other.code},

@@ -48,10 +48,13 @@ class Verify(Stage[VerifyConfig]):
     consumes: ClassVar[tuple[str, ...]] = ("import", "quantize", "emit", "simulate")
 
     def inputs(self, config: VerifyConfig, model: ModelSource, target: Target) -> ActionInputs:
-        """Return the reference: LiteRT, and ONNX Runtime for ONNX files."""
+        """Return the reference: LiteRT, ONNX Runtime for ONNX files, and TFLM for its signal operators."""
+        from stages.ir.models.signal_operators import TFLM, has_signal_operators
+
         onnx = (Tool("onnx", package="onnx", group="onnx"), Tool("onnxruntime", package="onnxruntime", group="onnx"))
         return ActionInputs(
             tools=(Tool("litert", package="ai-edge-litert"), *(onnx if is_onnx(model) else ())),
+            file_tools=lambda root: (TFLM,) if has_signal_operators(model, root) else (),
             sources=("stages/verify/*.py",),
         )
 

@@ -137,6 +137,7 @@ class LiteRT:
     version    the version at which TFLite's converter registers its int8 form; others are version 1
     optimized  whether it has only an optimized kernel, no reference kernel
     misjudged  types by input position that its reference kernel refuses or computes wrongly; `reference` replaces it
+    tflm       whether TFLM's own interpreter is the reference (stages.ir.reference.tflm), since LiteRT lacks it
     reference  of an operator that it lacks, mostly a plug-in's: returns its outputs and then the new values of its
                state, from an Operation and arrays in the order of its inputs (constants too, None for absent ones).
                `verify` compares with it
@@ -146,6 +147,7 @@ class LiteRT:
     version: int = 2
     optimized: bool = False
     misjudged: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
+    tflm: bool = False
     reference: Callable[..., Sequence[Any]] | None = None
 
 
@@ -223,6 +225,8 @@ class Operator(metaclass=_Grouped):
     @property
     def kind(self) -> str:
         """Name in rules and reports."""
+        if self.litert.tflm:
+            return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", self.name.removeprefix(CUSTOM)).lower()
         if self.name.startswith(CUSTOM):
             return re.sub(r"\W+", "_", self.name.removeprefix(CUSTOM)).lower()
         return _KINDS.get(self.name, self.name.lower())

@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from stages.ir.operators.declaration import EIGHT_BITS, INTEGERS, MOVED, Operator
+from stages.ir.operators.declaration import EIGHT_BITS, INTEGERS, MOVED, UNSIGNED, Operator
 
 _HEAD = """\
 # Operators
@@ -102,7 +102,11 @@ def _how(operator: Operator) -> str:
 
 def _others(operator: Operator) -> str:
     """Types beside 8 bits and float32; those of QUANTIZE and DEQUANTIZE are in their limits."""
-    others = [dtype for dtype in MOVED if dtype in operator.tensors.types and dtype not in (*INTEGERS, "float32")]
+    others = [
+        dtype
+        for dtype in (*MOVED, *UNSIGNED)
+        if dtype in operator.tensors.types and dtype not in (*INTEGERS, "float32")
+    ]
     if operator.name in _EDGES or not others:
         return ""
     return f"{', '.join(others)}: {'moved' if operator.moves else 'exact' if operator.legalization.opaque else 'float'}"
@@ -125,6 +129,8 @@ def _limits(operator: Operator) -> Iterator[str]:
         yield "the output has the scale of the input"
     if operator.litert.optimized:
         yield "the reference is LiteRT's optimized kernel: it has no reference kernel"
+    if operator.litert.tflm:
+        yield "the reference is TFLM"
     if operator.limits:
         yield operator.limits
     if operator.tensors.state:

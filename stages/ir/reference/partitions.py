@@ -1,8 +1,8 @@
 """The reference of networks with operators that LiteRT's reference kernels lack.
 
 The file is cut, in the order of its operators, into partitions. LiteRT runs most of them, each as a file with the
-tensors of the whole network. Operators that only its optimized kernels have are separate partitions. Plug-in
-operators are computed by their `reference`.
+tensors of the whole network. Operators that only its optimized kernels have are separate partitions. TFLM's signal
+operators are computed by TFLM's interpreter, plug-in operators by their `reference`.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from stages.ir.operators.operation import Operation, listed
 from stages.ir.operators.table import OPERATORS, plugin_operators
 from stages.ir.reference.interpreter import Array, Reference, is_optimized, litert
 from stages.ir.reference.refusal import RunError
+from stages.ir.reference.tflm import SignalReference, is_tflm, tflm
 from stages.support.messages import escape
 from stages.support.messages.operator_error import operator_label
 from stages.support.messages.stage_error import StageError
@@ -155,6 +156,7 @@ class PartitionedReference:
             (partition, Reference(partition.model, name=name) if partition.model else None)
             for partition in partitions(model, self.info)
         ]
+        self._signals = {op.index: SignalReference(op, self.info) for op in self.info.operators if is_tflm(op.op)}
         self._values: dict[int, Array] = {}
         self._kept: dict[int, Array] = {}
         self.inputs: tuple[TensorInfo, ...] = tuple(self.info.tensors[index] for index in self.info.inputs)
@@ -168,7 +170,12 @@ class PartitionedReference:
         """
         total = len(self.info.operators)
         names = [op.op for op in self.info.operators if not litert_computes(op, self.info) or is_optimized(op)]
-        others = [f"{computed_by(name)} for {names.count(name)} x {name}" for name in dict.fromkeys(names)]
+        others = []
+        for reference in dict.fromkeys(map(computed_by, names)):
+            kinds = list(dict.fromkeys(name for name in names if computed_by(name) == reference))
+            count = sum(map(names.count, kinds))
+            which = f"{count} x {kinds[0]}" if len(kinds) == 1 else f"{count} of {total} operators"
+            others.append(f"{reference} for {which}")
         litert_part = [f"{litert()} for {total - len(names)} of {total} operators"] if len(names) < total else []
         return ", ".join([*litert_part, *others])
 
@@ -193,6 +200,8 @@ class PartitionedReference:
         for _, reference in self._partitions:
             if reference is not None:
                 reference.reset()
+        for signal in self._signals.values():
+            signal.reset()
 
     def _beginnings(self) -> dict[int, Array]:
         """Return the state after a reset of operators that LiteRT does not compute.
@@ -210,6 +219,10 @@ class PartitionedReference:
         return states
 
     def _compute(self, operator: OperatorInfo) -> None:
+        if (signal := self._signals.get(operator.index)) is not None:
+            arrays = signal.run([self.tensor(tensor.index) for tensor in signal.inputs])
+            self._values.update(zip(operator.outputs, arrays, strict=True))
+            return
         results = run_plug_in(operator, self.info, self.tensor)
         for at, array in zip(OPERATORS[operator.op].tensors.state, results[len(operator.outputs) :], strict=False):
             self._kept[operator.inputs[at]] = self._values[operator.inputs[at]] = array
@@ -252,4 +265,6 @@ def computed_by(op: str) -> str:
     """Return what computes an operator that the reference kernels lack, for messages."""
     if OPERATORS[op].litert.optimized:
         return litert("BUILTIN")
+    if is_tflm(op):
+        return tflm()
     return plugin_operators().by[op].shown if op in plugin_operators().by else "its formula"

@@ -28,7 +28,7 @@ def operand(operator: Operator, writer: GraphWriter, expr: relax.Expr, number: i
         if len({*parameters.scale.flat}) != 1:
             raise operator.error("has a constant operand with more than one scale")
         quant = Quant(scale=(float(parameters.scale.flat[0]),), zero_point=(int(parameters.zero_point.flat[0]),))
-    elif out.dtype != "float32":
+    elif out.dtype in ("int8", "uint8", "int16"):
         raise operator.error("has a constant operand without a scale")
     layout = out.layout if values.ndim == 4 else ""
     return writer.constant_tensor(f"{out.name}/operand{number}", values, quant, layout)

@@ -257,6 +257,23 @@ class Function:
             block._accesses(placed)
             T.add_to_parent(_on_regions(block.desc(), block.operands, placed))
 
+    def call(self, function: str, *arguments: tuple[Buffer, str] | int) -> None:
+        """Call a C function on whole buffers, `(buffer, access)`, and integers.
+
+        For functions whose meaning would be too long in TIR, such as an FFT: the layer's `compute` is their reference.
+        """
+        regions: dict[str, list[Any]] = {"r": [], "w": []}
+        for buffer, access in (argument for argument in arguments if isinstance(argument, tuple)):
+            region = tirx.BufferRegion(buffer, [Range.from_min_extent(0, size) for size in buffer.shape])
+            for kind in access:
+                regions[kind].append(region)
+        with self.loop(("once", 1)) as (once,), T.sblock(function):
+            T.axis.spatial(1, once)
+            T.reads(*regions["r"])
+            T.writes(*regions["w"])
+            pointers = [a[0].access_ptr(a[1]) if isinstance(a, tuple) else a for a in arguments]
+            T.evaluate(T.call_extern("int32", function, *pointers))
+
     def set_position(self, name: str, buffer: Buffer, value: Expr) -> None:
         """Store buffer[0] for `position`.
 

@@ -1,0 +1,217 @@
+"""TFLM's signal operators in portable C."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from stages.backends.kernels.kernel import Kernel, Lowering
+from stages.backends.kernels.structure import Structure
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import numpy as np
+
+    from stages.backends.targets.spec import Target
+    from stages.ir.graph import LayerView
+
+STAGES = 16  # of an FFT, at most
+FFT = Structure("fl_fft", ("frames", "samples", "half", "stages", *(f"radix{number}" for number in range(STAGES))))
+
+
+def frames_of(shape: tuple[int, ...]) -> int:
+    """Return the number of frames of a tensor of this shape."""
+    from math import prod
+
+    return prod(shape[:-1])
+
+
+class _Signal(Kernel):
+    """A call of a C function on all frames. `instructions` are per element of the input."""
+
+    sources = ("signal.c",)
+    headers: ClassVar[tuple[str, ...]] = ("signal.h",)
+    instructions: ClassVar[float]
+
+    def why_not_layer(self, view: LayerView, target: Target) -> str:
+        return ""
+
+    def cost(self, view: LayerView, params: Any, target: Target) -> float:
+        return self.instructions * view.inputs[0].elements + 20
+
+    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
+        return {role: view.constant(role) for role in view.layer.constants}
+
+    def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
+        from stages.backends.generic.kernels.generic.signal_tir import called
+
+        return called(view, self.pack_for(view, params, target))
+
+
+class Window(_Signal):
+    """Products with a window."""
+
+    name = "generic.signal_window"
+    ops: ClassVar[frozenset[str]] = frozenset({"signal_window"})
+    instructions = 8.0
+
+    def overlays(self, view: LayerView) -> bool:
+        return True
+
+
+class AutoScale(_Signal):
+    """The bits of a frame, and its shift."""
+
+    name = "generic.signal_scale"
+    ops: ClassVar[frozenset[str]] = frozenset({"signal_scale_bits", "signal_scale_up"})
+    instructions = 7.0
+
+    def overlays(self, view: LayerView) -> bool:
+        return bool(view.op.op == "signal_scale_up")
+
+
+class Energy(_Signal):
+    """Squared magnitudes."""
+
+    name = "generic.signal_energy"
+    ops: ClassVar[frozenset[str]] = frozenset({"signal_energy"})
+    instructions = 4.0
+
+
+class FilterBank(_Signal):
+    """Weighted sums of bins in 64 bits."""
+
+    name = "generic.signal_filter_bank"
+    ops: ClassVar[frozenset[str]] = frozenset({"signal_filter_bank"})
+    instructions = 12.0
+
+    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
+        """Return the weights of both channels side by side, without zeros at a section's ends."""
+        import numpy as np
+
+        x, y = view.inputs[0], view.outputs[0]
+        pairs, places = [np.zeros((0, 2), np.int16)], [frames_of(x.shape), x.shape[-1], y.shape[-1]]
+        for first, *weights in view.op.sections(view):
+            both = np.stack(weights, -1)
+            used = np.flatnonzero(both.any(-1))
+            begin, end = (int(used[0]), int(used[-1]) + 1) if used.size else (0, 0)
+            pairs.append(both[begin:end])
+            places += [first + begin if used.size else 0, end - begin]
+        joined = np.concatenate(pairs)
+        return {"weights": joined if joined.size else np.zeros((1, 2), np.int16), "bank": np.array(places, np.int32)}
+
+
+class SquareRoot(_Signal):
+    """Rounded square roots of 64-bit numbers."""
+
+    name = "generic.signal_square_root"
+    ops: ClassVar[frozenset[str]] = frozenset({"signal_square_root"})
+    instructions = 90.0
+
+
+class NoiseEstimate(_Signal):
+    """The smoothed noise of each channel."""
+
+    name = "generic.signal_noise_estimate"
+    ops: ClassVar[frozenset[str]] = frozenset({"signal_noise_estimate"})
+    instructions = 35.0
+
+    def overlays(self, view: LayerView) -> bool:
+        return True
+
+    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
+        import numpy as np
+
+        op, x = view.op, view.inputs[0]
+        factors = [number for pair in zip(op.smoothing, op.rest, strict=True) for number in pair]
+        fields = [frames_of(x.shape), x.shape[-1], *factors, op.smoothing_bits, op.bits, int(op.clamping)]
+        return {"noise": np.array(fields, np.int32)}
+
+
+class Channels(_Signal):
+    """Subtraction of the noise, gain control, logarithms."""
+
+    name = "generic.signal_channels"
+    ops: ClassVar[frozenset[str]] = frozenset({"signal_subtract_noise", "signal_pcan", "signal_log"})
+    instructions = 40.0
+
+    def overlays(self, view: LayerView) -> bool:
+        return bool(view.op.op != "signal_log")
+
+    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
+        from stages.ir.operators.signal_filter_bank import log_table
+
+        return {"table": log_table()} if view.op.op == "signal_log" else super().pack(view, params)
+
+
+class _Fft(_Signal):
+    sources = ("signal_fft16.c",)
+    headers: ClassVar[tuple[str, ...]] = ("signal_fft.h",)
+    instructions = 0.0
+    dtype: ClassVar[str] = "int16"
+    per_stage: ClassVar[float] = 30.0
+
+    def why_not_layer(self, view: LayerView, target: Target) -> str:
+        dtype = view.inputs[0].dtype
+        return "" if dtype == self.dtype else f"{dtype}; this kernel is for {self.dtype}"
+
+    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
+        from stages.ir.arithmetic.kissfft import factors, first_order, real_twiddles, twiddles
+
+        x, half, inverse = view.inputs[0], view.op.length // 2, view.op.op == "signal_irfft"
+        radices = factors(half)[::-1]
+        fields = [frames_of(x.shape), x.shape[-1], half, len(radices), *radices, *[0] * (STAGES - len(radices))]
+        return {
+            "twiddles": twiddles(half, half, x.dtype, inverse=inverse),
+            "real_twiddles": real_twiddles(half, x.dtype, inverse=inverse),
+            "order": first_order(half),
+            "fft": FFT.of(dict(zip(FFT.fields, fields, strict=True))),
+        }
+
+    def cost(self, view: LayerView, params: Any, target: Target) -> float:
+        """Return instructions: `per_stage` for each number in each stage of radix 4."""
+        from math import log
+
+        half = view.op.length // 2
+        return frames_of(view.inputs[0].shape) * half * self.per_stage * (log(half, 4) + 1)
+
+
+class Fft16(_Fft):
+    """FFTs in int16."""
+
+    name = "generic.signal_fft16"
+    ops: ClassVar[frozenset[str]] = frozenset({"signal_rfft", "signal_irfft"})
+
+
+class Fft32(_Fft):
+    """FFTs in int32."""
+
+    name = "generic.signal_fft32"
+    ops: ClassVar[frozenset[str]] = frozenset({"signal_rfft", "signal_irfft"})
+    sources = ("signal_fft32.c",)
+    dtype = "int32"
+    per_stage = 80.0
+
+
+class FloatFft(_Fft):
+    """FFTs in float32."""
+
+    name = "generic.signal_float_fft"
+    ops: ClassVar[frozenset[str]] = frozenset({"signal_rfft", "signal_irfft"})
+    sources = ("signal_fft_float.c",)
+    dtype = "float32"
+    per_stage = 200.0
+
+
+KERNELS: tuple[type[Kernel], ...] = (
+    AutoScale,
+    Channels,
+    Energy,
+    Fft16,
+    Fft32,
+    FilterBank,
+    FloatFft,
+    NoiseEstimate,
+    SquareRoot,
+    Window,
+)

@@ -1,0 +1,17 @@
+/* FFTs in float32. Results of the inverse are divided by their number. */
+#define NAME(function) NAMEF_(function)
+#define NAMEF_(function) fl_##function##_f32
+#define SCALAR float
+#define SUM float
+#define PRODUCT float
+#define PLUS(a, b) ((a) + (b))
+#define MINUS(a, b) ((a) - (b))
+#define ROUND(product) (product)
+#define SHARE(radix) 0
+#define SHARED(a, share) (a)
+#define HALF(sum) ((sum) * 0.5f)
+#define EXACT 1
+#define DIVIDED(y, count)                      \
+    for (int32_t k = 0; k < (count); k++) \
+        (y)[k] /= (float)(count);
+#include "fft_image.h"

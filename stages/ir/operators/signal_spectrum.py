@@ -1,0 +1,289 @@
+"""TFLM's signal operators from samples to energies: window, scaling, real FFT and its inverse, energy.
+
+Axes before the last one are frames.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+from stages.ir.layers import LayerOp
+from stages.ir.naming import named
+from stages.ir.operators.activations import same_shape
+from stages.ir.operators.declaration import Legalization, LiteRT, Operator, Quantization, Tensors
+from stages.ir.operators.operation import Operation, Refused, Shape
+from stages.ir.operators.signal_options import (
+    SHIFT,
+    constant,
+    frames_of,
+    last_axis,
+    options_of,
+    output_types,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from stages.ir.layers import Array, LayerView
+
+FFT_TYPES = {0: "float32", 2: "int32", 7: "int16"}  # by the schema's TensorType, which is the option T
+_MOST_LENGTH = 1 << 16  # of an FFT
+LITERT = LiteRT(version=1, tflm=True)
+SCALES = "any"
+
+
+class Window(LayerOp):
+    """SignalWindow: y = x * weights >> shift, clamped to int16."""
+
+    op: Literal["signal_window"] = "signal_window"
+    shift: int
+
+    def compute(self, view: LayerView, *inputs: Array) -> Array:
+        """Return y."""
+        import numpy as np
+
+        product = inputs[0].astype(np.int32) * view.constant("weights").astype(np.int32) >> self.shift
+        return np.clip(product, -(1 << 15), (1 << 15) - 1).astype(np.int16)
+
+
+class ScaleBits(LayerOp):
+    """First output of SignalFftAutoScale: how far each frame can be shifted left.
+
+    15 less the bits of its largest magnitude; 0 for silence. The magnitude of -2^15 counts as -2^15, as TFLM stores it
+    in an int16: the next sample replaces it.
+    """
+
+    op: Literal["signal_scale_bits"] = "signal_scale_bits"
+
+    @property
+    def named(self) -> str:
+        """Name in rules and reports."""
+        return "signal_fft_auto_scale"
+
+    def compute(self, view: LayerView, *inputs: Array) -> Array:
+        """Return the shift of each frame."""
+        import numpy as np
+
+        frames = inputs[0].reshape(-1, inputs[0].shape[-1]).astype(np.int64)
+        bits = [15 - int(largest).bit_length() if largest > 0 else 0 for largest in map(_largest_magnitude, frames)]
+        return np.array(bits, np.int32).reshape(view.outputs[0].shape)
+
+
+def _largest_magnitude(frame: Array) -> int:
+    import numpy as np
+
+    lowest = np.flatnonzero(frame == -(1 << 15))
+    if not lowest.size:
+        return int(np.abs(frame).max())
+    largest = -(1 << 15)
+    for value in map(int, frame[lowest[-1] + 1 :]):
+        largest = value if value > largest else max(largest, -value)
+    return largest
+
+
+class ScaleUp(LayerOp):
+    """Second output of SignalFftAutoScale: each frame shifted left by its bits; numbers beyond int16 wrap."""
+
+    op: Literal["signal_scale_up"] = "signal_scale_up"
+
+    @property
+    def named(self) -> str:
+        """Name in rules and reports."""
+        return "signal_fft_auto_scale"
+
+    def compute(self, view: LayerView, *inputs: Array) -> Array:
+        """Return the shifted samples."""
+        import numpy as np
+
+        x, bits = inputs
+        return (x.astype(np.int64) << bits.astype(np.int64)[..., None]).astype(np.int16)
+
+
+class Rfft(LayerOp):
+    """SignalRfft: the FFT of real numbers, padded with zeros, as pairs; int16, int32 or float32.
+
+    Fixed-point results are divided by the length (stages.ir.arithmetic.kissfft).
+    """
+
+    op: Literal["signal_rfft"] = "signal_rfft"
+    length: int
+
+    def compute(self, view: LayerView, *inputs: Array) -> Array:
+        """Return real and imaginary parts, alternating."""
+        from stages.ir.arithmetic.kissfft import real_fft
+
+        return real_fft(inputs[0], self.length).reshape(view.outputs[0].shape)
+
+
+class Irfft(LayerOp):
+    """SignalIrfft: the real numbers of a spectrum; float32 results are divided by the length."""
+
+    op: Literal["signal_irfft"] = "signal_irfft"
+    length: int
+
+    def compute(self, view: LayerView, *inputs: Array) -> Array:
+        """Return the real numbers."""
+        import numpy as np
+
+        from stages.ir.arithmetic.kissfft import inverse_real_fft
+
+        x = inputs[0].reshape(*inputs[0].shape[:-1], -1, 2)
+        y = inverse_real_fft(x)
+        return y / np.float32(self.length) if y.dtype == np.float32 else y
+
+
+class Energy(LayerOp):
+    """SignalEnergy: real^2 + imaginary^2 of the bins from start to end; 0 for others, which TFLM does not write."""
+
+    op: Literal["signal_energy"] = "signal_energy"
+    start: int
+    end: int
+
+    def compute(self, view: LayerView, *inputs: Array) -> Array:
+        """Return uint32 energies."""
+        import numpy as np
+
+        pairs = inputs[0].astype(np.int64).reshape(*view.outputs[0].shape, 2)
+        energies = np.sum(pairs * pairs, -1)
+        energies[..., : self.start] = energies[..., self.end :] = 0
+        return energies.astype(np.uint32)
+
+
+def window_options(operation: Operation) -> dict[str, int]:
+    """Return the options of SignalWindow."""
+    return options_of(operation, {"shift": SHIFT})
+
+
+def _window(operation: Operation) -> None:
+    window_options(operation)
+    constant(operation, 1, last_axis(operation))
+    output_types(operation, "int16")
+
+
+def _auto_scaled(operation: Operation) -> list[Shape]:
+    return [operation.input(0).shape, frames_of(operation)]
+
+
+def _fft_length(operation: Operation) -> int:
+    from stages.ir.arithmetic.kissfft import factors
+
+    options = options_of(operation, {"T": (0, 127), "fft_length": (4, _MOST_LENGTH)})
+    length, dtype = options["fft_length"], operation.input(0).dtype
+    if FFT_TYPES.get(options["T"]) != dtype:
+        numbers = ", ".join(f"{name} = {number}" for number, name in FFT_TYPES.items())
+        raise Refused(f"has the option T = {options['T']} and reads {dtype} ({numbers})")
+    if length % 2:
+        raise Refused(f"has the option fft_length = {length}; it must be even")
+    try:
+        factors(length // 2)
+    except ValueError:
+        raise Refused(f"has the option fft_length = {length}; half of it must be a product of 2, 3 and 5") from None
+    return length
+
+
+def fft_length(operation: Operation) -> int:
+    """Return the length of SignalRfft, which holds the frame. Raises Refused."""
+    length = _fft_length(operation)
+    if last_axis(operation) > length:
+        frames = f"frames of {last_axis(operation)} samples in {named(operation.input(0))}"
+        raise Refused(f"has {frames}, beyond its fft_length {length}")
+    return length
+
+
+def inverse_length(operation: Operation) -> int:
+    """Return the length of SignalIrfft, which fits its spectrum. Raises Refused."""
+    length = _fft_length(operation)
+    if last_axis(operation) != length + 2:
+        needed = f"{length + 2} with its fft_length {length}"
+        raise Refused(
+            f"has spectra of {last_axis(operation)} numbers in {named(operation.input(0))}; it takes {needed}"
+        )
+    return length
+
+
+def _same_output(operation: Operation) -> None:
+    output_types(operation, operation.input(0).dtype)
+
+
+def energy_options(operation: Operation) -> tuple[int, int]:
+    """Return the first bin of SignalEnergy and the one behind the last. Raises Refused."""
+    bins = last_axis(operation) // 2
+    options = options_of(operation, {"end_index": (0, bins), "start_index": (0, bins)})
+    return options["start_index"], options["end_index"]
+
+
+def _energies(operation: Operation) -> list[Shape]:
+    count = last_axis(operation)
+    if count % 2:
+        raise Refused(f"reads {count} numbers of {named(operation.input(0))}, which are no pairs")
+    return [(*frames_of(operation), count // 2)]
+
+
+def _energy(operation: Operation) -> None:
+    energy_options(operation)
+    output_types(operation, "uint32")
+
+
+def signal_operator(
+    code: str,
+    shapes: Callable[[Operation], list[Shape]],
+    tensors: Tensors,
+    layers: tuple[type[LayerOp], ...],
+    check: Callable[[Operation], None],
+    limits: str = "",
+    **more: Any,
+) -> Operator:
+    """Declare an operator that TFLM's interpreter verifies."""
+    return Operator(
+        f"CUSTOM:Signal{code}",
+        shapes,
+        tensors,
+        quantization=Quantization(scales="any", check=check),
+        legalization=Legalization(layers, opaque=True),
+        litert=LITERT,
+        limits=limits,
+        **more,
+    )
+
+
+OPERATORS = (
+    signal_operator(
+        "Window",
+        same_shape,
+        Tensors((2, 2), types=("int16",), results=("int16",)),
+        (Window,),
+        _window,
+        "constant weights",
+    ),
+    signal_operator(
+        "FftAutoScale",
+        _auto_scaled,
+        Tensors((1, 1), (2, 2), types=("int16",), results=("int16", "int32")),
+        (ScaleBits, ScaleUp),
+        lambda operation: output_types(operation, "int16", "int32"),
+    ),
+    signal_operator(
+        "Rfft",
+        lambda operation: [(*frames_of(operation), fft_length(operation) + 2)],
+        Tensors(types=("int16", "int32", "float32"), results=("int16", "int32", "float32")),
+        (Rfft,),
+        _same_output,
+        "fft_length is twice a product of 2, 3 and 5",
+    ),
+    signal_operator(
+        "Irfft",
+        lambda operation: [(*frames_of(operation), inverse_length(operation))],
+        Tensors(types=("int16", "int32", "float32"), results=("int16", "int32", "float32")),
+        (Irfft,),
+        _same_output,
+        "fft_length is twice a product of 2, 3 and 5",
+    ),
+    signal_operator(
+        "Energy",
+        _energies,
+        Tensors(types=("int16",), results=("uint32",)),
+        (Energy,),
+        _energy,
+        "0 for bins outside of the options, which TFLM leaves unset",
+    ),
+)

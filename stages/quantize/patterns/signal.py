@@ -1,0 +1,102 @@
+"""TFLM's signal operators: the same arithmetic, with state tensors in place of their memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from stages.ir.graph import Tensor
+from stages.ir.layers import LayerOp
+from stages.ir.operators.signal_filter_bank import (
+    CONSTANTS,
+    FilterBank,
+    Log,
+    Pcan,
+    SquareRoot,
+    subtraction_options,
+)
+from stages.ir.operators.signal_spectrum import Energy, Irfft, Rfft, ScaleBits, ScaleUp, Window
+from stages.quantize.operator import Operator
+from stages.quantize.patterns.operand import operands
+from stages.quantize.writer import GraphWriter
+
+
+def window(operator: Operator, writer: GraphWriter) -> None:
+    """SignalWindow."""
+    op = Window(shift=operator.flexbuffer["shift"])
+    writer.layer(op, operands(operator, writer, 1), operator.outputs[0], {"weights": operator.known(1)})
+
+
+def auto_scale(operator: Operator, writer: GraphWriter) -> None:
+    """SignalFftAutoScale: the bits of each frame, then its shift."""
+    (x,), (scaled, bits) = operands(operator, writer, 1), operator.outputs
+    writer.layer(ScaleBits(), [x], bits)
+    writer.layer(ScaleUp(), [x, bits], scaled)
+
+
+def rfft(operator: Operator, writer: GraphWriter) -> None:
+    """SignalRfft."""
+    _plain(operator, writer, Rfft(length=operator.flexbuffer["fft_length"]))
+
+
+def irfft(operator: Operator, writer: GraphWriter) -> None:
+    """SignalIrfft."""
+    _plain(operator, writer, Irfft(length=operator.flexbuffer["fft_length"]))
+
+
+def energy(operator: Operator, writer: GraphWriter) -> None:
+    """SignalEnergy."""
+    options = operator.flexbuffer
+    _plain(operator, writer, Energy(start=options["start_index"], end=options["end_index"]))
+
+
+def filter_bank(operator: Operator, writer: GraphWriter) -> None:
+    """SignalFilterBank."""
+    constants = {role: operator.known(position) for position, role in enumerate(CONSTANTS, 1)}
+    writer.layer(FilterBank(), operands(operator, writer, 1), operator.outputs[0], constants)
+
+
+def square_root(operator: Operator, writer: GraphWriter) -> None:
+    """SignalFilterBankSquareRoot."""
+    writer.layer(SquareRoot(), operands(operator, writer), operator.outputs[0])
+
+
+def subtract_noise(operator: Operator, writer: GraphWriter) -> None:
+    """SignalFilterBankSpectralSubtraction: the noise, which is a state, then the difference."""
+    (x,), (difference, noise) = operands(operator, writer, 1), operator.outputs
+    estimate, subtraction = subtraction_options(operator.flexbuffer)
+    writer.layer(estimate, [x], noise, state=[_state(writer, noise.name, x.shape[-1:], "uint32")])
+    writer.layer(subtraction, [x, noise], difference)
+
+
+def pcan(operator: Operator, writer: GraphWriter) -> None:
+    """SignalPCAN."""
+    op = Pcan(snr_shift=operator.flexbuffer["snr_shift"])
+    writer.layer(op, operands(operator, writer, 2), operator.outputs[0], {"gains": operator.known(2)})
+
+
+def log(operator: Operator, writer: GraphWriter) -> None:
+    """SignalFilterBankLog."""
+    options = operator.flexbuffer
+    _plain(operator, writer, Log(scale=options["output_scale"], correction_bits=options["input_correction_bits"]))
+
+
+def _plain(operator: Operator, writer: GraphWriter, op: LayerOp) -> None:
+    writer.layer(op, operands(operator, writer), operator.outputs[0])
+
+
+def _state(writer: GraphWriter, name: str, shape: tuple[int, ...], dtype: Any) -> Tensor:
+    return writer.tensor(Tensor(name=f"{name}/state", shape=shape, dtype=dtype, state=True))
+
+
+PATTERNS = {
+    "CUSTOM:SignalWindow": window,
+    "CUSTOM:SignalFftAutoScale": auto_scale,
+    "CUSTOM:SignalRfft": rfft,
+    "CUSTOM:SignalIrfft": irfft,
+    "CUSTOM:SignalEnergy": energy,
+    "CUSTOM:SignalFilterBank": filter_bank,
+    "CUSTOM:SignalFilterBankSquareRoot": square_root,
+    "CUSTOM:SignalFilterBankSpectralSubtraction": subtract_noise,
+    "CUSTOM:SignalPCAN": pcan,
+    "CUSTOM:SignalFilterBankLog": log,
+}
