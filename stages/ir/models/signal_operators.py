@@ -9,8 +9,10 @@ import mmap
 import re
 from pathlib import Path
 
+from stages.ir.models.chain.spec import ChainModel
 from stages.ir.models.resolve import local_file
-from stages.ir.models.spec import ModelSource, OpModel, is_onnx
+from stages.ir.models.sources import ModelSource
+from stages.ir.models.spec import OpModel, is_onnx
 from stages.support.tool import Tool
 
 CODES = (
@@ -45,6 +47,8 @@ def has_signal_operators(model: ModelSource, root: Path) -> bool:
 
     root  the project's folder
     """
+    if isinstance(model, ChainModel):
+        return model.frontend is not None or any(has_signal_operators(part, root) for part in model.networks.values())
     if isinstance(model, OpModel):
         return model.op.startswith("signal_")
     path = None if is_onnx(model) else local_file(model, root)
