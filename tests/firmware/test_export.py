@@ -336,7 +336,7 @@ def test_mlperf_tiny_harness(tmp_path: Path, name: str) -> None:
 
 
 def log_mel(samples: np.ndarray) -> np.ndarray:
-    """The features of MLPerf Tiny's streaming wake word: [steps, 40] in 0 to 1, with silence before the first sample."""
+    """Features of MLPerf Tiny's streaming wake word: [steps, 40] in 0 to 1, with silence before the first sample."""
     heard = np.concatenate([np.zeros(513), samples / 32768])
     windows = np.lib.stride_tricks.sliding_window_view(heard, 1025)[::512]
     emphasized = (windows[:, 1:] - 0.96875 * windows[:, :-1]) * np.hamming(1024)
@@ -348,7 +348,7 @@ def log_mel(samples: np.ndarray) -> np.ndarray:
 
 
 def test_mlperf_tiny_streaming_wake_word(tmp_path: Path) -> None:
-    """The benchmark plays a recording: features, scores, pulses of detections and the duty cycle follow its rules."""
+    """The benchmark plays a recording: features, scores, detections and the duty cycle follow its rules."""
     made = written(tmp_path / "made", "mlperf-tiny", content("host", "sww", model={"zoo": "ds_cnn_1d"}))
     assert not (made / "api/port.h").exists() and "SWW01" in (made / "api/sww_ref_util_submitter.h").read_text()
     stubs = STUBS / "mlperf_sww"

@@ -17,8 +17,8 @@ _WORDS = {"kws": "KWS01", "vww": "VWW01", "ic": "IC01", "ad": "AD01", "sww": "SW
 _LARGE = 25_000_000
 _TYPES = ("int8", "uint8", "float32")
 
-# Inputs of the streaming wake word: (dtype, elements, state).
-_STREAMED = {("int8", 30 * 40, False): "window", ("int8", 40, True): "frame", ("int16", 512, True): "samples"}
+# Inputs of the streaming wake word, by dtype and elements. All but the whole window need a network with state.
+_STREAMED = {("int8", 30 * 40): "window", ("int8", 40): "frame", ("int16", 512): "samples"}
 
 
 def _why_not(content: Content) -> str:
@@ -40,8 +40,8 @@ def _why_not_streamed(content: Content) -> str:
     if not _streamed(content):
         port = model["inputs"][0]
         return (
-            "the harness of sww passes 30 frames of 40 int8 features to a network without state, or one frame or 512 "
-            f"int16 samples to a network with state; the input is {port['dtype']} {port['shape']}"
+            "the harness of sww passes 30 frames of 40 int8 features or, to a network with state, one frame or 512 "
+            f"int16 samples; the input is {port['dtype']} {port['shape']}"
         )
     dtype = model["outputs"][0]["dtype"]
     return "" if dtype == "int8" else f"the harness of sww compares int8 scores, the output is {dtype}"
@@ -60,7 +60,8 @@ def _streamed(content: Content) -> str:
     """Return what the streaming wake word's network reads: `window`, `frame`, `samples`, or '' for another input."""
     (network,) = content.networks
     port = network.model["inputs"][0]
-    return _STREAMED.get((port["dtype"], prod(port["shape"]), network.is_stateful), "")
+    kind = _STREAMED.get((port["dtype"], prod(port["shape"])), "")
+    return kind if network.is_stateful or kind == "window" else ""
 
 
 def _facts(content: Content) -> Mapping[str, Any]:
