@@ -80,6 +80,31 @@ def test_topology_is_that_of_the_real_file(file: str) -> None:
     assert _parameters(ours) == _parameters(real)
 
 
+@pytest.mark.parametrize(
+    ("name", "total_macs", "outputs"),
+    [
+        # The frames and channels of the benchmark's keras_model.py for streaming wake word ...
+        (
+            "ds_cnn_1d",
+            826_368,
+            "28x1x40 28x1x128 24x1x128 24x1x128 15x1x128 15x1x128 1x1x128 1x1x32 32 3 3",
+        ),
+        # ... and those of the larger ResNet-8 of image classification.
+        (
+            "resnet_8_large",
+            76_473_920,
+            "32x32x40 32x32x40 32x32x40 32x32x40 16x16x80 16x16x80 16x16x80 16x16x80 "
+            "8x8x160 8x8x160 8x8x160 8x8x160 1x1x160 160 10 10",
+        ),
+    ],
+)
+def test_layers_of_mlperf_tiny_1_4(name: str, total_macs: int, outputs: str) -> None:
+    info = read(zoo.build(name))
+    assert macs(info) == total_macs
+    shapes = [info.tensors[op.outputs[0]].shape[1:] for op in info.operators]
+    assert " ".join("x".join(map(str, shape)) for shape in shapes) == outputs
+
+
 def _layers(info: ModelInfo) -> list[tuple[str, int, list[tuple[str, tuple[int, ...]]]]]:
     """Per operator: kind, MACs, and dtype and shape of every tensor it touches, in order."""
     return [

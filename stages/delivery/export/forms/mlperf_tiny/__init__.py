@@ -11,7 +11,7 @@ from stages.delivery.export.content import Content
 from stages.delivery.export.form import Form
 
 # Models of the benchmark, by the elements of the input and by words in the recipe's name. IC01 and IC02 have the same
-# input: IC01 has 12.5 million multiply-accumulates, IC02 74 million.
+# input: IC01 has 12.5 million multiply-accumulates, IC02 76 million.
 _MODELS = {490: "KWS01", 96 * 96 * 3: "VWW01", 32 * 32 * 3: "IC01", 640: "AD01", 30 * 40: "SWW01"}
 _WORDS = {"kws": "KWS01", "vww": "VWW01", "ic": "IC01", "ad": "AD01", "sww": "SWW01"}
 _LARGE = 25_000_000
