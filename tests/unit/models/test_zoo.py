@@ -93,8 +93,7 @@ def test_topology_is_that_of_the_real_file(file: str) -> None:
         (
             "resnet_8_large",
             76_473_920,
-            "32x32x40 32x32x40 32x32x40 32x32x40 16x16x80 16x16x80 16x16x80 16x16x80 "
-            "8x8x160 8x8x160 8x8x160 8x8x160 1x1x160 160 10 10",
+            f"{'32x32x40 ' * 4}{'16x16x80 ' * 4}{'8x8x160 ' * 4}1x1x160 160 10 10",
         ),
     ],
 )
