@@ -78,7 +78,7 @@ def examples(random: np.random.RandomState, count: int) -> tuple[Array, Array]:
         other, begun = others[random.randint(len(others))], WORD[: 1 + random.randint(2)]
         word = (WORD, other, other, "", begun)[number % 5]
         samples, _, end = clip(word, random)
-    rows = (features(samples).astype(np.float32) - ZERO_POINT) * np.float32(SCALE)
+        rows = (features(samples).astype(np.float32) - ZERO_POINT) * np.float32(SCALE)
         for last in range(WINDOW, len(rows) + 1, 2):
             after = last - end // STEP
             is_word = word == WORD and 2 <= after <= LATE
@@ -173,7 +173,6 @@ def write_recording(samples: npt.NDArray[np.int16], places: list[tuple[float, fl
         file.writeframes(samples.tobytes())
     rows = [f"{begin:.3f}\t{end:.3f}\t{WORD}\n" for begin, end in places]
     (FOLDER / "words.txt").write_text("".join(rows))
-
 
 
 def main() -> None:
