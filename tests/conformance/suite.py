@@ -167,7 +167,7 @@ def meanings(
     """The TIR alone of a share of what `trials` runs; none of what an earlier target has had."""
     made = []
     for kernel in chosen(target, operator, only):
-        if rank(kernel, target) == 2:
+        if kernel.calls or rank(kernel, target) == 2:
             continue
         cases = [*cases_of(kernel, target, operator, every), *accepted(kernel, target, drawn(operator, seed, count))]
         share = every * TIR_ALONE * EVERY[rank(kernel, target)]

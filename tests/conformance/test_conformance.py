@@ -22,7 +22,11 @@ PLACES = [(name, group) for name in target_names() for group in groups(load_targ
 MEANT = [
     (name, group)
     for name, group in PLACES
-    if any(rank(k, load_target(name)) < 2 for operator in group for k in kernels_of(load_target(name), operator))
+    if any(
+        not k.calls and rank(k, load_target(name)) < 2
+        for operator in group
+        for k in kernels_of(load_target(name), operator)
+    )
 ]
 
 

@@ -32,6 +32,8 @@ ALWAYS = {
     "picking": ("extremes",),
     "pool2d": ("extremes", "zero points"),
     "reductions": ("extremes",),
+    "signal": ("shapes", "extremes"),
+    "signal_memory": ("shapes", "extremes"),
     "sixteen": ("extremes",),
     "svdf": ("tails", "extremes"),
     "variables": ("tails", "extremes"),

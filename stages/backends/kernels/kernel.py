@@ -84,6 +84,7 @@ class Kernel(ABC):
     roundings supported values of `Rounding` (stages.ir.layers.rounding); a kernel with only `special` ones supports
               no other layers
     lowers    whether `lower` returns the layer; other kernels emit programs (`stages.lower.offload`)
+    calls     its workload is a call of its C, without a meaning in TIR: the layer's `compute` is the only reference
     bits      supported activation bits, if other kernels are for 16 bits
     estimate_error  the factor by which `cost` may exceed the counted instructions: an uncounted kernel may be the best
               if its estimate, divided by this, is below another's count
@@ -103,6 +104,7 @@ class Kernel(ABC):
     band_layouts: ClassVar[tuple[str, ...]] = ()
     roundings: ClassVar[frozenset[str]] = frozenset({"double", "single"})
     lowers: ClassVar[bool] = True
+    calls: ClassVar[bool] = False
     bits: ClassVar[int] = 8
     row_alignment: ClassVar[int] = 16
     in_place: ClassVar[bool] = False

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from stages.ir.layers import LayerOp
 from stages.ir.naming import named
@@ -98,7 +98,6 @@ class NoiseEstimate(LayerOp):
     """
 
     op: Literal["signal_noise_estimate"] = "signal_noise_estimate"
-    lasting: ClassVar[bool] = True
     smoothing: tuple[int, int]
     rest: tuple[int, int]
     smoothing_bits: int

@@ -34,6 +34,7 @@ _AXES: Mapping[str, tuple[tuple[int, ...], tuple[int, ...]]] = {
     "Stacker": ((1,), (1, 0)),
 }
 _PREFIX = f"{CUSTOM}Signal"
+_FRAMER = f"{_PREFIX}Framer"
 _ARENA = 1 << 20  # bytes beside those of the tensors and of an FFT's tables
 
 
@@ -63,6 +64,10 @@ class SignalReference:
         ]
         outputs = enumerate(self._operation.outputs)
         self._output_shapes = [t.shape if axes is None else t.shape[len(t.shape) - axes[1][i] :] for i, t in outputs]
+        if operator.op == _FRAMER:
+            options = self._operation.flexbuffer
+            shape, frame = computed[0].shape[:-1], (1, options["frame_size"])
+            self._input_shapes, self._output_shapes = [(*shape, options["frame_step"])], [(*shape, *frame), ()]
         self._frames = prod(computed[0].shape) // prod(self._input_shapes[0])
 
     def run(self, arrays: Sequence[Array]) -> list[Array]:
@@ -72,10 +77,19 @@ class SignalReference:
         """
         if self._interpreter is None:
             self._interpreter = self._start()
+        if self.operator.op == _FRAMER:
+            return self._framed(arrays[0])
         each = [array.reshape(-1, *shape) for array, shape in zip(arrays, self._input_shapes, strict=True)]
         frames = [self._frame([array[number] for array in each]) for number in range(self._frames)]
         outputs = zip(self._operation.outputs, zip(*frames, strict=True), strict=True)
         return [np.stack(parts).reshape(tensor.shape) for tensor, parts in outputs]
+
+    def _framed(self, samples: Array) -> list[Array]:
+        """Run SignalFramer for each frame, because it reports once whether all frames are valid."""
+        step = self._input_shapes[0][-1]
+        steps = [samples[..., at : at + step] for at in range(0, samples.shape[-1], step)]
+        runs = [self._frame([samples]) for samples in steps]
+        return [np.concatenate([frame for frame, _ in runs], -2), np.array(all(valid for _, valid in runs))]
 
     def reset(self) -> None:
         """Forget the state."""
@@ -97,6 +111,8 @@ class SignalReference:
             options = self._operation.flexbuffer
             outputs[0][: options["start_index"]] = 0
             outputs[0][options["end_index"] :] = 0
+        if self.operator.op in (_FRAMER, f"{_PREFIX}Stacker") and not outputs[1]:
+            outputs[0][...] = 0
         return outputs
 
     def _start(self) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 from stages.ir.graph import Tensor
@@ -14,6 +15,7 @@ from stages.ir.operators.signal_filter_bank import (
     SquareRoot,
     subtraction_options,
 )
+from stages.ir.operators.signal_memory import Delay, OverlapAdd, framer_layers, stacker_layers
 from stages.ir.operators.signal_spectrum import Energy, Irfft, Rfft, ScaleBits, ScaleUp, Window
 from stages.quantize.operator import Operator
 from stages.quantize.patterns.operand import operands
@@ -80,6 +82,46 @@ def log(operator: Operator, writer: GraphWriter) -> None:
     _plain(operator, writer, Log(scale=options["output_scale"], correction_bits=options["input_correction_bits"]))
 
 
+def framer(operator: Operator, writer: GraphWriter) -> None:
+    """SignalFramer: frames, and whether they are valid."""
+    (x,), (frames, valid) = operands(operator, writer, 1), operator.outputs
+    streams, samples = prod(x.shape[:-1]), x.shape[-1]
+    framer, framer_valid = framer_layers(operator.flexbuffer, samples)
+    kept = [_state(writer, frames.name, (streams, framer.kept), "int16")] if framer.kept else []
+    writer.layer(framer, [x], frames, state=[*kept, *_count(writer, frames.name, framer.unset)])
+    writer.layer(framer_valid, [x], valid, state=_count(writer, valid.name, framer.unset))
+
+
+def overlap_add(operator: Operator, writer: GraphWriter) -> None:
+    """SignalOverlapAdd."""
+    (x,), out = operands(operator, writer, 1), operator.outputs[0]
+    op = OverlapAdd(step=operator.flexbuffer["frame_step"])
+    shape = (prod(x.shape[:-2]), x.shape[-1] - op.step)
+    writer.layer(op, [x], out, state=[_state(writer, out.name, shape, x.dtype)] if shape[1] else [])
+
+
+def delay(operator: Operator, writer: GraphWriter) -> None:
+    """SignalDelay."""
+    (x,), out = operands(operator, writer, 1), operator.outputs[0]
+    op = Delay(length=operator.flexbuffer["delay_length"])
+    shape = (prod(x.shape[:-1]), op.length)
+    writer.layer(op, [x], out, state=[_state(writer, out.name, shape, "int16")] if op.length else [])
+
+
+def stacker(operator: Operator, writer: GraphWriter) -> None:
+    """SignalStacker: stacks, and whether they are valid."""
+    (x,), (stacks, valid) = operands(operator, writer, 1), operator.outputs
+    stacker, stacker_valid = stacker_layers(operator.flexbuffer)
+    rows = [_state(writer, stacks.name, (stacker.rows - 1, x.shape[-1]), "int16")] if stacker.rows > 1 else []
+    writer.layer(stacker, [x], stacks, state=[*rows, *_count(writer, stacks.name, 1)])
+    writer.layer(stacker_valid, [x], valid, state=_count(writer, valid.name, 1))
+
+
+def _count(writer: GraphWriter, name: str, needed: int) -> list[Tensor]:
+    """Return the state of a count, unless it would always be 0."""
+    return [_state(writer, f"{name}/count", (1,), "int32")] if needed else []
+
+
 def _plain(operator: Operator, writer: GraphWriter, op: LayerOp) -> None:
     writer.layer(op, operands(operator, writer), operator.outputs[0])
 
@@ -99,4 +141,8 @@ PATTERNS = {
     "CUSTOM:SignalFilterBankSpectralSubtraction": subtract_noise,
     "CUSTOM:SignalPCAN": pcan,
     "CUSTOM:SignalFilterBankLog": log,
+    "CUSTOM:SignalFramer": framer,
+    "CUSTOM:SignalOverlapAdd": overlap_add,
+    "CUSTOM:SignalDelay": delay,
+    "CUSTOM:SignalStacker": stacker,
 }

@@ -26,11 +26,12 @@ def frames_of(shape: tuple[int, ...]) -> int:
     return prod(shape[:-1])
 
 
-class _Signal(Kernel):
+class Signal(Kernel):
     """A call of a C function on all frames. `instructions` are per element of the input."""
 
     sources = ("signal.c",)
     headers: ClassVar[tuple[str, ...]] = ("signal.h",)
+    calls = True
     instructions: ClassVar[float]
 
     def why_not_layer(self, view: LayerView, target: Target) -> str:
@@ -48,7 +49,7 @@ class _Signal(Kernel):
         return called(view, self.pack_for(view, params, target))
 
 
-class Window(_Signal):
+class Window(Signal):
     """Products with a window."""
 
     name = "generic.signal_window"
@@ -59,7 +60,7 @@ class Window(_Signal):
         return True
 
 
-class AutoScale(_Signal):
+class AutoScale(Signal):
     """The bits of a frame, and its shift."""
 
     name = "generic.signal_scale"
@@ -70,7 +71,7 @@ class AutoScale(_Signal):
         return bool(view.op.op == "signal_scale_up")
 
 
-class Energy(_Signal):
+class Energy(Signal):
     """Squared magnitudes."""
 
     name = "generic.signal_energy"
@@ -78,7 +79,7 @@ class Energy(_Signal):
     instructions = 4.0
 
 
-class FilterBank(_Signal):
+class FilterBank(Signal):
     """Weighted sums of bins in 64 bits."""
 
     name = "generic.signal_filter_bank"
@@ -101,7 +102,7 @@ class FilterBank(_Signal):
         return {"weights": joined if joined.size else np.zeros((1, 2), np.int16), "bank": np.array(places, np.int32)}
 
 
-class SquareRoot(_Signal):
+class SquareRoot(Signal):
     """Rounded square roots of 64-bit numbers."""
 
     name = "generic.signal_square_root"
@@ -109,7 +110,7 @@ class SquareRoot(_Signal):
     instructions = 90.0
 
 
-class NoiseEstimate(_Signal):
+class NoiseEstimate(Signal):
     """The smoothed noise of each channel."""
 
     name = "generic.signal_noise_estimate"
@@ -128,7 +129,7 @@ class NoiseEstimate(_Signal):
         return {"noise": np.array(fields, np.int32)}
 
 
-class Channels(_Signal):
+class Channels(Signal):
     """Subtraction of the noise, gain control, logarithms."""
 
     name = "generic.signal_channels"
@@ -144,7 +145,7 @@ class Channels(_Signal):
         return {"table": log_table()} if view.op.op == "signal_log" else super().pack(view, params)
 
 
-class _Fft(_Signal):
+class _Fft(Signal):
     sources = ("signal_fft16.c",)
     headers: ClassVar[tuple[str, ...]] = ("signal_fft.h",)
     instructions = 0.0

@@ -63,6 +63,32 @@ def called(view: LayerView, constants: Mapping[str, np.ndarray]) -> Lowering:
     return f.lowering()
 
 
+def remembered(view: LayerView, constants: Mapping[str, np.ndarray]) -> Lowering:
+    """Return the call of the function of a layer with samples and a count as its states, either of which may lack.
+
+    The function does not touch a lacking one: it gets the output in its place.
+    """
+    (x,), y, name = view.inputs, view.outputs[0], view.op.op
+    has_samples, has_count = (any((t.dtype == "int32") == is_count for t in view.states) for is_count in (False, True))
+    with StatefulFunction(name) as f:
+        read = f.input(0, (x.elements,), x.dtype)
+        ((key, array),) = constants.items()
+        parameters = f.constant(key, array.shape, str(array.dtype))
+        states = [f.state(number, (tensor.elements,), tensor.dtype) for number, tensor in enumerate(view.states)]
+        written = f.output(0, (y.elements,), y.dtype)
+        samples = states[0] if has_samples else written
+        count = states[-1] if has_count else written
+        if name.endswith("_valid"):
+            f.call(f"fl_{name}", (count, "rw"), (written, "w"), (parameters, "r"))
+        elif name == "signal_overlap_add":
+            arguments = ((read, "r"), (samples, "rw"), (written, "w"), (parameters, "r"))
+            f.call(f"fl_{name}_{_FFT[x.dtype]}", *arguments)
+        else:
+            function = "fl_signal_stacker" if name == "signal_stacker" else "fl_signal_framer"
+            f.call(function, (read, "r"), (samples, "rw"), (count, "rw"), (written, "w"), (parameters, "r"))
+    return f.lowering()
+
+
 def _arguments(f: Any, view: LayerView, inputs: Any, packed: Mapping[str, Any], states: Any, y: Any) -> list[Any]:
     """Return the arguments in the order of the C function."""
     read = [(buffer, "r") for buffer in inputs]

@@ -1,0 +1,68 @@
+"""TFLM's signal operators that remember samples, in portable C."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from stages.backends.generic.kernels.generic.signal import Signal, frames_of
+from stages.backends.kernels.structure import Structure
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import numpy as np
+
+    from stages.backends.kernels.kernel import Kernel, Lowering
+    from stages.backends.targets.spec import Target
+    from stages.ir.graph import LayerView
+
+FRAMER = Structure("fl_framer", ("streams", "frames", "size", "step", "kept", "unset"))
+STACKER = Structure("fl_stacker", ("count", "channels", "rows", "left", "step"))
+
+
+class _Memory(Signal):
+    sources = ("signal_memory.c",)
+    headers: ClassVar[tuple[str, ...]] = ("signal_memory.h",)
+    instructions = 4.0
+
+    def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
+        from stages.backends.generic.kernels.generic.signal_tir import remembered
+
+        return remembered(view, self.pack(view, params))
+
+
+class Framer(_Memory):
+    """Overlapping frames, their sum, and delays, which are frames of one step."""
+
+    name = "generic.signal_framer"
+    ops: ClassVar[frozenset[str]] = frozenset(
+        {"signal_framer", "signal_framer_valid", "signal_overlap_add", "signal_delay"}
+    )
+
+    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
+        op, shape = view.op, view.inputs[0].shape
+        streams, samples = frames_of(shape), shape[-1]
+        if op.op == "signal_framer":
+            fields = [streams, samples // op.step, op.size, op.step, op.kept, op.unset]
+        elif op.op == "signal_framer_valid":
+            fields = [0, op.frames, 0, 0, 0, op.unset]
+        elif op.op == "signal_overlap_add":
+            fields = [frames_of(shape[:-1]), shape[-2], samples, op.step, samples - op.step, 0]
+        else:
+            fields = [streams, 1, samples, samples, op.length, 0]
+        return {"framer": FRAMER.of(dict(zip(FRAMER.fields, fields, strict=True)))}
+
+
+class Stacker(_Memory):
+    """Rows in one."""
+
+    name = "generic.signal_stacker"
+    ops: ClassVar[frozenset[str]] = frozenset({"signal_stacker", "signal_stacker_valid"})
+
+    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
+        op, shape = view.op, view.inputs[0].shape
+        fields = [frames_of(shape), shape[-1], op.rows, op.left, op.step]
+        return {"stacker": STACKER.of(dict(zip(STACKER.fields, fields, strict=True)))}
+
+
+KERNELS: tuple[type[Kernel], ...] = (Framer, Stacker)
