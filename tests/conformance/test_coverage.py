@@ -26,6 +26,7 @@ ALWAYS = {
     "fully_connected": ("ties", "tails", "zero points", "extremes", "shifts"),
     "functions16": ("extremes",),
     "interpolation": ("extremes", "shapes", "ties"),
+    "log_mel": ("extremes",),
     "lstm": ("tails", "extremes"),
     "lstm16": ("tails", "extremes"),
     "movement": ("tails",),

@@ -8,6 +8,8 @@ from typing import Annotated, Any
 
 from pydantic import Field, field_validator, model_validator
 
+from stages.ir.models.chain.frontends.log_mel import LogMel
+from stages.ir.models.chain.frontends.mfcc import Mfcc
 from stages.ir.models.chain.frontends.microfrontend import MicroFrontend
 from stages.ir.models.spec import FileModel, PluginModel, UrlModel, ZooModel
 from stages.support.messages import escape
@@ -40,7 +42,7 @@ class _Part(StrictModel):
 class FrontendPart(_Part):
     """From samples of sound to features."""
 
-    frontend: MicroFrontend
+    frontend: Annotated[MicroFrontend | LogMel | Mfcc, Field(discriminator="kind")]
 
 
 class SmoothPart(_Part):
