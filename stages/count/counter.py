@@ -53,8 +53,10 @@ class Counter:
     def __call__(self, calls: Sequence[KernelCall]) -> dict[Call, int]:
         """Return the counts of the calls by key.
 
-        Calls that fit no memory or do not finish are left out. Raises StageError for a kernel with a wrong output.
+        Calls that fit no memory, do not finish or compute in float32 are left out. Raises StageError for a kernel with
+        a wrong output.
         """
+        calls = [call for call in calls if not call.view.op.approximate]
         counts: dict[Call, int] = {}
         missing: dict[int, tuple[KernelCall, KernelCall]] = {}
         keys = [self._ingredients(canonical(call, self.target)) for call in calls]

@@ -221,9 +221,14 @@ def _state_offsets(graph: Graph, alignment: int) -> dict[str, int]:
 
 
 def _tensor_names(graph: Graph) -> dict[str, str]:
-    """Return names of tensors: INPUT_0, LAYER_003_OUTPUT (_1 for the second), STATE_0, and CONSTANT_0 for others."""
+    """Return names of tensors: INPUT_0, LAYER_003_OUTPUT (_1 for the second), STATE_0, and CONSTANT_0 for others.
+
+    VARIABLE_0 is a tensor that layers update in place.
+    """
     names = {tensor: f"INPUT_{number}" for number, tensor in enumerate(graph.inputs)}
     names |= {t.name: f"STATE_{number}" for number, t in enumerate(t for t in graph.tensors.values() if t.state)}
+    variables = dict.fromkeys(tensor for layer in graph.layers for tensor in layer.state if tensor not in names)
+    names |= {tensor: f"VARIABLE_{number}" for number, tensor in enumerate(variables)}
     for layer in graph.layers:
         for number, tensor in enumerate(layer.outputs):
             names[tensor] = f"LAYER_{layer.index:03d}_OUTPUT{f'_{number}' if number else ''}"

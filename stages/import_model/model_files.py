@@ -9,7 +9,7 @@ from typing import Any
 from stages.base import ActionInputs, StageError, Tool
 from stages.ir.models.chain.spec import ChainModel
 from stages.ir.models.sources import ModelSource
-from stages.ir.models.spec import NetworkSource, PluginModel, is_onnx
+from stages.ir.models.spec import ONNX_OPTIONS, NetworkSource, PluginModel, is_onnx
 from stages.support.messages import escape
 
 _EXTERNAL = "constants in "  # prefix of files with external constants of an ONNX file
@@ -63,7 +63,7 @@ def _key_entry(model: ModelSource) -> dict[str, Any]:
             ]
         }
     entry = model.model_dump(mode="json")
-    for key in ("signature", "shapes", "layout"):
+    for key in ("signature", *ONNX_OPTIONS):
         if entry.get(key, "") is None:
             del entry[key]
     if "file" in entry:

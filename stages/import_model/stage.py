@@ -135,7 +135,8 @@ def known_model(model: ModelSource, root: Path) -> ModelInfo | None:
         if data is not None and len(model_files(model, root)) < 2:
             from stages.import_model.onnx.convert import check_known
 
-            check_known(data, escape.name(model.source, 200), model.shapes or {})
+            name = escape.name(model.source, 200)
+            check_known(data, name, model.shapes or {}, model.constants, model.states)
     return info
 
 
@@ -171,7 +172,8 @@ def _from_onnx(job: Job[ImportConfig], data: bytes, source: str) -> Normalized:
     from stages.ir.reference.onnx_runtime import NAMES, ONNX_FILE
 
     assert isinstance(job.model, FileModel | UrlModel)
-    converted = convert(data, source, job.model.shapes or {}, job.model.layout or "nchw")
+    model = job.model
+    converted = convert(data, source, model.shapes or {}, model.layout or "nchw", model.constants, model.states)
     (job.out / ONNX_FILE).write_bytes(converted.original)
     (job.out / NAMES).write_text(names_to_json(converted.names))
     return Normalized(converted.data, read(converted.data, source), "", (), converted.rules)

@@ -37,7 +37,9 @@ def float_model(model: ModelSource, data: bytes, name: str) -> FloatModel:
         from stages.import_model.onnx import convert
 
         assert isinstance(model, FileModel | UrlModel)
-        data = convert(data, escape.name(name, 200), model.shapes or {}, model.layout or "nchw").data
+        data = convert(
+            data, escape.name(name, 200), model.shapes or {}, model.layout or "nchw", model.constants, model.states
+        ).data
     normalized_model = normalized(data, name, getattr(model, "signature", None))
     check_float(normalized_model.info, name)
     data, info, notes = normalized_model.data, normalized_model.info, normalized_model.notes

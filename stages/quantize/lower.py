@@ -8,9 +8,10 @@ from typing import Any
 from tvm import IRModule, ir, relax
 
 from stages.base import StageError
-from stages.ir.graph import Float, Graph, Layout, Tensor
+from stages.ir.graph import Float, Graph, Layer, Layout, Tensor
 from stages.ir.operators.declaration import CUSTOM
 from stages.ir.operators.table import OPERATORS, kind_of
+from stages.ir.operators.variables import Assign
 from stages.ir.relax_module import CONSTANT, LAYOUT, OperatorCall, attributes, operator_calls
 from stages.quantize.arithmetic import NoMultiplier
 from stages.quantize.onnx_runtime import PATTERNS as ONNX_PATTERNS
@@ -39,6 +40,17 @@ def lower_module(module: IRModule, description: dict[str, Any], *, twice: bool =
     Raises StageError that lists all operators without an integer form.
     """
     return _Lowering(module, description, twice=twice).run()
+
+
+def _forget_rewritten_states(graph: Graph) -> None:
+    """Turn states that each run writes before it reads them into ordinary tensors."""
+    first_use: dict[str, Layer] = {}
+    for layer in graph.layers:
+        for name in (*layer.inputs, *layer.state):
+            first_use.setdefault(name, layer)
+    for name, tensor in graph.tensors.items():
+        if tensor.state and name in first_use and isinstance(first_use[name].op, Assign):
+            graph.tensors[name] = tensor.model_copy(update={"state": False})
 
 
 class _Lowering:
@@ -71,6 +83,7 @@ class _Lowering:
                 self._bind(binding.var, binding.value, calls)
         if self.errors:
             raise combined_error(self.errors)
+        _forget_rewritten_states(graph)
         result = self._value(main.body.body)
         graph.outputs.extend(tensor.name for tensor in (result if isinstance(result, list) else [result]))
         return self.lowered

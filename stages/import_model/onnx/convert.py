@@ -16,11 +16,12 @@ from stages.import_model.onnx.fold import OF_SHAPES, fold
 from stages.import_model.onnx.gelu import fuse_gelus
 from stages.import_model.onnx.load import graph_inputs, load
 from stages.import_model.onnx.operators import FOLDED, MOVES, TRANSLATORS, translate
+from stages.import_model.onnx.states import declare_state, keep
 from stages.import_model.onnx.tensor_values import tensor_values
 from stages.import_model.onnx.translation import MICROSOFT, Node, Translation
-from stages.import_model.onnx.values import Constant, Dequantized, TensorView, image_order, permuted, plain_order
+from stages.import_model.onnx.values import Constant, Dequantized, Order, TensorView, image_order, permuted, plain_order
 from stages.ir.models.onnx_names import LOWERED, Traced
-from stages.ir.models.tflite_writer import BuildError
+from stages.ir.models.tflite_writer import BuildError, Tensor
 from stages.ir.operators.declaration import MOVED
 from stages.ir.operators.operation import Refused
 from stages.support.messages import escape
@@ -60,31 +61,65 @@ class Converted:
     rules: Mapping[int, Mapping[str, Any]]
 
 
-def check_known(data: bytes, name: str, shapes: Mapping[str, Sequence[int]]) -> None:
-    """Raise StageError as `convert` does for a corrupt file and for unknown operators."""
-    model, _ = load(data, name, shapes)
+def check_known(
+    data: bytes,
+    name: str,
+    shapes: Mapping[str, Sequence[int]],
+    constants: Mapping[str, Any] | None = None,
+    states: Mapping[str, str] | None = None,
+) -> None:
+    """Raise StageError as `convert` does for a corrupt file, unknown operators, and wrong constants and states."""
+    model, _ = load(data, name, shapes, constants, states)
     _check_known(Translation(model))
 
 
-def convert(data: bytes, name: str, shapes: Mapping[str, Sequence[int]], layout: str) -> Converted:
+def convert(
+    data: bytes,
+    name: str,
+    shapes: Mapping[str, Sequence[int]],
+    layout: str,
+    constants: Mapping[str, Any] | None = None,
+    states: Mapping[str, str] | None = None,
+) -> Converted:
     """Return the TFLite file of the ONNX file `data`.
 
     shapes: of inputs, by name. layout: `nchw` if inputs and outputs with four axes stay as in ONNX, `nhwc` if they are
-    images. Raises StageError for a file that is not ONNX, is corrupt, or has unsupported operators.
+    images. constants: values of inputs, by name. states: inputs that the network keeps, by the outputs that write them.
+    Raises StageError for a file that is not ONNX, is corrupt, or has unsupported operators.
     """
-    model, changed = load(data, name, shapes)
+    model, changed = load(data, name, shapes, constants, states)
     original = model.SerializeToString() if changed else data
     t = Translation(model)
     for entry in model.graph.initializer:
         t.bind(entry.name, Constant(tensor_values(entry, name)))
+    writers = {state: output for output, state in (states or {}).items()}
+    variables = {}
     for entry in graph_inputs(model):
-        _input(t, entry, layout)
+        if entry.name in writers:
+            variables[entry.name] = _state(t, entry)
+        else:
+            _input(t, entry, layout)
     _walk(t)
     for entry in dict.fromkeys(t.outputs):
-        _output(t, entry, layout)
+        if entry not in (states or {}):
+            _output(t, entry, layout)
+    for state, (variable, order) in variables.items():
+        keep(t, name, writers[state], state, variable, order)
     if not t.builder.operators:
         raise StageError(f"{name} computes nothing: its outputs are inputs or constants")
     return Converted(t.builder.build(), original, t.names, t.rules)
+
+
+def _state(t: Translation, value_info: onnx.ValueInfoProto) -> tuple[Tensor, Order]:
+    """Declare the state behind an input; return it and the order of its axes."""
+    tensor_type = value_info.type.tensor_type
+    dtype = str(onnx.helper.tensor_dtype_to_np_dtype(tensor_type.elem_type))
+    if dtype not in _PLAIN_INPUTS:
+        supported = ", ".join(_PLAIN_INPUTS)
+        raise StageError(f"state {escape.quoted(value_info.name)} is {dtype}; {supported} are supported")
+    shape = tuple(dim.dim_value for dim in tensor_type.shape.dim)
+    order = image_order(len(shape))
+    return declare_state(t, value_info.name, shape, order, dtype), order
 
 
 def _input(t: Translation, value_info: onnx.ValueInfoProto, layout: str) -> None:
@@ -147,7 +182,7 @@ def _check_known(t: Translation) -> None:
     unknown = [node for node in foreign if declared(node) is None]
     if unknown:
         reference = f"docs/how-to/onnx.md lists the {len({*TRANSLATORS, *MOVES})} supported operators."
-        raise combined_error([_error(t, node, "is not supported", _hint(node, reference)) for node in unknown])
+        raise combined_error([_error(t, node, "is not supported", _hint(t, node, reference)) for node in unknown])
 
 
 def _check_finite(t: Translation, node: Node) -> None:
@@ -158,10 +193,25 @@ def _check_finite(t: Translation, node: Node) -> None:
             check_finite(value.values, escape.quoted(name))
 
 
-def _hint(node: Node, known: str) -> str:
+def _hint(t: Translation, node: Node, known: str) -> str:
     """Return a hint for an unknown operator."""
+    if node.op == "If":
+        inputs = several([escape.quoted(name) for name in _sources(t, node.inputs[0])], 4)
+        return f"{_HINTS['If']} Or fix {inputs} with `constants` of the recipe's model." if inputs else _HINTS["If"]
     foreign = node.proto.domain not in ("", "ai.onnx", MICROSOFT)
     return _HINTS.get(node.op, _PLUGIN_HINT if foreign else known)
+
+
+def _sources(t: Translation, name: str) -> list[str]:
+    """Return the model's inputs on which a value depends."""
+    makers = {result: node for node in t.nodes for result in node.outputs}
+    pending, seen = [name], {name}
+    while pending:
+        maker = makers.get(pending.pop())
+        new = {source for source in (maker.read if maker else ()) if source not in seen}
+        pending += new
+        seen |= new
+    return [entry.name for entry in graph_inputs(t.model) if entry.name in seen]
 
 
 def _folded(t: Translation) -> set[int]:

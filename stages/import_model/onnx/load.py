@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from stages.base import StageError
 from stages.ir.models.onnx_external import external_tensors
@@ -23,15 +23,23 @@ _YAML_WORDS = ("y", "n", "yes", "no", "on", "off", "true", "false", "null", "~")
 _FIXED_SHAPES = "Shapes are fixed when the model is imported."
 
 
-def load(data: bytes, name: str, shapes: Mapping[str, Sequence[int]]) -> tuple[onnx.ModelProto, bool]:
+def load(
+    data: bytes,
+    name: str,
+    shapes: Mapping[str, Sequence[int]],
+    constants: Mapping[str, Any] | None = None,
+    states: Mapping[str, str] | None = None,
+) -> tuple[onnx.ModelProto, bool]:
     """Return the model in `data`, weights included, and whether it differs from the file.
 
-    The model has the inputs' `shapes`, no local functions, no float16 and no If with a known condition. name: of the
-    file, for messages. Raises StageError for an invalid file.
+    The model has the inputs' `shapes`, no inputs that are in `constants`, no local functions, no float16 and no If
+    with a known condition. `states`, inputs by the outputs that write them, are checked. name: of the file, for
+    messages. Raises StageError for an invalid file.
     """
     import onnx
 
     from stages.import_model.onnx.branches import inline_known_branches
+    from stages.import_model.onnx.ends import check_states, fix_constants
     from stages.import_model.onnx.float16 import widen
     from stages.import_model.onnx.local_functions import inlined
     from stages.import_model.onnx.unregistered import for_checker, refuse_unregistered
@@ -50,7 +58,10 @@ def load(data: bytes, name: str, shapes: Mapping[str, Sequence[int]]) -> tuple[o
         checker_message = re.sub(r"^/\S+:\d+: \w+: (Assertion `.*?` failed: )?", "", " ".join(str(error).split()))
         reason = escape.line(checker_message)[:300]
         raise StageError(f"{name} is a corrupt ONNX file: {reason}", hint="Export it again.", at=FILE) from None
-    _fix_shapes(model, name, shapes)
+    fix_constants(model, name, constants or {}, shapes)
+    changed |= bool(constants)
+    _fix_shapes(model, name, {key: shape for key, shape in shapes.items() if key not in (constants or {})})
+    check_states(model, name, states or {})
     changed |= inline_known_branches(model)
     return model, changed
 
@@ -86,13 +97,12 @@ def graph_inputs(model: onnx.ModelProto) -> list[onnx.ValueInfoProto]:
 
 
 def _fix_shapes(model: onnx.ModelProto, name: str, shapes: Mapping[str, Sequence[int]]) -> None:
+    from stages.import_model.onnx.ends import check_name
+
     inputs = graph_inputs(model)
     names = [entry.name for entry in inputs]
     for input_name in shapes:
-        if input_name not in names:
-            known = several([escape.quoted(entry) for entry in names])
-            message = f"{name} has no input {escape.quoted(input_name)}; its inputs are {known}"
-            raise StageError(message, at=("model", "shapes", input_name))
+        check_name("input", input_name, names, name, "shapes")
     for entry in inputs:
         tensor_type = entry.type.tensor_type
         if not entry.type.HasField("tensor_type"):

@@ -51,6 +51,8 @@ class LayerOp(BaseModel):
     any_type: ClassVar[bool] = False
     # Whether it writes state that other layers read: it is needed even if its output is unused.
     lasting: ClassVar[bool] = False
+    # Whether it computes in float32: kernels may differ from `compute` in the last bits.
+    approximate: ClassVar[bool] = False
     # Whether it is element-wise, with broadcasting.
     by_element: ClassVar[bool] = False
     # Whether it treats all channels alike: equal channels in `carries` give equal outputs.

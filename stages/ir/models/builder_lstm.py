@@ -1,4 +1,4 @@
-"""The LSTM part of ModelBuilder."""
+"""The recurrent layers of ModelBuilder."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from stages.ir.models.tflite_writer import Tensor, TFLiteWriter
 from stages.ir.operators.lstm import GATES
+from stages.ir.operators.recurrent import ACTIVATIONS, GRU, RNN
 from stages.ir.operators.table import OPERATORS
 
 Array = npt.NDArray[Any]
@@ -17,7 +18,7 @@ _TANH = 4
 
 
 class LstmOperators(TFLiteWriter):
-    """UNIDIRECTIONAL_SEQUENCE_LSTM with its states and intermediates."""
+    """Recurrent layers with their states."""
 
     def lstm(
         self,
@@ -31,12 +32,13 @@ class LstmOperators(TFLiteWriter):
         cell_clip: float = 0.0,
         time_major: bool = False,
         out: Quant | None = None,
+        states: tuple[Tensor, Tensor] | None = None,
         name: str = "lstm",
     ) -> Tensor:
         """UNIDIRECTIONAL_SEQUENCE_LSTM without options such as peepholes.
 
         The gates are input, forget, cell and output. weights [4, units, depth], recurrent [4, units, units], bias [4,
-        units]; scales: of weights and recurrent.
+        units]; scales: of weights and recurrent. states: hidden and cell state, by default its own.
         """
         of_weights, of_recurrent = scales or (None, None)
         product = float(np.float32(x.scale[0]) * np.float32(of_weights)) if of_weights else None
@@ -49,9 +51,11 @@ class LstmOperators(TFLiteWriter):
                 ("bias", bias, product),
             )
         ]
-        hidden = self.variable(f"{name}/hidden", (batch, units), x.dtype, *(out or ()))
-        cell_type = ("int16", cell_scale) if x.scale else (x.dtype, None)
-        cell = self.variable(f"{name}/cell", (batch, units), *cell_type)
+        if states is None:
+            hidden = self.variable(f"{name}/hidden", (batch, units), x.dtype, *(out or ()))
+            cell_type = ("int16", cell_scale) if x.scale else (x.dtype, None)
+            states = hidden, self.variable(f"{name}/cell", (batch, units), *cell_type)
+        hidden, cell = states
         inputs = [x, *parts[0], *parts[1], None, None, None, *parts[2], None, None, hidden, cell, *[None] * 4]
         fields = {"fusedActivationFunction": _TANH, "cellClip": cell_clip, "timeMajor": time_major}
         output = self.tensor(name, (*x.shape[:2], units), x.dtype, *(out or ()))
@@ -70,3 +74,56 @@ class LstmOperators(TFLiteWriter):
             intermediates=intermediates,
         )
         return output
+
+    def rnn(
+        self,
+        x: Tensor,
+        weights: Array,
+        recurrent: Array,
+        bias: Array,
+        *,
+        activation: str = "tanh",
+        time_major: bool = False,
+        state: Tensor | None = None,
+        name: str = "rnn",
+    ) -> Tensor:
+        """UNIDIRECTIONAL_SEQUENCE_RNN. weights [units, depth], recurrent [units, units], bias [units]."""
+        numbers = {kind: number for number, kind in ACTIVATIONS.items()}
+        fields = {"timeMajor": time_major, "fusedActivationFunction": numbers[activation]}
+        inputs, output = self._recurrent(x, (weights, recurrent, bias), state, name, time_major=time_major)
+        self.operator(RNN, inputs, [output], "SequenceRNNOptions", fields)
+        return output
+
+    def gru(
+        self,
+        x: Tensor,
+        weights: Array,
+        recurrent: Array,
+        bias: Array,
+        *,
+        reset_after: bool = True,
+        time_major: bool = False,
+        state: Tensor | None = None,
+        name: str = "gru",
+    ) -> Tensor:
+        """GRU of ONNX. weights [3, units, depth], recurrent [3, units, units], bias [2, 3, units].
+
+        The gates are update, reset and new; the biases those of weights and recurrent.
+        """
+        from flatbuffers import flexbuffers
+
+        options = bytes(flexbuffers.Dumps({"reset_after": reset_after, "time_major": time_major}))
+        inputs, output = self._recurrent(x, (weights, recurrent, bias), state, name, time_major=time_major)
+        self.operator(GRU, inputs, [output], custom=options)
+        return output
+
+    def _recurrent(
+        self, x: Tensor, arrays: tuple[Array, Array, Array], state: Tensor | None, name: str, *, time_major: bool
+    ) -> tuple[list[Tensor], Tensor]:
+        """Return the inputs of a layer with one state, and its result."""
+        units = arrays[1].shape[-1]
+        roles = ("weights", "recurrent", "bias")
+        constants = [self.constant(f"{name}/{role}", array) for role, array in zip(roles, arrays, strict=True)]
+        batch = x.shape[1 if time_major else 0]
+        state = state or self.variable(f"{name}/hidden", (batch, units), x.dtype)
+        return [x, *constants, state], self.tensor(name, (*x.shape[:2], units), x.dtype)

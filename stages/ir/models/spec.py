@@ -26,7 +26,9 @@ Shape = Annotated[tuple[Size, ...], Field(min_length=1)]
 Pair = tuple[Size, Size]
 Amounts = tuple[Annotated[int, Field(ge=0, le=_MOST)], Annotated[int, Field(ge=0, le=_MOST)]]
 Pads = Annotated[tuple[Amounts, ...], Field(min_length=1)]
+Number = bool | int | Annotated[float, Field(allow_inf_nan=False)]
 MODEL_FILES = (".tflite", ".onnx")
+ONNX_OPTIONS = ("shapes", "constants", "states", "layout")
 Integers = Annotated[tuple[Annotated[int, Field(ge=-_MOST, le=_MOST)], ...], Field(min_length=1)]
 
 
@@ -35,11 +37,15 @@ class _WholeModel(StrictModel):
 
     signature  entry point of a TFLite file, by default the first
     shapes     shapes of an ONNX file's inputs, by name, where the file leaves sizes open
+    constants  values of an ONNX file's inputs that never change, by name; a list has them in the order of the shape
+    states     outputs of an ONNX file whose values the next run reads, and the inputs that read them
     layout     nchw: four-axis inputs and outputs are as in the ONNX file; nhwc: they are images, channels last
     """
 
     signature: str | None = None
     shapes: dict[str, Annotated[tuple[Size, ...], Field(max_length=8)]] | None = None
+    constants: dict[str, Number | tuple[Number, ...]] | None = None
+    states: dict[str, str] | None = None
     layout: Literal["nchw", "nhwc"] | None = None
 
     @property
@@ -49,7 +55,7 @@ class _WholeModel(StrictModel):
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        for key in ("signature",) if is_onnx(self) else ("shapes", "layout"):
+        for key in ("signature",) if is_onnx(self) else ONNX_OPTIONS:
             if getattr(self, key) is not None:
                 named = escape.quoted(Path(self.source).name)
                 kind = "a TFLite" if key == "signature" else "an ONNX"

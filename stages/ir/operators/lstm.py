@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from stages.ir.arithmetic.multipliers import NoMultiplier, power_of_two
 from stages.ir.naming import named
 from stages.ir.operators.declaration import Legalization, LiteRT, Operator, Quantization, Tensors, Weights
-from stages.ir.operators.lstm_layers import LstmLayer
+from stages.ir.operators.lstm_layers import LstmLayer, sigmoid
 from stages.ir.operators.operation import Operation, Refused, Shape, Table, listed
 from stages.ir.operators.single_operator import SingleOperatorModel
 from stages.ir.operators.wide_lstm import MOST_SHIFT, WideLstm, wide_lstm
@@ -232,15 +232,12 @@ class FloatLstm(LstmLayer):
     """As Lstm in float32, without scales; `clip` bounds the cell state, 0 for none."""
 
     op: Literal["float_lstm"] = "float_lstm"
+    approximate: ClassVar[bool] = True
     clip: float = 0.0
 
     def advance(self, view: LayerView, inputs: Sequence[Array], states: Sequence[Array]) -> tuple[Array, list[Array]]:
         """Return the results of all steps, and the new states."""
         import numpy as np
-
-        def sigmoid(values: Array) -> Array:
-            with np.errstate(over="ignore"):
-                return np.float32(1) / (np.float32(1) + np.exp(-values))
 
         hidden, cell = (state.reshape(-1, self.units) for state in states)
         results = []

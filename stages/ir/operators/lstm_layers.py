@@ -1,4 +1,4 @@
-"""Base class of LSTM layers."""
+"""Base class of recurrent layers."""
 
 from __future__ import annotations
 
@@ -10,8 +10,16 @@ if TYPE_CHECKING:
     from stages.ir.layers import Array, Tensor
 
 
+def sigmoid(values: Array) -> Array:
+    """Return 1 / (1 + exp(-x))."""
+    import numpy as np
+
+    with np.errstate(over="ignore"):
+        return np.float32(1) / (np.float32(1) + np.exp(-values))
+
+
 class LstmLayer(LayerOp):
-    """Base of all LSTM layers.
+    """Base of LSTM and other recurrent layers.
 
     `time_major`: axes are steps, sequences, numbers; else sequences, steps, numbers.
     """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from stages.ir.arithmetic.multipliers import Fixed, quantize_multiplier
 from stages.ir.layers import Clamped, LayerOp, Rounding, Shifted
@@ -160,6 +160,7 @@ class FloatSvdf(LayerOp):
     """As Svdf in float32, without scales, then clamped to `low` and `high` (None: no bound)."""
 
     op: Literal["float_svdf"] = "float_svdf"
+    approximate: ClassVar[bool] = True
     rank: int
     depth: int
     memory: int

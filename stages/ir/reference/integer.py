@@ -80,7 +80,7 @@ def run_graph(
             values[tensor.name] = graph.initial_state(tensor.name) if states is None else states[tensor.name]
     for layer in graph.layers:
         operands = [values[name] for name in layer.inputs]
-        before = [values[name] for name in layer.state]
+        before = [values[name] if name in values else graph.initial_state(name) for name in layer.state]
         result, after = advance_layer(graph.view(layer), operands, before, float_function)
         values |= {layer.outputs[0]: result, **dict(zip(layer.state, after, strict=True))}
     return values

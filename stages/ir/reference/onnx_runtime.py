@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,6 @@ import numpy as np
 from stages.ir.model_info import ModelInfo, TensorInfo
 from stages.ir.models.onnx_names import Traced, names_from_json
 from stages.ir.models.tflite_reader import read
-from stages.ir.operators.declaration import CUSTOM
 from stages.ir.operators.table import OPERATORS
 from stages.ir.reference.interpreter import Array
 from stages.ir.reference.onnx_partitions import CustomPartitions, OnnxNetwork
@@ -25,6 +25,37 @@ if TYPE_CHECKING:
 
 ONNX_FILE, NAMES = "model.onnx", "onnx.json"
 """Files in import's artifact: the original, and `stages.ir.models.onnx_names` of model.tflite."""
+
+
+@dataclass(frozen=True)
+class _State:
+    """An input of the ONNX graph that reads the value of an output in the run before.
+
+    traced   the input
+    written  number of the tensor with the output's value
+    begin    value after a reset
+    """
+
+    traced: Traced
+    written: int
+    begin: Array
+
+    @property
+    def name(self) -> str:
+        """Name of the input."""
+        return self.traced.name
+
+
+def _states(info: ModelInfo, names: Mapping[int, Traced], types: Mapping[str, str]) -> list[_State]:
+    """Return the states: variables of the file whose copy is an input of the ONNX graph."""
+    writes = {operator.inputs[0]: operator for operator in info.operators if operator.op == "ASSIGN_VARIABLE"}
+    states = []
+    for operator in info.operators:
+        traced = names.get(operator.outputs[0]) if operator.op == "READ_VARIABLE" else None
+        if traced is not None and traced.name in types:
+            _, written, begin = writes[operator.inputs[0]].inputs
+            states.append(_State(traced, written, traced.original(info.tensors[begin].values(), types[traced.name])))
+    return states
 
 
 class OnnxReference:
@@ -46,15 +77,19 @@ class OnnxReference:
         self.inputs: tuple[TensorInfo, ...] = tuple(self.info.tensors[index] for index in self.info.inputs)
         self.outputs: tuple[TensorInfo, ...] = tuple(self.info.tensors[index] for index in self.info.outputs)
         self.graph = onnx.load_model_from_string(original)
-        self.known = sorted(
-            {traced.name for traced in names.values()} - {names[index].name for index in self.info.inputs}
-        )
+        self.types = {info.name: _dtype(info) for info in self.graph.graph.input}
+        self.known = sorted({traced.name for traced in names.values()} - self.types.keys())
         outputs = {info.name for info in self.graph.graph.output}
         for value in self.known:
             if value not in outputs:
                 self.graph.graph.output.append(onnx.helper.make_empty_tensor_value_info(value))
-        self.types = {info.name: _dtype(info) for info in self.graph.graph.input}
-        self.customs = [operator for operator in self.info.operators if operator.op.startswith(CUSTOM)]
+        self.customs = [
+            operator
+            for operator in self.info.operators
+            if operator.op in OPERATORS and OPERATORS[operator.op].legalization.onnx
+        ]
+        self._states = _states(self.info, names, self.types)
+        self._kept: dict[str, Array] = {}
         network = OnnxNetwork(name, model, self.info, self.names, self.graph, self.known, self.customs)
         self._partitions = CustomPartitions(network) if self.customs else None
         self._session: Any = None if self.customs else session(self.graph, name)
@@ -83,15 +118,20 @@ class OnnxReference:
         for tensor, array in zip(self.inputs, arrays, strict=True):
             traced = self.names[tensor.index]
             feeds[traced.name] = traced.original(np.asarray(array), self.types[traced.name])
+        for state in self._states:
+            feeds[state.name] = self._kept.get(state.name, state.begin)
         self._values = dict(feeds)
         if self._partitions is not None:
             self._partitions.run(self._values)
         else:
             self._values.update(zip(self.known, self._session.run(self.known, feeds), strict=True))
+        for state in self._states:
+            self._kept[state.name] = state.traced.original(self.tensor(state.written), self.types[state.name])
         return [self.tensor(index) for index in self.info.outputs]
 
     def reset(self) -> None:
-        """Do nothing: no state is kept between runs."""
+        """Reset the states that import made of inputs and outputs (`model: {states: …}`)."""
+        self._kept = {}
 
     def has(self, index: int) -> bool:
         """Whether the tensor is a value of the ONNX graph."""

@@ -118,7 +118,7 @@ def _spans(graph: Graph, home: Mapping[str, str]) -> tuple[dict[str, int], dict[
     for name in graph.inputs:
         use(name, 0)
     for layer in graph.layers:
-        for name in (*layer.inputs, *layer.outputs):
+        for name in (*layer.inputs, *layer.outputs, *layer.state):
             use(name, layer.index)
     for name in graph.outputs:
         use(name, end)

@@ -85,12 +85,12 @@ def merged(graph: Graph, layer: Layer, name: str) -> Graph | None:
 def without_unread(graph: Graph) -> Graph:
     """Return the graph without unread layers and their constants.
 
-    Layers that write state stay.
+    Layers that write state for the next run, or for a layer that stays, stay.
     """
     read = set(graph.outputs)
     layers: list[Layer] = []
     for layer in reversed(graph.layers):
-        if read & {*layer.outputs} or layer.op.lasting:
+        if read & {*layer.outputs, *layer.state} or layer.op.lasting:
             read |= {*layer.inputs, *layer.state}
             layers.insert(0, layer)
     names = read | {name for layer in layers for name in (*layer.inputs, *layer.outputs)} | {*graph.inputs}

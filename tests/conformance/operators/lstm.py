@@ -1,4 +1,4 @@
-"""Cases of LSTM: from any state on, some steps."""
+"""Cases of recurrent layers: from any state on, some steps."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ from stages.ir.arithmetic.sigmoid16 import sigmoid_table
 from stages.ir.graph import LayerView
 from stages.ir.operators.lstm import FloatLstm, Lstm
 from stages.ir.operators.lstm_layers import LstmLayer
+from stages.ir.operators.recurrent import FloatGru, FloatRnn
 from stages.ir.operators.wide_lstm import WideLstm
 from tests.conformance.case import Case, drawn_inputs
 from tests.conformance.draw import Draw, bounds, image, view, with_constants
 
-OPS = ("lstm", "float_lstm")
+OPS = ("lstm", "float_lstm", "float_gru", "float_rnn")
 _USUAL = {"batch": 1, "steps": 2, "depth": 5, "units": 3}
 
 
@@ -75,9 +76,27 @@ def float_lstm(draw: Draw, batch: int, steps: int, depth: int, units: int) -> La
     return _view(op, batch, steps, constants, ("float32", "float32"))
 
 
-def _view(op: LstmLayer, batch: int, steps: int, constants: dict[str, np.ndarray], types: tuple[str, str]) -> LayerView:
+def float_gru(draw: Draw, batch: int, steps: int, depth: int, units: int) -> LayerView:
+    draw = Draw(draw.seed)
+    op = FloatGru(depth=depth, units=units, time_major=draw.choose(False, True), reset_after=draw.choose(False, True))
+    biases = {"input_bias": (3, units), "recurrent_bias": (3, units)}
+    shapes = {"input_weights": (3, units, depth), "recurrent_weights": (3, units, units), **biases}
+    constants = {name: (draw.rng.normal(0, 1, shape) / depth).astype(np.float32) for name, shape in shapes.items()}
+    return _view(op, batch, steps, constants, ("float32",))
+
+
+def float_rnn(draw: Draw, batch: int, steps: int, depth: int, units: int) -> LayerView:
+    draw = Draw(draw.seed)
+    activation = draw.choose("tanh", "relu", "none")
+    op = FloatRnn(depth=depth, units=units, time_major=draw.choose(False, True), activation=activation)
+    shapes = {"input_weights": (units, depth), "recurrent_weights": (units, units), "bias": (units,)}
+    constants = {name: (draw.rng.normal(0, 1, shape) / shape[-1]).astype(np.float32) for name, shape in shapes.items()}
+    return _view(op, batch, steps, constants, ("float32",))
+
+
+def _view(op: LstmLayer, batch: int, steps: int, constants: dict[str, np.ndarray], types: tuple[str, ...]) -> LayerView:
     lead = (steps, batch) if op.time_major else (batch, steps)
-    state = tuple(image(name, (batch, op.units), dtype) for name, dtype in zip(("hidden", "cell"), types, strict=True))
+    state = tuple(image(name, (batch, op.units), dtype) for name, dtype in zip(("hidden", "cell"), types, strict=False))
     x, y = (image(name, (*lead, size), types[0]) for name, size in (("x", op.depth), ("y", op.units)))
     return view(op, [x], y, constants, state)
 
@@ -97,11 +116,11 @@ def _tails() -> Iterator[Case]:
     """Each size of each axis."""
     for axis, most in (("batch", 3), ("steps", 4), ("depth", 9), ("units", 6)):
         for size in range(1, most + 1):
-            for maker in (lstm, float_lstm):
+            for maker in (lstm, float_lstm, float_gru, float_rnn):
                 draw = Draw(size)
                 layer = maker(draw, **_USUAL | {axis: size})
                 given = drawn_inputs(draw, layer)
-                if maker is float_lstm:  # of sums beyond float32 there are functions of no number
+                if maker is not lstm:  # of sums beyond float32 there are functions of no number
                     given = ((draw.rng.normal(0, 2, layer.inputs[0].shape).astype(np.float32),),)
                 within = 0.0 if maker is lstm else 2e-6
                 yield Case(f"{layer.op.op} {axis} {size}", ("tails", "extremes"), layer, given, within)

@@ -85,17 +85,17 @@ def of_steps(
     arguments: Callable[[Any], list[Any]],
     words: int = SUM + 1,
 ) -> Lowering:
-    """Return a block for each step of each sequence.
+    """Return a block for each step of each sequence of a recurrent layer, with or without cells.
 
     `types` are the types and sizes of data, cells and intermediate values.
     """
     op, x_shape, y_shape = view.op, view.inputs[0].shape, view.outputs[0].shape
     batch, steps = (x_shape[1], x_shape[0]) if op.time_major else x_shape[:2]
+    states = dict(zip(("hidden", "cell"), types[: len(view.states)], strict=False))
     operands = (
         Operand("x", (op.depth,), types[0]),
         *constants,
-        Operand("hidden", (op.units,), types[0], "rw"),
-        Operand("cell", (op.units,), types[1], "rw"),
+        *(Operand(name, (op.units,), dtype, "rw") for name, dtype in states.items()),
         Operand("y", (op.units,), types[0], "rw"),
         Operand("w", (words,), types[2], "rw"),
     )
@@ -103,9 +103,10 @@ def of_steps(
     with StatefulFunction("lstm") as f:
         x = f.input(0, x_shape, types[0])
         buffers = {operand.name: f.constant(operand.name, operand.shape, operand.dtype) for operand in constants}
-        hidden, cell = f.state(0, (batch, op.units), types[0]), f.state(1, (batch, op.units), types[1])
+        kept = {name: f.state(at, (batch, op.units), dtype) for at, (name, dtype) in enumerate(states.items())}
         y, w = f.output(0, y_shape, types[0]), f.scratch("w", (words,), types[2])
         with f.loop(("n", batch), ("t", steps)) as (n, t):
             at = (t, n, 0) if op.time_major else (n, t, 0)
-            f.place(block, x=(x, *at), hidden=(hidden, n, 0), cell=(cell, n, 0), y=(y, *at), w=w, **buffers)
+            rows = {name: (state, n, 0) for name, state in kept.items()}
+            f.place(block, x=(x, *at), **rows, y=(y, *at), w=w, **buffers)
     return f.lowering()

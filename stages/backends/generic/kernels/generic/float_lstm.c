@@ -1,4 +1,4 @@
-/* LSTM of one row in float32, the sums in the order of their indices. */
+/* LSTM of one row in float32, each sum in the order of its indices. */
 #include "float_lstm.h"
 
 #include <math.h>
@@ -9,37 +9,36 @@ static float sigmoid(float x)
     return 1.0f / (1.0f + expf(-x));
 }
 
+/* Add the products of a row with the weights of four gates, which follow one another. */
+static void add_products(float *restrict gates, const float *restrict x, const float *restrict weights, int32_t count)
+{
+    const float *second = weights + count, *third = second + count, *fourth = third + count;
+    float sum0 = gates[0], sum1 = gates[1], sum2 = gates[2], sum3 = gates[3];
+    for (int32_t i = 0; i < count; i++) {
+        const float value = *x++;
+        sum0 += value * *weights++;
+        sum1 += value * *second++;
+        sum2 += value * *third++;
+        sum3 += value * *fourth++;
+    }
+    gates[0] = sum0;
+    gates[1] = sum1;
+    gates[2] = sum2;
+    gates[3] = sum3;
+}
+
 void fl_lstm_f32(const float *x, const float *input, const float *recurrent, const float *bias, float *hidden,
                  float *cell, float *y, float clip, const void *parameters)
 {
     const struct fl_float_lstm *p = parameters;
     for (int32_t u = 0; u < p->units; u++) {
-        float entering = 0, kept = 0, given = 0;
-        for (int32_t k = 0; k < 4; k++) {
-            float gate = *bias++;
-            for (int32_t j = 0; j < p->depth; j++) {
-                gate += x[j] * *input++;
-            }
-            for (int32_t j = 0; j < p->units; j++) {
-                gate += hidden[j] * *recurrent++;
-            }
-            switch (k) {
-            case 0:
-                entering = sigmoid(gate);
-                break;
-            case 1:
-                kept = cell[u] * sigmoid(gate);
-                break;
-            case 2:
-                entering *= tanhf(gate);
-                break;
-            default:
-                given = sigmoid(gate);
-            }
-        }
-        const float sum = kept + entering;
+        float gates[4];
+        memcpy(gates, bias + 4 * u, sizeof gates);
+        add_products(gates, x, input + u * 4 * p->depth, p->depth);
+        add_products(gates, hidden, recurrent + u * 4 * p->units, p->units);
+        const float sum = cell[u] * sigmoid(gates[1]) + sigmoid(gates[0]) * tanhf(gates[2]);
         cell[u] = sum < -clip ? -clip : sum > clip ? clip : sum;
-        y[u] = given * tanhf(cell[u]);
+        y[u] = sigmoid(gates[3]) * tanhf(cell[u]);
     }
     memcpy(hidden, y, (size_t)p->units * sizeof y[0]);
 }

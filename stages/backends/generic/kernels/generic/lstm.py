@@ -97,8 +97,8 @@ class FloatLstm(_Lstm):
         }
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """Return 8 instructions per product with an FPU, 120 without; 5 functions per cell."""
-        op, product_cost = view.op, 8 if target.fpu else 120
+        """Return 4 instructions per product with an FPU, 120 without; 5 functions per cell."""
+        op, product_cost = view.op, 4 if target.fpu else 120
         return float(view.outputs[0].elements * (4 * (op.depth + op.units) * product_cost + 100 * product_cost))
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:

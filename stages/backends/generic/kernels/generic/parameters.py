@@ -66,6 +66,8 @@ LSTM16 = Structure(
     ),
 )
 FLOAT_LSTM = Structure("fl_float_lstm", ("units", "depth"))
+FLOAT_GRU = Structure("fl_float_gru", ("units", "depth", "reset_after"))
+FLOAT_RNN = Structure("fl_float_rnn", ("units", "depth", "activation"))
 FLOAT_SVDF = Structure("fl_float_svdf", ("units", "rank", "depth", "memory"))
 STEPPED = Structure("fl_stepped", ("units", "depth", "weight_zero_point", "zero_point"))
 MUL = Structure("fl_mul", ("zero_point0", "zero_point1", "multiplier", "shift", *EPILOGUE))

@@ -1,0 +1,93 @@
+"""Inputs of an ONNX graph that a recipe replaces: constants, and states that the network keeps."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from stages.base import StageError
+from stages.support.messages import escape
+from stages.support.messages.wording import several
+
+if TYPE_CHECKING:
+    import onnx
+
+Number = bool | int | float
+
+
+def check_name(kind: str, value: str, names: Sequence[str], file: str, option: str, key: str = "") -> None:
+    """Raise StageError for a name that is not among the file's inputs or outputs (`kind`)."""
+    if value not in names:
+        known = several([escape.quoted(entry) for entry in names]) or "none"
+        message = f"{file} has no {kind} {escape.quoted(value)}; its {kind}s are {known}"
+        raise StageError(message, at=("model", option, key or value))
+
+
+def fix_constants(
+    model: onnx.ModelProto,
+    name: str,
+    constants: Mapping[str, Number | Sequence[Number]],
+    shapes: Mapping[str, Sequence[int]],
+) -> None:
+    """Turn inputs into constants. One number fills any fixed shape. Raises StageError."""
+    import numpy as np
+    import onnx
+
+    graph = model.graph
+    for input_name, value in constants.items():
+        check_name("input", input_name, [entry.name for entry in graph.input], name, "constants")
+        entry = next(entry for entry in graph.input if entry.name == input_name)
+        tensor_type = entry.type.tensor_type
+        sizes = [dim.dim_value for dim in tensor_type.shape.dim]
+        numbers = np.asarray(value)
+        shape = tuple(shapes.get(input_name) or (sizes if min(sizes, default=1) > 0 else numbers.shape))
+        dtype = onnx.helper.tensor_dtype_to_np_dtype(tensor_type.elem_type)
+        quoted, at = escape.quoted(input_name), ("model", "constants", input_name)
+        if numbers.ndim and numbers.size != np.prod(shape, dtype=int):
+            raise StageError(f"input {quoted} of {name} is {[*shape]}; {numbers.size} values do not fill it", at=at)
+        with np.errstate(all="ignore"):
+            typed = numbers.astype(dtype)
+        if np.dtype(dtype).kind != "f" and (typed != numbers).any():
+            wrong = numbers.reshape(-1)[(typed != numbers).reshape(-1)][0]
+            raise StageError(f"input {quoted} of {name} is {np.dtype(dtype)}; {wrong} is not a value of it", at=at)
+        filled = np.ascontiguousarray(typed.reshape(shape) if numbers.ndim else np.full(shape, typed))
+        graph.initializer.append(onnx.numpy_helper.from_array(filled, input_name))
+        graph.input.remove(entry)
+
+
+def check_states(model: onnx.ModelProto, name: str, states: Mapping[str, str]) -> None:
+    """Raise StageError unless each output exists, and an input of its type that no other output writes."""
+    inputs, outputs = ({entry.name: entry for entry in ends} for ends in (model.graph.input, model.graph.output))
+    writers: dict[str, str] = {}
+    for output, state in states.items():
+        check_name("output", output, [*outputs], name, "states")
+        check_name("input", state, [*inputs], name, "states", output)
+        at = ("model", "states", output)
+        if state in writers:
+            both = " and ".join(escape.quoted(writer) for writer in (writers[state], output))
+            raise StageError(f"the outputs {both} of {name} both write the state {escape.quoted(state)}", at=at)
+        writers[state] = output
+        read, written = (ends[end].type.tensor_type.elem_type for ends, end in ((inputs, state), (outputs, output)))
+        if read != written:
+            raise StageError(f"{_mismatch(name, output, _type(written), state, _type(read))}", at=at)
+    for kind, ends, joined in (("input", inputs, {*states.values()}), ("output", outputs, {*states})):
+        if states and not {*ends} - joined:
+            raise StageError(f"{name} has no {kind} that is not a state", at=("model", "states"))
+
+
+def check_state_shapes(name: str, output: str, written: Sequence[int], state: str, read: Sequence[int]) -> None:
+    """Raise StageError unless a state has the shape of the output that writes it."""
+    if tuple(written) != tuple(read):
+        message = _mismatch(name, output, str([*written]), state, str([*read]))
+        raise StageError(message, at=("model", "states", output))
+
+
+def _mismatch(name: str, output: str, written: str, state: str, read: str) -> str:
+    sides = f"output {escape.quoted(output)} is {written}, input {escape.quoted(state)} is {read}"
+    return f"a state of {name} is read as it is written, but {sides}"
+
+
+def _type(elem_type: int) -> str:
+    import onnx
+
+    return str(onnx.TensorProto.DataType.Name(elem_type)).lower()
