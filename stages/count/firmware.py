@@ -238,8 +238,11 @@ def joined(calls: Sequence[KernelCall]) -> Graph:
         names = {name: f"call{index}.{name}" for name in (*layer.inputs, *layer.outputs, *layer.state)}
         for old, new in names.items():
             tensor = call.view.tensors[old]
-            root = call.view.tensors[storage_of(call.view.tensors, old)[0]]
+            home, offset = storage_of(call.view.tensors, old)
+            root = call.view.tensors[home]
             changes = {"name": new, "alias_of": None, "offset": 0, "tflite_index": None, "constant": root.constant}
+            if old in layer.outputs and home in layer.state:
+                changes |= {"alias_of": names[home], "offset": offset}
             changes["state"] = old in layer.state  # a state that the layer only reads becomes an input
             graph.tensors[new] = tensor.model_copy(update=changes)
             if root.constant:

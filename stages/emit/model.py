@@ -199,6 +199,8 @@ class Model:
         return {}
 
     def _at(self, tensor: str) -> str:
+        if storage_of(self.graph.tensors, tensor)[0] in self.state_offsets:
+            return self.state_at(tensor)
         buffer, _, _ = self._buffers[self.lives.home[tensor]]
         block, offset = self.where(tensor)
         return block.at(tensor, Place(self._names[tensor], offset, tensor, _life(buffer)))

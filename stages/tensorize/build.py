@@ -25,6 +25,7 @@ from stages.base import StageError, no_progress
 from stages.ir.graph import Graph
 from stages.lower.simplify.rewrites import Rewrite
 from stages.lower.simplify.simplify import simplified
+from stages.lower.simplify.windows_as_state import with_windows_as_state
 from stages.tensorize.artifact import Tensorized, save
 from stages.tensorize.channels import without_channels
 from stages.tensorize.choices import choose_kernels, with_estimates
@@ -103,7 +104,8 @@ def reduced(graph: Graph, context: PassContext) -> tuple[Graph, list[Rewrite]]:
         return graph, []
     graph, rewrites = simplified(graph)
     graph, channel_rewrites = without_channels(graph, context)
-    return graph, [*rewrites, *channel_rewrites]
+    graph, window_rewrites = (graph, []) if context.offload is not None else with_windows_as_state(graph)
+    return graph, [*rewrites, *channel_rewrites, *window_rewrites]
 
 
 def decide(graph: Graph, context: PassContext) -> tuple[Chosen, list[Rewrite]]:

@@ -117,6 +117,8 @@ def signature(view: LayerView) -> str:
     window = [f"{key}={_compact(op[key])}" for key in _WINDOW if key in op and _compact(op[key]) != _DEFAULTS.get(key)]
     if op["op"] == "move":
         window += [f"{key}={_compact(value)}" for key, value in sorted(op["params"].items()) if key != "value"]
+    if op["op"] == "slide":
+        window += [*map(_tensor, view.states), f"from={op['source']}", f"to={op['target']}"]
     if view.has("weights"):
         shifted = "-zp" if op.get("weight_zero_point") else ""
         window.append(f"weights={view.constant('weights').dtype}{shifted}")

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from stages.base import StageError
-from stages.ir.graph import Graph, Layer, LayerView, Layout
+from stages.ir.graph import Graph, Layer, LayerView, Layout, storage_of
 from stages.ir.operators.floats import Float
 from stages.support.messages import escape
 from stages.tensorize.elimination import Costs, cheapest
@@ -213,6 +213,8 @@ class _Choices:
         layer = self.writers.get(name) if reader is None else None if reader == OUTPUT else graph.layers[reader]
         if layer is None or graph.tensors[name].constant or not _is_computed(graph, layer):
             return (now,)
+        if layer.state and graph.tensors[storage_of(graph.tensors, name)[0]].state:
+            return (now,)  # a window keeps its layout from run to run
         if reader is not None and layer.wanted is not None:
             return (now if layer.wanted.layout in ("NHWC", "NCHW") else layer.wanted.layout,)
         if self.context.config.arena_limit is not None:

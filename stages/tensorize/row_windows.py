@@ -13,9 +13,10 @@ from stages.lower.simplify.edits import numbered, without_unread, writer
 
 def is_column_window(graph: Graph, layer: Layer) -> bool:
     """Return whether the layer slides a window along the only column of an image."""
-    op, x = layer.op, graph.tensors[layer.inputs[0]]
-    if not isinstance(op, Conv2D | DepthwiseConv2D | Pool2D) or len(x.shape) != 4:
+    op = layer.op
+    if not isinstance(op, Conv2D | DepthwiseConv2D | Pool2D) or len(graph.tensors[layer.inputs[0]].shape) != 4:
         return False
+    x = graph.tensors[layer.inputs[0]]
     out = graph.tensors[layer.outputs[0]]
     is_column = x.shape[2] == out.shape[2] == op.kernel[1] == 1 and op.kernel[0] > 1 and x.shape[1] > 1
     return is_column and not op.padding[1] and not op.padding[3] and all(tensor.lies_as("NHWC") for tensor in (x, out))

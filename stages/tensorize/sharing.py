@@ -82,7 +82,8 @@ def _parts_of(graph: Graph, layer: Layer) -> Iterator[SubTensor]:
             x = graph.tensors[layer.inputs[copy.source]]
             root, _ = storage_of(graph.tensors, x.name)
             is_root = graph.tensors[root].bytes == x.bytes
-            if _is_one_run(copy) and is_root and not graph.tensors[root].constant and root not in graph.inputs:
+            is_fixed = graph.tensors[root].constant or graph.tensors[root].state or root in graph.inputs
+            if _is_one_run(copy) and is_root and not is_fixed:
                 yield root, out, copy.target_offset * item_bytes
 
 

@@ -93,7 +93,7 @@ def with_transforms(untransformed: Untransformed, homes: Mapping[str, Layout], r
         inputs = tuple(read(layer.index, name) for name in layer.inputs)
         layers.append(layer.model_copy(update={"index": len(layers), "inputs": inputs}))
         for out in layer.outputs:
-            if tensors[out].alias_of is not None:  # the view of a reshape follows its input
+            if tensors[out].alias_of is not None and not layer.state:  # the view of a reshape follows its input
                 tensors[out] = tensors[out].model_copy(update={"alias_of": inputs[0]})
     outputs = [read(OUTPUT, name) for name in graph.outputs]
     return replace(graph, tensors=tensors, layers=layers, outputs=outputs)

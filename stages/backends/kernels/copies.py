@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise, product
+from math import prod
 from typing import TYPE_CHECKING
 
 from stages.backends.kernels.tir.strides import Axis, logical_strides, row_major, walk
@@ -63,6 +64,21 @@ def copy_of(view: LayerView) -> Copy:
     if is_permuted(y):
         return _copy(y.shape, into, row_major(y.shape))
     return _copy(x.shape, row_major(x.shape), out_of)
+
+
+def slide_of(view: LayerView) -> Copy:
+    """Return the copy of a slide, from its state to its state."""
+    (state,), op = view.states, view.op
+    row = prod(state.shape[op.axis + 1 :])
+    window = row * state.shape[op.axis]
+    shape = (prod(state.shape[: op.axis]), op.rows * row)
+    return _copy(shape, (window, 1), (window, 1), target_offset=op.target * row, source_offset=op.source * row)
+
+
+def why_not_ascending(view: LayerView) -> str:
+    """Return why copying a slide from its first byte on would overwrite rows before they are read, '' if not."""
+    op = view.op
+    return "rows move to the end of the window, over each other" if op.source < op.target < op.source + op.rows else ""
 
 
 def relayouts(x: Tensor, y: Tensor) -> list[Copy]:

@@ -17,6 +17,8 @@ from stages.backends.kernels.copies import (
     is_permuted,
     parts,
     relayouts,
+    slide_of,
+    why_not_ascending,
     why_not_relayouts,
 )
 from stages.backends.kernels.copy_calls import calls_of, resized
@@ -207,6 +209,21 @@ class WordConcatenation(WordCopies):
 
     def copies(self, view: LayerView) -> list[Copy]:
         return parts(view)
+
+
+class WordSlide(WordCopies):
+    """Rows of a window moved within its state, towards its begin."""
+
+    ops: ClassVar[frozenset[str]] = frozenset({"slide"})
+
+    def why_not_layer(self, view: LayerView, target: Target) -> str:
+        return why_not_ascending(view) or self.why_not_copies(view)
+
+    def overlays(self, view: LayerView) -> bool:
+        return True
+
+    def copies(self, view: LayerView) -> list[Copy]:
+        return [slide_of(view)]
 
 
 def _why_not_moved(view: LayerView) -> str:

@@ -49,8 +49,6 @@ class LayerOp(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
     # Whether it may have the file's types beyond 8 bits and float32, as data movement.
     any_type: ClassVar[bool] = False
-    # Whether it writes state that other layers read: it is needed even if its output is unused.
-    lasting: ClassVar[bool] = False
     # Whether it computes in float32: kernels may differ from `compute` in the last bits.
     approximate: ClassVar[bool] = False
     # Whether it is element-wise, with broadcasting.

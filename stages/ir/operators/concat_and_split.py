@@ -103,7 +103,10 @@ def _with(shape: Shape, axis: int, size: int) -> Shape:
 
 
 class Concatenation(LayerOp):
-    """Inputs concatenated along `axis` (logical); all have the output's quantization."""
+    """Inputs concatenated along `axis` (logical); all have the output's quantization.
+
+    With a state, the output is an alias of it: a sliding window that persists.
+    """
 
     uniform: ClassVar[bool] = True
     op: Literal["concatenation"] = "concatenation"
@@ -153,6 +156,11 @@ class Concatenation(LayerOp):
         import numpy as np
 
         return np.concatenate(inputs, axis=self.axis)
+
+    def advance(self, view: LayerView, inputs: Sequence[Array], states: Sequence[Array]) -> tuple[Array, list[Array]]:
+        """Return the output, which is the new state too."""
+        result = self.compute(view, *inputs)
+        return result, [result for _ in states]
 
 
 def _concatenation_model(model: SingleOperatorBuilder, x: FileTensor) -> FileTensor:

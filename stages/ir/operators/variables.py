@@ -25,6 +25,33 @@ class Read(LayerOp):
         return inputs[0].copy()
 
 
+class Slide(LayerOp):
+    """Moves the rows of a window that stay to their place, in the state that holds the window.
+
+    axis    axis of time
+    source  first of the rows that stay, target: where they go
+    rows    their number
+
+    The output is an alias of the moved rows. A concatenation with the same state then writes the new rows. Constant
+    `begin`: the initial value of the whole window.
+    """
+
+    op: Literal["slide"] = "slide"
+    any_type: ClassVar[bool] = True
+    axis: int
+    source: int
+    target: int
+    rows: int
+
+    def advance(self, view: LayerView, inputs: Sequence[Array], states: Sequence[Array]) -> tuple[Array, list[Array]]:
+        """Return the moved rows and the new state."""
+        before = (slice(None),) * self.axis
+        state = states[0].copy()
+        kept = states[0][(*before, slice(self.source, self.source + self.rows))].copy()
+        state[(*before, slice(self.target, self.target + self.rows))] = kept
+        return kept, [state]
+
+
 class Assign(LayerOp):
     """Writes its input to the state; the output is an alias of the state.
 
@@ -33,7 +60,6 @@ class Assign(LayerOp):
 
     op: Literal["assign_variable"] = "assign_variable"
     any_type: ClassVar[bool] = True
-    lasting: ClassVar[bool] = True
 
     def advance(self, view: LayerView, inputs: Sequence[Array], states: Sequence[Array]) -> tuple[Array, list[Array]]:
         """Return the output and the new state."""
@@ -83,7 +109,7 @@ OPERATORS = (
         _assigned,
         Tensors((2, 3), types=MOVED, state=(0,)),
         quantization=Quantization(scales="any"),
-        legalization=Legalization((Assign,)),
+        legalization=Legalization((Assign, Slide)),
         litert=LiteRT(version=1, reference=_new_value),
         limits=f"{_STATE}; shapes are fixed",
     ),

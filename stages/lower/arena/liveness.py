@@ -133,7 +133,7 @@ def _dying_input(
     The input has the output's size and order of elements, and this layer is its last reader. Parts of larger tensors
     stay in place, both as input and as output.
     """
-    if len(layer.outputs) != 1:
+    if len(layer.outputs) != 1 or layer.outputs[0] not in home:
         return None
     out = home[layer.outputs[0]]
     if first[out] != layer.index or _is_part(graph, layer.outputs[0]):

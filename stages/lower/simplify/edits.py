@@ -19,6 +19,11 @@ def writer(graph: Graph, name: str) -> Layer | None:
     return next((layer for layer in graph.layers if name in layer.outputs), None)
 
 
+def writes_state(graph: Graph, layer: Layer) -> bool:
+    """Return whether the layer's output is state that other layers read, also in the next run."""
+    return any(storage_of(graph.tensors, name)[0] in layer.state for name in layer.outputs)
+
+
 def is_private(graph: Graph, name: str) -> bool:
     """Return whether exactly one layer reads the tensor, once, and its memory is not shared."""
     times = sum(layer.inputs.count(name) for layer in graph.layers)
@@ -90,7 +95,7 @@ def without_unread(graph: Graph) -> Graph:
     read = set(graph.outputs)
     layers: list[Layer] = []
     for layer in reversed(graph.layers):
-        if read & {*layer.outputs, *layer.state} or layer.op.lasting:
+        if read & {*layer.outputs, *layer.state} or writes_state(graph, layer):
             read |= {*layer.inputs, *layer.state}
             layers.insert(0, layer)
     names = read | {name for layer in layers for name in (*layer.inputs, *layer.outputs)} | {*graph.inputs}

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from math import prod
 from typing import TYPE_CHECKING, Any
 
 from tvm import tirx
 
 from stages.backends.kernels.copy_calls import calls_of, resized
 from stages.backends.kernels.tir.block import Block, Function, Operand, loop, position, store
+from stages.backends.kernels.tir.stateful import StatefulFunction
 from stages.backends.kernels.tir.strides import Axis, offset
 from stages.ir.layers.tensor import ITEM_BYTES
 
@@ -25,10 +25,8 @@ if TYPE_CHECKING:
 def copies(view: LayerView, wanted: Sequence[Copy], filled: Sequence[Fill], prefix: str) -> Lowering:
     """Return the runs of a pad's value, then the copies."""
     y = view.outputs[0]
-    with Function(view.layer.kind) as f:
-        used = {copy.source for copy in wanted}
-        inputs = {i: f.input(i, (prod(x.physical_shape),), x.dtype) for i, x in enumerate(view.inputs) if i in used}
-        out = f.output(0, (prod(y.physical_shape),), y.dtype)
+    with StatefulFunction(view.layer.kind) as f:
+        inputs, out = f.copied(view, {copy.source for copy in wanted})
         for number, fill in enumerate(filled):
             outer, block = fill.axes[:-1], _fill(f"fill{number}", fill, y.dtype, view.op.params["value"], prefix)
             with f.loop(*((f"i{depth}", axis.extent) for depth, axis in enumerate(outer))) as at:

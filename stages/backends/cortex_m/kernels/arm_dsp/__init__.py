@@ -13,7 +13,7 @@ from stages.backends.cortex_m.kernels.arm_dsp.fully_connected import FullyConnec
 from stages.backends.cortex_m.kernels.arm_dsp.lstm import ArmLstm
 from stages.backends.cortex_m.kernels.arm_dsp.matmul import ArmMatmul
 from stages.backends.cortex_m.kernels.arm_dsp.mean import Mean
-from stages.backends.cortex_m.kernels.arm_dsp.movement import Concatenation, Move
+from stages.backends.cortex_m.kernels.arm_dsp.movement import Concatenation, Move, Slide
 from stages.backends.cortex_m.kernels.arm_dsp.mul import Mul
 from stages.backends.cortex_m.kernels.arm_dsp.pool import Pool2d
 from stages.backends.cortex_m.kernels.arm_dsp.pool_rows import ArmPoolRows
@@ -48,6 +48,7 @@ FOLDER = KernelFolder(
         Mul,
         Pool2d,
         Prelu,
+        Slide,
         Table,
         Transpose,
     ),

@@ -18,6 +18,8 @@ from stages.backends.kernels.copies import (
     is_permuted,
     parts,
     relayouts,
+    slide_of,
+    why_not_ascending,
     why_not_relayouts,
 )
 from stages.backends.kernels.kernel import Kernel, KernelParams, Lowering
@@ -138,6 +140,33 @@ class Concatenation(_Copying):
         return parts(view)
 
 
+class Slide(_Copying):
+    """Rows of a window moved within its state, by the C library's memmove or by words."""
+
+    name = "generic.slide"
+    row_alignment = 8
+    estimate_error = 6
+    ops: ClassVar[frozenset[str]] = frozenset({"slide"})
+
+    def why_not_layer(self, view: LayerView, target: Target) -> str:
+        return ""
+
+    def candidates(self, view: LayerView, target: Target) -> tuple[CopyParams, ...]:
+        return (self.params(),) if why_not_ascending(view) else super().candidates(view, target)
+
+    def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
+        from stages.backends.generic.kernels.generic import movement_tir
+
+        params = self.params() if why_not_ascending(view) else params
+        return movement_tir.copies(view, self.copies(view), None, params, target)
+
+    def overlays(self, view: LayerView) -> bool:
+        return True
+
+    def copies(self, view: LayerView) -> list[Copy]:
+        return [slide_of(view)]
+
+
 def _copy_cost(copy: Copy, item_bytes: int, params: CopyParams, target: Target) -> float:
     """Return the instructions of a copy: by words, by memcpy, or by a loop over the innermost axis."""
     costs, run = costs_of(target).copies, copy.axes[-1]
@@ -154,4 +183,4 @@ def _copy_cost(copy: Copy, item_bytes: int, params: CopyParams, target: Target) 
     return rows * (costs.loop + (costs.near if is_near or run.extent <= 2 else costs.element) * run.extent)
 
 
-KERNELS: tuple[type[Kernel], ...] = (Concatenation, Move)
+KERNELS: tuple[type[Kernel], ...] = (Concatenation, Move, Slide)

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import prod
 from typing import TYPE_CHECKING, Any
 
 from tvm import tirx
 
 from stages.backends.kernels.copies import Copy
 from stages.backends.kernels.tir.block import Block, Function, Operand, loop, store
+from stages.backends.kernels.tir.stateful import StatefulFunction
 from stages.backends.kernels.tir.strides import Axis, offset
 from stages.ir.layers.tensor import ITEM_BYTES
+from stages.ir.operators.variables import Slide
 
 if TYPE_CHECKING:
     from stages.backends.generic.kernels.generic.movement import CopyParams
@@ -24,10 +25,8 @@ def copies(view: LayerView, wanted: Sequence[Copy], fill: int | None, params: Co
     """Return the copies in order. With `fill`, the output is filled with that value first."""
     y = view.outputs[0]
     item_bytes = ITEM_BYTES[y.dtype]
-    with Function(view.layer.kind) as f:
-        used = {copy.source for copy in wanted}
-        inputs = {i: f.input(i, (prod(x.physical_shape),), x.dtype) for i, x in enumerate(view.inputs) if i in used}
-        out = f.output(0, (prod(y.physical_shape),), y.dtype)
+    with StatefulFunction(view.layer.kind) as f:
+        inputs, out = f.copied(view, {copy.source for copy in wanted})
         if fill is not None:
             f.place(_fill(y.elements, y.dtype, fill, item_bytes), y=out)
         for number, copy in enumerate(wanted):
@@ -35,7 +34,9 @@ def copies(view: LayerView, wanted: Sequence[Copy], fill: int | None, params: Co
             if word_bytes:
                 outer, block = copy.axes[:-2], _rows(f"copy{number}", copy, y.dtype, item_bytes, word_bytes)
             else:
-                outer, block = copy.axes[:-1], _run(f"copy{number}", copy, y.dtype, item_bytes)
+                outer = copy.axes[:-1]
+                run = _moved if isinstance(view.op, Slide) else _run
+                block = run(f"copy{number}", copy, y.dtype, item_bytes)
             with f.loop(*((f"i{depth}", axis.extent) for depth, axis in enumerate(outer))) as at:
                 first = offset(at, outer, 1) + copy.source_offset + _lowest(copy)
                 place = offset(at, outer, 0) + copy.target_offset
@@ -123,6 +124,20 @@ def _run(name: str, copy: Copy, dtype: str, item_bytes: int) -> Block:
     if not copy.is_run(item_bytes):
         return Block(name, operands, meaning)
     return Block(name, operands, meaning, "memcpy", lambda b: [b.y, b.x, run.extent * item_bytes])
+
+
+def _moved(name: str, copy: Copy, dtype: str, item_bytes: int) -> Block:
+    """Return y[i] = x[i] of memory that may overlap: from its last element on if y is behind x."""
+    count = copy.axes[-1].extent
+    last = count - 1 if copy.target_offset > copy.source_offset else 0
+
+    def meaning(b: Any) -> None:
+        with loop(("i", count)) as i:
+            at = last - i if last else i
+            store(b.y, b.x[at], at)
+
+    operands = (Operand("x", (count,), dtype), Operand("y", (count,), dtype, "w"))
+    return Block(name, operands, meaning, "memmove", lambda b: [b.y, b.x, count * item_bytes])
 
 
 def _lowest(copy: Copy) -> int:

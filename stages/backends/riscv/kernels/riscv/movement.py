@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from stages.backends.kernels.word_copies import WordConcatenation, WordMove
+from stages.backends.kernels.word_copies import WordConcatenation, WordMove, WordSlide
 
 
 class Move(WordMove):
@@ -21,6 +21,16 @@ class Concatenation(WordConcatenation):
     """Concatenation as one copy per input."""
 
     name = "riscv.concatenation"
+    row_alignment = 1
+    estimate_error = 1.25
+    prefix: ClassVar[str] = "riscv"
+    block: ClassVar[float] = 53.0
+
+
+class Slide(WordSlide):
+    """Rows of a window moved within its state."""
+
+    name = "riscv.slide"
     row_alignment = 1
     estimate_error = 1.25
     prefix: ClassVar[str] = "riscv"

@@ -16,7 +16,7 @@ from stages.backends.riscv.kernels.rvp.fully_connected import FullyConnectedRows
 from stages.backends.riscv.kernels.rvp.lstm import RvpLstm
 from stages.backends.riscv.kernels.rvp.matmul import RvpMatmul
 from stages.backends.riscv.kernels.rvp.mean import Mean
-from stages.backends.riscv.kernels.rvp.movement import Concatenation, Move
+from stages.backends.riscv.kernels.rvp.movement import Concatenation, Move, Slide
 from stages.backends.riscv.kernels.rvp.mul import Mul
 from stages.backends.riscv.kernels.rvp.pointwise import Pointwise
 from stages.backends.riscv.kernels.rvp.pool_lines import MaxPoolLines
@@ -59,6 +59,7 @@ FOLDER = KernelFolder(
         RvpProducts16,
         RvpResize,
         RvpSvdf,
+        Slide,
     ),
     needs=(f"rvp {DRAFT}",),
     needed=f"needs the P extension, draft {DRAFT}",
