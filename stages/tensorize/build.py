@@ -2,6 +2,7 @@
 
 simplified   Graph -> Graph         remove layers without effect
 channels     Graph -> Graph         remove constant and unused channels
+windows      Graph -> Graph         keep sliding windows as state
 equivalents  Graph -> Graph         replace layers with cheaper equivalent ones; fold PADs
 layouts      Graph -> Graph         choose the layout of each tensor by the cost of kernels
 signedness   Graph -> Graph         choose int8 or uint8 tensors for an accelerator that reads unsigned bytes

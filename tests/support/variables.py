@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
 import flatbuffers
 import numpy as np
@@ -109,3 +110,104 @@ def frames(dtype: str) -> bytes:
     b.assign(count, total)
     b.output(total, y)
     return b.build()
+
+
+@dataclass(frozen=True)
+class Windows:
+    """A random streaming network: the form of its windows, of which each is one of the choices below.
+
+    rows     rows of a window: `before` from the state, then or first `new`
+    dropped  oldest rows that the state drops per run, at most `new`
+    """
+
+    dtype: str
+    batch: int
+    axis: int
+    before: int
+    new: int
+    dropped: int
+    side: str
+    whole: bool
+    begin: str
+    readers: frozenset[str]
+
+    @classmethod
+    def drawn(cls, seed: int) -> Windows:
+        rng = np.random.default_rng(seed)
+        new, before = int(rng.integers(1, 4)), int(rng.integers(1, 8))
+        whole = bool(rng.integers(2))
+        return cls(
+            dtype=("int8", "float32", "int16")[seed % 3],
+            batch=(1, 1, 2)[rng.integers(3)],
+            axis=(1, 1, 2)[rng.integers(3)],
+            before=before,
+            new=new,
+            dropped=new if whole else int(rng.integers(1, new + 1)),
+            side=("behind", "first", "both")[rng.integers(3)],
+            whole=whole,
+            begin=("zero point", "constant", "random")[rng.integers(3)],
+            readers=frozenset(
+                name for name in ("old", "twice", "later", "window", "part", "delayed") if rng.integers(4) == 0
+            ),
+        )
+
+    @property
+    def stays_in_place(self) -> bool:
+        """Whether no reader needs rows of the state that move away, or that lie apart, and rows move at all."""
+        old = self.readers & {"old", "delayed"}
+        ahead = {"behind": 0, "first": self.new, "both": 1}[self.side]
+        moves = ahead != (0 if self.side == "first" else self.dropped)
+        return moves and (not old or (not self.whole and self.batch == self.axis == 1))
+
+    def build(self) -> bytes:
+        rng, b = np.random.default_rng(self.before), Streaming()
+        quant = None if self.dtype == "float32" else (0.05, 0 if self.dtype == "int16" else -3)
+
+        def shape(rows: int) -> tuple[int, ...]:
+            return (self.batch, rows, 16) if self.axis == 1 else (self.batch, 16, rows)
+
+        def cut(x: Tensor, first: int, rows: int, name: str) -> Tensor:
+            begin, end = [0, 0, 0], list(x.shape)
+            begin[self.axis], end[self.axis] = first, first + rows
+            return b.strided_slice(x, begin, end, name=name)
+
+        x = b.input("x", shape(self.new), self.dtype, *(quant or (None,)))
+        outputs = []
+        for number in range(2):  # the second window has rows that a layer computes
+            new = b.add(x, x, out=quant, name="doubled") if number else x
+            total = self.before + self.new
+            rows = total if self.whole else self.before
+            begin = np.full(shape(rows), quant[1] if quant else 0, self.dtype)
+            if self.begin == "constant":
+                begin += np.array(5, self.dtype)
+            elif self.begin == "random":
+                begin = rng.integers(-100, 100, shape(rows)).astype(self.dtype)
+            handle = b.resource(f"state{number}", begin, quant)
+            kept = b.read(handle, shape(rows), self.dtype, quant)
+            news = {"behind": ([], [new]), "first": ([new], [])}.get(self.side)
+            if news is None:
+                news = ([new], []) if self.new == 1 else ([cut(new, 0, 1, "a")], [cut(new, 1, self.new - 1, "b")])
+            ahead = sum(part.shape[self.axis] for part in news[0])
+            drop = 0 if self.side == "first" else self.dropped  # a window with new rows first drops its last rows
+            part = cut(kept, drop, self.before, "kept") if self.whole else kept
+            window = b.concatenation([*news[0], part, *news[1]], self.axis, name=f"window{number}")
+            value = window if self.whole else cut(window, drop, self.before, "next")
+            delayed = b.add(kept, kept, out=quant, name="delayed") if "delayed" in self.readers else None
+            b.assign(handle, value)
+            outputs.append(b.add(window, window, out=quant, name="sum"))
+            if delayed is not None:
+                outputs.append(delayed)
+            if "old" in self.readers:
+                outputs.append(b.add(kept, kept, out=quant, name="old"))
+            if "twice" in self.readers:
+                again = b.concatenation([window, window], self.axis, name="twice")
+                outputs.append(b.add(again, again, out=quant, name="sums"))
+            if "later" in self.readers:
+                after = b.read(handle, shape(rows), self.dtype, quant)
+                outputs.append(b.add(after, after, out=quant, name="after"))
+            if "part" in self.readers:
+                outputs.append(cut(window, ahead, self.before, "part"))
+            if "window" in self.readers and number:
+                outputs.append(window)
+        b.output(*outputs)
+        return b.build()

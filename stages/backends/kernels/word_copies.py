@@ -219,9 +219,6 @@ class WordSlide(WordCopies):
     def why_not_layer(self, view: LayerView, target: Target) -> str:
         return why_not_ascending(view) or self.why_not_copies(view)
 
-    def overlays(self, view: LayerView) -> bool:
-        return True
-
     def copies(self, view: LayerView) -> list[Copy]:
         return [slide_of(view)]
 

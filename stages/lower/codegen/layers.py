@@ -103,7 +103,7 @@ def _declaration(param: Param, overlay: bool) -> str:
     """Return `const int8_t *restrict input`; without restrict if input and output may overlap."""
     kind = param.role.partition(":")[0]
     const = "const " if kind in ("input", "constant") else ""
-    restrict = "" if overlay and kind in ("input", "output", "state") else "restrict "
+    restrict = "" if overlay and kind in ("input", "output") else "restrict "
     return f"{const}{ctype(param.dtype)} *{restrict}{param.name}"
 
 

@@ -112,8 +112,9 @@ def _raw_pointers(func: Any, name: str, roles: Sequence[str]) -> tuple[Any, tupl
         raise RuntimeError(f"internal error: {name} has {len(func.params)} parameters and {len(roles)} roles")
     data_of = tvm.get_global_func("tirx.BufferData")
     buffers = list(func.params)
-    params = [_param(buffer, role) for buffer, role in zip(buffers, roles, strict=True)]
-    pointers = [tirx.Var(p.name, data_of(b).ty) for b, p in zip(buffers, params, strict=True)]
+    merged = {role: _param(buffer, role) for buffer, role in zip(buffers, roles, strict=True)}
+    of_role = {role: tirx.Var(merged[role].name, data_of(b).ty) for b, role in zip(buffers, roles, strict=True)}
+    pointers, params = [of_role[role] for role in roles], [*merged.values()]  # parameters of one role become one
 
     def to_pointer(node: Any) -> Any:
         if isinstance(node, Call) and getattr(node.op, "name", "") == "tirx.buffer_data":
@@ -127,8 +128,7 @@ def _raw_pointers(func: Any, name: str, roles: Sequence[str]) -> tuple[Any, tupl
     hoisted: dict[Any, Any] = {}
     for buffer in _scratch(body):
         params.append(_param(buffer, _unique(f"scratch:{buffer.name}", names)))
-        pointers.append(tirx.Var(params[-1].name, data_of(buffer).ty))
-        hoisted[buffer] = pointers[-1]
+        hoisted[buffer] = of_role[params[-1].role] = tirx.Var(params[-1].name, data_of(buffer).ty)
 
     def to_declaration(node: Any) -> Any:
         if isinstance(node, tirx.AllocBuffer):
@@ -139,7 +139,7 @@ def _raw_pointers(func: Any, name: str, roles: Sequence[str]) -> tuple[Any, tupl
 
     if hoisted:
         body = tvm_ffi.structural_map(body, to_declaration)
-    return tirx.PrimFunc(pointers, body), tuple(params)
+    return tirx.PrimFunc([*of_role.values()], body), tuple(params)
 
 
 def _unique(role: str, names: set[str]) -> str:

@@ -246,6 +246,8 @@ def duplicate(graph: Graph, ranges: Ranges, layer: Layer) -> tuple[Graph, str] |
     for other in graph.layers[: layer.index]:
         if (other.op, other.inputs) != (layer.op, layer.inputs) or other.state or isinstance(layer.op, Float):
             continue
+        if any(name in between.state for name in layer.inputs for between in graph.layers[other.index : layer.index]):
+            continue  # the state that both read was written in between
         twin = graph.tensors[other.outputs[0]]
         alike = (twin.shape, twin.dtype, twin.layout, twin.quant) == (out.shape, out.dtype, out.layout, out.quant)
         if alike and _same_constants(graph, layer, other) and out.name not in graph.outputs:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from stages.ir.graph import LayerView
-from stages.ir.operators.variables import Assign, Read
+from stages.ir.operators.variables import Assign, Read, Slide
 from tests.conformance.case import Case, drawn_inputs
 from tests.conformance.draw import Draw, image, view
 
-OPS = ("read_variable", "assign_variable")
+OPS = ("read_variable", "assign_variable", "slide")
 _TYPES = ("int8", "uint8", "int16", "int32", "int64", "float32")
 
 
@@ -18,9 +18,27 @@ def variable(op: Read | Assign, shape: tuple[int, ...], dtype: str) -> LayerView
     return view(op, [image("x", shape, dtype)], image("y", shape, dtype))
 
 
+def slide(shape: tuple[int, ...], axis: int, source: int, target: int, rows: int, dtype: str) -> LayerView:
+    """Rows that move within a state of `shape`."""
+    moved = (*shape[:axis], rows, *shape[axis + 1 :])
+    op = Slide(axis=axis, source=source, target=target, rows=rows)
+    return view(op, [], image("y", moved, dtype), state=(image("state", shape, dtype),))
+
+
+def drawn_slide(draw: Draw, dtype: str) -> LayerView:
+    """Towards the begin or the end, over each other or not, in one window or several."""
+    axis, rows = draw.integer(0, 2), draw.integer(2, 12)
+    source, target = draw.integer(0, rows - 1), draw.integer(0, rows - 1)
+    target += (source == target) * (1 if source == 0 else -1)
+    shape = [draw.integer(1, 3), draw.integer(1, 3), draw.choose(1, 2, 3, 8, 16, 37)]
+    shape[axis] = rows
+    return slide((*shape,), axis, source, target, draw.integer(1, rows - max(source, target)), dtype)
+
+
 def drawn(draw: Draw) -> LayerView:
-    shape = draw.shape()
-    return variable(draw.choose(Read(), Assign()), shape, draw.choose(*_TYPES))
+    shape, dtype = draw.shape(), draw.choose(*_TYPES)
+    op = draw.choose(Read(), Assign(), None)
+    return drawn_slide(draw, dtype) if op is None else variable(op, shape, dtype)
 
 
 def mandatory() -> Iterator[Case]:
@@ -31,3 +49,8 @@ def mandatory() -> Iterator[Case]:
             for op in (Read(), Assign()):
                 layer = variable(op, shape, dtype)
                 yield Case(f"{op.op} {dtype} {shape}", ("tails", "extremes"), layer, drawn_inputs(draw, layer))
+        for axis, source, target, rows in ((1, 1, 0, 6), (1, 3, 1, 2), (1, 0, 2, 5), (2, 1, 0, 4)):
+            layer = slide((2, 7, 5), axis, source, target, rows, dtype)
+            yield Case(
+                f"slide {dtype} {axis} {source} {target}", ("tails", "extremes"), layer, drawn_inputs(draw, layer)
+            )

@@ -27,7 +27,7 @@ class StatefulFunction(Function):
         """Return the flat buffers that copies read, for the inputs `used`, and the one that they write.
 
         A slide moves rows within its state. TVM does not match a block whose operands are one buffer, so the state
-        is two parameters.
+        is two parameters, which the printed function has as one.
         """
         if isinstance(view.op, Slide):
             (state,) = view.states

@@ -160,9 +160,6 @@ class Slide(_Copying):
         params = self.params() if why_not_ascending(view) else params
         return movement_tir.copies(view, self.copies(view), None, params, target)
 
-    def overlays(self, view: LayerView) -> bool:
-        return True
-
     def copies(self, view: LayerView) -> list[Copy]:
         return [slide_of(view)]
 

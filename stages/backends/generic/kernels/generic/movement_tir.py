@@ -35,7 +35,7 @@ def copies(view: LayerView, wanted: Sequence[Copy], fill: int | None, params: Co
                 outer, block = copy.axes[:-2], _rows(f"copy{number}", copy, y.dtype, item_bytes, word_bytes)
             else:
                 outer = copy.axes[:-1]
-                run = _moved if isinstance(view.op, Slide) else _run
+                run = _moved if isinstance(view.op, Slide) and copy.axes[-1].strides == (1, 1) else _run
                 block = run(f"copy{number}", copy, y.dtype, item_bytes)
             with f.loop(*((f"i{depth}", axis.extent) for depth, axis in enumerate(outer))) as at:
                 first = offset(at, outer, 1) + copy.source_offset + _lowest(copy)
