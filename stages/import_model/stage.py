@@ -57,7 +57,9 @@ class ImportStage(Stage[ImportConfig]):
             Tool("tflite", package="tflite"),
             Tool("litert", package="ai-edge-litert"),
         )
-        return ActionInputs(tools=tools, sources=("stages/import_model/**/*.py", "stages/ir/models/chain/frontends/*.py")) | model_inputs(model)
+        return ActionInputs(
+            tools=tools, sources=("stages/import_model/**/*.py", "stages/ir/models/chain/frontends/*.py")
+        ) | model_inputs(model)
 
     def preflight(
         self, config: ImportConfig, model: ModelSource, target: Target, root: Path, made: Mapping[str, Path]

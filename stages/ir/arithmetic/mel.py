@@ -41,7 +41,7 @@ class LogMel:
     power         2: sums of squares; 1: sums of magnitudes
     window        int32[frame]
     edges         int32[mels + 2]: first spectrum bin of each rising side, then the end; 1 <= bin < fft_length / 2
-    weights       int32[bins], 16 bits: of the rising side. The falling side of the filter before has the rest to 1
+    ramps         int32[bins], weights of rising sides, 16 bits. The falling side of the filter before has the rest to 1
     bias          int32[mels], 16 bits after the point
     offset        int32[2, mels]: mantissas, exponents of 2; None: no offset
     floor         the least result
@@ -52,7 +52,7 @@ class LogMel:
     power: int
     window: Array
     edges: Array
-    weights: Array
+    ramps: Array
     bias: Array
     offset: Array | None
     floor: int
@@ -75,7 +75,7 @@ class LogMel:
         low, high = energy & 0xFFFFFFFF, energy >> 32
         sides = []
         for first, end in zip(self.edges[:-1], self.edges[1:], strict=True):
-            weights = self.weights[first - self.edges[0] : end - self.edges[0]].astype(np.int64)
+            weights = self.ramps[first - self.edges[0] : end - self.edges[0]].astype(np.int64)
             total = energy[:, first:end].sum(axis=1)
             parts = (low[:, first:end] * weights).sum(axis=1), (high[:, first:end] * weights).sum(axis=1)
             if self.power == 2:

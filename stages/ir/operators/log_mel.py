@@ -1,6 +1,6 @@
 """Firmline's operators of audio features: CUSTOM:FirmlineLogMel and CUSTOM:FirmlineMelFeatures.
 
-Their formulas are the reference. `stages/ir/models/chain/frontends/mel_tables.py` makes their constants.
+Their formulas are the reference. `stages/ir/models/chain/frontends/mel_operators.py` makes their constants.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from stages.ir.layers import Array, LayerView
     from stages.ir.model_info import TensorInfo
 
-_ROLES = ("window", "edges", "weights", "bias", "offset")
-_TYPES = {"window": "int32", "edges": "int32", "weights": "int32", "bias": "int32", "offset": "int32"}
+_ROLES = ("window", "edges", "ramps", "bias", "offset")
+_TYPES = {"window": "int32", "edges": "int32", "ramps": "int32", "bias": "int32", "offset": "int32"}
 FFT_LENGTHS = tuple(1 << bits for bits in range(4, 14))
 
 
@@ -26,7 +26,7 @@ class LogMelSpectrum(LayerOp):
     """Log-mel spectrum of frames; the formula is in stages/ir/arithmetic/mel.py.
 
     Input int16[..., samples], output int32[..., mels] with 16 bits after the point. Constants: window int32[frame],
-    edges int32[mels + 2], weights int32[bins] of 16 bits, bias int32[mels], offset int32[2, mels] (absent: none).
+    edges int32[mels + 2], ramps int32[bins] of 16 bits, bias int32[mels], offset int32[2, mels] (absent: none).
 
     With pre-emphasis a frame begins with the sample before it.
     """
@@ -53,10 +53,10 @@ class MelFeatures(LayerOp):
     """Features of a log-mel spectrum: sums of its values, or each value scaled.
 
     Input x int32[..., mels], output int8, uint8 or int16[..., channels]. Constants: weights int16[channels, depth],
-    bias int64[channels], shift int32[channels] from 1 to 62. For channel c:
+    bias int64[channels], right_shift int32[channels] from 1 to 62. For channel c:
 
-      y[c] = clamp((bias[c] + sum over m of weights[c, m] * x[m]) >> shift[c])     depth = mels: a DCT
-      y[c] = clamp((bias[c] + weights[c, 0] * x[c]) >> shift[c])                   depth = 1
+      y[c] = clamp((bias[c] + sum over m of weights[c, m] * x[m]) >> right_shift[c])     depth = mels: a DCT
+      y[c] = clamp((bias[c] + weights[c, 0] * x[c]) >> right_shift[c])                   depth = 1
 
     `bias` has the zero point and the half that rounds. Sums have 64 bits; the shift is a floor.
     """
@@ -68,7 +68,7 @@ class MelFeatures(LayerOp):
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
         """Return the features."""
-        weights, bias, shift = (view.constant(role) for role in ("weights", "bias", "shift"))
+        weights, bias, shift = (view.constant(role) for role in ("weights", "bias", "right_shift"))
         return _features(inputs[0], weights, bias, shift, view.outputs[0].dtype)
 
 
@@ -114,14 +114,14 @@ def _log_mel_shapes(operation: Operation) -> list[Shape]:
     if x.dtype != "int16" or not x.shape:
         raise Refused(f"reads {named(x)} {x.dtype}{listed(x.shape)}; it must be int16 frames")
     frame, mels = x.shape[-1] - (op.pre_emphasis is not None), constants["bias"].size
-    window, edges, weights = (constants[role] for role in ("window", "edges", "weights"))
+    window, edges, ramps = (constants[role] for role in ("window", "edges", "ramps"))
     if window.shape != (frame,) or not 1 <= frame <= op.fft_length:
         raise Refused(f"has a window {listed(window.shape)} for frames of {frame} samples and {op.fft_length} points")
     if edges.shape != (mels + 2,) or (edges[1:] < edges[:-1]).any() or edges[0] < 1 or 2 * edges[-1] > op.fft_length:
         raise Refused(f"has edges {listed(edges.reshape(-1))} of {mels} filters, which are no rising bins")
-    if weights.shape != (edges[-1] - edges[0],):
-        raise Refused(f"has {listed(weights.shape)} weights for {edges[-1] - edges[0]} bins")
-    if (weights < 0).any() or (weights >> 16).any():
+    if ramps.shape != (edges[-1] - edges[0],):
+        raise Refused(f"has {listed(ramps.shape)} weights for {edges[-1] - edges[0]} bins")
+    if (ramps < 0).any() or (ramps >> 16).any():
         raise Refused("has weights beyond 16 bits")
     offset = constants.get("offset")
     if offset is not None and (offset.shape != (2, mels) or (offset[0] < 0).any() or (abs(offset[1]) > 1024).any()):
@@ -146,7 +146,7 @@ def _features_shapes(operation: Operation) -> list[Shape]:
     return [(*x.shape[:-1], channels)]
 
 
-_FEATURES: Any = (("weights", "bias", "shift"), {"weights": "int16", "bias": "int64", "shift": "int32"})
+_FEATURES: Any = (("weights", "bias", "right_shift"), {"weights": "int16", "bias": "int64", "right_shift": "int32"})
 
 
 def _constants(operation: Operation, roles: tuple[str, ...], types: dict[str, str]) -> dict[str, Array]:

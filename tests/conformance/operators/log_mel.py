@@ -29,7 +29,7 @@ def log_mel(draw: Draw, fft_length: int, frame: int, mels: int, power: int, **fi
     constants = {
         "window": draw.rng.integers(draw.choose(0, -(1 << 31)), 1 << 31, frame).astype(np.int32),
         "edges": edges,
-        "weights": draw.rng.integers(0, 1 << 16, edges[-1] - edges[0]).astype(np.int32),
+        "ramps": draw.rng.integers(0, 1 << 16, edges[-1] - edges[0]).astype(np.int32),
         "bias": draw.rng.integers(-(1 << 21), 1 << 21, mels).astype(np.int32),
     }
     if has_offset:
@@ -49,7 +49,7 @@ def features(draw: Draw, mels: int, channels: int, dtype: str, *, diagonal: bool
     constants = {
         "weights": draw.array((channels, depth), "int16"),
         "bias": draw.rng.integers(-(1 << 36), 1 << 36, channels),
-        "shift": shift.astype(np.int32),
+        "right_shift": shift.astype(np.int32),
     }
     frames = draw.choose((), (1,), (3,))
     op = MelFeatures(low=low, high=high)

@@ -194,7 +194,7 @@ INLINE int32_t add_offset(uint64_t *sum, int32_t mantissa, int32_t exponent)
 }
 
 INLINE void log_mel(const int16_t *x, const int32_t *window, const int32_t *sines, const int32_t *table,
-                    const int32_t *edges, const uint16_t *weights, const int32_t *bias, const int32_t *offset,
+                    const int32_t *edges, const uint16_t *ramps, const int32_t *bias, const int32_t *offset,
                     int64_t *bins, int32_t *y, const struct fl_log_mel *p, int power, int emphasized)
 {
     union bin *z = (union bin *)bins;
@@ -211,7 +211,7 @@ INLINE void log_mel(const int16_t *x, const int32_t *window, const int32_t *sine
     for (int32_t side = 0; side <= p->mels; side++) {
         uint64_t total = 0, low = 0, upper = 0;
         for (int32_t k = edges[side]; k < edges[side + 1]; k++) {
-            const uint32_t weight = *weights++;
+            const uint32_t weight = *ramps++;
             const uint64_t energy = (uint64_t)z[k].energy;
             if (power == 2) {
                 low += (uint64_t)(uint32_t)energy * weight;
@@ -239,20 +239,20 @@ INLINE void log_mel(const int16_t *x, const int32_t *window, const int32_t *sine
 
 FL_LOG_MEL(fl_log_mel_power)
 {
-    log_mel(x, window, sines, table, edges, weights, bias, offset, bins, y, parameters, 2, 0);
+    log_mel(x, window, sines, table, edges, ramps, bias, offset, bins, y, parameters, 2, 0);
 }
 
 FL_LOG_MEL(fl_log_mel_magnitude)
 {
-    log_mel(x, window, sines, table, edges, weights, bias, offset, bins, y, parameters, 1, 0);
+    log_mel(x, window, sines, table, edges, ramps, bias, offset, bins, y, parameters, 1, 0);
 }
 
 FL_LOG_MEL(fl_log_mel_power_emphasized)
 {
-    log_mel(x, window, sines, table, edges, weights, bias, offset, bins, y, parameters, 2, 1);
+    log_mel(x, window, sines, table, edges, ramps, bias, offset, bins, y, parameters, 2, 1);
 }
 
 FL_LOG_MEL(fl_log_mel_magnitude_emphasized)
 {
-    log_mel(x, window, sines, table, edges, weights, bias, offset, bins, y, parameters, 1, 1);
+    log_mel(x, window, sines, table, edges, ramps, bias, offset, bins, y, parameters, 1, 1);
 }

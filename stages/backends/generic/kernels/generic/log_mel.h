@@ -17,7 +17,7 @@ struct fl_log_mel {
  * Functions: without and with pre-emphasis; of squares and of magnitudes. `offset` has two rows, and is read if has_offset. */
 #define FL_LOG_MEL(name)                                                                                               \
     void name(const int16_t *x, const int32_t *window, const int32_t *sines, const int32_t *table,                     \
-              const int32_t *edges, const uint16_t *weights, const int32_t *bias, const int32_t *offset,               \
+              const int32_t *edges, const uint16_t *ramps, const int32_t *bias, const int32_t *offset,               \
               int64_t *bins, int32_t *y, const void *parameters)
 FL_LOG_MEL(fl_log_mel_power);
 FL_LOG_MEL(fl_log_mel_magnitude);

@@ -52,7 +52,7 @@ class LogMel(Kernel):
             "sines": mel.sines(op.fft_length),
             "table": np.concatenate(tables),
             "edges": view.constant("edges"),
-            "weights": view.constant("weights").astype(np.uint16),
+            "ramps": view.constant("ramps").astype(np.uint16),
             "bias": view.constant("bias"),
             **({"offset": view.constant("offset")} if view.has("offset") else {}),
             "log_mel": LOG_MEL.of(fields),
@@ -61,7 +61,7 @@ class LogMel(Kernel):
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
         """Return instructions: 17 per sample, 16 per point and radix-4 stage, 22 per bin, 60 per filter."""
         op, mels = view.op, view.outputs[0].shape[-1]
-        points, bins = op.fft_length // 2, len(view.constant("weights"))
+        points, bins = op.fft_length // 2, len(view.constant("ramps"))
         stages = (points.bit_length() - 1) // 2
         roots = 30 * bins if op.power == 1 else 0
         frame = 17 * len(view.constant("window")) + 16 * points * stages + 20 * points + 12 * bins + roots + 60 * mels
@@ -94,7 +94,7 @@ class MelFeatures(Kernel):
             "low": view.op.low,
             "high": view.op.high,
         }
-        constants = {role: view.constant(role) for role in ("weights", "bias", "shift")}
+        constants = {role: view.constant(role) for role in ("weights", "bias", "right_shift")}
         return {**constants, "mel_features": MEL_FEATURES.of(fields)}
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:

@@ -29,7 +29,7 @@ def log_mel(view: LayerView, structure: tuple[int, ...]) -> Lowering:
     """
     op, x, y = view.op, view.inputs[0], view.outputs[0]
     frames, samples, mels = prod(x.shape[:-1]), x.shape[-1], y.shape[-1]
-    size, points, bins = len(view.constant("window")), op.fft_length // 2, len(view.constant("weights"))
+    size, points, bins = len(view.constant("window")), op.fft_length // 2, len(view.constant("ramps"))
     has_offset, emphasized = view.has("offset"), op.pre_emphasis is not None
 
     def meaning(b: Any) -> None:
@@ -54,7 +54,7 @@ def log_mel(view: LayerView, structure: tuple[int, ...]) -> Lowering:
         Operand("sines", (op.fft_length,), "int32"),
         Operand("table", (65 if op.power == 2 else 65 + 97,), "int32"),
         Operand("edges", (mels + 2,), "int32"),
-        Operand("weights", (bins,), "uint16"),
+        Operand("ramps", (bins,), "uint16"),
         Operand("bias", (mels,), "int32"),
         *((Operand("offset", (2, mels), "int32"),) if has_offset else ()),
         Operand("log_mel", structure, "int32"),
@@ -69,7 +69,7 @@ def log_mel(view: LayerView, structure: tuple[int, ...]) -> Lowering:
 
     def arguments(b: Any) -> list[Any]:
         offset = b.offset if has_offset else b.bias  # which is not read then
-        return [b.x, b.window, b.sines, b.table, b.edges, b.weights, b.bias, offset, b.bins, b.y, b.log_mel]
+        return [b.x, b.window, b.sines, b.table, b.edges, b.ramps, b.bias, offset, b.bins, b.y, b.log_mel]
 
     function = f"fl_log_mel_{'power' if op.power == 2 else 'magnitude'}{'_emphasized' if emphasized else ''}"
     frame = Block("frame", operands, meaning, function, arguments)
@@ -174,7 +174,7 @@ def _side(b: Any, power: int, side: Expr, first: int) -> None:
     for cell in (_LOW, _HIGH, _TOTAL):
         store(w, T.int64(0), cell)
     with T.serial(b.edges[side], b.edges[side + 1]) as k:
-        weight, energy = T.Cast("int64", b.weights[k - first]), b.bins[k]
+        weight, energy = T.Cast("int64", b.ramps[k - first]), b.bins[k]
         if power == 2:
             store(w, w[_LOW] + T.bitwise_and(energy, T.int64(0xFFFFFFFF)) * weight, _LOW)
             store(w, w[_HIGH] + _right(energy, 32) * weight, _HIGH)
@@ -275,13 +275,13 @@ def mel_features(view: LayerView, structure: tuple[int, ...]) -> Lowering:
             store(b.sum, b.bias[c], 0)
             with loop(("m", depth)) as m:
                 store(b.sum, b.sum[0] + int64(b.x[c * step + m]) * int64(b.weights[c, m]), 0)
-            shifted = T.shift_right(b.sum[0], int64(b.shift[c]))
+            shifted = T.shift_right(b.sum[0], int64(b.right_shift[c]))
             store(b.y, T.Cast(y.dtype, T.max(T.min(shifted, T.int64(op.high)), T.int64(op.low))), c)
 
     constants = (
         Operand("weights", (channels, depth), "int16"),
         Operand("bias", (channels,), "int64"),
-        Operand("shift", (channels,), "int32"),
+        Operand("right_shift", (channels,), "int32"),
         Operand("mel_features", structure, "int32"),
     )
     operands = (
@@ -292,7 +292,7 @@ def mel_features(view: LayerView, structure: tuple[int, ...]) -> Lowering:
     )
 
     def arguments(b: Any) -> list[Any]:
-        return [b.x, b.weights, b.bias, b.shift, b.y, b.mel_features]
+        return [b.x, b.weights, b.bias, b.right_shift, b.y, b.mel_features]
 
     function = f"fl_mel_features_{16 if y.dtype == 'int16' else 8}"
     frame = Block("frame", operands, meaning, function, arguments)

@@ -42,7 +42,7 @@ def window(options: MelFrontend) -> Array:
     return np.asarray(np.minimum(np.rint((low - (1 - low) * np.cos(turn)) * 2.0**31), 2.0**31 - 1), np.int32)
 
 
-def rising_weights(options: MelFrontend) -> Array:
+def ramps(options: MelFrontend) -> Array:
     """Return the weights of the rising sides with 16 bits, int32[bins from the first corner on]."""
     bins, corners = options.first_bins, options.corners
     sides = [
@@ -62,7 +62,7 @@ def _log_mel(builder: SignalBuilder, options: MelFrontend, frames: Tensor) -> Te
     constants = [
         builder.constant("mel/window", window(options)),
         builder.constant("mel/edges", np.array(options.first_bins, np.int32)),
-        builder.constant("mel/weights", rising_weights(options)),
+        builder.constant("mel/ramps", ramps(options)),
         builder.constant("mel/bias", np.rint(units * _ONE).astype(np.int32)),
     ]
     if options.offset:
